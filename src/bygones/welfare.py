@@ -18,7 +18,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from bygones._arrays import Array, Number, check_between, check_finite, is_traced, namespace, select
+from bygones._arrays import Array, Number, check_between, check_finite, is_traced, namespace
 
 
 def utilitarian(Z: Array) -> Array:
@@ -53,18 +53,16 @@ def alpha_fair(Z: Array, alpha: Number, eps: Number = 1e-6) -> Array:
     check_between("alpha", alpha, 0.0, math.inf, "at least 0 (infinity is egalitarian)")
     _check_eps(eps)
     Z = _vector(Z)
-    if not is_traced(alpha):
-        if alpha == 0:
-            return utilitarian(Z)
-        if alpha == math.inf:
-            return egalitarian(Z)
-    Z = _non_negative("alpha_fair", Z)
-    xp = namespace(Z, alpha, eps)
-    is_log = alpha == 1
-    order = select(is_log, 0.0, 1.0 - alpha)
-    shifted = Z + select(alpha >= 1, eps, 0.0)
-    powers = shifted**order / select(is_log, 1.0, order)
-    return select(is_log, xp.log(Z + eps), powers).sum(axis=-1)
+    if is_traced(alpha):
+        return _alpha_fair_at_traced(Z, alpha, eps)
+    if alpha == 0:
+        return utilitarian(Z)
+    if alpha == 1:
+        return log_nash(Z, eps)
+    if alpha == math.inf:
+        return egalitarian(Z)
+    shifted = _non_negative("alpha_fair", Z) + (eps if alpha > 1 else 0.0)
+    return (shifted ** (1.0 - alpha)).sum(axis=-1) / (1.0 - alpha)
 
 
 def generalized_gini(Z: Array, weights: Array | None = None) -> Array:
@@ -158,6 +156,19 @@ def _parse(text: str) -> tuple[str, dict[str, object]]:
         raise ValueError("only keyword parameters")
     except (SyntaxError, ValueError):
         raise ValueError(f"welfare must be a name or name(parameter=number), got {text!r}") from None
+
+
+def _alpha_fair_at_traced(Z: Array, alpha: Array, eps: Number) -> Array:
+    """`alpha_fair` where the case is known only when the program runs: every case is computed, one is taken."""
+    xp = namespace(Z, alpha)
+    is_power = (alpha != 0) & (alpha != 1) & (alpha != math.inf)
+    order = xp.where(is_power, 1.0 - alpha, 0.5)
+    # A base of one where no power is wanted keeps its gradient finite.
+    shifted = xp.where(is_power, Z + xp.where(alpha > 1, eps, 0.0), 1.0)
+    powers = (shifted**order).sum(axis=-1) / order
+    logs = xp.log(xp.where(alpha == 1, Z, 1.0) + eps).sum(axis=-1)
+    others = xp.where(alpha == 0, Z.sum(axis=-1), Z.min(axis=-1))
+    return xp.where(is_power, powers, xp.where(alpha == 1, logs, others))
 
 
 def _vector(Z: Array) -> Array:
