@@ -1,7 +1,8 @@
 r"""The paper's learning problem in equations, for NumPy and JAX alike.
 
-At each step $t = 1, \dots, T$ every agent $i$ has a need $x_i^t$; an action serves a subset of $k$ of the $n$ agents, each
-of whom receives a utility equal to its need. The allocator observes the needs and the memory $Z^{t-1}$ and is rewarded by
+At each step $t = 1, \dots, T$ every agent $i$ has a need $x_i^t$; an action serves a subset of $k$ of the $n$ agents,
+each of whom receives a utility equal to its need. The allocator observes the needs and the memory $Z^{t-1}$ and is
+rewarded by
 
 $$ r_t = (1-\lambda)\,U_t + \lambda\,F_t, \qquad U_t = \sum_i u_i^t, \qquad F_t = W(Z^t) - W(Z^{t-1}). $$
 
@@ -220,12 +221,16 @@ def as_judge(welfare: Welfare | str) -> Welfare:
     welfare at α = 0, 1 and ∞.
     """
     chosen = welfares.named("log_nash" if welfare == "nash" else welfare)
-    alphas = {"utilitarian": 0.0, "log_nash": 1.0, "egalitarian": math.inf}
-    if chosen.name in alphas:
-        return welfares.named("alpha_fair", alpha=alphas[chosen.name], eps=chosen.parameters.get("eps", 1e-6))
-    return (
-        welfares.named(chosen, **({"eps": 1e-6} | dict(chosen.parameters))) if chosen.name == "alpha_fair" else chosen
-    )
+    alphas = {
+        "utilitarian": 0.0,
+        "log_nash": 1.0,
+        "egalitarian": math.inf,
+        "alpha_fair": chosen.parameters.get("alpha"),
+    }
+    if chosen.name not in alphas:
+        return chosen
+    alpha, eps = alphas[chosen.name], chosen.parameters.get("eps", 1e-6)
+    return welfares.named("alpha_fair", alpha=float(alpha), eps=float(eps))  # type: ignore[arg-type]
 
 
 def observe(needs: Array, state: MemoryState, params: AllocationParams) -> Array:
