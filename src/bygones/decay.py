@@ -30,6 +30,8 @@ import numpy as np
 
 from bygones._arrays import Number, check_between, check_count, is_traced, namespace, select
 
+_RATE_TIMES = {"half_life": -math.log(1 / 2), "tenth_life": -math.log(1 / 10)}
+
 
 class Said(TypedDict, total=False):
     """The ways to say a decay: exactly one of them, `last` and `share` together counting as one."""
@@ -71,15 +73,12 @@ def rate(**said: Unpack[Said]) -> Number:
     if name == "last":
         check_between(name, value, 0.0, math.inf, "a finite number above 0", open_low=True, open_high=True)
         return _surprise(share) / value
-    if name not in _LEFT_AFTER_LIFE:
+    if name not in _RATE_TIMES:
         raise ValueError(f"unknown way to say a decay: {name}; known are {', '.join(Said.__annotations__)}")
     check_between(
         name, value, 0.0, math.inf, "above 0 (gamma=0 forgets at once, gamma=1 forgets nothing)", open_low=True
     )
-    return -math.log(_LEFT_AFTER_LIFE[name]) / value
-
-
-_LEFT_AFTER_LIFE = {"half_life": 1 / 2, "tenth_life": 1 / 10}
+    return _RATE_TIMES[name] / value
 
 
 def gamma(**said: Unpack[Said]) -> Number:
@@ -91,12 +90,12 @@ def gamma(**said: Unpack[Said]) -> Number:
 
 def half_life(**said: Unpack[Said]) -> Number:
     r"""The half-life $t_{1/2} = \ln 2 / r$: infinite at $\gamma=1$, zero at $\gamma=0$."""
-    return _over(math.log(2), rate(**said))
+    return _over(_RATE_TIMES["half_life"], rate(**said))
 
 
 def tenth_life(**said: Unpack[Said]) -> Number:
     r"""The tenth-life $t_{1/10} = \ln 10 / r$: infinite at $\gamma=1$, zero at $\gamma=0$."""
-    return _over(math.log(10), rate(**said))
+    return _over(_RATE_TIMES["tenth_life"], rate(**said))
 
 
 def window(**said: Unpack[Said]) -> Number:
@@ -118,6 +117,13 @@ def steps_for_share(wanted: Number, **said: Unpack[Said]) -> Number:
     return _over(_surprise(wanted), rate(**said))
 
 
+def equivalents(**said: Unpack[Said]) -> dict[str, float]:
+    """One decay in every unit; also the recent steps that hold 50, 90, 95 and 99% of the weight."""
+    shares = {f"steps_for_{percent}%": steps_for_share(percent / 100, **said) for percent in (50, 90, 95, 99)}
+    lives = {"half_life": half_life(**said), "tenth_life": tenth_life(**said), "window": window(**said)}
+    return {"gamma": gamma(**said), **lives, **shares}
+
+
 def denominator(gamma: Number, steps: Number = math.inf) -> Number:
     r"""The discounted denominator $d_t = \sum_{k=0}^{t-1}\gamma^k = (1-\gamma^t)/(1-\gamma)$ after `steps` steps.
 
@@ -126,8 +132,8 @@ def denominator(gamma: Number, steps: Number = math.inf) -> Number:
     check_between("steps", steps, 0.0, math.inf, "at least 0")
     r = rate(gamma=gamma)
     remembers_all = r == 0
-    forgets = select(remembers_all, 1.0, r)
-    return select(remembers_all, steps, _over(_share(forgets, steps), _share(forgets, 1.0)))
+    forgotten = _share(select(remembers_all, 1.0, r), steps)
+    return select(remembers_all, steps, forgotten / select(remembers_all, 1.0, 1.0 - gamma))
 
 
 def additive_bound(u_max: Number, gamma: Number, steps: Number = math.inf) -> Number:

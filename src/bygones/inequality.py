@@ -64,16 +64,16 @@ def atkinson(x: Array, epsilon: Number) -> Array:
     relative = _relative_to_mean(_utilities(x))
     xp = namespace(relative, epsilon)
     has = relative > 0
-    safe = xp.where(has, relative, 1.0)
-    log_mean = xp.where(has, xp.log(safe), -math.inf).mean(axis=-1)
+    logs = xp.log(xp.where(has, relative, 1.0))
     is_log, is_min = epsilon == 1, epsilon == math.inf
-    order = select(is_log, 0.5, select(is_min, 0.5, 1.0 - epsilon))
-    # With the smallest taken out, negative powers cannot overflow.
-    smallest = safe.min(axis=-1, keepdims=True)
-    powers = xp.where(has, (safe / smallest) ** order, select(order > 0, 0.0, math.inf)).mean(axis=-1)
-    power_mean = smallest[..., 0] * powers ** (1.0 / order)
-    equivalent = select(is_log, xp.exp(log_mean), select(is_min, relative.min(axis=-1), power_mean))
-    return xp.clip(1.0 - equivalent, 0.0, 1.0)
+    order = select(is_log | is_min, 1.0, 1.0 - epsilon)
+    # The power mean by way of logarithms, the largest term taken out: no power overflows.
+    terms = xp.where(has, order * logs, -math.inf)
+    largest = terms.max(axis=-1, keepdims=True)
+    power_mean = xp.exp((largest[..., 0] + xp.log(xp.exp(terms - largest).mean(axis=-1))) / order)
+    mean = select(is_log, xp.exp(logs.mean(axis=-1)), select(is_min, relative.min(axis=-1), power_mean))
+    someone_has_nothing = xp.logical_not(has.all(axis=-1))
+    return xp.clip(1.0 - xp.where(someone_has_nothing & (epsilon >= 1), 0.0, mean), 0.0, 1.0)
 
 
 def _utilities(x: Array) -> Array:

@@ -160,7 +160,7 @@ def design(matrix: Array, u_max: float = 1.0, non_negative: bool = True) -> Desi
     ]
     if growth.factor > 1:
         remarks.append(
-            f"A memory can grow {growth.factor:.4g}-fold, {growth.step} steps after its utility, before it fades."
+            f"Before it fades, a memory can grow to {growth.factor:.4g} times its utility (step {growth.step})."
         )
     return Design(not against, tuple(against + remarks), radius, reach, growth)
 

@@ -1,0 +1,50 @@
+# Two commands do everything: `make demo` and `make test`. Both make .venv themselves.
+
+PYTHON ?= python3
+BIN := .venv/bin
+PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+OUT ?= out
+
+.PHONY: help demo test soak mutation format benchmarks clean
+
+help:  ## Say what there is
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 14
+
+demo: .venv/installed  ## Figure 1, Table 1 and a decay table, into out/
+	$(BIN)/bygones figure 1 --out $(OUT)
+	$(BIN)/bygones table 1 --out $(OUT)
+	$(BIN)/bygones decay --half-life 7
+
+test: .venv/installed-dev  ## Format, lint, types, import contract, tests with coverage
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/pytest -n 2 -m "not soak" --cov --cov-report=term --cov-fail-under=95
+
+soak: .venv/installed-dev  ## The long tests
+	$(BIN)/pytest -m soak
+
+mutation: .venv/installed-dev  ## Mutation testing of the mathematical core
+	BYGONES_HYPOTHESIS=mutation $(BIN)/mutmut run --max-children 2
+	$(BIN)/mutmut results
+
+format: .venv/installed-dev  ## Format and sort imports
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+clean:  ## Remove what make made
+	rm -rf .venv out .coverage mutants
+
+.venv/made:
+	$(PYTHON) -c 'import sys; assert sys.version_info >= (3, 11), f"bygones needs Python 3.11 or later, this is {sys.version}"'
+	$(PYTHON) -m venv .venv
+	touch $@
+
+.venv/installed: .venv/made pyproject.toml constraints.txt
+	$(PIP_INSTALL) --editable .
+	touch $@
+
+.venv/installed-dev: .venv/made pyproject.toml constraints.txt
+	$(PIP_INSTALL) --editable '.[dev]'
+	touch $@ .venv/installed

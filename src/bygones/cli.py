@@ -1,0 +1,216 @@
+"""The command line: thin. Every command reads its input, calls the library, and prints for people or for programs."""
+
+from __future__ import annotations
+
+import csv
+import math
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Literal, NoReturn
+
+import tyro
+from tyro.conf import Positional, arg
+
+from bygones._terminal import print_json, print_paths, print_table, progress, read_matrix
+
+app = tyro.extras.SubcommandApp()
+
+
+def _number(words: list[str]) -> float:
+    try:
+        return float(words[0])
+    except ValueError:
+        raise ValueError(f"expected a number, got {words[0]!r}") from None
+
+
+Number = Annotated[
+    float | None,
+    tyro.constructors.PrimitiveConstructorSpec(
+        nargs=1,
+        metavar="NUMBER",
+        instance_from_str=_number,
+        is_instance=lambda value: value is None or isinstance(value, float),
+        str_from_instance=lambda value: ["not given" if value is None else str(value)],
+    ),
+]
+"""A number that need not be given."""
+
+
+def _optional(help_text: str) -> object:
+    return arg(help=help_text, help_behavior_hint="")
+
+
+Json = Annotated[bool, arg(help="Print JSON for programs instead of a table; infinite numbers appear as 'inf'.")]
+Out = Annotated[Path, arg(help="Folder for the files that are written.")]
+
+
+@app.command
+def decay(
+    gamma: Annotated[Number, _optional("Discount factor per step, from 0 to 1.")] = None,
+    half_life: Annotated[Number, _optional("Steps until a past utility counts half.")] = None,
+    tenth_life: Annotated[Number, _optional("Steps until a past utility counts a tenth.")] = None,
+    window: Annotated[Number, _optional("Effective window: total weight of all the past, in steps.")] = None,
+    last: Annotated[Number, _optional("Number of recent steps that hold --share of all weight.")] = None,
+    share: Annotated[Number, _optional("Share of all weight that the --last steps hold, e.g. 0.95.")] = None,
+    horizon: Annotated[float, arg(help="Steps after which bounds are given; inf is for ever.")] = math.inf,
+    u_max: Annotated[float, arg(help="Largest utility of a step, for the bounds.")] = 1.0,
+    json: Json = False,
+) -> None:
+    """Say a decay in one way, read it in every other.
+
+    Example: bygones decay --half-life 7
+    """
+    from bygones import decay as d
+
+    numbers = d.equivalents(
+        gamma=gamma, half_life=half_life, tenth_life=tenth_life, window=window, last=last, share=share
+    )
+    numbers["additive_bound"] = d.additive_bound(u_max, numbers["gamma"], horizon)
+    numbers["averaged_bound"] = d.averaged_bound(u_max)
+    numbers["responsiveness"] = d.responsiveness(numbers["gamma"], horizon)
+    over = "for ever" if horizon == math.inf else f"after {horizon:g} steps"
+    meaning = {
+        "gamma": "what one step leaves of a past utility",
+        "half_life": "steps until a past utility counts half",
+        "tenth_life": "steps until it counts a tenth",
+        "window": "total weight of all the past, in steps",
+        **{f"steps_for_{p}%": f"recent steps that hold {p}% of all weight" for p in (50, 90, 95, 99)},
+        "additive_bound": f"largest remembered sum, {over}, of utilities up to {u_max:g}",
+        "averaged_bound": f"largest remembered mean of utilities up to {u_max:g}",
+        "responsiveness": f"weight of the newest utility in the remembered mean, {over}",
+    }
+    if json:
+        print_json(numbers)
+    else:
+        print_table("Decay", ["quantity", "value", "meaning"], [[n, v, meaning[n]] for n, v in numbers.items()])
+
+
+@app.command
+def simulate(
+    example: Annotated[Positional[Literal["example-1", "example-2"]], arg(help="Which example of the paper.")],
+    gamma: Annotated[tuple[float, ...], arg(help="Discount factors to compare.")] = (),
+    half_life: Annotated[tuple[float, ...], arg(help="Half-lives to compare, in steps.")] = (),
+    welfare: Annotated[
+        str, arg(help="Welfare function, e.g. egalitarian, nash, 'alpha_fair(alpha=2)'.")
+    ] = "egalitarian",
+    steps: Annotated[int, arg(help="How many times the items are handed out.")] = 50,
+    bundles: Annotated[bool, arg(help="Whether one agent may take several items at once.")] = True,
+    seed: Annotated[int, arg(help="Draws among equally good allocations.")] = 0,
+    out: Out = Path("out"),
+    json: Json = False,
+) -> None:
+    """Play out the paper's examples: Alice and Bob share a cake and a donut, over and over.
+
+    Without --gamma or --half-life, the memories of Figure 1 are compared. Prints who leads, and draws it.
+    """
+    from bygones import simulate as s
+    from bygones.memory import Discounted
+    from bygones.report.examples import example_figure
+    from bygones.style import save
+
+    memories = {f"γ = {g:g}": Discounted(gamma=g) for g in gamma}
+    memories |= {f"half-life {h:g}": Discounted(half_life=h) for h in half_life}
+    histories = {
+        label: s.run(s.EXAMPLES[example], memory, welfare, steps, bundles=bundles, seed=seed)
+        for label, memory in (memories or s.FIGURE_1_MEMORIES).items()
+    }
+    paths = save(example_figure(example, histories), out, example)
+    if json:
+        print_json({label: history.to_dict() for label, history in histories.items()})
+        return
+    rows = [[label, *h.cumulative[-1], h.difference[-1], h.perceived_difference[-1]] for label, h in histories.items()]
+    columns = ["memory", "Alice in all", "Bob in all", "Alice's lead", "as remembered"]
+    print_table(f"{example.replace('-', ' ').capitalize()} after {steps} steps, {welfare} welfare", columns, rows)
+    print_paths(paths)
+
+
+@app.command
+def stability(
+    matrix: Annotated[Positional[Path], arg(help="CSV file with a square matrix and no header.")],
+    u_max: Annotated[float, arg(help="Largest utility of a step.")] = 1.0,
+    allow_negative: Annotated[bool, arg(help="Accept negative entries (not for log-Nash welfare).")] = False,
+    json: Json = False,
+) -> None:
+    """Look a linear memory Z' = AZ + u over: is it bounded, by how much, and if it is refused, why."""
+    from bygones import stability as s
+
+    verdict = s.design(read_matrix(matrix), u_max, non_negative=not allow_negative)
+    numbers = {
+        "accepted": verdict.accepted,
+        "spectral_radius": verdict.spectral_radius,
+        "bound": verdict.bound.value if verdict.bound else math.inf,
+        "bound_error": verdict.bound.error if verdict.bound else None,
+        "worst_growth": verdict.growth.factor if verdict.growth else math.inf,
+        "worst_growth_step": verdict.growth.step if verdict.growth else None,
+        "reasons": list(verdict.reasons),
+    }
+    if json:
+        print_json(numbers)
+        return
+    print_table("Linear memory", ["quantity", "value"], [[n, v] for n, v in numbers.items() if n != "reasons"])
+    print(verdict)
+
+
+@app.command
+def figure(
+    name: Annotated[Positional[Literal["1"]], arg(help="Which figure of the paper.")],
+    out: Out = Path("out"),
+) -> None:
+    """Draw a figure of the paper, as PNG and SVG."""
+    from bygones import simulate as s
+    from bygones.report.examples import figure_1
+    from bygones.style import save
+
+    with progress(f"Figure {name}", total=len(s.EXAMPLES) * len(s.FIGURE_1_MEMORIES)) as advance:
+        histories = s.figure_1(done=advance)
+    print_paths(save(figure_1(histories), out, f"figure-{name}"))
+
+
+@app.command
+def table(
+    name: Annotated[Positional[Literal["1"]], arg(help="Which table of the paper.")],
+    out: Out = Path("out"),
+    json: Json = False,
+) -> None:
+    """Compute a table of the paper; also written as CSV."""
+    from bygones import simulate as s
+
+    rows = s.table_1()
+    out.mkdir(parents=True, exist_ok=True)
+    path = out / f"table-{name}.csv"
+    with path.open("w", newline="") as file:
+        csv.writer(file).writerows([s.Table1Row._fields, *rows])
+    if json:
+        print_json([row._asdict() for row in rows])
+        return
+    print_table(
+        "Table 1: half-life and effective window",
+        ["γ", "half-life (steps)", "effective window (steps)"],
+        [[f"{row.gamma:.2f}", f"{row.half_life:.2f}", f"{row.window:.1f}"] for row in rows],
+    )
+    print_paths([path])
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Runs the command line; bad input ends with exit code 2 and one sentence."""
+    try:
+        app.cli(
+            prog="bygones",
+            description="Temporal fairness in repeated allocation: remember the past, and let it go.",
+            args=arguments,
+            use_underscores=False,
+        )
+    except ValueError as error:
+        _refuse(str(error))
+    except OSError as error:
+        _refuse(f"{error.filename or 'a file'}: {error.strerror or error}")
+
+
+def _refuse(sentence: str) -> NoReturn:
+    print(f"bygones: {sentence}", file=sys.stderr)
+    raise SystemExit(2) from None
+
+
+if __name__ == "__main__":
+    main()

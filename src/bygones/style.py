@@ -1,0 +1,80 @@
+"""The house style of figures, defined once: colours, lines and type, and how a figure is saved.
+
+The colours are Okabe and Ito's, which people with any kind of colour vision can tell apart. Memories keep their colour
+and dash pattern in every figure, so that a figure also reads in grey.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+INK = "#1F2933"
+MUTED = "#6B7280"
+RULE = "#D8DDE3"
+PALETTE = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#56B4E9", "#CC79A7", "#000000")
+
+MEMORY_LOOK: dict[str, dict[str, Any]] = {
+    "instantaneous": {"color": MUTED, "linestyle": (0, (1, 1.2))},
+    "γ = 0.9": {"color": "#56B4E9", "linestyle": (0, (5, 1.5))},
+    "γ = 0.95": {"color": "#009E73", "linestyle": (0, (4, 1.2, 1, 1.2))},
+    "γ = 0.99": {"color": "#0072B2", "linestyle": (0, (9, 1.5))},
+    "γ = 0.999": {"color": "#CC79A7", "linestyle": (0, (6, 1, 1, 1, 1, 1))},
+    "perfect recall": {"color": "#D55E00", "linestyle": "-", "linewidth": 2.2},
+}
+"""How each memory is drawn, by its name."""
+
+_RC: dict[Any, Any] = {
+    "axes.edgecolor": MUTED,
+    "axes.grid": True,
+    "axes.labelcolor": INK,
+    "axes.linewidth": 0.8,
+    "axes.spines.right": False,
+    "axes.spines.top": False,
+    "axes.titlelocation": "left",
+    "axes.titlesize": 10,
+    "axes.titleweight": "bold",
+    "axes.labelsize": 9,
+    "figure.dpi": 110,
+    "figure.facecolor": "white",
+    "figure.constrained_layout.use": True,
+    "font.family": "DejaVu Sans",
+    "font.size": 9,
+    "grid.color": RULE,
+    "grid.linewidth": 0.6,
+    "legend.frameon": False,
+    "legend.fontsize": 9,
+    "lines.linewidth": 1.8,
+    "savefig.dpi": 200,
+    "svg.hashsalt": "bygones",
+    "text.color": INK,
+    "xtick.color": MUTED,
+    "xtick.labelcolor": INK,
+    "ytick.color": MUTED,
+    "ytick.labelcolor": INK,
+}
+
+
+@contextmanager
+def house_style() -> Iterator[None]:
+    """Matplotlib in the house style for the length of a `with` block, drawing without a screen."""
+    import matplotlib
+    from cycler import cycler
+
+    with matplotlib.rc_context({**_RC, "axes.prop_cycle": cycler(color=PALETTE)}):
+        yield
+
+
+def save(figure: Figure, folder: Path, name: str) -> list[Path]:
+    """Saves a figure as PNG and SVG under that name in a folder, made if need be; equal figures give equal files."""
+    folder.mkdir(parents=True, exist_ok=True)
+    paths = [folder / f"{name}.png", folder / f"{name}.svg"]
+    with house_style():
+        for path, metadata in zip(paths, ({"Software": None}, {"Date": None, "Creator": "bygones"}), strict=True):
+            figure.savefig(path, metadata=metadata)
+    return paths

@@ -1,0 +1,130 @@
+import csv
+import json
+import math
+import subprocess
+import sys
+
+import pytest
+
+from bygones import cli, decay, simulate
+
+
+def run(capsys, *arguments):
+    cli.main(list(arguments))
+    return capsys.readouterr()
+
+
+def refused(capsys, *arguments):
+    with pytest.raises(SystemExit) as stop:
+        cli.main(list(arguments))
+    assert stop.value.code == 2
+    captured = capsys.readouterr()
+    assert "Traceback" not in captured.err
+    assert captured.out == ""
+    return captured.err
+
+
+def test_decay_prints_every_equivalent_quantity(capsys):
+    out = run(capsys, "decay", "--half-life", "7").out
+    for word in ("gamma", "0.905724", "tenth_life", "23.2535", "window", "10.6071", "responsiveness", "0.0942763"):
+        assert word in out
+
+
+def test_decay_for_programs(capsys):
+    got = json.loads(run(capsys, "decay", "--window", "10", "--horizon", "5", "--u-max", "2", "--json").out)
+    assert got["gamma"] == pytest.approx(0.9)
+    assert got["additive_bound"] == pytest.approx(2 * decay.denominator(0.9, 5))
+    assert got["averaged_bound"] == 2
+    assert got["responsiveness"] == pytest.approx(1 / decay.denominator(0.9, 5))
+    assert json.loads(run(capsys, "decay", "--gamma", "1", "--json").out)["half_life"] == "inf"
+    assert json.loads(run(capsys, "decay", "--last", "30", "--share", "0.95", "--json").out)["gamma"] == pytest.approx(
+        0.05 ** (1 / 30)
+    )
+    assert json.loads(run(capsys, "decay", "--tenth-life", "5", "--json").out)["tenth_life"] == pytest.approx(5)
+
+
+def test_simulate_prints_and_plots(capsys, tmp_path):
+    out = run(capsys, "simulate", "example-2", "--steps", "30", "--out", str(tmp_path)).out
+    for label in simulate.FIGURE_1_MEMORIES:
+        assert label in out
+    assert (tmp_path / "example-2.png").stat().st_size > 10_000
+    assert (tmp_path / "example-2.svg").exists()
+
+
+def test_simulate_for_programs_with_memories_of_ones_own(capsys, tmp_path):
+    out = run(
+        capsys, "simulate", "example-1", "--gamma", "0.5", "0.9", "--half-life", "3", "--welfare", "nash",
+        "--steps", "4", "--seed", "1", "--no-bundles", "--out", str(tmp_path), "--json",
+    ).out  # fmt: skip
+    got = json.loads(out)
+    assert list(got) == ["γ = 0.5", "γ = 0.9", "half-life 3"]
+    assert len(got["γ = 0.5"]["utilities"]) == 4
+
+
+def test_stability_reads_a_matrix(capsys, tmp_path):
+    path = tmp_path / "matrix.csv"
+    path.write_text("0.5,0.2\n0.1,0.4\n")
+    got = json.loads(run(capsys, "stability", str(path), "--json").out)
+    assert got["accepted"] is True
+    assert got["spectral_radius"] == pytest.approx(0.6)
+    path.write_text("1,0\n0,1\n\n")
+    assert "This memory is refused." in run(capsys, "stability", str(path)).out
+    got = json.loads(run(capsys, "stability", str(path), "--json").out)
+    assert (got["accepted"], got["bound"], got["bound_error"]) == (False, "inf", None)
+    path.write_text("0.5,-0.2\n0.1,0.4\n")
+    assert json.loads(run(capsys, "stability", str(path), "--json").out)["accepted"] is False
+    assert json.loads(run(capsys, "stability", str(path), "--allow-negative", "--json").out)["accepted"] is True
+
+
+def test_figure_1_and_table_1(capsys, tmp_path):
+    captured = run(capsys, "figure", "1", "--out", str(tmp_path))
+    assert "figure-1.png" in captured.out
+    assert "10/10" in captured.err
+    assert (tmp_path / "figure-1.svg").exists()
+    assert "13.51" in run(capsys, "table", "1", "--out", str(tmp_path)).out
+    with (tmp_path / "table-1.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert [float(row["gamma"]) for row in rows] == list(simulate.TABLE_1_GAMMAS)
+    assert json.loads(run(capsys, "table", "1", "--out", str(tmp_path), "--json").out)[1]["gamma"] == 0.9
+
+
+def test_bad_input_is_one_sentence_and_exit_code_2(capsys, tmp_path):
+    assert refused(capsys, "decay", "--half-life", "0") == (
+        "bygones: half_life must be above 0 (gamma=0 forgets at once, gamma=1 forgets nothing), got 0.0\n"
+    )
+    assert "exactly one of" in refused(capsys, "decay")
+    assert "expected a number, got 'soon'" in refused(capsys, "decay", "--half-life", "soon")
+    assert "got -1" in refused(capsys, "decay", "--gamma", "-1")
+    assert "welfare must be one of" in refused(capsys, "simulate", "example-1", "--welfare", "kind")
+    assert "No such file" in refused(capsys, "stability", str(tmp_path / "absent.csv"))
+    path = tmp_path / "bad.csv"
+    for text, message in [
+        ("", "is empty: expected a matrix"),
+        ("1,2\n3,x\n", "row 2, column 2: expected a number, got 'x'"),
+        ("1,2\n3\n", "row 2: expected 2 numbers as in row 1, got 1"),
+        ("1,2\n", "matrix must be a square matrix"),
+        ("nan\n", "matrix must be finite"),
+    ]:
+        path.write_text(text)
+        assert message in refused(capsys, "stability", str(path))
+    (tmp_path / "file").write_text("")
+    assert "file" in refused(capsys, "table", "1", "--out", str(tmp_path / "file" / "below"))
+
+
+@pytest.mark.parametrize("command", ["", "decay", "simulate", "stability", "figure", "table"])
+def test_help_helps(capsys, command):
+    with pytest.raises(SystemExit) as stop:
+        cli.main([*command.split(), "--help"])
+    assert stop.value.code == 0
+    assert len(capsys.readouterr().out) > 200
+
+
+def test_the_command_is_installed():
+    done = subprocess.run(
+        [sys.executable, "-m", "bygones.cli", "decay", "--gamma", "0.5", "--json"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert json.loads(done.stdout)["half_life"] == 1.0
+    assert math.isclose(json.loads(done.stdout)["window"], 2.0)
