@@ -31,6 +31,10 @@ ALL = [
 ]  # fmt: skip
 
 
+def label(W):
+    return getattr(W, "__name__", str(W))
+
+
 def test_by_hand():
     Z = [1.0, 2.0, 4.0]
     assert utilitarian(Z) == 7
@@ -83,7 +87,7 @@ def test_gini_weights_reach_both_ends(Z):
     assert generalized_gini(Z, np.ones(len(Z))) == pytest.approx(utilitarian(Z))
 
 
-@pytest.mark.parametrize("W", ALL, ids=str)
+@pytest.mark.parametrize("W", ALL, ids=label)
 @given(vectors, st.randoms())
 def test_names_do_not_matter(W, Z, random):
     shuffled = Z.tolist()
@@ -91,7 +95,7 @@ def test_names_do_not_matter(W, Z, random):
     assert W(np.array(shuffled)) == pytest.approx(W(Z), rel=1e-9, abs=1e-12)
 
 
-@pytest.mark.parametrize("W", ALL, ids=str)
+@pytest.mark.parametrize("W", ALL, ids=label)
 @given(spread, st.integers(0, 3), st.floats(0.01, 1))
 def test_more_for_one_is_never_worse(W, Z, i, more):
     better = Z.copy()
@@ -99,7 +103,7 @@ def test_more_for_one_is_never_worse(W, Z, i, more):
     assert W(better) >= W(Z) - 1e-9 * abs(W(Z))
 
 
-@pytest.mark.parametrize("W", ALL, ids=str)
+@pytest.mark.parametrize("W", ALL, ids=label)
 @given(spread, st.floats(0, 0.5))
 def test_a_transfer_from_rich_to_poor_is_never_worse(W, Z, part):
     rich, poor = Z.argmax(), Z.argmin()
@@ -110,7 +114,7 @@ def test_a_transfer_from_rich_to_poor_is_never_worse(W, Z, part):
     assert W(after) >= W(Z) - 1e-9 * max(1.0, abs(W(Z)))
 
 
-@pytest.mark.parametrize("W", ALL, ids=str)
+@pytest.mark.parametrize("W", ALL, ids=label)
 def test_the_last_axis_is_agents(W):
     batch = np.random.default_rng(0).random((2, 5, 3))
     assert W(batch).shape == (2, 5)
@@ -147,13 +151,13 @@ def test_bad_vectors_are_refused(function, Z, message):
         function(Z)
 
 
-@pytest.mark.parametrize("W", [nash, log_nash, named("alpha_fair", alpha=0.5), named("alpha_fair", alpha=3)], ids=str)
+@pytest.mark.parametrize("W", [nash, log_nash, named("alpha_fair", alpha=0.5), named("alpha_fair", alpha=3)], ids=label)
 def test_negative_memories_are_refused_where_they_have_no_value(W):
     with pytest.raises(ValueError, match=r"Z must be at least 0 for \w+ welfare, got"):
         W([1.0, -0.1])
 
 
-@pytest.mark.parametrize("W", [utilitarian, egalitarian, generalized_gini, named("alpha_fair", alpha=0)], ids=str)
+@pytest.mark.parametrize("W", [utilitarian, egalitarian, generalized_gini, named("alpha_fair", alpha=0)], ids=label)
 def test_negative_memories_are_fine_where_they_have_a_value(W):
     assert W([-1.0, -1.0]) < 0
 
