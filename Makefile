@@ -38,7 +38,7 @@ clean:  ## Remove what make made
 
 .venv/made:
 	$(PYTHON) -c 'import sys; assert sys.version_info >= (3, 11), f"bygones needs Python 3.11 or later, this is {sys.version}"'
-	$(PYTHON) -m venv .venv
+	$(PYTHON) -m venv .venv || { echo "Python cannot make a virtual environment; on Debian: apt-get install python3-venv"; rm -rf .venv; exit 1; }
 	touch $@
 
 .venv/installed: .venv/made pyproject.toml constraints.txt

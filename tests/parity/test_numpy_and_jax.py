@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import bygones.pytrees  # noqa: F401
-from bygones import decay, inequality, welfare
+from bygones import decay, inequality, stability, welfare
 from bygones.memory import Discounted, Instantaneous, Linear, MemoryState, Multiscale, PerfectRecall
 
 TOLERANCE = {"float32": 2e-6, "float64": 1e-12}
@@ -225,6 +225,15 @@ def test_a_million_float32_updates_stay_exact_under_jit(gamma):
     expected = tenth * float(decay.denominator(gamma, 1_000_000))
     assert float(state.Z[0]) == pytest.approx(expected, rel=2e-7)
     assert float(state.d) == pytest.approx(expected / tenth, rel=2e-7)
+
+
+def test_stability_takes_jax_matrices():
+    on_jax, expected = jnp.asarray(MIXING), stability.design(MIXING)
+    got = stability.design(on_jax)
+    assert got.accepted == expected.accepted
+    assert got.spectral_radius == pytest.approx(expected.spectral_radius, rel=1e-6)
+    assert got.bound.value == pytest.approx(expected.bound.value, rel=1e-5)
+    np.testing.assert_allclose(stability.power(on_jax, 3), stability.power(MIXING, 3), rtol=1e-5)
 
 
 def test_shapes_are_checked_even_under_jit():
