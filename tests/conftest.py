@@ -1,12 +1,19 @@
 """Hypothesis without deadlines, since no test asserts a time; in CI its examples are always the same.
 
-Mutation testing runs the tests a thousand times over: it takes fewer examples.
+Mutation testing runs the tests a thousand times over, all in one process: it takes fewer examples, and a test method
+called on several instances of its class is no accident there.
 """
 
 import os
 
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 settings.register_profile("bygones", deadline=None, derandomize=os.environ.get("CI") == "true")
-settings.register_profile("mutation", deadline=None, derandomize=True, max_examples=25)
+settings.register_profile(
+    "mutation",
+    deadline=None,
+    derandomize=True,
+    max_examples=25,
+    suppress_health_check=[HealthCheck.differing_executors],
+)
 settings.load_profile(os.environ.get("BYGONES_HYPOTHESIS", "bygones"))
