@@ -25,7 +25,7 @@ from bygones.memory import Memory
 from bygones.welfare import Welfare
 
 
-class _EpisodeWrapper(VectorWrapper[Any, Any, Any, Any, Any]):
+class _EpisodeWrapper(VectorWrapper):
     """Knows which sub-environments begin an episode, and when."""
 
     def __init__(self, env: VectorEnv[Any, Any, Any]) -> None:
