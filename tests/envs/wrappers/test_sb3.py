@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import torch
 from stable_baselines3 import PPO
 from stable_baselines3.common.env_checker import check_env
 from stable_baselines3.common.env_util import make_vec_env
@@ -13,6 +14,15 @@ from bygones.envs.wrappers import FairReward, RememberRewards
 from vector_rewards import IDS, NON_NEGATIVE, make, welfare_for
 
 MEMORY = bygones.Discounted(half_life=20, average=True)
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    """Threads that wait for a busy core make small networks many times slower."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
 
 
 def fair(name, **options):
