@@ -275,6 +275,30 @@ def test_memory_that_falls_below_zero_by_itself_is_refused_too():
         FairReward(make("fishwood-v0"), MEMORIES["mixing, some negative"](2), "log_nash", 0.5)
 
 
+class LastTwo(bygones.Memory):
+    """A memory of one's own: the sum of the last two utilities."""
+
+    def init(self, n_agents):
+        return bygones.MemoryState(np.zeros((2, n_agents)), np.zeros(()), np.zeros(()), np.zeros(()))
+
+    def advance(self, state, utilities, elapsed=1):
+        return state._replace(Z=np.stack([state.Z[1], utilities]))
+
+    def read(self, state):
+        return state.Z.sum(axis=0)
+
+    def bound(self, u_max, steps=math.inf):
+        return u_max * min(steps, 2)
+
+
+def test_memory_of_ones_own_is_welcome():
+    env = FairReward(RememberRewards(make("fishwood-v0"), LastTwo()), LastTwo(), "log_nash", 0.5)
+    assert env.observation_space.high.tolist() == [1, 2, 2]
+    transitions = rollout(env, 250)
+    assert all(env.observation_space.contains(transition[0]) for transition in transitions)
+    assert max(transition[0][2] for transition in transitions) == 2
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [

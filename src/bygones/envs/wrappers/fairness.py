@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from bygones import inequality
 from bygones import welfare as welfares
 from bygones._arrays import check_between
-from bygones.envs.wrappers.observing import memory_range
+from bygones.envs.wrappers.observing import has_negative_entries
 from bygones.envs.wrappers.recall import Floats, Mask, Recall, over
 from bygones.memory import Memory, PerfectRecall
 from bygones.welfare import Welfare
@@ -79,10 +79,10 @@ class Fairness:
 
 def _check_signs(welfare: Welfare, memory: Memory, reward_space: Box) -> None:
     """Refuses a welfare that has no value below zero where the memory can get there."""
-    low, _ = memory_range(memory, reward_space)
-    if (low >= 0).all() or _has_values_below_zero(welfare, len(low)):
-        return
     negative = np.flatnonzero(reward_space.low < 0)
+    can_fall_below = len(negative) or has_negative_entries(memory)
+    if not can_fall_below or _has_values_below_zero(welfare, reward_space.shape[0]):
+        return
     cause = (
         f"the reward space allows negative rewards in component{'s' * (len(negative) > 1)} "
         f"{', '.join(f'{i} (from {reward_space.low[i]:g})' for i in negative)}"

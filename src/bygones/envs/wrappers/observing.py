@@ -3,7 +3,7 @@ r"""Where the memory stands in the observation, and between which bounds.
 Bounds. With utilities $u_i \in [l_i, h_i]$ and a memory whose weights on the past sum to at most $b$ (the bound for
 utilities up to one), $Z_i \in [b\min(l_i, 0),\, b\max(h_i, 0)]$: zero is always within, as memories start empty. This
 is so where each agent has a memory of its own and no weight is negative. A linear memory mixes agents, so
-the extreme utilities of all of them count; if it has negative entries, with either sign.
+the extreme utilities of all of them count; if it has negative entries, or its inside is not known, with either sign.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def layout(
     dtype = _float_type(base)
     remembered = {"memory": _box(*memory_range(memory, reward_space, horizon), dtype)}
     if isinstance(memory, Discounted) and observe_denominator:
-        most = np.array([decay.denominator(memory.gamma, horizon)])
+        most = np.array([decay.denominator(memory.gamma, horizon)]) * (1 + _ROUNDING)
         remembered["denominator"] = _box(np.zeros(1), most, dtype)
     if isinstance(base, Box) and flatten:
         boxes = [base, *remembered.values()]
@@ -103,16 +103,22 @@ def horizon_of(env: Any, given: int | None) -> float:
     return math.inf if limit is None else float(limit)
 
 
+def has_negative_entries(memory: Memory) -> bool:
+    """Whether utilities of at least 0 can push this memory below 0."""
+    if isinstance(memory, Multiscale):
+        return bool(np.any(np.asarray(memory.weights) < 0))
+    if isinstance(memory, Linear):
+        return bool(np.any(memory.matrix < 0) or (memory.readout is not None and np.any(memory.readout < 0)))
+    return False
+
+
 def _keeps_agents_apart(memory: Memory) -> bool:
     return isinstance(memory, Discounted | Multiscale)
 
 
 def _keeps_signs(memory: Memory) -> bool:
-    if isinstance(memory, Multiscale):
-        return bool(np.all(np.asarray(memory.weights) >= 0))
-    if isinstance(memory, Linear):
-        return bool(np.all(memory.matrix >= 0) and (memory.readout is None or np.all(memory.readout >= 0)))
-    return isinstance(memory, Discounted)
+    # Of a memory of the user's own making nothing is known but its bound.
+    return isinstance(memory, Discounted | Multiscale | Linear) and not has_negative_entries(memory)
 
 
 def _times(reach: float, extreme: Floats) -> Floats:
