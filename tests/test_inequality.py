@@ -111,6 +111,7 @@ def test_extreme_sizes_neither_overflow_nor_vanish():
 def test_the_last_axis_is_agents(measure):
     batch = np.random.default_rng(0).random((2, 5, 3))
     batch[0, 0] = 0
+    batch[1, 1, 0] = 0
     assert measure(batch).shape == (2, 5)
     for i, j in np.ndindex(2, 5):
         assert measure(batch)[i, j] == pytest.approx(measure(batch[i, j]))

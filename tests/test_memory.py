@@ -120,6 +120,7 @@ def test_ahead_is_what_values_would_be_for_each_candidate(memory):
     candidates = np.random.default_rng(0).random((4, 5, 3))
     ahead = memory.ahead(state, candidates, elapsed=2)
     assert ahead.shape == (4, 5, 3)
+    np.testing.assert_array_equal(memory.ahead(state, candidates), memory.ahead(state, candidates, elapsed=1))
     for i, j in np.ndindex(4, 5):
         alone = memory.values(memory.update(state, candidates[i, j], elapsed=2))
         np.testing.assert_allclose(ahead[i, j], alone, rtol=1e-13)
@@ -241,6 +242,7 @@ def test_bounds_over_an_infinite_horizon():
     assert Linear(0.5 * np.eye(2)).bound(1.0) == pytest.approx(2)
     assert Linear(0.5 * np.eye(2), readout=[[3, -1], [0, 1]]).bound(1.0) == pytest.approx(8)
     assert Linear(np.eye(2)).bound(1.0) == math.inf
+    assert Linear(np.eye(2)).bound(1.0, 5) == 5
 
 
 # ---- entitlements ----------------------------------------------------------------------------------------------

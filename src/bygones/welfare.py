@@ -153,7 +153,7 @@ def _parse(text: str) -> tuple[str, dict[str, object]]:
         call = ast.parse(f"dict({inside}", mode="eval").body
         if isinstance(call, ast.Call) and not call.args:
             return name, {str(word.arg): ast.literal_eval(word.value) for word in call.keywords}
-        raise ValueError("only keyword parameters")
+        raise ValueError
     except (SyntaxError, ValueError):
         raise ValueError(f"welfare must be a name or name(parameter=number), got {text!r}") from None
 
