@@ -20,6 +20,7 @@ def test_by_hand():
     assert jain([1, 1, 0, 0]) == 0.5
     assert jain([1, 3]) == pytest.approx(16 / 20)
     assert theil([0, 2]) == pytest.approx(math.log(2))
+    assert theil([1, 3]) == pytest.approx((0.5 * math.log(0.5) + 1.5 * math.log(1.5)) / 2)
     assert atkinson([1, 4], 1) == pytest.approx(1 - 2 / 2.5)
     assert atkinson([1, 4], 2) == pytest.approx(1 - 1.6 / 2.5)
     assert atkinson([1, 4], 0.5) == pytest.approx(1 - 2.25 / 2.5)

@@ -373,6 +373,42 @@ def exact_sum(gamma: float, history: list[float]) -> float:
     return float(Fraction(total, 1 << scale))
 
 
+@pytest.mark.parametrize("gamma", [1.0, 0.9999, 0.6, 0.5, 0.4])
+def test_twenty_thousand_updates_are_as_exact_as_one(gamma):
+    memory, state = Discounted(gamma=gamma), MemoryState(0.0, 0.0, 0.0, 0.0)
+    for _ in range(20_000):
+        state = memory.advance(state, 0.1)
+    assert float(state.Z) == pytest.approx(exact_sum(gamma, [0.1] * 20_000), rel=2e-16)
+    assert float(state.d) == pytest.approx(exact_sum(gamma, [1.0] * 20_000), rel=2e-16)
+    assert abs(state.Z_lost) <= np.spacing(state.Z)
+
+
+def test_linear_perfect_recall_keeps_what_rounding_drops():
+    memory = Linear(np.eye(1))
+    state = memory.init(1)
+    for _ in range(20_000):
+        state = memory.advance(state, np.array([0.1]))
+    assert state.Z[0] == pytest.approx(exact_sum(1.0, [0.1] * 20_000), rel=2e-16)
+
+
+@every_memory
+def test_one_step_is_the_default(memory):
+    state, u = remember(memory, [[1, 2, 3]]), np.array([0.5, 0.25, 1.0])
+    for a, b in zip(memory.advance(state, u), memory.advance(state, u, 1), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_multiscale_counts_its_denominators():
+    state = remember(Multiscale((0.5, 1.0), (1, 1)), np.ones((3, 3)))
+    np.testing.assert_array_equal(state.d, [1.75, 3.0])
+
+
+def test_settings_are_kept_as_arrays():
+    assert isinstance(Linear([[0.5]], readout=[[2]]).readout, np.ndarray)
+    assert isinstance(Multiscale([0.5], [2]).weights, np.ndarray)
+    assert isinstance(Multiscale([0.5], [2]).gammas, np.ndarray)
+
+
 @pytest.mark.parametrize(
     ("gamma", "kind"), [(1.0, "constant"), (1.0, "wide"), (0.999999, "constant"), (0.999999, "random"), (0.999, "wide")]
 )
