@@ -129,8 +129,8 @@ class AllocationEnv(gym.Env[Observation, np.int64]):
     def step(self, action: Any) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
         if self._over or self._now is None or self._noise is None:
             raise ResetNeeded("this episode has not begun or is over: call reset() before step()")
-        before, params = self._now[0], self._params
-        state, outcome = proceed(self._noise.row(), before, self._checked(action), params)
+        chosen, before, params = self._checked(action), self._now[0], self._params
+        state, outcome = proceed(self._noise.row(), before, chosen, params)
         self._now, self._needs_before, self._over = (state, outcome), before.needs, bool(outcome.over)
         info = own(account(state, outcome))
         if self._over:

@@ -23,7 +23,7 @@ from bygones import decay, inequality
 from bygones import welfare as welfares
 from bygones._arrays import Array, Number, check_between, check_count, check_one_of, namespace, select
 from bygones.envs.needs import Needs, advantaged
-from bygones.memory import Discounted, Instantaneous, Linear, Memory, MemoryState, Multiscale, PerfectRecall
+from bygones.memory import Discounted, Linear, Memory, MemoryState, Multiscale
 from bygones.welfare import Welfare
 
 Scale = Literal["none", "fixed", "window", "expected", "relative"]
@@ -188,22 +188,22 @@ class AllocationProblem:
         served = np.zeros((self.n_actions, self.n_agents))
         np.put_along_axis(served, self.subsets(), 1.0, axis=1)
         memory = self.memory
-        if isinstance(memory, Instantaneous | PerfectRecall):
-            # One structure for all γ, so that one compiled program serves them.
-            memory = Discounted(gamma=memory.gamma, average=memory.average)
+        if isinstance(memory, Discounted):
+            # Plain numbers in one structure, so that one compiled program serves every γ.
+            memory = Discounted(gamma=float(memory.gamma), average=bool(memory.average))
         assert isinstance(self.welfare, Welfare)
         return AllocationParams(
             memory=memory,
             welfare=self.welfare,
             needs=self.needs,
             served=served,
-            weight=self.weight,
-            horizon=self.horizon,
+            weight=float(self.weight),
+            horizon=int(self.horizon),
             observe_memory=float(self.observes_memory),
             relative=self.observation_scale == "relative",
             memory_scale=1.0 / self._divisor,
             denominator_scale=1.0 / self._denominator_divisor if self.observe_denominator else None,
-            shaping=self.shaping_discount,
+            shaping=float(self.shaping_discount),
             terminates=self.ends == "termination",
         )
 
@@ -218,16 +218,16 @@ class AllocationProblem:
         low = np.where(low < high, low, 0.0)
         high = np.where(low < high, high, 1.0)
         n = self.n_agents
-        least = -1.0 if can_be_negative(self.memory) else 0.0
+        is_symmetric = can_be_negative(self.memory)
         if self.observation_scale == "relative":
             Z_low, Z_high = -1.0, n * (1 + ROUNDING) - 1
         else:
             Z_high = self._reach / self._divisor * (1 + ROUNDING)
-            Z_low = least * Z_high
+            Z_low = -Z_high if is_symmetric else 0.0
         parts_low, parts_high = [low, np.full(n, Z_low)], [high, np.full(n, Z_high)]
         if self.observe_denominator:
             d_high = self._largest_denominator / self._denominator_divisor * (1 + ROUNDING)
-            parts_low.append(np.full(1, least * d_high))
+            parts_low.append(np.full(1, -d_high if is_symmetric else 0.0))
             parts_high.append(np.full(1, d_high))
         return np.concatenate(parts_low), np.concatenate(parts_high)
 
@@ -335,7 +335,9 @@ def observe(needs: Array, state: MemoryState, params: AllocationParams, Z: Array
     seen = Z * (params.memory_scale * params.observe_memory)
     if params.relative is not False:
         mean = Z.mean(axis=-1, keepdims=True)
-        relative = xp.where(mean > 0, Z / xp.where(mean > 0, mean, 1.0) - 1.0, 0.0)
+        # A mean so small has lost its digits; nothing to speak of is remembered.
+        is_empty = mean < 1e-30
+        relative = xp.where(is_empty, 0.0, Z / xp.where(is_empty, 1.0, mean) - 1.0)
         seen = select(params.relative, relative * params.observe_memory, seen)
     parts = [needs, seen]
     if params.denominator_scale is not None:
