@@ -134,10 +134,20 @@ def test_numbers_of_other_memories_compile_nothing_either(memory):
 
 def test_every_observation_in_float32_lies_within_the_bounds():
     greedy = needs.replayed(np.ones((1, 3), dtype=np.float32))
-    for memory in (Discounted(gamma=0.9), Discounted(gamma=0.999), PerfectRecall(), Discounted(gamma=0.7, average=True)):
+    for memory in (
+        Discounted(gamma=0.9),
+        Discounted(gamma=0.999),
+        PerfectRecall(),
+        Discounted(gamma=0.7, average=True),
+    ):
         for scale in ("none", "window", "relative"):
             problem = AllocationProblem(
-                needs=greedy, n_resources=1, horizon=2000, memory=memory, observation_scale=scale, observe_denominator=True
+                needs=greedy,
+                n_resources=1,
+                horizon=2000,
+                memory=memory,
+                observation_scale=scale,
+                observe_denominator=True,
             )
             params = problem.params()
             low, high = problem.observation_bounds()

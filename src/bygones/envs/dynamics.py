@@ -51,7 +51,7 @@ def begin(uniforms: Array, params: AllocationParams) -> tuple[EnvState, Outcome]
     nothing, Z = xp.zeros_like(uniforms[0]), params.memory.read(memory)
     welfare = params.welfare.judge(Z)
     return (
-        EnvState(t, xp.asarray(needs, dtype=uniforms.dtype), needs_state, memory, welfare, nothing),
+        EnvState(t, needs, needs_state, memory, welfare, nothing),
         Outcome(nothing, Z, params.welfare.judge(nothing), xp.zeros(batch), xp.zeros(batch, dtype=bool)),
     )
 
@@ -63,7 +63,9 @@ def proceed(uniforms: Array, state: EnvState, action: Array, params: AllocationP
     memory = params.memory.advance(state.memory, utilities)
     cumulative, t = state.cumulative + utilities, state.t + 1
     Z = params.memory.read(memory)
-    welfare, welfare_true = params.welfare.judge(xp.array([Z, true_utilities(cumulative, t, params)]))
+    # Both are judged in one call, which costs little more than one of them.
+    judged = params.welfare.judge(xp.array([Z, true_utilities(cumulative, t, params)]))
+    welfare, welfare_true = judged[0], judged[1]
     gain = reward(utilities.sum(axis=-1), welfare, state.welfare, params)
     needs, needs_state = params.needs.draw(uniforms, state.needs_state, t + 1)
     return (

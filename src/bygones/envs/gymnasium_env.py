@@ -189,9 +189,9 @@ def spaces_of(problem: AllocationProblem) -> tuple[gym.Space[Observation], gym.S
     return box, gym.spaces.Discrete(problem.n_actions)
 
 
-def own(info: dict[str, Any]) -> dict[str, Any]:
-    """The info with copies of the arrays that the environment works with."""
-    for name in ("utilities", "cumulative", "memory"):
+def own(info: dict[str, Any], arrays: tuple[str, ...] = ("utilities", "cumulative", "memory")) -> dict[str, Any]:
+    """The info with copies of the arrays that the environment works with, the caller's to keep or change."""
+    for name in arrays:
         info[name] = info[name].copy()
     return info
 

@@ -146,7 +146,7 @@ class Replayed(NamedTuple):
         return uniforms[..., :0]
 
     def draw(self, uniforms: Array, state: Array, t: Number) -> tuple[Array, Array]:
-        table = namespace(uniforms, t).asarray(self.table)
+        table = namespace(uniforms, t).asarray(self.table, dtype=uniforms.dtype)
         return table[(t - 1) % table.shape[0]], state
 
 
@@ -183,7 +183,7 @@ def replayed(table: Array) -> Replayed:
     rows = check_finite("table", table)
     if rows.ndim != 2 or 0 in rows.shape:
         raise ValueError(f"table must have one row per step and one column per agent, got shape {rows.shape}")
-    return Replayed(check_between("table", rows, 0.0, math.inf, "at least 0"))
+    return Replayed(np.asarray(check_between("table", rows, 0.0, math.inf, "at least 0"), dtype=float))
 
 
 def _low_and_span(low: Array, high: Array) -> tuple[Array, Array]:

@@ -364,7 +364,7 @@ def true_utilities(cumulative: Array, t: Number, params: AllocationParams) -> Ar
     if average is False:
         return cumulative
     steps = t if average is True else select(average, t, namespace(t).ones_like(t))
-    return cumulative / steps[..., None]
+    return cumulative / (steps[..., None] if steps.ndim else steps)
 
 
 def true_welfare(cumulative: Array, t: Number, params: AllocationParams) -> Array:

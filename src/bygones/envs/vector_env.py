@@ -87,7 +87,7 @@ class AllocationVectorEnv(VectorEnv[Observation, NDArray[np.integer[Any]], NDArr
         self._now = fresh if self._now is None else merged(self._now, (which, fresh))
         self._needs_before = self._now[0].needs
         self._over = self._now[1].over
-        return self._observe(self._now), spread(own(account(*fresh)), which, self.num_envs)
+        return self._observe(self._now), self._info(fresh, which)
 
     def step(self, actions: NDArray[np.integer[Any]]) -> tuple[Observation, Floats, Mask, Mask, dict[str, Any]]:
         if self._now is None:
@@ -107,7 +107,7 @@ class AllocationVectorEnv(VectorEnv[Observation, NDArray[np.integer[Any]], NDArr
                 now = merged(now, (ended, self._begin(ended)))
             else:
                 infos = spread(metrics, ended, self.num_envs)
-        infos |= spread(own(account(*now)), self._everyone, self.num_envs)
+        infos |= self._info(now, self._everyone)
         self._now, self._needs_before, self._over = now, before[0].needs, now[1].over
         over, never = outcome.over.copy(), np.zeros(self.num_envs, dtype=bool)
         terminated, truncated = (over, never) if self._terminates else (never, over)
@@ -155,6 +155,10 @@ class AllocationVectorEnv(VectorEnv[Observation, NDArray[np.integer[Any]], NDArr
         state, outcome = moment
         seen: Observation = observe(state.needs, state.memory, self._params, outcome.Z)
         return seen
+
+    def _info(self, moment: Moment, which: Indices) -> dict[str, Any]:
+        info = account(*moment)
+        return spread(own(info, tuple(info)), which, self.num_envs)
 
     def _seed(self, seed: int | Sequence[int | None] | None, which: Indices) -> None:
         if seed is None or isinstance(seed, int | np.integer):
