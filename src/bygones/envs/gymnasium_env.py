@@ -121,7 +121,7 @@ class AllocationEnv(gym.Env[Observation, np.int64]):
         if self._noise is None or self._noise.generator is not self.np_random:
             self._noise = Noise(self.np_random, self.problem.n_agents)
         state, outcome = begin(np.array([self._noise.row(), self._noise.row()]), self._params)
-        self._now, self._needs_before, self._over = (state, outcome), state.needs, False
+        self._now, self._over = (state, outcome), False
         if self.render_mode == "human":
             self.render()
         return observe(state.needs, state.memory, self._params, outcome.Z), own(account(state, outcome))
@@ -196,12 +196,12 @@ def own(info: dict[str, Any], arrays: tuple[str, ...] = ("utilities", "cumulativ
     return info
 
 
-def scene_of(problem: AllocationProblem, state: EnvState, outcome: Outcome, needs: Any) -> Scene:
-    """What there is to see of one episode after a step that chose among these needs."""
+def scene_of(problem: AllocationProblem, state: EnvState, outcome: Outcome, needs_before: Any) -> Scene:
+    """What there is to see of one episode after a step that chose among these needs, or before the first."""
     return Scene(
         t=int(state.t),
         horizon=problem.horizon,
-        needs=needs,
+        needs=needs_before if state.t else state.needs,
         utilities=outcome.utilities,
         cumulative=state.cumulative,
         memory=outcome.Z,

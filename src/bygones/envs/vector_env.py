@@ -85,7 +85,6 @@ class AllocationVectorEnv(VectorEnv[Observation, NDArray[np.integer[Any]], NDArr
         self._seed(seed, which)
         fresh = self._begin(which)
         self._now = fresh if self._now is None else merged(self._now, (which, fresh))
-        self._needs_before = self._now[0].needs
         self._over = self._now[1].over
         return self._observe(self._now), self._info(fresh, which)
 
