@@ -66,6 +66,11 @@ class Memory(ABC):
     def bound(self, u_max: float, steps: float = math.inf) -> float:
         r"""The largest $|Z_i|$ that utilities in $[0, u_{\max}]$ can reach within `steps` steps, or infinity."""
 
+    @property
+    def can_be_negative(self) -> bool:
+        """Whether utilities of at least 0 can leave something below 0; of a memory that does not say, it is assumed."""
+        return True
+
     def update(self, state: MemoryState, utilities: Array, elapsed: Number = 1) -> MemoryState:
         """The memory after `utilities` arrive, `elapsed` steps after the previous ones.
 
@@ -124,6 +129,10 @@ class Discounted(Memory):
         takes = decay.share_of_last(1, half_life=half_life, window=window) if gamma is None else 1 - gamma
         object.__setattr__(self, "forgets", takes)
         object.__setattr__(self, "average", average)
+
+    @property
+    def can_be_negative(self) -> bool:
+        return False
 
     @property
     def half_life(self) -> Number:
@@ -224,6 +233,10 @@ class Linear(Memory):
         return self._seen
 
     @property
+    def can_be_negative(self) -> bool:
+        return bool((self.matrix < 0).any() or (self.readout is not None and (self.readout < 0).any()))
+
+    @property
     def _seen(self) -> int:
         return int(self.matrix.shape[0] if self.readout is None else self.readout.shape[0])
 
@@ -271,6 +284,10 @@ class Multiscale(Memory):
     def bound(self, u_max: float, steps: float = math.inf) -> float:
         scales = [decay.denominator(float(g), steps) for g in self.gammas]
         return float(u_max * sum(abs(float(w)) * d for w, d in zip(self.weights, scales, strict=True) if w != 0))
+
+    @property
+    def can_be_negative(self) -> bool:
+        return bool((np.asarray(self.weights) < 0).any())
 
 
 def check_entitlements(entitlements: Array, n_agents: int) -> Array:

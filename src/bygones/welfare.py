@@ -110,6 +110,13 @@ class Welfare:
         object.__setattr__(self, "parameters", MappingProxyType(dict(self.parameters)))
         object.__setattr__(self, "judge", functools.partial(_FORMULAS[self.name], **self.parameters))
 
+    @property
+    def needs_non_negative(self) -> bool:
+        """Whether it has no value where an agent has less than 0."""
+        return self.name in ("nash", "log_nash") or (
+            self.name == "alpha_fair" and self.parameters["alpha"] not in (0, math.inf)
+        )
+
     def __call__(self, Z: Array) -> Array:
         return REGISTRY[self.name](Z, **self.parameters)
 

@@ -12,7 +12,6 @@ from bygones.envs.dynamics import begin, proceed
 from bygones.envs.problem import (
     AllocationProblem,
     as_judge,
-    can_be_negative,
     episode_metrics,
     observe,
     problem_of,
@@ -192,12 +191,12 @@ def test_episode_metrics_are_of_true_utilities():
 
 
 def test_a_memory_that_can_be_negative_is_known():
-    assert can_be_negative(Linear(SWAP))
-    assert can_be_negative(Linear(np.eye(2) / 2, readout=-np.eye(2)))
-    assert can_be_negative(Multiscale((0.9, 0.5), (1.0, -0.5)))
-    assert not can_be_negative(Multiscale((0.9, 0.5), (1.0, 0.5)))
-    assert not can_be_negative(Linear(np.eye(2) / 2))
-    assert not can_be_negative(PerfectRecall())
+    assert Linear(SWAP).can_be_negative
+    assert Linear(np.eye(2) / 2, readout=-np.eye(2)).can_be_negative
+    assert Multiscale((0.9, 0.5), (1.0, -0.5)).can_be_negative
+    assert not Multiscale((0.9, 0.5), (1.0, 0.5)).can_be_negative
+    assert not Linear(np.eye(2) / 2).can_be_negative
+    assert not PerfectRecall().can_be_negative
 
 
 def test_a_need_that_never_changes_has_an_interval():
@@ -230,7 +229,7 @@ memories = st.one_of(
 )
 def test_every_observation_lies_within_the_bounds(memory, high, scale, with_denominator, actions, noise):
     assume(memory.bound(1.0, 1) > 0)
-    scale = "none" if scale == "relative" and can_be_negative(memory) else scale
+    scale = "none" if scale == "relative" and memory.can_be_negative else scale
     table = {"most": np.full((1, 3), high), "least": np.zeros((1, 3)), "any": np.linspace(0, high, 12).reshape(4, 3)}
     wide = np.vstack([np.zeros(3), np.full(3, high)])
     problem = AllocationProblem(

@@ -51,6 +51,11 @@ def spread(info: Mapping[str, Any], which: Indices, num_envs: int) -> dict[str, 
     return infos
 
 
+def rows(record: Mapping[str, Any], which: Indices) -> dict[str, Any]:
+    """Those rows of every array in a dictionary of arrays and of such dictionaries."""
+    return {name: rows(value, which) if isinstance(value, Mapping) else value[which] for name, value in record.items()}
+
+
 def as_objects(rows: NDArray[Any], which: Indices, num_envs: int) -> NDArray[np.object_]:
     """The rows of some environments as Gymnasium gives final observations: one object each, None for the others."""
     objects = np.full(num_envs, None, dtype=object)

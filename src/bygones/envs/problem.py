@@ -23,7 +23,7 @@ from bygones import decay, inequality
 from bygones import welfare as welfares
 from bygones._arrays import Array, Number, check_between, check_count, check_one_of, namespace, select
 from bygones.envs.needs import Needs, advantaged
-from bygones.memory import Discounted, Linear, Memory, MemoryState, Multiscale
+from bygones.memory import Discounted, Memory, MemoryState, Multiscale
 from bygones.welfare import Welfare
 
 Scale = Literal["none", "fixed", "window", "expected", "relative"]
@@ -136,7 +136,7 @@ class AllocationProblem:
         self.memory.init(self.n_agents)
         judge = as_judge(self.welfare)
         judge(np.ones(self.n_agents))
-        if can_be_negative(self.memory) and needs_non_negative(judge):
+        if self.memory.can_be_negative and judge.needs_non_negative:
             raise ValueError(
                 f"welfare {self.welfare} needs a memory that never falls below 0, but entries below 0 in this "
                 f"{type(self.memory).__name__} memory can push it there: drop them, or use egalitarian welfare"
@@ -148,7 +148,7 @@ class AllocationProblem:
         check_between(
             "fixed_scale", self.fixed_scale, 0.0, math.inf, "finite and above 0", open_low=True, open_high=True
         )
-        if scale == "relative" and can_be_negative(self.memory):
+        if scale == "relative" and self.memory.can_be_negative:
             raise ValueError("observation_scale 'relative' needs a memory that never falls below 0, got one that can")
         if scale == "window" and not math.isfinite(self._reach):
             raise ValueError("observation_scale 'window' needs needs with a largest value, got needs without one")
@@ -218,7 +218,7 @@ class AllocationProblem:
         low = np.where(low < high, low, 0.0)
         high = np.where(low < high, high, 1.0)
         n = self.n_agents
-        is_symmetric = can_be_negative(self.memory)
+        is_symmetric = self.memory.can_be_negative
         if self.observation_scale == "relative":
             Z_low, Z_high = -1.0, n * (1 + ROUNDING) - 1
         else:
@@ -280,20 +280,6 @@ def problem_of(
         is_number = isinstance(memory, int | float) and not isinstance(memory, bool)
         settings["memory"] = Discounted(gamma=memory) if is_number else memory
     return AllocationProblem(**settings)
-
-
-def can_be_negative(memory: Memory) -> bool:
-    """Whether utilities of at least 0 can leave something below 0 in the memory."""
-    if isinstance(memory, Linear):
-        return bool((memory.matrix < 0).any() or (memory.readout is not None and (memory.readout < 0).any()))
-    return isinstance(memory, Multiscale) and bool((np.asarray(memory.weights) < 0).any())
-
-
-def needs_non_negative(welfare: Welfare) -> bool:
-    """Whether the welfare has no value where an agent has less than 0."""
-    return welfare.name == "nash" or (
-        welfare.name == "alpha_fair" and welfare.parameters["alpha"] not in (0.0, math.inf)
-    )
 
 
 def remembered_of_ones(memory: Memory, n_agents: int, steps: int) -> float:

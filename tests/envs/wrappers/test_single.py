@@ -82,19 +82,20 @@ def test_observation_reward_and_info_follow_the_formulas(name, average):
         assert reward == pytest.approx((1 - weight) * math.fsum(map(float, u)) + weight * gained, rel=1e-9, abs=1e-9)
         assert type(reward) is float
         np.testing.assert_array_equal(info["utilities"], u)
-        np.testing.assert_allclose(info["cumulative_utilities"], total, rtol=1e-12)
+        np.testing.assert_allclose(info["cumulative"], total, rtol=1e-12)
         np.testing.assert_allclose(info["memory"], seen, rtol=1e-12)
-        assert info["memory_welfare"] == pytest.approx(W(seen))
+        assert info["welfare_memory"] == pytest.approx(W(seen))
         if terminated or truncated:
             truth = [x / t for x in total] if average else total
-            assert info["welfare"] == pytest.approx(W(truth))
-            assert ("gini" in info) == (name in NON_NEGATIVE)
-            if "gini" in info:
-                assert info["gini"] == pytest.approx(bygones.inequality.gini(total))
+            metrics = info["episode_metrics"]
+            assert metrics["welfare"] == pytest.approx(W(truth))
+            assert ("gini" in metrics) == (name in NON_NEGATIVE)
+            if "gini" in metrics:
+                assert metrics["gini"] == pytest.approx(bygones.inequality.gini(total))
             observation, _ = env.reset()
             Z, d, total, t = [0.0] * n, 0.0, [0.0] * n, 0
         else:
-            assert not {"welfare", "gini"} & info.keys()
+            assert "episode_metrics" not in info
 
 
 def test_as_the_paper_writes_it_there_is_no_discount_in_the_shaping():
@@ -158,9 +159,7 @@ def test_infos_share_no_arrays_with_the_wrapper():
         if isinstance(value, np.ndarray):
             value[:] = 100.0
     info = env.step(0)[-1]
-    np.testing.assert_array_equal(
-        [info["utilities"], info["cumulative_utilities"], info["memory"]], [[1] * 2, [2] * 2, [2] * 2]
-    )
+    np.testing.assert_array_equal([info["utilities"], info["cumulative"], info["memory"]], [[1] * 2, [2] * 2, [2] * 2])
 
 
 # --- replaying, copying, storing ---
@@ -270,13 +269,15 @@ def test_welfare_with_values_below_zero_takes_negative_rewards(welfare):
 
 def test_memory_that_falls_below_zero_by_itself_is_refused_too():
     with pytest.raises(
-        ValueError, match="log_nash needs utilities of at least 0, but this memory has negative entries"
+        ValueError, match="log_nash needs utilities of at least 0, but this memory can fall below zero"
     ):
         FairReward(make("fishwood-v0"), MEMORIES["mixing, some negative"](2), "log_nash", 0.5)
 
 
 class LastTwo(bygones.Memory):
     """A memory of one's own: the sum of the last two utilities."""
+
+    can_be_negative = False
 
     def init(self, n_agents):
         return bygones.MemoryState(np.zeros((2, n_agents)), np.zeros(()), np.zeros(()), np.zeros(()))
@@ -289,6 +290,16 @@ class LastTwo(bygones.Memory):
 
     def bound(self, u_max, steps=math.inf):
         return u_max * min(steps, 2)
+
+
+def test_memory_of_ones_own_that_does_not_say_is_taken_to_fall_below_zero():
+    class Silent(LastTwo):
+        can_be_negative = bygones.Memory.can_be_negative
+
+    env = RememberRewards(make("fishwood-v0"), Silent())
+    assert env.observation_space.low.tolist() == [0, -2, -2]
+    with pytest.raises(ValueError, match="this memory can fall below zero"):
+        FairReward(env, Silent(), "nash", 0.5)
 
 
 def test_memory_of_ones_own_is_welcome():

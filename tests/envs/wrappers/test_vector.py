@@ -102,8 +102,8 @@ def test_mo_gymnasiums_own_vector_environment(name):
         assert rewards.shape == (3,)
         ended = terminations | truncations
         if ended.any():
-            np.testing.assert_array_equal(infos["_welfare"], ended)
-            assert ("gini" in infos) == (name in NON_NEGATIVE)
+            np.testing.assert_array_equal(infos["_episode_metrics"], ended)
+            assert ("gini" in infos["episode_metrics"]) == (name in NON_NEGATIVE)
 
 
 def test_composes_with_mo_gymnasiums_episode_statistics():
@@ -111,8 +111,8 @@ def test_composes_with_mo_gymnasiums_episode_statistics():
     envs = VectorFairReward(MORecordEpisodeStatistics(envs), DISCOUNTED, "log_nash", 0.5)
     envs.reset(seed=0)
     infos = envs.step(envs.action_space.sample())[-1]
-    np.testing.assert_array_equal(infos["_gini"], [True, False, False, False])
-    np.testing.assert_allclose(infos["episode"]["r"][0], infos["cumulative_utilities"][0], rtol=1e-6)
+    np.testing.assert_array_equal(infos["episode_metrics"]["_gini"], [True, False, False, False])
+    np.testing.assert_allclose(infos["episode"]["r"][0], infos["cumulative"][0], rtol=1e-6)
 
 
 # --- one short story per mode, written out by hand ---
@@ -132,9 +132,9 @@ def test_next_step_the_step_after_the_last_one_empties_the_memory():
     assert [step[0].tolist() for step in steps] == [[[1, 1, 0, 1]], [[2, 1, 1, 2]], [[0, 0, 0, 0]], [[1, 1, 0, 1]]]
     assert [float(step[1][0]) for step in steps] == [0, 1, 0, 0]
     assert "utilities" not in steps[2][-1]
-    np.testing.assert_array_equal(steps[1][-1]["gini"], [0])
-    np.testing.assert_array_equal(steps[1][-1]["cumulative_utilities"], [[1, 1]])
-    np.testing.assert_array_equal(steps[3][-1]["cumulative_utilities"], [[1, 0]])
+    np.testing.assert_array_equal(steps[1][-1]["episode_metrics"]["gini"], [0])
+    np.testing.assert_array_equal(steps[1][-1]["cumulative"], [[1, 1]])
+    np.testing.assert_array_equal(steps[3][-1]["cumulative"], [[1, 0]])
 
 
 def test_same_step_the_last_step_shows_the_old_memory_as_final_and_the_new_one_empty():
@@ -146,7 +146,7 @@ def test_same_step_the_last_step_shows_the_old_memory_as_final_and_the_new_one_e
     infos = steps[1][-1]
     assert infos["final_obs"][0].tolist() == [2, 1, 1, 2]
     np.testing.assert_array_equal(infos["final_info"]["memory"], [[1, 1]])
-    np.testing.assert_array_equal(infos["final_info"]["welfare"], [1])
+    np.testing.assert_array_equal(infos["final_info"]["episode_metrics"]["welfare"], [1])
     assert "memory" not in infos
 
 
@@ -186,7 +186,7 @@ def test_infos_share_no_arrays_with_the_wrapper():
     for value in envs.step([0] * 4)[-1].values():
         value[...] = 1
     infos = envs.step([0] * 4)[-1]
-    np.testing.assert_array_equal(infos["cumulative_utilities"][3], SCRIPTS[3][:2].sum(axis=0))
+    np.testing.assert_array_equal(infos["cumulative"][3], SCRIPTS[3][:2].sum(axis=0))
 
 
 def test_environment_that_does_not_say_how_it_resets_is_refused():

@@ -13,9 +13,8 @@ from gymnasium.spaces import Box
 from numpy.typing import ArrayLike
 
 from bygones import inequality
-from bygones import welfare as welfares
 from bygones._arrays import check_between
-from bygones.envs.wrappers.observing import has_negative_entries
+from bygones.envs.problem import as_judge
 from bygones.envs.wrappers.recall import Floats, Mask, Recall, over
 from bygones.memory import Memory, PerfectRecall
 from bygones.welfare import Welfare
@@ -36,11 +35,11 @@ class Fairness:
         n_agents = reward_space.shape[0]
         self.weight = float(check_between("weight", weight, 0.0, 1.0, "between 0 and 1"))
         self.discount = float(check_between("shaping_discount", shaping_discount, 0.0, 1.0, "between 0 and 1"))
-        self.welfare = welfares.named(welfare)
+        self.welfare = as_judge(welfare)
         self._remembered = Recall(memory, n_agents, batch)
         # The truth on the memory's own scale: totals, or means where the memory is an average.
         self._true = Recall(PerfectRecall(average=getattr(memory, "average", False)), n_agents, batch)
-        _check_signs(self.welfare, memory, reward_space)
+        _check_signs(self.welfare, welfare, memory, reward_space)
         self._has_shares = bool((reward_space.low >= 0).all())
         self._welfare_of_nothing = np.asarray(self.welfare(self._remembered.values))
         self._welfare = self._welfare_of_nothing
@@ -64,44 +63,34 @@ class Fairness:
         """What a step's `info` says, in fresh arrays."""
         return {
             "utilities": self._utilities.copy(),
-            "cumulative_utilities": np.array(self._true.state.Z),
+            "cumulative": np.array(self._true.state.Z),
             "memory": self._remembered.values,
-            "memory_welfare": self._welfare.copy(),
+            "welfare_memory": self._welfare.copy(),
         }
 
     def episode_record(self) -> dict[str, Floats]:
-        """What the `info` of an episode's last step says besides."""
+        """What an episode came to, the `episode_metrics` of its last step's `info`."""
         record = {"welfare": np.asarray(self.welfare(self._true.values))}
         if self._has_shares:
             record["gini"] = np.asarray(inequality.gini(self._true.state.Z))
         return record
 
 
-def _check_signs(welfare: Welfare, memory: Memory, reward_space: Box) -> None:
+def _check_signs(welfare: Welfare, said: str | Welfare, memory: Memory, reward_space: Box) -> None:
     """Refuses a welfare that has no value below zero where the memory can get there."""
     negative = np.flatnonzero(reward_space.low < 0)
-    can_fall_below = len(negative) or has_negative_entries(memory)
-    if not can_fall_below or _has_values_below_zero(welfare, reward_space.shape[0]):
+    if not welfare.needs_non_negative or not (len(negative) or memory.can_be_negative):
         return
     cause = (
         f"the reward space allows negative rewards in component{'s' * (len(negative) > 1)} "
         f"{', '.join(f'{i} (from {reward_space.low[i]:g})' for i in negative)}"
         if len(negative)
-        else "this memory has negative entries, so that it can fall below zero"
+        else "this memory can fall below zero"
     )
     raise ValueError(
-        f"welfare {welfare} needs utilities of at least 0, but {cause}; "
+        f"welfare {said} needs utilities of at least 0, but {cause}; "
         "use 'egalitarian' or 'utilitarian', which take any sign"
     )
-
-
-def _has_values_below_zero(welfare: Welfare, n_agents: int) -> bool:
-    welfare(np.ones(n_agents))  # whatever else is wrong with it is to be said as it is
-    try:
-        welfare(np.full(n_agents, -1.0))
-    except ValueError:
-        return False
-    return True
 
 
 def plain(record: dict[str, Any]) -> dict[str, Any]:

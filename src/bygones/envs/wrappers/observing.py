@@ -18,7 +18,7 @@ from gymnasium.spaces import Box, Dict, Space
 from bygones import decay
 from bygones._arrays import check_count
 from bygones.envs.wrappers.recall import Floats
-from bygones.memory import Discounted, Linear, Memory, Multiscale
+from bygones.memory import Discounted, Memory, Multiscale
 
 _ROUNDING = 1e-12
 """A memory's last digit may exceed an exact bound."""
@@ -88,7 +88,7 @@ def memory_range(memory: Memory, reward_space: Box, steps: float = math.inf) -> 
     low, high = np.minimum(reward_space.low, 0.0, dtype=float), np.maximum(reward_space.high, 0.0, dtype=float)
     if not _keeps_agents_apart(memory):
         low, high = np.full_like(low, low.min()), np.full_like(high, high.max())
-    if not _keeps_signs(memory):
+    if memory.can_be_negative:
         high = np.maximum(-low, high)
         low = -high
     # Where the reward never is of that sign, an unbounded memory of it is still zero.
@@ -103,22 +103,8 @@ def horizon_of(env: Any, given: int | None) -> float:
     return math.inf if limit is None else float(limit)
 
 
-def has_negative_entries(memory: Memory) -> bool:
-    """Whether utilities of at least 0 can push this memory below 0."""
-    if isinstance(memory, Multiscale):
-        return bool(np.any(np.asarray(memory.weights) < 0))
-    if isinstance(memory, Linear):
-        return bool(np.any(memory.matrix < 0) or (memory.readout is not None and np.any(memory.readout < 0)))
-    return False
-
-
 def _keeps_agents_apart(memory: Memory) -> bool:
     return isinstance(memory, Discounted | Multiscale)
-
-
-def _keeps_signs(memory: Memory) -> bool:
-    # Of a memory of the user's own making nothing is known but its bound.
-    return isinstance(memory, Discounted | Multiscale | Linear) and not has_negative_entries(memory)
 
 
 def _times(reach: float, extreme: Floats) -> Floats:

@@ -87,16 +87,18 @@ class FairReward(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
     r"""Turns a vector reward $u^t$ into $(1-\lambda)\sum_i u_i^t + \lambda\,(W(Z^t) - W(Z^{t-1}))$.
 
     Info:
-        Every step, in fresh arrays: `utilities` (the vector reward), `cumulative_utilities` (their plain sum since
-        the episode began), `memory` (Z) and `memory_welfare`, W(Z). At the last step of an episode also `welfare`,
-        W of the true utilities (their mean if the memory is an average), and `gini` of the cumulative utilities. The
-        Gini coefficient has no meaning for negative utilities: it is left out if the reward space allows them.
+        Every step, in fresh arrays: `utilities` (the vector reward), `cumulative` (their plain sum since the
+        episode began), `memory` (Z) and `welfare_memory`, W(Z). At the last step of an episode also `episode_metrics`:
+        `welfare`, W of the true utilities (their mean if the memory is an average), and `gini` of the cumulative
+        utilities. The Gini coefficient has no meaning for negative utilities: it is left out if the reward space
+        allows them. The names are those of `bygones/Allocation-v0`.
 
     Args:
         env: an environment with a vector reward and MO-Gymnasium's `reward_space`.
         memory: the memory that is judged. It is kept here, whether or not the agent observes one.
-        welfare: the welfare function W, or its name, such as "log_nash" or "alpha_fair(alpha=2)". Those that need
-            utilities of at least 0 are refused where the reward space allows negative ones.
+        welfare: the welfare function W, or its name, such as "nash" (log-Nash, as the paper uses it) or
+            "alpha_fair(alpha=2)". Those that need utilities of at least 0 are refused where the reward space allows
+            negative ones.
         weight: λ between 0 (total utility alone) and 1 (fairness alone).
         shaping_discount: the learner's discount factor δ, for $\delta\,W(Z^t) - W(Z^{t-1})$; 1 is the paper's.
         reward_space: the bounds of the vector reward, where they are not those the environment states.
@@ -134,7 +136,7 @@ class FairReward(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         """Steps the environment and judges its vector reward."""
         observation, rewards, terminated, truncated, info = self.env.step(action)
         reward = float(self._fairness.reward(rewards))  # type: ignore[arg-type]
-        record = self._fairness.step_record()
+        info = {**info, **plain(self._fairness.step_record())}
         if terminated or truncated:
-            record |= self._fairness.episode_record()
-        return observation, reward, terminated, truncated, {**info, **plain(record)}
+            info["episode_metrics"] = plain(self._fairness.episode_record())
+        return observation, reward, terminated, truncated, info

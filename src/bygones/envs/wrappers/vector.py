@@ -11,6 +11,7 @@ in `metadata["autoreset_mode"]`:
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -18,9 +19,10 @@ from gymnasium.spaces import Box
 from gymnasium.vector import AutoresetMode, VectorEnv, VectorWrapper
 from gymnasium.vector.utils import batch_space
 
+from bygones.envs.batches import rows, spread
 from bygones.envs.wrappers.fairness import Fairness
 from bygones.envs.wrappers.observing import horizon_of, layout
-from bygones.envs.wrappers.recall import Floats, Mask, Recall, over, reward_space_of
+from bygones.envs.wrappers.recall import Mask, Recall, reward_space_of
 from bygones.memory import Memory
 from bygones.welfare import Welfare
 
@@ -151,7 +153,7 @@ class VectorFairReward(_EpisodeWrapper):
         record = self._fairness.step_record()
         _tell(infos, record, ~instead & ~after)
         if self._ended.any():
-            last = self._fairness.episode_record()
+            last = {"episode_metrics": self._fairness.episode_record()}
             if after.any():
                 infos["final_info"] = dict(infos.get("final_info", {}))
                 _tell(infos["final_info"], record | last, after)
@@ -162,9 +164,8 @@ class VectorFairReward(_EpisodeWrapper):
         return observations, scalars, terminations, truncations, infos
 
 
-def _tell(infos: dict[str, Any], record: dict[str, Floats], about: Mask) -> None:
-    """Enters the record of these sub-environments into the infos; the others' rows are zero."""
-    if about.any():
-        for key, values in record.items():
-            infos[key] = np.where(over(about, values), values, 0.0)
-            infos[f"_{key}"] = about.copy()
+def _tell(infos: dict[str, Any], record: Mapping[str, Any], about: Mask) -> None:
+    """Enters the record of these sub-environments into the infos, in Gymnasium's batched form."""
+    which = np.flatnonzero(about)
+    if len(which):
+        infos |= spread(rows(record, which), which, len(about))
