@@ -107,7 +107,7 @@ def train_batch(
         points: list[dict[str, Array]] = []
     else:
         done, leaves, points = saved
-        like = jax.eval_shape(lambda: _stack([begin(run, jax.random.key(0), shape) for run in settings], batched))
+        like = jax.eval_shape(lambda: begin(settings[0], jax.random.key(0), shape))
         state = jax.tree.unflatten(jax.tree.structure(like), [jnp.asarray(leaf) for leaf in leaves])
     advance = _compiled(shape, segment, batched)
     while done < total:
