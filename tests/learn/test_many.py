@@ -6,6 +6,7 @@ import jax
 import numpy as np
 import pytest
 
+from bygones.learn import many
 from bygones.learn.many import cache_compilations, single_threaded, train_many
 from bygones.learn.runs import Progress, TrainResult, train
 from bygones.learn.settings import Settings
@@ -35,10 +36,15 @@ def test_processes_give_what_this_process_gives(tmp_path: Path) -> None:
 
 def test_batches_group_runs_of_one_shape() -> None:
     runs = [SMALL, SMALL.replace(n_agents=4), SMALL.replace(seed=1), SMALL.replace(seed=2)]
+    assert list(many._groups(runs, 2)) == [[0, 2], [3], [1]]
+
+
+def test_batched_runs_come_back_in_order() -> None:
+    runs = [SMALL, SMALL.replace(seed=1)]
     seen: list[Progress] = []
     results = train_many(runs, batch=2, progress=seen.append)
     assert [result.settings for result in results] == runs
-    assert {news.runs for news in seen} == {(0, 2), (3,), (1,)}
+    assert {news.runs for news in seen} == {(0, 1)}
 
 
 def test_no_runs_no_results() -> None:

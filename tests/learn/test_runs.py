@@ -174,7 +174,7 @@ def test_what_was_learned_before_a_fault_is_kept(whole: TrainResult) -> None:
     shape = runs.shape_of(SMALL, unroll=1)
     advance = runs._compiled(shape, 3, False)
     params, numbers = runs.params_of(SMALL), runs.numbers_of(SMALL)
-    state, _ = advance(runs.begin(SMALL, jax.random.key(0), shape), params, numbers, 2)
+    state, _ = advance(runs.begin([SMALL], None, shape, False), params, numbers, 2)
     before = jax.tree.map(np.array, state)
     poisoned = state._replace(adam=state.adam._replace(mean=jax.tree.map(lambda m: m * np.nan, state.adam.mean)))
     after, _ = advance(poisoned, params, numbers, 3)

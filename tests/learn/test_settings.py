@@ -32,6 +32,7 @@ def test_defaults_are_the_papers() -> None:
         ({"learning_rate": 0.0}, "learning_rate must be a finite number above 0"),
         ({"discount": 1.01}, "discount must be between 0 and 1"),
         ({"seed": -1}, "seed must be a whole number of at least 0"),
+        ({"seed": 2**32}, r"seed must be below 2\*\*32"),
         ({"hidden": (64, 0)}, "hidden must be a whole number of at least 1, got 0"),
         ({"last_share": 0.0}, "last_share must be above 0"),
         ({"value_weight": -1.0}, "value_weight must be a finite number of at least 0"),

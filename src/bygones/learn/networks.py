@@ -23,13 +23,21 @@ class Networks(NamedTuple):
     value: tuple[Layer, ...]
 
 
-def apply(layers: tuple[Layer, ...], x: Array) -> Array:
-    """The output of a network: tanh after every layer but the last."""
+def apply(layers: tuple[Layer, ...], x: Array, matvec: bool = True) -> Array:
+    """The output of a network: tanh after every layer but the last.
+
+    One vector at a time may be multiplied and summed instead of calling a matrix product: on a GPU, where many runs
+    are batched, that is a single fused kernel per layer.
+    """
     xp = namespace(x)
+
+    def affine(layer: Layer, x: Array) -> Array:
+        return (x @ layer.weight if matvec else (x[:, None] * layer.weight).sum(axis=0)) + layer.bias
+
     *hidden, head = layers
     for layer in hidden:
-        x = xp.tanh(x @ layer.weight + layer.bias)
-    return x @ head.weight + head.bias
+        x = xp.tanh(affine(layer, x))
+    return affine(head, x)
 
 
 def initial(seed: int, observation_size: int, n_actions: int, hidden: tuple[int, ...]) -> Networks:

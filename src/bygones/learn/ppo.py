@@ -47,6 +47,8 @@ class Shape(NamedTuple):
     """Whether parameters are one vector while they are updated: faster on CPU, slower on GPU."""
     unroll: int = 4
     """How many steps of the environment are compiled as one turn of the loop."""
+    matvec: bool = True
+    """Whether the policy inside the step loop uses matrix products, or multiplies and sums."""
     precision: str = "highest"
     """Of matrix products. GPUs would otherwise drop digits (TF32) that large observations need."""
 
@@ -214,7 +216,8 @@ def collect(key: Array, networks: Networks, state: Any, params: Any, shape: Shap
 
     def step(state: Any, drawn: tuple[Any, Array]) -> tuple[Any, tuple[Array, Any]]:
         noise, gumbel = drawn
-        action = jnp.argmax(apply(networks.policy, env.observe(state, params)) + gumbel)
+        logits = apply(networks.policy, env.observe(state, params), matvec=shape.matvec)
+        action = jnp.argmax(logits + gumbel)
         after = env.advance(noise, state, action, params)
         return restart(noise, after), (action, after)
 

@@ -97,17 +97,15 @@ def train_batch(
     shape = _common_shape(settings, choices)
     check_count("segment", segment)
     batched = len(settings) > 1 if batched is None else batched
-    params, numbers = (_stack(map(of, settings), batched) for of in (params_of, numbers_of))
+    params, numbers = (_stack([of(run) for run in settings], batched) for of in (params_of, numbers_of))
     total = max(run.rollouts for run in settings)
     saved = _load(checkpoint, settings) if checkpoint is not None else None
     if saved is None:
-        keys = [jax.random.key(run.seed) for run in settings] if keys is None else list(keys)
-        begun = (begin(run, key, shape) for run, key in zip(settings, keys, strict=True))
-        done, state = 0, _stack(begun, batched)
         points: list[dict[str, Array]] = []
+        done, state = 0, begin(settings, keys, shape, batched)
     else:
         done, leaves, points = saved
-        like = jax.eval_shape(lambda: begin(settings[0], jax.random.key(0), shape))
+        like = jax.eval_shape(lambda: begin(settings[:1], None, shape, batched))
         state = jax.tree.unflatten(jax.tree.structure(like), [jnp.asarray(leaf) for leaf in leaves])
     advance = _compiled(shape, segment, batched)
     while done < total:
@@ -125,11 +123,14 @@ def train_batch(
     return [_result(run, _row(host, i) if batched else host, points, i) for i, run in enumerate(settings)]
 
 
-def begin(settings: Settings, key: Array, shape: ppo.Shape) -> ppo.RunState:
-    """A run before its first rollout."""
+def begin(settings: Sequence[Settings], keys: Array | None, shape: ppo.Shape, batched: bool) -> ppo.RunState:
+    """Runs before their first rollout; without keys, their seeds are their randomness."""
     env = shape.environment
-    start = networks.initial(settings.seed, env.observation_size, env.n_actions, settings.hidden)
-    begun: ppo.RunState = _begin(key, start, params_of(settings), shape)
+    starts = [networks.initial(run.seed, env.observation_size, env.n_actions, run.hidden) for run in settings]
+    if keys is None:
+        keys = jax.vmap(jax.random.key)(np.array([run.seed for run in settings], np.uint32))
+    said = (_stack(starts, batched), _stack([params_of(run) for run in settings], batched))
+    begun: ppo.RunState = _begin(batched)(keys if batched else keys[0], *said, shape)
     return begun
 
 
@@ -164,7 +165,12 @@ def digest(settings: Sequence[Settings]) -> str:
     return hashlib.sha256(said.encode()).hexdigest()[:16]
 
 
-_begin = jax.jit(ppo.begin, static_argnames="shape")
+@functools.cache
+def _begin(batched: bool) -> Callable[..., ppo.RunState]:
+    one = ppo.begin
+    begun = jax.vmap(one, in_axes=(0, 0, 0, None)) if batched else one
+    compiled: Callable[..., ppo.RunState] = jax.jit(begun, static_argnums=3)
+    return compiled
 
 
 @functools.cache
@@ -189,9 +195,9 @@ def _common_shape(settings: Sequence[Settings], choices: dict[str, Any]) -> ppo.
     return first
 
 
-def _stack(trees: Any, batched: bool) -> Any:
-    trees = list(trees)
-    return jax.tree.map(lambda *leaves: jnp.stack(leaves), *trees) if batched else trees[0]
+def _stack(trees: Sequence[Any], batched: bool) -> Any:
+    """Trees of NumPy arrays as one tree with the runs along the first axis; a single run as it is."""
+    return jax.tree.map(lambda *leaves: np.stack(leaves), *trees) if batched else trees[0]
 
 
 def _row(tree: Any, i: int) -> Any:

@@ -97,7 +97,8 @@ class Settings:
         for name in ("value_weight", "entropy_weight"):
             check_between(name, getattr(self, name), 0.0, math.inf, "a finite number of at least 0", open_high=True)
         check_between("last_share", self.last_share, 0.0, 1.0, "above 0 and at most 1", open_low=True)
-        check_count("seed", self.seed, least=0)
+        if check_count("seed", self.seed, least=0) >= 2**32:
+            raise ValueError(f"seed must be below 2**32, got {self.seed}")
         object.__setattr__(self, "hidden", tuple(check_count("hidden", units) for units in self.hidden))
         if check_count("batch_size", self.batch_size, least=2) > self.rollout_steps or (
             self.rollout_steps % self.batch_size
