@@ -39,10 +39,10 @@ def main() -> None:
     learners["Stable-Baselines3"] = stable_baselines3(settings)
     if args.sbx:
         learners["sbx"] = sbx(settings)
-    times = {name: turns(learners[name], 1) for name in learners}
+    times = {name: [float("inf"), float("inf")] for name in learners}
     for _ in range(args.turns):
-        for name in learners:
-            times[name] = [min(pair) for pair in zip(times[name], turns(learners[name], 1), strict=True)]
+        for name, learner in learners.items():
+            times[name] = [min(pair) for pair in zip(times[name], turn(*learner), strict=True)]
     rate = matmul_rate()
     work = operations_per_step(settings)
     total = sum(work.values())
@@ -59,13 +59,11 @@ def main() -> None:
     print(f"\nresident memory of one run, compilation included: {peak:.2f} GiB")
 
 
-def turns(learner: tuple[Callable[[], Any], int], count: int) -> list[float]:
+def turn(act: Callable[[], Any], steps: int) -> tuple[float, float]:
     """Processor and wall seconds for one step."""
-    act, steps = learner
     cpu, wall = time.process_time(), time.perf_counter()
-    for _ in range(count):
-        act()
-    return [(time.process_time() - cpu) / (steps * count), (time.perf_counter() - wall) / (steps * count)]
+    act()
+    return (time.process_time() - cpu) / steps, (time.perf_counter() - wall) / steps
 
 
 def ours(settings: Settings, rollouts: int) -> tuple[Callable[[], Any], int]:

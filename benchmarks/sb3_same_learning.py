@@ -33,7 +33,12 @@ CELLS = {
 }
 """Cells that span success and collapse, both welfare functions, short and long horizons."""
 
-JUDGED = ("gini", "welfare", "utility_per_step")
+LABELS = {
+    "gini": "Gini coefficient of an episode",
+    "welfare": "welfare of an episode's true utilities",
+    "utility_per_step": "utility a step",
+}
+JUDGED = tuple(LABELS)
 
 
 def main() -> None:
@@ -57,13 +62,9 @@ def main() -> None:
 
 
 def run_sb3(runs: list[tuple[str, Settings]], args: argparse.Namespace) -> None:
-    """One process per run; longest names first matters little, since all runs are equally long."""
+    """One process per run, each on one thread."""
     os.environ.update(OMP_NUM_THREADS="1", MKL_NUM_THREADS="1")
-    jobs = [
-        (cell, settings, args.folder)
-        for cell, settings in runs
-        if not finished(place(args.folder, "sb3", cell, settings))
-    ]
+    jobs = [(cell, run, args.folder) for cell, run in runs if not finished(place(args.folder, "sb3", cell, run))]
     with multiprocessing.get_context("spawn").Pool(min(args.workers, len(jobs) or 1), maxtasksperchild=1) as pool:
         for said in pool.imap_unordered(one_sb3, jobs, chunksize=1):
             print(said, flush=True)
@@ -112,56 +113,56 @@ def compare(folder: Path, cells: list[str]) -> None:
     """The verdict as text and JSON, and a figure."""
     verdicts = []
     for cell in cells:
-        groups = {
-            who: [load(path) for path in sorted(folder.glob(f"{who}-{cell}-seed*.jsonl"))] for who in ("sb3", "ours")
-        }
-        finals = {who: [run["final"] for run in group if run["final"]] for who, group in groups.items()}
+        finals = {who: [run["final"] for run in found(folder, who, cell) if run["final"]] for who in ("sb3", "ours")}
         if not finals["sb3"] or not finals["ours"]:
-            print(
-                f"{cell}: {len(finals['sb3'])} of Stable-Baselines3 and {len(finals['ours'])} of ours, nothing to compare"
-            )
+            print(f"{cell}: {len(finals['sb3'])} runs of theirs and {len(finals['ours'])} of ours, nothing to compare")
             continue
         print(f"{cell}: {len(finals['sb3'])} seeds of Stable-Baselines3, {len(finals['ours'])} of ours")
         for metric in JUDGED:
             theirs, ours = (np.sort([final[metric] for final in finals[who]]) for who in ("sb3", "ours"))
             inside = bool(ours[0] <= theirs[0] and theirs[-1] <= ours[-1])
-            verdicts.append(
-                {"cell": cell, "metric": metric, "sb3": theirs.tolist(), "ours": ours.tolist(), "inside": inside}
-            )
+            both = {"sb3": theirs.tolist(), "ours": ours.tolist()}
+            verdicts.append({"cell": cell, "metric": metric, "inside": inside, **both})
             said = "every seed inside" if inside else "outside"
             print(f"  {metric:17s} ours {ours[0]:9.4f} to {ours[-1]:9.4f}, theirs {np.round(theirs, 4)}: {said}")
     (folder / "verdicts.json").write_text(json.dumps(verdicts, indent=1))
-    draw(folder, cells)
+    for metric in JUDGED:
+        draw(folder, cells, metric)
 
 
-def draw(folder: Path, cells: list[str]) -> None:
-    """The Gini coefficient over steps, a panel per cell: ours as thin lines, theirs as dark ones."""
+def draw(folder: Path, cells: list[str], metric: str) -> None:
+    """A metric over steps, a panel per cell: ours in blue, theirs in black."""
     import matplotlib
 
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    columns = 3
+    columns = min(3, len(cells))
     rows = -(-len(cells) // columns)
+    shared = metric != "welfare"
+    size = (3.7 * columns, 2.8 * rows)
     figure, axes = plt.subplots(
-        rows, columns, figsize=(11, 2.9 * rows), sharex=True, layout="constrained", squeeze=False
+        rows, columns, figsize=size, sharex=True, sharey=shared, layout="constrained", squeeze=False
     )
     for panel, cell in zip(axes.flat, cells, strict=False):
-        for who, colour, width in (("ours", "#4c9be8", 0.9), ("sb3", "#1a1a1a", 1.1)):
-            for i, path in enumerate(sorted(folder.glob(f"{who}-{cell}-seed*.jsonl"))):
-                run = load(path)
-                steps, gini = binned(run["steps"], run["gini"])
-                name = {"ours": "bygones", "sb3": "Stable-Baselines3"}[who] if i == 0 else None
-                panel.plot(steps / 1e6, gini, color=colour, linewidth=width, alpha=0.85, label=name)
-        panel.set_title(cell, fontsize=9, loc="left")
+        for who, name, colour in (("ours", "bygones", "#4c9be8"), ("sb3", "Stable-Baselines3", "#111111")):
+            for i, run in enumerate(found(folder, who, cell)):
+                steps, values = binned(run["steps"], run[metric])
+                label = name if i == 0 else None
+                panel.plot(steps / 1e6, values, color=colour, linewidth=1.1, alpha=0.85, label=label)
+        settings = CELLS[cell]
+        title = f"{settings.welfare.capitalize()}, γ = {settings.gamma:g}, T = {settings.horizon}"
+        panel.set_title(title, fontsize=10, loc="left")
         panel.spines[["top", "right"]].set_visible(False)
-        panel.set_ylim(bottom=0)
+        if shared:
+            panel.set_ylim(bottom=0)
     for panel in axes.flat[len(cells) :]:
         panel.set_visible(False)
-    axes[0, 0].legend(frameon=False, fontsize=8)
-    figure.supxlabel("million steps", fontsize=9)
-    figure.supylabel("Gini coefficient of an episode", fontsize=9)
-    figure.savefig(folder / "curves.png", dpi=150)
+    axes[0, 0].legend(frameon=False, fontsize=8, loc="lower right")
+    figure.supxlabel("million steps", fontsize=10)
+    figure.supylabel(LABELS[metric], fontsize=10)
+    figure.savefig(folder / f"curves-{metric}.png", dpi=150)
+    plt.close(figure)
 
 
 def binned(steps: np.ndarray, values: np.ndarray, width: int = 20_000) -> tuple[np.ndarray, np.ndarray]:
@@ -169,6 +170,10 @@ def binned(steps: np.ndarray, values: np.ndarray, width: int = 20_000) -> tuple[
     which = (steps - 1) // width
     present = np.unique(which)
     return (present + 0.5) * width, np.array([values[which == i].mean() for i in present])
+
+
+def found(folder: Path, who: str, cell: str) -> list[dict[str, Any]]:
+    return [load(path) for path in sorted(folder.glob(f"{who}-{cell}-seed*.jsonl"))]
 
 
 def place(folder: Path, who: str, cell: str, settings: Settings) -> Path:
