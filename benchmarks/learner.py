@@ -92,7 +92,7 @@ def stable_baselines3(settings: Settings) -> tuple[Callable[[], Any], int]:
 
 
 def sbx(settings: Settings) -> tuple[Callable[[], Any], int]:
-    """sbx with the settings that it shares with us; its networks and optimiser are its own."""
+    """sbx with the settings that it shares with us; with a recent JAX it needs the package tfp-nightly."""
     from sbx import PPO
 
     from bygones.learn.sb3 import AllocationEnv

@@ -161,8 +161,12 @@ def check(folder: Path, precisions: list[str]) -> None:
         for precision in precisions:
             shape = runs.shape_of(settings, precision=precision)
             first = recorded.order[:1, : settings.batch_size]
-            one = compiled(recorded.start, recorded.rollout, first, numbers, shape=shape)
-            all_ = compiled(recorded.start, recorded.rollout, recorded.order, numbers, shape=shape)
+            try:
+                one = compiled(recorded.start, recorded.rollout, first, numbers, shape=shape)
+                all_ = compiled(recorded.start, recorded.rollout, recorded.order, numbers, shape=shape)
+            except (jax.errors.JaxRuntimeError, ValueError) as error:
+                print(f"  {path.stem:42s} {precision:18s} refused by the device: {str(error)[:100]}", flush=True)
+                continue
             print(
                 f"  {path.stem:42s} {precision:18s} first step {relative(one, recorded.after_one):.1e}, "
                 f"whole call {share_of_way(all_, recorded.after_all, recorded.start):.1e}",
