@@ -268,9 +268,7 @@ def test_welfare_with_values_below_zero_takes_negative_rewards(welfare):
 
 
 def test_memory_that_falls_below_zero_by_itself_is_refused_too():
-    with pytest.raises(
-        ValueError, match="log_nash needs utilities of at least 0, but this memory can fall below zero"
-    ):
+    with pytest.raises(ValueError, match="log_nash needs utilities of at least 0, but this memory can fall below zero"):
         FairReward(make("fishwood-v0"), MEMORIES["mixing, some negative"](2), "log_nash", 0.5)
 
 
