@@ -76,6 +76,7 @@ class AllocationEnv(gym.Env[Observation, np.int64]):
       the paper's averaged aggregation.
     - `welfare`: `"nash"` (log-Nash, as the paper uses it), `"egalitarian"`, `"utilitarian"`, `"alpha_fair(alpha=2)"`, …
     - `weight`: λ.
+    - `problem`: an `AllocationProblem` in place of all the settings here.
     - `render_mode`: `"rgb_array"`, `"human"` or None.
 
     The paper leaves some choices unsaid. Each is a switch whose default is our reading of the paper:
@@ -99,8 +100,12 @@ class AllocationEnv(gym.Env[Observation, np.int64]):
 
     metadata: dict[str, Any] = {"render_modes": ["human", "rgb_array"], "render_fps": 8}  # noqa: RUF012
 
-    def __init__(self, *, render_mode: str | None = None, **settings: Any) -> None:
-        self.problem = problem_of(**settings)
+    def __init__(
+        self, *, render_mode: str | None = None, problem: AllocationProblem | None = None, **settings: Any
+    ) -> None:
+        if problem is not None and settings:
+            raise ValueError(f"give a problem or its settings, not both; got problem and {', '.join(settings)}")
+        self.problem = problem_of(**settings) if problem is None else problem
         if render_mode is not None:
             check_one_of("render_mode", render_mode, self.metadata["render_modes"])
         self.render_mode = render_mode
