@@ -11,6 +11,7 @@ import numpy as np
 from bygones.allocation.choose import TIE
 from bygones.allocation.problems import Assign, ChooseK, Divide
 from bygones.memory import Discounted
+from bygones.welfare import Welfare
 
 if TYPE_CHECKING:
     from bygones.allocation.result import Allocation
@@ -35,9 +36,9 @@ def as_data(allocation: Allocation) -> dict[str, Any]:
     data: dict[str, Any] = {
         "problem": type(problem).__name__,
         "memory": repr(allocation.memory),
-        "welfare": str(allocation.welfare),
+        "welfare": _welfare_name(allocation),
         "elapsed": _number(allocation.elapsed),
-        "agents": names,
+        "agents": list(names),
         "served": [names[i] for i in allocation.served],
         **_given_data(allocation),
         "utilities": _numbers(allocation.utilities),
@@ -114,13 +115,14 @@ def _past(allocation: Allocation) -> list[str]:
     if not len(kept):
         return ["Nothing was remembered before."]
     if kept.max() - kept.min() <= 1e-9:
-        return [f"{half}, {kept[0]:.4%} of what was remembered of each agent still counts."]
-    return [f"{half}, between {kept.min():.4%} and {kept.max():.4%} of what was remembered of an agent still counts."]
+        return [f"{half}, {_percent(kept[0])} of what was remembered of each agent still counts."]
+    least, most = _percent(kept.min()), _percent(kept.max())
+    return [f"{half}, between {least} and {most} of what was remembered of an agent still counts."]
 
 
 def _welfare(allocation: Allocation) -> list[str]:
-    name = str(allocation.welfare) if not callable(allocation.welfare) else _function(allocation.welfare)
-    change = f"Welfare ({name}) goes from {allocation.welfare_before:.6g} to {allocation.welfare_after:.6g}"
+    before, after = f"{allocation.welfare_before:.6g}", f"{allocation.welfare_after:.6g}"
+    change = f"Welfare ({_welfare_name(allocation)}) goes from {before} to {after}"
     if allocation.optimal:
         return [f"{change}, the best there is."]
     return [f"{change}; within the time given the best is only proven to be no more than {allocation.gap:.4g} higher."]
@@ -139,7 +141,7 @@ def _runner_up(allocation: Allocation) -> list[str]:
         (True, True): f"{into} instead of {out}",
         (True, False): f"{into} as well",
         (False, True): f"nothing for {out}",
-        (False, False): "the same agents otherwise",
+        (False, False): "the same agents with other items",
     }[bool(then - now), bool(now - then)]
     if other.cost > TIE * max(abs(allocation.welfare_after), abs(other.welfare)):
         return [f"The next best choice ({what}) would have cost {other.cost:.4g} of welfare."]
@@ -178,8 +180,9 @@ def _item_names(allocation: Allocation) -> Sequence[str]:
     return allocation.items or [f"item {j}" for j in range(len(allocation.given))]
 
 
-def _function(welfare: Any) -> str:
-    return str(welfare) if hasattr(welfare, "parameters") else getattr(welfare, "__name__", "of your own")
+def _welfare_name(allocation: Allocation) -> str:
+    welfare = allocation.welfare
+    return str(welfare) if isinstance(welfare, Welfare) else getattr(welfare, "__name__", repr(welfare))
 
 
 def _list(words: Sequence[str]) -> str:
@@ -194,6 +197,10 @@ def _count(number: int, word: str) -> str:
 
 def _ordinal(k: int) -> str:
     return {0: "the", 1: "the second", 2: "the third"}.get(k, f"the {k + 1}th")
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.4g}%"
 
 
 def _number(value: Any) -> float | None:
