@@ -40,7 +40,7 @@ def past(memory, n, rng):
 @pytest.mark.parametrize("capped", [False, True])
 def test_divide(name, capped):
     rng = np.random.default_rng(1)
-    n, memory = 30, Discounted(gamma=0.9, average=True)
+    n, memory = 20, Discounted(gamma=0.9, average=True)
     state, base, response = past(memory, n, rng)
     rates, caps = rng.random(n) + 0.1, rng.random(n) if capped else np.full(n, 100.0)
     decision = allocate(Divide(3.0, rates, caps), memory, state, name)

@@ -123,17 +123,19 @@ def _by_leximin(model: Model) -> Solution:
 
 def _best(model: Model) -> Solution | None:
     """The x of largest welfare, with tangents added until they are as good as the curves; None if infeasible."""
-    x, bound = None, math.inf
-    while True:
+    x, bound, stalled = None, math.inf, 0
+    while stalled < 3:
         found = model.maximise(model.objective)
         if found.infeasible:
             return None
+        # Below the solver's tolerance tangents no longer lower the bound.
+        stalled = stalled + 1 if found.bound > bound - 1e-9 * abs(bound) else 0
         bound = min(bound, found.bound)
         if found.x is None:
             break
         new = model.clean(found.x)
         x = new if x is None or model.score(new) > model.score(x) else x
-        if not found.proven or not model.refine(found.x):
+        if not found.proven or bound - model.score(x) <= 1e-9 or not model.refine(found.x):
             break
     if x is None:
         x, bound = model.greedy(), min(bound, model.score_of(model.programme.most()))
