@@ -1,7 +1,8 @@
 r"""`Assign` with one item per agent, for a sum of curves: a matching of largest total gain.
 
 The gain of a pair, $G_{ij} = \varphi(b_i + g_{ij}) - \varphi(b_i)$, does not depend on who else gets what, so the best
-allocation is a matching of maximum weight (`scipy` has the solvers, dense and sparse).
+allocation is a matching of maximum weight: found by `scipy` where utilities are a full matrix, by an auction where they
+are sparse.
 
 Whether it is the only one is told by prices, the dual numbers of the matching: least $v_j \ge 0$ such that no agent
 would gain by taking another item at its price, $u_i = G_{i\,\text{own}} - v_\text{own} \ge G_{ij} - v_j$. Every best
@@ -18,8 +19,9 @@ from typing import Protocol
 import numpy as np
 from scipy import sparse
 from scipy.optimize import linear_sum_assignment
-from scipy.sparse.csgraph import connected_components, min_weight_full_bipartite_matching
+from scipy.sparse.csgraph import connected_components
 
+from bygones.allocation.auction import auction, stored
 from bygones.allocation.leximin import SparseValues, leximin
 
 
@@ -103,25 +105,15 @@ class SparseGains:
         self.largest = float(np.abs(matrix.data).max(initial=0.0))
 
     def match(self, must: np.ndarray) -> np.ndarray | None:
-        n, m = self.shape
-        # Every agent is matched, to an item or to a private column of its own that stands for nothing. The solver
-        # takes no weights of zero; a constant for everybody keeps clear of them.
-        above = self.largest + 1.0
-        alone = np.flatnonzero(~must)
-        rows, columns = np.append(self.agents, alone), np.append(self.matrix.indices, m + alone)
-        weights = np.append(above - self.matrix.data, np.full(len(alone), above))
-        padded = sparse.csr_array((weights, (rows, columns)), shape=(n, m + n))
-        try:
-            items = min_weight_full_bipartite_matching(padded)[1]
-        except ValueError:  # not everybody who must be served can be
-            return None
-        return np.where(items < m, items, -1)
+        # Going without costs those who must be served more than all the rest together could gain.
+        holds = auction(self.matrix, np.where(must, -2.0 * (self.largest + 1.0) * len(must), 0.0))
+        return None if (holds[must] < 0).any() else holds
 
     def of(self, agents: np.ndarray, items: np.ndarray) -> np.ndarray:
         return np.asarray(self.matrix[agents, items]).ravel()
 
     def bid(self, agents: np.ndarray | None, surplus: np.ndarray, prices: np.ndarray, step: float) -> np.ndarray:
-        pairs = slice(None) if agents is None else _stored(self.matrix.indptr, agents)
+        pairs = slice(None) if agents is None else stored(self.matrix.indptr, agents)
         items, bids = self.matrix.indices[pairs], self.matrix.data[pairs] - surplus[self.agents[pairs]]
         higher = bids > prices[items] + step
         items, bids = items[higher], bids[higher]
@@ -215,10 +207,3 @@ def _settle_ties(
     holds = holds.copy()
     holds[open_] = np.where(chosen >= 0, columns[chosen], -1)
     return holds
-
-
-def _stored(starts: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """Where the entries of these rows of a `csr_array` are stored."""
-    counts = starts[rows + 1] - starts[rows]
-    ends = np.cumsum(counts)
-    return np.asarray(np.arange(ends[-1]) + np.repeat(starts[rows] - (ends - counts), counts))
