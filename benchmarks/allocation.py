@@ -47,7 +47,7 @@ def choose_k(rng):
     state, needs = remembered(n, rng), rng.random(n)
     for name in ["egalitarian", "nash", "log_nash", "alpha_fair(alpha=2)", "utilitarian"]:
         ours, theirs = best_of(
-            5,
+            15,
             lambda name=name: allocate(ChooseK(needs, 1000), MEMORY, state, name),
             lambda: np.argpartition(needs, -1000),
         )
@@ -90,8 +90,8 @@ def divide(rng):
             )
             row(f"Divide 1,000,000 agents, {name}{kind}", ours, theirs, "numpy.sort", "5x")
     for n in (200, 1000):
-        state, rates = remembered(n, rng), rng.random(n) + 0.1
-        (ours,) = best_of(1, lambda: allocate(Divide(n / 10, rates), MEMORY, state, "generalized_gini"))
+        problem, state = Divide(n / 10, rng.random(n) + 0.1), remembered(n, rng)
+        (ours,) = best_of(1, lambda p=problem, s=state: allocate(p, MEMORY, s, "generalized_gini"))
         row(f"Divide {n} agents, generalized_gini", ours, None, "", "")
 
 
@@ -121,7 +121,8 @@ def peers(rng):
         return cp.Problem(cp.Maximize(low), limits).solve(solver=cp.HIGHS, time_limit=60.0)
 
     def fairpyx_matching():
-        instance = fairpyx.Instance(valuations=gains, agent_capacities=1, item_capacities=1)
+        table = {f"agent{i}": {f"item{j}": gain for j, gain in enumerate(own)} for i, own in enumerate(gains.tolist())}
+        instance = fairpyx.Instance(valuations=table, agent_capacities=1, item_capacities=1)
         return fairpyx.divide(fairpyx.algorithms.utilitarian_matching, instance)
 
     def ours(problem, name):

@@ -14,9 +14,10 @@ import numpy as np
 from scipy import sparse
 
 from bygones.allocation.aims import Curve, Leximin
+from bygones.allocation.auction import auction
 from bygones.allocation.choose import TIE
 from bygones.allocation.leximin import DenseValues, SparseValues, leximin
-from bygones.allocation.matching import DenseGains, Gains, SparseGains, match
+from bygones.allocation.matching import DenseGains, Gains, SparseGains, least_cost, match
 from bygones.allocation.outlook import Outlook
 
 _STEEPNESS = 200.0
@@ -25,16 +26,14 @@ _STEEPNESS = 200.0
 def one_each(utilities: Any, look: Outlook, aim: Curve | Leximin, rng: np.random.Generator) -> np.ndarray:
     """The item of each agent, -1 for none, where every agent may have one."""
     board = (_SparseBoard if sparse.issparse(utilities) else _DenseBoard)(utilities, look)
-    n, m = board.shape
+    m = board.shape[1]
     if isinstance(aim, Curve):
         must = (look.base == 0) & aim.product
         found = None if must.sum() > m else match(board.gains(aim, must), must, look.base, board.value, rng)
         if found is not None:
             return found
         # Somebody stays at zero whatever is done, every Nash product is zero, and leximin decides.
-    start = board.steep().match(np.zeros(n, dtype=bool))
-    assert start is not None
-    return leximin(board.values(), look.base.copy(), start, np.ones(m, dtype=bool), rng)
+    return leximin(board.values(), look.base.copy(), board.start(), np.ones(m, dtype=bool), rng)
 
 
 def to_the_best(utilities: Any, look: Outlook) -> tuple[np.ndarray, np.ndarray] | None:
@@ -81,9 +80,18 @@ class _DenseBoard:
     def value(self, agents: np.ndarray, items: np.ndarray) -> np.ndarray:
         return np.asarray(self.base[agents] + self.steps[agents, items])
 
-    def steep(self) -> Gains:
-        gains = _steep(self.base[:, None], self.steps)
-        return DenseGains(gains if self.complete else np.where(self.steps > 0, gains, -math.inf))
+    def start(self) -> np.ndarray:
+        """A matching to start leximin from."""
+        n, m = self.shape
+        cost, idle = _steep(self.base, self.base[:, None] + self.steps)
+        if not self.complete:
+            cost = np.where(self.steps > 0, cost, idle[:, None])
+        if n > m:
+            cost = np.hstack([cost, np.repeat(idle[:, None], n - m, axis=1)])
+        items = least_cost(cost)[1]
+        found = items < m
+        found[found] = self.steps[np.flatnonzero(found), items[found]] > 0
+        return np.where(found, items, -1)
 
 
 class _SparseBoard:
@@ -106,8 +114,10 @@ class _SparseBoard:
     def value(self, agents: np.ndarray, items: np.ndarray) -> np.ndarray:
         return np.asarray(self.base[agents] + np.asarray(self.steps[agents, items]).ravel())
 
-    def steep(self) -> Gains:
-        return SparseGains(self._with(_steep(self.base[self.agents], self.steps.data)))
+    def start(self) -> np.ndarray:
+        """A matching to start leximin from."""
+        cost, idle = _steep(self.base, self.base[self.agents] + self.steps.data)
+        return auction(self._with(idle[self.agents] - cost), np.zeros(self.shape[0]))
 
     def _with(self, data: np.ndarray) -> sparse.csr_array:
         return sparse.csr_array((data, self.steps.indices, self.steps.indptr), shape=self.shape)
@@ -129,8 +139,7 @@ def _unit(aim: Curve, base: np.ndarray) -> float:
     return float(np.min(start, where=start > 0, initial=math.inf)) if aim.alpha > 1 else 1.0
 
 
-def _steep(base: Any, steps: np.ndarray) -> np.ndarray:
-    """Gains on a curve so steep that the worst-off count for almost everything: a good start for leximin."""
-    low, high = base.min(initial=math.inf), (base + steps).max(initial=-math.inf)
-    rate = _STEEPNESS / max(high - low, 1e-300)
-    return np.asarray(np.exp((low - base) * rate) * -np.expm1(-steps * rate))
+def _steep(base: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Costs of values, and of having nothing, on so steep a curve that the worst-off count for almost everything."""
+    rate = _STEEPNESS / max(values.max(initial=-math.inf) - base.min(), 1e-300)
+    return np.asarray(np.exp((base.min() - values) * rate)), np.asarray(np.exp((base.min() - base) * rate))

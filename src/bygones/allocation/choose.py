@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -18,6 +19,9 @@ from bygones.allocation.aims import Curve, Leximin
 
 TIE = 1e-12
 """Two numbers tie if they differ by no more than this share of their size."""
+
+Key: TypeAlias = Callable[[Any], np.ndarray]
+"""Numbers to be selected by, of the agents asked for."""
 
 
 def choose(
@@ -30,32 +34,40 @@ def choose(
     if not gain.min() > 0:
         useful = np.flatnonzero(gain > 0)
         base, gain = base[useful], gain[useful]
-    keys = [-base, gain] if isinstance(aim, Leximin) else [_rank(aim, base, gain), -base, gain]
-    served = best(keys, k, rng)
+    # Of each key only the entries that are asked for are computed: usually few, after the first.
+    keys: list[Key] = [lambda who: -base[who], lambda who: gain[who]]
+    if isinstance(aim, Curve):
+        keys.insert(0, lambda who: _rank(aim, base[who], gain[who]))
+    served = best(keys, len(gain), k, rng)
 
     def runner_up() -> np.ndarray | None:
-        other = _swap_one(keys, served, rng)
+        other = _swap_one(keys, len(gain), served, rng)
         return other if other is None or useful is None else useful[other]
 
     return served if useful is None else useful[served], runner_up
 
 
-def best(keys: Sequence[np.ndarray], k: int, rng: np.random.Generator) -> np.ndarray:
-    """The indices of the k lexicographically largest keys, in ascending order; what still ties is drawn by lot."""
-    chosen, tied, left = [], np.arange(len(keys[0])), k
+def best(keys: Sequence[Key], n: int, k: int, rng: np.random.Generator) -> np.ndarray:
+    """The indices of the k of n with lexicographically largest keys, in ascending order; what still ties by lot."""
+    if k >= n:
+        return np.arange(n)
+    chosen: list[np.ndarray] = []
+    tied: np.ndarray | slice = slice(None)
     for key in keys:
-        if not 0 < left < len(tied):
+        values = key(tied)
+        if len(values) <= k:
             break
-        values = key if len(tied) == len(key) else key[tied]
-        threshold = np.partition(values, len(values) - left)[len(values) - left]
+        threshold = np.partition(values, len(values) - k)[len(values) - k] if k else math.inf
         slack = TIE * abs(threshold) if math.isfinite(threshold) else 0.0
         at_least = np.flatnonzero(values >= threshold - slack)
         above = values[at_least] > threshold + slack
-        chosen.append(tied[at_least[above]])
-        tied = tied[at_least[~above]]
-        left -= len(chosen[-1])
-    if left < len(tied):
-        tied = rng.choice(tied, left, replace=False)
+        at_least = at_least if isinstance(tied, slice) else tied[at_least]
+        chosen.append(at_least[above])
+        tied = at_least[~above]
+        k -= len(chosen[-1])
+    assert not isinstance(tied, slice)
+    if k < len(tied):
+        tied = rng.choice(tied, k, replace=False)
     return np.sort(np.concatenate([*chosen, tied]))
 
 
@@ -80,11 +92,15 @@ def _someone_stays_at_zero(base: np.ndarray, gain: np.ndarray, k: int) -> bool:
     return bool(np.count_nonzero(empty) > k or (gain[empty] == 0).any())
 
 
-def _swap_one(keys: Sequence[np.ndarray], served: np.ndarray, rng: np.random.Generator) -> np.ndarray | None:
+def _swap_one(keys: Sequence[Key], n: int, served: np.ndarray, rng: np.random.Generator) -> np.ndarray | None:
     """The second best choice: the last of the served gives way to the first of the others, or to nobody."""
     if not len(served):
         return None
-    kept = served[best([key[served] for key in keys], len(served) - 1, rng)]
-    others = np.setdiff1d(np.arange(len(keys[0])), served, assume_unique=True)
-    first = others[best([key[others] for key in keys], 1, rng)] if len(others) else others
+    others = np.setdiff1d(np.arange(n), served, assume_unique=True)
+    kept = served[best([_among(key, served) for key in keys], len(served), len(served) - 1, rng)]
+    first = others[best([_among(key, others) for key in keys], len(others), 1, rng)]
     return np.sort(np.concatenate([kept, first]))
+
+
+def _among(key: Key, some: np.ndarray) -> Key:
+    return lambda who: key(some[who])

@@ -123,7 +123,7 @@ class _Decision:
 def _choose_k(case: _Case) -> _Decision:
     needs, k = case.problem.needs, case.problem.k
     if case.is_separable:
-        return _Decision(*choose(case.look.base, case.look.slope * needs, k, case.aim, case.rng))
+        return _Decision(*choose(case.look.base, case.look.gain(needs), k, case.aim, case.rng))
     useful = np.flatnonzero(needs > 0)
     ones = np.ones(len(needs), dtype=int)
     decision = _by_options(case, finite.Options(useful, useful, needs[useful], ones, k))

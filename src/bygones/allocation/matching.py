@@ -68,12 +68,7 @@ class DenseGains:
         else:
             # A pair out of the question counts as no gain, and is undone below.
             gains = gains if self.complete else np.maximum(gains, 0.0)
-            if n == m:
-                # Taking a constant off a row or a column of a square matrix changes no comparison, and saves
-                # the solver most of its work.
-                gains = gains.max(axis=1, keepdims=True) - gains
-                gains -= gains.min(axis=0)
-            agents, items = linear_sum_assignment(gains, maximize=n != m)
+            agents, items = least_cost(-gains) if n == m else linear_sum_assignment(gains, maximize=True)
         holds = np.full(n, -1)
         holds[agents] = np.where(items < m, items, -1)
         return holds if self.complete else np.where(self.of(np.arange(n), holds) > -math.inf, holds, -1)
@@ -93,6 +88,19 @@ class DenseGains:
     def tight(self, surplus: np.ndarray, prices: np.ndarray, slack: float) -> tuple[np.ndarray, np.ndarray]:
         pairs = np.flatnonzero(self.matrix >= np.add.outer(surplus - slack, prices))
         return np.divmod(pairs, self.shape[1])
+
+
+def least_cost(costs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The assignment of least total cost of all rows to different columns; `costs` is used up.
+
+    Taking a constant off every row, or in a square matrix off every column, changes no comparison, and saves the
+    solver most of its work.
+    """
+    costs -= costs.min(axis=1, keepdims=True)
+    if costs.shape[0] == costs.shape[1]:
+        costs -= costs.min(axis=0)
+    agents, items = linear_sum_assignment(costs)
+    return agents, items
 
 
 class SparseGains:

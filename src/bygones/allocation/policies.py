@@ -71,7 +71,7 @@ class Utilitarian:
         self, needs: Array, k: int, state: MemoryState | None, step: int, rng: np.random.Generator
     ) -> np.ndarray:
         problem = ChooseK(needs, k)
-        return best([problem.needs], problem.k, rng)
+        return best([lambda who: problem.needs[who]], problem.n_agents, problem.k, rng)
 
 
 @dataclass(frozen=True)
