@@ -1,0 +1,27 @@
+r"""The fair allocation now: $\operatorname{argmax}_{\mathcal{A}} W(Z \mid \mathcal{A})$, exactly, with its reasons.
+
+memory = bygones.Discounted(half_life=30)
+decision = allocate(ChooseK(needs, k=2), memory, memory.init(len(needs)), "egalitarian")
+print(decision)
+state = decision.state_after
+"""
+
+from bygones.allocation.decide import allocate
+from bygones.allocation.policies import OneStep, Policy, Random, RoundRobin, Utilitarian
+from bygones.allocation.problems import Assign, ChooseK, Divide, Problem
+from bygones.allocation.result import Allocation, RunnerUp
+
+__all__ = [
+    "Allocation",
+    "Assign",
+    "ChooseK",
+    "Divide",
+    "OneStep",
+    "Policy",
+    "Problem",
+    "Random",
+    "RoundRobin",
+    "RunnerUp",
+    "Utilitarian",
+    "allocate",
+]

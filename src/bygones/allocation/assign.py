@@ -1,0 +1,136 @@
+r"""`Assign`: which algorithm fits.
+
+With one item per agent: a matching of largest total gain for sums of curves (`matching.py`), level by level for leximin
+(`leximin.py`). With unlimited capacity and utilitarian welfare every item goes to whoever gains most. All other
+bundles are integer programmes.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from bygones.allocation.aims import Curve, Leximin
+from bygones.allocation.choose import TIE
+from bygones.allocation.leximin import DenseValues, SparseValues, leximin
+from bygones.allocation.matching import DenseGains, Gains, SparseGains, match
+from bygones.allocation.outlook import Outlook
+
+_STEEPNESS = 200.0
+
+
+def one_each(utilities: Any, look: Outlook, aim: Curve | Leximin, rng: np.random.Generator) -> np.ndarray:
+    """The item of each agent, -1 for none, where every agent may have one."""
+    board = (_SparseBoard if sparse.issparse(utilities) else _DenseBoard)(utilities, look)
+    n, m = board.shape
+    if isinstance(aim, Curve):
+        must = (look.base == 0) & aim.product
+        found = None if must.sum() > m else match(board.gains(aim, must), must, look.base, board.value, rng)
+        if found is not None:
+            return found
+        # Somebody stays at zero whatever is done, every Nash product is zero, and leximin decides.
+    start = board.steep().match(np.zeros(n, dtype=bool))
+    assert start is not None
+    return leximin(board.values(), look.base.copy(), start, np.ones(m, dtype=bool), rng)
+
+
+def to_the_best(utilities: Any, look: Outlook) -> tuple[np.ndarray, np.ndarray] | None:
+    """Each item's best agent (-1: nobody gains), and its owners in the next best allocation; None if there are ties."""
+    gains = sparse.csc_array(_scaled(utilities, look))
+    gains.eliminate_zeros()
+    m = gains.shape[1]
+    columns = np.repeat(np.arange(m), np.diff(gains.indptr))
+    order = np.lexsort((gains.data, columns))
+    agents, values = gains.indices[order], gains.data[order]
+    ends, some = gains.indptr[1:], np.diff(gains.indptr) > 0
+    several = np.diff(gains.indptr) > 1
+    best, second = np.zeros(m), np.zeros(m)
+    best[some], second[several] = values[ends[some] - 1], values[ends[several] - 2]
+    if (best[several] - second[several] <= TIE * best[several]).any():
+        return None
+    owners, other = np.full(m, -1), np.full(m, -1)
+    owners[some], other[several] = agents[ends[some] - 1], agents[ends[several] - 2]
+    closest = int(np.argmin(np.where(some, best - second, math.inf)))
+    runner_up = owners.copy()
+    runner_up[closest] = other[closest]
+    return owners, runner_up
+
+
+class _DenseBoard:
+    """What every pair gains, from a matrix of utilities; a pair without a gain counts as forbidden."""
+
+    def __init__(self, utilities: np.ndarray, look: Outlook) -> None:
+        self.shape, self.base = utilities.shape, look.base
+        self.steps = _scaled(utilities, look)
+        self.complete = bool(self.steps.min() > 0)
+
+    def gains(self, aim: Curve, must: np.ndarray) -> Gains:
+        gains = aim.gain(np.where(must, 1.0, self.base)[:, None], self.steps, _unit(aim, self.base))
+        if must.any():
+            with np.errstate(divide="ignore"):
+                gains[must] = np.log(self.steps[must])
+        return DenseGains(gains if self.complete else np.where(self.steps > 0, gains, -math.inf))
+
+    def values(self) -> DenseValues:
+        values = self.base[:, None] + self.steps
+        return DenseValues(values if self.complete else np.where(self.steps > 0, values, -math.inf))
+
+    def value(self, agents: np.ndarray, items: np.ndarray) -> np.ndarray:
+        return np.asarray(self.base[agents] + self.steps[agents, items])
+
+    def steep(self) -> Gains:
+        gains = _steep(self.base[:, None], self.steps)
+        return DenseGains(gains if self.complete else np.where(self.steps > 0, gains, -math.inf))
+
+
+class _SparseBoard:
+    """The same from the stored pairs of a sparse matrix."""
+
+    def __init__(self, utilities: sparse.csr_array, look: Outlook) -> None:
+        self.shape, self.base = utilities.shape, look.base
+        self.steps = sparse.csr_array(_scaled(utilities, look), copy=True)
+        self.steps.eliminate_zeros()
+        self.steps.sort_indices()
+        self.agents = np.repeat(np.arange(self.shape[0]), np.diff(self.steps.indptr))
+
+    def gains(self, aim: Curve, must: np.ndarray) -> Gains:
+        gains = aim.gain(np.where(must, 1.0, self.base)[self.agents], self.steps.data, _unit(aim, self.base))
+        return SparseGains(self._with(np.where(must[self.agents], np.log(self.steps.data), gains)))
+
+    def values(self) -> SparseValues:
+        return SparseValues(self._with(self.base[self.agents] + self.steps.data))
+
+    def value(self, agents: np.ndarray, items: np.ndarray) -> np.ndarray:
+        return np.asarray(self.base[agents] + np.asarray(self.steps[agents, items]).ravel())
+
+    def steep(self) -> Gains:
+        return SparseGains(self._with(_steep(self.base[self.agents], self.steps.data)))
+
+    def _with(self, data: np.ndarray) -> sparse.csr_array:
+        return sparse.csr_array((data, self.steps.indices, self.steps.indptr), shape=self.shape)
+
+
+def _scaled(utilities: Any, look: Outlook) -> Any:
+    """What every pair adds to the memory."""
+    slope = look.slope
+    if np.ndim(slope) == 0:
+        return utilities if slope == 1.0 else utilities * slope
+    if sparse.issparse(utilities):
+        return sparse.diags_array(slope) @ utilities
+    return utilities * np.reshape(np.asarray(slope), (-1, 1))
+
+
+def _unit(aim: Curve, base: np.ndarray) -> float:
+    """A unit in which the steepest part of the curve is of size one."""
+    start = base + aim.shift
+    return float(np.min(start, where=start > 0, initial=math.inf)) if aim.alpha > 1 else 1.0
+
+
+def _steep(base: Any, steps: np.ndarray) -> np.ndarray:
+    """Gains on a curve so steep that the worst-off count for almost everything: a good start for leximin."""
+    low, high = base.min(initial=math.inf), (base + steps).max(initial=-math.inf)
+    rate = _STEEPNESS / max(high - low, 1e-300)
+    return np.asarray(np.exp((low - base) * rate) * -np.expm1(-steps * rate))

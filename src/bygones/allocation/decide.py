@@ -1,0 +1,252 @@
+r"""`allocate`: the allocation $\mathcal{A}$ of largest welfare $W(Z \mid \mathcal{A})$ (equation 4 of the paper)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from bygones._arrays import Array, Number, check_between
+from bygones.allocation import finite
+from bygones.allocation.aims import Curve, Leximin, aim, as_welfare
+from bygones.allocation.assign import one_each, to_the_best
+from bygones.allocation.choose import choose
+from bygones.allocation.divide import divide
+from bygones.allocation.model import Programme
+from bygones.allocation.outlook import Outlook, outlook
+from bygones.allocation.problems import Assign, ChooseK, Divide, Problem
+from bygones.allocation.programme import solve
+from bygones.allocation.result import Allocation, utilities_of
+from bygones.memory import Memory, MemoryState
+from bygones.welfare import Welfare
+
+FEW = 100_000
+"""As many allocations, or fewer, are looked at one by one where no faster exact algorithm applies."""
+
+
+def allocate(
+    problem: Problem,
+    memory: Memory,
+    state: MemoryState,
+    welfare: str | Welfare | Callable[..., Any],
+    *,
+    elapsed: Number = 1,
+    entitlements: Array | None = None,
+    agents: Sequence[str] | None = None,
+    items: Sequence[str] | None = None,
+    time_limit: float | None = None,
+    rng: np.random.Generator | None = None,
+) -> Allocation:
+    r"""The best allocation now, given what is remembered.
+
+    Exact, for every problem, memory and welfare. Among allocations of equal welfare leximin decides, and among those
+    still equal a draw, so that over many repetitions tied agents are served equally often.
+
+    Args:
+        problem: what there is to hand out: `ChooseK`, `Assign` or `Divide`.
+        memory: how the past is remembered.
+        state: what is remembered, before this decision; it is not changed.
+        welfare: a name such as `"nash"` or `"alpha_fair(alpha=2)"`, a `Welfare`, or a function of
+            `bygones.welfare`. Any other function of Z has no structure to use, so that problems of more than 100,000
+            allocations are refused.
+        elapsed: time since the last utilities, in steps.
+        entitlements: per agent; welfare judges the remembered utility per unit of entitlement.
+        agents: the agents' names, for the explanation.
+        items: the items' names, for the explanation of an `Assign`.
+        time_limit: seconds after which an integer programme stops with the best found; then `optimal` is False and
+            `gap` says how far, at most, it is from the best. Other algorithms do not need one.
+        rng: draws among ties; by default a fresh `numpy.random.default_rng()`, so that decisions differ between runs.
+    """
+    if not isinstance(problem, ChooseK | Assign | Divide):
+        raise ValueError(f"problem must be a ChooseK, an Assign or a Divide, got {problem!r}")
+    if time_limit is not None:
+        check_between("time_limit", time_limit, 0.0, math.inf, "a number of seconds above 0, or None", open_low=True)
+    n_agents = problem.n_agents
+    look = outlook(memory, state, n_agents, elapsed, entitlements)
+    function = as_welfare(welfare)
+    shape = aim(function, look.base) if isinstance(function, Welfare) else None
+    if look.mixing is not None and isinstance(shape, Curve) and shape.alpha > 0 and look.mixing.min() < 0:
+        i, j = (int(x) for x in np.argwhere(look.mixing < 0)[0])
+        raise ValueError(
+            f"welfare {function} needs a memory that never falls below 0, but what agent {j} gets lowers what is "
+            f"remembered of agent {i}: take egalitarian, utilitarian or generalized_gini"
+        )
+    rng = np.random.default_rng() if rng is None else rng
+    decision = _DECIDE[type(problem)](_Case(problem, look, function, shape, rng, time_limit))
+    gap = decision.gap
+    if gap and isinstance(shape, Curve) and shape.product:
+        # The product was maximised by its logarithm.
+        gap = float(function(look.after(utilities_of(problem, decision.given)))) * math.expm1(gap)
+    return Allocation(
+        problem=problem,
+        memory=memory,
+        state=state,
+        welfare=function,
+        elapsed=elapsed,
+        entitlements=None if entitlements is None else np.asarray(entitlements, dtype=float),
+        agents=_names("agents", agents, n_agents),
+        items=_names("items", items, problem.n_items if isinstance(problem, Assign) else 0),
+        given=decision.given,
+        optimal=decision.optimal,
+        gap=gap,
+        find_runner_up=decision.runner_up,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Case:
+    problem: Any
+    look: Outlook
+    welfare: Any
+    aim: Any
+    rng: np.random.Generator
+    time_limit: float | None
+
+    @property
+    def is_separable(self) -> bool:
+        """Whether agents' memories depend on their own utilities, and a fast algorithm knows the welfare."""
+        return self.look.mixing is None and isinstance(self.aim, Curve | Leximin)
+
+
+@dataclass(frozen=True, eq=False)
+class _Decision:
+    given: np.ndarray
+    runner_up: Callable[[], np.ndarray | None]
+    gap: float = 0.0
+    optimal: bool = True
+
+
+def _choose_k(case: _Case) -> _Decision:
+    needs, k = case.problem.needs, case.problem.k
+    if case.is_separable:
+        return _Decision(*choose(case.look.base, case.look.slope * needs, k, case.aim, case.rng))
+    useful = np.flatnonzero(needs > 0)
+    ones = np.ones(len(needs), dtype=int)
+    decision = _by_options(case, finite.Options(useful, useful, needs[useful], ones, k))
+    return _translate(decision, lambda taken: useful[taken])
+
+
+def _assign(case: _Case) -> _Decision:
+    utilities, capacity = case.problem.utilities, case.problem.capacity
+    m = case.problem.n_items
+    if case.is_separable and (capacity == 1).all():
+        holds = one_each(utilities, case.look, case.aim, case.rng)
+        return _Decision(_owners(holds, m), lambda: _without_one_pair(case, holds))
+    if case.is_separable and (capacity == m).all() and isinstance(case.aim, Curve) and case.aim.alpha == 0:
+        unique = to_the_best(utilities, case.look)
+        if unique is not None:
+            return _Decision(unique[0], lambda: unique[1] if (unique[0] >= 0).any() else None)
+    pairs = sparse.coo_array(utilities)
+    useful = pairs.data > 0
+    agents, items = pairs.row[useful], pairs.col[useful]
+    decision = _by_options(case, finite.Options(agents, items, pairs.data[useful], capacity, m))
+
+    def owners(taken: np.ndarray) -> np.ndarray:
+        owner = np.full(m, -1)
+        owner[items[taken]] = agents[taken]
+        return owner
+
+    return _translate(decision, owners)
+
+
+def _divide(case: _Case) -> _Decision:
+    problem, look = case.problem, case.look
+    if case.aim is None:
+        raise ValueError(
+            f"welfare {case.welfare!r} has no structure that a division could use: give the name of a welfare function"
+        )
+    if look.mixing is None:
+        slope = np.broadcast_to(look.slope * problem.rates, len(problem.rates))
+        parts = divide(look.base, slope, problem.caps, problem.amount, case.aim)
+        return _Decision(parts, lambda: None)
+    programme = Programme(
+        look.base,
+        sparse.csr_array(look.mixing * problem.rates),
+        sparse.csr_array(np.ones((1, len(problem.rates)))),
+        np.array([problem.amount]),
+        np.minimum(problem.caps, problem.amount),
+        whole=False,
+    )
+    solution = solve(programme, case.aim, case.rng, case.time_limit)
+    return _Decision(solution.x, lambda: None, solution.gap, solution.optimal)
+
+
+_DECIDE: dict[type, Callable[[_Case], _Decision]] = {ChooseK: _choose_k, Assign: _assign, Divide: _divide}
+
+
+def _by_options(case: _Case, options: finite.Options) -> _Decision:
+    """The options taken, by looking at all allocations where they are few, else by an integer programme."""
+    allocations = finite.count(options)
+    if allocations <= FEW:
+        batched = isinstance(case.welfare, Welfare)
+        taken, second = finite.enumerate_all(options, case.look, case.welfare, case.rng, batched=batched)
+        return _Decision(taken, lambda: second)
+    if case.aim is None:
+        raise ValueError(
+            f"welfare {case.welfare!r} has no structure to use, and this problem has about {allocations:.3g} "
+            f"allocations, more than the {FEW:,} that can be looked at: give the name of a welfare function"
+        )
+    solution = solve(programme_of(options, case.look), case.aim, case.rng, case.time_limit)
+
+    def runner_up() -> np.ndarray | None:
+        return None if solution.runner_up is None else np.flatnonzero(solution.runner_up)
+
+    return _Decision(np.flatnonzero(solution.x), runner_up, solution.gap, solution.optimal)
+
+
+def programme_of(options: finite.Options, look: Outlook) -> Programme:
+    """The integer programme of these options."""
+    p, n = len(options.agent), len(options.capacity)
+    each = np.arange(p)
+    gifts = sparse.csr_array((options.utility, (options.agent, each)), shape=(n, p))
+    response = look.mixing if look.mixing is not None else sparse.diags_array(np.broadcast_to(look.slope, n))
+    items, item = np.unique(options.item, return_inverse=True)
+    rows = sparse.vstack(
+        [
+            sparse.csr_array((np.ones(p), (item, each)), shape=(len(items), p)),
+            sparse.csr_array((np.ones(p), (options.agent, each)), shape=(n, p)),
+            sparse.csr_array(np.ones((1, p))),
+        ]
+    )
+    limits = np.concatenate([np.ones(len(items)), options.capacity, [options.total]])
+    return Programme(look.base, sparse.csr_array(response @ gifts), sparse.csr_array(rows), limits, np.ones(p), True)
+
+
+def _without_one_pair(case: _Case, holds: np.ndarray) -> np.ndarray | None:
+    """The next best matching lacks at least one of the pairs: the best of those that lack a given one."""
+    utilities, m = case.problem.utilities, case.problem.n_items
+    others = []
+    for agent in np.flatnonzero(holds >= 0):
+        without = utilities.copy()
+        without[agent, holds[agent]] = 0.0
+        others.append(_owners(one_each(without, case.look, case.aim, case.rng), m))
+    if not others:
+        return None
+    Z = case.look.after(np.array([utilities_of(case.problem, owners) for owners in others]))
+    return others[finite.best(np.asarray(case.welfare(Z)), Z, case.rng)]
+
+
+def _owners(holds: np.ndarray, n_items: int) -> np.ndarray:
+    owners = np.full(n_items, -1)
+    owners[holds[holds >= 0]] = np.flatnonzero(holds >= 0)
+    return owners
+
+
+def _translate(decision: _Decision, given: Callable[[np.ndarray], np.ndarray]) -> _Decision:
+    """A decision about options as one about the problem."""
+
+    def runner_up() -> np.ndarray | None:
+        second = decision.runner_up()
+        return None if second is None else given(second)
+
+    return _Decision(given(decision.given), runner_up, decision.gap, decision.optimal)
+
+
+def _names(name: str, names: Sequence[str] | None, count: int) -> tuple[str, ...] | None:
+    if names is not None and len(names) != count:
+        raise ValueError(f"{name} must be {count} names, one for each, got {len(names)}")
+    return None if names is None else tuple(str(each) for each in names)

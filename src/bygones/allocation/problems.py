@@ -1,0 +1,190 @@
+r"""What there is to hand out, and to whom it may go.
+
+Three kinds of problem, all with utilities of at least zero:
+
+- `ChooseK`: $k$ identical resources, at most one per agent (the paper's problem).
+- `Assign`: $m$ distinct items, each to at most one agent; an agent's utility is the sum over its items.
+- `Divide`: an amount of something divisible, each agent's utility proportional to its part.
+
+Nothing has to be handed out: a resource that no agent has use for is left over.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from scipy import sparse
+
+from bygones._arrays import check_between, check_count
+
+
+@dataclass(frozen=True, eq=False)
+class ChooseK:
+    """`k` identical resources, at most one per agent.
+
+    Attributes:
+        needs: the utility that each agent would have from being served, at least 0.
+        k: the number of resources, from 1 to the number of agents.
+    """
+
+    needs: Any
+    k: int
+
+    def __post_init__(self) -> None:
+        needs = _per_agent("needs", self.needs)
+        object.__setattr__(self, "needs", needs)
+        object.__setattr__(self, "k", check_count("k", self.k))
+        if self.k > len(needs):
+            raise ValueError(f"k must be at most the number of agents ({len(needs)}), got {self.k}")
+
+    @property
+    def n_agents(self) -> int:
+        """The number of agents who may be served."""
+        return len(self.needs)
+
+
+@dataclass(frozen=True, eq=False)
+class Assign:
+    """Distinct items, each to at most one agent; an agent's utilities add up.
+
+    Attributes:
+        utilities: one row per agent and one column per item, at least 0. In a `scipy.sparse` matrix a pair that is not
+            stored is forbidden, a stored zero is not.
+        capacity: the most items that an agent may have: one number for all or one per agent, at least 1; None is
+            unlimited.
+        allowed: for dense utilities, False where the pair is forbidden; by default every pair is allowed. What stands
+            in `utilities` at a forbidden pair is not looked at.
+    """
+
+    utilities: Any
+    capacity: Any = 1
+    allowed: Any = None
+
+    def __post_init__(self) -> None:
+        if sparse.issparse(self.utilities):
+            if self.allowed is not None:
+                raise ValueError(
+                    "allowed must be None for sparse utilities, where unstored pairs are the forbidden ones"
+                )
+            utilities = sparse.csr_array(self.utilities, dtype=float, copy=True)
+            utilities.sum_duplicates()
+            numbers = utilities.data
+        else:
+            utilities = _matrix("utilities", self.utilities, float)
+            if self.allowed is not None:
+                allowed = _matrix("allowed", self.allowed, bool)
+                if allowed.shape != utilities.shape:
+                    raise ValueError(f"allowed must have the shape of utilities {utilities.shape}, got {allowed.shape}")
+                object.__setattr__(self, "allowed", allowed)
+                utilities = np.where(allowed, utilities, 0.0)
+            numbers = utilities
+        if 0 in utilities.shape or not (numbers.size if self.allowed is None else self.allowed.any()):
+            raise ValueError(
+                f"utilities must allow at least one pair of agent and item, got none in shape {utilities.shape}"
+            )
+        if not (numbers.min() >= 0 and numbers.max() < math.inf):
+            row, column, value = _first_bad(utilities)
+            raise ValueError(
+                f"utilities must be finite and at least 0, got {value} in row {row}, column {column} "
+                "(a forbidden pair is one where allowed is False, or one not stored in a sparse matrix)"
+            )
+        object.__setattr__(self, "utilities", utilities)
+        object.__setattr__(self, "capacity", _capacities(self.capacity, *utilities.shape))
+
+    @property
+    def n_agents(self) -> int:
+        """The number of agents, the rows of `utilities`."""
+        return int(self.utilities.shape[0])
+
+    @property
+    def n_items(self) -> int:
+        """The number of items, the columns of `utilities`."""
+        return int(self.utilities.shape[1])
+
+
+@dataclass(frozen=True, eq=False)
+class Divide:
+    """An amount of a divisible resource.
+
+    Attributes:
+        amount: how much there is, above 0.
+        rates: each agent's utility per unit of the resource, at least 0.
+        caps: the most of the resource that an agent may have: one number for all or one per agent, at least 0; by
+            default unlimited.
+    """
+
+    amount: float
+    rates: Any
+    caps: Any = None
+
+    def __post_init__(self) -> None:
+        check_between("amount", self.amount, 0.0, math.inf, "a finite number above 0", open_low=True, open_high=True)
+        object.__setattr__(self, "amount", float(self.amount))
+        rates = _per_agent("rates", self.rates)
+        caps = math.inf if self.caps is None else self.caps
+        caps = np.full(len(rates), caps, dtype=float) if np.ndim(caps) == 0 else _per_agent("caps", caps, math.inf)
+        if caps.shape != rates.shape or not caps.min() >= 0:
+            raise ValueError(
+                f"caps must be one number of at least 0 or one per agent ({len(rates)}), got {self.caps!r}"
+            )
+        object.__setattr__(self, "rates", rates)
+        object.__setattr__(self, "caps", caps)
+
+    @property
+    def n_agents(self) -> int:
+        """The number of agents who share."""
+        return len(self.rates)
+
+
+Problem: TypeAlias = ChooseK | Assign | Divide
+
+
+def _per_agent(name: str, value: object, most: float = np.nextafter(math.inf, 0)) -> np.ndarray:
+    numbers = _numbers(name, value, float)
+    if numbers.ndim != 1 or not len(numbers):
+        raise ValueError(f"{name} must be one number per agent, got shape {numbers.shape}")
+    if not (numbers.min() >= 0 and numbers.max() <= most):
+        bad = int(np.flatnonzero(~((numbers >= 0) & (numbers <= most)))[0])
+        finite = "" if most == math.inf else "finite and "
+        raise ValueError(f"{name} must be {finite}at least 0, got {numbers[bad]} for agent {bad}")
+    return numbers
+
+
+def _matrix(name: str, value: object, dtype: type) -> np.ndarray:
+    matrix = _numbers(name, value, dtype)
+    if matrix.ndim != 2:
+        raise ValueError(f"{name} must have one row per agent and one column per item, got shape {matrix.shape}")
+    return matrix
+
+
+def _numbers(name: str, value: object, dtype: type) -> np.ndarray:
+    try:
+        return np.asarray(value, dtype=dtype)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} must be an array of numbers, got {value!r}") from None
+
+
+def _first_bad(utilities: Any) -> tuple[int, int, float]:
+    entries = sparse.coo_array(utilities)
+    bad = int(np.flatnonzero(~((entries.data >= 0) & (entries.data < math.inf)))[0])
+    return int(entries.row[bad]), int(entries.col[bad]), float(entries.data[bad])
+
+
+def _capacities(capacity: object, n_agents: int, n_items: int) -> np.ndarray:
+    """Whole numbers, one per agent, none above the number of items: more could not be used."""
+    numbers = _numbers("capacity", math.inf if capacity is None else capacity, float)
+    if numbers.ndim == 0:
+        numbers = np.full(n_agents, numbers)
+    if numbers.shape != (n_agents,):
+        raise ValueError(f"capacity must be one number or one per agent ({n_agents}), got shape {numbers.shape}")
+    good = (numbers >= 1) & ((numbers == np.floor(numbers)) | (numbers == math.inf))
+    if not good.all():
+        bad = int(np.flatnonzero(~good)[0])
+        raise ValueError(
+            "capacity must be a whole number of at least 1, or None for unlimited, "
+            f"got {numbers[bad]:g} for agent {bad}"
+        )
+    return np.asarray(np.minimum(numbers, n_items), dtype=int)

@@ -1,0 +1,110 @@
+"""Every problem, welfare and memory against brute force, on instances full of ties, zeros and forbidden pairs."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+
+import brute_force
+from bygones import Discounted, Instantaneous, Linear, Multiscale, PerfectRecall
+from bygones.allocation import Assign, ChooseK, allocate
+from bygones.welfare import named
+
+WELFARES = [
+    named("utilitarian"),
+    named("egalitarian"),
+    named("nash"),
+    named("log_nash"),
+    named("alpha_fair(alpha=0.5)"),
+    named("alpha_fair(alpha=2)"),
+    named("alpha_fair(alpha=6)"),
+    named("generalized_gini"),
+]
+
+# Few values make ties and zeros common; the odd ones out make instances generic.
+NUMBERS = st.one_of(st.sampled_from([0.0, 0.5, 1.0, 2.0]), st.sampled_from([0.0, 1.0]), st.floats(0.05, 3.0))
+
+
+def memories(n):
+    mixed = 0.4 * np.eye(n) + 0.3 / n
+    readout = np.hstack([np.eye(n), 0.5 * np.eye(n) + 0.25 / n])
+    return st.sampled_from(
+        [
+            Instantaneous(),
+            PerfectRecall(),
+            PerfectRecall(average=True),
+            Discounted(gamma=0.5),
+            Discounted(gamma=0.9, average=True),
+            Multiscale(gammas=(0.5, 1.0), weights=(0.25, 0.75)),
+            Linear(mixed),
+            Linear(np.kron(np.diag([0.5, 0.9]), np.eye(n)), readout=readout),
+        ]
+    )
+
+
+@st.composite
+def pasts(draw, n):
+    """A memory, what it remembers, and the circumstances of a decision."""
+    memory = draw(memories(n))
+    state = memory.init(n)
+    for _ in range(draw(st.integers(0, 2))):
+        state = memory.update(state, np.array(draw(st.lists(NUMBERS, min_size=n, max_size=n))))
+    entitlements = draw(st.none() | st.lists(st.sampled_from([0.5, 1.0, 2.0]), min_size=n, max_size=n))
+    return memory, state, {"elapsed": draw(st.sampled_from([1, 2])), "entitlements": entitlements}
+
+
+def tables(n, m):
+    return st.lists(st.lists(NUMBERS, min_size=m, max_size=m), min_size=n, max_size=n).map(np.array)
+
+
+def assert_best(decision, rows, memory, state, welfare, given):
+    W, ascending = brute_force.best(rows, memory, state, welfare, **given)
+    assert decision.welfare_after == pytest.approx(W, rel=1e-8, abs=1e-8)
+    np.testing.assert_allclose(np.sort(decision.after), ascending, rtol=1e-7, atol=1e-7)
+    assert decision.optimal
+    assert decision.gap == 0.0
+
+
+@given(data=st.data(), welfare=st.sampled_from(WELFARES))
+@settings(max_examples=400, deadline=None)
+def test_choose_k_is_the_best_of_all_subsets(data, welfare):
+    n = data.draw(st.integers(1, 6))
+    memory, state, given = data.draw(pasts(n))
+    needs, k = np.array(data.draw(st.lists(NUMBERS, min_size=n, max_size=n))), data.draw(st.integers(1, n))
+    decision = allocate(ChooseK(needs, k), memory, state, welfare, rng=np.random.default_rng(0), **given)
+    assert len(decision.served) <= k
+    assert_best(decision, brute_force.candidates(needs, k=k), memory, state, welfare, given)
+
+
+@given(data=st.data(), welfare=st.sampled_from(WELFARES), sparsely=st.booleans())
+@settings(max_examples=500, deadline=None)
+def test_assign_one_each_is_the_best_of_all_matchings(data, welfare, sparsely):
+    n, m = data.draw(st.integers(1, 4)), data.draw(st.integers(1, 4))
+    check_assign(data, welfare, sparsely, n, m, np.ones(n, dtype=int))
+
+
+@given(data=st.data(), welfare=st.sampled_from(WELFARES), sparsely=st.booleans())
+@settings(max_examples=300, deadline=None)
+def test_assign_bundles_is_the_best_of_all_allocations(data, welfare, sparsely):
+    n, m = data.draw(st.integers(1, 3)), data.draw(st.integers(1, 4))
+    capacity = data.draw(st.none() | st.lists(st.integers(1, 3), min_size=n, max_size=n))
+    check_assign(data, welfare, sparsely, n, m, capacity)
+
+
+def check_assign(data, welfare, sparsely, n, m, capacity):
+    memory, state, given = data.draw(pasts(n))
+    utilities = data.draw(tables(n, m))
+    allowed = np.array(data.draw(st.lists(st.sampled_from([True, True, False]), min_size=n * m, max_size=n * m)))
+    allowed = allowed.reshape(n, m)
+    allowed[0, 0] = True
+    if sparsely:
+        pairs = np.nonzero(allowed)
+        problem = Assign(sparse.coo_array((utilities[pairs], pairs), shape=(n, m)), capacity)
+    else:
+        problem = Assign(utilities, capacity, allowed)
+    decision = allocate(problem, memory, state, welfare, rng=np.random.default_rng(0), **given)
+    owned = np.flatnonzero(decision.given >= 0)
+    assert allowed[decision.given[owned], owned].all()
+    rows = brute_force.candidates(utilities, capacity=capacity, allowed=allowed)
+    assert_best(decision, rows, memory, state, welfare, given)

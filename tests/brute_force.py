@@ -1,0 +1,40 @@
+"""Equation (4) by looking at every allocation, without any of the library's algorithms."""
+
+import itertools
+import math
+
+import numpy as np
+
+
+def candidates(needs_or_utilities, *, k=None, capacity=None, allowed=None):
+    """The utilities of every allocation, one row each."""
+    table = np.asarray(needs_or_utilities, dtype=float)
+    if k is not None:
+        n = len(table)
+        for size in range(k + 1):
+            for served in itertools.combinations(range(n), size):
+                utilities = np.zeros(n)
+                utilities[list(served)] = table[list(served)]
+                yield utilities
+        return
+    n, m = table.shape
+    limits = np.broadcast_to(math.inf if capacity is None else capacity, n)
+    for owners in itertools.product(range(-1, n), repeat=m):
+        counts = np.bincount([o for o in owners if o >= 0], minlength=n)
+        if (counts > limits).any() or any(o >= 0 and not allowed[o, j] for j, o in enumerate(owners)):
+            continue
+        utilities = np.zeros(n)
+        for j, o in enumerate(owners):
+            if o >= 0:
+                utilities[o] += table[o, j]
+        yield utilities
+
+
+def best(rows, memory, state, welfare, *, elapsed=1, entitlements=None):
+    """The largest welfare and, among allocations that reach it, the leximin-best remembered utilities, ascending."""
+    Z = np.sort(memory.ahead(state, np.array(list(rows)), elapsed, entitlements), axis=1)
+    W = np.asarray(welfare(Z))
+    tied = Z[W.max() - 1e-9 * max(1.0, abs(W.max())) <= W]
+    for column in range(tied.shape[1]):
+        tied = tied[tied[:, column] >= tied[:, column].max() - 1e-9]
+    return W.max(), tied[0]
