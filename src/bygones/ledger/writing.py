@@ -169,7 +169,7 @@ class Writer:
         earlier = self.connection.execute(
             sa.select(table.c.amount).where(table.c.refers == seq, table.c.kind == "correction")
         )
-        difference = math.fsum([wanted, -found.amount, *(-each for each in earlier.scalars())])
+        difference = math.fsum([wanted, -found.amount, *(-each for each in earlier.scalars())]) + 0.0
         name = self.connection.execute(
             sa.select(schema.agents.c.name).where(schema.agents.c.id == found.agent)
         ).scalar_one()
@@ -190,9 +190,10 @@ class Writer:
 
     def _turned(self, agents: Snapshot, row: int, kind: str, time: int) -> Snapshot:
         name = agents.names[row]
-        if kind in ("join", "leave") and time < agents.as_of[row]:
+        latest = int(agents.as_of[row])
+        if kind in ("join", "leave") and time < latest:
             raise ValueError(
-                f"{name!r} cannot {kind} at {shown(time)} UTC, before its latest event ({shown(agents.as_of[row])} UTC)"
+                f"{name!r} cannot {kind} at {shown(time)} UTC, before its latest event ({shown(latest)} UTC)"
             )
         return replace(agents, turns=(turns.with_turn(agents.turns[row], time, kind, name),))
 
@@ -232,4 +233,4 @@ def _check_amount(name: str, amount: object, kind: str) -> float:
         raise ValueError(f"{name} must be {accepted}, got {amount!r}") from None
     if not math.isfinite(number) or (number < 0 and kind != "offset"):
         raise ValueError(f"{name} must be {accepted}, got {amount!r}")
-    return number
+    return number + 0.0  # SQLite does not keep the sign of a zero
