@@ -53,14 +53,22 @@ class Event(NamedTuple):
     details: dict[str, Any] | None = None
 
 
+_encoder = json.JSONEncoder(ensure_ascii=False, allow_nan=False, sort_keys=True, separators=(",", ":"))
+
+
 def canonical(value: object) -> str:
     """JSON in one spelling: keys in order, no spaces, numbers in the fewest digits that mean the same."""
-    return json.dumps(value, ensure_ascii=False, allow_nan=False, sort_keys=True, separators=(",", ":"))
+    return _encoder.encode(value)
 
 
-def digest(previous: bytes, event: Event) -> bytes:
-    """The hash of an event that follows the event of hash `previous`."""
-    return hashlib.sha256(previous + canonical(event).encode()).digest()
+def details_text(event: Event) -> str | None:
+    """An event's details as they are stored."""
+    return None if event.details is None else canonical(event.details)
+
+
+def digest(previous: bytes, event: Event, details: str | None) -> bytes:
+    """The hash of an event, its details as they are stored, that follows the event of hash `previous`."""
+    return hashlib.sha256(previous + canonical((*event[:-1], details)).encode()).digest()
 
 
 def check_text(name: str, text: object, *, empty: bool = True) -> str:

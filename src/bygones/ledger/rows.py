@@ -10,7 +10,7 @@ import numpy as np
 import sqlalchemy as sa
 
 from bygones.ledger import schema, snapshot, turns
-from bygones.ledger.events import Event, canonical, digest
+from bygones.ledger.events import Event, canonical, details_text, digest
 from bygones.ledger.rules import Change, RuleBook
 from bygones.ledger.snapshot import Snapshot
 from bygones.memory import MemoryState
@@ -18,7 +18,7 @@ from bygones.memory import MemoryState
 CHUNK = 50_000
 """As many events are held in memory at once."""
 
-FEW = 500
+FEW = 2_000
 """As many agents, or fewer, are asked for by name or number; else all are read."""
 
 
@@ -97,9 +97,9 @@ def save_events(
     """Appends events to the chain whose last hash is `previous`; the new last hash."""
     rows = []
     for event, number in zip(events, ids, strict=True):
-        previous = digest(previous, event)
-        row = event._asdict() | {"agent": number, "hash": previous}
-        rows.append(row | {"details": None if event.details is None else canonical(event.details)})
+        details = details_text(event)
+        previous = digest(previous, event, details)
+        rows.append(event._asdict() | {"agent": number, "details": details, "hash": previous})
     if rows:
         connection.execute(schema.events.insert(), rows)
     return previous

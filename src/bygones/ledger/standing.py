@@ -87,7 +87,8 @@ def standing(connection: sa.Connection, book: RuleBook, at: int) -> Standing:
     rules = book.at(at)
     ids, agents = rows.load_agents(connection)
     joined = np.flatnonzero([each[0][0] <= at for each in agents.turns])
-    ids, agents = ids[joined], agents.take(joined)
+    if len(joined) < len(agents):
+        ids, agents = ids[joined], agents.take(joined)
     late = np.flatnonzero(agents.as_of > at)
     if len(late):
         agents = agents.put(late, rows.replay(connection, book, ids[late], agents.take(late), at))
@@ -135,4 +136,4 @@ def newcomer_start(standing: Standing, rule: str, entitlement: float = 1.0) -> f
 
 
 def _joined(turns: Turns) -> int:
-    return max(time for time, kind in turns if kind == "join")
+    return next(time for time, kind in reversed(turns) if kind == "join")

@@ -8,7 +8,7 @@ import numpy as np
 import sqlalchemy as sa
 
 from bygones.ledger import rows, schema, snapshot
-from bygones.ledger.events import GENESIS, TURNS, Event, digest
+from bygones.ledger.events import GENESIS, TURNS, Event, details_text, digest
 from bygones.ledger.rules import Change, RuleBook
 from bygones.ledger.turns import Turns
 
@@ -62,7 +62,7 @@ class _Chain:
     def follow(self, event: Event, stored: bytes) -> None:
         if event.seq != self.seq + 1 and not self.broken:
             self._break(f"event {self.seq + 1} is missing")
-        expected = digest(self.hash, event)
+        expected = digest(self.hash, event, details_text(event))
         if expected != stored and not self.broken:
             self._break(f"event {event.seq} is not what was recorded: its hash does not fit")
         self.count, self.seq, self.hash = self.count + 1, event.seq, stored
