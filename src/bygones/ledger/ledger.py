@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
 import sqlalchemy as sa
@@ -100,17 +100,31 @@ class Ledger:
                 still remembered and is lifted to the start, never lowered.
             note: why.
         """
+        return self.join_all([agent], at=at, entitlement=entitlement, newcomers=newcomers, note=note)[0]
 
-        def write(writer: Writer) -> Event:
-            name = check_text("agent", agent, empty=False)
+    def join_all(
+        self,
+        agents: Sequence[str],
+        *,
+        at: When | None = None,
+        entitlement: float | None = None,
+        newcomers: str | float | None = None,
+        note: str = "",
+    ) -> list[Event]:
+        """Several join at once: all start alike, from where the others stand, not from one another."""
+
+        def write(writer: Writer) -> list[Event]:
+            names = [check_text("agent", agent, empty=False) for agent in agents]
             time = writer.time(at)
             if entitlement is not None:
-                writer.change_rules(time, {"entitlements": {name: check_entitlement(entitlement, name)}}, note)
+                weights = {name: check_entitlement(entitlement, name) for name in names}
+                writer.change_rules(time, {"entitlements": weights}, note)
             others = standing(writer.connection, writer.book, time)
             rule = others.rules.newcomers if newcomers is None else check_newcomers(newcomers)
-            start = newcomer_start(others, rule, others.rules.entitlements.get(name, 1.0))
-            kept = others.remembered[others.names.index(name)] if name in others.names else 0.0
-            return writer.join(name, time, max(start - float(kept), 0.0), note)
+            kept = dict(zip(others.names, others.remembered.tolist(), strict=True))
+            weight = others.rules.entitlements
+            starts = [newcomer_start(others, rule, weight.get(name, 1.0)) - kept.get(name, 0.0) for name in names]
+            return [writer.join(name, time, max(s, 0.0), note) for name, s in zip(names, starts, strict=True)]
 
         return self._write(write)
 

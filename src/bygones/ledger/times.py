@@ -62,6 +62,11 @@ def shown(at: int) -> str:
     return as_datetime(at).strftime("%Y-%m-%d %H:%M")
 
 
+def day(at: int) -> str:
+    """The day of the instant, for people."""
+    return as_datetime(at).strftime("%Y-%m-%d")
+
+
 def duration(text: str, name: str = "half_life") -> float:
     """The seconds in a duration such as `30d`, `12h` or `inf`; zero is refused, since it would switch memory off."""
     accepted = f"a time above 0 with its unit ({', '.join(UNITS)}), such as 30d or 12h, or inf to remember everything"
