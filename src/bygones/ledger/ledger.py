@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack
 from typing import Any, TypeVar
 
 import sqlalchemy as sa
@@ -57,16 +58,23 @@ class Ledger:
             began: the instant from which on events may be recorded; by default now.
             timeout: seconds to wait for others who are writing.
         """
-        store = Store(target, timeout)
-        with store.creating() as connection:
-            begin(connection, rules or Rules(), None if began is None else instant(began, "began"))
+        time = None if began is None else instant(began, "began")
+        with ExitStack() as stack:
+            store = Store(target, timeout)
+            stack.callback(store.close)
+            with store.creating() as connection:
+                begin(connection, rules or Rules(), time)
+            stack.pop_all()
         return cls(store)
 
     @classmethod
     def open(cls, target: str | os.PathLike[str], *, timeout: float = TIMEOUT) -> Ledger:
         """The ledger that is there; tables of an older version are brought up to date."""
-        store = Store(target, timeout)
-        store.check()
+        with ExitStack() as stack:
+            store = Store(target, timeout)
+            stack.callback(store.close)
+            store.check()
+            stack.pop_all()
         return cls(store)
 
     def close(self) -> None:

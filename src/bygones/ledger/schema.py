@@ -12,7 +12,7 @@ import sqlalchemy as sa
 VERSION = 1
 """The version of the tables that this code reads and writes."""
 
-MIGRATIONS: Mapping[int, Callable[[sa.Connection], None]] = {}
+MIGRATIONS: dict[int, Callable[[sa.Connection], object]] = {}
 """By version, how its tables become those of the next version."""
 
 metadata = sa.MetaData()
@@ -78,7 +78,7 @@ def version(connection: sa.Connection) -> int | None:
 def migrate(
     connection: sa.Connection,
     found: int,
-    migrations: Mapping[int, Callable[[sa.Connection], None]] = MIGRATIONS,
+    migrations: Mapping[int, Callable[[sa.Connection], object]] = MIGRATIONS,
     wanted: int = VERSION,
 ) -> None:
     """Brings older tables to the wanted version, one version at a time; runs in the caller's transaction."""

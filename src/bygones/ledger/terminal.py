@@ -26,8 +26,8 @@ def print_standing(now: Standing, later: Standing, ahead: str, since: dict[str, 
     """Prints where everybody stands, the most owed first, and how that changes until `later` if nothing happens."""
     rules = now.rules
     title = f"Standing at {shown(now.at)} UTC (half-life {rules.half_life}, {rules.welfare} welfare)"
-    look = {"box": box.SIMPLE_HEAD, "padding": (0, 1, 0, 0)}  # narrow enough for a terminal of 80 columns
-    table = Table(title=Text(title), title_justify="left", title_style="bold", **look)
+    narrow = (0, 1, 0, 0)  # fits a terminal of 80 columns
+    table = Table(title=Text(title), title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, padding=narrow)
     table.add_column("agent", overflow="fold", min_width=10)
     for column in ("received", "remembered", "", f"in {ahead}", "owed", f"in {ahead}"):
         table.add_column(column, justify="left" if column == "" else "right", no_wrap=True)
