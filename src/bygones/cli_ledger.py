@@ -285,7 +285,7 @@ def explain(
 ) -> None:
     """What somebody's standing is made of, or why a decision was made."""
     from bygones.ledger.terminal import tell_event
-    from bygones.ledger.times import iso, shown
+    from bygones.ledger.times import day, iso
 
     with _open(target) as ledger:
         if what.isdecimal() and what not in ledger.standing(at).names:
@@ -297,8 +297,8 @@ def explain(
     if json:
         print_json([part._asdict() | {"time": iso(part.time)} for part in parts])
         return
-    columns = ["event", "kind", "time (UTC)", "amount", "still counts", "remembered", "note"]
-    rows = [[p.seq, p.kind, shown(p.time), p.amount, f"{p.weight:.1%}", p.counts, p.note] for p in parts]
+    columns = ["event", "kind", "day (UTC)", "amount", "still counts", "remembered", "note"]
+    rows = [[p.seq, p.kind, day(p.time), p.amount, f"{p.weight:.1%}", p.counts, p.note] for p in parts]
     print_table(f"What is remembered of {what}", columns, rows)
     print(f"In all {sum(part.counts for part in parts):.6g} is remembered of {what}.")
 
@@ -356,6 +356,7 @@ def newcomers(
     worth: Annotated[float, arg(help="What a place is worth.")] = 1.0,
     entitlement: Annotated[float, arg(help="The newcomer's, relative to the others'.")] = 1.0,
     number: Annotated[float | None, _optional("Also show starting with this number.")] = None,
+    at: At = None,
     out: Annotated[Path, arg(help="Folder for the picture.")] = Path("out"),
     json: Json = False,
 ) -> None:
@@ -364,7 +365,7 @@ def newcomers(
     from bygones.style import save
 
     with _open(target) as ledger:
-        stood, seed = ledger.standing(), int(ledger.head(), 16)
+        stood, seed = ledger.standing(at), int(ledger.head(), 16)
     outcomes = foresee_all(
         stood, agent=agent, number=number, decisions=decisions, every=every, places=places,
         worth=worth, entitlement=entitlement, seed=seed,

@@ -202,8 +202,10 @@ class Writer:
         for name, time in zip(names, times, strict=True):
             first[name] = min(time, first.get(name, time))
         _, known = rows.load_agents(self.connection, list(first))
-        for name in first.keys() - set(known.names):
-            self.join(name, first[name], 0.0, "")
+        there = set(known.names)
+        for name, time in first.items():
+            if name not in there:
+                self.join(name, time, 0.0, "")
 
 
 def _add(
