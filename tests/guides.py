@@ -2,7 +2,7 @@
 
 A fenced block with a file's name (```csv needs.csv) is saved. In a ```console block each line after `$ ` is run and the
 lines below it are what it prints; `...` stands for anything. A ```python block runs, and what a line prints is in the
-comment at its end.
+comment at its end. All Python blocks of a page share their names.
 """
 
 import contextlib
@@ -15,12 +15,14 @@ from pathlib import Path
 from bygones import cli
 
 _BLOCK = re.compile(r"^```(\w+)(?: (\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-_COMMENT = re.compile(r"^\s*print\(.*\)  # (.*)$", re.MULTILINE)
+_COMMENT = re.compile(r"^ *print\(.*\)  # (.*)$", re.MULTILINE)
 
 
-def execute(page: Path, folder: Path) -> int:
-    """Runs a guide in an empty folder; the number of blocks."""
+def execute(page: Path, folder: Path) -> dict:
+    """Runs a guide in an empty folder; the names that its Python blocks define."""
     blocks = _BLOCK.findall(page.read_text(encoding="utf-8"))
+    assert blocks, f"{page} has nothing to run"
+    names = {"__name__": "guide"}
     with contextlib.chdir(folder):
         for language, name, text in blocks:
             if name:
@@ -29,9 +31,9 @@ def execute(page: Path, folder: Path) -> int:
                 for command, expected in _commands(text):
                     _same(expected, _printed(lambda command=command: _run(command)), command)
             elif language == "python":
-                said = _printed(lambda text=text: exec(compile(text, str(page), "exec"), {"__name__": "guide"}))
+                said = _printed(lambda text=text: exec(compile(text, str(page), "exec"), names))
                 _same("\n".join(_COMMENT.findall(text)), said, text)
-    return len(blocks)
+    return names
 
 
 def _commands(text: str) -> list[tuple[str, str]]:

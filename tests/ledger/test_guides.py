@@ -1,5 +1,8 @@
+"""The guides do what they say, and the schedulers' scores are those of the schedulers' own recursions."""
+
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from guides import execute
@@ -7,7 +10,48 @@ from guides import execute
 GUIDES = Path(__file__).parents[2] / "docs" / "guides"
 
 
-@pytest.mark.parametrize("guide", ["night-shifts"])
-def test_the_guide_does_what_it_says(guide, tmp_path, monkeypatch):
+@pytest.fixture
+def run(tmp_path, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
-    assert execute(GUIDES / f"{guide}.md", tmp_path) > 3
+    return lambda guide: execute(GUIDES / f"{guide}.md", tmp_path)
+
+
+def test_night_shifts(run, tmp_path):
+    assert "Ledger" in run("night-shifts")
+    assert (tmp_path / "ward.db").exists()
+    assert (tmp_path / "out" / "newcomers.png").exists()
+
+
+def test_slurm_decays_usage_every_five_minutes(run):
+    names = run("schedulers")
+    daily, shares = names["daily"], names["shares"]
+    per_period, factor = daily / 288, 0.5 ** (1 / (7 * 288))
+    raw = np.zeros(3)
+    # Usage that arrives over the day, period by period, against usage that arrives at its end.
+    for hours in np.repeat(per_period, 288, axis=0):
+        raw = raw * factor + hours
+    spread = names["usage"](np.repeat(per_period, 288, axis=0), names["Discounted"](half_life=7 * 288))
+    np.testing.assert_allclose(spread, raw, rtol=1e-12)
+    U, S = raw / raw.sum(), shares / shares.sum()
+    np.testing.assert_allclose(names["slurm_classic"](spread, shares, 2.0), 2 ** (-U / S / 2), rtol=1e-12)
+    np.testing.assert_allclose(names["slurm_level"](spread, shares), S / U, rtol=1e-12)
+    assert names["slurm_level"](np.array([0.0, 1.0]), np.ones(2)).tolist() == [np.inf, 0.5]
+
+
+def test_htcondor_and_kueue_average_interval_by_interval(run):
+    averaged = run("schedulers")["averaged"]
+    in_use = np.random.default_rng(3).integers(0, 9, (200, 4)).astype(float)
+    in_use[50:120, 0] = 0
+    for start, least in ((0.5, 0.5), (0.0, 0.0)):
+        beta, expected = 0.5 ** (60 / 86400), np.full(4, start)
+        for cores in in_use:
+            expected = np.maximum(beta * expected + (1 - beta) * cores, least)
+        np.testing.assert_allclose(averaged(in_use, 60, 86400, start, least), expected, rtol=1e-12)
+
+
+def test_lsf_lets_an_hour_decay_to_a_tenth_after_hist_hours(run):
+    names = run("schedulers")
+    memory = names["Discounted"](gamma=names["decay"].gamma(tenth_life=5))
+    hour = np.array([[1.0], *[[0.0]] * 5])
+    assert names["usage"](hour, memory)[0] == pytest.approx(0.1)
+    assert names["lsf_priority"](10, 0.1, run_hours=2, slots=1) == pytest.approx(10 / (0.07 + 1.4 + 6))
