@@ -1,59 +1,19 @@
-"""Guides are executed as they stand: files are saved, commands and Python run, and what is printed must be on the page.
+"""Runs the Python of a guide as its reader would: every block in order, in one namespace."""
 
-A fenced block with a file's name (```csv needs.csv) is saved. In a ```console block each line after `$ ` is run and the
-lines below it are what it prints; `...` stands for anything. A ```python block runs, and what a line prints is in the
-comment at its end. All Python blocks of a page share their names.
-"""
-
-import contextlib
-import doctest
-import io
 import re
-import shlex
 from pathlib import Path
+from typing import Any
 
-from bygones import cli
+DOCS = Path(__file__).parent.parent / "docs"
 
-_BLOCK = re.compile(r"^```(\w+)(?: (\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-_COMMENT = re.compile(r"^ *print\(.*\)  # (.*)$", re.MULTILINE)
-
-
-def execute(page: Path, folder: Path) -> dict:
-    """Runs a guide in an empty folder; the names that its Python blocks define."""
-    blocks = _BLOCK.findall(page.read_text(encoding="utf-8"))
-    assert blocks, f"{page} has nothing to run"
-    names = {"__name__": "guide"}
-    with contextlib.chdir(folder):
-        for language, name, text in blocks:
-            if name:
-                Path(name).write_text(text, encoding="utf-8")
-            elif language == "console":
-                for command, expected in _commands(text):
-                    _same(expected, _printed(lambda command=command: _run(command)), command)
-            elif language == "python":
-                said = _printed(lambda text=text: exec(compile(text, str(page), "exec"), names))
-                _same("\n".join(_COMMENT.findall(text)), said, text)
-    return names
+_BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
-def _commands(text: str) -> list[tuple[str, str]]:
-    parts = re.split(r"^\$ (.*)\n", text, flags=re.MULTILINE)
-    return list(zip(parts[1::2], parts[2::2], strict=True))
-
-
-def _run(command: str) -> None:
-    program, *arguments = shlex.split(command)
-    assert program == "bygones", command
-    cli.main(arguments)
-
-
-def _printed(what) -> str:
-    out = io.StringIO()
-    with contextlib.redirect_stdout(out):
-        what()
-    return out.getvalue()
-
-
-def _same(expected: str, said: str, what: str) -> None:
-    trimmed = ["\n".join(line.rstrip() for line in text.strip().splitlines()) + "\n" for text in (expected, said)]
-    assert doctest.OutputChecker().check_output(*trimmed, doctest.ELLIPSIS), f"{what}\nprints\n{said}\nnot\n{expected}"
+def run_guide(path: Path) -> dict[str, Any]:
+    """The names that the guide's ```python blocks leave behind; errors point at the guide's own lines."""
+    text = path.read_text(encoding="utf-8")
+    namespace: dict[str, Any] = {"__name__": path.stem}
+    for block in _BLOCK.finditer(text):
+        lines_before = text.count("\n", 0, block.start(1))
+        exec(compile("\n" * lines_before + block[1], str(path), "exec"), namespace)
+    return namespace

@@ -1,29 +1,18 @@
-"""The guides do what they say, and the schedulers' scores are those of the schedulers' own recursions."""
-
-from pathlib import Path
+"""The schedulers' scores are those of the schedulers' own recursions, one interval at a time."""
 
 import numpy as np
 import pytest
 
-from guides import execute
-
-GUIDES = Path(__file__).parents[2] / "docs" / "guides"
-
-
-@pytest.fixture
-def run(tmp_path, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "80")
-    return lambda guide: execute(GUIDES / f"{guide}.md", tmp_path)
+from guides import DOCS
+from walkthrough import walk_through
 
 
-def test_night_shifts(run, tmp_path):
-    assert "Ledger" in run("night-shifts")
-    assert (tmp_path / "ward.db").exists()
-    assert (tmp_path / "out" / "newcomers.png").exists()
+@pytest.fixture(scope="module")
+def names(tmp_path_factory):
+    return walk_through(DOCS / "guides" / "schedulers.md", tmp_path_factory.mktemp("schedulers"))
 
 
-def test_slurm_decays_usage_every_five_minutes(run):
-    names = run("schedulers")
+def test_slurm_decays_usage_every_five_minutes(names):
     daily, shares = names["daily"], names["shares"]
     per_period, factor = daily / 288, 0.5 ** (1 / (7 * 288))
     raw = np.zeros(3)
@@ -38,8 +27,8 @@ def test_slurm_decays_usage_every_five_minutes(run):
     assert names["slurm_level"](np.array([0.0, 1.0]), np.ones(2)).tolist() == [np.inf, 0.5]
 
 
-def test_htcondor_and_kueue_average_interval_by_interval(run):
-    averaged = run("schedulers")["averaged"]
+def test_htcondor_and_kueue_average_interval_by_interval(names):
+    averaged = names["averaged"]
     in_use = np.random.default_rng(3).integers(0, 9, (200, 4)).astype(float)
     in_use[50:120, 0] = 0
     for start, least in ((0.5, 0.5), (0.0, 0.0)):
@@ -49,8 +38,7 @@ def test_htcondor_and_kueue_average_interval_by_interval(run):
         np.testing.assert_allclose(averaged(in_use, 60, 86400, start, least), expected, rtol=1e-12)
 
 
-def test_lsf_lets_an_hour_decay_to_a_tenth_after_hist_hours(run):
-    names = run("schedulers")
+def test_lsf_lets_an_hour_decay_to_a_tenth_after_hist_hours(names):
     memory = names["Discounted"](gamma=names["decay"].gamma(tenth_life=5))
     hour = np.array([[1.0], *[[0.0]] * 5])
     assert names["usage"](hour, memory)[0] == pytest.approx(0.1)

@@ -1,0 +1,71 @@
+"""The same settings through Stable-Baselines3 itself, for anyone who wants the paper's exact software."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import gymnasium
+import torch
+from stable_baselines3 import PPO
+from stable_baselines3.common.callbacks import BaseCallback
+
+from bygones.envs.gymnasium_env import AllocationEnv
+from bygones.learn.settings import Settings
+
+EpisodeSeen = Callable[[int, dict[str, float]], None]
+"""Called at the end of every episode with the number of steps taken so far and the episode's metrics."""
+
+
+def learner(settings: Settings, env: gymnasium.Env[Any, Any] | None = None) -> PPO:
+    """Stable-Baselines3's PPO with these settings, on one environment."""
+    return PPO(
+        "MlpPolicy",
+        env or AllocationEnv(problem=settings.problem()),
+        learning_rate=settings.learning_rate,
+        n_steps=settings.rollout_steps,
+        batch_size=settings.batch_size,
+        n_epochs=settings.epochs,
+        gamma=settings.discount,
+        gae_lambda=settings.gae_lambda,
+        clip_range=settings.clip,
+        ent_coef=settings.entropy_weight,
+        vf_coef=settings.value_weight,
+        max_grad_norm=settings.max_grad_norm,
+        policy_kwargs={"net_arch": list(settings.hidden), "optimizer_kwargs": {"eps": settings.adam_eps}},
+        seed=settings.seed,
+        device="cpu",
+    )
+
+
+def train(settings: Settings, seen: EpisodeSeen | None = None, threads: int = 1) -> PPO:
+    """A whole run of Stable-Baselines3; `seen` is told of every episode as it ends."""
+    torch.set_num_threads(threads)
+    model = learner(settings)
+    model.learn(settings.total_steps, callback=_Episodes(seen, settings.horizon) if seen else None)
+    return model
+
+
+class _Episodes(BaseCallback):
+    """Passes on the metrics of episodes as they end."""
+
+    def __init__(self, seen: EpisodeSeen, horizon: int) -> None:
+        super().__init__()
+        self._seen, self._horizon = seen, horizon
+
+    def _on_step(self) -> bool:
+        for info in self.locals["infos"]:
+            if "episode_metrics" in info:
+                self._seen(self.num_timesteps, _metrics(info, self._horizon))
+        return True
+
+
+def _metrics(info: dict[str, Any], horizon: int) -> dict[str, float]:
+    """The metrics of our own learner, from the info of an episode's last step."""
+    per_step = info["cumulative"] / horizon
+    return {
+        **info["episode_metrics"],
+        "welfare_memory": float(info["welfare_memory"]),
+        "utility_least": float(per_step.min()),
+        "utility_most": float(per_step.max()),
+    }
