@@ -135,7 +135,9 @@ def test_a_locked_postgresql_ledger(new_database):
     target = new_database()
     with Ledger.new(target) as ledger:
         ledger.join("ana")
-    with store.Store(target).writing(), Ledger.open(target, timeout=0.1) as impatient:
+    other = store.Store(target)
+    with other.writing(), Ledger.open(target, timeout=0.1) as impatient:
         with pytest.raises(LedgerError, match="locked by somebody else"):
             impatient.record("ana", 1)
         assert impatient.standing().received[0] == 0
+    other.close()

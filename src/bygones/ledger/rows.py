@@ -18,6 +18,8 @@ from bygones.memory import MemoryState
 CHUNK = 50_000
 """As many events are held in memory at once."""
 
+IN_CHUNKS: dict[str, Any] = {"yield_per": CHUNK}
+
 FEW = 2_000
 """As many agents, or fewer, are asked for by name or number; else all are read."""
 
@@ -73,11 +75,15 @@ def save_agents(connection: sa.Connection, ids: np.ndarray, agents: Snapshot) ->
         connection.execute(table.update().where(table.c.id == sa.bindparam("b_id")), values)
 
 
-def new_agent(connection: sa.Connection, name: str, began: int) -> int:
-    """The number of an agent who was not there before."""
+def new_agents(connection: sa.Connection, names: Sequence[str], joined: Sequence[int]) -> tuple[np.ndarray, Snapshot]:
+    """The numbers and the empty snapshot of agents who were not there before."""
     zero = dict.fromkeys(("received", "received_lost", "remembered", "remembered_lost"), 0.0)
-    row = {"name": name, "turns": "[]", "as_of": began, "last": snapshot.NEVER, **zero}
-    return int(connection.execute(schema.agents.insert(), row).inserted_primary_key[0])  # type: ignore[index]
+    rows = [
+        {"name": name, "turns": turns.write(((time, "join"),)), "as_of": time, "last": snapshot.NEVER, **zero}
+        for name, time in zip(names, joined, strict=True)
+    ]
+    connection.execute(schema.agents.insert(), rows)
+    return load_agents(connection, names)
 
 
 def load_events(
@@ -87,7 +93,7 @@ def load_events(
     table, names = schema.events, schema.agents
     query = sa.select(table, names.c.name).outerjoin_from(table, names, table.c.agent == names.c.id).where(*where)
     query = query.order_by(*((table.c.time, table.c.seq) if by_time else (table.c.seq,)))
-    for rows in connection.execution_options(yield_per=CHUNK).execute(query).partitions(CHUNK):
+    for rows in connection.execute(query, execution_options=IN_CHUNKS).partitions():
         yield [(_event(*row), row.hash) for row in rows]
 
 
@@ -127,7 +133,7 @@ def replay(
         query = query.where(table.c.time <= until)
     if len(ids) <= FEW:
         query = query.where(table.c.agent.in_([int(number) for number in ids]))
-    for rows in connection.execution_options(yield_per=CHUNK).execute(query).partitions(CHUNK):
+    for rows in connection.execute(query, execution_options=IN_CHUNKS).partitions():
         agent, time, amount, is_received, serves = zip(*rows, strict=True)
         numbers = np.array(agent, dtype=np.int64)
         ours = (numbers < len(row_of)) & (row_of[np.minimum(numbers, len(row_of) - 1)] >= 0)

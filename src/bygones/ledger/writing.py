@@ -104,14 +104,13 @@ class Writer:
     def join(self, name: str, time: int, start: float, note: str) -> Event:
         """Somebody joins, with what they start with."""
         ids, agents = rows.load_agents(self.connection, [name])
-        if not len(agents):
-            number = rows.new_agent(self.connection, name, time)
-            known = snapshot.empty([name], [((time, "join"),)])
+        if len(agents):
+            known = self._turned(agents, 0, "join", time)
         else:
-            number, known = int(ids[0]), self._turned(agents, 0, "join", time)
+            ids, known = rows.new_agents(self.connection, [name], [time])
         known = _add(known, self.book, [0], [time], [start], is_received=[False], serves=[False])
-        rows.save_agents(self.connection, np.array([number]), known)
-        return self.append("join", time, number, agent=name, amount=start, note=check_text("note", note))
+        rows.save_agents(self.connection, ids, known)
+        return self.append("join", time, int(ids[0]), agent=name, amount=start, note=check_text("note", note))
 
     def turn(self, kind: str, agent: str, time: int, note: str) -> Event:
         """Somebody leaves, holds or resumes."""
@@ -203,9 +202,11 @@ class Writer:
             first[name] = min(time, first.get(name, time))
         _, known = rows.load_agents(self.connection, list(first))
         there = set(known.names)
-        for name, time in first.items():
-            if name not in there:
-                self.join(name, time, 0.0, "")
+        unknown = [name for name in first if name not in there]
+        if unknown:
+            ids, agents = rows.new_agents(self.connection, unknown, [first[name] for name in unknown])
+            for number, name in zip(ids.tolist(), agents.names, strict=True):
+                self.append("join", first[name], number, agent=name, amount=0.0)
 
 
 def _add(
