@@ -1,7 +1,7 @@
 """Fairness that lives between decisions: rules, an append-only list of events, and everybody's standing at any instant.
 
 with Ledger.new("team.db", Rules(half_life="30d")) as ledger:
-    ledger.join("ana")
+    ledger.join_all(["ana", "ben"])
     ledger.record("ana", 8)
     ledger.decide(Places({"ana": 8, "ben": 8}, k=1))
 """
