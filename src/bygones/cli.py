@@ -12,9 +12,11 @@ from typing import Annotated, Literal, NoReturn
 import tyro
 from tyro.conf import Positional, arg
 
+from bygones import cli_ledger
 from bygones._terminal import print_json, print_paths, print_table, progress, read_matrix
 
 app = tyro.extras.SubcommandApp()
+app.command(cli_ledger.app, name="ledger", help="A fairness memory that lives in a file or database between decisions.")
 
 
 def _number(words: list[str]) -> float:
@@ -203,6 +205,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         )
     except ValueError as error:
         _refuse(str(error))
+    except ModuleNotFoundError as error:
+        _refuse(f"this command needs {error.name}: install bygones with its extras, such as 'bygones[ledger]'")
     except OSError as error:
         _refuse(f"{error.filename or 'a file'}: {error.strerror or error}")
 

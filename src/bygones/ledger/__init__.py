@@ -1,0 +1,38 @@
+"""Fairness that lives between decisions: rules, an append-only list of events, and everybody's standing at any instant.
+
+with Ledger.new("team.db", Rules(half_life="30d")) as ledger:
+    ledger.join_all(["ana", "ben"])
+    ledger.record("ana", 8)
+    ledger.decide(Places({"ana": 8, "ben": 8}, k=1))
+"""
+
+from bygones.ledger.deciding import Proposal, StaleProposalError
+from bygones.ledger.events import Event
+from bygones.ledger.history import Contribution
+from bygones.ledger.ledger import Ledger
+from bygones.ledger.requests import Amount, Items, Places, Request
+from bygones.ledger.rules import NEWCOMER_RULES, RuleBook, Rules
+from bygones.ledger.standing import Standing, newcomer_start
+from bygones.ledger.store import LedgerError
+from bygones.ledger.verifying import Verification
+from bygones.ledger.writing import Entry
+
+__all__ = [
+    "NEWCOMER_RULES",
+    "Amount",
+    "Contribution",
+    "Entry",
+    "Event",
+    "Items",
+    "Ledger",
+    "LedgerError",
+    "Places",
+    "Proposal",
+    "Request",
+    "RuleBook",
+    "Rules",
+    "StaleProposalError",
+    "Standing",
+    "Verification",
+    "newcomer_start",
+]

@@ -1,0 +1,263 @@
+"""`Ledger`: a fairness memory that lives on disk between decisions.
+
+What may be recorded late. Amounts (received, offset, correction) may be recorded at any time after the agent joined
+and before it left, in any order, and enter exactly as if recorded in time. Hold and resume may be recorded late where
+they still follow from one another; that agent's events are then read again. Joining and leaving may not be earlier
+than the agent's latest event. A change of the half-life or of what a hold does to the clock may not be earlier than the
+latest event of anybody, since decisions have been made by the rules before it; other rule changes may. What a newcomer
+starts with is computed when the join is recorded, is written in that event, and stays.
+
+A decision is never earlier than the latest event, so that it takes everything into account.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack
+from typing import Any, TypeVar
+
+import sqlalchemy as sa
+
+from bygones.ledger import deciding, rows, schema, verifying
+from bygones.ledger.deciding import Proposal
+from bygones.ledger.events import Event, check_text
+from bygones.ledger.history import Contribution, contributions, owed_since
+from bygones.ledger.requests import Request
+from bygones.ledger.rules import RuleBook, Rules, check_entitlement, check_newcomers
+from bygones.ledger.standing import Standing, newcomer_start, standing
+from bygones.ledger.store import TIMEOUT, Store
+from bygones.ledger.times import When, instant, now
+from bygones.ledger.verifying import Verification
+from bygones.ledger.writing import Entry, Writer, begin
+
+T = TypeVar("T")
+
+
+class Ledger:
+    """Rules and an append-only list of events, from which everybody's standing at any instant follows."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    @classmethod
+    def new(
+        cls,
+        target: str | os.PathLike[str],
+        rules: Rules | None = None,
+        *,
+        began: When | None = None,
+        timeout: float = TIMEOUT,
+    ) -> Ledger:
+        """A new ledger in a new SQLite file, or in an empty PostgreSQL database by its URL.
+
+        Args:
+            target: a path or a URL such as `postgresql://user@host/name`.
+            rules: what the ledger goes by.
+            began: the instant from which on events may be recorded; by default now.
+            timeout: seconds to wait for others who are writing.
+        """
+        time = None if began is None else instant(began, "began")
+        with ExitStack() as stack:
+            store = Store(target, timeout)
+            stack.callback(store.close)
+            with store.creating() as connection:
+                begin(connection, rules or Rules(), time)
+            stack.pop_all()
+        return cls(store)
+
+    @classmethod
+    def open(cls, target: str | os.PathLike[str], *, timeout: float = TIMEOUT) -> Ledger:
+        """The ledger that is there; tables of an older version are brought up to date."""
+        with ExitStack() as stack:
+            store = Store(target, timeout)
+            stack.callback(store.close)
+            store.check()
+            stack.pop_all()
+        return cls(store)
+
+    def close(self) -> None:
+        """Lets go of the database."""
+        self._store.close()
+
+    def __enter__(self) -> Ledger:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # ------------------------------------------------------------------------------------------------ recording
+
+    def join(
+        self,
+        agent: str,
+        *,
+        at: When | None = None,
+        entitlement: float | None = None,
+        newcomers: str | float | None = None,
+        note: str = "",
+    ) -> Event:
+        """Somebody takes part from now on.
+
+        Args:
+            agent: who.
+            at: since when; by default now.
+            entitlement: relative to the others'; by default 1.
+            newcomers: what to start with, in place of the rule of the ledger. Somebody who returns keeps what is
+                still remembered and is lifted to the start, never lowered.
+            note: why.
+        """
+        return self.join_all([agent], at=at, entitlement=entitlement, newcomers=newcomers, note=note)[0]
+
+    def join_all(
+        self,
+        agents: Sequence[str],
+        *,
+        at: When | None = None,
+        entitlement: float | None = None,
+        newcomers: str | float | None = None,
+        note: str = "",
+    ) -> list[Event]:
+        """Several join at once: all start alike, from where the others stand, not from one another."""
+
+        def write(writer: Writer) -> list[Event]:
+            names = [check_text("agent", agent, empty=False) for agent in agents]
+            time = writer.time(at)
+            if entitlement is not None:
+                weights = {name: check_entitlement(entitlement, name) for name in names}
+                writer.change_rules(time, {"entitlements": weights}, note)
+            others = standing(writer.connection, writer.book, time)
+            rule = others.rules.newcomers if newcomers is None else check_newcomers(newcomers)
+            kept = dict(zip(others.names, others.remembered.tolist(), strict=True))
+            weight = others.rules.entitlements
+            starts = [newcomer_start(others, rule, weight.get(name, 1.0)) - kept.get(name, 0.0) for name in names]
+            return [writer.join(name, time, max(s, 0.0), note) for name, s in zip(names, starts, strict=True)]
+
+        return self._write(write)
+
+    def leave(self, agent: str, *, at: When | None = None, note: str = "") -> Event:
+        """Somebody no longer takes part; what is remembered of them fades on."""
+        return self._write(lambda writer: writer.turn("leave", agent, writer.time(at), note))
+
+    def hold(self, agent: str, *, at: When | None = None, note: str = "") -> Event:
+        """Somebody pauses: not decided upon, and the clock stops if the rules say so."""
+        return self._write(lambda writer: writer.turn("hold", agent, writer.time(at), note))
+
+    def resume(self, agent: str, *, at: When | None = None, note: str = "") -> Event:
+        """Somebody on hold takes part again."""
+        return self._write(lambda writer: writer.turn("resume", agent, writer.time(at), note))
+
+    def record(self, agent: str, amount: float, *, at: When | None = None, note: str = "") -> Event:
+        """Somebody received a utility of at least 0."""
+        return self.record_all([Entry(agent, amount, at, note)])[0]
+
+    def record_all(self, entries: Iterable[Entry], *, join: bool = False) -> list[Event]:
+        """Records many at once, all or none; faster than one by one.
+
+        Args:
+            entries: who received what, when; by default now.
+            join: whether agents who never joined do so with their first entry, starting with nothing.
+        """
+        return self._write(lambda writer: writer.amounts("received", [Entry(*entry) for entry in entries], join=join))
+
+    def offset(self, agent: str, amount: float, *, at: When | None = None, note: str = "") -> Event:
+        """An amount is remembered of somebody though it was not received; below zero, it is forgiven."""
+        return self._write(lambda writer: writer.amounts("offset", [Entry(agent, amount, at, note)]))[0]
+
+    def correct(self, seq: int, amount: float = 0.0, *, note: str = "") -> Event:
+        """A compensating entry, after which event `seq` counts as if it had been recorded with this amount."""
+        return self._write(lambda writer: writer.correct(seq, amount, note))
+
+    def change_rules(self, *, at: When | None = None, note: str = "", **settings: Any) -> Event:
+        """From an instant on, by default now, these settings of `Rules` are different."""
+        return self._write(lambda writer: writer.change_rules(writer.time(at, ahead=math.inf), settings, note))
+
+    # ------------------------------------------------------------------------------------------------- reading
+
+    def rules(self, at: When | None = None) -> Rules:
+        """The rules in force at an instant, by default now or when the ledger begins."""
+        return self._read(lambda connection, book, time: book.at(time), at)
+
+    def standing(self, at: When | None = None) -> Standing:
+        """Where everybody stands at an instant, past or future, by default now."""
+        return self._read(standing, at)
+
+    def owed_since(self, at: When | None = None) -> dict[str, int]:
+        """For each of those who are owed something at an instant, since when they have been without a break."""
+        return self._read(owed_since, at)
+
+    def contributions(self, agent: str, at: When | None = None) -> list[Contribution]:
+        """What an agent's remembered utility is made of, the largest part first."""
+        name = check_text("agent", agent, empty=False)
+        return self._read(lambda connection, book, time: contributions(connection, book, time, name), at)
+
+    def events(self) -> Iterator[tuple[Event, bytes]]:
+        """All events with their hashes, in the order of recording."""
+        with self._store.reading() as connection:
+            for chunk in rows.load_events(connection):
+                yield from chunk
+
+    def event(self, seq: int) -> Event:
+        """One event by its number."""
+        with self._store.reading() as connection:
+            found = [
+                event for chunk in rows.load_events(connection, [schema.events.c.seq == seq]) for event, _ in chunk
+            ]
+        if not found:
+            raise ValueError(f"there is no event {seq}")
+        return found[0]
+
+    def n_events(self) -> int:
+        """The number of events so far."""
+        with self._store.reading() as connection:
+            return int(connection.execute(sa.select(schema.ledger.c.head)).scalar_one())
+
+    def head(self) -> str:
+        """The hash of the last event. Noted elsewhere, it proves later that no event up to it has changed."""
+        with self._store.reading() as connection:
+            return bytes(connection.execute(sa.select(schema.ledger.c.head_hash)).scalar_one()).hex()
+
+    def verify(self, head: str | None = None) -> Verification:
+        """Replays all events, compares with the snapshot, and checks the chain of hashes.
+
+        Args:
+            head: a hash noted earlier, which must be one of the chain.
+        """
+        with self._store.reading() as connection:
+            return verifying.verify(connection, head)
+
+    # ------------------------------------------------------------------------------------------------ deciding
+
+    def propose(self, request: Request, *, at: When | None = None) -> Proposal:
+        """What would be decided now; nothing is recorded. The same ledger and request give the same proposal."""
+        with self._store.reading() as connection:
+            head = connection.execute(sa.select(schema.ledger)).one()
+            return deciding.propose(connection, head, request, at)
+
+    def accept(self, proposal: Proposal, note: str = "") -> list[Event]:
+        """Records a proposal; refused with `StaleProposalError` where anything was recorded since it was made."""
+        return self._write(lambda writer: deciding.accept(writer, proposal, note))
+
+    def decide(self, request: Request, *, at: When | None = None, note: str = "") -> Proposal:
+        """Reads the standing, allocates and records in one transaction: no two decisions from the same standing."""
+
+        def write(writer: Writer) -> Proposal:
+            proposal = deciding.propose(writer.connection, writer.head, request, at)
+            deciding.accept(writer, proposal, note)
+            return proposal
+
+        return self._write(write)
+
+    def _write(self, what: Callable[[Writer], T]) -> T:
+        with self._store.writing() as (connection, head):
+            writer = Writer(connection, head)
+            result = what(writer)
+            writer.finish()
+        return result
+
+    def _read(self, what: Callable[[sa.Connection, RuleBook, int], T], at: When | None) -> T:
+        with self._store.reading() as connection:
+            book = rows.load_book(connection.execute(sa.select(schema.ledger.c.rules)).scalar_one())
+            time = max(now(), book.began) if at is None else instant(at)
+            return what(connection, book, time)

@@ -1,0 +1,135 @@
+"""What each newcomer rule would mean for somebody over the next decisions, as numbers and as a picture.
+
+The future is simple: a place worth the same to everybody is handed out again and again, and everybody present asks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bygones.allocation import ChooseK, allocate
+from bygones.ledger.deciding import memory_of
+from bygones.ledger.rules import NEWCOMER_RULES, check_newcomers
+from bygones.ledger.standing import Standing, newcomer_start
+from bygones.ledger.times import UNITS, duration
+from bygones.memory import MemoryState
+from bygones.style import MUTED, PALETTE, house_style
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What would follow from one newcomer rule, per decision, the first entry before any.
+
+    Attributes:
+        rule: the rule.
+        start: what the newcomer starts with in the others' memory.
+        received: the newcomer's true total since joining.
+        remembered: what is remembered of the newcomer.
+        others: what is remembered of the others, on average.
+    """
+
+    rule: str
+    start: float
+    received: np.ndarray
+    remembered: np.ndarray
+    others: np.ndarray
+
+    def to_dict(self) -> dict[str, Any]:
+        """The outcome as JSON can hold it."""
+        lists = {name: getattr(self, name).tolist() for name in ("received", "remembered", "others")}
+        return {"rule": self.rule, "start": self.start, **lists}
+
+
+def foresee_all(stood: Standing, *, number: float | None = None, **future: Any) -> list[Outcome]:
+    """What would follow from every newcomer rule, and from starting with a number; see `foresee`."""
+    rules = (*NEWCOMER_RULES, *(() if number is None else (check_newcomers(number),)))
+    return [foresee(stood, rule, **future) for rule in rules]
+
+
+def foresee(
+    stood: Standing,
+    rule: str,
+    *,
+    agent: str,
+    decisions: int = 30,
+    every: str = "1d",
+    places: int = 1,
+    worth: float = 1.0,
+    entitlement: float = 1.0,
+    seed: int = 0,
+) -> Outcome:
+    """The next decisions if somebody joined now and started by this rule.
+
+    Args:
+        stood: where everybody stands now.
+        rule: the newcomer rule.
+        agent: who would join; must not be present.
+        decisions: how many decisions to foresee.
+        every: the time between two of them.
+        places: how many are served each time.
+        worth: what a place is worth.
+        entitlement: the newcomer's.
+        seed: draws among ties.
+    """
+    status = dict(zip(stood.names, stood.status, strict=True)).get(agent, "away")
+    if status != "away":
+        raise ValueError(f"agent must be somebody who has not joined yet, got {agent!r}, who is {status}")
+    present = stood.present
+    start = newcomer_start(stood, rule, entitlement)
+    if agent in stood.names:
+        start = max(start, float(stood.remembered[stood.names.index(agent)]))
+    weights = np.append(stood.entitlements[present], entitlement)
+    memory, elapsed = memory_of(stood.rules), duration(every, "every") / UNITS["d"]
+    Z = np.append(stood.remembered[present], start)
+    state = MemoryState(Z, np.zeros(()), np.zeros_like(Z), np.zeros(()))
+    needs, rng = np.full(len(Z), worth), np.random.default_rng(seed)
+    received, remembered = [0.0], [Z]
+    for _ in range(decisions):
+        decision = allocate(
+            ChooseK(needs, min(places, len(Z))), memory, state, stood.rules.welfare,
+            elapsed=elapsed, entitlements=weights, rng=rng,
+        )  # fmt: skip
+        state = decision.state_after
+        received.append(received[-1] + float(decision.utilities[-1]))
+        remembered.append(np.asarray(memory.read(state)))
+    history = np.array(remembered)
+    others = history[:, :-1].mean(axis=1) if len(present) else np.zeros(len(history))
+    return Outcome(rule, start, np.array(received), history[:, -1], others)
+
+
+def picture(agent: str, outcomes: Sequence[Outcome], share: float, handed_out: float, every: str) -> Figure:
+    """The newcomer's true total and remembered utility over the next decisions, a line per rule."""
+    with house_style():
+        from matplotlib.figure import Figure
+
+        # A name is data: a dollar sign must not start a formula.
+        name = agent.replace("$", r"\$")
+        figure = Figure(figsize=(9.5, 4.2))
+        left, right = figure.subplots(1, 2)
+        steps = np.arange(len(outcomes[0].received))
+        dashes = ["-", (0, (6, 1.5)), (0, (4, 1.2, 1, 1.2)), (0, (1, 1.2)), (0, (9, 1.5))]
+        for outcome, colour, dash in zip(outcomes, PALETTE, dashes, strict=False):
+            label = f"{outcome.rule}: starts with {outcome.start:.3g}"
+            left.step(steps, outcome.received, where="post", color=colour, linestyle=dash, label=label)
+            right.plot(steps, outcome.remembered, color=colour, linestyle=dash)
+        due = share * handed_out * steps
+        left.plot(steps, due, color=MUTED, linestyle=(0, (2, 2)), label=f"what {name} is entitled to")
+        right.plot(steps, outcomes[-1].others, color=MUTED, linestyle=(0, (2, 2)), label="the others on average")
+        left.set_title(f"What {name} would receive")
+        right.set_title(f"What would be remembered of {name}")
+        left.set_ylabel("received since joining")
+        right.set_ylabel("remembered")
+        for axes in (left, right):
+            axes.set_xlabel(f"decisions from now on, one every {every}")
+            axes.set_ylim(bottom=0)
+            axes.margins(x=0.02)
+        right.legend(loc="best")
+        figure.legend(*left.get_legend_handles_labels(), loc="outside lower center", ncols=3, handlelength=3.2)
+        return figure

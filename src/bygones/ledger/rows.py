@@ -1,0 +1,162 @@
+"""Between the tables and the ledger's own terms: snapshots, rule books and events, loaded and saved."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import sqlalchemy as sa
+
+from bygones.ledger import schema, snapshot, turns
+from bygones.ledger.events import Event, canonical, details_text, digest
+from bygones.ledger.rules import Change, RuleBook
+from bygones.ledger.snapshot import Snapshot
+from bygones.memory import MemoryState
+
+CHUNK = 50_000
+"""As many events are held in memory at once."""
+
+IN_CHUNKS: dict[str, Any] = {"yield_per": CHUNK}
+
+FEW = 2_000
+"""As many agents, or fewer, are asked for by name or number; else all are read."""
+
+
+def load_book(text: str) -> RuleBook:
+    """The rule book from the ledger's row."""
+    return RuleBook([Change(*change) for change in json.loads(text)])
+
+
+def save_book(book: RuleBook) -> str:
+    """The rule book as text for the ledger's row."""
+    return canonical(book.changes)
+
+
+def load_agents(connection: sa.Connection, names: Collection[str] | None = None) -> tuple[np.ndarray, Snapshot]:
+    """The numbers and the snapshot of all agents, or of those of these names who exist."""
+    query = sa.select(schema.agents).order_by(schema.agents.c.id)
+    if names is not None and len(names) <= FEW:
+        query = query.where(schema.agents.c.name.in_(names))
+    rows = connection.execute(query).all()
+    if names is not None and len(names) > FEW:
+        wanted = set(names)
+        rows = [row for row in rows if row.name in wanted]
+    columns: list[Any] = list(zip(*rows, strict=True)) if rows else [()] * len(schema.agents.c)
+    ids, name, turn_text, as_of, received, received_lost, remembered, remembered_lost, last = columns
+    return np.array(ids, dtype=np.int64), Snapshot(
+        tuple(name),
+        tuple(map(turns.read, turn_text)),
+        np.array(as_of, dtype=np.int64),
+        _state(received, received_lost),
+        _state(remembered, remembered_lost),
+        np.array(last, dtype=np.int64),
+    )
+
+
+def save_agents(connection: sa.Connection, ids: np.ndarray, agents: Snapshot) -> None:
+    """Writes the snapshot of these agents in place of what was there."""
+    table = schema.agents
+    values = [
+        {
+            "b_id": int(ids[row]),
+            "turns": turns.write(agents.turns[row]),
+            "as_of": int(agents.as_of[row]),
+            "received": float(agents.received.Z[row, 0]),
+            "received_lost": float(agents.received.Z_lost[row, 0]),
+            "remembered": float(agents.remembered.Z[row, 0]),
+            "remembered_lost": float(agents.remembered.Z_lost[row, 0]),
+            "last": int(agents.last[row]),
+        }
+        for row in range(len(agents))
+    ]
+    if values:
+        connection.execute(table.update().where(table.c.id == sa.bindparam("b_id")), values)
+
+
+def new_agents(connection: sa.Connection, names: Sequence[str], joined: Sequence[int]) -> tuple[np.ndarray, Snapshot]:
+    """The numbers and the empty snapshot of agents who were not there before."""
+    zero = dict.fromkeys(("received", "received_lost", "remembered", "remembered_lost"), 0.0)
+    rows = [
+        {"name": name, "turns": turns.write(((time, "join"),)), "as_of": time, "last": snapshot.NEVER, **zero}
+        for name, time in zip(names, joined, strict=True)
+    ]
+    connection.execute(schema.agents.insert(), rows)
+    return load_agents(connection, names)
+
+
+def load_events(
+    connection: sa.Connection, where: Sequence[sa.ColumnElement[bool]] = (), *, by_time: bool = False
+) -> Iterator[list[tuple[Event, bytes]]]:
+    """Events with their hashes, in the order of recording or of time, in chunks."""
+    table, names = schema.events, schema.agents
+    query = sa.select(table, names.c.name).outerjoin_from(table, names, table.c.agent == names.c.id).where(*where)
+    query = query.order_by(*((table.c.time, table.c.seq) if by_time else (table.c.seq,)))
+    for rows in connection.execute(query, execution_options=IN_CHUNKS).partitions():
+        yield [(_event(*row), row.hash) for row in rows]
+
+
+def save_events(
+    connection: sa.Connection, events: Sequence[Event], ids: Sequence[int | None], previous: bytes
+) -> bytes:
+    """Appends events to the chain whose last hash is `previous`; the new last hash."""
+    rows = []
+    for event, number in zip(events, ids, strict=True):
+        details = details_text(event)
+        previous = digest(previous, event, details)
+        rows.append(event._asdict() | {"agent": number, "details": details, "hash": previous})
+    if rows:
+        connection.execute(schema.events.insert(), rows)
+    return previous
+
+
+def replay(
+    connection: sa.Connection, book: RuleBook, ids: np.ndarray, agents: Snapshot, until: int | None = None
+) -> Snapshot:
+    """The snapshot of these agents from their events alone, or from those up to an instant.
+
+    Of `agents` only names and turns are used; every agent must have joined by then.
+    """
+    cut = [tuple(turn for turn in each if until is None or turn[0] <= until) for each in agents.turns]
+    known = snapshot.empty(agents.names, cut)
+    row_of = np.full(int(ids.max(initial=0)) + 1, -1, dtype=np.int64)
+    row_of[ids] = np.arange(len(ids))
+    table, corrected = schema.events, schema.events.alias("corrected")
+    kind = sa.case((table.c.kind == "correction", corrected.c.kind), else_=table.c.kind)
+    query = (
+        sa.select(table.c.agent, table.c.time, table.c.amount, kind == "received", table.c.kind == "received")
+        .outerjoin_from(table, corrected, sa.and_(table.c.kind == "correction", table.c.refers == corrected.c.seq))
+        .where(table.c.agent.is_not(None))
+    )
+    if until is not None:
+        query = query.where(table.c.time <= until)
+    if len(ids) <= FEW:
+        query = query.where(table.c.agent.in_([int(number) for number in ids]))
+    for rows in connection.execute(query, execution_options=IN_CHUNKS).partitions():
+        agent, time, amount, is_received, serves = zip(*rows, strict=True)
+        numbers = np.array(agent, dtype=np.int64)
+        ours = (numbers < len(row_of)) & (row_of[np.minimum(numbers, len(row_of) - 1)] >= 0)
+        known = snapshot.add(
+            known,
+            book,
+            row_of[numbers[ours]],
+            np.array(time, dtype=np.int64)[ours],
+            np.array([0.0 if value is None else value for value in amount])[ours],
+            np.array(is_received, dtype=bool)[ours],
+            np.array(serves, dtype=bool)[ours],
+        )
+    return known
+
+
+def _event(
+    seq: int, kind: str, time: int, recorded: int, _: int | None, amount: float | None, refers: int | None,
+    note: str, details: str | None, __: bytes, agent: str | None,
+) -> Event:  # fmt: skip
+    said = None if details is None else json.loads(details)
+    return Event(seq, kind, time, recorded, agent, amount, refers, note, said)
+
+
+def _state(total: Sequence[float], lost: Sequence[float]) -> MemoryState:
+    Z, Z_lost = (np.array(part, dtype=float).reshape(-1, 1) for part in (total, lost))
+    return MemoryState(Z, np.zeros(len(Z)), Z_lost, np.zeros(len(Z)))

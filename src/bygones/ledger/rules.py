@@ -1,0 +1,181 @@
+r"""What a ledger goes by, and how fast its clocks run.
+
+Rules change from a moment on; every change names only the settings that change. Of a utility received at $s$, a
+moment $t$ still counts $2^{-H(s,t)}$, where
+
+$$ H(s, t) = \int_s^t \frac{\mathrm{d}\tau}{h(\tau)} $$
+
+is the number of half-lives between them and $h(\tau)$ the half-life in force at $\tau$. With one half-life this is
+$\gamma^{t-s}$. Where rules say that a hold stops the clock, the time on hold is left out of the integral.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from bygones._arrays import check_between
+from bygones.ledger.times import SECOND, duration, shown
+from bygones.welfare import named
+
+NEWCOMER_RULES = ("zero", "mean", "median", "entitled share")
+"""What a newcomer may start with, by name; a number is accepted as well."""
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What a ledger goes by.
+
+    Attributes:
+        half_life: real time after which a past utility counts half, such as `30d`, `12h` or `inf`.
+        welfare: what decisions maximise, such as `egalitarian`, `nash` or `alpha_fair(alpha=2)`.
+        newcomers: what somebody who joins starts with in the others' memory: `zero`, the `mean` or `median` of what is
+            remembered of the members per unit of entitlement, the `entitled share` (owed nothing, owing nothing), or
+            a number.
+        hold_stops_clock: whether the past of somebody on hold stops fading.
+        entitlements: by agent, 1 where not named: twice the entitlement is owed, and in the long run gets, twice as
+            much. This promise is egalitarian welfare's; under others, which judge each agent's remembered utility per
+            unit of entitlement one by one, it would not be kept (under Nash welfare entitlements would have no
+            effect at all), so that they are refused.
+    """
+
+    half_life: str = "30d"
+    welfare: str = "egalitarian"
+    newcomers: str = "mean"
+    hold_stops_clock: bool = True
+    entitlements: Mapping[str, float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        duration(self.half_life)
+        object.__setattr__(self, "welfare", str(named(self.welfare)))
+        object.__setattr__(self, "newcomers", check_newcomers(self.newcomers))
+        if not isinstance(self.hold_stops_clock, bool):
+            raise ValueError(f"hold_stops_clock must be true or false, got {self.hold_stops_clock!r}")
+        weights = {str(name): check_entitlement(weight, name) for name, weight in dict(self.entitlements).items()}
+        object.__setattr__(self, "entitlements", MappingProxyType(weights))
+        if self.welfare != "egalitarian" and any(weight != 1 for weight in weights.values()):
+            raise ValueError(
+                f"entitlements must be equal under {self.welfare} welfare, which would not reach the promised shares: "
+                f"take egalitarian welfare, got {weights}"
+            )
+
+    @property
+    def seconds(self) -> float:
+        """The half-life in seconds."""
+        return duration(self.half_life)
+
+    def changed(self, changes: Mapping[str, Any]) -> Rules:
+        """The rules after these settings change; entitlements of agents who are not named stay."""
+        known = [setting.name for setting in fields(self)]
+        for name in changes:
+            if name not in known:
+                raise ValueError(f"rules must be among {', '.join(known)}, got {name!r}")
+        merged = dict(changes)
+        if "entitlements" in changes:
+            merged["entitlements"] = {**self.entitlements, **changes["entitlements"]}
+        return replace(self, **merged)
+
+    def to_dict(self) -> dict[str, Any]:
+        """All settings, as JSON can hold them."""
+        settings = {setting.name: getattr(self, setting.name) for setting in fields(self)}
+        return {**settings, "entitlements": dict(self.entitlements)}
+
+    def entitlements_of(self, names: Sequence[str]) -> np.ndarray:
+        """The entitlements of these agents."""
+        if not self.entitlements:
+            return np.ones(len(names))
+        return np.array([self.entitlements.get(name, 1.0) for name in names], dtype=float)
+
+
+def check_newcomers(rule: object) -> str:
+    """The newcomer rule, refused unless it is one of `NEWCOMER_RULES` or a finite number of at least 0."""
+    said = str(rule).strip().replace("_", " ").replace("-", " ")
+    if said in NEWCOMER_RULES:
+        return said
+    try:
+        number = float(str(rule))
+    except ValueError:
+        number = math.nan
+    if not 0 <= number < math.inf:
+        raise ValueError(f"newcomers must be {', '.join(NEWCOMER_RULES)} or a number of at least 0, got {rule!r}")
+    return repr(number)
+
+
+def check_entitlement(weight: object, agent: str) -> float:
+    """The entitlement, refused unless it is a finite number above 0."""
+    accepted = "a finite number above 0"
+    return float(
+        check_between(f"entitlement of {agent!r}", weight, 0.0, math.inf, accepted, open_low=True, open_high=True)
+    )
+
+
+class Change(NamedTuple):
+    """Settings that change from a moment on; the event that says so breaks ties of time."""
+
+    time: int
+    seq: int
+    settings: dict[str, Any]
+
+
+class RuleBook:
+    """All rules of a ledger, past, present and to come, in the order of time."""
+
+    def __init__(self, changes: Sequence[Change]) -> None:
+        self.changes = tuple(sorted(changes, key=lambda change: change[:2]))
+        rules, history = Rules(), []
+        for change in self.changes:
+            rules = rules.changed(change.settings)
+            history.append(rules)
+        self.history = tuple(history)
+        self._starts = np.array([change.time for change in self.changes], dtype=np.int64)
+        self._rate = 1.0 / (SECOND * np.array([rules.seconds for rules in history]))
+        stopped = np.where([rules.hold_stops_clock for rules in history], self._rate, 0.0)
+        self._running, self._stopped = _Integral(self._starts, self._rate), _Integral(self._starts, stopped)
+
+    @property
+    def began(self) -> int:
+        """The instant from which on there are rules, and the ledger."""
+        return self.changes[0].time
+
+    def at(self, time: int) -> Rules:
+        """The rules in force at an instant."""
+        if time < self.began:
+            raise ValueError(f"the ledger began {shown(self.began)} UTC, got a moment before that: {shown(time)} UTC")
+        return self.history[int(np.searchsorted(self._starts, time, side="right")) - 1]
+
+    def after(self, change: Change) -> RuleBook:
+        """The rule book with one more change."""
+        return RuleBook([*self.changes, change])
+
+    def half_lives(self, start: Any, end: Any) -> np.ndarray:
+        """$H(s, t)$, elementwise, for a clock that is never stopped."""
+        return self._running.between(start, end)
+
+    def half_lives_on_hold(self, start: Any, end: Any) -> np.ndarray:
+        """The part of $H(s, t)$ by which a hold from s to t stops the clock."""
+        return self._stopped.between(start, end)
+
+
+class _Integral:
+    """The integral of a step function of time."""
+
+    def __init__(self, starts: np.ndarray, rate: np.ndarray) -> None:
+        self._starts, self._rate = starts, rate
+        self._total = np.concatenate([[0.0], np.cumsum(np.diff(starts) * rate[:-1])])
+
+    def between(self, start: Any, end: Any) -> np.ndarray:
+        start, end = np.asarray(start, dtype=np.int64), np.asarray(end, dtype=np.int64)
+        if len(self._starts) == 1:
+            return np.asarray((end - start) * self._rate[0])
+        first, last = (np.searchsorted(self._starts, time, side="right") - 1 for time in (start, end))
+        # Within one step the difference of the instants is taken first, which loses no digits however late they are.
+        across = self._until(last, end) - self._until(first, start)
+        return np.asarray(np.where(first == last, (end - start) * self._rate[first], across))
+
+    def _until(self, step: np.ndarray, time: np.ndarray) -> np.ndarray:
+        return np.asarray(self._total[step] + (time - self._starts[step]) * self._rate[step])

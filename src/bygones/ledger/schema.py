@@ -1,0 +1,87 @@
+"""The tables of a ledger, their version, and how an older version becomes this one.
+
+Events are the ledger; everything else is a snapshot that follows from them, and `verify` compares the two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import sqlalchemy as sa
+
+VERSION = 1
+"""The version of the tables that this code reads and writes."""
+
+MIGRATIONS: dict[int, Callable[[sa.Connection], object]] = {}
+"""By version, how its tables become those of the next version."""
+
+metadata = sa.MetaData()
+
+schema_version = sa.Table("schema_version", metadata, sa.Column("version", sa.Integer, primary_key=True))
+
+ledger = sa.Table(
+    "ledger",
+    metadata,
+    sa.Column("id", sa.Integer, primary_key=True),  # a single row, which writers lock
+    sa.Column("head", sa.BigInteger, nullable=False),  # the number of the last event
+    sa.Column("head_hash", sa.LargeBinary, nullable=False),
+    sa.Column("latest", sa.BigInteger, nullable=False),  # the latest instant of any event but rule changes
+    sa.Column("rules", sa.Text, nullable=False),  # all rule changes
+)
+
+agents = sa.Table(
+    "agents",
+    metadata,
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("name", sa.Text, nullable=False, unique=True),
+    sa.Column("turns", sa.Text, nullable=False),
+    sa.Column("as_of", sa.BigInteger, nullable=False),
+    sa.Column("received", sa.Double, nullable=False),
+    sa.Column("received_lost", sa.Double, nullable=False),
+    sa.Column("remembered", sa.Double, nullable=False),
+    sa.Column("remembered_lost", sa.Double, nullable=False),
+    sa.Column("last", sa.BigInteger, nullable=False),
+)
+
+events = sa.Table(
+    "events",
+    metadata,
+    sa.Column("seq", sa.BigInteger().with_variant(sa.Integer, "sqlite"), primary_key=True, autoincrement=False),
+    sa.Column("kind", sa.Text, nullable=False),
+    sa.Column("time", sa.BigInteger, nullable=False),
+    sa.Column("recorded", sa.BigInteger, nullable=False),
+    sa.Column("agent", sa.Integer, sa.ForeignKey("agents.id")),
+    sa.Column("amount", sa.Double),
+    sa.Column("refers", sa.BigInteger),
+    sa.Column("note", sa.Text, nullable=False),
+    sa.Column("details", sa.Text),
+    sa.Column("hash", sa.LargeBinary, nullable=False),
+    sa.Index("events_of_agent", "agent", "time"),
+    sa.Index("events_referring", "refers", sqlite_where=sa.text("refers IS NOT NULL"),
+             postgresql_where=sa.text("refers IS NOT NULL")),
+)  # fmt: skip
+
+
+def create(connection: sa.Connection) -> None:
+    """Makes the tables of the current version."""
+    metadata.create_all(connection)
+    connection.execute(schema_version.insert().values(version=VERSION))
+
+
+def version(connection: sa.Connection) -> int | None:
+    """The version of the tables that are there, or None where there is no ledger."""
+    if not sa.inspect(connection).has_table(schema_version.name):
+        return None
+    return connection.scalar(sa.select(schema_version.c.version))
+
+
+def migrate(
+    connection: sa.Connection,
+    found: int,
+    migrations: Mapping[int, Callable[[sa.Connection], object]] = MIGRATIONS,
+    wanted: int = VERSION,
+) -> None:
+    """Brings older tables to the wanted version, one version at a time; runs in the caller's transaction."""
+    for step in range(found, wanted):
+        migrations[step](connection)
+    connection.execute(schema_version.update().values(version=wanted))

@@ -1,0 +1,139 @@
+r"""Where everybody stands at one instant, and what that means for those who join.
+
+Of what is remembered in all, agent $i$ is entitled to the share $w_i/\sum_j w_j$ among those present. What it is owed
+is the difference,
+
+$$ \text{owed}_i = \frac{w_i}{\sum_j w_j}\sum_j Z_j - Z_i , $$
+
+above zero for those who have had too little. Debts and claims sum to zero. Those on hold or away are left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import sqlalchemy as sa
+
+from bygones.ledger import rows, snapshot
+from bygones.ledger.rules import NEWCOMER_RULES, RuleBook, Rules
+from bygones.ledger.snapshot import NEVER
+from bygones.ledger.times import iso
+from bygones.ledger.turns import PRESENT, Turns, status
+
+
+@dataclass(frozen=True)
+class Standing:
+    """Where everybody stands at one instant, one entry per agent.
+
+    Attributes:
+        at: the instant.
+        rules: the rules in force then.
+        names: the agents who have joined by then.
+        status: `present`, `on hold` or `away`.
+        received: all that was truly received.
+        remembered: what of it, and of offsets, still counts.
+        entitlements: relative to one another.
+        owed: what is missing to the entitled share of what is remembered; NaN for those on hold or away.
+        joined: the instants of joining, the latest.
+        last: the instants at which something was last received, or `NEVER`.
+    """
+
+    at: int
+    rules: Rules
+    names: tuple[str, ...]
+    status: tuple[str, ...]
+    received: np.ndarray
+    remembered: np.ndarray
+    entitlements: np.ndarray
+    owed: np.ndarray
+    joined: np.ndarray
+    last: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    @property
+    def present(self) -> np.ndarray:
+        """The rows of those who are present, not away and not on hold."""
+        return np.flatnonzero([state == PRESENT for state in self.status])
+
+    def to_dict(self) -> dict[str, Any]:
+        """The standing as JSON can hold it."""
+        return {"at": iso(self.at), "rules": self.rules.to_dict(), "agents": list(self.rows())}
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """One agent after the other."""
+        for i, name in enumerate(self.names):
+            yield {
+                "agent": name,
+                "status": self.status[i],
+                "received": float(self.received[i]),
+                "remembered": float(self.remembered[i]),
+                "entitlement": float(self.entitlements[i]),
+                "owed": None if np.isnan(self.owed[i]) else float(self.owed[i]),
+                "joined": iso(int(self.joined[i])),
+                "last_received": None if self.last[i] == NEVER else iso(int(self.last[i])),
+            }
+
+
+def standing(connection: sa.Connection, book: RuleBook, at: int) -> Standing:
+    """The standing at an instant, past or future.
+
+    From the snapshot for all whose latest event is not after it; the events of the others are read again.
+    """
+    rules = book.at(at)
+    ids, agents = rows.load_agents(connection)
+    joined = np.flatnonzero([each[0][0] <= at for each in agents.turns])
+    if len(joined) < len(agents):
+        ids, agents = ids[joined], agents.take(joined)
+    late = np.flatnonzero(agents.as_of > at)
+    if len(late):
+        agents = agents.put(late, rows.replay(connection, book, ids[late], agents.take(late), at))
+    agents = snapshot.fade(agents, book, at)
+    states = tuple(status(each, at) for each in agents.turns)
+    entitlements = rules.entitlements_of(agents.names)
+    remembered = snapshot.values(agents.remembered)
+    return Standing(
+        at=at,
+        rules=rules,
+        names=agents.names,
+        status=states,
+        received=snapshot.values(agents.received),
+        remembered=remembered,
+        entitlements=entitlements,
+        owed=owed(remembered, entitlements, np.flatnonzero([state == PRESENT for state in states])),
+        joined=np.array([_joined(each) for each in agents.turns], dtype=np.int64),
+        last=agents.last,
+    )
+
+
+def owed(remembered: np.ndarray, entitlements: np.ndarray, present: np.ndarray) -> np.ndarray:
+    """What each of those present is owed; NaN for the others."""
+    result = np.full(len(remembered), np.nan)
+    if len(present):
+        weights = entitlements[present]
+        result[present] = weights / weights.sum() * remembered[present].sum() - remembered[present]
+    return result
+
+
+def newcomer_start(standing: Standing, rule: str, entitlement: float = 1.0) -> float:
+    """What somebody of this entitlement would start with in the others' memory, by a newcomer rule.
+
+    Nobody present: zero, unless the rule is a number.
+    """
+    if rule not in NEWCOMER_RULES:
+        return float(rule)
+    present = standing.present
+    if rule == "zero" or not len(present):
+        return 0.0
+    remembered, weights = standing.remembered[present], standing.entitlements[present]
+    if rule == "entitled share":
+        return float(entitlement * remembered.sum() / weights.sum())
+    return float(entitlement * (np.mean if rule == "mean" else np.median)(remembered / weights))
+
+
+def _joined(turns: Turns) -> int:
+    return next(time for time, kind in reversed(turns) if kind == "join")

@@ -1,0 +1,114 @@
+"""What the ledger's commands say to people and programs. Names are shown as they are, never as markup."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from bygones._terminal import print_json
+from bygones.ledger.deciding import Proposal
+from bygones.ledger.events import Event
+from bygones.ledger.snapshot import NEVER
+from bygones.ledger.standing import Standing
+from bygones.ledger.tables import event_dict
+from bygones.ledger.times import day, shown
+
+_EIGHTHS = " ▏▎▍▌▋▊▉█"
+_WIDTH = 6
+
+
+def print_standing(now: Standing, later: Standing, ahead: str, since: dict[str, int] | None) -> None:
+    """Prints where everybody stands, the most owed first, and how that changes until `later` if nothing happens."""
+    rules = now.rules
+    title = f"Standing at {shown(now.at)} UTC (half-life {rules.half_life}, {rules.welfare} welfare)"
+    narrow = (0, 1, 0, 0)  # fits a terminal of 80 columns
+    table = Table(title=Text(title), title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, padding=narrow)
+    table.add_column("agent", overflow="fold", min_width=10)
+    for column in ("received", "remembered", "", f"in {ahead}", "owed", f"in {ahead}"):
+        table.add_column(column, justify="left" if column == "" else "right", no_wrap=True)
+    table.add_column("owed since", no_wrap=since is not None)
+    later_row = {name: row for row, name in enumerate(later.names)}
+    most = max([0.0, *now.remembered.tolist()])
+    for row in sorted(range(len(now)), key=lambda i: (math.isnan(now.owed[i]), -now.owed[i], now.names[i])):
+        name = now.names[row]
+        then = later_row[name]
+        table.add_row(
+            Text(name),
+            f"{now.received[row]:.3g}",
+            f"{now.remembered[row]:.3g}",
+            Text(bar(now.remembered[row], most), style="cyan"),
+            f"{later.remembered[then]:.3g}",
+            _signed(now.owed[row], now.status[row]),
+            _signed(later.owed[then], now.status[row]),
+            Text(_since(name, now, row, since)),
+        )
+    Console().print(table)
+    if len(now):
+        print("Owed: what is missing (+) or in excess (-) of the entitled share of all that is remembered.")
+
+
+def bar(value: float, most: float, width: int = _WIDTH) -> str:
+    """A bar of eighths of a character, as long as the value's share of the largest."""
+    eighths = round(8 * width * value / most) if most > 0 and value > 0 else 0
+    return _EIGHTHS[8] * (eighths // 8) + (_EIGHTHS[eighths % 8] if eighths % 8 else "")
+
+
+def _signed(owed: float, status: str) -> Text:
+    if math.isnan(owed):
+        return Text(status, style="dim")
+    settled = abs(owed) < 5e-4
+    return Text("0" if settled else f"{owed:+.3g}", style="" if settled else "green" if owed > 0 else "yellow")
+
+
+def _since(name: str, now: Standing, row: int, since: dict[str, int] | None) -> str:
+    if since is not None:
+        return day(since[name]) if name in since else ""
+    return "" if now.last[row] == NEVER else f"(last received {day(int(now.last[row]))})"
+
+
+def tell(events: Iterable[Event], json: bool, *sentences: str) -> None:
+    """Says what was recorded: sentences for people, the events for programs."""
+    if json:
+        print_json([event_dict(event) for event in events])
+    else:
+        for sentence in sentences:
+            print(sentence)
+
+
+def tell_decision(proposal: Proposal, json: bool, *, recorded: bool) -> None:
+    """Says who gets what and why."""
+    if json:
+        print_json({"recorded": recorded, **proposal.to_dict()})
+        return
+    for reason in proposal.reasons():
+        print(reason)
+    if recorded:
+        print("recorded")
+
+
+def tell_event(event: Event, decision: Event | None, json: bool) -> None:
+    """Says what an event is, and if it came of a decision, why."""
+    if json:
+        print_json(event_dict(event) | {"decision": None if decision is None else event_dict(decision)})
+        return
+    amount = "" if event.amount is None else f" {event.amount:.6g}"
+    about = "" if event.agent is None else f" {event.agent}:"
+    when = f"at {shown(event.time)} UTC, recorded {shown(event.recorded)} UTC"
+    print(f"event {event.seq}:{about} {event.kind}{amount} {when}")
+    for reason in (decision.details or {})["reasons"] if decision is not None else ():
+        print(reason)
+
+
+def agreed() -> bool:
+    """Whether the person at the terminal says yes; nobody there means no."""
+    try:
+        answer = input("Record this? [y/N] ")
+    except EOFError:
+        answer = ""
+        print()
+    return answer.strip().lower() in ("y", "yes")

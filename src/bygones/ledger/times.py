@@ -1,0 +1,84 @@
+"""Instants and durations as people write them.
+
+An instant is a whole number of microseconds since 1970 in UTC. Text without a time zone is taken as UTC, and every
+instant is shown in UTC, so that a ledger means the same on every machine.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from datetime import UTC, date, datetime, timedelta
+from typing import TypeAlias
+
+When: TypeAlias = datetime | date | str
+"""A moment as callers may say it: a datetime, a date (its midnight), or ISO 8601 text."""
+
+SECOND = 1_000_000
+"""Microseconds, the unit of instants."""
+
+UNITS = {"s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0, "w": 7 * 86400.0, "y": 365.25 * 86400.0}
+"""Units of durations, in seconds."""
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_DURATION = re.compile(r"([0-9]*\.?[0-9]+(?:e[+-]?[0-9]+)?)\s*([a-z]+)", re.IGNORECASE)
+
+
+def now() -> int:
+    """This instant."""
+    return instant(datetime.now(UTC))
+
+
+def instant(value: When, name: str = "at") -> int:
+    """The instant that a datetime, a date or an ISO 8601 text such as `2026-03-02T22:00+01:00` names."""
+    if isinstance(value, str):
+        try:
+            value = datetime.fromisoformat(value.strip())
+        except ValueError:
+            raise ValueError(
+                f"{name} must be a date or time such as 2026-03-02 or 2026-03-02T22:00+01:00, got {value!r}"
+            ) from None
+    if not isinstance(value, datetime):
+        if not isinstance(value, date):
+            raise ValueError(f"{name} must be a date, a datetime or ISO 8601 text, got {value!r}")
+        value = datetime(value.year, value.month, value.day)
+    if value.tzinfo is None:
+        value = value.replace(tzinfo=UTC)
+    return (value - _EPOCH) // timedelta(microseconds=1)
+
+
+def as_datetime(at: int) -> datetime:
+    """The instant as a datetime in UTC."""
+    return _EPOCH + timedelta(microseconds=at)
+
+
+def iso(at: int) -> str:
+    """The instant as ISO 8601 text in UTC, for programs."""
+    return as_datetime(at).isoformat().replace("+00:00", "Z")
+
+
+def shown(at: int) -> str:
+    """The instant to the minute, for people; tables say once that times are in UTC."""
+    return as_datetime(at).strftime("%Y-%m-%d %H:%M")
+
+
+def day(at: int) -> str:
+    """The day of the instant, for people."""
+    return as_datetime(at).strftime("%Y-%m-%d")
+
+
+def duration(text: str, name: str = "half_life") -> float:
+    """The seconds in a duration such as `30d`, `12h` or `inf`; zero is refused, since it would switch memory off."""
+    accepted = f"a time above 0 with its unit ({', '.join(UNITS)}), such as 30d or 12h, or inf to remember everything"
+    said = str(text).strip()
+    if said.lower() in ("inf", "infinity", "never"):
+        return math.inf
+    match = _DURATION.fullmatch(said)
+    if match is None or match[2].lower() not in UNITS:
+        raise ValueError(f"{name} must be {accepted}, got {text!r}")
+    seconds = float(match[1]) * UNITS[match[2].lower()]
+    if seconds == 0:
+        raise ValueError(f"{name} must be {accepted}, got {text!r}: after a half-life of zero nothing is remembered")
+    if not math.isfinite(seconds):
+        raise ValueError(f"{name} must be {accepted}, got {text!r}: for ever is inf")
+    return seconds

@@ -1,0 +1,115 @@
+"""Whether a ledger is what its events say, and whether its events are what they were."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import sqlalchemy as sa
+
+from bygones.ledger import rows, schema, snapshot
+from bygones.ledger.events import GENESIS, TURNS, Event, details_text, digest
+from bygones.ledger.rules import Change, RuleBook
+from bygones.ledger.turns import Turns
+
+TOLERANCE = 1e-9
+"""Replay and snapshot add the same numbers in a different order; they agree to this share of their size."""
+
+
+class Verification(NamedTuple):
+    """What `verify` found: nothing in `problems` if all is well."""
+
+    events: int
+    agents: int
+    head: str
+    problems: tuple[str, ...]
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing was found."""
+        return not self.problems
+
+
+def verify(connection: sa.Connection, noted: str | None = None) -> Verification:
+    """Checks the chain of hashes, and replays every event to compare with the snapshot."""
+    row = connection.execute(sa.select(schema.ledger)).one()
+    chain = _Chain(noted)
+    for chunk in rows.load_events(connection):
+        for event, stored in chunk:
+            chain.follow(event, bytes(stored))
+    problems = chain.problems
+    if chain.seq != row.head or chain.hash != bytes(row.head_hash):
+        problems.append(f"the ledger's head is event {row.head}, but the chain ends with event {chain.seq}")
+    if noted is not None and not chain.noted_found:
+        problems.append(f"the noted head {noted} is not the hash of any event: the events up to it have changed")
+    if not chain.broken:
+        problems += _compare(connection, row, chain)
+    count = len(chain.turns)
+    return Verification(chain.count, count, bytes(row.head_hash).hex(), tuple(problems))
+
+
+class _Chain:
+    """The chain of hashes as it is followed, with what structure the events give."""
+
+    def __init__(self, noted: str | None) -> None:
+        self.count, self.seq, self.hash = 0, 0, GENESIS
+        self.noted, self.noted_found, self.broken = noted, noted == GENESIS.hex(), False
+        self.problems: list[str] = []
+        self.turns: dict[str, list[tuple[int, int, str]]] = {}
+        self.changes: list[Change] = []
+        self.latest = -(2**63)
+
+    def follow(self, event: Event, stored: bytes) -> None:
+        if event.seq != self.seq + 1 and not self.broken:
+            self._break(f"event {self.seq + 1} is missing")
+        expected = digest(self.hash, event, details_text(event))
+        if expected != stored and not self.broken:
+            self._break(f"event {event.seq} is not what was recorded: its hash does not fit")
+        self.count, self.seq, self.hash = self.count + 1, event.seq, stored
+        self.noted_found = self.noted_found or (self.noted is not None and stored.hex() == self.noted)
+        if event.kind == "rules":
+            self.changes.append(Change(event.time, event.seq, event.details or {}))
+        else:
+            self.latest = max(self.latest, event.time)
+        if event.kind in TURNS:
+            self.turns.setdefault(str(event.agent), []).append((event.time, event.seq, event.kind))
+
+    def _break(self, problem: str) -> None:
+        self.broken = True
+        self.problems.append(problem)
+
+
+def _compare(connection: sa.Connection, row: sa.Row[tuple[object, ...]], chain: _Chain) -> list[str]:
+    """Snapshot against replay, agent by agent."""
+    problems = []
+    book = RuleBook(chain.changes)
+    if rows.load_book(row.rules).changes != book.changes:
+        problems.append("the rules in the snapshot are not those of the events")
+    if row.latest != max(chain.latest, book.began):
+        problems.append("the latest instant in the snapshot is not that of the events")
+    ids, stored = rows.load_agents(connection)
+    turns = {name: tuple((time, kind) for time, _, kind in sorted(each)) for name, each in chain.turns.items()}
+    if set(turns) != set(stored.names):
+        return [*problems, "the agents in the snapshot are not those of the events"]
+    replayed = rows.replay(connection, book, ids, snapshot.empty(stored.names, _in_order(turns, stored.names)))
+    differs = {
+        "turns": np.array([a != b for a, b in zip(stored.turns, replayed.turns, strict=True)], dtype=bool),
+        "latest event": stored.as_of != replayed.as_of,
+        "last time served": stored.last != replayed.last,
+        "received total": _apart(snapshot.values(stored.received), snapshot.values(replayed.received)),
+        "remembered utility": _apart(snapshot.values(stored.remembered), snapshot.values(replayed.remembered)),
+    }
+    for what, where in differs.items():
+        problems += [
+            f"the {what} of {stored.names[i]!r} is not what the events say" for i in np.flatnonzero(where)[:10]
+        ]
+    return problems
+
+
+def _in_order(turns: dict[str, Turns], names: tuple[str, ...]) -> list[Turns]:
+    return [turns[name] for name in names]
+
+
+def _apart(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    largest = max(1.0, float(np.abs(np.concatenate([a, b])).max(initial=0.0)))
+    return np.asarray(np.abs(a - b) > TOLERANCE * np.maximum(np.abs(a), TOLERANCE * largest))

@@ -1,0 +1,9 @@
+from guides import DOCS
+from walkthrough import walk_through
+
+
+def test_the_guide_leads_from_an_empty_folder_to_a_decision(tmp_path, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    assert "Ledger" in walk_through(DOCS / "guides" / "night-shifts.md", tmp_path)
+    assert (tmp_path / "ward.db").exists()
+    assert (tmp_path / "out" / "newcomers.png").exists()
