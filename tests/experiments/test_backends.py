@@ -1,4 +1,6 @@
 import math
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -77,8 +79,16 @@ def test_no_accelerator_here_unless_jax_says_so():
     assert backends.usable_cores() >= 1
 
 
+def test_without_ray_it_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(ValueError, match=r"needs Ray, which is not installed: pip install 'bygones\[ray\]'"):
+        list(backends.on_ray(RUNS, lambda *news: None))
+
+
 @pytest.mark.soak
-def test_a_ray_cluster_finishes_though_a_node_dies():
+@pytest.mark.filterwarnings("ignore")  # Ray leaves files and processes of its own behind
+def test_a_ray_cluster_finishes_though_a_node_dies(monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", str(Path(fake_trainer.__file__).parent))
     ray = pytest.importorskip("ray")
     from ray.cluster_utils import Cluster
 

@@ -151,11 +151,13 @@ def test_killed_at_twenty_random_moments_and_resumed_nothing_is_lost_or_doubled(
     runs = grid("quick", seeds=4).runs()
     for _ in range(20):
         process = start(tmp_path / "killed")
-        time.sleep(rng.uniform(1.5, 5.0))
+        time.sleep(rng.uniform(1.0, 4.0))
         os.kill(process.pid, signal.SIGKILL)
         process.communicate()
         read(tmp_path / "killed")
-    assert start(tmp_path / "killed").wait() == 0
+    last = start(tmp_path / "killed")
+    last.communicate()
+    assert last.returncode == 0
     whole = execute(runs, tmp_path / "whole", on="accelerator", trainer=fake_trainer.train)
     killed = read(tmp_path / "killed")
     assert sorted(killed["run"]) == sorted(identity(run) for run in runs)
@@ -181,5 +183,7 @@ def test_ctrl_c_on_processes_stops_them_all(tmp_path):
     _, said = process.communicate(timeout=60)
     assert "stopped;" in said
     assert "the same command goes on from there" in said
-    time.sleep(1.0)
-    assert not [child for child in children if Path(f"/proc/{child}").exists()]
+    deadline = time.monotonic() + 30
+    while any(Path(f"/proc/{child}").exists() for child in children):
+        assert time.monotonic() < deadline
+        time.sleep(0.1)

@@ -101,8 +101,10 @@ def on_ray(
     runs: Sequence[Settings], heard: Heard, *, address: str | None = None, trainer: Trainer = learner
 ) -> Iterator[list[RunResult]]:
     """One run per task of a Ray cluster, or of Ray on this machine without an address; lost tasks are run again."""
-    import ray
-
+    try:
+        import ray
+    except ImportError:
+        raise ValueError("training on Ray needs Ray, which is not installed: pip install 'bygones[ray]'") from None
     started_here = not ray.is_initialized()
     if started_here:
         ray.init(address=address, include_dashboard=False, log_to_driver=False)
