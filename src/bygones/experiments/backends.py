@@ -35,19 +35,17 @@ Trainer = Callable[[Sequence[Settings], "Callable[[Progress], None]"], "list[Tra
 MOST_IN_A_BATCH = 1000
 """Runs in one accelerator batch: the paper's whole grid."""
 
-_SINGLE_THREADED = {
-    "OMP_NUM_THREADS": "1",
-    "OPENBLAS_NUM_THREADS": "1",
-    "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1",
-}
 _LOOK_AGAIN = 0.2
 
 
 def learner(runs: Sequence[Settings], progress: Callable[[Progress], None]) -> list[TrainResult]:
-    """The learner of `bygones.learn`."""
-    from bygones.learn.runs import train_batch
+    """The learner of `bygones.learn`; on an accelerator always batched, so that a lone run is no exception."""
+    import jax
 
-    return train_batch(runs, progress=progress)
+    from bygones.learn import cache_compilations, train_batch
+
+    cache_compilations()
+    return train_batch(runs, progress=progress, batched=len(runs) > 1 or jax.default_backend() != "cpu")
 
 
 def in_processes(
@@ -184,8 +182,11 @@ def _start_worker(news: Any, stop: Any) -> None:
 def _use_one_thread() -> None:
     import jax
 
-    os.environ.update(_SINGLE_THREADED)
-    jax.config.update("jax_platforms", "cpu")  # type: ignore[no-untyped-call]
+    from bygones.learn.many import single_threaded
+
+    os.environ.update(single_threaded())
+    config: Any = jax.config
+    config.update("jax_platforms", "cpu")
 
 
 def _end_with_parent() -> None:

@@ -1,0 +1,124 @@
+"""What the learner asks of an environment, and the paper's environment in that form.
+
+An environment is a few pure functions. Inside the learner's step loop only `advance` and `observe` run; rewards and
+episode metrics are worked out afterwards, for all steps of a rollout at once, from the states that were visited. That
+is why `advance` gives a state and nothing else.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
+
+import jax
+import jax.numpy as jnp
+
+import bygones.pytrees  # noqa: F401  (registers memories and welfare functions)
+from bygones._arrays import Array
+from bygones.envs.problem import AllocationParams, AllocationProblem, episode_metrics, observe, reward
+from bygones.memory import MemoryState
+
+
+class Environment(Protocol):
+    """An environment of the learner. It is hashable and part of the compiled program; its numbers are in `params`."""
+
+    @property
+    def observation_size(self) -> int:
+        """How many numbers an observation has."""
+
+    @property
+    def n_actions(self) -> int:
+        """How many actions there are."""
+
+    def noise(self, key: Array, steps: int) -> Any:
+        """All the randomness of `steps` steps at once, steps along the first axis."""
+
+    def start(self, noise: Any, params: Any) -> Any:
+        """The state at the start of an episode, from one step's noise."""
+
+    def observe(self, state: Any, params: Any) -> Array:
+        """What the policy sees of a state."""
+
+    def advance(self, noise: Any, state: Any, action: Array, params: Any) -> Any:
+        """The state after an action, before any new episode starts."""
+
+    def ends(self, state: Any, params: Any) -> tuple[Array, Array]:
+        """Whether the episode has terminated, and whether it was cut off, in this state."""
+
+    def reward(self, before: Any, action: Array, after: Any, params: Any) -> Array:
+        """The reward of one step between two states."""
+
+    def metrics(self, after: Any, params: Any) -> dict[str, Array]:
+        """What an episode comes to, from its last state."""
+
+
+class AllocationNoise(NamedTuple):
+    """Uniform noise of one step: for the needs that follow it, and for a new episode that may."""
+
+    step: Array
+    start: Array
+    first: Array
+
+
+class AllocationState(NamedTuple):
+    """Where an episode stands before the decision of step t + 1."""
+
+    t: Array
+    needs: Array
+    needs_state: Array
+    memory: MemoryState
+    cumulative: Array
+    """The true, undiscounted utilities of the episode so far."""
+
+
+@dataclass(frozen=True)
+class Allocation:
+    """The paper's environment: the equations of `bygones.envs.problem`, split for the learner's loop."""
+
+    n_agents: int
+    n_actions: int
+    observation_size: int
+
+    @classmethod
+    def of(cls, problem: AllocationProblem) -> Allocation:
+        """The environment of a problem; everything else about the problem is in its params."""
+        n_agents = problem.n_agents
+        return cls(n_agents, problem.n_actions, 2 * n_agents + problem.observe_denominator)
+
+    def noise(self, key: Array, steps: int) -> AllocationNoise:
+        return AllocationNoise(*(jax.random.uniform(k, (steps, self.n_agents)) for k in jax.random.split(key, 3)))
+
+    def start(self, noise: AllocationNoise, params: AllocationParams) -> AllocationState:
+        memory = jax.tree.map(lambda leaf: jnp.asarray(leaf, jnp.float32), params.memory.init(self.n_agents))
+        needs, needs_state = params.needs.draw(noise.first, params.needs.start(noise.start), 1)
+        return AllocationState(jnp.zeros((), jnp.int32), needs, needs_state, memory, jnp.zeros_like(needs))
+
+    def observe(self, state: AllocationState, params: AllocationParams) -> Array:
+        return observe(state.needs, state.memory, params)
+
+    def advance(
+        self, noise: AllocationNoise, state: AllocationState, action: Array, params: AllocationParams
+    ) -> AllocationState:
+        utilities = params.served[action] * state.needs
+        t = state.t + 1
+        needs, needs_state = params.needs.draw(noise.step, state.needs_state, t + 1)
+        memory = params.memory.advance(state.memory, utilities)
+        return AllocationState(t, needs, needs_state, memory, state.cumulative + utilities)
+
+    def ends(self, state: AllocationState, params: AllocationParams) -> tuple[Array, Array]:
+        over = state.t >= params.horizon
+        return over & params.terminates, over & jnp.logical_not(params.terminates)
+
+    def reward(self, before: AllocationState, action: Array, after: AllocationState, params: AllocationParams) -> Array:
+        total = (params.served[action] * before.needs).sum(axis=-1)
+        welfare_before, welfare = (params.welfare(params.memory.read(state.memory)) for state in (before, after))
+        return reward(total, welfare, welfare_before, params)
+
+    def metrics(self, after: AllocationState, params: AllocationParams) -> dict[str, Array]:
+        per_step = after.cumulative / after.t
+        return {
+            **episode_metrics(after.cumulative, after.t, params),
+            "welfare_memory": params.welfare(params.memory.read(after.memory)),
+            "utility_least": per_step.min(axis=-1),
+            "utility_most": per_step.max(axis=-1),
+        }

@@ -1,0 +1,144 @@
+"""Many runs at once: batches on an accelerator, one process per core on a CPU.
+
+What a run computes depends on its settings and seed alone: not on what runs beside it, nor on which worker takes it.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import queue
+from collections.abc import Iterable, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from pathlib import Path
+from typing import Any
+
+import jax
+
+from bygones._arrays import check_count
+from bygones.learn.runs import SEGMENT, Progress, TrainResult, Watch, digest, shape_of, train_batch
+from bygones.learn.settings import Settings
+
+LARGEST_BATCH = 1024
+"""Runs in one batch on an accelerator, by default."""
+
+
+def train_many(
+    settings: Iterable[Settings],
+    *,
+    progress: Watch | None = None,
+    checkpoints: Path | str | None = None,
+    segment: int = SEGMENT,
+    batch: int | None = None,
+    workers: int | None = None,
+) -> list[TrainResult]:
+    """All the runs, in the order in which they were given.
+
+    Args:
+        settings: the runs; they may differ in anything.
+        progress: told of some runs after every segment, in this process.
+        checkpoints: a folder; runs that were stopped go on from it, runs that were finished are read from it.
+        segment: rollouts between two looks at a run.
+        batch: how many runs make one batched program; by default 1 on a CPU, else as many as there are of one shape,
+            up to 1024.
+        workers: processes, when runs are not batched; by default one per core that this process may use.
+    """
+    runs = list(settings)
+    size = check_count("batch", batch) if batch is not None else 1 if jax.default_backend() == "cpu" else LARGEST_BATCH
+    groups = [tuple(group) for group in _groups(runs, size)]
+    results: dict[int, TrainResult] = {}
+    workers = min(check_count("workers", workers) if workers is not None else _cores(), len(groups))
+    if size > 1 or workers == 1:
+        for group in groups:
+            watch = _renumbered(progress, group) if progress else None
+            place, some = _place(checkpoints, runs, group), [runs[i] for i in group]
+            done = train_batch(some, progress=watch, checkpoint=place, segment=segment, batched=size > 1)
+            results.update(zip(group, done, strict=True))
+    elif groups:
+        results = _in_processes(runs, groups, progress, checkpoints, segment, workers)
+    return [results[i] for i in range(len(runs))]
+
+
+def cache_compilations(folder: Path | str | None = None) -> None:
+    """Keeps compiled programs on disk, so that the next process need not compile them again."""
+    home = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"))
+    config: Any = jax.config
+    config.update("jax_compilation_cache_dir", str(folder or home / "bygones" / "compiled"))
+    config.update("jax_persistent_cache_min_compile_time_secs", 0.5)
+
+
+def single_threaded() -> dict[str, str]:
+    """The environment variables under which JAX on a CPU uses one thread; set them before its first computation."""
+    flags = os.environ.get("XLA_FLAGS", "")
+    return {"XLA_FLAGS": f"{flags} --xla_cpu_multi_thread_eigen=false".strip(), "NPROC": "1", "OMP_NUM_THREADS": "1"}
+
+
+def _groups(runs: Sequence[Settings], size: int) -> Iterable[list[int]]:
+    by_shape: dict[Any, list[int]] = {}
+    for i, run in enumerate(runs):
+        by_shape.setdefault((shape_of(run), run.hidden), []).append(i)
+    for alike in by_shape.values():
+        yield from (alike[start : start + size] for start in range(0, len(alike), size))
+
+
+def _place(checkpoints: Path | str | None, runs: Sequence[Settings], group: Sequence[int]) -> Path | None:
+    return None if checkpoints is None else Path(checkpoints) / f"{digest([runs[i] for i in group])}.npz"
+
+
+def _renumbered(progress: Watch, group: Sequence[int]) -> Watch:
+    """A batch counts its runs from 0; the caller's positions are these."""
+    return lambda news: progress(news._replace(runs=tuple(group[i] for i in news.runs)))
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _in_processes(
+    runs: Sequence[Settings],
+    groups: Sequence[tuple[int, ...]],
+    progress: Watch | None,
+    checkpoints: Path | str | None,
+    segment: int,
+    workers: int,
+) -> dict[int, TrainResult]:
+    context = multiprocessing.get_context("spawn")
+    news: Any = context.Queue()
+    config: Any = jax.config
+    results: dict[int, TrainResult] = {}
+    with ProcessPoolExecutor(
+        workers, context, _start_worker, (single_threaded(), config.jax_compilation_cache_dir, news)
+    ) as pool:
+        waiting: dict[Future[list[TrainResult]], tuple[int, ...]] = {
+            pool.submit(_work, [runs[i] for i in group], group, _place(checkpoints, runs, group), segment): group
+            for group in groups
+        }
+        while waiting:
+            finished, _ = wait(waiting, timeout=0.1, return_when=FIRST_COMPLETED)
+            for future in finished:
+                results.update(zip(waiting.pop(future), future.result(), strict=True))
+            while progress is not None:
+                try:
+                    progress(news.get_nowait())
+                except queue.Empty:
+                    break
+    return results
+
+
+_news: Any = None
+"""Of a worker: where its progress goes."""
+
+
+def _start_worker(variables: dict[str, str], cache: str | None, news: Any) -> None:
+    global _news
+    os.environ.update(variables)
+    if cache:
+        cache_compilations(cache)
+    _news = news
+
+
+def _work(settings: list[Settings], group: tuple[int, ...], checkpoint: Path | None, segment: int) -> list[TrainResult]:
+    def tell(progress: Progress) -> None:
+        _news.put(progress._replace(runs=group))
+
+    return train_batch(settings, progress=tell, checkpoint=checkpoint, segment=segment, batched=False)

@@ -1,0 +1,66 @@
+"""The actor and the critic: two separate networks of tanh layers, initialised as Stable-Baselines3 does (row 18)."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from bygones._arrays import Array, namespace
+
+
+class Layer(NamedTuple):
+    """An affine map x ↦ x·weight + bias."""
+
+    weight: Array
+    bias: Array
+
+
+class Networks(NamedTuple):
+    """The policy network, which gives one logit per action, and the value network, which gives one number."""
+
+    policy: tuple[Layer, ...]
+    value: tuple[Layer, ...]
+
+
+def apply(layers: tuple[Layer, ...], x: Array, matvec: bool = True) -> Array:
+    """The output of a network: tanh after every layer but the last.
+
+    One vector at a time may be multiplied and summed instead of calling a matrix product: on a GPU, where many runs
+    are batched, that is a single fused kernel per layer.
+    """
+    xp = namespace(x)
+
+    def affine(layer: Layer, x: Array) -> Array:
+        return (x @ layer.weight if matvec else (x[:, None] * layer.weight).sum(axis=0)) + layer.bias
+
+    *hidden, head = layers
+    for layer in hidden:
+        x = xp.tanh(affine(layer, x))
+    return affine(head, x)
+
+
+def initial(seed: int, observation_size: int, n_actions: int, hidden: tuple[int, ...]) -> Networks:
+    """Orthogonal weights with gain √2, 0.01 for the policy's head and 1 for the value's; biases of zero.
+
+    Drawn on the host in double precision, so that a run starts from the same numbers on every kind of machine.
+    """
+    rng = np.random.default_rng(seed)
+
+    def network(outputs: int, gain: float) -> tuple[Layer, ...]:
+        sizes = (observation_size, *hidden, outputs)
+        gains = (*(np.sqrt(2.0) for _ in hidden), gain)
+        pairs = zip(sizes[:-1], sizes[1:], gains, strict=True)
+        return tuple(
+            Layer((g * _orthogonal(rng, i, o)).astype(np.float32), np.zeros(o, np.float32)) for i, o, g in pairs
+        )
+
+    return Networks(policy=network(n_actions, 0.01), value=network(1, 1.0))
+
+
+def _orthogonal(rng: np.random.Generator, rows: int, columns: int) -> Array:
+    """A matrix, uniform among those whose rows or columns (the fewer of the two) are orthonormal."""
+    tall = rng.standard_normal((max(rows, columns), min(rows, columns)))
+    q, r = np.linalg.qr(tall)
+    q *= np.sign(np.diag(r))
+    return q if rows >= columns else q.T

@@ -1,0 +1,120 @@
+"""What was learned: policies that act, are saved and loaded without pickle, and move to Stable-Baselines3 and back."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bygones._arrays import Array, namespace
+from bygones.learn import safetensors
+from bygones.learn.networks import Layer, Networks, apply
+from bygones.learn.settings import Settings
+
+_TORCH = {"policy": ("mlp_extractor.policy_net", "action_net"), "value": ("mlp_extractor.value_net", "value_net")}
+"""Where Stable-Baselines3's `MlpPolicy` keeps the hidden layers and the head of each network."""
+
+
+@dataclass(frozen=True)
+class Policy:
+    """A trained policy: call it with an observation, or many, for the probability of each action."""
+
+    settings: Settings
+    networks: Networks
+
+    def __call__(self, observations: Array) -> Array:
+        """The probability of each action, along the last axis."""
+        logits = apply(self.networks.policy, self._checked(observations))
+        xp = namespace(logits)
+        unnormalised = xp.exp(logits - logits.max(axis=-1, keepdims=True))
+        return unnormalised / unnormalised.sum(axis=-1, keepdims=True)
+
+    def value(self, observations: Array) -> Array:
+        """The learner's estimate of the discounted rewards to come."""
+        return apply(self.networks.value, self._checked(observations))[..., 0]
+
+    def predict(
+        self,
+        observation: Array,
+        state: None = None,
+        episode_start: None = None,
+        deterministic: bool = False,
+        *,
+        rng: np.random.Generator | None = None,
+    ) -> tuple[Array, None]:
+        """The action, or actions, with Stable-Baselines3's signature: `action, _ = policy.predict(observation)`.
+
+        Deterministic takes the most probable action, otherwise one is drawn, from `rng` if it is given.
+        """
+        probabilities = np.asarray(self(np.asarray(observation)))
+        if deterministic:
+            return probabilities.argmax(axis=-1), None
+        drawn = (rng or np.random.default_rng()).random((*probabilities.shape[:-1], 1))
+        reached = probabilities.cumsum(axis=-1)
+        return (drawn * reached[..., -1:] >= reached).sum(axis=-1), None
+
+    def save(self, path: Path | str) -> None:
+        """Writes one safetensors file, with the settings as JSON in its header."""
+        safetensors.save(path, _named(self.networks), {"settings": json.dumps(self.settings.to_dict())})
+
+    @classmethod
+    def load(cls, path: Path | str) -> Policy:
+        """The policy that `save` wrote."""
+        tensors, said = safetensors.load(path)
+        if "settings" not in said:
+            raise ValueError(f"{path} is not a saved policy: it has no settings in its header")
+        settings = Settings.from_dict(json.loads(said["settings"]))
+        count = len(settings.hidden) + 1
+        return cls(settings, Networks(*(_layers(tensors, network, count) for network in Networks._fields)))
+
+    def state_dict(self) -> dict[str, Any]:
+        """The parameters as torch tensors, under the names of Stable-Baselines3's `MlpPolicy`."""
+        import torch
+
+        named: dict[str, Any] = {}
+        for network, (trunk, head) in _TORCH.items():
+            *hidden, last = getattr(self.networks, network)
+            places = [(f"{trunk}.{2 * i}", layer) for i, layer in enumerate(hidden)] + [(head, last)]
+            for place, layer in places:
+                # torch multiplies from the left, and tanh layers without parameters take every second number.
+                named[f"{place}.weight"] = torch.tensor(np.asarray(layer.weight).T.copy())
+                named[f"{place}.bias"] = torch.tensor(np.asarray(layer.bias))
+        return named
+
+    @classmethod
+    def from_state_dict(cls, settings: Settings, named: dict[str, Any]) -> Policy:
+        """The policy of a Stable-Baselines3 `MlpPolicy` with these settings."""
+        networks = []
+        for trunk, head in _TORCH.values():
+            places = [f"{trunk}.{2 * i}" for i in range(len(settings.hidden))] + [head]
+            networks.append(
+                tuple(Layer(_numpy(named[f"{p}.weight"]).T.copy(), _numpy(named[f"{p}.bias"])) for p in places)
+            )
+        return cls(settings, Networks(*networks))
+
+    def _checked(self, observations: Array) -> Array:
+        size = self.networks.policy[0].weight.shape[0]
+        array = observations if namespace(observations) is not np else np.asarray(observations, np.float32)
+        if array.ndim == 0 or array.shape[-1] != size:
+            raise ValueError(f"observations must have {size} entries along the last axis, got shape {array.shape}")
+        return array
+
+
+def _named(networks: Networks) -> dict[str, Array]:
+    return {
+        f"{network}.{i}.{part}": np.asarray(tensor)
+        for network, layers in networks._asdict().items()
+        for i, layer in enumerate(layers)
+        for part, tensor in layer._asdict().items()
+    }
+
+
+def _layers(tensors: dict[str, Array], network: str, count: int) -> tuple[Layer, ...]:
+    return tuple(Layer(tensors[f"{network}.{i}.weight"], tensors[f"{network}.{i}.bias"]) for i in range(count))
+
+
+def _numpy(tensor: Any) -> Array:
+    return tensor.detach().cpu().numpy().copy()

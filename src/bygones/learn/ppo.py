@@ -1,0 +1,354 @@
+r"""Proximal policy optimisation as Stable-Baselines3 computes it, as pure functions in the order of the algorithm.
+
+One iteration collects a rollout of $N$ steps with the current policy, turns its rewards into advantages and returns,
+and improves the networks in several epochs of minibatches:
+
+$$ \hat A_t = \delta_t + \gamma\lambda\,\hat A_{t+1}, \qquad \delta_t = r_t + \gamma V(s_{t+1}) - V(s_t), $$
+
+$$ L = -\mathbb{E}\min\bigl(\rho_t \hat A_t,\ \operatorname{clip}(\rho_t, 1-\epsilon, 1+\epsilon)\,\hat A_t\bigr)
+     + c_v\,\mathbb{E}(R_t - V(s_t))^2 - c_e\,\mathbb{E}\,H(\pi(\cdot\mid s_t)). $$
+
+$\gamma$ and $\lambda$ here are the learner's, not the memory's and the reward's. `Shape` holds what is fixed when the
+program is compiled; everything else is a traced number, so that one program serves every run of a grid.
+
+What makes it fast: all randomness of a rollout is drawn at once; only the policy network is inside the step loop;
+observations, values, log-probabilities, rewards and metrics are computed for all steps together, from the states
+visited; each epoch gathers its permuted rollout once and then walks through it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax.flatten_util import ravel_pytree
+
+from bygones._arrays import Array, Number
+from bygones.learn.environment import Environment
+from bygones.learn.networks import Networks, apply
+
+BETAS = (0.9, 0.999)
+LOG_BETAS = (-0.10536051565782628, -0.0010005003335835344)
+"""Logarithms of the betas: 1 - βᵗ = -expm1(t·ln β) keeps its digits in float32, where 1 - 0.999 has lost four."""
+
+
+class Shape(NamedTuple):
+    """What is fixed when a program is compiled."""
+
+    environment: Environment
+    rollout_steps: int
+    batch_size: int
+    epochs: int
+    entropy: bool
+    """Whether the entropy bonus is computed at all: it is paid for at every minibatch."""
+    flat: bool
+    """Whether parameters are one vector while they are updated: faster on CPU, slower on GPU."""
+    unroll: int = 4
+    """How many steps of the environment are compiled as one turn of the loop."""
+    matvec: bool = True
+    """Whether the policy inside the step loop uses matrix products, or multiplies and sums."""
+    precision: str = "highest"
+    """Of matrix products. GPUs would otherwise drop digits (TF32) that large observations need."""
+
+
+class Numbers(NamedTuple):
+    """The numbers of a run besides its environment's; all may be traced."""
+
+    discount: Number
+    gae_lambda: Number
+    clip: Number
+    value_weight: Number
+    entropy_weight: Number
+    max_grad_norm: Number
+    learning_rate: Number
+    adam_eps: Number
+    rollouts: Number
+    """After how many rollouts the run is over."""
+    first_counted: Number
+    """The first episode, counted from 0, of those that the final metrics are taken over."""
+
+
+class Adam(NamedTuple):
+    """The running moments of the gradient, and how many updates they have seen."""
+
+    mean: Any
+    square: Any
+    count: Array
+
+
+class Rollout(NamedTuple):
+    """What was seen and done, steps along the first axis."""
+
+    observations: Array
+    actions: Array
+    rewards: Array
+    terminated: Array
+    truncated: Array
+    reached: Array
+    """What each step led to, before a new episode starts."""
+    last: Array
+    """The observation from which the next rollout will go on."""
+
+
+class Samples(NamedTuple):
+    """What the updates learn from: a rollout, steps along the first axis."""
+
+    observations: Array
+    actions: Array
+    log_probs: Array
+    advantages: Array
+    returns: Array
+
+
+class RunState(NamedTuple):
+    """Everything a run is between two rollouts: saving it and going on is the same as never having stopped."""
+
+    key: Array
+    """The data of the key from which every rollout's randomness is drawn."""
+    networks: Networks
+    adam: Adam
+    environment: Any
+    rollouts: Array
+    """How many rollouts have been learned from."""
+    stopped: Array
+    """Whether the loss was not finite: the run stands where it was before that rollout."""
+    episodes: Array
+    counted: Array
+    """How many of the final episodes have ended."""
+    counted_sums: dict[str, Array]
+    """The sum of each metric over them."""
+
+
+class Curve(NamedTuple):
+    """One point of a run's curves: what one rollout came to."""
+
+    episodes: Array
+    """How many episodes ended in it."""
+    sums: dict[str, Array]
+    """The sum of each metric over those episodes."""
+    reward: Array
+    policy_loss: Array
+    value_loss: Array
+    explained_variance: Array
+
+
+def begin(key: Array, networks: Networks, params: Any, shape: Shape) -> RunState:
+    """A run before its first rollout."""
+    env = shape.environment
+    start_key, key = jax.random.split(key)
+    first_noise = jax.tree.map(lambda leaf: leaf[0], env.noise(start_key, 1))
+    state = env.start(first_noise, params)
+    zeros = jax.tree.map(jnp.zeros_like, networks)
+    none = jnp.zeros((), jnp.int32)
+    metrics = jax.eval_shape(env.metrics, state, params)
+    sums = jax.tree.map(lambda metric: jnp.zeros(metric.shape, jnp.float32), metrics)
+    return RunState(
+        jax.random.key_data(key), networks, Adam(zeros, zeros, none), state, none, jnp.array(False), none, none, sums
+    )
+
+
+def segment(
+    state: RunState, params: Any, numbers: Numbers, count: Array, shape: Shape, most: int
+) -> tuple[RunState, Curve]:
+    """`count` iterations of a run, at most `most`; a run that is over or stopped stays as it is."""
+
+    def body(i: Array, carry: tuple[RunState, Curve]) -> tuple[RunState, Curve]:
+        state, curves = carry
+        state, curve = iterate(state, params, numbers, shape)
+        return state, jax.tree.map(lambda all_, one: all_.at[i].set(one), curves, curve)
+
+    with jax.default_matmul_precision(shape.precision):
+        one = jax.eval_shape(lambda s: iterate(s, params, numbers, shape)[1], state)
+        curves = jax.tree.map(lambda leaf: jnp.zeros((most, *leaf.shape), leaf.dtype), one)
+        result: tuple[RunState, Curve] = jax.lax.fori_loop(0, count, body, (state, curves))
+    return result
+
+
+def iterate(state: RunState, params: Any, numbers: Numbers, shape: Shape) -> tuple[RunState, Curve]:
+    """One rollout and the updates that learn from it."""
+    env = shape.environment
+    key = jax.random.fold_in(jax.random.wrap_key_data(state.key), state.rollouts)
+    collect_key, order_key = jax.random.split(key)
+    rollout, after, last = collect(collect_key, state.networks, state.environment, params, shape)
+    samples, values = evaluate(state.networks, rollout, numbers)
+    order = permutations(order_key, shape)
+    networks, adam, losses = improve(state.networks, state.adam, samples, order, numbers, shape)
+
+    over = rollout.terminated | rollout.truncated
+    metrics = jax.vmap(env.metrics, in_axes=(0, None))(after, params)
+    index = state.episodes + jnp.cumsum(over) - over
+    counted = over & (index >= numbers.first_counted)
+    ended_sums, counted_sums = (_sum_where(which, metrics) for which in (over, counted))
+
+    improved = RunState(
+        key=state.key,
+        networks=networks,
+        adam=adam,
+        environment=last,
+        rollouts=state.rollouts + 1,
+        stopped=state.stopped,
+        episodes=state.episodes + over.sum(),
+        counted=state.counted + counted.sum(),
+        counted_sums=jax.tree.map(jnp.add, state.counted_sums, counted_sums),
+    )
+    going = jnp.logical_not(state.stopped) & (state.rollouts < numbers.rollouts)
+    finite = jnp.isfinite(losses).all() & _all_finite(networks)
+    kept: RunState = jax.tree.map(lambda new, old: jnp.where(going & finite, new, old), improved, state)
+    unexplained = jnp.var(samples.returns - values) / jnp.var(samples.returns)
+    curve = Curve(over.sum(), ended_sums, rollout.rewards.mean(), losses[0], losses[1], 1.0 - unexplained)
+    return kept._replace(stopped=state.stopped | (going & jnp.logical_not(finite))), curve
+
+
+def collect(key: Array, networks: Networks, state: Any, params: Any, shape: Shape) -> tuple[Rollout, Any, Any]:
+    """Acts for a rollout from a state on; also the states after each step, and the one it ends in."""
+    env, steps = shape.environment, shape.rollout_steps
+    noise_key, action_key = jax.random.split(key)
+    noise = env.noise(noise_key, steps)
+    # A logit plus Gumbel noise is largest with the probability that its softmax says.
+    gumbel = jax.random.gumbel(action_key, (steps, env.n_actions))
+
+    def restart(noise: Any, after: Any) -> Any:
+        terminated, truncated = env.ends(after, params)
+        fresh = env.start(noise, params)
+        return jax.tree.map(lambda new, old: jnp.where(terminated | truncated, new, old), fresh, after)
+
+    def step(state: Any, drawn: tuple[Any, Array]) -> tuple[Any, tuple[Array, Any]]:
+        noise, gumbel = drawn
+        logits = apply(networks.policy, env.observe(state, params), matvec=shape.matvec)
+        action = jnp.argmax(logits + gumbel)
+        after = env.advance(noise, state, action, params)
+        return restart(noise, after), (action, after)
+
+    last, (actions, after) = jax.lax.scan(step, state, (noise, gumbel), unroll=shape.unroll)
+    following = jax.vmap(restart)(noise, after)
+    before = jax.tree.map(lambda first, rest: jnp.concatenate([first[None], rest[:-1]]), state, following)
+    observe = jax.vmap(env.observe, in_axes=(0, None))
+    terminated, truncated = jax.vmap(env.ends, in_axes=(0, None))(after, params)
+    rollout = Rollout(
+        observations=observe(before, params),
+        actions=actions,
+        rewards=jax.vmap(env.reward, in_axes=(0, 0, 0, None))(before, actions, after, params),
+        terminated=terminated,
+        truncated=truncated,
+        reached=observe(after, params),
+        last=env.observe(last, params),
+    )
+    return rollout, after, last
+
+
+def evaluate(networks: Networks, rollout: Rollout, numbers: Numbers) -> tuple[Samples, Array]:
+    """The samples of a rollout, and the values that its advantages are measured against."""
+    log_policy = jax.nn.log_softmax(apply(networks.policy, rollout.observations))
+    values, reached = (apply(networks.value, seen)[:, 0] for seen in (rollout.observations, rollout.reached))
+    # An episode that was cut off would have gone on: the value of where it stood stands for the rest.
+    rewards = rollout.rewards + jnp.where(rollout.truncated, numbers.discount * reached, 0.0)
+    over = rollout.terminated | rollout.truncated
+    advantages = gae(rewards, values, over, apply(networks.value, rollout.last)[0], numbers)
+    log_probs = _chosen(log_policy, rollout.actions)
+    return Samples(rollout.observations, rollout.actions, log_probs, advantages, advantages + values), values
+
+
+def gae(rewards: Array, values: Array, over: Array, last_value: Array, numbers: Numbers) -> Array:
+    """Generalised advantage estimates; nothing flows back across the end of an episode."""
+    goes_on = jnp.where(over, 0.0, numbers.discount)
+    following = jnp.concatenate([values[1:], last_value[None]])
+    surprise = rewards + goes_on * following - values
+
+    def chain(later: tuple[Array, Array], sooner: tuple[Array, Array]) -> tuple[Array, Array]:
+        return later[0] * sooner[0], sooner[1] + sooner[0] * later[1]
+
+    advantages: Array = jax.lax.associative_scan(chain, (goes_on * numbers.gae_lambda, surprise), reverse=True)[1]
+    return advantages
+
+
+def permutations(key: Array, shape: Shape) -> Array:
+    """One random order of the rollout's steps per epoch.
+
+    Sorts numbers whose high bits are random and whose low bits are the step: sorting one array of whole numbers
+    is several times faster than sorting pairs. Equal high bits (a chance of 2⁻²¹ per pair) keep their order.
+    """
+    steps = shape.rollout_steps
+    bits = (steps - 1).bit_length()
+    drawn = jax.random.bits(key, (shape.epochs, steps), jnp.uint32)
+    tagged = (drawn << bits) | jnp.arange(steps, dtype=jnp.uint32)
+    return (jnp.sort(tagged, axis=-1) & ((1 << bits) - 1)).astype(jnp.int32)
+
+
+def improve(
+    networks: Networks, adam: Adam, samples: Samples, order: Array, numbers: Numbers, shape: Shape
+) -> tuple[Networks, Adam, Array]:
+    """Epochs of minibatches in the given order, shape (epochs, steps); also the mean policy and value loss."""
+    pack, unpack = _packing(networks, shape.flat)
+
+    def update(carry: tuple[Any, Adam], batch: Samples) -> tuple[tuple[Any, Adam], Array]:
+        weights, adam = carry
+        gradient, losses = jax.grad(loss, has_aux=True)(unpack(weights), batch, numbers, shape)
+        return adam_step(weights, adam, clip_by_norm(pack(gradient), numbers.max_grad_norm), numbers), losses
+
+    def epoch(carry: tuple[Any, Adam], order: Array) -> tuple[tuple[Any, Adam], Array]:
+        batches = jax.tree.map(lambda leaf: leaf[order].reshape(-1, shape.batch_size, *leaf.shape[1:]), samples)
+        return jax.lax.scan(update, carry, batches)
+
+    start = (pack(networks), Adam(pack(adam.mean), pack(adam.square), adam.count))
+    (weights, moments), losses = jax.lax.scan(epoch, start, order)
+    mean, square = unpack(moments.mean), unpack(moments.square)
+    return unpack(weights), Adam(mean, square, moments.count), losses.mean(axis=(0, 1))
+
+
+def loss(networks: Networks, batch: Samples, numbers: Numbers, shape: Shape) -> tuple[Array, Array]:
+    """The loss L of a minibatch; beside it the policy's and the value's part."""
+    advantages = normalise(batch.advantages)
+    log_policy = jax.nn.log_softmax(apply(networks.policy, batch.observations))
+    ratio = jnp.exp(_chosen(log_policy, batch.actions) - batch.log_probs)
+    clipped = jnp.clip(ratio, 1.0 - numbers.clip, 1.0 + numbers.clip)
+    policy_loss = -jnp.minimum(advantages * ratio, advantages * clipped).mean()
+    values = apply(networks.value, batch.observations)[:, 0]
+    value_loss = ((batch.returns - values) ** 2).mean()
+    total = policy_loss + numbers.value_weight * value_loss
+    if shape.entropy:
+        total += numbers.entropy_weight * (jnp.exp(log_policy) * log_policy).sum(axis=-1).mean()
+    return total, jnp.stack([policy_loss, value_loss])
+
+
+def normalise(advantages: Array) -> Array:
+    """Advantages of a minibatch with mean 0 and sample standard deviation 1."""
+    return (advantages - advantages.mean()) / (advantages.std(ddof=1) + 1e-8)
+
+
+def clip_by_norm(gradient: Any, max_norm: Number) -> Any:
+    """The gradient, scaled down if its global norm is above `max_norm`; as torch does, a millionth too much."""
+    norm = jnp.sqrt(sum(jnp.vdot(leaf, leaf) for leaf in jax.tree.leaves(gradient)))
+    factor = jnp.minimum(max_norm / (norm + 1e-6), 1.0)
+    return jax.tree.map(lambda leaf: leaf * factor, gradient)
+
+
+def adam_step(weights: Any, adam: Adam, gradient: Any, numbers: Numbers) -> tuple[Any, Adam]:
+    """One step of Adam, with ε beside the corrected root as in torch."""
+    count = adam.count + 1
+    mean = jax.tree.map(lambda m, g: BETAS[0] * m + (1 - BETAS[0]) * g, adam.mean, gradient)
+    square = jax.tree.map(lambda s, g: BETAS[1] * s + (1 - BETAS[1]) * g * g, adam.square, gradient)
+    seen_mean, seen_square = (-jnp.expm1(count * log_beta) for log_beta in LOG_BETAS)
+    rate, root = numbers.learning_rate / seen_mean, jax.lax.rsqrt(seen_square)
+    moved = jax.tree.map(lambda w, m, s: w - rate * m / (jnp.sqrt(s) * root + numbers.adam_eps), weights, mean, square)
+    return moved, Adam(mean, square, count)
+
+
+def _packing(networks: Networks, flat: bool) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:
+    """How parameters are held while they are updated, and how they are read."""
+    if flat:
+        return lambda tree: ravel_pytree(tree)[0], ravel_pytree(networks)[1]
+    return lambda tree: tree, lambda tree: tree
+
+
+def _chosen(log_policy: Array, actions: Array) -> Array:
+    return jnp.take_along_axis(log_policy, actions[:, None], axis=-1)[:, 0]
+
+
+def _sum_where(which: Array, metrics: dict[str, Array]) -> dict[str, Array]:
+    return {name: jnp.where(which, metric, 0.0).sum() for name, metric in metrics.items()}
+
+
+def _all_finite(tree: Any) -> Array:
+    return jnp.stack([jnp.isfinite(leaf).all() for leaf in jax.tree.leaves(tree)]).all()

@@ -1,0 +1,160 @@
+"""Everything that makes a run what it is: one frozen dataclass, whose defaults are the paper's (row 18).
+
+A field is at once a setting, its default, its explanation and its flag on the command line. Settings that cannot work
+are refused here, before anything is compiled.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from bygones._arrays import check_between, check_count, check_one_of
+from bygones.envs.needs import advantaged
+from bygones.envs.problem import AllocationProblem, End, Scale
+from bygones.memory import Discounted
+
+Aggregation = Literal["additive", "averaged"]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The settings of one training run."""
+
+    gamma: float = 0.99
+    """Past discount γ of the memory: 0 is myopic, 1 is perfect recall."""
+    aggregation: Aggregation = "additive"
+    """Whether the memory is a discounted sum or a discounted mean."""
+    welfare: str = "nash"
+    """Welfare that judges the memory: nash (its logarithm), egalitarian, utilitarian or "alpha_fair(alpha=2)"."""
+    weight: float = 0.9
+    """Weight λ of fairness in the reward."""
+    horizon: int = 1000
+    """Steps T in an episode."""
+    seed: int = 0
+    """Seed of all randomness of the run; equal seeds see equal noise, whatever the other settings."""
+    total_steps: int = 1_000_000
+    """Steps of the environment to learn from, rounded up to whole rollouts."""
+
+    n_agents: int = 10
+    """Number n of agents."""
+    n_resources: int = 2
+    """Number k of agents served at a step."""
+    n_advantaged: int = 2
+    """How many agents, the first ones, have needs from U(0.8, 1) instead of U(0, 1)."""
+    observation_scale: Scale = "none"
+    """How the memory is observed: as it is, or divided by one of several scales."""
+    fixed_scale: float = 100.0
+    """The divisor of the observation scale "fixed"."""
+    observe_memory: bool | None = None
+    """Whether the memory is observed; by default yes, except by the myopic agent."""
+    observe_denominator: bool = False
+    """Whether the denominator d is observed as one more entry."""
+    ends: End = "truncation"
+    """Whether the horizon is a time limit, after which the learner bootstraps, or a true end."""
+    shaping_discount: float = 1.0
+    """Factor c in the fairness reward c·W(Zᵗ) − W(Zᵗ⁻¹)."""
+    last_share: float = 0.1
+    """The share of episodes, the last ones, over which final metrics are averaged."""
+
+    rollout_steps: int = 2048
+    """Steps collected before each improvement."""
+    batch_size: int = 64
+    """Steps in a minibatch; divides the rollout."""
+    epochs: int = 10
+    """How often each rollout is gone through."""
+    discount: float = 0.99
+    """The learner's own discount factor for future rewards."""
+    gae_lambda: float = 0.95
+    """How far advantages look ahead, between one step (0) and the whole episode (1)."""
+    clip: float = 0.2
+    """How far the probability of an action may move before its gradient is cut."""
+    value_weight: float = 0.5
+    """Weight of the value loss."""
+    entropy_weight: float = 0.0
+    """Weight of the entropy bonus."""
+    max_grad_norm: float = 0.5
+    """Largest global norm of a gradient."""
+    learning_rate: float = 3e-4
+    """Step size of Adam."""
+    adam_eps: float = 1e-5
+    """The ε of Adam."""
+    hidden: tuple[int, ...] = (64, 64)
+    """Units in the hidden layers of each of the two networks."""
+
+    def __post_init__(self) -> None:
+        check_one_of("aggregation", self.aggregation, ("additive", "averaged"))
+        for name in ("rollout_steps", "epochs", "total_steps"):
+            check_count(name, getattr(self, name))
+        for name in ("discount", "gae_lambda"):
+            check_between(name, getattr(self, name), 0.0, 1.0, "between 0 and 1")
+        for name in ("clip", "max_grad_norm", "learning_rate", "adam_eps"):
+            check_between(
+                name, getattr(self, name), 0.0, math.inf, "a finite number above 0", open_low=True, open_high=True
+            )
+        for name in ("value_weight", "entropy_weight"):
+            check_between(name, getattr(self, name), 0.0, math.inf, "a finite number of at least 0", open_high=True)
+        check_between("last_share", self.last_share, 0.0, 1.0, "above 0 and at most 1", open_low=True)
+        if check_count("seed", self.seed, least=0) >= 2**32:
+            raise ValueError(f"seed must be below 2**32, got {self.seed}")
+        object.__setattr__(self, "hidden", tuple(check_count("hidden", units) for units in self.hidden))
+        if check_count("batch_size", self.batch_size, least=2) > self.rollout_steps or (
+            self.rollout_steps % self.batch_size
+        ):
+            raise ValueError(f"batch_size must divide rollout_steps ({self.rollout_steps}), got {self.batch_size}")
+        if check_count("horizon", self.horizon) > self.total_steps:
+            raise ValueError(
+                f"horizon must be at most total_steps ({self.total_steps}), or no episode ends, got {self.horizon}"
+            )
+        self.problem()
+
+    def problem(self) -> AllocationProblem:
+        """The learning problem of these settings."""
+        return AllocationProblem(
+            n_resources=self.n_resources,
+            horizon=self.horizon,
+            memory=Discounted(gamma=self.gamma, average=self.aggregation == "averaged"),
+            welfare=self.welfare,
+            weight=self.weight,
+            needs=advantaged(self.n_agents, self.n_advantaged),
+            observation_scale=self.observation_scale,
+            fixed_scale=self.fixed_scale,
+            observe_memory=self.observe_memory,
+            observe_denominator=self.observe_denominator,
+            ends=self.ends,
+            shaping_discount=self.shaping_discount,
+        )
+
+    @property
+    def rollouts(self) -> int:
+        """How many rollouts the run takes."""
+        return math.ceil(self.total_steps / self.rollout_steps)
+
+    @property
+    def episodes(self) -> int:
+        """How many episodes end in the run."""
+        return self.rollouts * self.rollout_steps // self.horizon
+
+    @property
+    def first_counted(self) -> int:
+        """The first episode, counted from 0, of those over which final metrics are averaged."""
+        return self.episodes - max(1, round(self.last_share * self.episodes))
+
+    def replace(self, **changes: Any) -> Settings:
+        """These settings with some of them changed."""
+        return dataclasses.replace(self, **changes)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain names and numbers, for JSON."""
+        return {**dataclasses.asdict(self), "hidden": list(self.hidden)}
+
+    @classmethod
+    def from_dict(cls, said: dict[str, Any]) -> Settings:
+        """The settings that `to_dict` wrote; unknown names are refused."""
+        known = [field.name for field in dataclasses.fields(cls)]
+        for name in said:
+            if name not in known:
+                raise ValueError(f"unknown setting {name!r}; known are {', '.join(known)}")
+        return cls(**said)

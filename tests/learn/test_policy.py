@@ -1,0 +1,84 @@
+from pathlib import Path
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from bygones.learn import safetensors
+from bygones.learn.networks import initial
+from bygones.learn.policy import Policy
+from bygones.learn.settings import Settings
+
+SETTINGS = Settings(gamma=0.9, hidden=(8, 8))
+
+
+@pytest.fixture
+def policy() -> Policy:
+    networks = initial(0, 20, 45, (8, 8))
+    sharper = networks.policy[-1]._replace(weight=networks.policy[-1].weight * 300)
+    return Policy(SETTINGS, networks._replace(policy=(*networks.policy[:-1], sharper)))
+
+
+@pytest.fixture
+def observations() -> np.ndarray:
+    return np.random.default_rng(0).random((6, 20)).astype(np.float32)
+
+
+def test_probabilities(policy: Policy, observations: np.ndarray) -> None:
+    probabilities = policy(observations)
+    assert probabilities.shape == (6, 45)
+    np.testing.assert_allclose(probabilities.sum(axis=-1), 1.0, rtol=1e-5)
+    np.testing.assert_allclose(policy(observations[0]), probabilities[0], rtol=1e-5)
+    np.testing.assert_allclose(policy(jnp.asarray(observations)), probabilities, rtol=1e-4)
+    assert policy.value(observations).shape == (6,)
+
+
+def test_predict_draws_with_those_probabilities(policy: Policy, observations: np.ndarray) -> None:
+    actions, state = policy.predict(np.repeat(observations[:1], 20_000, axis=0), rng=np.random.default_rng(0))
+    assert state is None
+    seen = np.bincount(actions, minlength=45) / 20_000
+    np.testing.assert_allclose(seen, policy(observations[0]), atol=0.02)
+    best, _ = policy.predict(observations, deterministic=True)
+    np.testing.assert_array_equal(best, policy(observations).argmax(axis=-1))
+    assert np.ndim(policy.predict(observations[0])[0]) == 0
+
+
+def test_saved_and_loaded(policy: Policy, observations: np.ndarray, tmp_path: Path) -> None:
+    policy.save(tmp_path / "new" / "policy.safetensors")
+    loaded = Policy.load(tmp_path / "new" / "policy.safetensors")
+    assert loaded.settings == SETTINGS
+    np.testing.assert_array_equal(loaded(observations), policy(observations))
+    np.testing.assert_array_equal(loaded.value(observations), policy.value(observations))
+
+
+def test_the_file_is_what_safetensors_reads(policy: Policy, tmp_path: Path) -> None:
+    theirs = pytest.importorskip("safetensors.numpy")
+    policy.save(tmp_path / "policy.safetensors")
+    tensors = theirs.load_file(tmp_path / "policy.safetensors")
+    np.testing.assert_array_equal(tensors["policy.0.weight"], policy.networks.policy[0].weight)
+    theirs.save_file({"x": np.arange(3, dtype=np.float32)}, tmp_path / "x.safetensors", metadata={"a": "b"})
+    read, said = safetensors.load(tmp_path / "x.safetensors")
+    np.testing.assert_array_equal(read["x"], [0.0, 1.0, 2.0])
+    assert said == {"a": "b"}
+
+
+def test_other_files_are_refused(policy: Policy, tmp_path: Path) -> None:
+    file = tmp_path / "policy.safetensors"
+    file.write_bytes(b"not a policy, and long enough")
+    with pytest.raises(ValueError, match="not a safetensors file"):
+        Policy.load(file)
+    safetensors.save(file, {"x": np.zeros(2)}, {})
+    with pytest.raises(ValueError, match="not a saved policy"):
+        Policy.load(file)
+    policy.save(file)
+    file.write_bytes(file.read_bytes()[:-4])
+    with pytest.raises(ValueError, match="cut off"):
+        Policy.load(file)
+    pytest.importorskip("safetensors.numpy").save_file({"x": np.zeros(2)}, file)
+    with pytest.raises(ValueError, match="must be F32, got F64"):
+        safetensors.load(file)
+
+
+def test_observations_of_another_size_are_refused(policy: Policy) -> None:
+    with pytest.raises(ValueError, match="must have 20 entries along the last axis"):
+        policy(np.zeros(21))

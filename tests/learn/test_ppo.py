@@ -1,0 +1,191 @@
+"""The parts of the algorithm against closed forms, and the whole of it on problems with known answers."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+
+from bygones._arrays import Array
+from bygones.learn import networks, ppo, runs
+from bygones.learn.networks import apply
+from bygones.learn.settings import Settings
+
+NUMBERS = runs.numbers_of(Settings())
+
+
+def test_advantages_of_whole_episodes_are_discounted_returns_less_values() -> None:
+    rng = np.random.default_rng(0)
+    rewards, values = rng.normal(size=(2, 12)).astype(np.float32)
+    over = np.zeros(12, bool)
+    over[[3, 7, 11]] = True
+    numbers = NUMBERS._replace(discount=np.float32(0.9), gae_lambda=np.float32(1.0))
+    advantages = ppo.gae(jnp.asarray(rewards), jnp.asarray(values), jnp.asarray(over), jnp.float32(100.0), numbers)
+    for start in range(12):
+        end = min(e for e in (3, 7, 11) if e >= start)
+        returns = sum(0.9**k * rewards[start + k] for k in range(end - start + 1))
+        np.testing.assert_allclose(advantages[start], returns - values[start], rtol=1e-4, atol=1e-5)
+
+
+def test_advantages_one_step_ahead_look_past_the_rollout() -> None:
+    numbers = NUMBERS._replace(discount=np.float32(0.5), gae_lambda=np.float32(0.0))
+    zeros = jnp.zeros(3)
+    advantages = ppo.gae(zeros + 1.0, zeros + 2.0, zeros > 0, jnp.float32(8.0), numbers)
+    np.testing.assert_allclose(advantages, [0.0, 0.0, 3.0])
+
+
+def test_orders_are_permutations_and_differ() -> None:
+    shape = runs.shape_of(Settings(rollout_steps=100, batch_size=50, epochs=7))
+    orders = np.asarray(ppo.permutations(jax.random.key(0), shape))
+    np.testing.assert_array_equal(np.sort(orders), np.tile(np.arange(100), (7, 1)))
+    assert len({tuple(order) for order in orders}) == 7
+
+
+def test_every_step_is_as_likely_in_every_place() -> None:
+    shape = runs.shape_of(Settings(rollout_steps=8, batch_size=4, epochs=8000))
+    orders = np.asarray(ppo.permutations(jax.random.key(1), shape))
+    counts = np.stack([(orders == step).sum(axis=0) for step in range(8)])
+    assert np.abs(counts - 1000).max() < 5 * np.sqrt(1000)
+
+
+def test_adam_is_optax_adam() -> None:
+    rng = np.random.default_rng(0)
+    weights = jnp.asarray(rng.normal(size=5), jnp.float32)
+    zeros = jnp.zeros_like(weights)
+    ours, state = weights, ppo.Adam(zeros, zeros, jnp.zeros((), jnp.int32))
+    optimiser = optax.adam(3e-4, eps=1e-5)
+    theirs, their_state = weights, optimiser.init(weights)
+    for _ in range(20):
+        gradient = jnp.asarray(rng.normal(size=5) * 1e-3, jnp.float32)
+        ours, state = ppo.adam_step(ours, state, gradient, NUMBERS)
+        updates, their_state = optimiser.update(gradient, their_state)
+        theirs = optax.apply_updates(theirs, updates)
+    np.testing.assert_allclose(ours - weights, theirs - weights, rtol=1e-3)
+
+
+def test_clipping_keeps_the_direction_and_small_gradients() -> None:
+    large, small = {"a": jnp.array([3.0, 0.0]), "b": jnp.array([4.0])}, {"a": jnp.array([0.3])}
+    clipped = ppo.clip_by_norm(large, 0.5)
+    np.testing.assert_allclose(np.concatenate([clipped["a"], clipped["b"]]), [0.3, 0.0, 0.4], rtol=1e-6)
+    assert ppo.clip_by_norm(small, 0.5)["a"] == small["a"]
+
+
+class ProbeState(NamedTuple):
+    t: Array
+    context: Array
+    first: Array
+
+
+class ProbeParams(NamedTuple):
+    """Rewards by step, context, first action and current action; how many steps; is the end a time limit."""
+
+    rewards: Array
+    horizon: Array
+    truncates: Array
+    looks: Array
+    """How many steps look different; 1 makes the second step look like the first."""
+
+
+@dataclass(frozen=True)
+class Probe:
+    """One or two steps, two actions, and a context that may matter."""
+
+    n_actions: int = 2
+    observation_size: int = 3
+
+    def noise(self, key: Array, steps: int) -> Array:
+        return jax.random.bernoulli(key, 0.5, (steps,)).astype(jnp.int32)
+
+    def start(self, noise: Array, params: ProbeParams) -> ProbeState:
+        return ProbeState(jnp.zeros((), jnp.int32), noise, jnp.zeros((), jnp.int32))
+
+    def observe(self, state: ProbeState, params: ProbeParams) -> Array:
+        seen = state.t % params.looks
+        return jnp.stack([seen == 0, seen == 1, state.context]).astype(jnp.float32)
+
+    def advance(self, noise: Array, state: ProbeState, action: Array, params: ProbeParams) -> ProbeState:
+        return ProbeState(state.t + 1, state.context, jnp.where(state.t == 0, action, state.first).astype(jnp.int32))
+
+    def ends(self, state: ProbeState, params: ProbeParams) -> tuple[Array, Array]:
+        over = state.t >= params.horizon
+        return over & ~params.truncates, over & params.truncates
+
+    def reward(self, before: ProbeState, action: Array, after: ProbeState, params: ProbeParams) -> Array:
+        return params.rewards[before.t, before.context, before.first, action]
+
+    def metrics(self, after: ProbeState, params: ProbeParams) -> dict[str, Array]:
+        return {"first": after.first}
+
+
+SHAPE = ppo.Shape(Probe(), rollout_steps=256, batch_size=64, epochs=10, entropy=False, flat=True, unroll=1)
+program = jax.jit(functools.partial(ppo.segment, shape=SHAPE, most=40))
+
+
+def rewards(of: Any) -> np.ndarray:
+    places = np.indices((2, 2, 2, 2))
+    return np.vectorize(of)(*places).astype(np.float32)
+
+
+def solved(of: Any, horizon: int, truncates: bool = False, discount: float = 0.9, looks: int = 3) -> networks.Networks:
+    params = ProbeParams(rewards(of), np.int32(horizon), np.bool_(truncates), np.int32(looks))
+    start = jax.tree.map(jnp.asarray, networks.initial(0, 3, 2, (16, 16)))
+    numbers = NUMBERS._replace(learning_rate=np.float32(3e-3), discount=np.float32(discount))
+    state, _ = program(ppo.begin(jax.random.key(0), start, params, SHAPE), params, numbers, 40)
+    return state.networks
+
+
+FIRST, SECOND, IN_CONTEXT = (np.array(seen, np.float32) for seen in ([1, 0, 0], [0, 1, 0], [1, 0, 1]))
+
+
+def value(learned: networks.Networks, observation: Array) -> float:
+    return float(apply(learned.value, observation)[0])
+
+
+def probability(learned: networks.Networks, observation: Array) -> float:
+    """Of action 1."""
+    return float(jax.nn.softmax(apply(learned.policy, jnp.asarray(observation)))[1])
+
+
+def test_value_only() -> None:
+    learned = solved(lambda t, context, first, action: 1.0, horizon=1)
+    assert value(learned, FIRST) == pytest.approx(1.0, abs=0.05)
+
+
+def test_value_depends_on_what_is_seen() -> None:
+    learned = solved(lambda t, context, first, action: 2.0 * context - 1.0, horizon=1)
+    assert value(learned, FIRST) == pytest.approx(-1.0, abs=0.1)
+    assert value(learned, IN_CONTEXT) == pytest.approx(1.0, abs=0.1)
+
+
+def test_discount() -> None:
+    learned = solved(lambda t, context, first, action: float(t), horizon=2)
+    assert value(learned, SECOND) == pytest.approx(1.0, abs=0.05)
+    assert value(learned, FIRST) == pytest.approx(0.9, abs=0.05)
+
+
+@pytest.mark.parametrize(("truncates", "answer"), [(True, 2.0), (False, 1.0)])
+def test_a_time_limit_is_not_an_end(truncates: bool, answer: float) -> None:
+    learned = solved(lambda t, context, first, action: 1.0, 1, truncates, discount=0.5, looks=1)
+    assert value(learned, FIRST) == pytest.approx(answer, abs=0.1)
+
+
+def test_policy_only() -> None:
+    learned = solved(lambda t, context, first, action: 2.0 * action - 1.0, horizon=1)
+    assert probability(learned, FIRST) > 0.95
+
+
+def test_policy_depends_on_what_is_seen() -> None:
+    learned = solved(lambda t, context, first, action: float(action == context), horizon=1)
+    assert probability(learned, FIRST) < 0.05
+    assert probability(learned, IN_CONTEXT) > 0.95
+
+
+def test_advantage_over_time() -> None:
+    learned = solved(lambda t, context, first, action: float(t == 1 and first == 1), horizon=2)
+    assert probability(learned, FIRST) > 0.95
