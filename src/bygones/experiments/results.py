@@ -23,6 +23,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet as pq
 
@@ -79,16 +80,17 @@ class Results:
         return int(self.table.num_rows)
 
     def __getitem__(self, name: str) -> Array:
-        check_one_of("column", name, self.table.column_names)
-        return self.table.column(name).to_numpy()
+        return self._column(name).to_numpy()
 
     def where(self, **wanted: Any) -> Results:
         """The runs whose columns have these values; a list, tuple, set or range accepts any of its values."""
-        keep = np.ones(len(self), bool)
+        keep: Any = None
         for name, value in wanted.items():
+            column = self._column(name)
             accepted = value if isinstance(value, Collection) and not isinstance(value, str) else [value]
-            keep &= np.isin(self[name], list(accepted))
-        return Results(self.table.filter(pa.array(keep)))
+            matches = pc.is_in(column, pa.array(accepted, type=column.type))
+            keep = matches if keep is None else pc.and_(keep, matches)
+        return self if keep is None else Results(self.table.filter(keep))
 
     def distinct(self, name: str) -> list[Any]:
         """The values of a column, each once, in order."""
@@ -106,6 +108,10 @@ class Results:
         """The settings of every run."""
         rows = self.table.select(list(SETTINGS)).to_pylist()
         return [Settings.from_dict({**row, "hidden": tuple(row["hidden"])}) for row in rows]
+
+    def _column(self, name: str) -> pa.ChunkedArray:
+        check_one_of("column", name, self.table.column_names)
+        return self.table.column(name)
 
     def to_csv(self, path: Path) -> None:
         """Writes every column but the curves as CSV."""

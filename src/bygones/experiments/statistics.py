@@ -19,7 +19,7 @@ from bygones._arrays import Array, check_finite
 CONFIDENCE = 0.95
 RESAMPLES = 2000
 SPLIT_EXPLAINS = 0.85
-"""Share of the variance that two groups must explain to be two; of evenly spread values the best split explains 0.75."""
+"""Share of the variance that two groups must explain to be two; evenly spread values reach 0.75."""
 
 
 class Interval(NamedTuple):
