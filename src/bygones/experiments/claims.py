@@ -20,7 +20,7 @@ from scipy import stats
 
 from bygones import inequality
 from bygones.envs.needs import advantaged
-from bygones.experiments.grid import AGGREGATIONS, GAMMAS, HORIZONS, WEIGHT, WELFARES, memory_label
+from bygones.experiments.grid import AGGREGATIONS, GAMMAS, HORIZONS, WEIGHT, WELFARES, in_order, memory_label
 from bygones.experiments.judging import (
     FAILS,
     HOLDS,
@@ -293,7 +293,7 @@ def judge(results: Results, names: Sequence[str] = tuple(CLAIMS), **changes: Any
         raise ValueError(f"claims are {', '.join(CLAIMS)}, got {', '.join(unknown)}")
     every = {
         scale: Cells(results.where(observation_scale=scale), {**PROTOCOL, **changes})
-        for scale in results.distinct("observation_scale")
+        for scale in in_order(results.distinct("observation_scale"))
     }
     judgements = []
     for name in names:

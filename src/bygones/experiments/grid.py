@@ -9,11 +9,12 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, get_args
 
 from bygones._arrays import check_count, check_one_of
+from bygones.envs.problem import Scale
 from bygones.learn.settings import Settings
 
 WELFARES = ("egalitarian", "nash")
@@ -91,6 +92,11 @@ def grid(scale: str = "quick", **changes: Any) -> Grid:
 def paper_weight(welfare: str, aggregation: str) -> float:
     """The paper's λ: 0.9, and 0.999 for averaged egalitarian runs."""
     return AVERAGED_EGALITARIAN_WEIGHT if (welfare, aggregation) == ("egalitarian", "averaged") else WEIGHT
+
+
+def in_order(scales: Iterable[str]) -> list[str]:
+    """Observation scales in the order in which they are explained, from the memory as it is to one free of scale."""
+    return sorted(scales, key=get_args(Scale).index)
 
 
 def memory_label(gamma: float) -> str:
