@@ -4,7 +4,7 @@
         --variants "flat=0 unroll=1" "flat=0 unroll=1 matvec=0" "flat=1 unroll=4" "precision=TF32_TF32_F32_X3" --split
     PYTHONPATH=src python3 -m benchmarks.learner_gpu --runs 1000 --steps 1000000 --full out/grid "flat=0 matvec=0"
 
-Each variant is compiled (timed; twice the time is halved by the cache on disk) and then timed over a few rollouts,
+Each variant is compiled (timed; a second call finds it in the cache on disk) and then timed over a few rollouts,
 which extrapolates to a whole run, since every rollout costs the same. `--full` trains to the end with one variant and
 keeps what came out.
 """
@@ -51,7 +51,7 @@ def main() -> None:
     for variant in args.variants:
         try:
             measure(settings, variant, args.rollouts, args.split, rates["square"])
-        except jax.errors.JaxRuntimeError as error:
+        except (jax.errors.JaxRuntimeError, ValueError) as error:
             print(f"{variant}: refused by the device: {str(error)[:300]}", flush=True)
 
 

@@ -53,9 +53,11 @@ def matmul_rate(size: int = 1024, batch: int | None = None, precision: str = "hi
     a = jax.random.normal(jax.random.key(0), shape)
     product = jax.jit(lambda a, b: jnp.matmul(a, b, precision=precision))
     a = jax.block_until_ready(product(a, a)) / size
-    best, until = float("inf"), time.perf_counter() + seconds
-    while time.perf_counter() < until:
-        start = time.perf_counter()
+    # On a shared CPU the wall clock would count other people's work.
+    clock = time.process_time if jax.default_backend() == "cpu" else time.perf_counter
+    best, until = float("inf"), clock() + seconds
+    while clock() < until:
+        start = clock()
         jax.block_until_ready(product(a, a))
-        best = min(best, time.perf_counter() - start)
+        best = min(best, clock() - start)
     return 2.0 * size**3 * (batch or 1) / best

@@ -18,9 +18,13 @@ from bygones._arrays import Array, Number, check_between, check_finite, namespac
 def gini(x: Array) -> Array:
     r"""The Gini coefficient $\frac{\sum_i\sum_j |x_i - x_j|}{2 n^2 \mu}$: 0 is equality, $1-1/n$ one agent with all."""
     x = _utilities(x)
-    n = x.shape[-1]
-    ranks = 2.0 * np.arange(1, n + 1) - n - 1
-    return _ratio((namespace(x).sort(x, axis=-1) * ranks).sum(axis=-1), n * x.sum(axis=-1))
+    xp, n = namespace(x), x.shape[-1]
+    if xp is not np and n <= 32:
+        # Compiled programs compare few agents pair by pair much faster than they sort them.
+        spread = xp.abs(x[..., :, None] - x[..., None, :]).sum(axis=(-1, -2)) / 2
+    else:
+        spread = (xp.sort(x, axis=-1) * (2.0 * np.arange(1, n + 1) - n - 1)).sum(axis=-1)
+    return _ratio(spread, n * x.sum(axis=-1))
 
 
 def lorenz(x: Array) -> Array:

@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from bygones import inequality
 from bygones.envs import allocation
 from bygones.learn.environment import Allocation, AllocationNoise
 from bygones.learn.runs import params_of
@@ -53,3 +54,9 @@ def test_no_noise_is_used_twice() -> None:
     env = Allocation(n_agents=3, n_actions=3, observation_size=6)
     assert env.noise(jax.random.key(0), 4).step.shape == (4, 3)
     assert len({float(x) for leaf in env.noise(jax.random.key(0), 4) for x in leaf.ravel()}) == 36
+
+
+@pytest.mark.parametrize("n_agents", [1, 2, 10, 40])
+def test_compiled_gini_is_the_gini(n_agents: int) -> None:
+    x = np.random.default_rng(n_agents).random((5, n_agents))
+    np.testing.assert_allclose(inequality.gini(jnp.asarray(x)), inequality.gini(x), rtol=1e-5, atol=1e-7)

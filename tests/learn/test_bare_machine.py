@@ -1,0 +1,43 @@
+"""Accelerator machines are often bare: training must need nothing but JAX and NumPy."""
+
+import subprocess
+import sys
+import textwrap
+
+PROGRAM = """
+    import sys
+
+    class Refuse:
+        def find_spec(self, name, path=None, target=None):
+            if name.partition(".")[0] in {missing!r}:
+                raise ModuleNotFoundError(f"{{name}} is not installed on a bare machine")
+
+    sys.meta_path.insert(0, Refuse())
+
+    from bygones.learn import Policy, Settings, train_many
+
+    settings = Settings(horizon=8, total_steps=16, rollout_steps=16, batch_size=8, epochs=1, hidden=(4,), n_agents=3)
+    [result] = train_many([settings], workers=1)
+    Policy(settings, result.networks).save(sys.argv[1])
+    print(result.curves["episodes"].sum())
+"""
+MISSING = [
+    "gymnasium",
+    "matplotlib",
+    "pandas",
+    "rich",
+    "safetensors",
+    "stable_baselines3",
+    "tensorboardX",
+    "torch",
+    "tyro",
+]
+
+
+def test_trains_and_saves_without_anything_else(tmp_path) -> None:
+    program = textwrap.dedent(PROGRAM.format(missing=MISSING))
+    file = tmp_path / "policy.safetensors"
+    done = subprocess.run([sys.executable, "-c", program, str(file)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == ["2"]
+    assert file.exists()
