@@ -95,11 +95,11 @@ def sbx(settings: Settings) -> tuple[Callable[[], Any], int]:
     """sbx with the settings that it shares with us; with a recent JAX it needs the package tfp-nightly."""
     from sbx import PPO
 
-    from bygones.learn.sb3 import AllocationEnv
+    from bygones.envs.gymnasium_env import AllocationEnv
 
     model = PPO(
         "MlpPolicy",
-        AllocationEnv(settings.problem()),
+        AllocationEnv(problem=settings.problem()),
         learning_rate=settings.learning_rate,
         n_steps=settings.rollout_steps,
         batch_size=settings.batch_size,

@@ -142,6 +142,21 @@ def test_kept_and_taken_add_up_to_one(elapsed):
     assert left + taken == pytest.approx(1.0, abs=1e-15)
 
 
+def test_one_step_is_the_default_and_exact():
+    assert decay.kept(0.7) == decay.kept(0.7, 1) == (0.7, 1 - 0.7)
+    assert decay.kept(np.array([0.7]), 1.0)[1][0] == 1 - 0.7
+
+
+def test_scalars_come_back_as_plain_floats():
+    for value in (
+        decay.half_life(gamma=0.5),
+        decay.gamma(window=3),
+        decay.denominator(0.5, 3),
+        decay.window(gamma=0.5),
+    ):
+        assert type(value) is float
+
+
 def test_kept_where_nothing_and_everything_is_kept():
     assert decay.kept(0.0, 0) == (1.0, 0.0)
     assert decay.kept(0.0, 0.0) == (1.0, 0.0)

@@ -20,6 +20,7 @@ def test_by_hand():
     assert jain([1, 1, 0, 0]) == 0.5
     assert jain([1, 3]) == pytest.approx(16 / 20)
     assert theil([0, 2]) == pytest.approx(math.log(2))
+    assert theil([1, 3]) == pytest.approx((0.5 * math.log(0.5) + 1.5 * math.log(1.5)) / 2)
     assert atkinson([1, 4], 1) == pytest.approx(1 - 2 / 2.5)
     assert atkinson([1, 4], 2) == pytest.approx(1 - 1.6 / 2.5)
     assert atkinson([1, 4], 0.5) == pytest.approx(1 - 2.25 / 2.5)
@@ -111,6 +112,7 @@ def test_extreme_sizes_neither_overflow_nor_vanish():
 def test_the_last_axis_is_agents(measure):
     batch = np.random.default_rng(0).random((2, 5, 3))
     batch[0, 0] = 0
+    batch[1, 1, 0] = 0
     assert measure(batch).shape == (2, 5)
     for i, j in np.ndindex(2, 5):
         assert measure(batch)[i, j] == pytest.approx(measure(batch[i, j]))

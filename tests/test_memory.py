@@ -120,6 +120,7 @@ def test_ahead_is_what_values_would_be_for_each_candidate(memory):
     candidates = np.random.default_rng(0).random((4, 5, 3))
     ahead = memory.ahead(state, candidates, elapsed=2)
     assert ahead.shape == (4, 5, 3)
+    np.testing.assert_array_equal(memory.ahead(state, candidates), memory.ahead(state, candidates, elapsed=1))
     for i, j in np.ndindex(4, 5):
         alone = memory.values(memory.update(state, candidates[i, j], elapsed=2))
         np.testing.assert_allclose(ahead[i, j], alone, rtol=1e-13)
@@ -241,6 +242,7 @@ def test_bounds_over_an_infinite_horizon():
     assert Linear(0.5 * np.eye(2)).bound(1.0) == pytest.approx(2)
     assert Linear(0.5 * np.eye(2), readout=[[3, -1], [0, 1]]).bound(1.0) == pytest.approx(8)
     assert Linear(np.eye(2)).bound(1.0) == math.inf
+    assert Linear(np.eye(2)).bound(1.0, 5) == 5
 
 
 # ---- entitlements ----------------------------------------------------------------------------------------------
@@ -369,6 +371,42 @@ def exact_sum(gamma: float, history: list[float]) -> float:
         n, d = u.as_integer_ratio()
         total = ((total * p) >> shift) + (n << scale) // d
     return float(Fraction(total, 1 << scale))
+
+
+@pytest.mark.parametrize("gamma", [1.0, 0.9999, 0.6, 0.5, 0.4])
+def test_twenty_thousand_updates_are_as_exact_as_one(gamma):
+    memory, state = Discounted(gamma=gamma), MemoryState(0.0, 0.0, 0.0, 0.0)
+    for _ in range(20_000):
+        state = memory.advance(state, 0.1)
+    assert float(state.Z) == pytest.approx(exact_sum(gamma, [0.1] * 20_000), rel=2e-16)
+    assert float(state.d) == pytest.approx(exact_sum(gamma, [1.0] * 20_000), rel=2e-16)
+    assert abs(state.Z_lost) <= np.spacing(state.Z)
+
+
+def test_linear_perfect_recall_keeps_what_rounding_drops():
+    memory = Linear(np.eye(1))
+    state = memory.init(1)
+    for _ in range(20_000):
+        state = memory.advance(state, np.array([0.1]))
+    assert state.Z[0] == pytest.approx(exact_sum(1.0, [0.1] * 20_000), rel=2e-16)
+
+
+@every_memory
+def test_one_step_is_the_default(memory):
+    state, u = remember(memory, [[1, 2, 3]]), np.array([0.5, 0.25, 1.0])
+    for a, b in zip(memory.advance(state, u), memory.advance(state, u, 1), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_multiscale_counts_its_denominators():
+    state = remember(Multiscale((0.5, 1.0), (1, 1)), np.ones((3, 3)))
+    np.testing.assert_array_equal(state.d, [1.75, 3.0])
+
+
+def test_settings_are_kept_as_arrays():
+    assert isinstance(Linear([[0.5]], readout=[[2]]).readout, np.ndarray)
+    assert isinstance(Multiscale([0.5], [2]).weights, np.ndarray)
+    assert isinstance(Multiscale([0.5], [2]).gammas, np.ndarray)
 
 
 @pytest.mark.parametrize(

@@ -109,6 +109,21 @@ def test_unbounded_matrices_have_no_worst_growth():
         transient_growth(np.eye(2))
 
 
+def test_growth_that_pauses_at_one_goes_on_and_the_first_peak_counts():
+    """A row that shifts its weight along keeps a norm of one, swells later, and swells twice to the same height."""
+    shift = np.diag([1.0, 3.0, 1.0], k=1)
+    assert transient_growth(shift) == stability.Growth(3.0, 1)
+    late = np.diag([1.0, 1.0], k=1)
+    late[2, 2] = 0.0
+    assert transient_growth(late) == stability.Growth(1.0, 0)
+    assert transient_growth(np.array([[0.0, 1.0, 0.0], [0.0, 0.0, 1.0], [0.3, 0.3, 0.3]])).factor == 1.0
+
+
+def test_unit_utilities_are_the_default():
+    assert bound([[0.5]]).value == bound([[0.5]], u_max=1.0).value
+    assert design([[0.5]]).bound.value == pytest.approx(2)
+
+
 def test_design_accepts_and_says_what_to_expect():
     verdict = design(0.5 * np.eye(2), u_max=3)
     assert verdict.accepted
@@ -126,6 +141,7 @@ def test_design_warns_of_swelling():
     verdict = design(SWELLING)
     assert verdict.accepted
     assert verdict.reasons[-1] == "Before it fades, a memory can grow to 10.5 times its utility (step 1)."
+    assert "can grow to 1.5 times its utility" in design([[0.5, 1.0], [0.0, 0.5]]).reasons[-1]
 
 
 @pytest.mark.parametrize(
@@ -140,7 +156,10 @@ def test_design_refuses_what_is_unbounded(matrix, reason):
     assert not verdict.accepted
     assert verdict.bound is None
     assert verdict.growth is None
+    assert verdict.accepted is False
+    assert verdict.spectral_radius == pytest.approx(matrix[0, 0])
     assert verdict.reasons[0].startswith(reason)
+    assert verdict.reasons[0].endswith(("as under perfect recall.", "each step."))
     assert len(verdict.reasons) == 1
     assert str(verdict).startswith("This memory is refused.\n- The spectral")
 
@@ -150,7 +169,7 @@ def test_design_refuses_negative_entries_for_log_nash():
     verdict = design(matrix)
     assert not verdict.accepted
     assert "Entry (1, 0) is -0.1: what agent 0 received lowers what is remembered of agent 1" in verdict.reasons[0]
-    assert "log-Nash" in verdict.reasons[0]
+    assert verdict.reasons[0].endswith("below zero, where log-Nash and alpha-fair welfare have no value.")
     assert verdict.bound is not None
     assert design(matrix, non_negative=False).accepted
     assert len(design(-2 * np.eye(2)).reasons) == 2
@@ -178,6 +197,8 @@ def test_power_over_whole_and_broken_time():
         (lambda: bound([[0.5]], u_max=math.inf), "u_max must be a finite number above 0, got inf"),
         (lambda: bound([[0.5]], steps=-1), "steps must be at least 0, got -1"),
         (lambda: bound([[0.5]], tolerance=0), "tolerance must be between 0 and 1, got 0"),
+        (lambda: bound([[1, 2]]), "matrix must be a square matrix"),
+        (lambda: bound([[0.5]], tolerance=1.5), "tolerance must be between 0 and 1, got 1.5"),
         (lambda: design([[0.5]], u_max=-1), "u_max must be a finite number above 0, got -1"),
         (lambda: design([["a"]]), "matrix must be an array of numbers"),
         (lambda: power(np.eye(2), np.array([1.0, 2.0])), "elapsed must be a plain number for a linear memory"),

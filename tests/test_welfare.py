@@ -180,6 +180,7 @@ def test_negative_memories_are_fine_where_they_have_a_value(W):
         (lambda: named("alpha_fair"), "welfare alpha_fair needs its alpha"),
         (lambda: named("nash", eps=1), "welfare nash takes no parameters, got 'eps'"),
         (lambda: named("log_nash", alpha=1), "welfare log_nash takes eps, got 'alpha'"),
+        (lambda: named("alpha_fair", beta=1), "welfare alpha_fair takes alpha, eps, got 'beta'"),
         (lambda: named("alpha_fair(2)"), r"welfare must be a name or name\(parameter=number\), got 'alpha_fair\(2\)'"),
         (lambda: named("alpha_fair(alpha=x)"), "welfare must be a name or"),
         (lambda: named("alpha_fair(alpha=2"), "welfare must be a name or"),
@@ -219,5 +220,6 @@ def test_a_welfare_is_a_value():
     assert pickle.loads(pickle.dumps(W)) == W
     assert hash(W) == hash(named("alpha_fair", alpha=2))
     assert len({W, named("alpha_fair", alpha=2), named("alpha_fair", alpha=3)}) == 2
+    assert len({hash(named("alpha_fair", alpha=a)) for a in range(2, 30)}) > 20
     with pytest.raises(TypeError):
         W.parameters["alpha"] = 3

@@ -19,11 +19,18 @@ Number: TypeAlias = Any
 """A Python, NumPy or JAX scalar, or a JAX tracer standing for one."""
 
 
+_PLAIN = (np.ndarray, np.float64, float, int)
+
+
 def namespace(*values: object) -> Any:
     """`jax.numpy` if any of the values is a JAX array or tracer, else `numpy`."""
     jax = sys.modules.get("jax")
-    if jax is not None and any(isinstance(value, jax.Array) for value in values):
-        return jax.numpy
+    if jax is None:
+        return np
+    for value in values:
+        # Asking JAX about a plain array costs more than adding two of them, so the plain kinds are told apart first.
+        if type(value) not in _PLAIN and isinstance(value, jax.Array):
+            return jax.numpy
     return np
 
 

@@ -178,13 +178,22 @@ def bins_discounted(gamma: float, bin_width: float, u_max: float = 1.0, n_agents
     return _cells(_exact("u_max", u_max) / (1 - Fraction(str(gamma))), bin_width, n_agents)
 
 
-def kept(gamma: Number, elapsed: Number = 1) -> tuple[Number, Number]:
-    r"""What `elapsed` steps leave of the past, $\gamma^{e}$, and what they take, $1-\gamma^{e}$, to full precision."""
-    left = gamma**elapsed
-    if not is_traced(elapsed) and np.ndim(elapsed) == 0 and elapsed == 1:
-        return left, 1 - left
+def kept(gamma: Number, elapsed: Number = 1, forgets: Number = None) -> tuple[Number, Number]:
+    r"""What `elapsed` steps leave of the past, $\gamma^{e}$, and what they take, $1-\gamma^{e}$, to full precision.
+
+    `forgets` is $1-\gamma$ where the caller knows it better than the subtraction does.
+    """
+    if _is_one_step(elapsed):
+        return gamma, 1 - gamma if forgets is None else forgets
     # The floor keeps 0**0 = 1 (an event in the same instant) from becoming 0 * log(0).
-    return left, _quiet(lambda xp: 0.0 - xp.expm1(elapsed * xp.log(xp.maximum(gamma, 1e-30))), gamma, elapsed)
+    taken = _quiet(lambda xp: 0.0 - xp.expm1(elapsed * xp.log(xp.maximum(gamma, 1e-30))), gamma, elapsed)
+    return gamma**elapsed, taken
+
+
+def _is_one_step(elapsed: Number) -> bool:
+    if isinstance(elapsed, int | float):
+        return elapsed == 1
+    return not is_traced(elapsed) and np.ndim(elapsed) == 0 and bool(elapsed == 1)
 
 
 def _share(r: Number, steps: Number) -> Number:

@@ -22,7 +22,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -65,6 +65,11 @@ class Memory(ABC):
     @abstractmethod
     def bound(self, u_max: float, steps: float = math.inf) -> float:
         r"""The largest $|Z_i|$ that utilities in $[0, u_{\max}]$ can reach within `steps` steps, or infinity."""
+
+    @property
+    def can_be_negative(self) -> bool:
+        """Whether utilities of at least 0 can leave something below 0; of a memory that does not say, it is assumed."""
+        return True
 
     def update(self, state: MemoryState, utilities: Array, elapsed: Number = 1) -> MemoryState:
         """The memory after `utilities` arrive, `elapsed` steps after the previous ones.
@@ -114,12 +119,20 @@ class Discounted(Memory):
 
     gamma: Number
     average: Any
+    forgets: Number = field(init=False, repr=False, compare=False)
+    """1 − γ, kept beside γ because float32 would lose its digits: at γ = 0.999 all but the first five."""
 
     def __init__(
         self, *, gamma: Number = None, half_life: Number = None, window: Number = None, average: Any = False
     ) -> None:
         object.__setattr__(self, "gamma", decay.gamma(gamma=gamma, half_life=half_life, window=window))
+        takes = decay.share_of_last(1, half_life=half_life, window=window) if gamma is None else 1 - gamma
+        object.__setattr__(self, "forgets", takes)
         object.__setattr__(self, "average", average)
+
+    @property
+    def can_be_negative(self) -> bool:
+        return False
 
     @property
     def half_life(self) -> Number:
@@ -131,7 +144,7 @@ class Discounted(Memory):
         return MemoryState(np.zeros(n_agents), np.zeros(()), np.zeros(n_agents), np.zeros(()))
 
     def advance(self, state: MemoryState, utilities: Array, elapsed: Number = 1) -> MemoryState:
-        left, taken = decay.kept(self.gamma, elapsed)
+        left, taken = decay.kept(self.gamma, elapsed, self.forgets)
         Z, Z_lost = _fade_and_add(state.Z, state.Z_lost, utilities, _per_agent(left), _per_agent(taken))
         d, d_lost = _fade_and_add(state.d, state.d_lost, 1.0, left, taken)
         return MemoryState(Z, d, Z_lost, d_lost)
@@ -139,7 +152,8 @@ class Discounted(Memory):
     def read(self, state: MemoryState) -> Array:
         if self.average is False:
             return state.Z
-        return select(self.average, state.Z / _per_agent(_never_zero(state.d)), state.Z)
+        mean = state.Z / _per_agent(_never_zero(state.d))
+        return mean if self.average is True else select(self.average, mean, state.Z)
 
     def bound(self, u_max: float, steps: float = math.inf) -> float:
         additive = decay.additive_bound(u_max, self.gamma, steps)
@@ -219,6 +233,10 @@ class Linear(Memory):
         return self._seen
 
     @property
+    def can_be_negative(self) -> bool:
+        return bool((self.matrix < 0).any() or (self.readout is not None and (self.readout < 0).any()))
+
+    @property
     def _seen(self) -> int:
         return int(self.matrix.shape[0] if self.readout is None else self.readout.shape[0])
 
@@ -234,6 +252,8 @@ class Multiscale(Memory):
 
     gammas: Sequence[Number] | Array
     weights: Sequence[Number] | Array
+    forgets: Array = field(init=False, repr=False, compare=False)
+    """1 − γ of each time scale, kept for the same reason as in `Discounted`."""
 
     def __post_init__(self) -> None:
         gammas = check_between("gammas", as_array(self.gammas), 0.0, 1.0, "between 0 and 1, each of them")
@@ -244,6 +264,7 @@ class Multiscale(Memory):
                 f"got shapes {gammas.shape} and {weights.shape}"
             )
         object.__setattr__(self, "gammas", gammas)
+        object.__setattr__(self, "forgets", 1 - gammas)
         object.__setattr__(self, "weights", weights)
 
     def init(self, n_agents: int) -> MemoryState:
@@ -252,7 +273,7 @@ class Multiscale(Memory):
         return MemoryState(zeros, np.zeros(scales), zeros, np.zeros(scales))
 
     def advance(self, state: MemoryState, utilities: Array, elapsed: Number = 1) -> MemoryState:
-        left, taken = decay.kept(self.gammas, _per_agent(elapsed))
+        left, taken = decay.kept(self.gammas, _per_agent(elapsed), self.forgets)
         Z, Z_lost = _fade_and_add(state.Z, state.Z_lost, utilities[..., None, :], _per_agent(left), _per_agent(taken))
         d, d_lost = _fade_and_add(state.d, state.d_lost, 1.0, left, taken)
         return MemoryState(Z, d, Z_lost, d_lost)
@@ -263,6 +284,10 @@ class Multiscale(Memory):
     def bound(self, u_max: float, steps: float = math.inf) -> float:
         scales = [decay.denominator(float(g), steps) for g in self.gammas]
         return float(u_max * sum(abs(float(w)) * d for w, d in zip(self.weights, scales, strict=True) if w != 0))
+
+    @property
+    def can_be_negative(self) -> bool:
+        return bool((np.asarray(self.weights) < 0).any())
 
 
 def check_entitlements(entitlements: Array, n_agents: int) -> Array:
@@ -280,6 +305,8 @@ def _fade_and_add(total: Array, lost: Array, new: Array | float, left: Number, t
     utility, not at the size of the whole past.
     """
     most_is_left = left >= 0.5
+    if most_is_left is True:
+        return _add(total, new - taken * total + left * lost)
     scale, taken_off = select(most_is_left, 1.0, left), select(most_is_left, taken, 0.0)
     return _add(scale * total, new - taken_off * total + left * lost)
 
@@ -298,4 +325,4 @@ def _per_agent(value: Any) -> Any:
 
 def _never_zero(d: Array) -> Array:
     """The denominator, which is at least one from the first utility on; an empty memory divides zero by one."""
-    return namespace(d).maximum(d, 1.0)
+    return max(d, 1.0) if isinstance(d, float) else namespace(d).maximum(d, 1.0)

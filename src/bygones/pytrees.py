@@ -31,11 +31,11 @@ def _register(kind: type, names: tuple[str, ...], rebuilt_as: type | None = None
     )
 
 
-_register(Discounted, ("gamma", "average"))
-_register(Instantaneous, ("gamma", "average"), Discounted)
-_register(PerfectRecall, ("gamma", "average"), Discounted)
+_register(Discounted, ("gamma", "forgets", "average"))
+_register(Instantaneous, ("gamma", "forgets", "average"), Discounted)
+_register(PerfectRecall, ("gamma", "forgets", "average"), Discounted)
 _register(Linear, ("matrix", "readout"))
-_register(Multiscale, ("gammas", "weights"))
+_register(Multiscale, ("gammas", "forgets", "weights"))
 
 jax.tree_util.register_pytree_node(
     Welfare,

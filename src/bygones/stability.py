@@ -67,7 +67,7 @@ def check_square(name: str, matrix: Array) -> Array:
 
 def spectral_radius(matrix: Array) -> float:
     r"""$\rho(A)$, the largest absolute eigenvalue."""
-    return float(np.abs(np.linalg.eigvals(np.asarray(check_square("matrix", matrix), dtype=float))).max())
+    return float(np.abs(np.linalg.eigvals(_checked(matrix))).max())
 
 
 def is_bounded(matrix: Array) -> bool:
@@ -77,7 +77,7 @@ def is_bounded(matrix: Array) -> bool:
     the powers instead: bounded means that some $\|A^m\|_\infty$ is small. Powers up to $2^{40}$ are looked at, so a
     radius within about $10^{-12}$ of one counts as one.
     """
-    power = np.asarray(check_square("matrix", matrix), dtype=float)
+    power = _checked(matrix)
     for _ in range(40):
         norm = _norm(power)
         # Squaring doubles the relative error each time; one half is far enough below one to be no accident.
@@ -96,8 +96,8 @@ def bound(matrix: Array, u_max: float = 1.0, steps: float = math.inf, tolerance:
     the tail, so that it is a bound whatever the tail is. Infinite if the matrix is not bounded and `steps` is not
     given.
     """
-    A = np.asarray(check_square("matrix", matrix), dtype=float)
-    check_between("u_max", u_max, 0.0, math.inf, "a finite number above 0", open_low=True, open_high=True)
+    A = _checked(matrix)
+    _check_u_max(u_max)
     check_between("steps", steps, 0.0, math.inf, "at least 0")
     check_between("tolerance", tolerance, 0.0, 1.0, "between 0 and 1", open_low=True)
     if steps == math.inf and not is_bounded(A):
@@ -121,7 +121,7 @@ def transient_growth(matrix: Array) -> Growth:
     A memory with $\rho(A)<1$ can still swell before it fades. The search stops at the first $m \ge 1$ with
     $\|A^m\|_\infty < 1$: by submultiplicativity no later power exceeds those before it.
     """
-    A = np.asarray(check_square("matrix", matrix), dtype=float)
+    A = _checked(matrix)
     if not is_bounded(A):
         raise ValueError(f"matrix must have a spectral radius below 1 to have a worst growth, got {spectral_radius(A)}")
     worst, power, step = Growth(1.0, 0), A, 1
@@ -141,10 +141,10 @@ def design(matrix: Array, u_max: float = 1.0, non_negative: bool = True) -> Desi
         non_negative: whether the memory must stay non-negative, as log-Nash and α-fair welfare need. Pass
             False for welfare functions that take negative values (utilitarian, egalitarian).
     """
-    A = np.asarray(check_square("matrix", matrix), dtype=float)
-    check_between("u_max", u_max, 0.0, math.inf, "a finite number above 0", open_low=True, open_high=True)
+    A = _checked(matrix)
+    _check_u_max(u_max)
     radius, bounded = spectral_radius(A), is_bounded(A)
-    against = [] if bounded else [_why_unbounded(A, radius)]
+    against = [] if bounded else [_why_unbounded(radius)]
     if non_negative and (A < 0).any():
         i, j = (int(x) for x in np.argwhere(A < 0)[0])
         against.append(
@@ -189,7 +189,15 @@ def power(matrix: Array, elapsed: Number) -> Array:
     return result
 
 
-def _why_unbounded(A: Array, radius: float) -> str:
+def _checked(matrix: Array) -> Array:
+    return np.asarray(check_square("matrix", matrix), dtype=float)
+
+
+def _check_u_max(u_max: float) -> None:
+    check_between("u_max", u_max, 0.0, math.inf, "a finite number above 0", open_low=True, open_high=True)
+
+
+def _why_unbounded(radius: float) -> str:
     if radius > 1 + 1e-9:
         return (
             f"The spectral radius is {radius:.6g}, above 1: a single utility grows without end, "

@@ -10,6 +10,7 @@ command line, `named("alpha_fair(alpha=2)")`.
 from __future__ import annotations
 
 import ast
+import functools
 import inspect
 import math
 from collections.abc import Callable, Mapping
@@ -23,24 +24,23 @@ from bygones._arrays import Array, Number, check_between, check_finite, is_trace
 
 def utilitarian(Z: Array) -> Array:
     r"""Utilitarian welfare $W_U(Z) = \sum_i z_i$: total utility, blind to who has it."""
-    return _vector(Z).sum(axis=-1)
+    return _sum(_vector(Z))
 
 
 def egalitarian(Z: Array) -> Array:
     r"""Egalitarian welfare $W_{MMF}(Z) = \min_i z_i$: the worst-off agent's utility. Ties: see `leximin_key`."""
-    return _vector(Z).min(axis=-1)
+    return _min(_vector(Z))
 
 
 def nash(Z: Array) -> Array:
     r"""Nash welfare $W_N(Z) = \prod_i z_i$. For learning and for many agents use its logarithm, `log_nash`."""
-    return _non_negative("nash", _vector(Z)).prod(axis=-1)
+    return _product(_non_negative("nash", _vector(Z)))
 
 
 def log_nash(Z: Array, eps: Number = 1e-6) -> Array:
     r"""Logarithmic Nash welfare $\sum_i \log(z_i + \epsilon)$; an empty memory has $W(0) = n\log\epsilon$."""
     _check_eps(eps)
-    Z = _non_negative("log_nash", _vector(Z))
-    return namespace(Z, eps).log(Z + eps).sum(axis=-1)
+    return _log_sum(_non_negative("log_nash", _vector(Z)), eps)
 
 
 def alpha_fair(Z: Array, alpha: Number, eps: Number = 1e-6) -> Array:
@@ -53,16 +53,9 @@ def alpha_fair(Z: Array, alpha: Number, eps: Number = 1e-6) -> Array:
     check_between("alpha", alpha, 0.0, math.inf, "at least 0 (infinity is egalitarian)")
     _check_eps(eps)
     Z = _vector(Z)
-    if is_traced(alpha):
-        return _alpha_fair_at_traced(Z, alpha, eps)
-    if alpha == 0:
-        return utilitarian(Z)
-    if alpha == 1:
-        return log_nash(Z, eps)
-    if alpha == math.inf:
-        return egalitarian(Z)
-    shifted = _non_negative("alpha_fair", Z) + (eps if alpha > 1 else 0.0)
-    return (shifted ** (1.0 - alpha)).sum(axis=-1) / (1.0 - alpha)
+    if not is_traced(alpha) and alpha not in (0, math.inf):
+        _non_negative("alpha_fair", Z)
+    return _alpha_fair(Z, alpha, eps)
 
 
 def generalized_gini(Z: Array, weights: Array | None = None) -> Array:
@@ -75,7 +68,7 @@ def generalized_gini(Z: Array, weights: Array | None = None) -> Array:
     Z = _vector(Z)
     n_agents = Z.shape[-1]
     if weights is None:
-        weights = (2 * np.arange(n_agents, 0, -1) - 1) / n_agents**2
+        return _sorted_sum(Z)
     weights = check_finite("weights", weights)
     if weights.shape != (n_agents,):
         raise ValueError(f"weights must have one entry per agent ({n_agents}), got shape {weights.shape}")
@@ -83,7 +76,7 @@ def generalized_gini(Z: Array, weights: Array | None = None) -> Array:
         numbers = np.asarray(weights)
         if (np.diff(numbers) > 0).any() or numbers[-1] < 0:
             raise ValueError(f"weights must not increase and not be negative, the worst-off first, got {numbers}")
-    return (namespace(Z).sort(Z, axis=-1) * weights).sum(axis=-1)
+    return _sorted_sum(Z, weights)
 
 
 def leximin_key(Z: Array) -> Array:
@@ -102,6 +95,8 @@ class Welfare:
 
     name: str
     parameters: Mapping[str, object] = field(default_factory=lambda: MappingProxyType({}))
+    judge: Callable[[Array], Array] = field(init=False, repr=False, compare=False)
+    """The same function without its checks, for inner loops that have checked already."""
 
     def __post_init__(self) -> None:
         if self.name not in REGISTRY:
@@ -113,6 +108,14 @@ class Welfare:
         if self.name == "alpha_fair" and "alpha" not in self.parameters:
             raise ValueError("welfare alpha_fair needs its alpha, e.g. alpha_fair(alpha=2)")
         object.__setattr__(self, "parameters", MappingProxyType(dict(self.parameters)))
+        object.__setattr__(self, "judge", functools.partial(_FORMULAS[self.name], **self.parameters))
+
+    @property
+    def needs_non_negative(self) -> bool:
+        """Whether it has no value where an agent has less than 0."""
+        return self.name in ("nash", "log_nash") or (
+            self.name == "alpha_fair" and self.parameters["alpha"] not in (0, math.inf)
+        )
 
     def __call__(self, Z: Array) -> Array:
         return REGISTRY[self.name](Z, **self.parameters)
@@ -153,9 +156,55 @@ def _parse(text: str) -> tuple[str, dict[str, object]]:
         call = ast.parse(f"dict({inside}", mode="eval").body
         if isinstance(call, ast.Call) and not call.args:
             return name, {str(word.arg): ast.literal_eval(word.value) for word in call.keywords}
-        raise ValueError("only keyword parameters")
+        raise ValueError
     except (SyntaxError, ValueError):
         raise ValueError(f"welfare must be a name or name(parameter=number), got {text!r}") from None
+
+
+def _sum(Z: Array) -> Array:
+    return Z.sum(axis=-1)
+
+
+def _min(Z: Array) -> Array:
+    return Z.min(axis=-1)
+
+
+def _product(Z: Array) -> Array:
+    return Z.prod(axis=-1)
+
+
+def _log_sum(Z: Array, eps: Number = 1e-6) -> Array:
+    return namespace(Z, eps).log(Z + eps).sum(axis=-1)
+
+
+def _sorted_sum(Z: Array, weights: Array | None = None) -> Array:
+    if weights is None:
+        n_agents = Z.shape[-1]
+        weights = (2 * np.arange(n_agents, 0, -1) - 1) / n_agents**2
+    return (namespace(Z).sort(Z, axis=-1) * weights).sum(axis=-1)
+
+
+def _alpha_fair(Z: Array, alpha: Number, eps: Number = 1e-6) -> Array:
+    if not isinstance(alpha, float) and is_traced(alpha):
+        return _alpha_fair_at_traced(Z, alpha, eps)
+    if alpha == 0:
+        return _sum(Z)
+    if alpha == 1:
+        return _log_sum(Z, eps)
+    if alpha == math.inf:
+        return _min(Z)
+    shifted = Z + eps if alpha > 1 else Z
+    return (shifted ** (1.0 - alpha)).sum(axis=-1) / (1.0 - alpha)
+
+
+_FORMULAS: dict[str, Callable[..., Array]] = {
+    "utilitarian": _sum,
+    "egalitarian": _min,
+    "nash": _product,
+    "log_nash": _log_sum,
+    "alpha_fair": _alpha_fair,
+    "generalized_gini": _sorted_sum,
+}
 
 
 def _alpha_fair_at_traced(Z: Array, alpha: Array, eps: Number) -> Array:

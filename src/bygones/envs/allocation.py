@@ -13,15 +13,8 @@ import jax.numpy as jnp
 
 import bygones.pytrees  # noqa: F401  (registers memories and welfare functions)
 from bygones._arrays import Array
-from bygones.envs.problem import (
-    AllocationParams,
-    AllocationProblem,
-    episode_metrics,
-    observe,
-    reward,
-    true_welfare,
-)
-from bygones.memory import MemoryState
+from bygones.envs.dynamics import EnvState, account, begin, proceed
+from bygones.envs.problem import AllocationParams, AllocationProblem, episode_metrics, observe
 
 __all__ = [
     "AllocationParams",
@@ -33,20 +26,6 @@ __all__ = [
     "step",
     "step_with",
 ]
-
-
-class EnvState(NamedTuple):
-    """Where an episode stands, before the decision of step t + 1."""
-
-    t: Array
-    """How many steps have been taken."""
-    needs: Array
-    needs_state: Array
-    memory: MemoryState
-    welfare: Array
-    """W(Zᵗ), kept so that it is computed once a step."""
-    cumulative: Array
-    """The true, undiscounted utilities of the episode so far."""
 
 
 class StepResult(NamedTuple):
@@ -75,39 +54,23 @@ def step(key: Array, state: EnvState, action: Array, params: AllocationParams) -
 
 def reset_with(uniforms: Array, params: AllocationParams) -> tuple[EnvState, Array]:
     """`reset` from uniform noise of shape (2, n) instead of a key."""
-    memory = jax.tree.map(jnp.asarray, params.memory.init(params.served.shape[-1]))
-    needs, needs_state = params.needs.draw(uniforms[1], params.needs.start(uniforms[0]), 1)
-    needs = jnp.asarray(needs, uniforms.dtype)
-    empty = jnp.zeros_like(needs)
-    welfare = params.welfare(params.memory.read(memory))
-    state = EnvState(jnp.zeros((), jnp.int32), needs, needs_state, memory, welfare, empty)
-    return state, observe(needs, memory, params)
+    state, outcome = begin(jnp.asarray(uniforms), params)
+    return state, observe(state.needs, state.memory, params, outcome.Z)
 
 
 def step_with(uniforms: Array, state: EnvState, action: Array, params: AllocationParams) -> StepResult:
     """`step` from uniform noise of shape (n,) instead of a key."""
-    utilities = params.served[action] * state.needs
-    memory = params.memory.advance(state.memory, utilities)
-    Z = params.memory.read(memory)
-    welfare = params.welfare(Z)
-    gain = reward(utilities.sum(axis=-1), welfare, state.welfare, params)
-    cumulative = state.cumulative + utilities
-    t = state.t + 1
-    needs, needs_state = params.needs.draw(uniforms, state.needs_state, t + 1)
-    over = t >= params.horizon
+    state, outcome = proceed(uniforms, state, action, params)
+    metrics = episode_metrics(state.cumulative, state.t, params)
     info = {
-        "utilities": utilities,
-        "cumulative": cumulative,
-        "memory": Z,
-        "welfare_memory": welfare,
-        "welfare_true": true_welfare(cumulative, t, params),
-        **{f"episode_{name}": value for name, value in episode_metrics(cumulative, t, params).items()},
+        **account(state, outcome),
+        **{f"episode_{name}": value for name, value in metrics.items()},
     }
     return StepResult(
-        EnvState(t, needs, needs_state, memory, welfare, cumulative),
-        observe(needs, memory, params),
-        gain,
-        over & params.terminates,
-        over & jnp.logical_not(params.terminates),
+        state,
+        observe(state.needs, state.memory, params, outcome.Z),
+        outcome.reward,
+        outcome.over & params.terminates,
+        outcome.over & jnp.logical_not(params.terminates),
         info,
     )

@@ -39,10 +39,13 @@ class Needs(Protocol):
 
 
 class Uniform(NamedTuple):
-    r"""Independent needs, $\mathcal{U}(\text{low}_i, \text{high}_i)$ for agent $i$ at every step."""
+    r"""Independent needs, $\mathcal{U}(\text{low}_i, \text{low}_i + \text{span}_i)$ for agent $i$ at every step.
+
+    Held as low and span because low + span·noise then never rounds to beyond low + span.
+    """
 
     low: Array
-    high: Array
+    span: Array
 
     @property
     def n_agents(self) -> int:
@@ -50,17 +53,17 @@ class Uniform(NamedTuple):
 
     @property
     def bounds(self) -> tuple[Array, Array]:
-        return self.low, self.high
+        return self.low, self.low + self.span
 
     @property
     def mean(self) -> Array:
-        return (self.low + self.high) / 2
+        return self.low + self.span / 2
 
     def start(self, uniforms: Array) -> Array:
         return uniforms[..., :0]
 
     def draw(self, uniforms: Array, state: Array, t: Number) -> tuple[Array, Array]:
-        return self.low + (self.high - self.low) * uniforms, state
+        return self.low + self.span * uniforms, state
 
 
 class Lognormal(NamedTuple):
@@ -93,12 +96,12 @@ class Correlated(NamedTuple):
     r"""Needs that linger: each agent's need today resembles its need yesterday.
 
     A standard normal $x^t = \rho\,x^{t-1} + \sqrt{1-\rho^2}\,\mathcal{N}(0,1)$ per agent, mapped to
-    $\mathcal{U}(\text{low}_i, \text{high}_i)$ by its distribution function: every step is uniform, and successive
-    steps have a correlation close to $\rho$.
+    $\mathcal{U}(\text{low}_i, \text{low}_i + \text{span}_i)$ by its distribution function: every step is uniform, and
+    successive steps have a correlation close to $\rho$.
     """
 
     low: Array
-    high: Array
+    span: Array
     rho: Number
 
     @property
@@ -107,11 +110,11 @@ class Correlated(NamedTuple):
 
     @property
     def bounds(self) -> tuple[Array, Array]:
-        return self.low, self.high
+        return self.low, self.low + self.span
 
     @property
     def mean(self) -> Array:
-        return (self.low + self.high) / 2
+        return self.low + self.span / 2
 
     def start(self, uniforms: Array) -> Array:
         return _special(uniforms).ndtri(_inside(uniforms))
@@ -119,7 +122,7 @@ class Correlated(NamedTuple):
     def draw(self, uniforms: Array, state: Array, t: Number) -> tuple[Array, Array]:
         xp, special = namespace(uniforms, state, self.rho), _special(uniforms)
         state = self.rho * state + xp.sqrt(1 - self.rho**2) * special.ndtri(_inside(uniforms))
-        return self.low + (self.high - self.low) * special.ndtr(state), state
+        return self.low + self.span * special.ndtr(state), state
 
 
 class Replayed(NamedTuple):
@@ -143,13 +146,14 @@ class Replayed(NamedTuple):
         return uniforms[..., :0]
 
     def draw(self, uniforms: Array, state: Array, t: Number) -> tuple[Array, Array]:
-        return self.table[(t - 1) % self.table.shape[0]], state
+        table = namespace(uniforms, t).asarray(self.table, dtype=uniforms.dtype)
+        return table[(t - 1) % table.shape[0]], state
 
 
 def uniform(n_agents: int = 10, low: float = 0.0, high: float = 1.0) -> Uniform:
     """Independent uniform needs, the same for every agent."""
     n_agents = check_count("n_agents", n_agents)
-    return Uniform(*_interval(np.full(n_agents, low), np.full(n_agents, high)))
+    return Uniform(*_low_and_span(np.full(n_agents, low), np.full(n_agents, high)))
 
 
 def advantaged(n_agents: int = 10, n_advantaged: int = 2, low: float = 0.8, high: float = 1.0) -> Uniform:
@@ -158,7 +162,7 @@ def advantaged(n_agents: int = 10, n_advantaged: int = 2, low: float = 0.8, high
     if check_count("n_advantaged", n_advantaged, least=0) > n_agents:
         raise ValueError(f"n_advantaged must be at most n_agents ({n_agents}), got {n_advantaged}")
     is_advantaged = np.arange(n_agents) < n_advantaged
-    return Uniform(*_interval(np.where(is_advantaged, low, 0.0), np.where(is_advantaged, high, 1.0)))
+    return Uniform(*_low_and_span(np.where(is_advantaged, low, 0.0), np.where(is_advantaged, high, 1.0)))
 
 
 def lognormal(mu: Array, sigma: Array) -> Lognormal:
@@ -171,7 +175,7 @@ def lognormal(mu: Array, sigma: Array) -> Lognormal:
 def correlated(needs: Uniform, rho: float) -> Correlated:
     """Uniform needs that linger over time with correlation `rho`, at least 0 and below 1."""
     check_between("rho", rho, 0.0, 1.0, "at least 0 and below 1", open_high=True)
-    return Correlated(needs.low, needs.high, rho)
+    return Correlated(needs.low, needs.span, rho)
 
 
 def replayed(table: Array) -> Replayed:
@@ -179,15 +183,15 @@ def replayed(table: Array) -> Replayed:
     rows = check_finite("table", table)
     if rows.ndim != 2 or 0 in rows.shape:
         raise ValueError(f"table must have one row per step and one column per agent, got shape {rows.shape}")
-    return Replayed(check_between("table", rows, 0.0, math.inf, "at least 0"))
+    return Replayed(np.asarray(check_between("table", rows, 0.0, math.inf, "at least 0"), dtype=float))
 
 
-def _interval(low: Array, high: Array) -> tuple[Array, Array]:
+def _low_and_span(low: Array, high: Array) -> tuple[Array, Array]:
     check_between("low", low, 0.0, math.inf, "a finite number of at least 0", open_high=True)
     check_between("high", high, 0.0, math.inf, "a finite number of at least 0", open_high=True)
     if (low > high).any():
         raise ValueError(f"low must not be above high, got low {low.max()} and high {high.min()}")
-    return low, high
+    return low, high - low
 
 
 def _inside(uniforms: Array) -> Array:

@@ -15,22 +15,24 @@ from __future__ import annotations
 import itertools
 import math
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
-from bygones import inequality
+from bygones import decay, inequality
 from bygones import welfare as welfares
 from bygones._arrays import Array, Number, check_between, check_count, check_one_of, namespace, select
-from bygones.decay import denominator
 from bygones.envs.needs import Needs, advantaged
-from bygones.memory import Discounted, Memory, MemoryState
+from bygones.memory import Discounted, Memory, MemoryState, Multiscale
 from bygones.welfare import Welfare
 
 Scale = Literal["none", "fixed", "window", "expected", "relative"]
 End = Literal["truncation", "termination"]
 
 MOST_ACTIONS = 100_000
+
+ROUNDING = 1e-6
+"""How far beyond its bound, in parts of it, rounding may push a remembered value; float32 has steps of 1.2e-7."""
 
 
 class AllocationParams(NamedTuple):
@@ -59,7 +61,7 @@ class AllocationParams(NamedTuple):
     terminates: Number
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class AllocationProblem:
     """The settings of the paper's problem; the defaults are the paper's.
 
@@ -77,8 +79,11 @@ class AllocationProblem:
             `"relative"` as Z/mean(Z) − 1, free of scale.
         fixed_scale: the one divisor of `"fixed"`.
         observe_memory: whether Z is observed; by default yes, except for the instantaneous memory, whose agent
-            "only observes immediate needs" (row 7).
-        observe_denominator: whether d is observed as one more entry (row 5).
+            "only observes immediate needs" (row 7). Entries of a memory that is not observed are zero.
+        observe_denominator: whether d is observed as one more entry (row 5): what the memory would hold had every
+            utility been one. Linear and multiscale memories show what they would read out then, on average over
+            the agents. It is scaled like the memory: divided by `fixed_scale`, or by its largest value in an
+            episode (`"window"`, `"expected"`, `"relative"`).
         ends: `"truncation"`, a time limit after which a learner bootstraps, or `"termination"` (row 14).
         shaping_discount: the factor c in F = c·W(Zᵗ) − W(Zᵗ⁻¹): 1 as the paper writes it, the learner's discount
             factor for potential-based shaping in the strict sense (row 10).
@@ -98,30 +103,58 @@ class AllocationProblem:
     shaping_discount: float = 1.0
 
     def __post_init__(self) -> None:
+        self._check_needs()
         if check_count("n_resources", self.n_resources) > self.n_agents:
             raise ValueError(
                 f"n_resources must be at most the number of agents ({self.n_agents}), got {self.n_resources}"
             )
-        check_count("horizon", self.horizon)
-        check_between("weight", self.weight, 0.0, 1.0, "between 0 and 1")
-        check_between(
-            "fixed_scale", self.fixed_scale, 0.0, math.inf, "finite and above 0", open_low=True, open_high=True
-        )
-        check_between("shaping_discount", self.shaping_discount, 0.0, 1.0, "between 0 and 1")
-        check_one_of("observation_scale", self.observation_scale, get_args(Scale))
-        check_one_of("ends", self.ends, get_args(End))
-        if not isinstance(self.memory, Memory):
-            raise ValueError(f"memory must be a bygones memory such as Discounted(gamma=0.99), got {self.memory!r}")
-        self.memory.init(self.n_agents)
-        object.__setattr__(self, "welfare", as_judge(self.welfare))
         if self.n_actions > MOST_ACTIONS:
             raise ValueError(
                 f"choosing {self.n_resources} of {self.n_agents} agents gives {self.n_actions} actions, more than the "
-                f"{MOST_ACTIONS} that can be enumerated: use fewer agents or resources"
+                f"{MOST_ACTIONS} that can be enumerated: use fewer agents or resources, or split the agents into "
+                "groups with an environment each"
             )
-        if self.observation_scale in ("window", "expected") and not math.isfinite(self._reach):
+        check_count("horizon", self.horizon)
+        check_between("weight", self.weight, 0.0, 1.0, "between 0 and 1")
+        check_between("shaping_discount", self.shaping_discount, 0.0, 1.0, "between 0 and 1")
+        check_one_of("ends", self.ends, get_args(End))
+        self._check_memory_and_welfare()
+        self._check_scale()
+
+    def _check_needs(self) -> None:
+        if not all(hasattr(self.needs, name) for name in ("n_agents", "bounds", "mean", "start", "draw")):
             raise ValueError(
-                f"observation_scale {self.observation_scale!r} needs needs with a largest value, or a memory bound"
+                f"needs must be a distribution from bygones.envs.needs or one like them, got {self.needs!r}"
+            )
+        low, high = self.needs.bounds
+        if not (np.min(low) >= 0 and np.max(high) > 0):
+            raise ValueError(f"needs must be at least 0 and not all of them 0, got bounds {low} and {high}")
+
+    def _check_memory_and_welfare(self) -> None:
+        if not isinstance(self.memory, Memory):
+            raise ValueError(f"memory must be a bygones memory such as Discounted(gamma=0.99), got {self.memory!r}")
+        self.memory.init(self.n_agents)
+        judge = as_judge(self.welfare)
+        judge(np.ones(self.n_agents))
+        if self.memory.can_be_negative and judge.needs_non_negative:
+            raise ValueError(
+                f"welfare {self.welfare} needs a memory that never falls below 0, but entries below 0 in this "
+                f"{type(self.memory).__name__} memory can push it there: drop them, or use egalitarian welfare"
+            )
+        object.__setattr__(self, "welfare", judge)
+
+    def _check_scale(self) -> None:
+        scale = check_one_of("observation_scale", self.observation_scale, get_args(Scale))
+        check_between(
+            "fixed_scale", self.fixed_scale, 0.0, math.inf, "finite and above 0", open_low=True, open_high=True
+        )
+        if scale == "relative" and self.memory.can_be_negative:
+            raise ValueError("observation_scale 'relative' needs a memory that never falls below 0, got one that can")
+        if scale == "window" and not math.isfinite(self._reach):
+            raise ValueError("observation_scale 'window' needs needs with a largest value, got needs without one")
+        if not 0 < self._divisor < math.inf:
+            raise ValueError(
+                f"observation_scale {scale!r} needs a divisor above 0, got {self._divisor} for this memory"
             )
 
     @property
@@ -146,44 +179,56 @@ class AllocationProblem:
         """The largest utility of a step; infinite for unbounded needs."""
         return float(np.max(self.needs.bounds[1]))
 
+    def subsets(self) -> Array:
+        """The agents that each action serves, one row of k agents per action, in lexicographic order."""
+        return np.array(list(itertools.combinations(range(self.n_agents), self.n_resources)))
+
     def params(self) -> AllocationParams:
         """The numbers of this problem."""
-        n, divisor = self.n_agents, self._divisor
-        served = np.zeros((self.n_actions, n))
-        np.put_along_axis(served, np.array(list(itertools.combinations(range(n), self.n_resources))), 1.0, axis=1)
+        served = np.zeros((self.n_actions, self.n_agents))
+        np.put_along_axis(served, self.subsets(), 1.0, axis=1)
         memory = self.memory
         if isinstance(memory, Discounted):
-            memory = Discounted(gamma=memory.gamma, average=memory.average)
+            # Plain numbers in one structure, so that one compiled program serves every γ.
+            memory = Discounted(gamma=float(memory.gamma), average=bool(memory.average))
         assert isinstance(self.welfare, Welfare)
         return AllocationParams(
             memory=memory,
             welfare=self.welfare,
             needs=self.needs,
             served=served,
-            weight=self.weight,
-            horizon=self.horizon,
+            weight=float(self.weight),
+            horizon=int(self.horizon),
             observe_memory=float(self.observes_memory),
             relative=self.observation_scale == "relative",
-            memory_scale=1.0 / divisor,
+            memory_scale=1.0 / self._divisor,
             denominator_scale=1.0 / self._denominator_divisor if self.observe_denominator else None,
-            shaping=self.shaping_discount,
+            shaping=float(self.shaping_discount),
             terminates=self.ends == "termination",
         )
 
     def observation_bounds(self) -> tuple[Array, Array]:
-        """The least and the largest observation; infinite where needs or memory have no bound."""
-        low, high = (np.asarray(b, dtype=float) for b in self.needs.bounds)
+        """The least and the largest observation; infinite where needs have no bound.
+
+        Rounding may push a remembered value a hair beyond the bound of the exact one, so the memory's bounds are
+        wider by one part in a million.
+        """
+        low, high = (np.asarray(bound, dtype=float) for bound in self.needs.bounds)
+        # Gymnasium takes an interval of one point, such as a need that never changes, for a mistake.
+        low = np.where(low < high, low, 0.0)
+        high = np.where(low < high, high, 1.0)
         n = self.n_agents
-        if not self.observes_memory:
-            least, most = 0.0, 0.0
-        elif self.observation_scale == "relative":
-            least, most = -1.0, n - 1.0
+        is_symmetric = self.memory.can_be_negative
+        if self.observation_scale == "relative":
+            Z_low, Z_high = -1.0, n * (1 + ROUNDING) - 1
         else:
-            least, most = 0.0, self._reach / self._divisor
-        parts_low, parts_high = [low, np.full(n, least)], [high, np.full(n, most)]
+            Z_high = self._reach / self._divisor * (1 + ROUNDING)
+            Z_low = -Z_high if is_symmetric else 0.0
+        parts_low, parts_high = [low, np.full(n, Z_low)], [high, np.full(n, Z_high)]
         if self.observe_denominator:
-            parts_low.append(np.zeros(1))
-            parts_high.append(np.full(1, self._largest_denominator / self._denominator_divisor))
+            d_high = self._largest_denominator / self._denominator_divisor * (1 + ROUNDING)
+            parts_low.append(np.full(1, -d_high if is_symmetric else 0.0))
+            parts_high.append(np.full(1, d_high))
         return np.concatenate(parts_low), np.concatenate(parts_high)
 
     @property
@@ -193,7 +238,7 @@ class AllocationProblem:
     @property
     def _largest_denominator(self) -> float:
         if isinstance(self.memory, Discounted):
-            return float(denominator(self.memory.gamma, self.horizon))
+            return float(decay.denominator(self.memory.gamma, self.horizon))
         return self.memory.bound(1.0, self.horizon)
 
     @property
@@ -204,7 +249,7 @@ class AllocationProblem:
             return self._reach
         if self.observation_scale == "expected":
             expected_utility = self.n_resources / self.n_agents * float(np.mean(self.needs.mean))
-            return self._reach / self.u_max * expected_utility
+            return expected_utility * remembered_of_ones(self.memory, self.n_agents, self.horizon)
         return 1.0
 
     @property
@@ -212,6 +257,39 @@ class AllocationProblem:
         if self.observation_scale == "none":
             return 1.0
         return self.fixed_scale if self.observation_scale == "fixed" else self._largest_denominator
+
+
+def problem_of(
+    n_agents: int | None = None, n_advantaged: int | None = None, memory: Memory | float | None = None, **settings: Any
+) -> AllocationProblem:
+    """The problem with these settings, some of them said in a shorter way.
+
+    Args:
+        n_agents: the paper's needs, for so many agents.
+        n_advantaged: the paper's needs, with so many advantaged agents.
+        memory: a memory, or just the number γ of an additive one.
+        settings: the other settings of `AllocationProblem`.
+    """
+    if n_agents is not None or n_advantaged is not None:
+        if "needs" in settings:
+            raise ValueError("give needs, or n_agents and n_advantaged for the paper's needs, not both")
+        settings["needs"] = advantaged(
+            10 if n_agents is None else n_agents, 2 if n_advantaged is None else n_advantaged
+        )
+    if memory is not None:
+        is_number = isinstance(memory, int | float) and not isinstance(memory, bool)
+        settings["memory"] = Discounted(gamma=memory) if is_number else memory
+    return AllocationProblem(**settings)
+
+
+def remembered_of_ones(memory: Memory, n_agents: int, steps: int) -> float:
+    """What is remembered, on average over the agents, after `steps` steps in which everyone received one."""
+    if isinstance(memory, Discounted):
+        return float(select(memory.average, 1.0, decay.denominator(memory.gamma, steps)))
+    state, ones = memory.init(n_agents), np.ones(n_agents)
+    for _ in range(steps):
+        state = memory.advance(state, ones)
+    return float(memory.read(state).mean())
 
 
 def as_judge(welfare: Welfare | str) -> Welfare:
@@ -233,20 +311,32 @@ def as_judge(welfare: Welfare | str) -> Welfare:
     return welfares.named("alpha_fair", alpha=float(alpha), eps=float(eps))  # type: ignore[arg-type]
 
 
-def observe(needs: Array, state: MemoryState, params: AllocationParams) -> Array:
-    """The observation: needs, the memory Zᵗ⁻¹ at the chosen scale, and d where it is observed."""
+def observe(needs: Array, state: MemoryState, params: AllocationParams, Z: Array | None = None) -> Array:
+    """The observation: needs, the memory Zᵗ⁻¹ at the chosen scale, and d where it is observed, in float32.
+
+    Whoever has read Z out of the state already can pass it on.
+    """
     xp = namespace(needs, state.Z)
-    Z = params.memory.read(state)
-    seen = Z * params.memory_scale
+    Z = params.memory.read(state) if Z is None else Z
+    seen = Z * (params.memory_scale * params.observe_memory)
     if params.relative is not False:
         mean = Z.mean(axis=-1, keepdims=True)
-        relative = xp.where(mean > 0, Z / xp.where(mean > 0, mean, 1.0) - 1.0, 0.0)
-        seen = select(params.relative, relative, seen)
-    parts = [needs, seen * params.observe_memory]
+        # A mean so small has lost its digits; nothing to speak of is remembered.
+        is_empty = mean < 1e-30
+        relative = xp.where(is_empty, 0.0, Z / xp.where(is_empty, 1.0, mean) - 1.0)
+        seen = select(params.relative, relative * params.observe_memory, seen)
+    parts = [needs, seen]
     if params.denominator_scale is not None:
-        d = state.d if state.d.ndim == needs.ndim else state.d[..., None]
-        parts.append(d[..., :1] * params.denominator_scale)
-    return xp.concatenate(parts, axis=-1)
+        parts.append(_one_denominator(state, params.memory)[..., None] * params.denominator_scale)
+    return xp.concatenate(parts, axis=-1, dtype=np.float32)
+
+
+def _one_denominator(state: MemoryState, memory: Memory) -> Array:
+    """The denominator as one number: what would be read out, on average over the agents, had every utility been one."""
+    if isinstance(memory, Discounted):
+        return state.d
+    d = state.d[..., None] if isinstance(memory, Multiscale) else state.d
+    return memory.read(state._replace(Z=d)).mean(axis=-1)
 
 
 def reward(total: Number, welfare: Number, welfare_before: Number, params: AllocationParams) -> Number:
@@ -254,10 +344,18 @@ def reward(total: Number, welfare: Number, welfare_before: Number, params: Alloc
     return (1 - params.weight) * total + params.weight * (params.shaping * welfare - welfare_before)
 
 
+def true_utilities(cumulative: Array, t: Number, params: AllocationParams) -> Array:
+    """The true utilities as the fairness score sees them after t ≥ 1 steps: their mean if the memory averages."""
+    average = getattr(params.memory, "average", False)
+    if average is False:
+        return cumulative
+    steps = t if average is True else select(average, t, namespace(t).ones_like(t))
+    return cumulative / (steps[..., None] if steps.ndim else steps)
+
+
 def true_welfare(cumulative: Array, t: Number, params: AllocationParams) -> Array:
     """The fairness score: the welfare of the true, undiscounted utilities; of their mean if the memory averages."""
-    average = getattr(params.memory, "average", False)
-    return params.welfare(cumulative / select(average, t, 1))
+    return params.welfare.judge(true_utilities(cumulative, t, params))
 
 
 def episode_metrics(cumulative: Array, t: Number, params: AllocationParams) -> dict[str, Array]:

@@ -1,0 +1,72 @@
+"""Rows of batched states: taking some out, putting some in, and Gymnasium's batched form of info."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+Indices = NDArray[np.intp]
+Tree = TypeVar("Tree", bound=tuple[Any, ...])
+
+
+def taken(tree: Tree, which: Indices | int) -> Tree:
+    """Those rows of every array in a (named) tuple of tuples and arrays."""
+    rows: Tree = _map(lambda array: array[which], tree)
+    return rows
+
+
+def merged(tree: Tree, *parts: tuple[Indices, Tree]) -> Tree:
+    """The tree with some rows replaced, as new arrays; a part says which rows and what by."""
+
+    def replaced(array: Any, *rows: Any) -> Any:
+        array = array.copy()
+        for (which, _), row in zip(parts, rows, strict=True):
+            array[which] = row
+        return array
+
+    whole: Tree = _map(replaced, tree, *(part for _, part in parts))
+    return whole
+
+
+def spread(info: Mapping[str, Any], which: Indices, num_envs: int) -> dict[str, Any]:
+    """The info of some environments in the form that Gymnasium gives it for all.
+
+    Arrays have zeros for the other environments, and beside every `name` stands the mask `_name` of those that have it.
+    """
+    infos: dict[str, Any] = {}
+    for name, value in info.items():
+        mask = np.zeros(num_envs, dtype=bool)
+        mask[which] = True
+        infos[f"_{name}"] = mask
+        if isinstance(value, Mapping):
+            infos[name] = spread(value, which, num_envs)
+        elif len(which) == num_envs:
+            infos[name] = value
+        else:
+            infos[name] = np.zeros((num_envs, *value.shape[1:]), dtype=value.dtype)
+            infos[name][which] = value
+    return infos
+
+
+def rows(record: Mapping[str, Any], which: Indices) -> dict[str, Any]:
+    """Those rows of every array in a dictionary of arrays and of such dictionaries."""
+    return {name: rows(value, which) if isinstance(value, Mapping) else value[which] for name, value in record.items()}
+
+
+def as_objects(rows: NDArray[Any], which: Indices, num_envs: int) -> NDArray[np.object_]:
+    """The rows of some environments as Gymnasium gives final observations: one object each, None for the others."""
+    objects = np.full(num_envs, None, dtype=object)
+    for i, row in zip(which, rows, strict=True):
+        objects[i] = row
+    return objects
+
+
+def _map(function: Callable[..., Any], *trees: Any) -> Any:
+    first = trees[0]
+    if not isinstance(first, tuple):
+        return function(*trees)
+    parts = [_map(function, *together) for together in zip(*trees, strict=True)]
+    return type(first)(*parts) if hasattr(first, "_fields") else tuple(parts)

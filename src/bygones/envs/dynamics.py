@@ -1,0 +1,85 @@
+r"""How an episode of the paper's problem begins and goes on, for NumPy and JAX alike.
+
+Two functions, `begin` and `proceed`, over the equations of `bygones.envs.problem`. They take uniform noise instead of
+a generator, so that both shells, the functional one in JAX and the one for Gymnasium in NumPy, run the same lines
+on the same noise. Leading axes are a batch of episodes.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from bygones._arrays import Array, namespace
+from bygones.envs.problem import AllocationParams, reward, true_utilities
+from bygones.memory import MemoryState
+
+
+class EnvState(NamedTuple):
+    """Where an episode stands, before the decision of step t + 1."""
+
+    t: Array
+    """How many steps have been taken."""
+    needs: Array
+    needs_state: Array
+    memory: MemoryState
+    welfare: Array
+    """W(Zᵗ), kept so that it is computed once a step."""
+    cumulative: Array
+    """The true, undiscounted utilities of the episode so far."""
+
+
+class Outcome(NamedTuple):
+    """What a step brought."""
+
+    utilities: Array
+    Z: Array
+    """The memory after it, read out."""
+    welfare_true: Array
+    """The welfare of the true utilities."""
+    reward: Array
+    over: Array
+    """Whether the episode has reached its horizon."""
+
+
+def begin(uniforms: Array, params: AllocationParams) -> tuple[EnvState, Outcome]:
+    """The start of an episode, from uniform noise of shape (2, ..., n), and how nothing received is judged."""
+    xp = namespace(uniforms)
+    batch, n_agents = uniforms.shape[1:-1], uniforms.shape[-1]
+    memory = MemoryState(*(xp.zeros(batch + part.shape) + xp.asarray(part) for part in params.memory.init(n_agents)))
+    t = xp.zeros(batch, dtype=int)
+    needs, needs_state = params.needs.draw(uniforms[1], params.needs.start(uniforms[0]), t + 1)
+    nothing, Z = xp.zeros_like(uniforms[0]), params.memory.read(memory)
+    welfare = params.welfare.judge(Z)
+    return (
+        EnvState(t, needs, needs_state, memory, welfare, nothing),
+        Outcome(nothing, Z, params.welfare.judge(nothing), xp.zeros(batch), xp.zeros(batch, dtype=bool)),
+    )
+
+
+def proceed(uniforms: Array, state: EnvState, action: Array, params: AllocationParams) -> tuple[EnvState, Outcome]:
+    """One step: the agents of the action are served; uniform noise of shape (..., n) draws the next needs."""
+    xp = namespace(action, state.needs)
+    utilities = xp.asarray(params.served)[action] * state.needs
+    memory = params.memory.advance(state.memory, utilities)
+    cumulative, t = state.cumulative + utilities, state.t + 1
+    Z = params.memory.read(memory)
+    # Both are judged in one call, which costs little more than one of them.
+    judged = params.welfare.judge(xp.array([Z, true_utilities(cumulative, t, params)]))
+    welfare, welfare_true = judged[0], judged[1]
+    gain = reward(utilities.sum(axis=-1), welfare, state.welfare, params)
+    needs, needs_state = params.needs.draw(uniforms, state.needs_state, t + 1)
+    return (
+        EnvState(t, needs, needs_state, memory, welfare, cumulative),
+        Outcome(utilities, Z, welfare_true, gain, t >= params.horizon),
+    )
+
+
+def account(state: EnvState, outcome: Outcome) -> dict[str, Array]:
+    """What is known after a step beside the observation: who received what, now and in all, and how it is judged."""
+    return {
+        "utilities": outcome.utilities,
+        "cumulative": state.cumulative,
+        "memory": outcome.Z,
+        "welfare_memory": state.welfare,
+        "welfare_true": outcome.welfare_true,
+    }

@@ -1,0 +1,60 @@
+"""Uniform noise drawn ahead in blocks, since drawing it step by step would cost more than the step.
+
+Every environment has a generator of its own and uses it up row by row, one number per agent. What it sees depends on
+its seed alone, not on how many environments run beside it or how long the blocks are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+Rows = NDArray[np.float64]
+
+
+class Noise:
+    """The noise of one environment: `rows(2)` are the next two rows of n uniform numbers."""
+
+    def __init__(self, generator: np.random.Generator, n_agents: int, ahead: int = 256) -> None:
+        self.generator = generator
+        self._shape = (ahead, n_agents)
+        self._rows = np.empty((0, n_agents))
+        self._next = 0
+
+    def row(self) -> Rows:
+        """The next row."""
+        if self._next == len(self._rows):
+            self._rows, self._next = self.generator.random(self._shape), 0
+        self._next += 1
+        row: Rows = self._rows[self._next - 1]
+        return row
+
+
+class NoiseBatch:
+    """The noise of many environments, row by row the same as that of each alone."""
+
+    def __init__(self, generators: Sequence[np.random.Generator], n_agents: int, ahead: int = 64) -> None:
+        self.generators = list(generators)
+        self._rows = np.empty((len(self.generators), ahead, n_agents))
+        self._next = np.full(len(self.generators), ahead)
+        self._all = np.arange(len(self.generators))
+
+    def reseed(self, i: int, generator: np.random.Generator) -> None:
+        """Environment i starts over with another generator."""
+        self.generators[i] = generator
+        self._next[i] = self._rows.shape[1]
+
+    def row(self, which: NDArray[np.intp] | None = None) -> Rows:
+        """The next row of each of these environments, or of all of them."""
+        which = self._all if which is None else which
+        at = self._next[which]
+        used_up = at == self._rows.shape[1]
+        if used_up.any():
+            for i in which[used_up]:
+                self.generators[i].random(out=self._rows[i])
+            at = np.where(used_up, 0, at)
+        self._next[which] = at + 1
+        rows: Rows = self._rows[which, at]
+        return rows

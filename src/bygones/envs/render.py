@@ -1,0 +1,168 @@
+"""A picture of an episode: who is served at this step, what everyone received in truth, and what is remembered.
+
+Drawn with pygame, one column per agent: needs and service at the bottom, the true cumulative utilities at the top, the
+memory in between. The columns of the agents being served are lit through all three.
+"""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from gymnasium.error import DependencyNotInstalled
+from numpy.typing import NDArray
+
+from bygones import inequality
+
+Floats = NDArray[np.float64]
+Frame = NDArray[np.uint8]
+
+WIDTH, HEIGHT = 960, 640
+LEFT, RIGHT = 72, 24
+BLUE, ORANGE, GREEN = "#0072B2", "#E69F00", "#009E73"
+INK, GREY, PALE, LIT, PAPER = "#1F2937", "#6B7280", "#D1D5DB", "#E6F4EF", "#FFFFFF"
+
+
+class Scene(NamedTuple):
+    """What there is to see after a step."""
+
+    t: int
+    horizon: int
+    needs: Floats
+    """The needs among which the step chose; before the first step, those of the first."""
+    utilities: Floats
+    """What the step gave."""
+    cumulative: Floats
+    memory: Floats
+    memory_name: str
+
+
+class Panel(NamedTuple):
+    """One row of columns: where it is and what it shows."""
+
+    title: str
+    top: int
+    height: int
+    values: Floats
+    colours: list[str]
+    mean: bool
+
+
+class Viewer:
+    """Draws scenes, into arrays or, with a frame rate, also into a window."""
+
+    def __init__(self, window_fps: int | None = None) -> None:
+        try:
+            import pygame
+        except ImportError as missing:
+            raise DependencyNotInstalled('rendering needs pygame: pip install "bygones[envs]"') from missing
+        import matplotlib
+
+        self._pygame: Any = pygame
+        pygame.font.init()
+        fonts = Path(matplotlib.get_data_path()) / "fonts" / "ttf"
+        self._text = pygame.font.Font(str(fonts / "DejaVuSans.ttf"), 15)
+        self._small = pygame.font.Font(str(fonts / "DejaVuSans.ttf"), 12)
+        self._large = pygame.font.Font(str(fonts / "DejaVuSans-Bold.ttf"), 22)
+        self._surface = pygame.Surface((WIDTH, HEIGHT))
+        self._fps = window_fps or 0
+        self._window: Any = None
+        if window_fps is not None:
+            pygame.display.init()
+            pygame.display.set_caption("bygones: who is served, what is remembered")
+            self._window = pygame.display.set_mode((WIDTH, HEIGHT))
+            self._clock = pygame.time.Clock()
+
+    def draw(self, scene: Scene) -> Frame:
+        """The scene as an array of shape (height, width, 3); shown, too, where there is a window."""
+        self._surface.fill(PAPER)
+        served = scene.utilities > 0
+        self._light_up(served)
+        self._header(scene)
+        for panel in (
+            Panel("Received so far, in truth", 116, 176, scene.cumulative, [BLUE] * len(served), True),
+            Panel(f"Remembered of it · {scene.memory_name}", 332, 122, scene.memory, [ORANGE] * len(served), True),
+            Panel("Need at this step", 494, 82, scene.needs, [GREEN if s else PALE for s in served], False),
+        ):
+            self._panel(panel)
+        self._agents(served)
+        if self._window is not None:
+            self._window.blit(self._surface, (0, 0))
+            self._pygame.event.pump()
+            self._pygame.display.flip()
+            self._clock.tick(self._fps)
+        return np.ascontiguousarray(self._pygame.surfarray.array3d(self._surface).swapaxes(0, 1))
+
+    def close(self) -> None:
+        """Closes the window, if there is one."""
+        if self._window is not None:
+            self._pygame.display.quit()
+            self._window = None
+
+    def _header(self, scene: Scene) -> None:
+        self._write(f"Step {scene.t} of {scene.horizon}", LEFT, 24, self._large, INK)
+        gini = float(inequality.gini(np.maximum(scene.cumulative, 0.0)))
+        end = WIDTH - RIGHT
+        self._write(f"Gini so far  {gini:.3f}", end, 24, self._large, INK, anchor="right")
+        self._write("0 = all received the same", end, 53, self._small, GREY, anchor="right")
+        self._write(f"{scene.utilities.sum():.2f} given out at this step", LEFT, 53, self._small, GREY)
+        self._pygame.draw.rect(self._surface, PALE, (LEFT, 78, end - LEFT, 4))
+        self._pygame.draw.rect(self._surface, INK, (LEFT, 78, round((end - LEFT) * scene.t / scene.horizon), 4))
+
+    def _light_up(self, served: NDArray[np.bool_]) -> None:
+        for i in np.flatnonzero(served):
+            left, width = self._column(int(i), len(served))
+            self._pygame.draw.rect(self._surface, LIT, (left, 92, width, HEIGHT - 92 - 20))
+
+    def _panel(self, panel: Panel) -> None:
+        low, high = min(0.0, float(panel.values.min())), _round_up(float(panel.values.max()))
+
+        def y(value: float) -> int:
+            return panel.top + round(panel.height * (high - value) / (high - low))
+
+        self._write(panel.title, LEFT, panel.top - 20, self._text, INK)
+        for tick in (0.0, high / 2, high):
+            self._pygame.draw.line(self._surface, PALE, (LEFT, y(tick)), (WIDTH - RIGHT, y(tick)))
+            self._write(f"{tick:g}", LEFT - 8, y(tick) - 8, self._small, GREY, anchor="right")
+        for i, value in enumerate(panel.values):
+            left, width = self._column(i, len(panel.values))
+            inset = max(1, round(0.18 * width))
+            top, bottom = sorted((y(float(value)), y(0.0)))
+            box = (left + inset, top, width - 2 * inset, bottom - top)
+            self._pygame.draw.rect(self._surface, panel.colours[i], box)
+        if panel.mean:
+            mean = float(panel.values.mean())
+            self._pygame.draw.line(self._surface, INK, (LEFT, y(mean)), (WIDTH - RIGHT, y(mean)), 1)
+            self._write(f"mean {mean:.4g}", WIDTH - RIGHT, panel.top - 18, self._small, INK, anchor="right")
+
+    def _agents(self, served: NDArray[np.bool_]) -> None:
+        every = math.ceil(24 * len(served) / (WIDTH - LEFT - RIGHT))
+        for i, is_served in enumerate(served):
+            left, width = self._column(i, len(served))
+            if i % every == 0:
+                colour = GREEN if is_served else GREY
+                self._write(str(i), left + width // 2, HEIGHT - 58, self._small, colour, anchor="middle")
+            if is_served:
+                self._write("●", left + width // 2, HEIGHT - 41, self._text, GREEN, anchor="middle")
+        self._write("agent", LEFT - 8, HEIGHT - 58, self._small, GREY, anchor="right")
+        self._write("served", LEFT - 8, HEIGHT - 39, self._small, GREEN, anchor="right")
+
+    @staticmethod
+    def _column(i: int, n_agents: int) -> tuple[int, int]:
+        edge = [LEFT + round((WIDTH - LEFT - RIGHT) * k / n_agents) for k in (i, i + 1)]
+        return edge[0], edge[1] - edge[0]
+
+    def _write(self, text: str, x: int, y: int, font: Any, colour: str, anchor: str = "left") -> None:
+        image = font.render(text, True, colour)
+        shift = {"left": 0, "middle": image.get_width() // 2, "right": image.get_width()}[anchor]
+        self._surface.blit(image, (x - shift, y))
+
+
+def _round_up(largest: float) -> float:
+    """The next round number above the largest value, so that the scale of a film jumps now and then, not always."""
+    if largest <= 0:
+        return 1.0
+    power = 10.0 ** math.floor(math.log10(largest))
+    return next(step * power for step in (1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 10.0) if step * power >= largest)

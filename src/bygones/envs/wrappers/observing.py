@@ -1,0 +1,126 @@
+r"""Where the memory stands in the observation, and between which bounds.
+
+Bounds. With utilities $u_i \in [l_i, h_i]$ and a memory whose weights on the past sum to at most $b$ (the bound for
+utilities up to one), $Z_i \in [b\min(l_i, 0),\, b\max(h_i, 0)]$: zero is always within, as memories start empty. This
+is so where each agent has a memory of its own and no weight is negative. A linear memory mixes agents, so
+the extreme utilities of all of them count; if it has negative entries, or its inside is not known, with either sign.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from gymnasium.spaces import Box, Dict, Space
+
+from bygones import decay
+from bygones._arrays import check_count
+from bygones.envs.wrappers.recall import Floats
+from bygones.memory import Discounted, Memory, Multiscale
+
+_ROUNDING = 1e-12
+"""A memory's last digit may exceed an exact bound."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How an observation and a memory become one observation, for one environment or a batch of them.
+
+    Attributes:
+        space: the joint observation space of one environment.
+        dtype: the type of the numbers of the memory, and of all numbers in a flat observation.
+    """
+
+    space: Space[Any]
+    dtype: np.dtype[Any]
+    observe_denominator: bool
+    flat: bool
+    extends_dict: bool
+
+    def join(self, observation: Any, Z: Floats, d: Floats) -> Any:
+        """The joint observation; leading axes of Z are a batch that the observation has too."""
+        if self.flat:
+            observed = np.reshape(observation, (*Z.shape[:-1], -1))
+            parts = [observed, Z, d] if self.observe_denominator else [observed, Z]
+            return np.concatenate(parts, axis=-1, dtype=self.dtype, casting="unsafe")
+        memory = {"memory": Z.astype(self.dtype)}
+        if self.observe_denominator:
+            memory["denominator"] = d.astype(self.dtype)
+        return {**(observation if self.extends_dict else {"observation": observation}), **memory}
+
+
+def layout(
+    base: Space[Any],
+    memory: Memory,
+    reward_space: Box,
+    *,
+    observe_denominator: bool,
+    flatten: bool,
+    horizon: float,
+) -> Layout:
+    """The layout for observations from `base` and this memory of rewards from `reward_space`."""
+    if observe_denominator and not isinstance(memory, Discounted):
+        raise ValueError(
+            f"observe_denominator needs a Discounted memory: {type(memory).__name__} memories are not "
+            "averages and have no single denominator"
+        )
+    dtype = _float_type(base)
+    remembered = {"memory": _box(*memory_range(memory, reward_space, horizon), dtype)}
+    if isinstance(memory, Discounted) and observe_denominator:
+        most = np.array([decay.denominator(memory.gamma, horizon)]) * (1 + _ROUNDING)
+        remembered["denominator"] = _box(np.zeros(1), most, dtype)
+    if isinstance(base, Box) and flatten:
+        boxes = [base, *remembered.values()]
+        low, high = (np.concatenate([np.ravel(side).astype(dtype) for side in sides]) for sides in _sides(boxes))
+        return Layout(Box(low, high, dtype=dtype.type), dtype, observe_denominator, flat=True, extends_dict=False)
+    observed = dict(base.spaces) if isinstance(base, Dict) else {"observation": base}
+    if taken := sorted(observed.keys() & remembered.keys()):
+        raise ValueError(f"env must not observe {', '.join(taken)} itself, where the memory is to stand")
+    space = Dict({**observed, **remembered})
+    return Layout(space, dtype, observe_denominator, flat=False, extends_dict=isinstance(base, Dict))
+
+
+def memory_range(memory: Memory, reward_space: Box, steps: float = math.inf) -> tuple[Floats, Floats]:
+    """The least and the largest Z that rewards in `reward_space` can lead to within `steps` steps."""
+    reach = memory.bound(1.0, steps) * (1 + _ROUNDING)
+    low, high = np.minimum(reward_space.low, 0.0, dtype=float), np.maximum(reward_space.high, 0.0, dtype=float)
+    if not _keeps_agents_apart(memory):
+        low, high = np.full_like(low, low.min()), np.full_like(high, high.max())
+    if memory.can_be_negative:
+        high = np.maximum(-low, high)
+        low = -high
+    # Where the reward never is of that sign, an unbounded memory of it is still zero.
+    return _times(reach, low), _times(reach, high)
+
+
+def horizon_of(env: Any, given: int | None) -> float:
+    """The length of an episode in steps: as given, or as the environment's time limit has it, or infinite."""
+    if given is not None:
+        return check_count("horizon", given)
+    limit = None if env.spec is None else env.spec.max_episode_steps
+    return math.inf if limit is None else float(limit)
+
+
+def _keeps_agents_apart(memory: Memory) -> bool:
+    return isinstance(memory, Discounted | Multiscale)
+
+
+def _times(reach: float, extreme: Floats) -> Floats:
+    return np.where(extreme == 0, 0.0, reach * np.where(extreme == 0, 1.0, extreme))
+
+
+def _float_type(base: Space[Any]) -> np.dtype[Any]:
+    """The environment's own floating type, and float32 where it has none."""
+    if isinstance(base, Box) and base.dtype in (np.float32, np.float64):
+        return np.dtype(base.dtype)
+    return np.dtype(np.float32)
+
+
+def _box(low: Floats, high: Floats, dtype: np.dtype[Any]) -> Box:
+    return Box(low.astype(dtype), high.astype(dtype), dtype=dtype.type)
+
+
+def _sides(boxes: list[Box]) -> tuple[list[Any], list[Any]]:
+    return [box.low for box in boxes], [box.high for box in boxes]

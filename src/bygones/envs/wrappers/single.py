@@ -1,0 +1,142 @@
+"""The wrappers for a single environment."""
+
+from __future__ import annotations
+
+from typing import Any, SupportsFloat
+
+import gymnasium as gym
+from gymnasium.spaces import Box
+from gymnasium.utils import RecordConstructorArgs
+
+from bygones.envs.wrappers.fairness import Fairness, plain
+from bygones.envs.wrappers.observing import horizon_of, layout
+from bygones.envs.wrappers.recall import Recall, reward_space_of
+from bygones.memory import Memory
+from bygones.welfare import Welfare
+
+
+class RememberRewards(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
+    """Appends the memory Z of past vector rewards, and optionally its denominator d, to the observation.
+
+    The reward stays the vector it was.
+
+    Observation:
+        A Box observation becomes one flat Box: the observation, then Z, then d. Its type is the environment's own
+        if that is float32 or float64, else float32. Every other observation (and a Box with `flatten=False`, for
+        images) becomes a Dict with the entries `observation`, `memory` and `denominator`; a Dict observation gets
+        the last two beside its own. Bounds of Z and d are finite wherever rewards and memory are bounded,
+        which perfect recall is only over a finite `horizon`.
+
+    Args:
+        env: an environment with a vector reward and MO-Gymnasium's `reward_space`.
+        memory: what is remembered, one entry per component of the reward.
+        observe_denominator: whether d is observed too: together with Z it makes averaged memories Markov.
+        flatten: whether a Box observation becomes flat.
+        horizon: the longest episode in steps; by default the environment's time limit, if it has one.
+        reward_space: the bounds of the vector reward, where they are not those the environment states.
+    """
+
+    def __init__(
+        self,
+        env: gym.Env[Any, Any],
+        memory: Memory,
+        *,
+        observe_denominator: bool = False,
+        flatten: bool = True,
+        horizon: int | None = None,
+        reward_space: Box | None = None,
+    ) -> None:
+        RecordConstructorArgs.__init__(
+            self,
+            memory=memory,
+            observe_denominator=observe_denominator,
+            flatten=flatten,
+            horizon=horizon,
+            reward_space=reward_space,
+        )
+        gym.Wrapper.__init__(self, env)
+        self.reward_space = reward_space_of(env, reward_space)
+        self._recall = Recall(memory, self.reward_space.shape[0])
+        self._layout = layout(
+            env.observation_space,
+            memory,
+            self.reward_space,
+            observe_denominator=observe_denominator,
+            flatten=flatten,
+            horizon=horizon_of(env, horizon),
+        )
+        self.observation_space = self._layout.space
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        """Starts an episode with an empty memory."""
+        observation, info = self.env.reset(seed=seed, options=options)
+        self._recall.forget()
+        return self._join(observation), info
+
+    def step(self, action: Any) -> tuple[Any, SupportsFloat, bool, bool, dict[str, Any]]:
+        """Steps the environment and remembers its vector reward."""
+        observation, reward, terminated, truncated, info = self.env.step(action)
+        self._recall.receive(reward)  # type: ignore[arg-type]
+        return self._join(observation), reward, terminated, truncated, info
+
+    def _join(self, observation: Any) -> Any:
+        return self._layout.join(observation, self._recall.values, self._recall.denominator)
+
+
+class FairReward(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
+    r"""Turns a vector reward $u^t$ into $(1-\lambda)\sum_i u_i^t + \lambda\,(W(Z^t) - W(Z^{t-1}))$.
+
+    Info:
+        Every step, in fresh arrays: `utilities` (the vector reward), `cumulative` (their plain sum since the
+        episode began), `memory` (Z) and `welfare_memory`, W(Z). At the last step of an episode also `episode_metrics`:
+        `welfare`, W of the true utilities (their mean if the memory is an average), and `gini` of the cumulative
+        utilities. The Gini coefficient has no meaning for negative utilities: it is left out if the reward space
+        allows them. The names are those of `bygones/Allocation-v0`.
+
+    Args:
+        env: an environment with a vector reward and MO-Gymnasium's `reward_space`.
+        memory: the memory that is judged. It is kept here, whether or not the agent observes one.
+        welfare: the welfare function W, or its name, such as "nash" (log-Nash, as the paper uses it) or
+            "alpha_fair(alpha=2)". Those that need utilities of at least 0 are refused where the reward space allows
+            negative ones.
+        weight: λ between 0 (total utility alone) and 1 (fairness alone).
+        shaping_discount: the learner's discount factor δ, for $\delta\,W(Z^t) - W(Z^{t-1})$; 1 is the paper's.
+        reward_space: the bounds of the vector reward, where they are not those the environment states.
+    """
+
+    def __init__(
+        self,
+        env: gym.Env[Any, Any],
+        memory: Memory,
+        welfare: str | Welfare,
+        weight: float,
+        *,
+        shaping_discount: float = 1.0,
+        reward_space: Box | None = None,
+    ) -> None:
+        RecordConstructorArgs.__init__(
+            self,
+            memory=memory,
+            welfare=welfare,
+            weight=weight,
+            shaping_discount=shaping_discount,
+            reward_space=reward_space,
+        )
+        gym.Wrapper.__init__(self, env)
+        self._fairness = Fairness(memory, welfare, weight, shaping_discount, reward_space_of(env, reward_space))
+        self.reward_space = Box(-float("inf"), float("inf"), ())
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        """Starts an episode with an empty memory."""
+        observation, info = self.env.reset(seed=seed, options=options)
+        self._fairness.begin()
+        return observation, info
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        """Steps the environment and judges its vector reward."""
+        observation, rewards, terminated, truncated, info = self.env.step(action)
+        reward = float(self._fairness.reward(rewards))  # type: ignore[arg-type]
+        info = {**info, **plain(self._fairness.step_record())}
+        if terminated or truncated:
+            info["episode_metrics"] = plain(self._fairness.episode_record())
+        return observation, reward, terminated, truncated, info

@@ -1,0 +1,171 @@
+"""The wrappers for vector environments: every sub-environment's memory in one array operation.
+
+What has to be right here is when a memory is emptied. A vector environment begins new episodes by itself, and says how
+in `metadata["autoreset_mode"]`:
+
+- NEXT_STEP: the step after the last one of an episode is the reset. Its reward is no utility.
+- SAME_STEP: the last step is also the reset. What is returned belongs to the new episode, except for the reward;
+  the old one's last observation and info stand in `final_obs` and `final_info`.
+- DISABLED: nothing happens until `reset(options={"reset_mask": ...})` says which sub-environments begin anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from gymnasium.spaces import Box
+from gymnasium.vector import AutoresetMode, VectorEnv, VectorWrapper
+from gymnasium.vector.utils import batch_space
+
+from bygones.envs.batches import rows, spread
+from bygones.envs.wrappers.fairness import Fairness
+from bygones.envs.wrappers.observing import horizon_of, layout
+from bygones.envs.wrappers.recall import Mask, Recall, reward_space_of
+from bygones.memory import Memory
+from bygones.welfare import Welfare
+
+
+class _EpisodeWrapper(VectorWrapper):
+    """Knows which sub-environments begin an episode, and when."""
+
+    def __init__(self, env: VectorEnv[Any, Any, Any]) -> None:
+        super().__init__(env)
+        self._mode = env.metadata.get("autoreset_mode")
+        if not isinstance(self._mode, AutoresetMode):
+            raise ValueError(
+                f"env must say in metadata['autoreset_mode'] how it begins new episodes, one of "
+                f"{', '.join(f'AutoresetMode.{mode.name}' for mode in AutoresetMode)}, got {self._mode!r}"
+            )
+        self._ended = np.zeros(env.num_envs, dtype=bool)
+
+    def _reset(self, seed: Any, options: dict[str, Any] | None) -> tuple[Any, dict[str, Any], Mask]:
+        """Resets, and says which sub-environments were."""
+        # Vector environments take the mask out of the options they are given; the caller's are left as they are.
+        options = None if options is None else dict(options)
+        which = np.ones(self.num_envs, dtype=bool)
+        if options is not None and "reset_mask" in options:
+            which = np.array(options["reset_mask"], dtype=bool)
+        observations, infos = self.env.reset(seed=seed, options=options)
+        self._ended = self._ended & ~which
+        return observations, infos, which
+
+    def _step(self, actions: Any) -> tuple[tuple[Any, Any, Any, Any, dict[str, Any]], Mask, Mask]:
+        """Steps, and says which sub-environments were reset instead, and which were reset right after."""
+        observations, rewards, terminations, truncations, infos = self.env.step(actions)
+        instead = self._ended if self._mode is AutoresetMode.NEXT_STEP else np.zeros_like(self._ended)
+        self._ended = terminations | truncations
+        after = self._ended if self._mode is AutoresetMode.SAME_STEP else np.zeros_like(self._ended)
+        return (observations, rewards, terminations, truncations, dict(infos)), instead, after
+
+
+class VectorRememberRewards(_EpisodeWrapper):
+    """`RememberRewards` for a vector environment: same arguments, same layout, one row per sub-environment.
+
+    With same-step autoreset, `final_obs` holds the last memory of the episode that ended, and the observation the
+    empty memory of the one that began.
+    """
+
+    def __init__(
+        self,
+        env: VectorEnv[Any, Any, Any],
+        memory: Memory,
+        *,
+        observe_denominator: bool = False,
+        flatten: bool = True,
+        horizon: int | None = None,
+        reward_space: Box | None = None,
+    ) -> None:
+        super().__init__(env)
+        self.reward_space = reward_space_of(env, reward_space)
+        self._recall = Recall(memory, self.reward_space.shape[0], (env.num_envs,))
+        self._layout = layout(
+            env.single_observation_space,
+            memory,
+            self.reward_space,
+            observe_denominator=observe_denominator,
+            flatten=flatten,
+            horizon=horizon_of(env, horizon),
+        )
+        self.single_observation_space = self._layout.space
+        self.observation_space = batch_space(self._layout.space, env.num_envs)
+
+    def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        """Starts episodes with empty memories, everywhere or where `options["reset_mask"]` says."""
+        observations, infos, which = self._reset(seed, options)
+        self._recall.forget(which)
+        return self._join(observations), infos
+
+    def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
+        """Steps every sub-environment and remembers its vector reward."""
+        (observations, rewards, terminations, truncations, infos), instead, after = self._step(actions)
+        self._recall.receive(rewards)
+        self._recall.forget(instead)
+        if after.any():
+            infos["final_obs"] = self._join_final(infos["final_obs"], after)
+            self._recall.forget(after)
+        return self._join(observations), rewards, terminations, truncations, infos
+
+    def _join(self, observations: Any) -> Any:
+        return self._layout.join(observations, self._recall.values, self._recall.denominator)
+
+    def _join_final(self, observations: Any, ended: Mask) -> Any:
+        Z, d = self._recall.values, self._recall.denominator
+        joined = np.full(self.num_envs, None, dtype=object)
+        for i in np.flatnonzero(ended):
+            joined[i] = self._layout.join(observations[i], Z[i], d[i])
+        return joined
+
+
+class VectorFairReward(_EpisodeWrapper):
+    """`FairReward` for a vector environment: same arguments, same reward, one row per sub-environment.
+
+    The entries of `info` are those of `FairReward`, each with a mask `_name` of the sub-environments it is about,
+    as in Gymnasium. With same-step autoreset, the entries of an episode's last step are in `final_info`.
+    """
+
+    def __init__(
+        self,
+        env: VectorEnv[Any, Any, Any],
+        memory: Memory,
+        welfare: str | Welfare,
+        weight: float,
+        *,
+        shaping_discount: float = 1.0,
+        reward_space: Box | None = None,
+    ) -> None:
+        super().__init__(env)
+        bounds = reward_space_of(env, reward_space)
+        self._fairness = Fairness(memory, welfare, weight, shaping_discount, bounds, (env.num_envs,))
+        self.reward_space = Box(-float("inf"), float("inf"), ())
+
+    def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        """Starts episodes with empty memories, everywhere or where `options["reset_mask"]` says."""
+        observations, infos, which = self._reset(seed, options)
+        self._fairness.begin(which)
+        return observations, infos
+
+    def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
+        """Steps every sub-environment and judges its vector reward."""
+        (observations, rewards, terminations, truncations, infos), instead, after = self._step(actions)
+        scalars = np.where(instead, 0.0, self._fairness.reward(rewards))
+        record = self._fairness.step_record()
+        _tell(infos, record, ~instead & ~after)
+        if self._ended.any():
+            last = {"episode_metrics": self._fairness.episode_record()}
+            if after.any():
+                infos["final_info"] = dict(infos.get("final_info", {}))
+                _tell(infos["final_info"], record | last, after)
+                infos["_final_info"] = after.copy()
+            else:
+                _tell(infos, last, self._ended)
+        self._fairness.begin(instead | after)
+        return observations, scalars, terminations, truncations, infos
+
+
+def _tell(infos: dict[str, Any], record: Mapping[str, Any], about: Mask) -> None:
+    """Enters the record of these sub-environments into the infos, in Gymnasium's batched form."""
+    which = np.flatnonzero(about)
+    if len(which):
+        infos |= spread(rows(record, which), which, len(about))

@@ -1,0 +1,254 @@
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from bygones import Discounted, Instantaneous, Linear, Multiscale, PerfectRecall, welfare
+from bygones.envs import needs
+from bygones.envs.dynamics import begin, proceed
+from bygones.envs.problem import (
+    AllocationProblem,
+    as_judge,
+    episode_metrics,
+    observe,
+    problem_of,
+    remembered_of_ones,
+    reward,
+    true_welfare,
+)
+
+SWAP = np.array([[0.5, -0.1], [0.2, 0.4]])
+
+
+def test_the_defaults_are_the_papers():
+    problem = AllocationProblem()
+    assert (problem.n_agents, problem.n_resources, problem.n_actions) == (10, 2, 45)
+    assert (problem.horizon, problem.weight, problem.u_max) == (1000, 0.9, 1.0)
+    assert problem.memory == Discounted(gamma=0.99)
+    assert problem.observation_bounds()[0].shape == (20,)
+
+
+def test_actions_are_the_subsets_in_lexicographic_order():
+    problem = AllocationProblem(n_resources=2, needs=needs.uniform(4))
+    assert problem.subsets().tolist() == [[0, 1], [0, 2], [0, 3], [1, 2], [1, 3], [2, 3]]
+    served = problem.params().served
+    assert [np.flatnonzero(row).tolist() for row in served] == problem.subsets().tolist()
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ({"n_resources": 11}, r"n_resources must be at most the number of agents \(10\), got 11"),
+        ({"n_resources": 0}, "n_resources must be a whole number of at least 1"),
+        ({"horizon": 0}, "horizon must be a whole number of at least 1, got 0"),
+        ({"weight": 1.1}, "weight must be between 0 and 1, got 1.1"),
+        ({"weight": -0.1}, "weight must be between 0 and 1"),
+        ({"fixed_scale": 0.0}, "fixed_scale must be finite and above 0"),
+        ({"shaping_discount": 2.0}, "shaping_discount must be between 0 and 1"),
+        ({"observation_scale": "log"}, "observation_scale must be one of none, fixed, window, expected, relative"),
+        ({"ends": "never"}, "ends must be one of truncation, termination"),
+        ({"memory": "perfect"}, "memory must be a bygones memory such as"),
+        ({"memory": Linear(np.eye(3) / 2)}, "read out for 3 agents in 3 cells, got 10 agents"),
+        ({"welfare": "envy"}, "welfare must be one of"),
+        ({"welfare": "alpha_fair(alpha=-1)"}, "alpha must be at least 0"),
+        ({"welfare": welfare.named("generalized_gini", weights=(1.0, 0.0))}, r"one entry per agent \(10\)"),
+        ({"needs": 3}, "needs must be a distribution"),
+        ({"needs": needs.uniform(3, 0.0, 0.0)}, "not all of them 0"),
+        (
+            {"needs": needs.uniform(40), "n_resources": 20},
+            "gives 137846528820 actions, more than the 100000 that can be enumerated: use fewer agents",
+        ),
+        ({"needs": needs.lognormal(np.zeros(3), 1.0), "observation_scale": "window"}, "needs needs with a largest"),
+        ({"needs": needs.uniform(2), "memory": Linear(SWAP)}, "needs a memory that never falls below 0"),
+        (
+            {
+                "needs": needs.uniform(2),
+                "memory": Linear(SWAP),
+                "welfare": "egalitarian",
+                "observation_scale": "relative",
+            },
+            "'relative' needs a memory that never falls below 0",
+        ),
+        (
+            {"memory": Multiscale((0.5, 0.5), (1, -1)), "welfare": "egalitarian", "observation_scale": "expected"},
+            "'expected' needs a divisor above 0, got 0.0",
+        ),
+    ],
+)
+def test_bad_settings_are_refused(setting, message):
+    with pytest.raises(ValueError, match=message):
+        AllocationProblem(**setting)
+
+
+def test_the_largest_number_of_actions_is_accepted():
+    assert AllocationProblem(needs=needs.uniform(447), n_resources=2).n_actions == 99_681
+
+
+def test_shorter_ways_to_say_settings():
+    problem = problem_of(n_agents=5, n_advantaged=1, memory=0.9)
+    assert problem.memory == Discounted(gamma=0.9)
+    assert problem.needs.bounds[0].tolist() == [0.8, 0, 0, 0, 0]
+    assert problem_of(n_advantaged=3).needs.bounds[0].tolist() == [0.8] * 3 + [0.0] * 7
+    assert problem_of(memory=1).memory == Discounted(gamma=1)
+    with pytest.raises(ValueError, match="not both"):
+        problem_of(n_agents=3, needs=needs.uniform(4))
+    with pytest.raises(ValueError, match="memory must be"):
+        problem_of(memory=True)
+    with pytest.raises(ValueError, match="gamma must be between 0 and 1"):
+        problem_of(memory=1.5)
+
+
+def test_the_alpha_fair_family_is_one_structure():
+    families = [as_judge(name) for name in ("nash", "log_nash", "utilitarian", "egalitarian", "alpha_fair(alpha=2)")]
+    assert [judge.name for judge in families] == ["alpha_fair"] * 5
+    assert [judge.parameters["alpha"] for judge in families] == [1.0, 1.0, 0.0, math.inf, 2.0]
+    Z = np.array([0.3, 1.2, 2.0])
+    for name in ("log_nash", "utilitarian", "egalitarian"):
+        assert as_judge(name)(Z) == welfare.named(name)(Z)
+    assert as_judge("generalized_gini") == welfare.named("generalized_gini")
+    assert as_judge(welfare.named("nash"))(Z) == pytest.approx(0.72)
+
+
+def test_the_myopic_agent_sees_needs_only():
+    assert not AllocationProblem(memory=Instantaneous()).observes_memory
+    assert not AllocationProblem(memory=Discounted(gamma=0.0)).observes_memory
+    assert AllocationProblem(memory=Instantaneous(), observe_memory=True).observes_memory
+    assert AllocationProblem().observes_memory
+    assert not AllocationProblem(observe_memory=False).observes_memory
+
+
+@pytest.mark.parametrize(
+    ("scale", "divisor"), [("none", 1.0), ("fixed", 7.0), ("window", 99.0), ("expected", 99.0 * 0.2 * 0.58)]
+)
+def test_observation_scales_of_perfect_recall(scale, divisor):
+    problem = AllocationProblem(memory=PerfectRecall(), observation_scale=scale, fixed_scale=7.0, horizon=99)
+    assert 1 / problem.params().memory_scale == pytest.approx(divisor)
+
+
+def test_expected_scale_is_what_equal_service_comes_to():
+    for memory in (
+        Discounted(gamma=0.9),
+        Discounted(gamma=0.9, average=True),
+        Multiscale((0.5, 0.9), (0.3, 0.7)),
+        Linear(0.8 * np.eye(4) + 0.01),
+    ):
+        problem = AllocationProblem(
+            needs=needs.uniform(4), n_resources=1, memory=memory, horizon=30, observation_scale="expected"
+        )
+        state = memory.init(4)
+        for _ in range(30):
+            state = memory.update(state, np.full(4, 0.5 / 4))
+        assert memory.values(state).mean() * problem.params().memory_scale == pytest.approx(1.0)
+        assert remembered_of_ones(memory, 4, 30) * 0.125 == pytest.approx(memory.values(state).mean())
+
+
+def test_relative_scale_is_free_of_scale_and_zero_for_the_empty_memory():
+    problem = AllocationProblem(needs=needs.uniform(3), n_resources=1, observation_scale="relative")
+    params, state = problem.params(), problem.memory.init(3)
+    assert observe(np.ones(3), state, params)[3:].tolist() == [0, 0, 0]
+    small, large = (problem.memory.update(state, x * np.array([1.0, 2.0, 3.0])) for x in (0.1, 0.9))
+    np.testing.assert_allclose(observe(np.ones(3), small, params)[3:], [-0.5, 0.0, 0.5], atol=1e-6)
+    np.testing.assert_allclose(observe(np.ones(3), small, params), observe(np.ones(3), large, params), atol=1e-6)
+
+
+def test_the_denominator_is_one_more_entry_of_every_memory():
+    cases = [
+        (Discounted(gamma=0.5), 1.75),
+        (PerfectRecall(average=True), 3.0),
+        (Multiscale((0.5, 1.0), (2.0, 1.0)), 2 * 1.75 + 3),
+        (Linear(np.eye(2) / 2, readout=3 * np.eye(2)), 3 * 1.75),
+    ]
+    for memory, expected in cases:
+        problem = AllocationProblem(
+            needs=needs.uniform(2), n_resources=1, memory=memory, horizon=3, observe_denominator=True
+        )
+        state = memory.init(2)
+        for _ in range(3):
+            state = memory.update(state, np.array([0.3, 0.1]))
+        seen = observe(np.zeros(2), state, problem.params())
+        assert seen.shape == (5,)
+        assert seen[-1] == pytest.approx(expected)
+        assert seen[-1] <= problem.observation_bounds()[1][-1]
+
+
+def test_reward_is_the_papers_formula():
+    params = AllocationProblem(weight=0.9).params()
+    assert reward(1.5, -3.0, -5.0, params) == pytest.approx(0.1 * 1.5 + 0.9 * 2.0)
+    params = AllocationProblem(weight=0.5, shaping_discount=0.99).params()
+    assert reward(1.5, -3.0, -5.0, params) == pytest.approx(0.5 * 1.5 + 0.5 * (0.99 * -3.0 + 5.0))
+
+
+def test_episode_metrics_are_of_true_utilities():
+    cumulative = np.array([1.0, 3.0])
+    plain = AllocationProblem(needs=needs.uniform(2), n_resources=1, welfare="egalitarian")
+    metrics = episode_metrics(cumulative, np.int64(4), plain.params())
+    assert metrics == {"gini": 0.25, "welfare": 1.0, "utility_per_step": 1.0}
+    averaging = dataclasses.replace(plain, memory=Discounted(gamma=0.9, average=True))
+    assert true_welfare(cumulative, np.int64(4), averaging.params()) == 0.25
+
+
+def test_a_memory_that_can_be_negative_is_known():
+    assert Linear(SWAP).can_be_negative
+    assert Linear(np.eye(2) / 2, readout=-np.eye(2)).can_be_negative
+    assert Multiscale((0.9, 0.5), (1.0, -0.5)).can_be_negative
+    assert not Multiscale((0.9, 0.5), (1.0, 0.5)).can_be_negative
+    assert not Linear(np.eye(2) / 2).can_be_negative
+    assert not PerfectRecall().can_be_negative
+
+
+def test_a_need_that_never_changes_has_an_interval():
+    low, high = AllocationProblem(needs=needs.replayed([[0.5, 0.0]]), n_resources=1).observation_bounds()
+    assert (low[:2] < high[:2]).all()
+    assert ((low[:2] <= [0.5, 0.0]) & (high[:2] >= [0.5, 0.0])).all()
+
+
+memories = st.one_of(
+    st.builds(lambda g, a: Discounted(gamma=g, average=a), st.floats(0, 1), st.booleans()),
+    st.builds(
+        lambda g, w: Multiscale(g, w), st.tuples(st.floats(0, 1), st.floats(0, 1)), st.tuples(*[st.floats(-2, 2)] * 2)
+    ),
+    st.builds(lambda a: Linear(np.array(a).reshape(3, 3)), st.lists(st.floats(-0.5, 0.9), min_size=9, max_size=9)),
+    st.builds(
+        lambda a: Linear(0.9 * np.eye(6), readout=np.array(a).reshape(3, 6)),
+        st.lists(st.floats(-1, 1), min_size=18, max_size=18),
+    ),
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    memory=memories,
+    high=st.floats(0.01, 50),
+    scale=st.sampled_from(["none", "fixed", "window", "relative"]),
+    with_denominator=st.booleans(),
+    actions=st.lists(st.integers(0, 2), min_size=1, max_size=25),
+    noise=st.sampled_from(["most", "least", "any"]),
+)
+def test_every_observation_lies_within_the_bounds(memory, high, scale, with_denominator, actions, noise):
+    assume(memory.bound(1.0, 1) > 0)
+    scale = "none" if scale == "relative" and memory.can_be_negative else scale
+    table = {"most": np.full((1, 3), high), "least": np.zeros((1, 3)), "any": np.linspace(0, high, 12).reshape(4, 3)}
+    wide = np.vstack([np.zeros(3), np.full(3, high)])
+    problem = AllocationProblem(
+        needs=needs.replayed(np.vstack([wide, table[noise]])),
+        n_resources=1,
+        horizon=len(actions),
+        memory=memory,
+        welfare="utilitarian",
+        observation_scale=scale,
+        observe_denominator=with_denominator,
+    )
+    low, high_ = (bound.astype(np.float32) for bound in problem.observation_bounds())
+    assert np.isfinite(low).all()
+    assert np.isfinite(high_).all()
+    params = problem.params()
+    state, _ = begin(np.zeros((2, 3)), params)
+    for action in actions:
+        state, _ = proceed(np.zeros(3), state, action, params)
+        seen = observe(state.needs, state.memory, params)
+        assert seen.dtype == np.float32
+        assert (seen >= low).all()
+        assert (seen <= high_).all()

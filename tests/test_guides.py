@@ -1,0 +1,21 @@
+"""What runs the guides runs all of their Python, in order, and says where it failed."""
+
+import traceback
+
+import pytest
+
+from guides import run_guide
+
+
+def test_blocks_run_in_order_in_one_namespace(tmp_path):
+    guide = tmp_path / "guide.md"
+    guide.write_text("# Title\n\n```python\nx = 1\n```\n\n```sh\nexit 1\n```\n\n```python\nx = x + 1\n```\n")
+    assert run_guide(guide)["x"] == 2
+
+
+def test_errors_point_at_the_guides_own_line(tmp_path):
+    guide = tmp_path / "guide.md"
+    guide.write_text("# Title\n\n```python\nx = 1\nx / 0\n```\n")
+    with pytest.raises(ZeroDivisionError) as failure:
+        run_guide(guide)
+    assert traceback.extract_tb(failure.tb)[-1].lineno == 5
