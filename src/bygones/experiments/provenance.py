@@ -23,10 +23,10 @@ class Provenance:
     command: str
 
 
-def here(command: str | None = None) -> Provenance:
-    """The provenance of what this process computes; the command is its own unless another is given."""
+def here(place: str, command: str | None = None) -> Provenance:
+    """The provenance of what is computed at a place; the command is this process's own unless another is given."""
     said = command if command is not None else shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]])
-    return Provenance(software_versions(), hardware(), said)
+    return Provenance(software_versions(), hardware(place), said)
 
 
 def software_versions() -> dict[str, str]:
@@ -37,15 +37,17 @@ def software_versions() -> dict[str, str]:
     return versions
 
 
-def hardware() -> str:
-    """The devices that JAX computes on, and the processor they sit beside."""
+def hardware(place: str) -> str:
+    """What computes at a place: this machine's processor, its accelerator, or a Ray cluster."""
+    processor = f"{_processor()}, {os.cpu_count()} cores"
+    if place == "ray":
+        return f"Ray cluster, driven from {processor}"
+    if place == "cpu":
+        return processor
     import jax
 
     devices = jax.devices()
-    processor = f"{_processor()}, {os.cpu_count()} cores"
-    if devices[0].platform == "cpu":
-        return processor
-    return f"{len(devices)} × {devices[0].device_kind}; {processor}"
+    return f"{len(devices)} × {devices[0].device_kind}, beside {processor}"
 
 
 def _processor() -> str:

@@ -111,12 +111,11 @@ def execute(
         raise ValueError("runs must all be different")
     with writing(folder) as writer:
         todo = [run for run, name in zip(runs, names, strict=True) if name not in writer.done]
-        origin = provenance.here(command) if todo else None
         tracker = Tracker(todo, len(runs) - len(todo), progress or (lambda _: None))
-        place = _place(on) if todo else "cpu"
+        place = _place(on)
+        origin = provenance.here(place, command)
         try:
             for finished in _trained(todo, place, tracker.heard, workers, batch, address, trainer):
-                assert origin is not None
                 writer.add(finished, origin)
                 tracker.finished(finished)
         except KeyboardInterrupt:
@@ -269,6 +268,8 @@ def _trained(
     address: str | None,
     trainer: backends.Trainer,
 ) -> Iterator[list[RunResult]]:
+    if not runs:
+        return iter(())
     if place == "accelerator":
         return backends.in_batches(runs, heard, most=batch, trainer=trainer)
     if place == "ray":
