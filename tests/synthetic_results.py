@@ -24,7 +24,7 @@ def as_the_paper_says(run):
     if run.gamma == 1.0 and run.horizon >= 5000:
         return 0.25 if run.total_steps > 1_000_000 else 0.44 + 0.02 * (run.horizon == 10000)
     if (run.welfare, run.gamma) == ("egalitarian", 0.9) and run.aggregation == "additive":
-        return 0.2
+        return 0.3
     if run.gamma in (0.999, 1.0) and run.horizon <= 1000:
         return 0.07
     return 0.04

@@ -6,10 +6,8 @@ import pyarrow as pa
 import pytest
 
 import synthetic_results
-from bygones import inequality
-from bygones.envs.needs import advantaged
 from bygones.experiments import claims, judging, statistics
-from bygones.experiments.claims import CLAIMS, FAIR_GINI, judge
+from bygones.experiments.claims import CLAIMS, judge
 from bygones.experiments.judging import difference_within, mean_within, number_within
 from bygones.experiments.results import Results
 
@@ -49,11 +47,6 @@ def test_every_claim_has_its_text_and_its_criterion(as_in_the_paper):
     json.dumps([judged.to_dict() for judged in judge(as_in_the_paper, ["C3", "C11"])])
 
 
-def test_fair_is_fairer_than_serving_everyone_equally_often():
-    assert pytest.approx(0.110, abs=5e-4) == FAIR_GINI
-    assert inequality.gini(advantaged().mean) == FAIR_GINI
-
-
 RECALL_AT_500 = (1.0, "additive", 500)
 RECALL_NEVER_COLLAPSES = {"C3", "C6", "C10", "C11", "C13"}
 
@@ -62,7 +55,7 @@ RECALL_NEVER_COLLAPSES = {"C3", "C6", "C10", "C11", "C13"}
     ("change", "failing"),
     [
         (lambda run: 0.05 if run.gamma == 1.0 and run.horizon >= 5000 else None, RECALL_NEVER_COLLAPSES),
-        (lambda run: 0.1 if run.gamma == 0 and run.horizon == 100 else None, {"C1"}),
+        (lambda run: 0.0 if run.gamma == 0 and run.horizon == 100 and run.aggregation == "averaged" else None, {"C1"}),
         (lambda run: 0.3 if (run.gamma, run.aggregation, run.horizon) == RECALL_AT_500 else None, {"C2", "C5"}),
         (lambda run: 0.3 if run.gamma == 0.99 and run.welfare == "nash" and run.horizon == 500 else None, {"C4", "C9"}),
         (lambda run: 0.3 if run.gamma == 0.9 and run.welfare == "nash" and run.horizon == 500 else None, {"C4", "C7"}),
@@ -138,5 +131,6 @@ def test_comparisons():
 
 def test_steps_until_fair_are_all_steps_where_it_never_is():
     never = synthetic_results.results(lambda run: 0.4, seeds=3, extra=False).where(gamma=1.0, horizon=10000)
-    assert set(claims._steps_until_fair(never)) == {1_000_001}
+    assert set(claims._steps_until_below(0.2, never)) == {1_000_001}
+    assert set(claims._steps_until_below(0.5, never)) == {1}
     assert math.isinf(number_within("x", 0.0).asked.low)

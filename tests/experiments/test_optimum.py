@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from bygones import welfare as welfares
 from bygones.envs.needs import advantaged, correlated, lognormal, replayed, uniform
-from bygones.experiments.optimum import equal_utility, for_settings, optimum
+from bygones.experiments.optimum import episode_gini, equal_utility, for_settings, optimum
 from bygones.learn.settings import Settings
 
 SAMPLES = 100_000
@@ -117,6 +117,13 @@ def test_totals_over_an_episode():
 def test_equal_utility_undoes_welfare(welfare):
     judge = welfares.named("log_nash" if welfare == "nash" else welfare)
     assert equal_utility(welfare, judge(np.full(7, 0.3)), 7) == pytest.approx(0.3)
+
+
+def test_chance_makes_short_episodes_unequal_under_the_best_policy_too():
+    short, long = (episode_gini(Settings(welfare="egalitarian", horizon=horizon)) for horizon in (100, 10000))
+    assert 0.08 < short < 0.14
+    assert long < 0.03
+    assert episode_gini(Settings(welfare="nash", horizon=10000)) > long
 
 
 def test_bad_input_is_refused():

@@ -1,9 +1,11 @@
 """The paper's claims C1 to C13, each as a question that results can answer.
 
 Every claim is a function that lists the comparisons which must all come out true; its docstring is the criterion. The
-thresholds below were fixed from the paper's wording and from what is known without learning, before results were seen.
-Fairness is judged by the Gini coefficient of true utilities, which compares across horizons, memories and welfare
-functions; fairness scores are not comparable and enter only where a claim is about them.
+thresholds below come from the paper's wording, not from results. Fairness is judged by the Gini coefficient of true
+utilities, which compares across memories and welfare functions; fairness scores are not comparable and enter only where
+a claim is about them. *Fair* is meant as the paper means it, by comparing agents with each other: nearer to equality
+than to the myopic agent in the same cell. No fixed Gini would do, because chance alone makes short episodes unequal:
+over 100 steps even the best stationary policy has a Gini of 0.11.
 
 A claim is judged under each observation scale by itself (row 6 of the decisions). Where scales disagree, it *depends on
 the observation scale*.
@@ -18,8 +20,7 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from bygones import inequality
-from bygones.envs.needs import advantaged
+from bygones._arrays import Array
 from bygones.experiments.grid import AGGREGATIONS, GAMMAS, HORIZONS, WEIGHT, WELFARES, in_order, memory_label
 from bygones.experiments.judging import (
     FAILS,
@@ -36,9 +37,8 @@ from bygones.experiments.judging import (
 )
 from bygones.experiments.results import Results
 
-FAIR_GINI = float(inequality.gini(advantaged().mean))
-"""A policy is called fair if its Gini is below that of serving everyone equally often, blind to needs and to the past:
-0.110 in the paper's setting. That takes no learning, so an allocator that has learned fairness must do better."""
+FAIR_SHARE = 0.5
+"""A memory is fair where its mean Gini is below this share of the myopic agent's: nearer to equality than to it."""
 
 MARGIN = 0.05
 """A difference in Gini that matters. The paper's contrasts are visible by eye on an axis from 0 to 0.8; two curves less
@@ -86,7 +86,7 @@ def c1(cells: Cells) -> Ask:
 def c2(cells: Cells) -> Ask:
     """Perfect recall is effective for T ≤ 500.
 
-    Additive, both welfare functions, T = 100 and 500: its mean Gini is below `FAIR_GINI`.
+    Additive, both welfare functions, T = 100 and 500: it is fair.
     """
     for welfare in WELFARES:
         yield from _fair(cells, welfare, RECALL, SHORT)
@@ -106,8 +106,8 @@ def c3(cells: Cells) -> Ask:
 def c4(cells: Cells) -> Ask:
     """Past-discounted agents stay fair at every horizon.
 
-    Additive, every horizon: the mean Gini of γ = 0.9, 0.99 and 0.999 is below `FAIR_GINI`; γ = 0.9 under Nash welfare
-    only, since the paper itself excepts it under egalitarian welfare (C8).
+    Additive, every horizon: γ = 0.9, 0.99 and 0.999 are fair; γ = 0.9 under Nash welfare only, since the paper itself
+    excepts it under egalitarian welfare (C8).
     """
     for welfare in WELFARES:
         for gamma in DISCOUNTED:
@@ -142,7 +142,7 @@ def c6(cells: Cells) -> Ask:
 def c7(cells: Cells) -> Ask:
     """Under Nash welfare γ=0.9 is enough.
 
-    Additive, every horizon: its mean Gini is below `FAIR_GINI`.
+    Additive Nash, every horizon: it is fair.
     """
     yield from _fair(cells, "nash", 0.9, HORIZONS)
 
@@ -150,19 +150,18 @@ def c7(cells: Cells) -> Ask:
 def c8(cells: Cells) -> Ask:
     """Under egalitarian welfare γ=0.9 is not enough and γ=0.99 is.
 
-    Additive: the mean Gini of γ = 0.99 is below `FAIR_GINI` at every horizon, and that of γ = 0.9 is not: at the
-    horizon where it is highest it is above.
+    Additive egalitarian: γ = 0.99 is fair at every horizon, and γ = 0.9 is not: at the horizon where its Gini is
+    highest it is above `FAIR_SHARE` of the myopic agent's.
     """
     yield from _fair(cells, "egalitarian", 0.99, HORIZONS)
     worst = max(HORIZONS, key=lambda horizon: cells.seeds("gini", "egalitarian", "additive", 0.9, horizon).mean())
-    values = cells.seeds("gini", "egalitarian", "additive", 0.9, worst)
-    yield mean_within(f"Gini of γ = 0.9, {_where('egalitarian', 'additive', worst)}", values, low=FAIR_GINI)
+    yield _fairness(cells, "egalitarian", "additive", 0.9, (worst,), low=0.0)
 
 
 def c9(cells: Cells) -> Ask:
     """γ=0.99 is robust under both welfare functions.
 
-    Additive, both welfare functions, every horizon: its mean Gini is below `FAIR_GINI`.
+    Additive, both welfare functions, every horizon: it is fair.
     """
     for welfare in WELFARES:
         yield from _fair(cells, welfare, 0.99, HORIZONS)
@@ -210,24 +209,19 @@ def c12(cells: Cells) -> Ask:
     """Averaged egalitarian: all struggle at λ=0.9 and learn at λ=0.999.
 
     Averaged egalitarian, γ = 0.9, 0.99, 0.999 and perfect recall, each over T = 100, 500 and 1000 together (beyond, the
-    paper has perfect recall degrade anyway): the mean Gini is above `FAIR_GINI` at λ = 0.9 and below it at λ = 0.999.
+    paper has perfect recall degrade anyway): none is fair at λ = 0.9, all are at λ = 0.999.
     """
     for gamma in (*DISCOUNTED, RECALL):
-        for changes, low, high in (({"weight": WEIGHT}, FAIR_GINI, np.inf), ({}, -np.inf, FAIR_GINI)):
-            cell = [
-                cells.seeds("gini", "egalitarian", "averaged", gamma, horizon, **changes) for horizon in UP_TO_WINDOW
-            ]
-            weight = changes.get("weight", 0.999)
-            what = f"Gini of {memory_label(gamma)} at λ = {weight:g}, egalitarian averaged, T up to 1000"
-            yield mean_within(what, np.concatenate(cell), low, high)
+        yield _fairness(cells, "egalitarian", "averaged", gamma, UP_TO_WINDOW, low=0.0, weight=WEIGHT)
+        yield _fairness(cells, "egalitarian", "averaged", gamma, UP_TO_WINDOW, high=0.0)
 
 
 def c13(cells: Cells) -> Ask:
     """Perfect recall is a matter of sample complexity: it catches up with more steps, ever more slowly as T grows.
 
     Additive, both welfare functions: with ten times the steps perfect recall's mean Gini at T = 5000 and 10000 is lower
-    by more than `MARGIN`; and for each seed the steps until its Gini falls below `FAIR_GINI` (all steps if it never
-    does, from the longer runs at T ≥ 5000) grow with the horizon: their mean rank correlation is at least `GROWS`.
+    by more than `MARGIN`; and for each seed the steps until it is fair (all steps if it never is, from the longer runs
+    at T ≥ 5000) grow with the horizon: their mean rank correlation is at least `GROWS`.
     """
     for welfare in WELFARES:
         runs = {horizon: cells.runs(welfare, "additive", RECALL, horizon) for horizon in HORIZONS}
@@ -237,7 +231,8 @@ def c13(cells: Cells) -> Ask:
             yield difference_within(what, runs[horizon]["final_gini"], longer["final_gini"], low=MARGIN)
             runs[horizon] = longer
         common = set.intersection(*(set(part["seed"].tolist()) for part in runs.values()))
-        steps = np.stack([_steps_until_fair(part.where(seed=common)) for part in runs.values()])
+        fair = {T: FAIR_SHARE * cells.seeds("gini", welfare, "additive", MYOPIC, T).mean() for T in HORIZONS}
+        steps = np.stack([_steps_until_below(fair[T], part.where(seed=common)) for T, part in runs.items()])
         grows = [stats.spearmanr(HORIZONS, one).statistic if np.ptp(one) else 0.0 for one in steps.T]
         yield mean_within(f"rank correlation of horizon and steps until fair, {welfare} additive", grows, low=GROWS)
 
@@ -308,10 +303,30 @@ def _where(welfare: str, aggregation: str, horizon: int) -> str:
 
 
 def _fair(cells: Cells, welfare: str, gamma: float, horizons: Sequence[int]) -> Ask:
+    """That a memory is fair at each of these horizons, additive."""
     for horizon in horizons:
-        values = cells.seeds("gini", welfare, "additive", gamma, horizon)
-        what = f"Gini of {memory_label(gamma)}, {_where(welfare, 'additive', horizon)}"
-        yield mean_within(what, values, high=FAIR_GINI)
+        yield _fairness(cells, welfare, "additive", gamma, (horizon,), high=0.0)
+
+
+def _fairness(
+    cells: Cells,
+    welfare: str,
+    aggregation: str,
+    gamma: float,
+    horizons: Sequence[int],
+    low: float = -np.inf,
+    high: float = np.inf,
+    **changes: Any,
+) -> Comparison:
+    """How far a memory's Gini is above `FAIR_SHARE` of the myopic agent's; below zero it is fair."""
+    memory, myopic = (
+        np.concatenate([cells.seeds("gini", welfare, aggregation, one, T, **changes) for T in horizons])
+        for one in (gamma, MYOPIC)
+    )
+    said = "".join(f", λ = {value:g}" for value in changes.values())
+    where = f"{welfare} {aggregation}, T = {', '.join(map(str, horizons))}{said}"
+    what = f"Gini of {memory_label(gamma)} less {FAIR_SHARE:g} × that of myopic, {where}"
+    return difference_within(what, memory, FAIR_SHARE * myopic, low, high)
 
 
 def _rise(
@@ -323,8 +338,8 @@ def _rise(
     return difference_within(what, longer, shorter, low, high)
 
 
-def _steps_until_fair(runs: Results) -> Any:
-    """For each run the steps until its Gini is first below `FAIR_GINI`, all its steps if it never is."""
+def _steps_until_below(gini: float, runs: Results) -> Array:
+    """For each run the steps until its Gini is first below this, all its steps if it never is."""
     steps, ginis = runs.curves("gini")
-    fair = ginis < FAIR_GINI
-    return np.where(fair.any(axis=1), steps[fair.argmax(axis=1)], steps[-1])
+    below = ginis < gini
+    return np.where(below.any(axis=1), steps[below.argmax(axis=1)], steps[-1])

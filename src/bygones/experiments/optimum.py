@@ -34,6 +34,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import optimize, special, stats
 
+from bygones import inequality
 from bygones._arrays import Array, check_between, check_count
 from bygones.envs.needs import Needs, advantaged
 from bygones.envs.problem import as_judge
@@ -46,6 +47,8 @@ CHOOSING_SAMPLES = 2**16
 """Quasi-random draws that the weights are chosen on; they need not be independent, only evenly spread."""
 CHUNK = 2**16
 """Draws at a time, so that memory does not grow with their number."""
+GINI_STEPS = 100_000
+"""Steps over which the Gini of episodes is averaged, five episodes at least."""
 JITTER = 1e-3
 """Relative noise on the needs as the policy sees them. It breaks ties, and lets a policy serve one of two agents whose
 weighted needs are always equal with any probability; what it costs shows in the gap."""
@@ -173,6 +176,18 @@ def for_settings(settings: Settings) -> Optimum:
     """The optimum of the fairness score of a training run: of totals for additive memories, of means for averaged."""
     best = _for_sizes(settings.welfare, settings.n_agents, settings.n_resources, settings.n_advantaged)
     return best.over(settings.horizon if settings.aggregation == "additive" else 1)
+
+
+def episode_gini(settings: Settings) -> float:
+    """The mean Gini of episodes under the best stationary policy, with the horizon's share of chance in it."""
+    best = _for_sizes(settings.welfare, settings.n_agents, settings.n_resources, settings.n_advantaged)
+    needs, rng = advantaged(settings.n_agents, settings.n_advantaged), np.random.default_rng(0)
+    ginis = []
+    for _ in range(max(5, GINI_STEPS // settings.horizon)):
+        drawn, seen = _draw(needs, rng.random((settings.horizon, 3 * needs.n_agents + 1)))
+        utilities = _served(best.weights, seen, settings.n_resources) * drawn
+        ginis.append(inequality.gini(utilities.sum(axis=0)))
+    return float(np.mean(ginis))
 
 
 def equal_utility(welfare: Welfare | str, value: Array, n_agents: int) -> Array:

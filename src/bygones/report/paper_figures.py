@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bygones._arrays import Array, check_one_of
-from bygones.experiments.claims import FAIR_GINI, Judgement
+from bygones.experiments.claims import Judgement
 from bygones.experiments.grid import AGGREGATIONS, WELFARES, in_order, memory_label, paper_weight
 from bygones.experiments.judging import FAILS, HOLDS, NOT_ENOUGH, PROTOCOL
-from bygones.experiments.optimum import Optimum, for_settings
+from bygones.experiments.optimum import episode_gini, for_settings
 from bygones.experiments.results import Results
 from bygones.experiments.statistics import standard_error
 from bygones.style import INK, MEMORY_LOOK, MUTED, house_style, save
@@ -125,17 +125,14 @@ def _against_horizon(metric: str, welfare: str, aggregation: str) -> Callable[[R
         axes = figure.subplots()
         _horizon_lines(axes, runs, f"final_{metric}")
         horizons = runs.distinct("horizon")
-        best = [for_settings(runs.where(horizon=horizon).settings()[0]) for horizon in horizons]
+        examples = [runs.where(horizon=horizon).settings()[0] for horizon in horizons]
         if metric == "welfare":
-            _line_across(axes, [one.bound for one in best], "best possible")
+            axes.plot([for_settings(run).bound for run in examples], label="best possible", **BEST_LOOK)
             if (welfare, aggregation) == ("egalitarian", "additive"):
                 axes.set_yscale("symlog", linthresh=10.0, linscale=0.4)
                 axes.set_ylim(bottom=0.0)
         else:
-            _line_across(axes, [_gini(one) for one in best], "best stationary policy")
-            axes.axhline(FAIR_GINI, color=MUTED, linewidth=0.8)
-            axes.annotate("everyone equally often", (1.0, FAIR_GINI), (-2, 2), xycoords=("axes fraction", "data"),
-                          textcoords="offset points", ha="right", color=MUTED, fontsize=7.5)  # fmt: skip
+            axes.plot([episode_gini(run) for run in examples], label="best stationary policy", **BEST_LOOK)
             axes.set_ylim(bottom=0.0)
         axes.set_ylabel(f"final {AXES_NAMES[metric]}")
         axes.set_title(f"{WELFARE_NAMES[welfare].capitalize()}, {aggregation} utilities")
@@ -204,7 +201,6 @@ def _scales_figure(results: Results) -> Figure:
             runs = _cell(results.where(observation_scale=scale), welfare, "additive")
             if len(runs):
                 _horizon_lines(axes, runs, "final_gini")
-            axes.axhline(FAIR_GINI, color=MUTED, linewidth=0.8)
             axes.set_title(f"{welfare}, scale “{scale}”")
             axes.set_ylim(bottom=0.0)
         row[0].set_ylabel(AXES_NAMES["gini"])
@@ -219,12 +215,6 @@ def _panels() -> list[tuple[str, str]]:
 def _share_of_optimum(runs: Results) -> Array:
     """The share of the optimum that each run's final fairness score is; the runs are of one horizon."""
     return for_settings(runs.settings()[0]).share(runs["final_welfare"])
-
-
-def _gini(best: Optimum) -> float:
-    from bygones.inequality import gini
-
-    return float(gini(best.utilities))
 
 
 def _horizon_lines(axes: Axes, runs: Results, value: str | Callable[[Results], Array]) -> None:
@@ -251,12 +241,6 @@ def _horizon_lines(axes: Axes, runs: Results, value: str | Callable[[Results], A
 def _values(cell: Results, value: str | Callable[[Results], Array]) -> Array:
     found = cell[value] if isinstance(value, str) else value(cell)
     return found[np.isfinite(found)]
-
-
-def _line_across(axes: Axes, values: Sequence[float], label: str) -> None:
-    """A line of one value per horizon, a little wider than the dots."""
-    at = np.arange(len(values), dtype=float)
-    axes.plot(at, values, label=label, **BEST_LOOK)
 
 
 def _curve_lines(axes: Axes, runs: Results, metric: str) -> None:
