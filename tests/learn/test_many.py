@@ -24,11 +24,13 @@ def test_processes_give_what_this_process_gives(tmp_path: Path) -> None:
     seen: list[Progress] = []
     cache_compilations(tmp_path / "compiled")
     try:
-        results = train_many(runs, workers=2, progress=seen.append, segment=1, checkpoints=tmp_path / "checkpoints")
+        results = train_many(
+            runs, workers=2, progress=seen.append, segment=1, checkpoints=tmp_path / "checkpoints", unroll=1
+        )
     finally:
         jax.config.update("jax_compilation_cache_dir", None)
     assert [result.settings for result in results] == runs
-    assert same(results[0], train(runs[0], segment=1))
+    assert same(results[0], train(runs[0], segment=1, unroll=1))
     assert sorted((news.runs, news.steps) for news in seen) == [((0,), 32), ((0,), 64), ((1,), 32), ((1,), 64)]
     assert len(list((tmp_path / "checkpoints").iterdir())) == 2
     assert any((tmp_path / "compiled").iterdir())
@@ -42,7 +44,7 @@ def test_batches_group_runs_of_one_shape() -> None:
 def test_batched_runs_come_back_in_order() -> None:
     runs = [SMALL, SMALL.replace(seed=1)]
     seen: list[Progress] = []
-    results = train_many(runs, batch=2, progress=seen.append)
+    results = train_many(runs, batch=2, progress=seen.append, unroll=1)
     assert [result.settings for result in results] == runs
     assert {news.runs for news in seen} == {(0, 1)}
 

@@ -31,6 +31,7 @@ def train_many(
     segment: int = SEGMENT,
     batch: int | None = None,
     workers: int | None = None,
+    **choices: Any,
 ) -> list[TrainResult]:
     """All the runs, in the order in which they were given.
 
@@ -42,6 +43,7 @@ def train_many(
         batch: how many runs make one batched program; by default 1 on a CPU, else as many as there are of one shape,
             up to 1024.
         workers: processes, when runs are not batched; by default one per core that this process may use.
+        choices: implementation choices, as of `train_batch`.
     """
     runs = list(settings)
     size = check_count("batch", batch) if batch is not None else 1 if jax.default_backend() == "cpu" else LARGEST_BATCH
@@ -52,10 +54,11 @@ def train_many(
         for group in groups:
             watch = _renumbered(progress, group) if progress else None
             place, some = _place(checkpoints, runs, group), [runs[i] for i in group]
-            done = train_batch(some, progress=watch, checkpoint=place, segment=segment, batched=size > 1)
+            options: dict[str, Any] = {"progress": watch, "checkpoint": place, "segment": segment, "batched": size > 1}
+            done = train_batch(some, **options, **choices)
             results.update(zip(group, done, strict=True))
     elif groups:
-        results = _in_processes(runs, groups, progress, checkpoints, segment, workers)
+        results = _in_processes(runs, groups, progress, checkpoints, segment, workers, choices)
     return [results[i] for i in range(len(runs))]
 
 
@@ -101,6 +104,7 @@ def _in_processes(
     checkpoints: Path | str | None,
     segment: int,
     workers: int,
+    choices: dict[str, Any],
 ) -> dict[int, TrainResult]:
     context = multiprocessing.get_context("spawn")
     news: Any = context.Queue()
@@ -110,7 +114,9 @@ def _in_processes(
         workers, context, _start_worker, (single_threaded(), config.jax_compilation_cache_dir, news)
     ) as pool:
         waiting: dict[Future[list[TrainResult]], tuple[int, ...]] = {
-            pool.submit(_work, [runs[i] for i in group], group, _place(checkpoints, runs, group), segment): group
+            pool.submit(
+                _work, [runs[i] for i in group], group, _place(checkpoints, runs, group), segment, choices
+            ): group
             for group in groups
         }
         while waiting:
@@ -137,8 +143,10 @@ def _start_worker(variables: dict[str, str], cache: str | None, news: Any) -> No
     _news = news
 
 
-def _work(settings: list[Settings], group: tuple[int, ...], checkpoint: Path | None, segment: int) -> list[TrainResult]:
+def _work(
+    settings: list[Settings], group: tuple[int, ...], checkpoint: Path | None, segment: int, choices: dict[str, Any]
+) -> list[TrainResult]:
     def tell(progress: Progress) -> None:
         _news.put(progress._replace(runs=group))
 
-    return train_batch(settings, progress=tell, checkpoint=checkpoint, segment=segment, batched=False)
+    return train_batch(settings, progress=tell, checkpoint=checkpoint, segment=segment, batched=False, **choices)
