@@ -1,0 +1,311 @@
+r"""How good could it be? The best welfare that any policy can reach, and a stationary policy that reaches it.
+
+At every step each of $n$ agents has a need $x_i$ and $k$ of them are served, who receive a utility equal to their need.
+The mean utilities that policies can reach form a convex set $\mathcal{U}$, known by its support function: for weights
+$w \ge 0$ nothing beats serving the $k$ agents with the largest weight × need,
+
+$$ h(w) = \max_{u \in \mathcal{U}} w \cdot u = \mathbb{E}\Bigl[\text{sum of the $k$ largest } w_i x_i\Bigr]. $$
+
+By convex duality every $w$ bounds the welfare of every policy from above, and the best $w$ bounds it tightly:
+
+$$ \max_{u\in\mathcal{U}} \min_i u_i = \min_{w \ge 0,\ \sum_i w_i = 1} h(w), \qquad
+   \max_{u\in\mathcal{U}} \sum_i f(u_i) = \min_{w > 0}\ h(w) + \sum_i \max_v\,\bigl(f(v) - w_i v\bigr), $$
+
+where $f$ is that of α-fair welfare. For Nash welfare the best weights are the fixed point $w_i = 1/u_i$.
+
+**What the bound says.** Policies with memory do not escape it: whatever the history, the expected utilities of a step
+lie in $\mathcal{U}$ (its needs have the same distribution), hence so do those of the mean of an episode; welfare is
+concave, so the expected welfare of an episode's mean utilities is at most the optimum, at every horizon.
+
+**What is certified.** Weights are chosen on one sample of needs and judged on a fresh one. The bound $h(w)$ and the
+utilities of the policy that $w$ stands for are then means of independent draws, with standard errors. `lower` and
+`upper` are such that, with the stated confidence (normal approximation, Bonferroni over agents), the policy's welfare
+is at least `lower` and no policy's is above `upper`; the optimum lies between. The bound holds for weights that are not
+the best, so a poor search for them can only widen the gap.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import optimize, special, stats
+
+from bygones import inequality
+from bygones._arrays import Array, check_between, check_count
+from bygones.envs.needs import Needs, advantaged
+from bygones.envs.problem import as_judge
+from bygones.learn.settings import Settings
+from bygones.welfare import Welfare
+
+SAMPLES = 1_000_000
+"""Fresh draws of needs that the weights are judged on."""
+CHOOSING_SAMPLES = 2**16
+"""Quasi-random draws that the weights are chosen on; they need not be independent, only evenly spread."""
+CHUNK = 2**16
+"""Draws at a time, so that memory does not grow with their number."""
+GINI_STEPS = 100_000
+"""Steps over which the Gini of episodes is averaged, five episodes at least."""
+JITTER = 1e-3
+"""Relative noise on the needs as the policy sees them. It breaks ties, and lets a policy serve one of two agents whose
+weighted needs are always equal with any probability; what it costs shows in the gap."""
+
+
+@dataclass(frozen=True)
+class Optimum:
+    """The best welfare, between what a policy reaches and what none can pass.
+
+    Attributes:
+        welfare: α-fair, at some α.
+        weights: the weights of the policy: serve the k agents with the largest weight × need.
+        utilities: the mean utility per step that it gives each agent, as estimated from fresh needs.
+        utility_errors: their standard errors.
+        support: the largest mean of weights × utilities per step, h(w), as estimated from fresh needs.
+        support_error: its standard error.
+        confidence: the probability with which `lower` and `upper` both hold.
+        steps: the welfare is of utilities added up over so many steps; 1 for utilities per step.
+    """
+
+    welfare: Welfare
+    weights: Array
+    utilities: Array
+    utility_errors: Array
+    support: float
+    support_error: float
+    confidence: float
+    steps: int = 1
+
+    def over(self, steps: int) -> Optimum:
+        """The same optimum, with utilities added up over so many steps before they are judged."""
+        return dataclasses.replace(self, steps=check_count("steps", steps))
+
+    @property
+    def value(self) -> float:
+        """The welfare of the policy, as estimated."""
+        return float(self.welfare(self.steps * self.utilities))
+
+    @property
+    def bound(self) -> float:
+        """The upper bound on every policy's welfare, as estimated."""
+        return self._dual(self.support)
+
+    @property
+    def lower(self) -> float:
+        """What the policy reaches at least, with confidence."""
+        quantile = special.ndtri(1 - (1 - self.confidence) / 2 / len(self.weights))
+        surely = np.clip(self.utilities - quantile * self.utility_errors, 0.0, None)
+        return float(self.welfare(self.steps * surely))
+
+    @property
+    def upper(self) -> float:
+        """What no policy passes, with confidence."""
+        return self._dual(self.support + special.ndtri(1 - (1 - self.confidence) / 2) * self.support_error)
+
+    @property
+    def gap(self) -> float:
+        """How much may be left between the policy and the optimum."""
+        return self.upper - self.lower
+
+    @property
+    def utility(self) -> float:
+        """The best welfare as a utility per agent and step: what all would have if all had the same."""
+        return float(equal_utility(self.welfare, self.bound, len(self.weights)) / self.steps)
+
+    def share(self, welfare: Array) -> Array:
+        """How much of the optimum a welfare is, 1 being the optimum.
+
+        Logarithms have no meaningful ratios: both are turned into the equal utilities that would be as good.
+        """
+        n_agents = len(self.weights)
+        return equal_utility(self.welfare, welfare, n_agents) / equal_utility(self.welfare, self.bound, n_agents)
+
+    def _dual(self, support: float) -> float:
+        alpha = _alpha(self.welfare)
+        if alpha == math.inf:
+            return float(self.steps * support)
+        # Over more steps an agent has more, and welfare's slope there is smaller: the weights shrink with it.
+        slope = self.steps**-alpha
+        return float(self.steps * slope * support) + _conjugate(slope * self.weights, self.welfare)
+
+
+def optimum(
+    needs: Needs,
+    n_resources: int,
+    welfare: Welfare | str,
+    *,
+    samples: int = SAMPLES,
+    confidence: float = 0.999,
+    seed: int = 0,
+) -> Optimum:
+    """The optimum for needs whose distribution is the same at every step (replayed needs: over their table).
+
+    Args:
+        needs: where needs come from, see `bygones.envs.needs`; the number of agents is theirs.
+        n_resources: k, how many agents are served at a step.
+        welfare: utilitarian, nash (its logarithm), egalitarian or any α-fair.
+        samples: fresh draws of needs to judge the weights on.
+        confidence: of `lower` and `upper` together.
+        seed: of all draws.
+    """
+    judge = as_judge(welfare)
+    if judge.name != "alpha_fair":
+        raise ValueError(f"welfare must be utilitarian, nash, egalitarian or alpha_fair(alpha=...), got {welfare}")
+    if check_count("n_resources", n_resources) > needs.n_agents:
+        raise ValueError(f"n_resources must be at most the number of agents ({needs.n_agents}), got {n_resources}")
+    check_count("samples", samples, least=2)
+    check_between("confidence", confidence, 0.0, 1.0, "above 0 and below 1", open_low=True, open_high=True)
+    choosing_seed, judging_seed = np.random.SeedSequence(seed).spawn(2)
+    weights = _best_weights(_spread(needs, choosing_seed), n_resources, judge)
+    utilities, support = _Mean(), _Mean()
+    rng = np.random.default_rng(judging_seed)
+    for start in range(0, samples, CHUNK):
+        noise = rng.random((min(CHUNK, samples - start), 3 * needs.n_agents + 1))
+        drawn, seen = _draw(needs, noise)
+        utilities.add(_served(weights, seen, n_resources) * drawn)
+        largest = -np.partition(-weights * drawn, n_resources - 1, axis=-1)[:, :n_resources]
+        support.add(largest.sum(axis=-1))
+    return Optimum(
+        judge, weights, utilities.mean, utilities.error, float(support.mean), float(support.error), confidence
+    )
+
+
+def for_settings(settings: Settings) -> Optimum:
+    """The optimum of the fairness score of a training run: of totals for additive memories, of means for averaged."""
+    best = _for_sizes(settings.welfare, settings.n_agents, settings.n_resources, settings.n_advantaged)
+    return best.over(settings.horizon if settings.aggregation == "additive" else 1)
+
+
+def episode_gini(settings: Settings) -> float:
+    """The mean Gini of episodes under the best stationary policy, with the horizon's share of chance in it."""
+    best = _for_sizes(settings.welfare, settings.n_agents, settings.n_resources, settings.n_advantaged)
+    needs, rng = advantaged(settings.n_agents, settings.n_advantaged), np.random.default_rng(0)
+    ginis = []
+    for _ in range(max(5, GINI_STEPS // settings.horizon)):
+        drawn, seen = _draw(needs, rng.random((settings.horizon, 3 * needs.n_agents + 1)))
+        utilities = _served(best.weights, seen, settings.n_resources) * drawn
+        ginis.append(inequality.gini(utilities.sum(axis=0)))
+    return float(np.mean(ginis))
+
+
+def equal_utility(welfare: Welfare | str, value: Array, n_agents: int) -> Array:
+    """The utility at which, if all agents had it, α-fair welfare would have this value."""
+    judge = as_judge(welfare)
+    alpha, eps = _alpha(judge), _eps(judge)
+    value = np.asarray(value, dtype=float)
+    if alpha == math.inf:
+        return value
+    if alpha == 1:
+        return np.exp(value / n_agents) - eps
+    return (value * (1 - alpha) / n_agents) ** (1 / (1 - alpha)) - eps
+
+
+@functools.cache
+def _for_sizes(welfare: str, n_agents: int, n_resources: int, n_advantaged: int) -> Optimum:
+    return optimum(advantaged(n_agents, n_advantaged), n_resources, welfare)
+
+
+def _alpha(judge: Welfare) -> float:
+    return float(judge.parameters["alpha"])  # type: ignore[arg-type]
+
+
+def _eps(judge: Welfare) -> float:
+    """What is added to utilities before they are judged."""
+    return float(judge.parameters["eps"]) if 1 <= _alpha(judge) < math.inf else 0.0  # type: ignore[arg-type]
+
+
+def _spread(needs: Needs, seed: np.random.SeedSequence) -> tuple[Array, Array]:
+    """Needs of many steps, evenly spread over their distribution."""
+    sequence = stats.qmc.Sobol(3 * needs.n_agents + 1, rng=np.random.default_rng(seed))
+    return _draw(needs, sequence.random(CHOOSING_SAMPLES))
+
+
+def _draw(needs: Needs, noise: Array) -> tuple[Array, Array]:
+    """Needs of steps at random times, from uniform noise, and as the policy sees them."""
+    first, then, jitter = np.split(noise[:, :-1], 3, axis=-1)
+    t = 1 + (noise[:, -1] * 2**30).astype(np.int64)
+    drawn, _ = needs.draw(then, needs.start(first), t)
+    return drawn, drawn * (1 + JITTER * (2 * jitter - 1))
+
+
+def _served(weights: Array, seen: Array, n_resources: int) -> Array:
+    """Who is served at each step: 1 for the k agents with the largest weight × need."""
+    chosen = np.argpartition(-weights * seen, n_resources - 1, axis=-1)[:, :n_resources]
+    served = np.zeros(seen.shape)
+    np.put_along_axis(served, chosen, 1.0, axis=-1)
+    return served
+
+
+def _best_weights(needs: tuple[Array, Array], n_resources: int, judge: Welfare) -> Array:
+    """The weights that minimise the dual on a sample."""
+    _, seen = needs
+    alpha, n_agents = _alpha(judge), seen.shape[-1]
+    equal = np.ones(n_agents)
+    if alpha == 0:
+        return equal
+
+    def reached(weights: Array) -> Array:
+        """The utilities of the policy, which are the gradient of the support function."""
+        return (_served(weights, seen, n_resources) * seen).mean(axis=0)
+
+    if alpha == math.inf:
+
+        def dual(weights: Array) -> tuple[float, Array]:
+            utilities = reached(weights)
+            return float(weights @ utilities), utilities
+
+        found = optimize.minimize(
+            dual,
+            equal / n_agents,
+            jac=True,
+            method="SLSQP",
+            bounds=[(0.0, 1.0)] * n_agents,
+            constraints={"type": "eq", "fun": lambda w: w.sum() - 1.0, "jac": np.ones_like},
+            options={"maxiter": 300, "ftol": 1e-12},
+        )
+        return np.clip(found.x, 0.0, None)
+
+    def dual_of_logs(logs: Array) -> tuple[float, Array]:
+        weights = np.exp(logs)
+        utilities = reached(weights)
+        value = weights @ utilities + _conjugate(weights, judge)
+        # Where welfare's slope is w, an agent has w^(-1/α) - ε.
+        return float(value), weights * (utilities - (weights ** (-1 / alpha) - _eps(judge)))
+
+    # All equally well off is where the search starts.
+    start = -alpha * np.log(reached(equal).mean() + _eps(judge)) * equal
+    found = optimize.minimize(dual_of_logs, start, jac=True, method="L-BFGS-B", options={"ftol": 1e-13, "gtol": 1e-7})
+    return np.exp(found.x)
+
+
+def _conjugate(weights: Array, judge: Welfare) -> float:
+    r"""$\sum_i \max_v (f(v) - w_i v)$ for α-fair $f$."""
+    alpha, eps = _alpha(judge), _eps(judge)
+    if alpha == 0:
+        return 0.0
+    if alpha == 1:
+        return float((-np.log(weights) - 1 + weights * eps).sum())
+    return float((weights ** (1 - 1 / alpha) * alpha / (1 - alpha) + weights * eps).sum())
+
+
+class _Mean:
+    """Mean and standard error of rows that come in chunks."""
+
+    def __init__(self) -> None:
+        self._count, self._sum, self._squares = 0, np.zeros(()), np.zeros(())
+
+    def add(self, rows: Array) -> None:
+        self._count += len(rows)
+        self._sum = self._sum + rows.sum(axis=0)
+        self._squares = self._squares + (rows**2).sum(axis=0)
+
+    @property
+    def mean(self) -> Array:
+        return self._sum / self._count
+
+    @property
+    def error(self) -> Array:
+        variance = np.clip(self._squares - self._count * self.mean**2, 0.0, None) / (self._count - 1)
+        return np.sqrt(variance / self._count)

@@ -1,0 +1,350 @@
+"""Executes a plan of runs: trains what is not there yet, where it runs best, and keeps every batch as it comes.
+
+Also runs by itself where nothing but JAX, NumPy and PyArrow is installed, as on many machines with accelerators:
+`python -m bygones.experiments.run --scale paper --observation-scale window --out results/window`.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from bygones._arrays import check_one_of
+from bygones.experiments import backends, provenance
+from bygones.experiments.grid import grid, identity, memory_label
+from bygones.experiments.results import Results, RunResult, read, writing
+from bygones.learn.settings import Settings
+
+PLACES = ("auto", "cpu", "accelerator", "ray")
+MEASURED_ROLLOUTS = 48
+"""How many rollouts of each run are trained to measure speed: three of the learner's segments."""
+
+TELL_EVERY = 0.2
+"""Seconds between two tellings of progress: a batch of a thousand runs is heard of run by run."""
+
+
+class Progress(NamedTuple):
+    """How far a plan is."""
+
+    runs_done: int
+    runs_total: int
+    steps_done: int
+    steps_total: int
+    seconds: float
+    """Since the start."""
+    steps_per_second: float
+    """Since the first news, so that starting and compiling do not count; NaN before there is enough of it."""
+    running: tuple[str, ...]
+    """What is being trained now."""
+    gini: dict[str, float]
+    """The latest Gini of each memory, averaged over its runs."""
+
+    @property
+    def seconds_left(self) -> float:
+        """How long the rest takes at this speed; NaN before that is known."""
+        return (self.steps_total - self.steps_done) / self.steps_per_second
+
+    def __str__(self) -> str:
+        said = f"{self.runs_done}/{self.runs_total} runs"
+        said += f", {self.steps_done / 1e6:.1f} of {self.steps_total / 1e6:.1f} million steps"
+        if not math.isnan(self.steps_per_second):
+            said += f", {self.steps_per_second:,.0f} a second, {duration(self.seconds_left)} left"
+        ginis = ", ".join(f"{label} {gini:.2f}" for label, gini in self.gini.items())
+        return said + (f"; Gini: {ginis}" if ginis else "")
+
+
+class Estimate(NamedTuple):
+    """What a plan would take on this machine, from a short measurement."""
+
+    runs: int
+    runs_done: int
+    place: str
+    steps_per_second: float
+    start_seconds: float
+    """Until the first steps are taken: processes started, programs compiled."""
+    seconds: float
+    """Everything that is left to do."""
+
+
+class Stopped(KeyboardInterrupt):
+    """The plan was stopped by Ctrl-C; says what is kept and how to go on."""
+
+
+def execute(
+    runs: Sequence[Settings],
+    folder: Path | str,
+    *,
+    on: str = "auto",
+    progress: Callable[[Progress], None] | None = None,
+    workers: int | None = None,
+    batch: int = backends.MOST_IN_A_BATCH,
+    address: str | None = None,
+    command: str | None = None,
+    trainer: backends.Trainer = backends.learner,
+) -> Results:
+    """Trains the runs that the folder does not hold yet, and gives the results of all of them.
+
+    Args:
+        runs: settings, e.g. `grid("quick").runs()`.
+        folder: where results are kept; runs that are there are skipped.
+        on: `"cpu"`, `"accelerator"`, `"ray"`, or `"auto"`: an accelerator if JAX sees one, else the CPU.
+        progress: told of every advance.
+        workers: processes on the CPU; by default one per core.
+        batch: most runs in an accelerator batch. Each batch is kept when it is done.
+        address: of a Ray cluster; without, Ray runs on this machine.
+        command: how to run this again, kept beside the results; by default this process's own command.
+        trainer: what trains; the learner, except in tests.
+
+    Raises:
+        Stopped: on Ctrl-C; finished batches are kept.
+        BlockingIOError: another process is writing to the folder.
+        OSError: a batch cannot be written.
+        ValueError: the folder holds what cannot be read, or results of another version.
+    """
+    names = [identity(run) for run in runs]
+    if len(set(names)) != len(names):
+        raise ValueError("runs must all be different")
+    with writing(folder) as writer:
+        todo = [run for run, name in zip(runs, names, strict=True) if name not in writer.done]
+        tracker = Tracker(todo, len(runs) - len(todo), progress or (lambda _: None))
+        place = _place(on)
+        origin = provenance.here(place, command)
+        try:
+            for finished in _trained(todo, place, tracker.heard, workers, batch, address, trainer):
+                writer.add(finished, origin)
+                tracker.finished(finished)
+        except KeyboardInterrupt:
+            held = sum(name in writer.done for name in names)
+            raise Stopped(
+                f"stopped; {held} of {len(runs)} runs are in {folder}, and the same command goes on from there"
+            ) from None
+    return read(folder).where(run=names)
+
+
+def estimate(
+    runs: Sequence[Settings],
+    folder: Path | str,
+    *,
+    on: str = "auto",
+    workers: int | None = None,
+    batch: int = backends.MOST_IN_A_BATCH,
+    trainer: backends.Trainer = backends.learner,
+) -> Estimate:
+    """Measures how long the runs would take that the folder does not hold yet, by training a little of them."""
+    done = set(read(folder)["run"].tolist()) if Path(folder).exists() else set()
+    todo = [run for run in runs if identity(run) not in done]
+    place = _place(on)
+    if not todo:
+        return Estimate(len(runs), len(runs), place, math.nan, 0.0, 0.0)
+    if place == "ray":
+        raise ValueError("the time on a Ray cluster cannot be measured from here; choose cpu or accelerator")
+    together = workers or backends.usable_cores() if place == "cpu" else len(backends.batches(todo, batch)[0])
+    short = [_shortened(run) for run in todo[:together]]
+    clock = _Clock(len(short))
+    for _ in _trained(short, place, clock.heard, workers, batch, None, trainer):
+        pass
+    steps = sum(run.total_steps for run in todo)
+    seconds = clock.start_seconds + steps / clock.steps_per_second
+    return Estimate(len(runs), len(runs) - len(todo), place, clock.steps_per_second, clock.start_seconds, seconds)
+
+
+class Tracker:
+    """Turns what is heard of single runs into the progress of the whole plan."""
+
+    def __init__(self, runs: Sequence[Settings], runs_done: int, tell: Callable[[Progress], None]) -> None:
+        self._runs, self._before, self._tell = runs, runs_done, tell
+        self._position = {identity(run): position for position, run in enumerate(runs)}
+        self._steps = [0] * len(runs)
+        self._gini = [math.nan] * len(runs)
+        self._done: set[int] = set()
+        self._started = self._told = time.monotonic()
+        self._first: tuple[float, int] | None = None
+
+    def heard(self, position: int, steps: int, gini: float) -> None:
+        """A run has taken this many steps, and this is its latest Gini (NaN if it is not known)."""
+        self._steps[position] = min(steps, self._runs[position].total_steps)
+        if not math.isnan(gini):
+            self._gini[position] = gini
+        self._first = self._first or (time.monotonic(), sum(self._steps))
+        if time.monotonic() - self._told >= TELL_EVERY:
+            self._told = time.monotonic()
+            self._tell(self.now())
+
+    def finished(self, batch: Sequence[RunResult]) -> None:
+        """These runs are trained and kept."""
+        for result in batch:
+            position = self._position[identity(result.settings)]
+            self._done.add(position)
+            self._steps[position] = self._runs[position].total_steps
+            self._gini[position] = result.metrics["gini"]
+        self._tell(self.now())
+
+    def now(self) -> Progress:
+        """The progress at this moment."""
+        running = [i for i, steps in enumerate(self._steps) if steps and i not in self._done]
+        ginis: dict[str, list[float]] = {}
+        for run, gini in sorted(zip(self._runs, self._gini, strict=True), key=lambda pair: pair[0].gamma):
+            if not math.isnan(gini):
+                ginis.setdefault(memory_label(run.gamma), []).append(gini)
+        now, steps = time.monotonic(), sum(self._steps)
+        since, before = self._first or (now, steps)
+        return Progress(
+            self._before + len(self._done),
+            self._before + len(self._runs),
+            steps,
+            sum(run.total_steps for run in self._runs),
+            now - self._started,
+            (steps - before) / (now - since) if steps > before else math.nan,
+            tuple(described(self._runs[i]) for i in running[:8]),
+            {label: sum(some) / len(some) for label, some in ginis.items()},
+        )
+
+
+def described(run: Settings) -> str:
+    """A run in a few words."""
+    return f"{run.welfare} {run.aggregation}, {memory_label(run.gamma)}, T = {run.horizon}, seed {run.seed}"
+
+
+def duration(seconds: float) -> str:
+    """A time for people: 45 s, 12 min, 3.5 h."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 90 * 60 else f"{seconds / 3600:.1f} h"
+
+
+class _Clock:
+    """Measures speed from the second time each run is heard of: before that, it is started and compiled."""
+
+    def __init__(self, n_runs: int) -> None:
+        self._started = time.monotonic()
+        self._first: dict[int, tuple[float, int]] = {}
+        self._last: dict[int, tuple[float, int]] = {}
+        self._n_runs = n_runs
+
+    def heard(self, position: int, steps: int, gini: float) -> None:
+        now = (time.monotonic(), steps)
+        self._first.setdefault(position, now)
+        self._last[position] = now
+
+    @property
+    def steps_per_second(self) -> float:
+        """Of all runs together."""
+        pairs = ((self._first[i], self._last[i]) for i in self._first)
+        rates = [(end[1] - begin[1]) / (end[0] - begin[0]) for begin, end in pairs if end[0] > begin[0]]
+        if not rates:
+            raise ValueError("runs are too short for their time to be measured")
+        return self._n_runs * sum(rates) / len(rates)
+
+    @property
+    def start_seconds(self) -> float:
+        """Until the slowest run was started, without the steps it took until it was heard of."""
+        at, steps = max(self._first.values())
+        return max(0.0, at - self._started - steps * self._n_runs / self.steps_per_second)
+
+
+def _shortened(run: Settings) -> Settings:
+    steps = min(run.total_steps, MEASURED_ROLLOUTS * run.rollout_steps)
+    return run.replace(total_steps=steps, horizon=min(run.horizon, steps))
+
+
+def _place(on: str) -> str:
+    check_one_of("on", on, PLACES)
+    if on != "auto":
+        return on
+    return "accelerator" if backends.has_accelerator() else "cpu"
+
+
+def _trained(
+    runs: Sequence[Settings],
+    place: str,
+    heard: backends.Heard,
+    workers: int | None,
+    batch: int,
+    address: str | None,
+    trainer: backends.Trainer,
+) -> Iterator[list[RunResult]]:
+    if not runs:
+        return iter(())
+    if place == "accelerator":
+        return backends.in_batches(runs, heard, most=batch, trainer=trainer)
+    if place == "ray":
+        return backends.on_ray(runs, heard, address=address, trainer=trainer)
+    return backends.in_processes(runs, heard, workers=workers, trainer=trainer)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Trains a grid from a bare command line; says in plain lines how far it is."""
+    import argparse
+
+    parser = argparse.ArgumentParser(prog="python -m bygones.experiments.run", description=__doc__)
+    parser.add_argument("--scale", default="quick", help="quick or paper")
+    parser.add_argument("--out", required=True, type=Path, help="folder of results")
+    parser.add_argument("--on", default="auto", choices=PLACES)
+    parser.add_argument("--batch", type=int, default=backends.MOST_IN_A_BATCH, help="most runs in a batch")
+    parser.add_argument("--workers", type=int, help="processes on the CPU")
+    parser.add_argument("--plan", action="store_true", help="only say what would run and how long it would take")
+    parser.add_argument("--welfare", nargs="+")
+    parser.add_argument("--aggregation", nargs="+")
+    parser.add_argument("--horizon", nargs="+", type=int)
+    parser.add_argument("--gamma", nargs="+", type=float)
+    parser.add_argument("--seeds", type=int)
+    parser.add_argument("--weight", type=float)
+    parser.add_argument("--observation-scale")
+    parser.add_argument("--set", nargs="+", default=[], metavar="SETTING=VALUE", help="any other setting of all runs")
+    said = parser.parse_args(arguments)
+    names = ("welfare", "aggregation", "horizon", "gamma", "seeds", "weight", "observation_scale")
+    changes = {name: getattr(said, name) for name in names if getattr(said, name) is not None}
+    try:
+        runs = grid(said.scale, **changes, **dict(map(_setting, said.set))).runs()
+        if said.plan:
+            plan = estimate(runs, said.out, on=said.on, workers=said.workers, batch=said.batch)
+            print(
+                f"{plan.runs} runs, {plan.runs_done} of them done; the rest takes about {duration(plan.seconds)} here"
+            )
+            return
+        results = execute(
+            runs,
+            said.out,
+            on=said.on,
+            workers=said.workers,
+            batch=said.batch,
+            progress=_now_and_then(lambda line: print(line, flush=True)),
+        )
+    except (ValueError, OSError) as error:
+        sys.exit(f"{parser.prog}: {error}")
+    except Stopped as stopped:
+        print(stopped, file=sys.stderr)
+        sys.exit(130)
+    print(f"{len(results)} runs in {said.out}")
+
+
+def _setting(said: str) -> tuple[str, Any]:
+    name, equals, value = said.partition("=")
+    if not equals:
+        raise ValueError(f"a setting is said as name=value, got {said!r}")
+    try:
+        return name, json.loads(value)
+    except json.JSONDecodeError:
+        return name, value
+
+
+def _now_and_then(write: Callable[[str], None], seconds: float = 5.0) -> Callable[[Progress], None]:
+    """Writes a line when there is news, but no more often than every few seconds."""
+    last = -math.inf
+
+    def tell(progress: Progress) -> None:
+        nonlocal last
+        if time.monotonic() - last >= seconds:
+            last = time.monotonic()
+            write(str(progress))
+
+    return tell
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,135 @@
+"""What a handful of seeds can say: means with intervals, effect sizes, and whether the seeds fall into two groups.
+
+Near collapse outcomes are bimodal (some seeds learn, most do not). A mean then describes no run at all, so a summary
+always carries the seeds themselves, and says when they split. Intervals are percentile bootstrap intervals over seeds:
+they ask nothing of the shape of the distribution, and the same data always give the same interval.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import stats
+
+from bygones._arrays import Array, check_finite
+
+CONFIDENCE = 0.95
+RESAMPLES = 2000
+SPLIT_EXPLAINS = 0.85
+"""Share of the variance that two groups must explain to be two; evenly spread values reach 0.75."""
+
+
+class Interval(NamedTuple):
+    """Between these the quantity lies, with the confidence of the bootstrap."""
+
+    low: float
+    high: float
+
+
+class Summary(NamedTuple):
+    """Seeds of one configuration, summed up."""
+
+    seeds: tuple[float, ...]
+    mean: float
+    standard_error: float
+    mean_interval: Interval
+    interquartile_mean: float
+    interquartile_interval: Interval
+    groups: tuple[tuple[float, ...], ...]
+    """The seeds in ascending order, in two groups where they split, else in one."""
+
+
+def summary(values: Array, apart: float = 0.0, seed: int = 0) -> Summary:
+    """Sums up the seeds of a configuration; two groups count as two if their means are at least `apart`."""
+    values = _seeds("values", values)
+    return Summary(
+        tuple(values.tolist()),
+        float(values.mean()),
+        standard_error(values),
+        interval(values, np.mean, seed),
+        interquartile_mean(values),
+        interval(values, interquartile_mean, seed),
+        groups(values, apart),
+    )
+
+
+def standard_error(values: Array) -> float:
+    """The standard error of the mean, as in the paper's shaded regions; NaN for a single seed."""
+    values = _seeds("values", values)
+    return float(values.std(ddof=1) / math.sqrt(len(values))) if len(values) > 1 else math.nan
+
+
+def interquartile_mean(values: Array, axis: int = -1) -> Any:
+    """The mean of the middle half, which a few runaway seeds cannot move."""
+    means = stats.trim_mean(values, 0.25, axis=axis)
+    return float(means) if np.ndim(means) == 0 else means
+
+
+def interval(values: Array, statistic: Callable[..., Any], seed: int = 0) -> Interval:
+    """A seeded percentile bootstrap interval of a statistic of one sample; a single value is its own interval."""
+    values = _seeds("values", values)
+    if np.ptp(values) == 0:
+        return Interval(float(values[0]), float(values[0]))
+    return _bootstrap((values,), statistic, seed)
+
+
+def difference_interval(a: Array, b: Array, seed: int = 0) -> Interval:
+    """A seeded percentile bootstrap interval of mean(a) − mean(b), the seeds of both drawn anew."""
+    a, b = _seeds("a", a), _seeds("b", b)
+    if np.ptp(a) == 0 and np.ptp(b) == 0:
+        return Interval(float(a[0] - b[0]), float(a[0] - b[0]))
+
+    def difference(a: Array, b: Array, axis: int = -1) -> Array:
+        return a.mean(axis=axis) - b.mean(axis=axis)
+
+    return _bootstrap((a, b), difference, seed)
+
+
+def cliffs_delta(a: Array, b: Array) -> float:
+    """How often a seed of `a` lies above one of `b`, less how often below: 1 always above, 0 neither, −1 always below.
+
+    An effect size that does not suppose one mode, as differences in standard deviations do.
+    """
+    a, b = _seeds("a", a), _seeds("b", b)
+    return float(np.sign(a[:, None] - b[None, :]).mean())
+
+
+def groups(values: Array, apart: float = 0.0) -> tuple[tuple[float, ...], ...]:
+    """The values in ascending order, cut in two where that explains most of their spread.
+
+    The cut is the one that explains most variance. The values are two groups if it explains at least 85% of it and
+    the groups' means are at least `apart`; fewer than four values are always one group.
+    """
+    ordered = np.sort(_seeds("values", values))
+    total = ((ordered - ordered.mean()) ** 2).sum()
+    if len(ordered) >= 4 and total > 0:
+        cuts = range(1, len(ordered))
+        within = [sum(((part - part.mean()) ** 2).sum() for part in np.split(ordered, [cut])) for cut in cuts]
+        low, high = np.split(ordered, [1 + int(np.argmin(within))])
+        if 1 - min(within) / total >= SPLIT_EXPLAINS and high.mean() - low.mean() >= apart:
+            return tuple(low.tolist()), tuple(high.tolist())
+    return (tuple(ordered.tolist()),)
+
+
+def _bootstrap(samples: tuple[Array, ...], statistic: Callable[..., Any], seed: int) -> Interval:
+    found = stats.bootstrap(
+        # A lone seed twice is drawn anew as itself, as it should be, and accepted.
+        tuple(np.repeat(sample, 2) if len(sample) == 1 else sample for sample in samples),
+        statistic,
+        n_resamples=RESAMPLES,
+        confidence_level=CONFIDENCE,
+        method="percentile",
+        vectorized=True,
+        rng=np.random.default_rng(seed),
+    ).confidence_interval
+    return Interval(float(found.low), float(found.high))
+
+
+def _seeds(name: str, values: Array) -> Array:
+    values = check_finite(name, values)
+    if values.ndim != 1 or len(values) == 0:
+        raise ValueError(f"{name} must be one number per seed, at least one, got shape {values.shape}")
+    return values

@@ -1,0 +1,287 @@
+"""The figures of the paper's experiments, each by its name, and those the paper lacks.
+
+2 and 3 are final welfare and Gini against the horizon (a egalitarian, b Nash), 4 and 5 the same for averaged utilities,
+6 to 9 the training curves. Beyond the paper: `optimum`, `scales` and `claims`. Every run is drawn: seeds are dots or
+thin lines, their mean is a line, and the band is the standard error over seeds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bygones._arrays import Array, check_one_of
+from bygones.experiments.claims import Judgement
+from bygones.experiments.grid import AGGREGATIONS, WELFARES, in_order, memory_label, paper_weight
+from bygones.experiments.judging import FAILS, HOLDS, NOT_ENOUGH, PROTOCOL
+from bygones.experiments.optimum import episode_gini, for_settings
+from bygones.experiments.results import Results
+from bygones.experiments.statistics import standard_error
+from bygones.style import INK, MEMORY_LOOK, MUTED, house_style, save
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+WELFARE_NAMES = {"egalitarian": "egalitarian welfare", "nash": "Nash welfare"}
+AXES_NAMES = {"gini": "Gini coefficient", "welfare": "fairness score", "utility_per_step": "utility per step"}
+BEST_LOOK: dict[str, Any] = {"color": INK, "linewidth": 1.0, "linestyle": (0, (2, 2)), "zorder": 1}
+VERDICT_LOOK = {HOLDS: ("●", "#009E73"), FAILS: ("✕", "#D55E00"), NOT_ENOUGH: ("?", MUTED)}
+TEXT_WIDTH = 9.2
+"""Room for a claim's text, in columns of verdicts."""
+DODGE = 0.06
+"""How far the memories' dots stand apart at a horizon."""
+
+
+def names() -> list[str]:
+    """The names of the figures that results alone are enough for."""
+    return list(_FIGURES)
+
+
+def draw(name: str, results: Results, observation_scale: str | None = None, **changes: Any) -> Figure:
+    """The figure of that name.
+
+    Args:
+        name: one of `names()`.
+        results: the runs; those that the figure is not about are left aside.
+        observation_scale: which runs to draw, where there are several scales; not needed by "scales".
+        changes: settings in which the runs to draw differ from the paper's protocol, e.g. `ends="termination"`.
+    """
+    check_one_of("figure", name, names())
+    chosen = results.where(**{**PROTOCOL, **changes})
+    if name != "scales":
+        chosen = _of_scale(chosen, observation_scale)
+    if not len(chosen):
+        raise ValueError(f"no runs to draw figure {name} from: none of {len(results)} follow the protocol asked for")
+    with house_style():
+        return _FIGURES[name](chosen)
+
+
+def draw_all(results: Results, folder: Path, observation_scale: str | None = None, **changes: Any) -> list[Path]:
+    """Draws and saves every figure, as `figure-2a.png` and so on."""
+    return [
+        path
+        for name in names()
+        for path in save(draw(name, results, observation_scale, **changes), folder, f"figure-{name}")
+    ]
+
+
+def claims_figure(judgements: Sequence[Judgement]) -> Figure:
+    """How each claim depends on the observation scale: one row per claim, one column per scale."""
+    with house_style():
+        from matplotlib.figure import Figure
+
+        scales = list(judgements[0].by_scale)
+        figure = Figure(figsize=(7.2 + 0.8 * len(scales), 0.32 * len(judgements) + 1.2))
+        axes = figure.subplots()
+        for row, judged in enumerate(judgements):
+            axes.text(-TEXT_WIDTH, row, judged.name, va="center", fontsize=8.5, fontweight="bold")
+            axes.text(0.6 - TEXT_WIDTH, row, judged.claim, va="center", fontsize=8.5)
+            for column, scale in enumerate(scales):
+                glyph, colour = VERDICT_LOOK[judged.by_scale[scale].word]
+                axes.text(column, row, glyph, ha="center", va="center", color=colour, fontsize=12, fontweight="bold")
+        axes.set_xlim(-TEXT_WIDTH, len(scales) - 0.4)
+        axes.set_ylim(len(judgements) - 0.4, -0.6)
+        axes.set_xticks(range(len(scales)), scales)
+        axes.xaxis.tick_top()
+        axes.set_yticks(np.arange(len(judgements)) + 0.5, [""] * len(judgements))
+        axes.tick_params(length=0)
+        axes.grid(axis="x", visible=False)
+        axes.spines[:].set_visible(False)
+        axes.set_title("What the results say of each claim, by observation scale", pad=12)
+        axes.set_xlabel("      ".join(f"{glyph} {word}" for word, (glyph, _) in VERDICT_LOOK.items()), labelpad=6)
+        return figure
+
+
+def _of_scale(results: Results, scale: str | None) -> Results:
+    scales = in_order(results.distinct("observation_scale"))
+    if scale is None:
+        if len(scales) > 1:
+            raise ValueError(
+                f"observation_scale must be one of {', '.join(scales)}, since the results hold all of them"
+            )
+        return results
+    if len(results):
+        check_one_of("observation_scale", scale, scales)
+    return results.where(observation_scale=scale)
+
+
+def _cell(results: Results, welfare: str, aggregation: str) -> Results:
+    """The runs of a welfare function and an aggregation, at the paper's λ."""
+    return results.where(welfare=welfare, aggregation=aggregation, weight=paper_weight(welfare, aggregation))
+
+
+def _against_horizon(metric: str, welfare: str, aggregation: str) -> Callable[[Results], Figure]:
+    """A figure of a final metric against the horizon."""
+
+    def figure(results: Results) -> Figure:
+        from matplotlib.figure import Figure
+
+        runs = _cell(results, welfare, aggregation)
+        figure = Figure(figsize=(6.2, 4.4))
+        axes = figure.subplots()
+        _horizon_lines(axes, runs, f"final_{metric}")
+        horizons = runs.distinct("horizon")
+        examples = [runs.where(horizon=horizon).settings()[0] for horizon in horizons]
+        if metric == "welfare":
+            axes.plot([for_settings(run).bound for run in examples], label="best possible", **BEST_LOOK)
+            if (welfare, aggregation) == ("egalitarian", "additive"):
+                axes.set_yscale("symlog", linthresh=10.0, linscale=0.4)
+                axes.set_ylim(bottom=0.0)
+        else:
+            axes.plot([episode_gini(run) for run in examples], label="best stationary policy", **BEST_LOOK)
+            axes.set_ylim(bottom=0.0)
+        axes.set_ylabel(f"final {AXES_NAMES[metric]}")
+        axes.set_title(f"{WELFARE_NAMES[welfare].capitalize()}, {aggregation} utilities")
+        _legend(figure, axes)
+        return figure
+
+    return figure
+
+
+def _training_curves(welfare: str, aggregation: str) -> Callable[[Results], Figure]:
+    """A figure of training curves: one row per horizon; utility, fairness score and Gini."""
+
+    def figure(results: Results) -> Figure:
+        from matplotlib.figure import Figure
+
+        runs = _cell(results, welfare, aggregation)
+        horizons = runs.distinct("horizon")
+        figure = Figure(figsize=(9.5, 1.75 * len(horizons) + 0.9))
+        grid = figure.subplots(len(horizons), 3, sharex=True, squeeze=False)
+        for row, horizon in zip(grid, horizons, strict=True):
+            for axes, metric in zip(row, ("utility_per_step", "welfare", "gini"), strict=True):
+                _curve_lines(axes, runs.where(horizon=horizon), metric)
+                axes.set_title(f"T = {horizon:,}" if metric == "utility_per_step" else "")
+                axes.set_ylabel(AXES_NAMES[metric])
+                if metric == "gini":
+                    axes.set_ylim(bottom=0.0)
+        for axes in grid[-1]:
+            axes.set_xlabel("million steps of training")
+        figure.suptitle(f"{aggregation.capitalize()} utilities, {WELFARE_NAMES[welfare]}", x=0.01, ha="left",
+                        fontsize=11, fontweight="bold")  # fmt: skip
+        _legend(figure, grid[0][0])
+        return figure
+
+    return figure
+
+
+def _optimum_figure(results: Results) -> Figure:
+    """How much of the best possible welfare each memory reaches: one panel per welfare function and aggregation."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(9.5, 7.0))
+    grid = figure.subplots(2, 2, sharey=True)
+    for axes, (welfare, aggregation) in zip(grid.T.flat, _panels(), strict=True):
+        runs = _cell(results, welfare, aggregation)
+        if len(runs):
+            _horizon_lines(axes, runs, _share_of_optimum)
+        axes.axhline(1.0, **BEST_LOOK)
+        axes.set_title(f"{WELFARE_NAMES[welfare].capitalize()}, {aggregation} utilities")
+        axes.set_ylim(0.0, 1.05)
+        axes.yaxis.set_major_formatter(lambda share, _: f"{share:.0%}")
+    for axes in grid[:, 0]:
+        axes.set_ylabel("share of the best possible")
+    _legend(figure, grid[0][0])
+    return figure
+
+
+def _scales_figure(results: Results) -> Figure:
+    """The Gini against the horizon under each observation scale, additive utilities."""
+    from matplotlib.figure import Figure
+
+    scales = in_order(results.distinct("observation_scale"))
+    figure = Figure(figsize=(max(6.2, 2.9 * len(scales)), 6.2))
+    grid = figure.subplots(len(WELFARES), len(scales), sharey=True, squeeze=False)
+    for row, welfare in zip(grid, WELFARES, strict=True):
+        for axes, scale in zip(row, scales, strict=True):
+            runs = _cell(results.where(observation_scale=scale), welfare, "additive")
+            if len(runs):
+                _horizon_lines(axes, runs, "final_gini")
+            axes.set_title(f"{welfare}, scale “{scale}”")
+            axes.set_ylim(bottom=0.0)
+        row[0].set_ylabel(AXES_NAMES["gini"])
+    _legend(figure, grid[0][0])
+    return figure
+
+
+def _panels() -> list[tuple[str, str]]:
+    return [(welfare, aggregation) for welfare in WELFARES for aggregation in AGGREGATIONS]
+
+
+def _share_of_optimum(runs: Results) -> Array:
+    """The share of the optimum that each run's final fairness score is; the runs are of one horizon."""
+    return for_settings(runs.settings()[0]).share(runs["final_welfare"])
+
+
+def _horizon_lines(axes: Axes, runs: Results, value: str | Callable[[Results], Array]) -> None:
+    """One line per memory over evenly spaced horizons, with its seeds as dots and the standard error as a band."""
+    horizons, gammas = runs.distinct("horizon"), runs.distinct("gamma")
+    for index, gamma in enumerate(gammas):
+        look = MEMORY_LOOK.get(memory_label(gamma), {})
+        cells = {i: runs.where(gamma=gamma, horizon=horizon) for i, horizon in enumerate(horizons)}
+        seeds = {i: _values(cell, value) for i, cell in cells.items() if len(cell)}
+        at = np.array(list(seeds))
+        means = np.array([some.mean() for some in seeds.values()])
+        errors = np.nan_to_num([standard_error(some) for some in seeds.values()])
+        (line,) = axes.plot(at, means, label=memory_label(gamma), **look)
+        axes.fill_between(at, means - errors, means + errors, color=line.get_color(), alpha=0.18, linewidth=0)
+        beside = DODGE * (index - (len(gammas) - 1) / 2)
+        for x, some in seeds.items():
+            axes.plot(np.full(len(some), x + beside), some, "o", color=line.get_color(), markersize=2.6, alpha=0.55,
+                      markeredgewidth=0)  # fmt: skip
+    axes.set_xticks(range(len(horizons)), [f"{horizon:,}" for horizon in horizons])
+    axes.set_xlabel("horizon T, steps in an episode")
+    axes.grid(axis="x", visible=False)
+
+
+def _values(cell: Results, value: str | Callable[[Results], Array]) -> Array:
+    found = cell[value] if isinstance(value, str) else value(cell)
+    return found[np.isfinite(found)]
+
+
+def _curve_lines(axes: Axes, runs: Results, metric: str) -> None:
+    """One line per memory over training, its seeds thin behind it and the standard error as a band."""
+    from matplotlib.collections import LineCollection
+
+    for gamma in runs.distinct("gamma"):
+        look: Mapping[str, Any] = {**MEMORY_LOOK.get(memory_label(gamma), {}), "linewidth": 1.4}
+        steps, seeds = runs.where(gamma=gamma).curves(metric)
+        known = np.isfinite(seeds).all(axis=0)
+        steps, seeds = steps[known] / 1e6, seeds[:, known]
+        means = seeds.mean(axis=0)
+        (line,) = axes.plot(steps, means, label=memory_label(gamma), **look)
+        thin = [np.column_stack([steps, one]) for one in seeds]
+        axes.add_collection(LineCollection(thin, colors=line.get_color(), linewidths=0.4, alpha=0.25, zorder=1))
+        if len(seeds) > 1:
+            errors = seeds.std(axis=0, ddof=1) / np.sqrt(len(seeds))
+            axes.fill_between(steps, means - errors, means + errors, color=line.get_color(), alpha=0.18, linewidth=0)
+
+
+def _legend(figure: Figure, axes: Axes) -> None:
+    handles, labels = axes.get_legend_handles_labels()
+    columns = len(labels) if figure.get_figwidth() > 8 else (len(labels) + 1) // 2
+    figure.legend(handles, labels, loc="outside lower center", ncols=columns, handlelength=3.2)
+
+
+_FIGURES: dict[str, Callable[[Results], Figure]] = {
+    **{
+        f"{number}{letter}": _against_horizon(metric, welfare, aggregation)
+        for number, metric, aggregation in (
+            (2, "welfare", "additive"),
+            (3, "gini", "additive"),
+            (4, "welfare", "averaged"),
+            (5, "gini", "averaged"),
+        )
+        for letter, welfare in zip("ab", WELFARES, strict=True)
+    },
+    "6": _training_curves("egalitarian", "additive"),
+    "7": _training_curves("nash", "additive"),
+    "8": _training_curves("egalitarian", "averaged"),
+    "9": _training_curves("nash", "averaged"),
+    "optimum": _optimum_figure,
+    "scales": _scales_figure,
+}

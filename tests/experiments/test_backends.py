@@ -1,0 +1,105 @@
+import math
+import sys
+from pathlib import Path
+
+import pytest
+
+import fake_trainer
+from bygones.experiments import backends
+from bygones.experiments.grid import grid, identity
+from bygones.learn.settings import Settings
+
+RUNS = grid("quick", horizon=(100,), seeds=1).runs()
+
+
+def collect(generator):
+    return {identity(result.settings): result for batch in generator for result in batch}
+
+
+class Ears:
+    def __init__(self):
+        self.steps = {}
+
+    def __call__(self, position, steps, gini):
+        assert math.isnan(gini) or 0 <= gini <= 1
+        assert steps > self.steps.get(position, 0)
+        self.steps[position] = steps
+
+
+def same(a, b):
+    return a.keys() == b.keys() and all(a[name].metrics == b[name].metrics for name in a)
+
+
+def test_processes_and_batches_give_the_same_runs():
+    processes_heard, batches_heard = Ears(), Ears()
+    one = collect(backends.in_processes(RUNS, processes_heard, workers=2, trainer=fake_trainer.train))
+    other = collect(backends.in_batches(RUNS, batches_heard, most=4, trainer=fake_trainer.train))
+    assert same(one, other)
+    assert one.keys() == {identity(run) for run in RUNS}
+    assert batches_heard.steps == dict.fromkeys(range(len(RUNS)), 1000000)
+    assert processes_heard.steps.keys() <= batches_heard.steps.keys()
+    assert processes_heard.steps
+
+
+def test_a_worker_that_dies_is_reported():
+    with pytest.raises(OSError, match="a training process died"):
+        list(backends.in_processes(RUNS[:2], lambda *news: None, workers=1, trainer=fake_trainer.dies))
+
+
+def test_closing_the_generator_stops_the_workers():
+    generator = backends.in_processes(RUNS, lambda *news: None, workers=1, trainer=fake_trainer.slow)
+    next(generator)
+    generator.close()
+
+
+def test_batches_share_shape_and_length():
+    runs = [
+        Settings(),
+        Settings(observe_denominator=True),
+        Settings(gamma=1.0, welfare="egalitarian"),
+        Settings(total_steps=10_000_000),
+        Settings(seed=1),
+        Settings(hidden=(32,)),
+    ]
+    assert backends.batches(runs) == [[0, 2, 4], [1], [3], [5]]
+    assert backends.batches(runs, most=2) == [[0, 2], [4], [1], [3], [5]]
+    with pytest.raises(ValueError, match="most must be a whole number"):
+        backends.batches(runs, most=0)
+
+
+def test_workers_must_be_a_count():
+    with pytest.raises(ValueError, match="workers must be a whole number of at least 1, got -1"):
+        list(backends.in_processes(RUNS, lambda *news: None, workers=-1))
+
+
+def test_no_accelerator_here_unless_jax_says_so():
+    import jax
+
+    assert backends.has_accelerator() == (jax.default_backend() != "cpu")
+    assert backends.usable_cores() >= 1
+
+
+def test_without_ray_it_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(ValueError, match=r"needs Ray, which is not installed: pip install 'bygones\[ray\]'"):
+        list(backends.on_ray(RUNS, lambda *news: None))
+
+
+@pytest.mark.soak
+@pytest.mark.filterwarnings("ignore")  # Ray leaves files and processes of its own behind
+def test_a_ray_cluster_finishes_though_a_node_dies(monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", str(Path(fake_trainer.__file__).parent))
+    ray = pytest.importorskip("ray")
+    from ray.cluster_utils import Cluster
+
+    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
+    doomed = cluster.add_node(num_cpus=1)
+    try:
+        generator = backends.on_ray(RUNS, lambda *news: None, address=cluster.address, trainer=fake_trainer.slow)
+        results = collect([next(generator)])
+        cluster.remove_node(doomed, allow_graceful=False)
+        results |= collect(generator)
+    finally:
+        ray.shutdown()
+        cluster.shutdown()
+    assert same(results, collect(backends.in_batches(RUNS, lambda *news: None, trainer=fake_trainer.train)))

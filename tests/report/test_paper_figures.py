@@ -1,0 +1,114 @@
+import numpy as np
+import pytest
+
+import synthetic_results
+from bygones.experiments.claims import judge
+from bygones.experiments.grid import GAMMAS, HORIZONS, memory_label
+from bygones.experiments.optimum import episode_gini, for_settings
+from bygones.report import paper_figures
+from bygones.report.paper_figures import claims_figure, draw, draw_all, names
+
+MEMORIES = [memory_label(gamma) for gamma in GAMMAS]
+
+
+@pytest.fixture(scope="module")
+def results():
+    return synthetic_results.results(seeds=3, scales=("none", "window"), extra=True)
+
+
+def lines(axes):
+    return {line.get_label(): line for line in axes.lines if not line.get_label().startswith("_")}
+
+
+def dots(axes):
+    return [line for line in axes.lines if line.get_marker() == "o"]
+
+
+@pytest.mark.parametrize("name", ["2a", "2b", "3a", "3b", "4a", "4b", "5a", "5b"])
+def test_against_the_horizon(results, name):
+    (axes,) = draw(name, results, "window").axes
+    welfare = "egalitarian" if name.endswith("a") else "nash"
+    aggregation = "additive" if name[0] in "23" else "averaged"
+    metric = "final_welfare" if name[0] in "24" else "final_gini"
+    runs = results.where(
+        welfare=welfare, aggregation=aggregation, observation_scale="window", gamma=1.0, horizon=10000,
+        weight=0.999 if (welfare, aggregation) == ("egalitarian", "averaged") else 0.9, total_steps=1_000_000,
+    )  # fmt: skip
+    assert len(runs) == 3
+    drawn = lines(axes)
+    assert drawn["perfect recall"].get_ydata()[-1] == pytest.approx(runs[metric].mean())
+    assert list(drawn)[:5] == MEMORIES
+    assert sorted(dots(axes)[-1].get_ydata()) == pytest.approx(sorted(runs[metric]))
+    assert len(dots(axes)) == len(GAMMAS) * len(HORIZONS)
+    if metric == "final_welfare":
+        assert drawn["best possible"].get_ydata()[-1] == for_settings(runs.settings()[0]).bound
+    else:
+        assert drawn["best stationary policy"].get_ydata()[-1] == episode_gini(runs.settings()[0])
+    assert axes.get_xlabel()
+    assert axes.get_ylabel()
+
+
+@pytest.mark.parametrize("name", ["6", "9"])
+def test_training_curves_have_a_row_per_horizon(results, name):
+    figure = draw(name, results, "window")
+    assert len(figure.axes) == 3 * len(HORIZONS)
+    assert [axes.get_title(loc="left") for axes in figure.axes[::3]] == [f"T = {horizon:,}" for horizon in HORIZONS]
+    for axes in figure.axes:
+        assert list(lines(axes)) == MEMORIES
+        bands_and_seeds = axes.collections
+        assert len(bands_and_seeds) == 2 * len(GAMMAS)
+
+
+def test_the_distance_to_the_optimum_is_a_share(results):
+    figure = draw("optimum", results, "window")
+    for axes in figure.axes:
+        for line in lines(axes).values():
+            assert (np.asarray(line.get_ydata()) <= 1.02).all()
+    recall = lines(figure.axes[0])["perfect recall"].get_ydata()
+    assert recall[-1] < recall[0]
+
+
+def test_scales_side_by_side(results):
+    figure = draw("scales", results)
+    titles = [axes.get_title(loc="left") for axes in figure.axes]
+    assert titles[:2] == ["egalitarian, scale “none”", "egalitarian, scale “window”"]
+    assert len(titles) == 4
+
+
+def test_claims_by_scale(results):
+    judgements = judge(results, ["C2", "C3"])
+    (axes,) = claims_figure(judgements).axes
+    written = [text.get_text() for text in axes.texts]
+    assert written.count("●") == 4
+    assert judgements[0].claim in written
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["none", "window"]
+
+
+def test_a_single_seed_and_few_horizons_are_enough_to_draw():
+    quick = synthetic_results.results(seeds=1, extra=False).where(horizon=(100, 1000), aggregation="additive")
+    (axes,) = draw("3b", quick).axes
+    assert len(lines(axes)["perfect recall"].get_ydata()) == 2
+    assert len(draw("7", quick).axes) == 6
+    assert len(draw("optimum", quick).axes) == 4
+
+
+def test_what_cannot_be_drawn_is_refused(results):
+    with pytest.raises(ValueError, match=r"figure must be one of 2a, .*got '1'"):
+        draw("1", results)
+    with pytest.raises(ValueError, match="observation_scale must be one of none, window, since"):
+        draw("2a", results)
+    with pytest.raises(ValueError, match="observation_scale must be one of none, window, got 'fixed'"):
+        draw("2a", results, "fixed")
+    with pytest.raises(ValueError, match="no runs to draw figure 2a from"):
+        draw("2a", results, "window", ends="termination")
+
+
+def test_all_at_once(results, tmp_path, monkeypatch):
+    few = {name: paper_figures._FIGURES[name] for name in ("3b", "scales")}
+    monkeypatch.setattr(paper_figures, "_FIGURES", few)
+    paths = draw_all(results, tmp_path, "none")
+    assert [path.name for path in paths] == [
+        "figure-3b.png", "figure-3b.svg", "figure-scales.png", "figure-scales.svg"
+    ]  # fmt: skip
+    assert all(path.stat().st_size > 1000 for path in paths)
+    assert names() == ["3b", "scales"]
