@@ -41,12 +41,16 @@ def print_paths(paths: Iterable[Path]) -> None:
 
 
 @contextmanager
-def progress(what: str, total: int) -> Iterator[Callable[[], object]]:
-    """A progress bar for the length of a `with` block; call the given function after each part."""
+def progress(what: str, total: int) -> Iterator[Callable[..., None]]:
+    """A progress bar for the length of a `with` block; call the given function with how much was done, 1 by default."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True)) as bars:
         task = bars.add_task(what, total=total)
-        yield lambda: bars.advance(task)
+
+        def advance(amount: int = 1, news: str | None = None) -> None:
+            bars.update(task, advance=amount, description=news or what)
+
+        yield advance
 
 
 def read_matrix(path: Path) -> list[list[float]]:

@@ -16,6 +16,16 @@ from bygones import cli_ledger
 from bygones._terminal import print_json, print_paths, print_table, progress, read_matrix
 
 app = tyro.extras.SubcommandApp()
+LEARNING = {
+    "train": "Train PPO on the paper's problem; every setting is a flag.",
+    "reproduce": "Run the paper's experiment: training, figures, and a verdict on every claim.",
+    "claims": "Judge the paper's claims from results.",
+    "results": "Show, merge and export results of experiments.",
+}
+"""Commands of `bygones.cli_learn`, named here so that the help can list them without importing JAX."""
+
+for _name, _about in LEARNING.items():
+    app.command(name=_name, help=_about)(lambda: None)
 app.command(cli_ledger.app, name="ledger", help="A fairness memory that lives in a file or database between decisions.")
 
 
@@ -156,10 +166,17 @@ def stability(
 
 @app.command
 def figure(
-    name: Annotated[Positional[Literal["1"]], arg(help="Which figure of the paper.")],
+    name: Annotated[Positional[str], arg(help="Which: 1, 2a to 5b, 6 to 9, optimum, scales, claims, or all but 1.")],
+    places: Annotated[tuple[Path, ...], arg(help="Folders or files of results; by default evidence/grid/*.")] = (),
+    observation_scale: Annotated[str, arg(help="Which runs, where results have several scales.")] = "window",
     out: Out = Path("out"),
 ) -> None:
-    """Draw a figure of the paper, as PNG and SVG."""
+    """Draw a figure of the paper, as PNG and SVG: the first from scratch, the others from results."""
+    if name != "1":
+        from bygones import cli_learn
+
+        cli_learn.draw(name, places, observation_scale, out)
+        return
     from bygones import simulate as s
     from bygones.report.examples import figure_1
     from bygones.style import save
@@ -196,11 +213,12 @@ def table(
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Runs the command line; bad input ends with exit code 2 and one sentence."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        app.cli(
+        _commands(words).cli(
             prog="bygones",
             description="Temporal fairness in repeated allocation: remember the past, and let it go.",
-            args=arguments,
+            args=words,
             use_underscores=False,
         )
     except ValueError as error:
@@ -209,6 +227,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
         _refuse(f"this command needs {error.name}: install bygones with its extras, such as 'bygones[ledger]'")
     except OSError as error:
         _refuse(f"{error.filename or 'a file'}: {error.strerror or error}")
+
+
+def _commands(words: list[str]) -> tyro.extras.SubcommandApp:
+    """The commands to choose from: those that need JAX are looked at only if one of them is meant."""
+    if words and words[0] in LEARNING:
+        from bygones import cli_learn
+
+        return cli_learn.app
+    return app
 
 
 def _refuse(sentence: str) -> NoReturn:

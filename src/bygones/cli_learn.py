@@ -1,0 +1,203 @@
+"""`bygones train`, `reproduce`, `claims`, `results`: thin. Needs JAX, so it is imported only if one of them is run."""
+
+from __future__ import annotations
+
+import csv
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import numpy as np
+import tyro
+from tyro.conf import OmitArgPrefixes, Positional, arg
+
+from bygones._terminal import print_json, print_paths, print_table, progress
+from bygones.learn import Policy, TrainResult, cache_compilations, train_many
+from bygones.learn.settings import Settings
+
+app = tyro.extras.SubcommandApp()
+
+Json = Annotated[bool, arg(help="Print JSON for programs.")]
+EVIDENCE = Path("evidence/grid")
+
+
+@app.command
+def train(
+    settings: Annotated[OmitArgPrefixes[Settings], arg(name="")],
+    seeds: Annotated[int, arg(help="How many runs, with seeds counted from --seed.")] = 1,
+    workers: Annotated[
+        int | None, arg(help="Processes on a CPU; by default one per core.", help_behavior_hint="")
+    ] = None,
+    out: Annotated[Path, arg(help="Folder for policies and curves.")] = Path("out/train"),
+    json: Json = False,
+) -> None:
+    """Train PPO on the paper's problem; every setting is a flag.
+
+    Writes a policy (safetensors) and its curves (CSV) per seed. A run that was stopped goes on where it was.
+
+    Example: bygones train --gamma 0.99 --horizon 10000 --welfare nash --seeds 10
+    """
+    runs = [settings.replace(seed=settings.seed + i) for i in range(seeds)]
+    cache_compilations()
+    taken = dict.fromkeys(range(len(runs)), 0)
+    total = sum(run.rollouts * run.rollout_steps for run in runs)
+    with progress(f"{len(runs)} runs, steps", total) as advance:
+
+        def heard(news: Any) -> None:
+            for run in news.runs:
+                advance(news.steps - taken[run])
+                taken[run] = news.steps
+
+        results = train_many(runs, progress=heard, checkpoints=out / "checkpoints", workers=workers)
+    paths = [path for result in results for path in _keep(result, out)]
+    rows = [{"seed": r.settings.seed, **r.final, "stopped_at": r.stopped_at} for r in results]
+    if json:
+        print_json(rows)
+        return
+    columns = ["seed", "gini", "welfare", "utility_per_step", "utility_least", "utility_most", "stopped_at"]
+    print_table(
+        f"γ = {settings.gamma:g}, T = {settings.horizon}, {settings.welfare}: the last episodes",
+        columns,
+        [[row[name] for name in columns] for row in rows],
+    )
+    print_paths(paths)
+
+
+@app.command
+def reproduce(
+    scale: Annotated[
+        Literal["quick", "paper"], arg(help="A slice of the paper with one seed, or its 1000 runs.")
+    ] = "quick",
+    welfare: Annotated[tuple[str, ...], arg(help="Only these welfare functions.")] = (),
+    aggregation: Annotated[tuple[str, ...], arg(help="Only these aggregations.")] = (),
+    horizon: Annotated[tuple[int, ...], arg(help="Only these horizons.")] = (),
+    gamma: Annotated[tuple[float, ...], arg(help="Only these past discounts.")] = (),
+    seeds: Annotated[int | None, arg(help="How many seeds.", help_behavior_hint="")] = None,
+    weight: Annotated[float | None, arg(help="λ of every run; by default the paper's.", help_behavior_hint="")] = None,
+    observation_scale: Annotated[str, arg(help="none, fixed, window, expected or relative.")] = "none",
+    on: Annotated[Literal["auto", "cpu", "accelerator", "ray"], arg(help="Where it runs.")] = "auto",
+    address: Annotated[str | None, arg(help="Address of a Ray cluster.", help_behavior_hint="")] = None,
+    workers: Annotated[int | None, arg(help="Processes on a CPU.", help_behavior_hint="")] = None,
+    plan: Annotated[bool, arg(help="Only say what would run, and how long it would take here, measured.")] = False,
+    out: Annotated[Path, arg(help="Folder for results, figures and claims; a stopped run goes on from it.")] = Path(
+        "out/paper"
+    ),
+) -> None:
+    """Run the paper's experiment: training, figures, and a verdict on every claim.
+
+    Example: bygones reproduce --scale quick
+    """
+    from bygones.experiments.grid import grid
+    from bygones.experiments.run import Stopped, duration, estimate, execute
+    from bygones.report.paper_figures import draw_all
+
+    lists = {"welfare": welfare, "aggregation": aggregation, "horizon": horizon, "gamma": gamma}
+    said: Mapping[str, Any] = {name: values for name, values in lists.items() if values}
+    said = {**said, **{name: v for name, v in (("seeds", seeds), ("weight", weight)) if v is not None}}
+    runs = grid(scale, **said, observation_scale=observation_scale).runs()
+    results_folder = out / "results"
+    if plan:
+        expected = estimate(runs, results_folder, on=on, workers=workers)
+        rest = f"the rest takes about {duration(expected.seconds)} here"
+        print(f"{expected.runs} runs, {expected.runs_done} of them done; {rest}")
+        return
+    with progress(f"{len(runs)} runs, steps", sum(run.total_steps for run in runs)) as advance:
+        taken = 0
+
+        def heard(news: Any) -> None:
+            nonlocal taken
+            advance(news.steps_done - taken, str(news))
+            taken = news.steps_done
+
+        try:
+            results = execute(
+                runs, results_folder, on=on, progress=heard, workers=workers, address=address, command=_said_command()
+            )
+        except Stopped as stopped:
+            raise SystemExit(f"{stopped}") from None
+    print_paths(draw_all(results, out / "figures"))
+    _print_claims(results)
+
+
+@app.command
+def claims(
+    places: Annotated[
+        Positional[tuple[Path, ...]], arg(help="Folders or files of results; by default evidence/grid/*.")
+    ] = (),
+    json: Json = False,
+) -> None:
+    """Judge the paper's claims C1 to C13 from results, under every observation scale that is in them."""
+    from bygones.experiments.claims import judge
+    from bygones.experiments.results import read
+
+    results = read(*(places or sorted(EVIDENCE.iterdir())))
+    if json:
+        print_json([judgement.to_dict() for judgement in judge(results)])
+    else:
+        _print_claims(results)
+
+
+@app.command
+def results(
+    places: Annotated[Positional[tuple[Path, ...]], arg(help="Folders or files of results.")],
+    csv_file: Annotated[
+        Path | None, arg(name="csv", help="Write all columns but the curves there.", help_behavior_hint="")
+    ] = None,
+    merge_into: Annotated[Path | None, arg(help="Write them all into one new folder.", help_behavior_hint="")] = None,
+) -> None:
+    """Show, merge and export results of experiments."""
+    from bygones.experiments.results import merge, read
+
+    found = merge(places, merge_into) if merge_into else read(*places)
+    if csv_file:
+        found.to_csv(csv_file)
+        print_paths([csv_file])
+    columns = ["observation_scale", "welfare", "aggregation", "horizon", "gamma"]
+    keys = sorted(set(zip(*(found[name].tolist() for name in columns), strict=True)))
+    rows = []
+    for key in keys:
+        cell = found.where(**dict(zip(columns, key, strict=True)))
+        finals = [float(np.mean(cell[f"final_{name}"])) for name in ("gini", "welfare", "utility_per_step")]
+        rows.append([*key, len(cell), *finals])
+    print_table(f"{len(found)} runs", [*columns, "runs", "gini", "welfare", "utility_per_step"], rows)
+
+
+def draw(name: str, places: tuple[Path, ...], observation_scale: str, out: Path) -> None:
+    """Draws a figure from results, or all of them, and says which files were written."""
+    from bygones.experiments.claims import judge
+    from bygones.experiments.results import read
+    from bygones.report import paper_figures
+    from bygones.style import save
+
+    found = read(*(places or sorted(EVIDENCE.iterdir())))
+    if name in ("claims", "all"):
+        print_paths(save(paper_figures.claims_figure(judge(found)), out, "figure-claims"))
+    if name == "all":
+        print_paths(paper_figures.draw_all(found, out, observation_scale))
+    elif name != "claims":
+        print_paths(save(paper_figures.draw(name, found, observation_scale), out, f"figure-{name}"))
+
+
+def _keep(result: TrainResult, out: Path) -> list[Path]:
+    """Writes the policy and the curves of a run."""
+    stem = out / f"seed-{result.settings.seed}"
+    Policy(result.settings, result.networks).save(stem.with_suffix(".safetensors"))
+    with stem.with_suffix(".csv").open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(result.curves)
+        writer.writerows(zip(*(curve.tolist() for curve in result.curves.values()), strict=True))
+    return [stem.with_suffix(".safetensors"), stem.with_suffix(".csv")]
+
+
+def _print_claims(found: Any) -> None:
+    from bygones.experiments.claims import judge
+
+    judgements = judge(found)
+    scales = list(judgements[0].by_scale)
+    rows = [[j.name, j.claim, j.word, *(j.by_scale[s].word for s in scales)] for j in judgements]
+    print_table("The paper's claims", ["", "claim", "verdict", *scales], rows)
+
+
+def _said_command() -> str:
+    return " ".join(["bygones", *sys.argv[1:]])

@@ -1,0 +1,55 @@
+import json
+
+import pytest
+
+from bygones import cli
+from bygones.learn import Policy
+
+
+def test_train_keeps_policies_and_curves(capsys, tmp_path):
+    small = ["--rollout-steps", "128", "--batch-size", "64", "--epochs", "1", "--total-steps", "512", "--horizon", "50"]
+    cli.main(["train", *small, "--seeds", "2", "--workers", "1", "--out", str(tmp_path), "--json"])
+    rows = json.loads(capsys.readouterr().out)
+    assert [row["seed"] for row in rows] == [0, 1]
+    assert 0 <= rows[0]["gini"] <= 1
+    policy = Policy.load(tmp_path / "seed-1.safetensors")
+    assert policy.settings.seed == 1
+    assert (tmp_path / "seed-0.csv").read_text().splitlines()[0].startswith("steps,episodes,gini")
+    assert len((tmp_path / "seed-0.csv").read_text().splitlines()) == 5
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["train", "--batch-size", "7"], "batch_size must divide rollout_steps (2048), got 7"),
+        (["train", "--welfare", "kind"], "welfare must be one of"),
+        (["train", "--horizon", "2000000"], "horizon must be at most total_steps"),
+        (["reproduce", "--horizon", "0"], "horizon must be a whole number of at least 1"),
+        (["claims", "absent"], "absent: no such file or folder of results"),
+        (["figure", "2z", "--places", "evidence/grid/none"], "figure must be one of 2a, 2b"),
+    ],
+)
+def test_bad_input_is_one_sentence_and_exit_code_2(capsys, words, message):
+    with pytest.raises(SystemExit) as stop:
+        cli.main(words)
+    assert stop.value.code == 2
+    assert message in capsys.readouterr().err
+
+
+def test_results_are_shown_and_exported(capsys, tmp_path):
+    cli.main(["results", "evidence/grid/tenfold", "--csv", str(tmp_path / "runs.csv")])
+    assert "40 runs" in capsys.readouterr().out
+    assert len((tmp_path / "runs.csv").read_text().splitlines()) == 41
+
+
+def test_a_figure_from_the_shipped_evidence(capsys, tmp_path):
+    cli.main(["figure", "3a", "--out", str(tmp_path), "--observation-scale", "none"])
+    assert (tmp_path / "figure-3a.png").stat().st_size > 10_000
+
+
+@pytest.mark.parametrize("command", list(cli.LEARNING))
+def test_help_helps(capsys, command):
+    with pytest.raises(SystemExit) as stop:
+        cli.main([command, "--help"])
+    assert stop.value.code == 0
+    assert len(capsys.readouterr().out) > 200
