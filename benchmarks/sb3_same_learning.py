@@ -137,7 +137,7 @@ def draw(folder: Path, cells: list[str], metric: str) -> None:
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    columns = min(3, len(cells))
+    columns = min(2 if len(cells) == 4 else 3, len(cells))
     rows = -(-len(cells) // columns)
     shared = metric != "welfare"
     size = (3.7 * columns, 2.8 * rows)
@@ -154,11 +154,12 @@ def draw(folder: Path, cells: list[str], metric: str) -> None:
         title = f"{settings.welfare.capitalize()}, γ = {settings.gamma:g}, T = {settings.horizon}"
         panel.set_title(title, fontsize=10, loc="left")
         panel.spines[["top", "right"]].set_visible(False)
-        if shared:
-            panel.set_ylim(bottom=0)
+    if shared:
+        # Once everything is drawn: a limit set earlier would end the panels' common scaling.
+        axes[0, 0].set_ylim(bottom=0)
     for panel in axes.flat[len(cells) :]:
         panel.set_visible(False)
-    axes[0, 0].legend(frameon=False, fontsize=8, loc="lower right")
+    axes[0, 0].legend(frameon=False, fontsize=8, loc="best")
     figure.supxlabel("million steps", fontsize=10)
     figure.supylabel(LABELS[metric], fontsize=10)
     figure.savefig(folder / f"curves-{metric}.png", dpi=150)

@@ -1,12 +1,12 @@
 """The paper's claims C1 to C13, each as a question that results can answer.
 
 Every claim is a function that lists the comparisons which must all come out true; its docstring is the criterion. The
-thresholds below come from the paper's wording, not from results, with one exception: *fair* was a Gini below 0.11 until
-two runs at T = 100 were seen, and is now relative, for the reason given here. Fairness is judged by the Gini coefficient
-of true utilities, which compares across memories and welfare functions; fairness scores are not comparable and enter
-only where a claim is about them. *Fair* is meant as the paper means it, by comparing agents with each other: nearer to equality
-than to the myopic agent in the same cell. No fixed Gini would do, because chance alone makes short episodes unequal:
-over 100 steps even the best stationary policy has a Gini of 0.11.
+thresholds below come from the paper's wording, not from results, with one exception: *fair* was a Gini below 0.11
+until two runs at T = 100 were seen, and is now relative, for the reason given here. Fairness is judged by the Gini
+coefficient of true utilities, which compares across memories and welfare functions; fairness scores are not
+comparable and enter only where a claim is about them. *Fair* is meant as the paper means it, by comparing agents with
+each other: nearer to equality than to the myopic agent in the same cell. No fixed Gini would do, because chance alone
+makes short episodes unequal: over 100 steps even the best stationary policy has a Gini of 0.11.
 
 A claim is judged under each observation scale by itself (row 6 of the decisions). Where scales disagree, it *depends on
 the observation scale*.
