@@ -12,10 +12,11 @@ from typing import Annotated, Literal, NoReturn
 import tyro
 from tyro.conf import Positional, arg
 
-from bygones import cli_ledger
+from bygones import cli_allocate, cli_ledger
 from bygones._terminal import print_json, print_paths, print_table, progress, read_matrix
 
 app = tyro.extras.SubcommandApp()
+app.command(cli_allocate.allocate)
 app.command(cli_ledger.app, name="ledger", help="A fairness memory that lives in a file or database between decisions.")
 
 
