@@ -59,6 +59,12 @@ def test_dates_count_in_days(capsys, needs, write):
     assert later["elapsed"] > 20
 
 
+def test_a_name_is_the_same_however_it_is_typed(capsys, write):
+    needs, past = write("needs.csv", "agent,need\nZo\u00eb,1\nben,1\n"), "agent,time,utility\nZoe\u0308,1,5\n"
+    got = json.loads(run(capsys, needs, "--history", write("past.csv", past), "--half-life", 10, "--json"))
+    assert got["remembered_before"] == [5, 0]
+
+
 def test_averages_and_entitlements(capsys, needs, past, write):
     entitlements = write("entitlements.csv", "agent,entitlement\ncem,1\nana,4\nben,2\n")
     said = ("--history", past, "--half-life", "inf", "--average", "--entitlements", entitlements, "--json")
@@ -136,8 +142,8 @@ GOOD_PAST = "agent,time,utility\nana,1,4\n"
         ({"past": GOOD_PAST + "ben,2,nan\n"}, "", "past.csv, row 3: column 'utility' must be a finite number"),
         ({"past": GOOD_PAST + "ben,soon,1\n"}, "", "row 3: column 'time' must be a number or a date"),
         ({"past": GOOD_PAST + "ben,inf,1\n"}, "", "row 3: column 'time' must be a finite number or a date"),
-        ({"past": GOOD_PAST + "ben,2026-01-01,1\n"}, "", "row 3: column 'time' must be a number like the times before"),
-        ({}, "--now 0", "now must not run backwards, got '0'"),
+        ({"past": GOOD_PAST + "ben,2026-01-01,1\n"}, "", "row 3: column 'time' must be a number as in the row above"),
+        ({}, "--now 0", "now must not run backwards, got '0', earlier than the last row of the history"),
         ({}, "--now soon", "now must be a number or a date"),
         ({"ents": "agent,entitlement\nana,1\n"}, "", "ents.csv has no row for agent 'ben'"),
         ({"ents": "agent,entitlement\nana,1\nben,0\n"}, "", "ents.csv, row 3: column 'entitlement' must be above 0"),

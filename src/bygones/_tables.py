@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import math
 import re
+import unicodedata
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -46,7 +47,7 @@ def read(path: Path, needed: Sequence[str], *, empty: bool = False) -> list[tupl
             for row in reader:
                 if None in row or None in row.values():
                     raise ValueError(f"{path}, row {reader.line_num}: expected {len(found)} cells as in the header")
-                rows.append((reader.line_num, {name: unshield(cell.strip()) for name, cell in row.items()}))
+                rows.append((reader.line_num, {name: unshield(_clean(cell)) for name, cell in row.items()}))
     except (csv.Error, UnicodeDecodeError) as error:
         raise ValueError(f"{path} is not a CSV file in UTF-8: {error}") from None
     if not rows and not empty:
@@ -64,3 +65,8 @@ def number(name: str, cell: str, *, finite: bool = True) -> float:
     if not value >= 0 or (finite and math.isinf(value)):
         raise ValueError(f"{name} must be {accepted}, got {cell!r}")
     return value
+
+
+def _clean(cell: str) -> str:
+    """The cell in one Unicode spelling, so that a name is the same name in every table."""
+    return unicodedata.normalize("NFC", cell).strip()

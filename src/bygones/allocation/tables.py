@@ -136,14 +136,12 @@ def moment(text: str, name: str) -> Moment:
     return Moment(time, False)
 
 
-def since(last: Moment, now: Moment, name: str, said: str) -> float:
+def since(last: Moment, now: Moment, name: str, said: str, before: str = "the row above") -> float:
     """The time between, refused where it runs backwards or where dates and numbers meet."""
     if now.is_date != last.is_date:
-        raise ValueError(
-            f"{name} must be a {'date' if last.is_date else 'number'} like the times before it, got {said!r}"
-        )
+        raise ValueError(f"{name} must be a {'date' if last.is_date else 'number'} as in {before}, got {said!r}")
     if now.time < last.time:
-        raise ValueError(f"{name} must not run backwards, got {said!r}, earlier than the time before it")
+        raise ValueError(f"{name} must not run backwards, got {said!r}, earlier than {before}")
     return now.time - last.time
 
 
@@ -155,7 +153,7 @@ def until_now(last: Moment | None, now: str | None) -> float:
     if now is None and last is not None and last.is_date:
         now = datetime.now(UTC).isoformat()
     at = None if now is None else moment(now, "now")
-    return 1.0 if last is None or at is None else since(last, at, "now", str(now))
+    return 1.0 if last is None or at is None else since(last, at, "now", str(now), "the last row of the history")
 
 
 def decision_csv(decision: Allocation) -> str:
