@@ -51,6 +51,40 @@ def test_simulate_prints_and_plots(capsys, tmp_path):
     assert (tmp_path / "example-2.svg").exists()
 
 
+def test_simulate_compares_policies(capsys, tmp_path):
+    said = ["simulate", "--policy", "one-step", "utilitarian", "round-robin", "random", "--agents", "12"]
+    said += ["--resources", "2", "--horizon", "60", "--half-life", "20", "--welfare", "nash", "--out", str(tmp_path)]
+    out = run(capsys, *said).out
+    assert "2 of 12 agents served for 60 steps, half-life 20, nash welfare" in out
+    for name in ("one-step", "utilitarian", "round-robin", "random"):
+        assert name in out
+    assert (tmp_path / "policies.png").stat().st_size > 10_000
+    assert (tmp_path / "policies.svg").exists()
+    got = json.loads(run(capsys, *said, "--json").out)
+    assert got["one-step"]["gini"] < got["random"]["gini"]
+    assert got["utilitarian"]["utility_per_step"] == max(each["utility_per_step"] for each in got.values())
+
+
+def test_simulate_takes_an_example_or_policies(capsys, tmp_path):
+    assert "needs an example" in refused(capsys, "simulate")
+    assert "needs an example" in refused(capsys, "simulate", "example-1", "--policy", "random")
+    assert "policies take a horizon" in refused(capsys, "simulate", "--policy", "random", "--steps", "5")
+    assert "an example takes steps" in refused(capsys, "simulate", "example-1", "--horizon", "5")
+    assert "under one memory" in refused(capsys, "simulate", "--policy", "random", "--gamma", "0.5", "0.9")
+    assert "policy must be one of" in refused(capsys, "simulate", "--policy", "kind")
+    out = ["--out", str(tmp_path / "none")]
+    for option, value, message in (
+        ("--resources", "11", "resources must be at most the number of agents (10), got 11"),
+        ("--advantaged", "11", "n_advantaged must be at most"),
+        ("--horizon", "0", "horizon must be a whole number"),
+        ("--welfare", "kind", "welfare must be one of"),
+    ):
+        said = refused(capsys, "simulate", "--policy", "random", option, value, *out)
+        assert message in said
+        assert said.count("\n") == 1
+    assert not (tmp_path / "none").exists()
+
+
 def test_simulate_for_programs_with_memories_of_ones_own(capsys, tmp_path):
     out = run(
         capsys, "simulate", "example-1", "--gamma", "0.5", "0.9", "--half-life", "3", "--welfare", "nash",
@@ -111,7 +145,7 @@ def test_bad_input_is_one_sentence_and_exit_code_2(capsys, tmp_path):
     assert "file" in refused(capsys, "table", "1", "--out", str(tmp_path / "file" / "below"))
 
 
-@pytest.mark.parametrize("command", ["", "decay", "simulate", "stability", "figure", "table"])
+@pytest.mark.parametrize("command", ["", "allocate", "decay", "simulate", "stability", "figure", "table"])
 def test_help_helps(capsys, command):
     with pytest.raises(SystemExit) as stop:
         cli.main([*command.split(), "--help"])

@@ -5,15 +5,18 @@ from __future__ import annotations
 import csv
 import math
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Literal, NoReturn
+from typing import TYPE_CHECKING, Annotated, Literal, NoReturn
 
 import tyro
 from tyro.conf import Positional, arg
 
-from bygones import cli_ledger
+from bygones import cli_allocate, cli_ledger
 from bygones._terminal import print_json, print_paths, print_table, progress, read_matrix
+
+if TYPE_CHECKING:
+    from bygones.memory import Memory
 
 app = tyro.extras.SubcommandApp()
 LEARNING = {
@@ -26,6 +29,7 @@ LEARNING = {
 
 for _name, _about in LEARNING.items():
     app.command(name=_name, help=_about)(lambda: None)
+app.command(cli_allocate.allocate)
 app.command(cli_ledger.app, name="ledger", help="A fairness memory that lives in a file or database between decisions.")
 
 
@@ -100,29 +104,72 @@ def decay(
 
 @app.command
 def simulate(
-    example: Annotated[Positional[Literal["example-1", "example-2"]], arg(help="Which example of the paper.")],
-    gamma: Annotated[tuple[float, ...], arg(help="Discount factors to compare.")] = (),
-    half_life: Annotated[tuple[float, ...], arg(help="Half-lives to compare, in steps.")] = (),
+    example: Annotated[
+        Positional[Literal["example-1", "example-2"] | None], _optional("Which example of the paper, or use --policy.")
+    ] = None,
+    policy: Annotated[
+        tuple[str, ...],
+        _optional("Policies to compare: one-step, utilitarian, round-robin, random, or a learned file.safetensors."),
+    ] = (),
+    gamma: Annotated[tuple[float, ...], arg(help="Discount factors to compare; one for policies.")] = (),
+    half_life: Annotated[tuple[float, ...], arg(help="Half-lives to compare, in steps; one for policies.")] = (),
     welfare: Annotated[
         str, arg(help="Welfare function, e.g. egalitarian, nash, 'alpha_fair(alpha=2)'.")
     ] = "egalitarian",
-    steps: Annotated[int, arg(help="How many times the items are handed out.")] = 50,
-    bundles: Annotated[bool, arg(help="Whether one agent may take several items at once.")] = True,
-    seed: Annotated[int, arg(help="Draws among equally good allocations.")] = 0,
+    steps: Annotated[
+        int | None, _optional("Examples: how many times the items are handed out; 50 if left out.")
+    ] = None,
+    bundles: Annotated[bool, arg(help="Examples: whether one agent may take several items at once.")] = True,
+    agents: Annotated[int, arg(help="Policies: how many agents there are.")] = 10,
+    advantaged: Annotated[int, arg(help="Policies: how many of them have needs from U(0.8, 1), not U(0, 1).")] = 2,
+    resources: Annotated[int, arg(help="Policies: how many agents are served at a step.")] = 2,
+    horizon: Annotated[int | None, _optional("Policies: how many steps are played; 1000 if left out.")] = None,
+    seed: Annotated[int, arg(help="Of the needs, and of draws among equally good allocations.")] = 0,
     out: Out = Path("out"),
     json: Json = False,
 ) -> None:
-    """Play out the paper's examples: Alice and Bob share a cake and a donut, over and over.
+    """Play out the paper's examples, or compare policies on the paper's needs; printed and drawn.
 
-    Without --gamma or --half-life, the memories of Figure 1 are compared. Prints who leads, and draws it.
+    bygones simulate example-1: Alice and Bob share a cake and a donut, over and over. Without --gamma or --half-life,
+    the memories of Figure 1 are compared.
+
+    bygones simulate --policy one-step random --agents 100 --horizon 10000 --half-life 50: who is served, step after
+    step, under each policy. Every policy meets the same needs.
     """
-    from bygones import simulate as s
     from bygones.memory import Discounted
-    from bygones.report.examples import example_figure
-    from bygones.style import save
 
     memories = {f"γ = {g:g}": Discounted(gamma=g) for g in gamma}
     memories |= {f"half-life {h:g}": Discounted(half_life=h) for h in half_life}
+    if (example is None) == (not policy):
+        raise ValueError("simulate needs an example (example-1 or example-2) or policies (--policy one-step random)")
+    if example is not None:
+        if horizon is not None:
+            raise ValueError(f"horizon is for policies, an example takes steps, got horizon {horizon}")
+        _simulate_example(example, memories, welfare, 50 if steps is None else steps, bundles, seed, out, json)
+        return
+    if steps is not None:
+        raise ValueError(f"steps is for the examples, policies take a horizon, got steps {steps}")
+    if len(memories) > 1:
+        raise ValueError(f"policies are compared under one memory, got {', '.join(memories)}")
+    label, memory = next(iter(memories.items()), ("half-life 50", Discounted(half_life=50)))
+    sizes = (agents, advantaged, resources, 1000 if horizon is None else horizon)
+    _simulate_policies(policy, label, memory, welfare, sizes, seed, out, json)
+
+
+def _simulate_example(
+    example: str,
+    memories: Mapping[str, Memory],
+    welfare: str,
+    steps: int,
+    bundles: bool,
+    seed: int,
+    out: Path,
+    json: bool,
+) -> None:
+    from bygones import simulate as s
+    from bygones.report.examples import example_figure
+    from bygones.style import save
+
     histories = {
         label: s.run(s.EXAMPLES[example], memory, welfare, steps, bundles=bundles, seed=seed)
         for label, memory in (memories or s.FIGURE_1_MEMORIES).items()
@@ -134,6 +181,48 @@ def simulate(
     rows = [[label, *h.cumulative[-1], h.difference[-1], h.perceived_difference[-1]] for label, h in histories.items()]
     columns = ["memory", "Alice in all", "Bob in all", "Alice's lead", "as remembered"]
     print_table(f"{example.replace('-', ' ').capitalize()} after {steps} steps, {welfare} welfare", columns, rows)
+    print_paths(paths)
+
+
+def _simulate_policies(
+    names: Sequence[str],
+    label: str,
+    memory: Memory,
+    welfare: str,
+    sizes: tuple[int, int, int, int],
+    seed: int,
+    out: Path,
+    json: bool,
+) -> None:
+    from bygones import simulations as s
+    from bygones._arrays import check_count
+    from bygones.envs.needs import advantaged
+    from bygones.report.policies import policies_figure
+    from bygones.style import save
+    from bygones.welfare import named
+
+    n_agents, n_advantaged, k, horizon = sizes
+    needs = advantaged(n_agents, n_advantaged)
+    # Refused here, before there is a progress bar.
+    check_count("horizon", horizon)
+    if check_count("resources", k) > n_agents:
+        raise ValueError(f"resources must be at most the number of agents ({n_agents}), got {k}")
+    named(welfare)
+    policies = {name: s.policy_named(name, memory, welfare, n_agents, k) for name in names}
+    with progress("Policies", total=len(policies) * horizon) as advance:
+        played = {
+            name: s.play(policy, needs, memory, welfare, horizon, k, seed, advance) for name, policy in policies.items()
+        }
+    paths = save(policies_figure(played, welfare), out, "policies")
+    results = {name: each.summary() for name, each in played.items()}
+    if json:
+        print_json(results)
+        return
+    print_table(
+        f"{k} of {n_agents} agents served for {horizon} steps, {label}, {welfare} welfare",
+        ["policy", "Gini", "egalitarian (least)", "Nash (geometric mean)", "utility a step, all"],
+        [[name, *result.values()] for name, result in results.items()],
+    )
     print_paths(paths)
 
 

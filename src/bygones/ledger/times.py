@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import math
 import re
-from datetime import UTC, date, datetime, timedelta
-from typing import TypeAlias
+from datetime import UTC, datetime, timedelta
 
-When: TypeAlias = datetime | date | str
-"""A moment as callers may say it: a datetime, a date (its midnight), or ISO 8601 text."""
+from bygones._times import EPOCH, When, instant
+
+__all__ = ["SECOND", "UNITS", "When", "as_datetime", "day", "duration", "instant", "iso", "now", "shown"]
 
 SECOND = 1_000_000
 """Microseconds, the unit of instants."""
@@ -20,7 +20,6 @@ SECOND = 1_000_000
 UNITS = {"s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0, "w": 7 * 86400.0, "y": 365.25 * 86400.0}
 """Units of durations, in seconds."""
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _DURATION = re.compile(r"([0-9]*\.?[0-9]+(?:e[+-]?[0-9]+)?)\s*([a-z]+)", re.IGNORECASE)
 
 
@@ -29,27 +28,9 @@ def now() -> int:
     return instant(datetime.now(UTC))
 
 
-def instant(value: When, name: str = "at") -> int:
-    """The instant that a datetime, a date or an ISO 8601 text such as `2026-03-02T22:00+01:00` names."""
-    if isinstance(value, str):
-        try:
-            value = datetime.fromisoformat(value.strip())
-        except ValueError:
-            raise ValueError(
-                f"{name} must be a date or time such as 2026-03-02 or 2026-03-02T22:00+01:00, got {value!r}"
-            ) from None
-    if not isinstance(value, datetime):
-        if not isinstance(value, date):
-            raise ValueError(f"{name} must be a date, a datetime or ISO 8601 text, got {value!r}")
-        value = datetime(value.year, value.month, value.day)
-    if value.tzinfo is None:
-        value = value.replace(tzinfo=UTC)
-    return (value - _EPOCH) // timedelta(microseconds=1)
-
-
 def as_datetime(at: int) -> datetime:
     """The instant as a datetime in UTC."""
-    return _EPOCH + timedelta(microseconds=at)
+    return EPOCH + timedelta(microseconds=at)
 
 
 def iso(at: int) -> str:

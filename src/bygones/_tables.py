@@ -1,0 +1,72 @@
+"""Tables as CSV: read with the row of whatever is wrong, and safe to open in a spreadsheet.
+
+A cell that a spreadsheet would take for a formula (it begins with = + - @, a tab or a return) is written with an
+apostrophe before it, as spreadsheets expect of text; reading takes the apostrophe off again.
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+import re
+import unicodedata
+from collections.abc import Sequence
+from pathlib import Path
+
+_FORMULA = re.compile(r"'*[=+\-@\t\r]")
+_SHIELDED = re.compile(r"'+[=+\-@\t\r]")
+
+
+def shield(cell: str) -> str:
+    """Text that no spreadsheet takes for a formula."""
+    return f"'{cell}" if _FORMULA.match(cell) else cell
+
+
+def unshield(cell: str) -> str:
+    """The text that `shield` was given."""
+    return cell[1:] if _SHIELDED.match(cell) else cell
+
+
+def read(path: Path, needed: Sequence[str], *, empty: bool = False) -> list[tuple[int, dict[str, str]]]:
+    """The rows of a CSV file with a header, each with its line number.
+
+    Refused where a needed column is missing, a column is there twice, or there are no rows, unless it may be empty.
+    """
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            reader = csv.DictReader(file, strict=True)
+            found = [str(name).strip() for name in reader.fieldnames or ()]
+            reader.fieldnames = found
+            missing = [name for name in needed if name not in found]
+            if missing:
+                raise ValueError(f"{path} has no column {missing[0]!r}: found {', '.join(map(repr, found)) or 'none'}")
+            twice = [name for name in found if found.count(name) > 1]
+            if twice:
+                raise ValueError(f"{path} has the column {twice[0]!r} twice")
+            rows = []
+            for row in reader:
+                if None in row or None in row.values():
+                    raise ValueError(f"{path}, row {reader.line_num}: expected {len(found)} cells as in the header")
+                rows.append((reader.line_num, {name: unshield(_clean(cell)) for name, cell in row.items()}))
+    except (csv.Error, UnicodeDecodeError) as error:
+        raise ValueError(f"{path} is not a CSV file in UTF-8: {error}") from None
+    if not rows and not empty:
+        raise ValueError(f"{path} has no rows below its header")
+    return rows
+
+
+def number(name: str, cell: str, *, finite: bool = True) -> float:
+    """The number in a cell, refused by the name of the cell unless it is at least 0."""
+    accepted = "a finite number of at least 0" if finite else "a number of at least 0"
+    try:
+        value = float(cell)
+    except ValueError:
+        raise ValueError(f"{name} must be {accepted}, got {cell!r}") from None
+    if not value >= 0 or (finite and math.isinf(value)):
+        raise ValueError(f"{name} must be {accepted}, got {cell!r}")
+    return value
+
+
+def _clean(cell: str) -> str:
+    """The cell in one Unicode spelling, so that a name is the same name in every table."""
+    return unicodedata.normalize("NFC", cell).strip()

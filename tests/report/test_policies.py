@@ -1,0 +1,26 @@
+import numpy as np
+
+from bygones import Discounted
+from bygones.allocation import Random, RoundRobin
+from bygones.envs.needs import advantaged
+from bygones.report.policies import policies_figure
+from bygones.simulations import play
+
+
+def test_the_figure_shows_every_policy_in_every_panel():
+    policies = {"random": Random(), "round-robin": RoundRobin()}
+    memory = Discounted(half_life=5)
+    played = {name: play(policy, advantaged(5), memory, "nash", 100) for name, policy in policies.items()}
+    true, remembered, gini, judged = policies_figure(played, "nash").axes
+    for axes in (true, remembered, gini, judged):
+        assert axes.get_legend_handles_labels()[1] == list(policies)
+    steps, shown = gini.lines[0].get_data()
+    assert steps[-1] == 100
+    np.testing.assert_allclose(shown[-1], played["random"].gini[steps[-2] :].mean())
+    np.testing.assert_allclose(true.lines[1].get_ydata()[0], played["random"].cumulative[0].max())
+    assert judged.get_ylabel() == "log-Nash"
+
+
+def test_one_step_can_be_drawn():
+    played = {"random": play(Random(), advantaged(5), Discounted(half_life=5), "egalitarian", 1)}
+    policies_figure(played, "egalitarian")
