@@ -68,14 +68,17 @@ def assign_dense(rng):
 
 
 def assign_sparse(rng):
-    n = 100_000
-    agents, items = np.repeat(np.arange(n), 10), rng.integers(0, n, 10 * n)
-    state = remembered(n, rng)
-    for kind, values in [("any utilities", rng.random(10 * n) + 0.01), ("1 to 5 stars", rng.integers(1, 6, 10 * n))]:
-        utilities = sparse.csr_array((values, (agents, items)), shape=(n, n))
-        for name in ["nash", "egalitarian"]:
-            (ours,) = best_of(1, lambda name=name, u=utilities: allocate(Assign(u), MEMORY, state, name))
-            row(f"Assign 100,000 x 100,000 sparse, {name}, {kind}", ours, None, "10 choices per agent", "60 s")
+    for n, kind, names in [
+        (100_000, "any utilities", ["nash", "egalitarian"]),
+        (100_000, "1 to 5 stars", ["nash"]),
+        (10_000, "1 to 5 stars", ["egalitarian"]),
+    ]:
+        agents, items, state = np.repeat(np.arange(n), 10), rng.integers(0, n, 10 * n), remembered(n, rng)
+        values = rng.integers(1, 6, 10 * n) if "stars" in kind else rng.random(10 * n) + 0.01
+        problem = Assign(sparse.csr_array((values, (agents, items)), shape=(n, n)))
+        for name in names:
+            (ours,) = best_of(1, lambda name=name, p=problem, s=state: allocate(p, MEMORY, s, name))
+            row(f"Assign {n:,} x {n:,} sparse, {name}", ours, None, f"10 choices per agent, {kind}", "60 s")
 
 
 def divide(rng):
@@ -114,14 +117,10 @@ def peers(rng):
         x = cp.Variable(n, nonneg=True)
         return cp.Problem(cp.Maximize(cp.sum(cp.log(base + cp.multiply(rates, x)))), [cp.sum(x) <= 20.0]).solve()
 
-    def cvxpy_leximin_first_level():
-        x, low = cp.Variable((n, n), boolean=True), cp.Variable()
-        limits = [cp.sum(x, axis=0) <= 1, cp.sum(x, axis=1) <= 1]
-        limits.append(base + cp.sum(cp.multiply(utilities, x), axis=1) >= low)
-        return cp.Problem(cp.Maximize(low), limits).solve(solver=cp.HIGHS, time_limit=60.0)
-
     def fairpyx_matching():
-        table = {f"agent{i}": {f"item{j}": gain for j, gain in enumerate(own)} for i, own in enumerate(gains.tolist())}
+        # Its network flow needs whole numbers to come to an end.
+        whole = np.round(1e6 * gains).astype(int).tolist()
+        table = {f"agent{i}": {f"item{j}": gain for j, gain in enumerate(own)} for i, own in enumerate(whole)}
         instance = fairpyx.Instance(valuations=table, agent_capacities=1, item_capacities=1)
         return fairpyx.divide(fairpyx.algorithms.utilitarian_matching, instance)
 
@@ -131,13 +130,12 @@ def peers(rng):
     for what, mine, other, against in [
         ("Assign 200 x 200, nash", ours(Assign(utilities), "nash"), cvxpy_matching, "CVXPY, HiGHS"),
         ("Assign 200 x 200, nash", ours(Assign(utilities), "nash"), fairpyx_matching, "fairpyx utilitarian_matching"),
-        ("Assign 200 x 200, egalitarian", ours(Assign(utilities), "egalitarian"), cvxpy_leximin_first_level,
-         "CVXPY, HiGHS, lowest level only"),
         ("Divide 200 agents, nash", ours(Divide(20.0, rates), "nash"), cvxpy_division, "CVXPY, Clarabel"),
-    ]:  # fmt: skip
+    ]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            a, b = best_of(2, mine, other)
+            mine()
+            a, b = best_of(3, mine, other)
         row(what, a, b, against, "0.05x")
 
 

@@ -117,7 +117,7 @@ class _SparseBoard:
     def start(self) -> np.ndarray:
         """A matching to start leximin from."""
         cost, idle = _steep(self.base, self.base[self.agents] + self.steps.data)
-        return auction(self._with(idle[self.agents] - cost), np.zeros(self.shape[0]))
+        return auction(self._with(idle[self.agents] - cost), np.zeros(self.shape[0]), to_the_end=False)
 
     def _with(self, data: np.ndarray) -> sparse.csr_array:
         return sparse.csr_array((data, self.steps.indices, self.steps.indptr), shape=self.shape)

@@ -24,15 +24,19 @@ _ROUNDS_PER_AGENT = 0.2
 """Rounds of bidding, per agent, before those who are left are placed one by one."""
 
 
-def auction(gains: sparse.csr_array, outside: np.ndarray) -> np.ndarray:
-    """The item of each agent, -1 for none, where having none gains `outside`."""
+def auction(gains: sparse.csr_array, outside: np.ndarray, *, to_the_end: bool = True) -> np.ndarray:
+    """The item of each agent, -1 for none, where having none gains `outside`.
+
+    Unless it goes `to_the_end`, only the bidding is done, and who is still free has none: not the best matching,
+    but a good one.
+    """
     sale = _Sale(gains, outside)
     free = np.flatnonzero(np.diff(gains.indptr))
     for _ in range(math.ceil(_ROUNDS_PER_AGENT * gains.shape[0])):
         if not len(free):
             break
         free = sale.bid(free)
-    for agent in free.tolist():
+    for agent in free.tolist() if to_the_end else ():
         sale.augment(agent)
     return sale.holds
 

@@ -5,12 +5,13 @@ value held. At each level as few agents as possible are left there: for each of 
 while nobody comes down to the level. It passes from an agent to any item that is worth more to it, to that
 item's holder, and so on, back to the item that was given up. Where no exchange exists, the agent stays.
 
-If it alone is at that level, with no other item of that same value within reach, then it has that very item in every
-best matching, and both leave the game. Otherwise any of several agents may stay, and which one matters for the levels
-above. Then the Hungarian method with costs of one at this level and zero above gives dual numbers, and the matchings
-that are best at this level are exactly those on the tight edges (complementary slackness): all others are struck
-out, and the next level is solved on what is left. At the end every matching on the edges left is
-leximin-best, and lots drawn for the edges choose among them, so that interchangeable agents have equal chances.
+If it alone is at that level, with no item of that same value for anybody else within reach, then it stays there in
+every best matching; with one such item of its own, both leave the game. Otherwise any of several agents may stay, and
+which one matters for the levels above. Then the Hungarian method with costs of one at this level and zero above gives
+dual numbers, and the matchings that are best at this level are exactly those on the tight edges (complementary
+slackness): all others are struck out, and the next level is solved on what is left. At the end every matching on the
+edges left is leximin-best, and lots drawn for the edges choose among them, so that interchangeable agents have equal
+chances.
 
 Columns $0,\dots,m-1$ are the items; column $m+i$ is agent $i$'s private "nothing". A column that no agent
 holds belongs to "nobody", a holder who takes anything that need not be held.
@@ -40,6 +41,9 @@ class Values(Protocol):
     def of(self, agent: int, item: int) -> float:
         """The value of one pair."""
 
+    def row(self, agent: int) -> np.ndarray:
+        """The values of one agent's pairs, open to being changed."""
+
     def select(self, agents: np.ndarray, test: Test) -> tuple[np.ndarray, np.ndarray]:
         """The pairs of these agents for whose values, agents and items the test says so."""
 
@@ -56,6 +60,9 @@ class DenseValues:
 
     def of(self, agent: int, item: int) -> float:
         return float(self.matrix[agent, item])
+
+    def row(self, agent: int) -> np.ndarray:
+        return np.asarray(self.matrix[agent])
 
     def select(self, agents: np.ndarray, test: Test) -> tuple[np.ndarray, np.ndarray]:
         hits = np.flatnonzero(test(self.matrix[agents], agents[:, None], self._items))
@@ -77,6 +84,9 @@ class SparseValues:
     def of(self, agent: int, item: int) -> float:
         first, end = self.starts[agent], self.starts[agent + 1]
         return float(self.data[first + np.searchsorted(self.items[first:end], item)])
+
+    def row(self, agent: int) -> np.ndarray:
+        return np.asarray(self.data[self.starts[agent] : self.starts[agent + 1]])
 
     def select(self, agents: np.ndarray, test: Test) -> tuple[np.ndarray, np.ndarray]:
         first = self.starts[agents]
@@ -152,9 +162,8 @@ class _Game:
             exchange = self._exchange(agent)
             if exchange:
                 moved += exchange
-            elif len(level) == 1 and self._is_alone(agent):
-                self.out[agent] = True
-                self.seen[self.held[agent]] = np.iinfo(np.int64).max
+            elif len(level) == 1 and (own := self._own_places(agent)):
+                self._stay(agent, own)
             else:
                 self.plain = False
                 self.p[self.reached] += 1
@@ -261,11 +270,22 @@ class _Game:
                 return moved
             column = given_up
 
-    def _is_alone(self, agent: int) -> bool:
-        """Whether no pair at this level but the agent's own is within its reach."""
-        at_level = self.values.select(self.reached, self._is_at_level)[0]
-        idle = self.nothing[self.reached]
-        return bool(len(at_level) + ((idle >= self.low) & (idle <= self.high)).sum() == 1)
+    def _own_places(self, agent: int) -> int:
+        """How many columns of this level are within reach, if all of them are for this agent only, else 0."""
+        agents = self.values.select(self.reached, self._is_at_level)[0]
+        idle = self.reached[(self.nothing[self.reached] >= self.low) & (self.nothing[self.reached] <= self.high)]
+        return len(agents) + len(idle) if (agents == agent).all() and (idle == agent).all() else 0
+
+    def _stay(self, agent: int, places: int) -> None:
+        """The agent stays at this level in every best matching: at its one place, or at one of several."""
+        if places == 1:
+            self.out[agent] = True
+            self.seen[self.held[agent]] = np.iinfo(np.int64).max
+            return
+        row, idle = self.values.row(agent), self.nothing[agent : agent + 1]
+        for worth in (row, idle):
+            worth[:] = np.where((worth >= self.low) & (worth <= self.high), math.inf, -math.inf)
+        self.worth[agent] = math.inf
 
     def _strike_out(self) -> None:
         """Keeps the tight pairs of this level as settled, strikes out all others that are not tight."""
