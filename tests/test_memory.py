@@ -410,7 +410,14 @@ def test_settings_are_kept_as_arrays():
 
 
 @pytest.mark.parametrize(
-    ("gamma", "kind"), [(1.0, "constant"), (1.0, "wide"), (0.999999, "constant"), (0.999999, "random"), (0.999, "wide")]
+    ("gamma", "kind"),
+    [
+        (0.999999, "constant"),
+        (1.0, "wide"),
+        pytest.param(1.0, "constant", marks=pytest.mark.soak),
+        pytest.param(0.999999, "random", marks=pytest.mark.soak),
+        pytest.param(0.999, "wide", marks=pytest.mark.soak),
+    ],
 )
 def test_a_million_updates_are_as_exact_as_one(gamma, kind):
     rng = np.random.default_rng(7)

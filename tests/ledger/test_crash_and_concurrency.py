@@ -10,8 +10,12 @@ import pytest
 
 from bygones.ledger import Entry, Ledger, Places, Rules
 
-# Newer Pythons warn of forking a process that has threads; the children here use none of the parent's.
-pytestmark = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+# Newer Pythons, and JAX where another test has imported it, warn of forking a process that has threads; the children
+# here use none of the parent's.
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore:.*fork.*:RuntimeWarning"),
+]
 
 fork = multiprocessing.get_context("fork")
 NAMES = [f"agent {i}" for i in range(12)]
