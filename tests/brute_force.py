@@ -34,7 +34,7 @@ def best(rows, memory, state, welfare, *, elapsed=1, entitlements=None):
     """The largest welfare and, among allocations that reach it, the leximin-best remembered utilities, ascending."""
     Z = np.sort(memory.ahead(state, np.array(list(rows)), elapsed, entitlements), axis=1)
     W = np.asarray(welfare(Z))
-    tied = Z[W.max() - 1e-9 * max(1.0, abs(W.max())) <= W]
+    tied = Z[W.max() - (1e-10 + 1e-13 * abs(W.max())) <= W]
     for column in range(tied.shape[1]):
         tied = tied[tied[:, column] >= tied[:, column].max() - 1e-9]
     return W.max(), tied[0]

@@ -292,6 +292,14 @@ class TestWelfare:
         decision = allocate(Assign(np.full((6, 2), 0.5)), memory, state, named("alpha_fair", alpha=40.0))
         np.testing.assert_array_equal(decision.served, [0, 1])
 
+    def test_having_nothing_may_be_far_worse_than_all_differences_between_items(self):
+        memory = PerfectRecall()
+        state = memory.update(memory.init(3), np.array([0.0, 0.0, 2.0]))
+        utilities = np.array([[0.0, 0.0, 2.0, 1.875], [0.0, 0.5, 0.0, 0.0], [0.0, 0.0, 0.5, 0.0]])
+        for table in (utilities, sparse.csr_array(utilities)):
+            decision = allocate(Assign(table), memory, state, named("alpha_fair", alpha=6.0))
+            np.testing.assert_array_equal(decision.given, [-1, 1, 2, 0])
+
 
 class TestMemories:
     def test_a_weight_below_zero_turns_gains_into_losses(self):

@@ -31,7 +31,7 @@ class Curve:
     product: bool = False
 
     def gain(self, base: Any, step: Any, unit: float = 1.0) -> Any:
-        r"""$\varphi(\text{base}+\text{step}) - \varphi(\text{base})$ for steps above 0, free of cancellation.
+        r"""$\varphi(\text{base}+\text{step}) - \varphi(\text{base})$ free of cancellation.
 
         In units of $\text{unit}^{1-\alpha}$, which keeps steep curves within the range of floating point and does not
         change which gain is larger.
@@ -39,7 +39,7 @@ class Curve:
         if self.alpha == 0:
             return step / unit
         start = base + self.shift
-        with np.errstate(divide="ignore", invalid="ignore"):
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             growth = np.log1p(step / start)
             if self.alpha == 1:
                 return growth

@@ -25,11 +25,12 @@ _STEEPNESS = 200.0
 
 def one_each(utilities: Any, look: Outlook, aim: Curve | Leximin, rng: np.random.Generator) -> np.ndarray:
     """The item of each agent, -1 for none, where every agent may have one."""
-    board = (_SparseBoard if sparse.issparse(utilities) else _DenseBoard)(utilities, look)
-    m = board.shape[1]
+    n, m = utilities.shape
+    # A full matrix is made square, which pays unless it is very long.
+    dense = not sparse.issparse(utilities) and n <= 2 * m
+    board = _DenseBoard(utilities, look) if dense else _SparseBoard(utilities, look)
     if isinstance(aim, Curve):
-        must = (look.base == 0) & aim.product
-        found = None if must.sum() > m else match(board.gains(aim, must), must, look.base, board.value, rng)
+        found = match(board.gains(aim), look.base, board.value, rng)
         if found is not None:
             return found
         # Somebody stays at zero whatever is done, every Nash product is zero, and leximin decides.
@@ -66,12 +67,15 @@ class _DenseBoard:
         self.steps = _scaled(utilities, look)
         self.complete = bool(self.steps.min() > 0)
 
-    def gains(self, aim: Curve, must: np.ndarray) -> Gains:
-        gains = aim.gain(np.where(must, 1.0, self.base)[:, None], self.steps, _unit(aim, self.base))
-        if must.any():
-            with np.errstate(divide="ignore"):
-                gains[must] = np.log(self.steps[must])
-        return DenseGains(gains if self.complete else np.where(self.steps > 0, gains, -math.inf))
+    def gains(self, aim: Curve) -> Gains:
+        forbidden = None if self.complete else self.steps <= 0
+        least = self.steps.min(axis=1) if forbidden is None else _least(self.steps, forbidden)
+        start, unit, outside = _from_least(aim, self.base, least)
+        steps = self.steps - least[:, None]
+        if forbidden is not None:
+            steps[forbidden] = 0.0
+        gains = aim.gain(start[:, None], steps, unit)
+        return DenseGains(gains if forbidden is None else np.where(forbidden, -math.inf, gains), outside)
 
     def values(self) -> DenseValues:
         values = self.base[:, None] + self.steps
@@ -88,7 +92,7 @@ class _DenseBoard:
             cost = np.where(self.steps > 0, cost, idle[:, None])
         if n > m:
             cost = np.hstack([cost, np.repeat(idle[:, None], n - m, axis=1)])
-        items = least_cost(cost)[1]
+        items = least_cost(cost)
         found = items < m
         found[found] = self.steps[np.flatnonzero(found), items[found]] > 0
         return np.where(found, items, -1)
@@ -104,9 +108,14 @@ class _SparseBoard:
         self.steps.sort_indices()
         self.agents = np.repeat(np.arange(self.shape[0]), np.diff(self.steps.indptr))
 
-    def gains(self, aim: Curve, must: np.ndarray) -> Gains:
-        gains = aim.gain(np.where(must, 1.0, self.base)[self.agents], self.steps.data, _unit(aim, self.base))
-        return SparseGains(self._with(np.where(must[self.agents], np.log(self.steps.data), gains)))
+    def gains(self, aim: Curve) -> Gains:
+        least = np.full(self.shape[0], math.inf)
+        np.minimum.at(least, self.agents, self.steps.data)
+        least = np.where(least < math.inf, least, 1.0)
+        start, unit, outside = _from_least(aim, self.base, least)
+        return SparseGains(
+            self._with(aim.gain(start[self.agents], self.steps.data - least[self.agents], unit)), outside
+        )
 
     def values(self) -> SparseValues:
         return SparseValues(self._with(self.base[self.agents] + self.steps.data))
@@ -133,10 +142,17 @@ def _scaled(utilities: Any, look: Outlook) -> Any:
     return utilities * np.reshape(np.asarray(slope), (-1, 1))
 
 
-def _unit(aim: Curve, base: np.ndarray) -> float:
-    """A unit in which the steepest part of the curve is of size one."""
-    start = base + aim.shift
-    return float(np.min(start, where=start > 0, initial=math.inf)) if aim.alpha > 1 else 1.0
+def _least(steps: np.ndarray, forbidden: np.ndarray) -> np.ndarray:
+    """The least step of each agent; one, for want of any, where all are forbidden."""
+    least = np.where(forbidden, math.inf, steps).min(axis=1)
+    return np.where(least < math.inf, least, 1.0)
+
+
+def _from_least(aim: Curve, base: np.ndarray, least: np.ndarray) -> tuple[np.ndarray, float, np.ndarray]:
+    """Where gains are counted from, in which unit, and the gain of having nothing."""
+    start = base + least
+    unit = float((start + aim.shift).min()) if aim.alpha > 1 else 1.0
+    return start, unit, -aim.gain(base, least, unit)
 
 
 def _steep(base: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
