@@ -5,7 +5,7 @@ BIN := .venv/bin
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 OUT ?= out
 
-.PHONY: help demo test soak mutation format benchmarks clean
+.PHONY: help demo test soak mutation format clean
 
 help:  ## Say what there is
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 14
@@ -22,8 +22,10 @@ test: .venv/installed-dev  ## Format, lint, types, import contract, tests with c
 	$(BIN)/lint-imports
 	$(BIN)/pytest -n 2 -m "not soak" --cov --cov-report=term --cov-fail-under=95
 
-soak: .venv/installed-dev  ## The long tests
+soak: .venv/installed-dev  ## The long tests, and the environments on the oldest Gymnasium they support
 	$(BIN)/pytest -m soak
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --upgrade --target .venv/gymnasium-oldest gymnasium==1.3.0
+	PYTHONPATH=.venv/gymnasium-oldest $(BIN)/pytest -n 2 -m "not soak" tests/envs
 
 mutation: .venv/installed-dev  ## Mutation testing of the mathematical core
 	BYGONES_HYPOTHESIS=mutation $(BIN)/mutmut run --max-children 2
