@@ -2,11 +2,15 @@ import numpy as np
 import pytest
 
 import synthetic_results
+from bygones.allocation.policies import OneStep
+from bygones.envs.needs import advantaged
 from bygones.experiments.claims import judge
 from bygones.experiments.grid import GAMMAS, HORIZONS, memory_label
 from bygones.experiments.optimum import episode_gini, for_settings
+from bygones.memory import PerfectRecall
 from bygones.report import paper_figures
 from bygones.report.paper_figures import claims_figure, draw, draw_all, names
+from bygones.simulations import play
 
 MEMORIES = [memory_label(gamma) for gamma in GAMMAS]
 
@@ -112,3 +116,13 @@ def test_all_at_once(results, tmp_path, monkeypatch):
     ]  # fmt: skip
     assert all(path.stat().st_size > 1000 for path in paths)
     assert names() == ["3b", "scales"]
+
+
+def test_the_allocator_that_learns_nothing_is_drawn_beside_those_that_learn(results):
+    scale = results.distinct("observation_scale")[0]
+    gini, score = (draw(name, results, scale).axes[0] for name in ("3a", "2a"))
+    memory = PerfectRecall()
+    played = play(OneStep(memory, "egalitarian"), advantaged(), memory, "egalitarian", max(HORIZONS))
+    at = np.array(HORIZONS) - 1
+    np.testing.assert_allclose(lines(gini)["one-step allocator"].get_ydata(), played.gini[at])
+    np.testing.assert_allclose(lines(score)["one-step allocator"].get_ydata(), played.cumulative[at].min(axis=1))

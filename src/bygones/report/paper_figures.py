@@ -2,11 +2,13 @@
 
 2 and 3 are final welfare and Gini against the horizon (a egalitarian, b Nash), 4 and 5 the same for averaged utilities,
 6 to 9 the training curves. Beyond the paper: `optimum`, `scales` and `claims`. Every run is drawn: seeds are dots or
-thin lines, their mean is a line, and the band is the standard error over seeds.
+thin lines, their mean is a line, and the band is the standard error over seeds. 2 to 5 also show the best possible, and
+what an allocator comes to that has learned nothing and serves whom it is best to serve now.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,12 +16,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bygones._arrays import Array, check_one_of
+from bygones.allocation.policies import OneStep
 from bygones.experiments.claims import Judgement
 from bygones.experiments.grid import AGGREGATIONS, WELFARES, in_order, memory_label, paper_weight
 from bygones.experiments.judging import FAILS, HOLDS, NOT_ENOUGH, PROTOCOL
 from bygones.experiments.optimum import episode_gini, for_settings
 from bygones.experiments.results import Results
 from bygones.experiments.statistics import standard_error
+from bygones.learn.settings import Settings
+from bygones.memory import PerfectRecall
+from bygones.simulations import Played, play
 from bygones.style import INK, MEMORY_LOOK, MUTED, house_style, save
 
 if TYPE_CHECKING:
@@ -29,6 +35,8 @@ if TYPE_CHECKING:
 WELFARE_NAMES = {"egalitarian": "egalitarian welfare", "nash": "Nash welfare"}
 AXES_NAMES = {"gini": "Gini coefficient", "welfare": "fairness score", "utility_per_step": "utility per step"}
 BEST_LOOK: dict[str, Any] = {"color": INK, "linewidth": 1.0, "linestyle": (0, (2, 2)), "zorder": 1}
+ONE_STEP = "one-step allocator"
+ONE_STEP_LOOK: dict[str, Any] = {"color": INK, "linewidth": 0.8, "marker": "x", "markersize": 4, "zorder": 1}
 VERDICT_LOOK = {HOLDS: ("●", "#009E73"), FAILS: ("✕", "#D55E00"), NOT_ENOUGH: ("?", MUTED)}
 TEXT_WIDTH = 9.2
 """Room for a claim's text, in columns of verdicts."""
@@ -126,12 +134,18 @@ def _against_horizon(metric: str, welfare: str, aggregation: str) -> Callable[[R
         _horizon_lines(axes, runs, f"final_{metric}")
         horizons = runs.distinct("horizon")
         examples = [runs.where(horizon=horizon).settings()[0] for horizon in horizons]
+        played = _one_step(examples[-1])
+        at = np.array(horizons) - 1
         if metric == "welfare":
+            mean_over = horizons if aggregation == "averaged" else np.ones(len(horizons))
+            scores = played.welfare(played.cumulative[at] / np.array(mean_over)[:, None])
+            axes.plot(scores, label=ONE_STEP, **ONE_STEP_LOOK)
             axes.plot([for_settings(run).bound for run in examples], label="best possible", **BEST_LOOK)
             if (welfare, aggregation) == ("egalitarian", "additive"):
                 axes.set_yscale("symlog", linthresh=10.0, linscale=0.4)
                 axes.set_ylim(bottom=0.0)
         else:
+            axes.plot(played.gini[at], label=ONE_STEP, **ONE_STEP_LOOK)
             axes.plot([episode_gini(run) for run in examples], label="best stationary policy", **BEST_LOOK)
             axes.set_ylim(bottom=0.0)
         axes.set_ylabel(f"final {AXES_NAMES[metric]}")
@@ -140,6 +154,14 @@ def _against_horizon(metric: str, welfare: str, aggregation: str) -> Callable[[R
         return figure
 
     return figure
+
+
+@functools.cache
+def _one_step(run: Settings) -> Played:
+    """What the allocator that remembers everything does in the problem of a run, without having learned anything."""
+    memory = PerfectRecall(average=run.aggregation == "averaged")
+    welfare = "log_nash" if run.welfare == "nash" else run.welfare
+    return play(OneStep(memory, welfare), run.problem().needs, memory, welfare, run.horizon, run.n_resources)
 
 
 def _training_curves(welfare: str, aggregation: str) -> Callable[[Results], Figure]:
@@ -263,7 +285,7 @@ def _curve_lines(axes: Axes, runs: Results, metric: str) -> None:
 
 def _legend(figure: Figure, axes: Axes) -> None:
     handles, labels = axes.get_legend_handles_labels()
-    columns = len(labels) if figure.get_figwidth() > 8 else (len(labels) + 1) // 2
+    columns = len(labels) if figure.get_figwidth() > 8 else 3
     figure.legend(handles, labels, loc="outside lower center", ncols=columns, handlelength=3.2)
 
 
