@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Callable
 from copy import deepcopy
 from typing import Any
 
@@ -150,6 +151,14 @@ class AllocationEnv(gym.Env[Observation, np.int64]):
             self._over and not self._terminates,
             info,
         )
+
+    def choose(self, policy: Callable[..., Any], rng: np.random.Generator) -> int:
+        """The action by which a policy such as `bygones.allocation.policies.OneStep` would serve now."""
+        if self._now is None:
+            raise ResetNeeded("there is nothing to choose yet: call reset() before choose()")
+        state = self._now[0]
+        served = policy(state.needs, self.problem.n_resources, state.memory, int(state.t), rng)
+        return self.problem.action(served)
 
     def render(self) -> Any:
         """The picture of this step as an array (`"rgb_array"`), or None after showing it (`"human"`)."""

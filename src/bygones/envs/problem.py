@@ -183,6 +183,14 @@ class AllocationProblem:
         """The agents that each action serves, one row of k agents per action, in lexicographic order."""
         return np.array(list(itertools.combinations(range(self.n_agents), self.n_resources)))
 
+    def action(self, served: Array) -> int:
+        """The action that serves these agents."""
+        wanted = sorted(int(agent) for agent in served)
+        for action, subset in enumerate(self.subsets().tolist()):
+            if subset == wanted:
+                return action
+        raise ValueError(f"served must be {self.n_resources} different agents of {self.n_agents}, got {served}")
+
     def params(self) -> AllocationParams:
         """The numbers of this problem."""
         served = np.zeros((self.n_actions, self.n_agents))
