@@ -1,4 +1,5 @@
 import math
+import multiprocessing
 import sys
 from pathlib import Path
 
@@ -49,7 +50,9 @@ def test_a_worker_that_dies_is_reported():
 def test_closing_the_generator_stops_the_workers():
     generator = backends.in_processes(RUNS, lambda *news: None, workers=1, trainer=fake_trainer.slow)
     next(generator)
+    assert multiprocessing.active_children()
     generator.close()
+    assert not multiprocessing.active_children()
 
 
 def test_batches_share_shape_and_length():

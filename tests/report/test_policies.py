@@ -23,4 +23,5 @@ def test_the_figure_shows_every_policy_in_every_panel():
 
 def test_one_step_can_be_drawn():
     played = {"random": play(Random(), advantaged(5), Discounted(half_life=5), "egalitarian", 1)}
-    policies_figure(played, "egalitarian")
+    figure = policies_figure(played, "egalitarian")
+    assert all(len(axes.lines[0].get_xdata()) == 1 for axes in figure.axes)

@@ -95,26 +95,25 @@ class Lognormal(NamedTuple):
 class Correlated(NamedTuple):
     r"""Needs that linger: each agent's need today resembles its need yesterday.
 
-    A standard normal $x^t = \rho\,x^{t-1} + \sqrt{1-\rho^2}\,\mathcal{N}(0,1)$ per agent, mapped to
-    $\mathcal{U}(\text{low}_i, \text{low}_i + \text{span}_i)$ by its distribution function: every step is uniform, and
-    successive steps have a correlation close to $\rho$.
+    A standard normal $x^t = \rho\,x^{t-1} + \sqrt{1-\rho^2}\,\mathcal{N}(0,1)$ per agent gives, by its distribution
+    function, the noise of uniform needs: every step is uniform, and successive steps have a correlation close to
+    $\rho$.
     """
 
-    low: Array
-    span: Array
+    uniform: Uniform
     rho: Number
 
     @property
     def n_agents(self) -> int:
-        return int(self.low.shape[-1])
+        return self.uniform.n_agents
 
     @property
     def bounds(self) -> tuple[Array, Array]:
-        return self.low, self.low + self.span
+        return self.uniform.bounds
 
     @property
     def mean(self) -> Array:
-        return self.low + self.span / 2
+        return self.uniform.mean
 
     def start(self, uniforms: Array) -> Array:
         return _special(uniforms).ndtri(_inside(uniforms))
@@ -122,7 +121,7 @@ class Correlated(NamedTuple):
     def draw(self, uniforms: Array, state: Array, t: Number) -> tuple[Array, Array]:
         xp, special = namespace(uniforms, state, self.rho), _special(uniforms)
         state = self.rho * state + xp.sqrt(1 - self.rho**2) * special.ndtri(_inside(uniforms))
-        return self.low + self.span * special.ndtr(state), state
+        return self.uniform.draw(special.ndtr(state), state, t)
 
 
 class Replayed(NamedTuple):
@@ -175,7 +174,7 @@ def lognormal(mu: Array, sigma: Array) -> Lognormal:
 def correlated(needs: Uniform, rho: float) -> Correlated:
     """Uniform needs that linger over time with correlation `rho`, at least 0 and below 1."""
     check_between("rho", rho, 0.0, 1.0, "at least 0 and below 1", open_high=True)
-    return Correlated(needs.low, needs.span, rho)
+    return Correlated(needs, rho)
 
 
 def replayed(table: Array) -> Replayed:

@@ -47,7 +47,11 @@ def test_ppo_learns_from_a_flat_observation(name):
 
 def test_ppo_learns_from_a_dict_observation():
     envs = VecNormalize(DummyVecEnv([lambda: Monitor(fair("breakable-bottles-v0"))]), norm_obs_keys=["memory"])
-    PPO("MultiInputPolicy", envs, n_steps=128, batch_size=64, n_epochs=2, seed=0).learn(256)
+    model = PPO("MultiInputPolicy", envs, n_steps=128, batch_size=64, n_epochs=2, seed=0)
+    before = [weights.detach().clone() for weights in model.policy.parameters()]
+    model.learn(256)
+    assert model.num_timesteps == 256
+    assert any((old != new).any() for old, new in zip(before, model.policy.parameters(), strict=True))
 
 
 def test_terminal_observation_holds_the_memory_of_the_episode_that_ended():
