@@ -1,7 +1,7 @@
 """Pages looked at in a real browser.
 
-A test asks for the fixture `chromium`, opens a file with `opened(chromium, path)`, and is marked `soak`. Without Chromium
-or Playwright it is skipped, and says so.
+A test asks for the fixture `chromium`, opens a file with `opened(chromium, path)`, and is marked `soak`. Without
+Chromium or Playwright it is skipped, and says so.
 """
 
 import contextlib

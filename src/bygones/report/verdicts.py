@@ -1,0 +1,145 @@
+"""Verdicts on the paper's claims as a page shows them: in groups, with the numbers and the seeds behind each."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from markupsafe import Markup
+
+from bygones.experiments.claims import Judgement
+from bygones.experiments.judging import FAILS, HOLDS, NOT_ENOUGH, Comparison, Verdict
+from bygones.experiments.statistics import Interval
+from bygones.report.page import fragment
+
+DEPENDS = "depends on the observation scale"
+NOT_RUN = "not run"
+CANNOT_TELL = "cannot tell"
+
+SYMBOLS = {HOLDS: "●", FAILS: "✕", DEPENDS: "◐", CANNOT_TELL: "?", NOT_RUN: "–", NOT_ENOUGH: "?"}
+
+GROUPS = {
+    HOLDS: ("What stands", "True at every observation scale at which the runs could decide it."),
+    DEPENDS: ("What depends", "True at one observation scale and false at another."),
+    FAILS: ("What does not stand", "False at every observation scale at which the runs could decide it."),
+    NOT_ENOUGH: ("What is open", "The runs are too few, or their seeds too far apart, to say."),
+}
+"""Verdicts in the order in which they are told, each with a heading and what it means."""
+
+_OUTCOMES = {True: (HOLDS, "as asked"), False: (FAILS, "not so"), None: (CANNOT_TELL, CANNOT_TELL)}
+
+
+class Chip(NamedTuple):
+    """A verdict under one observation scale, in a word."""
+
+    scale: str
+    word: str
+
+    @property
+    def symbol(self) -> str:
+        """The word as a sign."""
+        return SYMBOLS[self.word]
+
+    @property
+    def kind(self) -> str:
+        """The word as the style sheet knows it."""
+        return self.word.split()[0]
+
+
+class Row(NamedTuple):
+    """A comparison, ready to be shown."""
+
+    made: Comparison
+
+    @property
+    def outcome(self) -> Chip:
+        """Whether it came out as the claim asks."""
+        return Chip("", _OUTCOMES[self.made.outcome][0])
+
+    @property
+    def said(self) -> str:
+        """The same in words."""
+        return _OUTCOMES[self.made.outcome][1]
+
+    @property
+    def asked(self) -> str:
+        """What the claim asks of the quantity."""
+        return asked_in_words(self.made.asked)
+
+    @property
+    def seeds(self) -> Markup:
+        """Every seed as a dot."""
+        return seeds_drawing(self.made.seeds)
+
+
+class Judged(NamedTuple):
+    """A verdict with its comparisons: those that decide it, and the rest."""
+
+    chip: Chip
+    reason: str
+    deciding: list[Row]
+    rest: list[Row]
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A claim with everything that a page says of it; verdicts by who made the runs."""
+
+    name: str
+    claim: str
+    criterion: str
+    word: str
+    by_origin: Mapping[str, Sequence[Judged]]
+
+
+def grouped(judgements: Mapping[str, Sequence[Judgement]]) -> dict[str, list[Claim]]:
+    """The claims by their verdict under the first of the sets of results, in the order in which they are told."""
+    main, *_ = judgements.values()
+    groups: dict[str, list[Claim]] = {word: [] for word in GROUPS}
+    for number, judged in enumerate(main):
+        by_origin = {
+            origin: [_judged(scale, verdict) for scale, verdict in each[number].by_scale.items()]
+            for origin, each in judgements.items()
+        }
+        groups[judged.word].append(Claim(judged.name, judged.claim, judged.criterion, judged.word, by_origin))
+    return {word: claims for word, claims in groups.items() if claims}
+
+
+def claims_html(groups: Mapping[str, Sequence[Claim]], origins: Mapping[str, str]) -> Markup:
+    """The claims as HTML, each of which opens to show its numbers; `origins` are the names of the sets of results."""
+    return fragment("claims.html.jinja", groups=groups, about=GROUPS, origins=origins)
+
+
+def asked_in_words(asked: Interval) -> str:
+    """A range in words: at most, at least, or between."""
+    low, high = (f"{end:g}" for end in asked)
+    if math.isinf(asked.low):
+        return f"at most {high}"
+    return f"at least {low}" if math.isinf(asked.high) else f"{low} to {high}"
+
+
+def seeds_drawing(sets: Sequence[Sequence[float]]) -> Markup:
+    """One or two sets of seeds as rows of dots on a common scale, as a small picture with its description."""
+    values = [value for seeds in sets for value in seeds]
+    if not values:
+        return Markup("")
+    low, high = min(values), max(values)
+    width = (high - low) or 1.0
+    dots = [
+        "".join(f"M{4 + 92 * (value - low) / width:.1f} {5 + 9 * row}h0" for value in seeds)
+        for row, seeds in enumerate(sets)
+    ]
+    said = "; ".join(f"{len(seeds)} seeds from {min(seeds):.3g} to {max(seeds):.3g}" for seeds in sets)
+    return fragment("seeds.svg.jinja", dots=dots, said=said, height=1 + 9 * len(sets))
+
+
+def _judged(scale: str, verdict: Verdict) -> Judged:
+    word = verdict.word
+    if word == NOT_ENOUGH:
+        word = CANNOT_TELL if verdict.comparisons else NOT_RUN
+    wanted = {FAILS: False, CANNOT_TELL: None}.get(word, True)
+    rows = [Row(made) for made in verdict.comparisons]
+    deciding = [row for row in rows if row.made.outcome is wanted]
+    return Judged(Chip(scale, word), verdict.reason, deciding, [row for row in rows if row not in deciding])
