@@ -11,38 +11,18 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from markupsafe import Markup
-
-from bygones import __version__, decay
-from bygones.experiments.claims import CLAIMS, MARGIN, MYOPIC, RECALL, judge
-from bygones.experiments.grid import AGGREGATIONS, WELFARES, in_order, memory_label, paper_weight
-from bygones.experiments.judging import APART, FAILS, HOLDS, NOT_ENOUGH, PROTOCOL
+from bygones import __version__
+from bygones.experiments.claims import Judgement, judge
+from bygones.experiments.grid import AGGREGATIONS, WELFARES, in_order, memory_label
+from bygones.experiments.judging import MIN_SEEDS, PROTOCOL
 from bygones.experiments.results import Results, read
-from bygones.experiments.statistics import groups
-from bygones.report.packing import AS_THE_PAPER, METRICS, packed
-from bygones.report.page import Page, Section, asset, fragment, write
+from bygones.learn.settings import Settings
+from bygones.report.packing import AS_THE_PAPER, METRICS, packed, variant
+from bygones.report.page import Block, Page, Section, asset, fragment, write
 from bygones.report.paper_figures import WELFARE_NAMES
-from bygones.report.verdicts import DEPENDS, Claim, claims_html, grouped
+from bygones.report.story import EVIDENCE, FADING, ORIGINS, OWN, SCALES, chart_of_runs, short_answer
+from bygones.report.verdicts import Claim, claims_html, grouped
 from bygones.simulate import EXAMPLES
-
-MOST_BYTES = 8_000_000
-"""A page is smaller than this."""
-
-EVIDENCE, OWN = "evidence", "own"
-ORIGINS = {EVIDENCE: "shipped evidence", OWN: "your runs"}
-
-FADING = 0.99
-"""The memory that stands for past-discounting where only one is shown; the paper calls it robust (C9)."""
-
-SCALES = {
-    "none": "as it is",
-    "fixed": "divided by one constant, whatever the memory",
-    "window": "divided by the largest value it can reach",
-    "expected": "divided by the value to expect of it",
-    "relative": "relative to its mean",
-}
-"""How the network sees the memory, in words, by observation scale."""
 
 HALF_LIVES: tuple[float | None, ...] = (
     0.0, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 10.0, 12.0, 14.0, 17.0, 20.0, 25.0, 30.0,
@@ -50,6 +30,9 @@ HALF_LIVES: tuple[float | None, ...] = (
 )  # fmt: skip
 """Where the slider stops: from a memory that is gone at once (0) to one that never fades (None)."""
 EXAMPLE_STEPS = 50
+
+_JUDGED_ANEW = ("ends", "observe_denominator", "shaping_discount")
+"""Parts of the protocol under which claims are judged anew where runs differ in them."""
 
 
 def write_report(path: Path | str, own: Results | None = None, evidence: Results | None = None) -> Path:
@@ -74,7 +57,7 @@ def report_page(own: Results | None = None, evidence: Results | None = None) -> 
     sets = {origin: results for origin, results in sets.items() if len(results)}
     if not sets:
         raise ValueError("a report needs results, got none: name folders of results, or run where evidence/grid lies")
-    claims = grouped({origin: judge(results) for origin, results in sets.items()})
+    claims = grouped(_judgements(sets))
     data = packed(sets)
     n_runs = sum(map(len, sets.values()))
     return Page(
@@ -86,7 +69,7 @@ def report_page(own: Results | None = None, evidence: Results | None = None) -> 
         ),
         kicker="bygones · the paper’s experiment, run again",
         sections=[
-            Section("The short answer", _short_answer(sets, claims)),
+            Section("The short answer", short_answer(sets, claims)),
             Section("The claims, one by one", _claims(sets, claims)),
             Section("Every run", _every_run(sets, data["panels"])),
             Section("Alice, Bob and a half-life", _examples()),
@@ -100,83 +83,16 @@ def report_page(own: Results | None = None, evidence: Results | None = None) -> 
     )
 
 
-def _short_answer(sets: Mapping[str, Results], claims: Mapping[str, Sequence[Claim]]) -> list[str | Markup]:
-    """What the paper says, one picture of it per welfare function, and what came out."""
-    told = OWN if OWN in sets else EVIDENCE
-    scale = _story_scale(sets[told])
-    findings = [(origin, _findings(results, scale)) for origin, results in reversed(list(sets.items()))]
-    charts = [
-        {
-            "title": WELFARE_NAMES[welfare].capitalize(),
-            "alt": f"Gini coefficient against the horizon under {WELFARE_NAMES[welfare]}, for three memories. {said}",
-            "runs": _asked("horizon", welfare, scale, [MYOPIC, FADING, RECALL]),
-        }
-        for welfare in WELFARES
-        if (said := " ".join(found[welfare] for _, found in findings if welfare in found))
-    ]
-    return [
-        fragment(
-            "short_answer.html.jinja",
-            charts=charts,
-            scale=SCALES[scale],
-            half_life=decay.half_life(gamma=FADING),
-            findings=[(ORIGINS[origin], list(found.values())) for origin, found in findings if found],
-            named=len(sets) > 1,
-            counts=[(word, [claim.name for claim in claims[word]]) for word in claims],
-            words={HOLDS: "stand", DEPENDS: "depend on how the network sees the memory",
-                   FAILS: "do not stand", NOT_ENOUGH: "are open"},
-            of=len(CLAIMS),
-        )
-    ]  # fmt: skip
-
-
-def _story_scale(results: Results) -> str:
-    """The observation scale that the story is told at: the memory as it is, where there are such runs."""
-    return in_order(_protocol(results).distinct("observation_scale") or results.distinct("observation_scale"))[0]
-
-
-def _protocol(results: Results) -> Results:
-    return results.where(**PROTOCOL)
-
-
-def _findings(results: Results, scale: str) -> dict[str, str]:
-    """For each welfare function, what remembering everything came to at the longest horizon, in a sentence or two."""
-    found = {}
-    for welfare in WELFARES:
-        runs = _protocol(results).where(
-            observation_scale=scale, welfare=welfare, aggregation="additive", weight=paper_weight(welfare, "additive")
-        )
-        horizons = [set(runs.where(gamma=gamma)["horizon"].tolist()) for gamma in (MYOPIC, FADING, RECALL)]
-        common = set.intersection(*horizons)
-        if common:
-            found[welfare] = _finding(welfare, runs.where(horizon=max(common)))
-    return found
-
-
-def _finding(welfare: str, runs: Results) -> str:
-    ginis = {gamma: runs.where(gamma=gamma)["final_gini"] for gamma in (MYOPIC, FADING, RECALL)}
-    myopic, fading, recall = (float(values.mean()) for values in ginis.values())
-    fairer = "no fairer than" if recall > myopic - MARGIN else "fairer than"
-    said = (
-        f"Under {WELFARE_NAMES[welfare]}, at T = {runs['horizon'][0]:,}, the learner that remembers everything ends at "
-        f"a Gini of {recall:.2f}, {fairer} the one that looks only at today ({myopic:.2f}). "
-        f"With {memory_label(FADING)} it ends at {fading:.2f}."
-    )
-    split = groups(ginis[RECALL], APART)
-    if len(split) > 1:
-        low, high = split
-        said += (
-            f" Remembering everything, {len(low)} of {len(ginis[RECALL])} seeds end near {np.mean(low):.2f} and the "
-            f"others near {np.mean(high):.2f}: the mean describes none of them."
-        )
-    return said
-
-
-def _claims(sets: Mapping[str, Results], claims: Mapping[str, Sequence[Claim]]) -> list[str | Markup]:
+def _claims(sets: Mapping[str, Results], claims: Mapping[str, Sequence[Claim]]) -> list[Block]:
     scales = in_order({scale for results in sets.values() for scale in results.distinct("observation_scale")})
-    horizon = max(max(_protocol(results).distinct("horizon"), default=0) for results in sets.values())
+    horizon = max(max(results.where(**PROTOCOL).distinct("horizon"), default=0) for results in sets.values())
+    every = [claim for some in claims.values() for claim in some]
+    own = sum(ORIGINS[OWN] in claim.by_set for claim in every) if len(sets) > 1 else None
     intro = fragment(
         "scales.html.jinja",
+        own=own,
+        of=len(every),
+        least=MIN_SEEDS,
         scales=[(scale, SCALES[scale]) for scale in scales],
         horizon=horizon,
         charts=[
@@ -184,23 +100,28 @@ def _claims(sets: Mapping[str, Results], claims: Mapping[str, Sequence[Claim]]) 
                 "title": WELFARE_NAMES[welfare].capitalize(),
                 "alt": f"Gini at T = {horizon:,} under {WELFARE_NAMES[welfare]}, by observation scale: perfect recall "
                 f"beside {memory_label(FADING)}. The numbers are in the section “Every run”.",
-                "runs": _asked("scale", welfare, scales[0], [FADING, RECALL], horizon),
+                "runs": chart_of_runs("scale", welfare, scales[0], horizon),
             }
             for welfare in WELFARES
         ]
         if len(scales) > 1 and horizon
         else [],
     )
-    return [intro, claims_html(claims, {origin: ORIGINS[origin] for origin in sets})]
+    return [intro, claims_html(claims)]
 
 
-def _asked(kind: str, welfare: str, scale: str, gammas: Sequence[float], horizon: int | None = None) -> str:
-    """What a chart of runs shows, for the script that draws it."""
-    choice = {"variant": AS_THE_PAPER, "observation_scale": scale, "welfare": welfare, "aggregation": "additive"}
-    return json.dumps({"kind": kind, "choice": choice, "metric": "gini", "gammas": gammas, "horizon": horizon})
+def _judgements(sets: Mapping[str, Results]) -> dict[str, list[Judgement]]:
+    """The claims judged by each set of runs, and by those that follow another protocol than the paper's."""
+    judged = {ORIGINS[origin]: judge(results) for origin, results in sets.items()}
+    main = next(iter(sets.values()))
+    protocols = sorted({tuple(row.items()) for row in main.table.select(list(_JUDGED_ANEW)).to_pylist()})
+    for changes in map(dict, protocols):
+        if changes != {name: PROTOCOL[name] for name in _JUDGED_ANEW}:
+            judged[variant(Settings(**changes))] = judge(main.where(**changes), **changes)
+    return judged
 
 
-def _every_run(sets: Mapping[str, Results], panels: Sequence[Mapping[str, Any]]) -> list[str | Markup]:
+def _every_run(sets: Mapping[str, Results], panels: Sequence[Mapping[str, Any]]) -> list[Block]:
     def there(name: str, order: Sequence[str] = ()) -> list[str]:
         values = dict.fromkeys(panel[name] for panel in panels)
         return [*(value for value in order if value in values), *(value for value in values if value not in order)]
@@ -221,7 +142,7 @@ def _every_run(sets: Mapping[str, Results], panels: Sequence[Mapping[str, Any]])
     ]
 
 
-def _examples() -> list[str | Markup]:
+def _examples() -> list[Block]:
     names = [("example-1", "both are there from the start"), ("example-2", "Bob joins after ten steps")]
     return [
         "Each day there is one cake and one donut. Alice likes the donut (0.5) more than the cake (0.2), and so does "
@@ -239,24 +160,30 @@ def _examples_data() -> dict[str, Any]:
     return {"examples": plain, "halfLives": HALF_LIVES, "steps": EXAMPLE_STEPS}
 
 
-def _how(sets: Mapping[str, Results]) -> list[str | Markup]:
+def _how(sets: Mapping[str, Results]) -> list[Block]:
     """Versions, hardware, dates and commands, as they were written beside the runs."""
-    ran = []
-    for origin, results in sets.items():
-        for command in results.distinct("command"):
-            part = results.where(command=command)
-            software = [json.loads(said) for said in part.distinct("software")]
-            ran.append(
-                {
-                    "origin": ORIGINS[origin],
-                    "command": command,
-                    "runs": len(part),
-                    "steps": sum(part["total_steps"].tolist()),
-                    "hours": sum(part["seconds"].tolist()) / 3600,
-                    "finished": max(part["finished"]).astype("datetime64[m]").item(),
-                    "hardware": part.distinct("hardware"),
-                    "software": [", ".join(f"{name} {version}" for name, version in one.items()) for one in software],
-                    "bygones": part.distinct("bygones"),
-                }
-            )
-    return [fragment("how.html.jinja", ran=ran)]
+    ran = [
+        _ran(ORIGINS[origin], results.where(command=command))
+        for origin, results in sets.items()
+        for command in results.distinct("command")
+    ]
+    ran.sort(key=lambda one: (one["origin"], -one["runs"]))
+    totals = {name: sum(one[name] for one in ran) for name in ("runs", "steps", "hours")}
+    return [fragment("how.html.jinja", ran=ran, named=len(sets) > 1, **totals)]
+
+
+def _ran(origin: str, runs: Results) -> dict[str, Any]:
+    software = [json.loads(said) for said in runs.distinct("software")]
+    kinds = {(settings.observation_scale, variant(settings)) for settings in runs.settings()}
+    return {
+        "origin": origin,
+        "kinds": [f"memory seen {SCALES[scale]}, {how}" for scale, how in sorted(kinds)],
+        "command": runs["command"][0],
+        "runs": len(runs),
+        "steps": sum(runs["total_steps"].tolist()),
+        "hours": sum(runs["seconds"].tolist()) / 3600,
+        "finished": max(runs["finished"]).astype("datetime64[m]").item(),
+        "hardware": runs.distinct("hardware"),
+        "software": [", ".join(f"{name} {version}" for name, version in one.items()) for one in software],
+        "bygones": runs.distinct("bygones"),
+    }

@@ -15,10 +15,10 @@ from bygones.experiments.statistics import Interval
 from bygones.report.page import fragment
 
 DEPENDS = "depends on the observation scale"
-NOT_RUN = "not run"
+TOO_FEW = "too few"
 CANNOT_TELL = "cannot tell"
 
-SYMBOLS = {HOLDS: "●", FAILS: "✕", DEPENDS: "◐", CANNOT_TELL: "?", NOT_RUN: "–", NOT_ENOUGH: "?"}
+SYMBOLS = {HOLDS: "●", FAILS: "✕", DEPENDS: "◐", CANNOT_TELL: "?", TOO_FEW: "–", NOT_ENOUGH: "?"}
 
 GROUPS = {
     HOLDS: ("What stands", "True at every observation scale at which the runs could decide it."),
@@ -85,31 +85,36 @@ class Judged(NamedTuple):
 
 @dataclass(frozen=True)
 class Claim:
-    """A claim with everything that a page says of it; verdicts by who made the runs."""
+    """A claim with everything that a page says of it; verdicts by set of runs, the one that counts first."""
 
     name: str
     claim: str
     criterion: str
     word: str
-    by_origin: Mapping[str, Sequence[Judged]]
+    by_set: Mapping[str, Sequence[Judged]]
 
 
 def grouped(judgements: Mapping[str, Sequence[Judgement]]) -> dict[str, list[Claim]]:
-    """The claims by their verdict under the first of the sets of results, in the order in which they are told."""
-    main, *_ = judgements.values()
+    """The claims by their verdict under the first set of runs, in the order in which verdicts are told.
+
+    The other sets are named beside it, as far as they have enough runs to be judged or are all that there is.
+    """
+    main, *others = judgements
     groups: dict[str, list[Claim]] = {word: [] for word in GROUPS}
-    for number, judged in enumerate(main):
-        by_origin = {
-            origin: [_judged(scale, verdict) for scale, verdict in each[number].by_scale.items()]
-            for origin, each in judgements.items()
+    for number, judged in enumerate(judgements[main]):
+        by_set = {
+            name: [_judged(scale, verdict) for scale, verdict in each[number].by_scale.items()]
+            for name, each in judgements.items()
         }
-        groups[judged.word].append(Claim(judged.name, judged.claim, judged.criterion, judged.word, by_origin))
+        enough = {name: [one for one in by_set[name] if one.chip.word != TOO_FEW] for name in others}
+        shown = {main: by_set[main], **{name: some for name, some in enough.items() if some}}
+        groups[judged.word].append(Claim(judged.name, judged.claim, judged.criterion, judged.word, shown))
     return {word: claims for word, claims in groups.items() if claims}
 
 
-def claims_html(groups: Mapping[str, Sequence[Claim]], origins: Mapping[str, str]) -> Markup:
-    """The claims as HTML, each of which opens to show its numbers; `origins` are the names of the sets of results."""
-    return fragment("claims.html.jinja", groups=groups, about=GROUPS, origins=origins)
+def claims_html(groups: Mapping[str, Sequence[Claim]]) -> Markup:
+    """The claims as HTML, each of which opens to show its numbers."""
+    return fragment("claims.html.jinja", groups=groups, about=GROUPS, symbols=SYMBOLS)
 
 
 def asked_in_words(asked: Interval) -> str:
@@ -138,7 +143,7 @@ def seeds_drawing(sets: Sequence[Sequence[float]]) -> Markup:
 def _judged(scale: str, verdict: Verdict) -> Judged:
     word = verdict.word
     if word == NOT_ENOUGH:
-        word = CANNOT_TELL if verdict.comparisons else NOT_RUN
+        word = CANNOT_TELL if verdict.comparisons else TOO_FEW
     wanted = {FAILS: False, CANNOT_TELL: None}.get(word, True)
     rows = [Row(made) for made in verdict.comparisons]
     deciding = [row for row in rows if row.made.outcome is wanted]

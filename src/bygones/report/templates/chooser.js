@@ -2,11 +2,12 @@
 "use strict";
 
 (() => {
-  const { runs, draw, whenSeen, shown } = window.bygones;
+  const { runs, draw, whenSeen } = window.bygones;
   const root = document.getElementById("chooser");
   const part = (name) => root.querySelector(`[data-part="${name}"]`);
   const selects = Object.fromEntries([...root.querySelectorAll("select")].map((select) => [select.name, select]));
   const words = Object.fromEntries(runs.AXES.map((axis) => [axis, Object.fromEntries([...selects[axis].options].map((option) => [option.value, option.textContent.trim()]))]));
+  const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
   const choice = () => Object.fromEntries(runs.AXES.map((axis) => [axis, selects[axis].value]));
 
   // Not every combination was run: a choice that was not made takes the others to the nearest that was.
@@ -31,10 +32,10 @@
       const cell = runs.cellOf(panel, memory.gamma, horizon);
       if (!cell) return [];
       const yours = panel.origin === runs.YOURS && panels.length > 1 ? " in your runs" : "";
-      return [`${memory.label} ${runs.read(runs.mean(runs.valuesOf(cell, metric)), metric)}${yours}`];
+      return [`${memory.label}${yours}: ${runs.read(runs.mean(runs.valuesOf(cell, metric)), metric)}`];
     }));
     const { welfare, aggregation, observation_scale: scale } = choice();
-    return `${words.welfare[welfare]}, ${words.aggregation[aggregation]}, memory seen ${words.observation_scale[scale]}. Mean ${runs.metrics[metric].label} at T = ${runs.steps(horizon)}: ${values.join(", ")}.`;
+    return `${capital(words.welfare[welfare])}, ${words.aggregation[aggregation]} utilities, memory seen ${words.observation_scale[scale]}. Mean ${runs.metrics[metric].label} at ${runs.atHorizon(horizon)}: ${values.join("; ")}.`;
   }
 
   function cell(kind, text, scope) {
@@ -47,7 +48,7 @@
   function tabulate(panels, metric) {
     const horizons = runs.horizonsOf(panels);
     const head = document.createElement("tr");
-    head.append(cell("th", "memory", "col"), ...horizons.map((horizon) => cell("th", `T = ${runs.steps(horizon)}`, "col")));
+    head.append(cell("th", "memory", "col"), ...horizons.map((horizon) => cell("th", runs.atHorizon(horizon), "col")));
     const rows = panels.flatMap((panel) => runs.memoriesOf([panel]).map((memory) => {
       const row = document.createElement("tr");
       const yours = panel.origin === runs.YOURS && panels.length > 1 ? ", your runs" : "";
@@ -70,7 +71,7 @@
     const metric = runs.metrics[asked].has_curve ? asked : "gini";
     const horizon = Number(selects.horizon.value);
     const everySeed = part("every-seed").checked;
-    const said = `${runs.metrics[metric].label} over training at T = ${runs.steps(horizon)}`;
+    const said = `${runs.metrics[metric].label} over training at ${runs.atHorizon(horizon)}`;
     part("curve-note").textContent = metric === asked ? "" : `Only final values were kept of “${runs.metrics[asked].label}”; this is the ${runs.metrics[metric].label}.`;
     part("curve-chart").setAttribute("aria-label", `${said}: one line per memory, with a band of one standard error over seeds.`);
     draw(part("curve-chart"), runs.trainingCurves(choice(), metric, horizon, everySeed));
@@ -81,7 +82,7 @@
     const metric = selects.metric.value;
     const said = describe(panels, metric);
     part("said").textContent = said;
-    part("better").textContent = runs.metrics[metric].better;
+    part("better").textContent = runs.metrics[metric].better && `${capital(runs.metrics[metric].better)}.`;
     part("chart").setAttribute("aria-label", `${runs.metrics[metric].label} against the horizon, one line per memory. ${said}`);
     draw(part("chart"), runs.againstHorizon(choice(), metric));
     tabulate(panels, metric);

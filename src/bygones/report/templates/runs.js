@@ -2,7 +2,7 @@
 "use strict";
 
 window.bygones.runs = (() => {
-  const { data, draw, whenSeen, shown } = window.bygones;
+  const { data, shown } = window.bygones;
   const packed = data("runs");
   const YOURS = "own";
   const INK = "#1F2933";
@@ -14,6 +14,7 @@ window.bygones.runs = (() => {
 
   const mean = (values) => values.reduce((sum, value) => sum + value, 0) / values.length;
   const steps = (number) => number.toLocaleString("en");
+  const atHorizon = (horizon) => `T\u00a0=\u00a0${steps(horizon)}`;
   const distinct = (values) => [...new Set(values)];
 
   function panelsOf(choice) {
@@ -44,16 +45,21 @@ window.bygones.runs = (() => {
     return distinct(panels.flatMap((panel) => panel.cells.map((cell) => cell.horizon))).sort((a, b) => a - b);
   }
 
-  function memoriesOf(panels, gammas) {
+  // The memories of some panels; or only those that are given names, under these names.
+  function memoriesOf(panels, names) {
     const there = new Set(panels.flatMap((panel) => panel.cells.map((cell) => cell.gamma)));
-    return packed.memories.filter((memory) => there.has(memory.gamma) && (!gammas || gammas.includes(memory.gamma)));
+    const found = packed.memories.filter((memory) => there.has(memory.gamma) && (!names || memory.gamma in names));
+    return names ? found.map((memory) => ({ ...memory, label: names[memory.gamma] })) : found;
   }
 
   // Sums over longer episodes are larger by far: such scores are drawn on an axis that is linear near zero and
   // logarithmic beyond, and labelled with the scores themselves.
   function axisOf(choice, metric) {
     const stretched = metric === "welfare" && choice.welfare === "egalitarian" && choice.aggregation === "additive";
-    if (!stretched) return { place: (value) => value, layout: { rangemode: ["gini", "share"].includes(metric) ? "tozero" : "normal", tickformat: metric === "share" ? ".0%" : undefined } };
+    if (!stretched) {
+      const fromZero = ["gini", "share", "utility_least", "utility_most"].includes(metric);
+      return { place: (value) => value, layout: { rangemode: fromZero ? "tozero" : "normal", tickformat: metric === "share" ? ".0%" : "" } };
+    }
     const ticks = [0, 10, 100, 1000];
     const place = (value) => Math.asinh(value / 10);
     return { place, layout: { tickvals: ticks.map(place), ticktext: ticks.map(steps), rangemode: "tozero" } };
@@ -71,7 +77,7 @@ window.bygones.runs = (() => {
     for (const { at, cell, where } of cells) {
       const values = valuesOf(cell, metric);
       values.forEach((value, index) => {
-        dots.x.push(at + beside);
+        dots.x.push(yours ? at : at + beside);
         dots.y.push(place(value));
         dots.text.push(`${memory.label}, ${where}<br>${yours ? "your run" : "run"}, seed ${cell.seeds[index]}: <b>${read(value, metric)}</b>`);
       });
@@ -94,16 +100,16 @@ window.bygones.runs = (() => {
 
   const yoursInLegend = { x: [null], y: [null], mode: "markers", name: "your runs", marker: { symbol: "diamond-open", size: 11, color: INK } };
 
-  function againstHorizon(choice, metric, { gammas, references = true } = {}) {
+  function againstHorizon(choice, metric, { names, references = true } = {}) {
     const panels = panelsOf(choice);
     const horizons = horizonsOf(panels);
-    const memories = memoriesOf(panels, gammas);
+    const memories = memoriesOf(panels, names);
     const { place, layout } = axisOf(choice, metric);
     const traces = panels.flatMap((panel) => memories.flatMap((memory, index) => {
       const beside = 0.07 * (index - (memories.length - 1) / 2);
       const cells = horizons.flatMap((horizon, at) => {
         const cell = cellOf(panel, memory.gamma, horizon);
-        return cell ? [{ at, cell, where: `T = ${steps(horizon)}` }] : [];
+        return cell ? [{ at, cell, where: atHorizon(horizon) }] : [];
       });
       return cells.length ? seedsAndMeans(panel, memory, cells, beside, metric, place) : [];
     }));
@@ -127,14 +133,14 @@ window.bygones.runs = (() => {
     ].flatMap(([kind, name, look]) => {
       const values = horizons.map((horizon) => known.get(horizon)?.[kind][metric]);
       if (!name || values.some((value) => value === undefined)) return [];
-      const text = values.map((value, at) => `${name}, T = ${steps(horizons[at])}: <b>${read(value, metric)}</b>`);
+      const text = values.map((value, at) => `${name}, ${atHorizon(horizons[at])}: <b>${read(value, metric)}</b>`);
       return [{ x: horizons.map((_, at) => at), y: values.map(place), text, name, hovertemplate: "%{text}<extra></extra>", ...look }];
     });
   }
 
-  function againstScale(choice, metric, horizon, gammas) {
+  function againstScale(choice, metric, horizon, names) {
     const scales = distinct(packed.panels.filter((panel) => panel.variant === choice.variant).map((panel) => panel.observation_scale));
-    const memories = memoriesOf(packed.panels, gammas);
+    const memories = memoriesOf(packed.panels, names);
     const origins = distinct(packed.panels.map((panel) => panel.origin));
     const traces = origins.flatMap((origin) => memories.flatMap((memory, index) => {
       const found = scales.flatMap((scale, at) => {
@@ -150,7 +156,7 @@ window.bygones.runs = (() => {
     return {
       data: traces,
       layout: {
-        xaxis: { tickvals: scales.map((_, at) => at), ticktext: scales, title: { text: "how the network sees the memory" }, range: [-0.5, scales.length - 0.5], showgrid: false, fixedrange: true },
+        xaxis: { tickvals: scales.map((_, at) => at), ticktext: scales, tickangle: 0, tickfont: { size: 11 }, title: { text: "how the network sees the memory" }, range: [-0.5, scales.length - 0.5], showgrid: false, fixedrange: true },
         yaxis: { title: { text: metrics[metric].label }, rangemode: "tozero", fixedrange: true },
         hovermode: "closest",
       },
@@ -195,14 +201,14 @@ window.bygones.runs = (() => {
     };
   }
 
-  return { packed, metrics, AXES, panelsOf, horizonsOf, memoriesOf, cellOf, valuesOf, curvesOf, againstHorizon, againstScale, trainingCurves, read, mean, steps, distinct, YOURS };
+  return { packed, metrics, AXES, panelsOf, horizonsOf, memoriesOf, cellOf, valuesOf, curvesOf, againstHorizon, againstScale, trainingCurves, read, mean, steps, atHorizon, YOURS };
 })();
 
 // The charts that the page shows by itself.
 for (const element of document.querySelectorAll("[data-runs]")) {
   const { runs, draw, whenSeen } = window.bygones;
-  const { kind, choice, metric, gammas, horizon } = JSON.parse(element.dataset.runs);
+  const { kind, choice, metric, names, horizon } = JSON.parse(element.dataset.runs);
   whenSeen(element, () => draw(element, kind === "scale"
-    ? runs.againstScale(choice, metric, horizon, gammas)
-    : runs.againstHorizon(choice, metric, { gammas, references: false })));
+    ? runs.againstScale(choice, metric, horizon, names)
+    : runs.againstHorizon(choice, metric, { names, references: false })));
 }
