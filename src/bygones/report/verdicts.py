@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from markupsafe import Markup
 
+from bygones.experiments import claims
 from bygones.experiments.claims import Judgement
 from bygones.experiments.judging import FAILS, HOLDS, NOT_ENOUGH, Comparison, Verdict
 from bygones.experiments.statistics import Interval
@@ -27,6 +29,9 @@ GROUPS = {
     NOT_ENOUGH: ("What is open", "The runs are too few, or their seeds too far apart, to say."),
 }
 """Verdicts in the order in which they are told, each with a heading and what it means."""
+
+ALL_SHOWN, SOME_SHOWN = 12, 8
+"""As many comparisons are all shown; of more, only some are, and the rest on demand."""
 
 _OUTCOMES = {True: (HOLDS, "as asked"), False: (FAILS, "not so"), None: (CANNOT_TELL, CANNOT_TELL)}
 
@@ -75,11 +80,11 @@ class Row(NamedTuple):
 
 
 class Judged(NamedTuple):
-    """A verdict with its comparisons: those that decide it, and the rest."""
+    """A verdict with its comparisons: those to show, among them the ones that decide it, and the rest."""
 
     chip: Chip
     reason: str
-    deciding: list[Row]
+    first: list[Row]
     rest: list[Row]
 
 
@@ -108,13 +113,24 @@ def grouped(judgements: Mapping[str, Sequence[Judgement]]) -> dict[str, list[Cla
         }
         enough = {name: [one for one in by_set[name] if one.chip.word != TOO_FEW] for name in others}
         shown = {main: by_set[main], **{name: some for name, some in enough.items() if some}}
-        groups[judged.word].append(Claim(judged.name, judged.claim, judged.criterion, judged.word, shown))
-    return {word: claims for word, claims in groups.items() if claims}
+        criterion = with_values(judged.criterion)
+        groups[judged.word].append(Claim(judged.name, judged.claim, criterion, judged.word, shown))
+    return {word: some for word, some in groups.items() if some}
 
 
 def claims_html(groups: Mapping[str, Sequence[Claim]]) -> Markup:
     """The claims as HTML, each of which opens to show its numbers."""
     return fragment("claims.html.jinja", groups=groups, about=GROUPS, symbols=SYMBOLS)
+
+
+def with_values(criterion: str) -> str:
+    """A criterion with the thresholds that it names, such as `MARGIN`, replaced by their values."""
+
+    def value(name: re.Match[str]) -> str:
+        found = getattr(claims, name[1])
+        return " to ".join(f"{end:g}" for end in (found if isinstance(found, tuple) else (found,)))
+
+    return re.sub(r"`([A-Z_]+)`", value, criterion)
 
 
 def asked_in_words(asked: Interval) -> str:
@@ -136,8 +152,14 @@ def seeds_drawing(sets: Sequence[Sequence[float]]) -> Markup:
         "".join(f"M{4 + 92 * (value - low) / width:.1f} {5 + 9 * row}h0" for value in seeds)
         for row, seeds in enumerate(sets)
     ]
-    said = "; ".join(f"{len(seeds)} seeds from {min(seeds):.3g} to {max(seeds):.3g}" for seeds in sets)
+    said = "; ".join(map(_seeds_in_words, sets))
     return fragment("seeds.svg.jinja", dots=dots, said=said, height=1 + 9 * len(sets))
+
+
+def _seeds_in_words(seeds: Sequence[float]) -> str:
+    if len(seeds) == 1:
+        return f"one seed at {seeds[0]:.3g}"
+    return f"{len(seeds)} seeds from {min(seeds):.3g} to {max(seeds):.3g}"
 
 
 def _judged(scale: str, verdict: Verdict) -> Judged:
@@ -146,5 +168,6 @@ def _judged(scale: str, verdict: Verdict) -> Judged:
         word = CANNOT_TELL if verdict.comparisons else TOO_FEW
     wanted = {FAILS: False, CANNOT_TELL: None}.get(word, True)
     rows = [Row(made) for made in verdict.comparisons]
-    deciding = [row for row in rows if row.made.outcome is wanted]
-    return Judged(Chip(scale, word), verdict.reason, deciding, [row for row in rows if row not in deciding])
+    rows.sort(key=lambda row: row.made.outcome is not wanted)
+    n_first = len(rows) if len(rows) <= ALL_SHOWN else SOME_SHOWN
+    return Judged(Chip(scale, word), verdict.reason, rows[:n_first], rows[n_first:])
