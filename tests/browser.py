@@ -47,6 +47,13 @@ def overflow(page):
     return page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
 
 
+def complaints(page):
+    """What axe-core, the accessibility checker, finds wrong with the page as it is now: rules, each with some elements."""
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe-playwright-python is not installed")
+    found = axe.Axe().run(page).response["violations"]
+    return [(one["id"], [node["html"][:120] for node in one["nodes"][:3]]) for one in found]
+
+
 def until(condition, seconds=10):
     """Waits for a condition, which the page's policy does not let the browser evaluate by itself."""
     end = time.monotonic() + seconds
