@@ -88,11 +88,11 @@ def reproduce(
     address: Annotated[str | None, arg(help="Address of a Ray cluster.", help_behavior_hint="")] = None,
     workers: Annotated[int | None, arg(help="Processes on a CPU.", help_behavior_hint="")] = None,
     plan: Annotated[bool, arg(help="Only say what would run, and how long it would take here, measured.")] = False,
-    out: Annotated[Path, arg(help="Folder for results, figures and claims; a stopped run goes on from it.")] = Path(
+    out: Annotated[Path, arg(help="Folder for results, figures and the report; a stopped run goes on from it.")] = Path(
         "out/paper"
     ),
 ) -> None:
-    """Run the paper's experiment: training, figures, and a verdict on every claim.
+    """Run the paper's experiment: training, figures, a verdict on every claim, and a report to open in a browser.
 
     Example: bygones reproduce --scale quick
     """
@@ -101,6 +101,7 @@ def reproduce(
     from bygones.experiments.progress import duration, watched
     from bygones.experiments.run import Stopped, estimate, execute
     from bygones.report.paper_figures import draw_all
+    from bygones.report.paper_page import read_evidence, write_report
 
     lists = {"welfare": welfare, "aggregation": aggregation, "horizon": horizon, "gamma": gamma}
     said: Mapping[str, Any] = {name: values for name, values in lists.items() if values}
@@ -121,6 +122,7 @@ def reproduce(
             raise SystemExit(f"{stopped}") from None
     print_paths(draw_all(results, out / "figures"))
     _print_claims(judge(results))
+    print_paths([write_report(out / "report.html", results, read_evidence(EVIDENCE))])
 
 
 @app.command
