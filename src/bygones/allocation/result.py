@@ -12,6 +12,7 @@ import numpy as np
 from scipy import sparse
 
 from bygones._arrays import Array, Number
+from bygones.allocation.aims import entitled
 from bygones.allocation.problems import Assign, ChooseK, Divide, Problem
 from bygones.allocation.words import as_data, explain
 from bygones.memory import Memory, MemoryState
@@ -103,12 +104,12 @@ class Allocation:
     @cached_property
     def welfare_before(self) -> float:
         """The welfare of `before`."""
-        return float(self.welfare(self.before))
+        return float(self._judge(self.before))
 
     @cached_property
     def welfare_after(self) -> float:
         """The welfare of `after`, the number that the decision makes as large as can be."""
-        return float(self.welfare(self.after))
+        return float(self._judge(self.after))
 
     @cached_property
     def past_kept(self) -> Array:
@@ -130,8 +131,12 @@ class Allocation:
             return None
         utilities = utilities_of(self.problem, given)
         after = self.memory.ahead(self.state, utilities, self.elapsed, self.entitlements)
-        welfare = float(self.welfare(after))
+        welfare = float(self._judge(after))
         return RunnerUp(given, utilities, after, welfare, max(0.0, self.welfare_after - welfare))
+
+    @property
+    def _judge(self) -> Callable[[Any], Any]:
+        return entitled(self.welfare, self.entitlements)
 
     def explain(self) -> str:
         """The decision and its reasons in plain sentences."""
