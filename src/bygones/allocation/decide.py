@@ -38,6 +38,7 @@ def allocate(
     entitlements: Array | None = None,
     agents: Sequence[str] | None = None,
     items: Sequence[str] | None = None,
+    time_unit: str = "step",
     time_limit: float | None = None,
     rng: np.random.Generator | None = None,
 ) -> Allocation:
@@ -53,13 +54,14 @@ def allocate(
         welfare: a name such as `"nash"` or `"alpha_fair(alpha=2)"`, a `Welfare`, or a function of
             `bygones.welfare`. Any other function of Z has no structure to use, so that problems of more than 100,000
             allocations are refused.
-        elapsed: time since the last utilities, in steps.
+        elapsed: time since the last utilities, in steps of the memory.
         entitlements: per agent. An agent of entitlement $w_i$ counts as $w_i$ agents with a remembered utility of
             $Z_i/w_i$ each: a sum such as log-Nash is $\sum_i w_i\,\varphi(Z_i/w_i)$, egalitarian the least $Z_i/w_i$.
             In the long run twice the entitlement gets twice the resource. A function of your own is given the
             $Z_i/w_i$.
         agents: the agents' names, for the explanation.
         items: the items' names, for the explanation of an `Assign`.
+        time_unit: what a step of the memory is, such as `"day"`, for the explanation.
         time_limit: seconds after which an integer programme stops with the best found; then `optimal` is False and
             `gap` says how far, at most, it is from the best. Other algorithms do not need one.
         rng: draws among ties; by default a fresh `numpy.random.default_rng()`, so that decisions differ between runs.
@@ -95,6 +97,7 @@ def allocate(
         entitlements=weights,
         agents=_names("agents", agents, n_agents),
         items=_names("items", items, problem.n_items if isinstance(problem, Assign) else 0),
+        time_unit=time_unit,
         given=decision.given,
         optimal=decision.optimal,
         gap=gap,

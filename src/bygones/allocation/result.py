@@ -49,10 +49,11 @@ class Allocation:
         memory: how the past is remembered.
         state: what was remembered before the decision.
         welfare: what was maximised.
-        elapsed: time since the last utilities, in steps.
+        elapsed: time since the last utilities, in steps of the memory.
         entitlements: per agent, or None.
         agents: the agents' names, or None.
         items: the items' names, or None.
+        time_unit: what a step of the memory is.
         given: who gets what. `ChooseK`: the indices of the agents served. `Assign`: the agent of each item, -1 if it is
             left over. `Divide`: the amount of each agent.
         optimal: whether the allocation is proven to be the best.
@@ -67,6 +68,7 @@ class Allocation:
     entitlements: np.ndarray | None
     agents: tuple[str, ...] | None
     items: tuple[str, ...] | None
+    time_unit: str
     given: np.ndarray
     optimal: bool
     gap: float
