@@ -203,7 +203,7 @@ def _ordinal(k: int) -> str:
 def _time(length: float, unit: str) -> str:
     """A length of time in words; what is shorter than a day or an hour is told in the next smaller unit."""
     for larger, smaller, times in (("day", "hour", 24), ("hour", "minute", 60)):
-        if unit == larger and length < 1:
+        if unit == larger and length < 1 - 1e-9:
             length, unit = length * times, smaller
     return f"{length:.4g} {unit}" if f"{length:.4g}" == "1" else f"{length:.4g} {unit}s"
 
