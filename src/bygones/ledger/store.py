@@ -23,6 +23,10 @@ TIMEOUT = 30.0
 """Seconds for which a writer waits for its turn."""
 
 
+CACHE = 65536
+"""The most memory, in KiB, for the pages of a SQLite transaction."""
+
+
 class LedgerError(ValueError):
     """The ledger cannot be read or written, in one sentence."""
 
@@ -152,3 +156,5 @@ def _url(target: str | os.PathLike[str]) -> URL:
 def _prepare_sqlite(connection: sqlite3.Connection, _: object) -> None:
     connection.execute("PRAGMA foreign_keys = ON")
     connection.execute("PRAGMA synchronous = EXTRA")
+    # A transaction whose pages do not fit into the cache would write, and sync, some of them more than once.
+    connection.execute(f"PRAGMA cache_size = -{CACHE}")
