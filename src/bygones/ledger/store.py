@@ -72,6 +72,8 @@ class Store:
                 f"{self.name} was written by a newer bygones (version {found} of the tables, this one knows "
                 f"{schema.VERSION}): install the newer bygones"
             )
+        if not all(step in schema.MIGRATIONS for step in range(found, schema.VERSION)):
+            raise LedgerError(f"{self.name} has tables of version {found}, from which no way leads to {schema.VERSION}")
         if found < schema.VERSION:
             with self._connect("IMMEDIATE") as connection:
                 if not self._is_sqlite:
