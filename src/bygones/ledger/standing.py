@@ -136,4 +136,6 @@ def newcomer_start(standing: Standing, rule: str, entitlement: float = 1.0) -> f
 
 
 def _joined(turns: Turns) -> int:
+    if len(turns) == 1:
+        return turns[0][0]
     return next(time for time, kind in reversed(turns) if kind == "join")
