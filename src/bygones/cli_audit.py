@@ -75,8 +75,8 @@ def audit(
     from bygones.audit.terminal import print_audit
 
     read = read_history(
-        history, agent=agent, time=time, utility=utility, table=table, format=format, timezone=timezone,
-        resource=resource, threads=threads, memory=memory,
+        history, agent=agent, time=time, utility=utility, needs=needs, served=served, table=table,
+        format=format, timezone=timezone, resource=resource, threads=threads, memory=memory,
     )  # fmt: skip
     found = look(
         read,
@@ -87,6 +87,7 @@ def audit(
         every=every,
         at=at,
         refine=refine,
+        welfare=welfare,
     )
     if json:
         print_json(found.to_dict())

@@ -11,6 +11,7 @@ import numpy as np
 
 from bygones.audit.clock import Clock
 from bygones.audit.conclusions import Conclusions, conclude
+from bygones.audit.counterfactual import Replay, decide_again
 from bygones.audit.history import History
 from bygones.audit.standing import Members, Standing, entitled_shares, members, standing, walk
 from bygones.audit.sums import Periods, Sums, collect, expression, periods
@@ -41,6 +42,8 @@ class Audit:
         entitled: the share to which each of those is entitled; NaN for the others.
         standings: where everybody stands under each half-life, the shortest first.
         conclusions: what holds at every half-life and what does not.
+        replays: by half-life, what would have happened had the allocator decided instead; empty where the history does
+            not say who asked.
         sums: the decayed sums that all of this follows from.
         notes: what was passed over or assumed, in sentences.
     """
@@ -57,6 +60,7 @@ class Audit:
     entitled: np.ndarray
     standings: tuple[Standing, ...]
     conclusions: Conclusions
+    replays: tuple[Replay, ...]
     sums: Sums
     notes: tuple[str, ...]
 
@@ -109,6 +113,7 @@ class Audit:
             "newcomer_rule": self.members.newcomers,
             "notes": list(self.notes),
             "half_lives": [self._standing_dict(stood) for stood in self.standings],
+            "decided_again": {said(each.half_life): each.to_dict(self.names) for each in self.replays},
             "conclusions": {
                 "pairs": self.conclusions.pairs,
                 "pairs_that_flip": self.conclusions.pairs_flip,
@@ -159,6 +164,7 @@ def audit(
     every: str | None = None,
     at: str | None = None,
     refine: bool | None = None,
+    welfare: str = "egalitarian",
 ) -> Audit:
     """What a history looks like under several half-lives.
 
@@ -174,6 +180,7 @@ def audit(
         at: the moment of the audit; events after it are left out. By default the last event.
         refine: whether the half-lives at which conclusions flip are searched for, which asks the engine again a few
             times; by default in histories of up to five million events.
+        welfare: what the allocator maximises when it decides again, where the history says who asked.
     """
     clock = history.clock
     chosen = _half_lives(clock, half_lives)
@@ -221,6 +228,7 @@ def audit(
         entitled=entitled_shares(who, is_present),
         standings=standings,
         conclusions=conclusions,
+        replays=() if history.requests is None else decide_again(history, who, chosen, end, welfare),
         sums=sums,
         notes=(clock.sentence(), *history.notes),
     )

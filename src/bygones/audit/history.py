@@ -14,6 +14,7 @@ from typing import Any
 
 import ibis
 import ibis.expr.datatypes as dt
+import numpy as np
 
 from bygones._tables import unshield
 from bygones.audit import sacct
@@ -23,6 +24,7 @@ from bygones.audit.engines import Source, check_columns, in_memory, open_source,
 _ZONED = r":\d\d(\.\d+)?\s*([zZ]|UTC|[+-]\d\d(:?\d\d)?)$"
 """Text of a time that says its zone."""
 
+_YES, _NO = ("1", "true", "yes", "y", "t"), ("0", "false", "no", "n", "f")
 _A_NUMBER = "a finite number of at least 0"
 
 
@@ -48,6 +50,7 @@ class History:
         last: the last.
         n_events: how many events there are.
         columns: which columns they come from, by their meaning.
+        requests: where the history has them, who asked: an Ibis table with `agent`, `time`, `need` and `served`.
         notes: what was passed over or assumed, in sentences.
     """
 
@@ -58,6 +61,7 @@ class History:
     last: float
     n_events: int
     columns: dict[str, str]
+    requests: Any = None
     notes: tuple[str, ...] = ()
 
     def fetch(self, expression: Any) -> Any:
@@ -69,7 +73,9 @@ class History:
         """Refuses a history with events that have no agent, no time or no utility, and says where the first is."""
         if table["agent"].null_count:
             self._refuse("agent", self.events.agent.isnull(), "a name")
-        if any(not math.isfinite(total) for total in table["received"].to_pylist()):
+        with np.errstate(over="ignore"):
+            total = np.asarray(table["received"].to_numpy(), dtype=float).sum()
+        if not math.isfinite(total):
             utility = self.events.utility
             self._refuse("utility", ~(utility >= 0).fill_null(False) | utility.isnan() | utility.isinf(), _A_NUMBER)
             raise ValueError(f"{self.source.label}: the utilities add up to more than a number can hold")
@@ -100,6 +106,8 @@ def read_history(
     agent: str | None = None,
     time: str | None = None,
     utility: str | None = None,
+    needs: str | None = None,
+    served: str | None = None,
     table: str | None = None,
     format: str = "auto",
     timezone: str = "UTC",
@@ -113,7 +121,10 @@ def read_history(
         source: see `bygones.audit.engines.open_source`.
         agent: the column with the agents' names; by default `agent`, or `User` for sacct.
         time: the column with the times; by default `time`.
-        utility: the column with what was received; by default `utility`, or `amount` of a ledger's events.
+        utility: the column with what was received; by default `utility`, or `amount` of a ledger's events. With needs,
+            by default the need of those who were served and nothing for the others.
+        needs: the column with what each agent would have had from being served, where the history says who asked.
+        served: the column that says who was served: 1 or 0, true or false, yes or no.
         table: which table, for databases.
         format: `table`, `ledger` (events of a ledger), `sacct` (output of Slurm's `sacct -P`), or `auto`, which takes
             the events of a ledger for what they are.
@@ -125,6 +136,8 @@ def read_history(
     zone = check_zone(timezone)
     if format not in ("auto", "table", "ledger", "sacct"):
         raise ValueError(f"format must be auto, table, ledger or sacct, got {format!r}")
+    if (needs is None) != (served is None):
+        raise ValueError("needs and served must be given together: what each would have had, and who was served")
     if format == "sacct":
         usage = sacct.read(source, agent or "User", resource)
         opened = in_memory(usage.table, str(source), threads=threads, memory=memory)
@@ -137,7 +150,11 @@ def read_history(
     if format == "ledger" or (format == "auto" and chosen and opened.is_ledger()):
         rows, notes = _of_ledger(opened)
         return _history(opened, rows, {"agent": "agent", "time": "time", "utility": "amount"}, zone, notes)
-    columns = {"agent": agent or "agent", "time": time or "time", "utility": utility or "utility"}
+    columns = {"agent": agent or "agent", "time": time or "time"}
+    if needs is not None and served is not None:
+        columns |= {"need": needs, "served": served}
+    if utility is not None or needs is None:
+        columns["utility"] = utility or "utility"
     check_columns(opened.columns, list(columns.values()), opened.label)
     kept = opened.table
     return _history(opened, kept.select(**{what: kept[name] for what, name in columns.items()}), columns, zone)
@@ -148,9 +165,31 @@ def _history(source: Source, rows: Any, columns: dict[str, str], zone: str, note
     rows, clock, bounds = with_times(source, rows, columns["time"], zone)
     if not bounds["n"]:
         raise ValueError(f"{source.label} has no events")
+    requests = None
+    if "need" in columns:
+        requests = _requests(source, rows, columns)
+        if "utility" not in columns:
+            columns = columns | {"utility": columns["need"]}
+            rows = requests.mutate(utility=ibis.ifelse(requests.served, requests.need, 0.0))
     utility = as_number(rows.utility, source, columns["utility"])
     events = rows.mutate(utility=utility, utility_said=rows.utility)
-    return History(source, events, clock, bounds["first"], bounds["last"], bounds["n"], columns, notes)
+    return History(source, events, clock, bounds["first"], bounds["last"], bounds["n"], columns, requests, notes)
+
+
+def _requests(source: Source, rows: Any, columns: dict[str, str]) -> Any:
+    """The rows with what each agent needed and whether they were served, refused where one of them is not said."""
+    need, said = as_number(rows.need, source, columns["need"]), rows.served
+    if said.type().is_string():
+        word = said.strip().lower()
+        served = ibis.cases((word.isin(_YES), True), (word.isin(_NO), False))
+    else:
+        number = as_number(said, source, columns["served"])
+        served = ibis.cases((number == 1, True), (number == 0, False))
+    asked = rows.mutate(need=need, served=served, need_said=rows.need, served_said=said)
+    refuse(source, asked, "served", columns["served"], asked.served.isnull(), "1 or 0, true or false, yes or no")
+    bad = ~(asked.need >= 0).fill_null(False) | asked.need.isnan() | asked.need.isinf()
+    refuse(source, asked, "need", columns["need"], bad, _A_NUMBER)
+    return asked
 
 
 def as_number(column: Any, source: Source, name: str) -> Any:
@@ -206,22 +245,25 @@ def _with_text_times(source: Source, rows: Any, name: str, zone: str) -> tuple[A
     said = rows.time.strip()
     with readable(source.label):
         sample = rows.select(time=said).filter(said.length() > 0).limit(1).to_pyarrow()["time"].to_pylist()
-    steps = bool(sample) and _is_number(sample[0])
-    if steps:
-        time = said.try_cast("float64")
-    else:
-        # DuckDB reads text without a zone in the zone of the session.
-        rows.get_backend().raw_sql(f"SET TimeZone = '{zone}'")
-        time = microseconds(said.try_cast(dt.Timestamp("UTC")), "duckdb")
-    ready = rows.mutate(time=time, time_said=rows.time)
-    accepted = "a step number, as in the first row" if steps else "a date or time such as 2026-03-02T22:00+01:00"
+    if sample and _is_number(sample[0]):
+        ready = rows.mutate(time=said.try_cast("float64"), time_said=rows.time)
+        accepted = "a step number, as in the first row"
+        bounds = _bounds(source, ready, name, ready.time.min(), ready.time.max(), ready.time.count(), accepted)
+        return ready, Clock(steps=True, zone=zone), bounds
+    rows.get_backend().raw_sql("SET TimeZone = 'UTC'")
+    # DuckDB reads a time that says its zone only with its seconds.
+    full = said.re_replace(r"([T ]\d\d:\d\d)([zZ]|[+-].*)?$", r"\1:00\2")
+    time = microseconds(full.try_cast(dt.Timestamp("UTC")), "duckdb")
+    ready = rows.mutate(time=time, time_said=rows.time, is_zoned=said.re_search(_ZONED))
+    accepted = "a date or time such as 2026-03-02T22:00+01:00"
     bounds = _bounds(source, ready, name, ready.time.min(), ready.time.max(), ready.time.count(), accepted)
-    assumed = False
-    if not steps:
-        naive = rows.filter(~said.re_search(_ZONED)).count()
-        with readable(source.label):
-            assumed = naive.to_pyarrow().as_py() > 0
-    return ready, Clock(steps=steps, zone=zone, assumed=assumed), bounds
+    with readable(source.label):
+        assumed = ready.filter(~ready.is_zoned).count().to_pyarrow().as_py() > 0
+    if assumed and zone != "UTC" and bounds["n"]:
+        shifted = ready.time - _offset_of(ready.time, zone, bounds)
+        ready = ready.mutate(time=ibis.ifelse(ready.is_zoned, ready.time, shifted))
+        bounds = _bounds(source, ready, name, ready.time.min(), ready.time.max(), ready.time.count())
+    return ready, Clock(zone=zone, assumed=assumed), bounds
 
 
 def _bounds(

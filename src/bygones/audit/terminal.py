@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from bygones._terminal import print_table
 from bygones.audit.auditing import Audit
 from bygones.audit.standing import Standing
 from bygones.ledger.terminal import bar
@@ -46,6 +47,8 @@ def print_audit(audit: Audit) -> None:
     print(f"Since: the start of a period of {clock.said(audit.periods.length)}.\n")
     _print_welfare(audit)
     _print_conclusions(audit)
+    if audit.replays:
+        _print_replays(audit)
 
 
 def _print_standing(audit: Audit, stood: Standing) -> None:
@@ -106,6 +109,19 @@ def _print_conclusions(audit: Audit) -> None:
     if found.pairs and len(audit.standings) > 1:
         kept = found.pairs - (found.pairs_flip or 0)
         print(f"Of {found.pairs:,} pairs of agents, {kept:,} are in the same order at every half-life asked for.")
+
+
+def _print_replays(audit: Audit) -> None:
+    said = audit.clock.said
+    rows: list[list[object]] = []
+    for each in audit.replays:
+        for what, outcome in (("as it was", each.actual), ("decided again", each.instead)):
+            rows.append([said(each.half_life), what, outcome.gini, outcome.egalitarian, outcome.nash, outcome.total])
+    print()
+    columns = ["half-life", "", "Gini", "least", "Nash", "received, all"]
+    print_table("Had the allocator decided instead, on the same needs", columns, rows)
+    for each in audit.replays:
+        print(f"Half-life {said(each.half_life)}: {each.differ:,} of {each.decisions:,} decisions would differ.")
 
 
 def spark(values: Sequence[float], width: int = _SPARKS) -> str:
