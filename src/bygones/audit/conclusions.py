@@ -101,7 +101,7 @@ class Conclusion:
         if self.kind == "owed":
             even = f"{self.agent} has exactly the entitled share"
             return {"owed": f"{self.agent} is owed", "ahead": f"{self.agent} is ahead"}.get(answer, even)
-        one, two = (self.agent, self.other) if answer == "more" else (self.other, self.agent)
+        one, two = (self.other, self.agent) if answer == "less" else (self.agent, self.other)
         return f"{one} is owed as much as {two}" if answer == "as much" else f"{one} is owed more than {two}"
 
     def to_dict(self, told: Callable[[float], Any]) -> dict[str, Any]:
