@@ -74,21 +74,16 @@ def audit(
     from bygones.audit.tables import read_entitlements
     from bygones.audit.terminal import print_audit
 
-    read = read_history(
+    weights = None if entitlements is None else read_entitlements(entitlements)
+    reading = read_history(
         history, agent=agent, time=time, utility=utility, needs=needs, served=served, table=table,
         format=format, timezone=timezone, resource=resource, threads=threads, memory=memory,
     )  # fmt: skip
-    found = look(
-        read,
-        None if half_life is None else half_life.split(","),
-        entitlements=None if entitlements is None else read_entitlements(entitlements),
-        newcomers=newcomers,
-        gone_after=gone_after,
-        every=every,
-        at=at,
-        refine=refine,
-        welfare=welfare,
-    )
+    with reading as events:
+        found = look(
+            events, None if half_life is None else half_life.split(","), entitlements=weights, newcomers=newcomers,
+            gone_after=gone_after, every=every, at=at, refine=refine, welfare=welfare,
+        )  # fmt: skip
     if json:
         print_json(found.to_dict())
     else:

@@ -6,7 +6,7 @@ import difflib
 import sqlite3
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -29,12 +29,14 @@ class Source:
         label: what to call it in a sentence.
         above: the number of lines above the first row, so that rows have the numbers that an editor shows.
         shielded: whether names may have an apostrophe before them that shields spreadsheets from formulas.
+        owned: whether the connection was made for this source, and ends with it.
     """
 
     table: Any
     label: str
     above: int = 0
     shielded: bool = False
+    owned: bool = True
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -45,6 +47,11 @@ class Source:
     def engine(self) -> str:
         """The name of the engine, as Ibis calls it."""
         return str(self.table.get_backend().name)
+
+    def close(self) -> None:
+        """Ends the connection, if it was made for this source."""
+        if self.owned:
+            self.table.get_backend().disconnect()
 
     def is_ledger(self) -> bool:
         """Whether these are the events of a ledger."""
@@ -65,9 +72,9 @@ def open_source(source: Any, table: str | None = None, *, threads: int | None = 
     import ibis.expr.types as ir
 
     if isinstance(source, ir.Table):
-        return Source(source, "the table")
+        return Source(source, "the table", owned=False)
     if not isinstance(source, str | Path):
-        return Source(ibis.memtable(source), "the table")
+        return Source(ibis.memtable(source), "the table", owned=False)
     said = str(source)
     if "://" in said:
         return _from_url(said, table)
@@ -151,7 +158,8 @@ def _from_url(url: str, table: str | None) -> Source:
 
 
 def _from_database(connection: Any, table: str | None, label: str) -> Source:
-    with readable(label):
+    with readable(label), ExitStack() as on_refusal:
+        on_refusal.callback(connection.disconnect)
         if connection.name == "duckdb":
             answer = connection.con.sql("SELECT table_name FROM information_schema.tables ORDER BY table_name")
             known = [name for (name,) in answer.fetchall()]
@@ -160,7 +168,9 @@ def _from_database(connection: Any, table: str | None, label: str) -> Source:
         schema, _, name = (table or "").rpartition(".")
         if not schema:
             name = _check_table(known, table, label)
-        return Source(connection.table(name, database=schema or None), f"{label} {name}")
+        found = Source(connection.table(name, database=schema or None), f"{label} {name}")
+        on_refusal.pop_all()
+        return found
 
 
 def _check_table(known: Sequence[str], table: str | None, label: str) -> str:

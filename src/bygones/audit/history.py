@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import unicodedata
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
@@ -63,6 +64,16 @@ class History:
     columns: dict[str, str]
     requests: Any = None
     notes: tuple[str, ...] = ()
+
+    def close(self) -> None:
+        """Ends the connection to the engine, if it was made for this history."""
+        self.source.close()
+
+    def __enter__(self) -> History:
+        return self
+
+    def __exit__(self, *failure: object) -> None:
+        self.close()
 
     def fetch(self, expression: Any) -> Any:
         """The engine's answer to an expression, as an Arrow table."""
@@ -141,11 +152,22 @@ def read_history(
     if format == "sacct":
         usage = sacct.read(source, agent or "User", resource)
         opened = in_memory(usage.table, str(source), threads=threads, memory=memory)
-        columns = {"agent": "agent", "time": "time", "utility": usage.unit}
-        return _history(opened, opened.table, columns, zone, usage.notes)
+        return _history(
+            opened, opened.table, {"agent": "agent", "time": "time", "utility": usage.unit}, zone, usage.notes
+        )
     if resource is not None:
         raise ValueError(f"resource is for --format sacct, got {resource!r}")
     opened = open_source(source, table, threads=threads, memory=memory)
+    with ExitStack() as on_refusal:
+        on_refusal.callback(opened.close)
+        columns = {"agent": agent, "time": time, "utility": utility, "need": needs, "served": served}
+        history = _from_source(opened, columns, format, zone)
+        on_refusal.pop_all()
+    return history
+
+
+def _from_source(opened: Source, said: dict[str, str | None], format: str, zone: str) -> History:
+    agent, time, utility, needs, served = said.values()
     chosen = all(column is None for column in (agent, time, utility))
     if format == "ledger" or (format == "auto" and chosen and opened.is_ledger()):
         rows, notes = _of_ledger(opened)
