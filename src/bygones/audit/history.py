@@ -29,14 +29,15 @@ _YES, _NO = ("1", "true", "yes", "y", "t"), ("0", "false", "no", "n", "f")
 _A_NUMBER = "a finite number of at least 0"
 
 
-def _builtin(name: str, moment: Any) -> Any:
-    """A function that an engine has of its own, from a moment to microseconds since 1970."""
-    make = ibis.udf.scalar.builtin(name=name, signature=((moment,), dt.int64))
+def _builtin(name: str, moment: Any, result: Any) -> Any:
+    """A function of a moment that an engine has of its own."""
+    make = ibis.udf.scalar.builtin(name=name, signature=((moment,), result))
     return make(lambda moment: None)
 
 
-_EPOCH_US = _builtin("epoch_us", dt.timestamp)
-_UNIX_MICROS = _builtin("unix_micros", dt.Timestamp("UTC"))
+_EPOCH_US = _builtin("epoch_us", dt.timestamp, dt.int64)
+_UNIX_MICROS = _builtin("unix_micros", dt.Timestamp("UTC"), dt.int64)
+_TYPEOF = _builtin("typeof", dt.timestamp, dt.string)
 
 
 @dataclass(frozen=True)
@@ -236,7 +237,7 @@ def with_times(source: Source, rows: Any, name: str, zone: str) -> tuple[Any, Cl
         return rows.mutate(time=steps, time_said=said), Clock(steps=True, zone=zone), bounds
     if not (kind.is_timestamp() or kind.is_date()):
         raise ValueError(f"{source.label}: {name} must be times, dates or step numbers, got a column of type {kind}")
-    assumed = kind.is_date() or kind.timezone is None
+    assumed = kind.is_date() or not _has_zone(source, rows)
     moments = said.cast("timestamp") if kind.is_date() else said
     first, last = (microseconds(each, source.engine) for each in (moments.min(), moments.max()))
     bounds = _bounds(source, rows, name, first, last, said.count())
@@ -245,6 +246,16 @@ def with_times(source: Source, rows: Any, name: str, zone: str) -> tuple[Any, Cl
         time = time - _offset_of(time, zone, bounds)
         bounds |= {edge: bounds[edge] - offsets(zone, bounds[edge], bounds[edge])[0][1] for edge in ("first", "last")}
     return rows.mutate(time=time, time_said=said), Clock(zone=zone, assumed=assumed), bounds
+
+
+def _has_zone(source: Source, rows: Any) -> bool:
+    """Whether the times are instants, not the reading of some clock on a wall."""
+    if source.engine != "pyspark":
+        return bool(rows.time.type().timezone is not None)
+    # Ibis does not tell Spark's two kinds of time apart, Spark does.
+    with readable(source.label):
+        kinds = rows.limit(1).select(kind=_TYPEOF(rows.limit(1).time)).to_pyarrow()["kind"].to_pylist()
+    return bool(kinds == ["timestamp"])
 
 
 def microseconds(moment: Any, engine: str) -> Any:
