@@ -57,7 +57,7 @@ def audit(
         str, arg(help="The zone of times that do not say theirs, and in which times are shown.")
     ] = "UTC",
     refine: Annotated[
-        bool | None,
+        Literal["yes", "no"] | None,
         _optional("Search for the half-lives at which conclusions flip; up to 5 million events if left out."),
     ] = None,
     threads: Annotated[int | None, _optional("How many threads DuckDB may use; all if left out.")] = None,
@@ -82,7 +82,8 @@ def audit(
     with reading as events:
         found = look(
             events, None if half_life is None else half_life.split(","), entitlements=weights, newcomers=newcomers,
-            gone_after=gone_after, every=every, at=at, refine=refine, welfare=welfare,
+            gone_after=gone_after, every=every, at=at, welfare=welfare,
+            refine=None if refine is None else refine == "yes",
         )  # fmt: skip
     if json:
         print_json(found.to_dict())

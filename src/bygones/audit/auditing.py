@@ -17,6 +17,7 @@ from bygones.audit.standing import Members, Standing, entitled_shares, members, 
 from bygones.audit.sums import Periods, Sums, collect, expression, periods
 from bygones.ledger.rules import check_entitlement, check_newcomers
 from bygones.ledger.standing import owed
+from bygones.welfare import named
 
 HALF_LIVES = ("1d", "7d", "30d", "inf")
 STEP_HALF_LIVES = ("10", "100", "1000", "inf")
@@ -185,7 +186,7 @@ def audit(
     clock = history.clock
     chosen = _half_lives(clock, half_lives)
     weights = {name: check_entitlement(weight, name) for name, weight in (entitlements or {}).items()}
-    rule = check_newcomers(newcomers)
+    rule, welfare = check_newcomers(newcomers), str(named(welfare))
     away = math.inf if gone_after is None else clock.length(gone_after, "gone_after")
     end = history.last if at is None else clock.moment(at)
     if end < history.first:

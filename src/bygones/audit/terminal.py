@@ -106,7 +106,7 @@ def _print_conclusions(audit: Audit) -> None:
             if len(some) > FLIPS:
                 print(f"- and {len(some) - FLIPS} more (see --page or --json)")
             print()
-    if found.pairs and len(audit.standings) > 1:
+    if found.pairs and found.pairs > 1 and len(audit.standings) > 1:
         kept = found.pairs - (found.pairs_flip or 0)
         print(f"Of {found.pairs:,} pairs of agents, {kept:,} are in the same order at every half-life asked for.")
 
