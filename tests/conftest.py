@@ -2,11 +2,15 @@
 
 Mutation testing runs the tests a thousand times over, all in one process: it takes fewer examples, and a test method
 called on several instances of its class is no accident there.
+
+The browser is for all tests that look at pages.
 """
 
 import os
 
 from hypothesis import HealthCheck, settings
+
+from browser import chromium  # noqa: F401
 
 settings.register_profile("bygones", deadline=None, derandomize=os.environ.get("CI") == "true")
 settings.register_profile(

@@ -1,0 +1,267 @@
+"""One look for all our pages: a title, a lede and sections become one HTML file that needs nothing else.
+
+    page = Page("Fair night shifts", "Who worked how many, and who is next.", [
+        Section("Standings", ["Ana is ahead.", Table("Hours so far", ["person", "hours"], [["Ana", 8], ["Ben", 6]])]),
+        Section("Over time", [Chart(plotly_figure, alt="Ana leads from March on.", caption="Hours, by week")]),
+    ])
+    write(page, Path("shifts.html"))
+
+Text is data: whatever a name contains, it is shown and never run. The page also forbids itself, by its content security
+policy, to load anything or to run any script but those it was made with, so it works without a network and a name could
+not run a script even if it were let through.
+
+Pages with parts of their own give templates (`fragment`), data (`Page.data`), styles and scripts. A script finds
+`window.bygones` with `data(name)`, the data that the page was given; `draw(element, figure)`, which draws a Plotly
+figure in the page's colours, light or dark, now and whenever these change; `whenSeen(element, action)`, which puts off
+work until the element comes into view; and `shown(number)`, a number for people to read.
+"""
+
+from __future__ import annotations
+
+import base64
+import functools
+import hashlib
+import json
+import math
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from bygones.style import INK, MUTED, PALETTE, RULE
+
+if TYPE_CHECKING:
+    import plotly.graph_objects
+
+LIGHT = {"paper": "#FFFFFF", "panel": "#F5F7F9", "ink": INK, "muted": "#5B6470", "rule": RULE, "link": "#005A8C",
+         "holds": "#00684B", "fails": "#A33F00", "line": MUTED}  # fmt: skip
+"""The page's colours by day, each text colour at least 4.5 times as bright or dark as what it stands on."""
+
+DARK = {"paper": "#14181D", "panel": "#1D232A", "ink": "#E7EBEF", "muted": "#A3ADB8", "rule": "#343D47",
+        "link": "#7CC4F2", "holds": "#4CCBA3", "fails": "#FF9A62", "line": "#8B95A1"}  # fmt: skip
+"""And by night."""
+
+BY_NIGHT = {"#000000": "#FFFFFF", INK: DARK["ink"], "#0072B2": "#3D9BD9", MUTED: DARK["line"]}
+"""Colours of the house palette that are too dark on the dark page, and what stands for them there."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table with a caption and a header row; the first cell of each row names the row.
+
+    Attributes:
+        caption: what the table shows, in words.
+        columns: the header.
+        rows: the cells: numbers go to the right, floats with four digits; None is an empty cell.
+    """
+
+    caption: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[object]]
+
+    @property
+    def numeric(self) -> list[bool]:
+        """Which columns hold numbers."""
+        return [any(_is_number(row[i]) for row in self.rows) for i in range(len(self.columns))]
+
+
+@dataclass(frozen=True)
+class Chart:
+    """An interactive figure.
+
+    Attributes:
+        figure: a Plotly figure, or the same as a dictionary with `data` and `layout`. Names in it that somebody else
+            chose are passed through `label`.
+        alt: what the figure shows, in a sentence or two, for those who do not see it.
+        caption: what is written under it.
+        height: in pixels.
+    """
+
+    figure: plotly.graph_objects.Figure | Mapping[str, Any]
+    alt: str
+    caption: str
+    height: int = 380
+
+
+Block: TypeAlias = str | Markup | Table | Chart
+"""A paragraph of text, HTML made by `fragment`, a table, or a chart."""
+
+
+@dataclass(frozen=True)
+class Section:
+    """A heading with what stands under it; a link to `#name` leads there, by default the title in small letters."""
+
+    title: str
+    blocks: Sequence[Block]
+    name: str = ""
+
+    @property
+    def anchor(self) -> str:
+        """The name by which links reach the section."""
+        return self.name or re.sub(r"[^a-z0-9]+", "-", self.title.lower()).strip("-") or "section"
+
+
+@dataclass(frozen=True)
+class Page:
+    """Everything that goes into the file.
+
+    Attributes:
+        title: the heading of the page and the name of its tab.
+        lede: the paragraph that says what the reader will find; text, or HTML made by `fragment`.
+        sections: what follows, listed in a menu below the lede.
+        kicker: a few small words above the title.
+        footer: the last line.
+        data: plain values by name, for the page's own scripts.
+        scripts: JavaScript, run after the page's common script and, where something is drawn, Plotly's.
+        styles: CSS, after the common one.
+        plotly: whether the page's own scripts draw, so that Plotly is needed even if no section holds a chart.
+    """
+
+    title: str
+    lede: str | Markup
+    sections: Sequence[Section]
+    kicker: str = "bygones"
+    footer: str = ""
+    data: Mapping[str, Any] = field(default_factory=dict)
+    scripts: Sequence[str] = ()
+    styles: Sequence[str] = ()
+    plotly: bool = False
+
+
+def render(page: Page) -> str:
+    """The page as one HTML document."""
+    charts = [block for section in page.sections for block in section.blocks if isinstance(block, Chart)]
+    scripts = [asset("page.js"), *page.scripts]
+    if page.plotly or charts:
+        scripts.insert(0, _plotly_source())
+    scripts = [_script(source) for source in scripts]
+    by_day, by_night = ("".join(f"--{name}:{value};" for name, value in theme.items()) for theme in (LIGHT, DARK))
+    colours = f":root {{ {by_day} }} @media (prefers-color-scheme: dark) {{ :root {{ {by_night} }} }}"
+    data = {**page.data, "colours": {"palette": PALETTE, "byNight": BY_NIGHT}}
+    return fragment(
+        "page.html.jinja",
+        page=page,
+        anchors=_distinct([section.anchor for section in page.sections]),
+        policy=_policy(scripts),
+        styles=[Markup(style) for style in (colours, asset("page.css"), *page.styles)],
+        data={name: as_json(value) for name, value in data.items()},
+        scripts=[Markup(source) for source in scripts],
+    )
+
+
+def write(page: Page, path: Path | str) -> Path:
+    """Writes the page to a file, as a whole or not at all, and gives the path."""
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = path.with_name(f".{path.name}.unfinished")
+    try:
+        with unfinished.open("w", encoding="utf-8", newline="\n") as file:
+            file.write(render(page))
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(unfinished, path)
+    finally:
+        unfinished.unlink(missing_ok=True)
+    return path
+
+
+def fragment(template: str, **values: Any) -> Markup:
+    """HTML from a template of this package, in which every value is escaped unless it is HTML already."""
+    return Markup(_templates().get_template(template).render(**values))
+
+
+def asset(name: str) -> str:
+    """The text of a script or style that lies beside the templates."""
+    return Path(__file__).with_name("templates").joinpath(name).read_text(encoding="utf-8")
+
+
+def as_json(value: Any) -> Markup:
+    """A value as JSON that may stand inside a script element; NaN and infinities, which JSON lacks, become null."""
+    if hasattr(value, "to_plotly_json"):
+        value = json.loads(value.to_json())
+        value.get("layout", {}).pop("template", None)
+    text = json.dumps(_finite(value), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    for character in "<>&\u2028\u2029":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return Markup(text)
+
+
+def shown(cell: object) -> str:
+    """A cell of a table as text: floats with four digits, nothing for None."""
+    if isinstance(cell, float):
+        return f"{0.0 if abs(cell) < 1e-12 else cell:.4g}"
+    return "" if cell is None else str(cell)
+
+
+def label(text: str) -> str:
+    """A text as Plotly must be given it to show it as it is, since Plotly takes tags in names and ticks for markup."""
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+@functools.cache
+def _templates() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("bygones.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {"json": as_json, "shown": shown}
+    environment.tests |= {
+        "number": _is_number,
+        "table": lambda block: isinstance(block, Table),
+        "chart": lambda block: isinstance(block, Chart),
+        "html": lambda block: isinstance(block, Markup),
+    }
+    return environment
+
+
+@functools.cache
+def _plotly_source() -> str:
+    from plotly.offline import get_plotlyjs
+
+    return str(get_plotlyjs())
+
+
+def _script(source: str) -> str:
+    """A script that may stand in the page: it must not end the element that holds it."""
+    if re.search(r"</script|<!--", source, re.IGNORECASE):
+        raise ValueError("a script of a page must hold neither '</script' nor '<!--'; write '<\\/script' instead")
+    return source.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def _policy(scripts: Sequence[str]) -> str:
+    """A content security policy: nothing is loaded, and no script runs but these, known by their hashes."""
+    hashes = [base64.b64encode(hashlib.sha256(source.encode()).digest()).decode() for source in scripts]
+    allowed = " ".join(f"'sha256-{one}'" for one in hashes)
+    return f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'"
+
+
+def _distinct(names: Sequence[str]) -> list[str]:
+    """The names, with a number added to those that were there before."""
+    found: list[str] = []
+    for name in names:
+        number, candidate = 1, name
+        while candidate in found:
+            number += 1
+            candidate = f"{name}-{number}"
+        found.append(candidate)
+    return found
+
+
+def _is_number(cell: object) -> bool:
+    return isinstance(cell, float | int) and not isinstance(cell, bool)
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {str(key): _finite(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(inner) for inner in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

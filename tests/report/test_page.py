@@ -1,0 +1,175 @@
+"""One look for all our pages: what it shows, what it escapes, and that it needs nothing but itself."""
+
+import base64
+import hashlib
+import json
+import math
+import re
+from html.parser import HTMLParser
+
+import plotly.graph_objects as go
+import pytest
+from markupsafe import Markup
+
+from bygones.report import page as p
+
+NASTY = '<script>alert("1")</script> \' & </td> <!-- 🎂 <b>Ana</b>'
+
+
+class Read(HTMLParser):
+    """The elements of a document with their attributes, and the text between them, by element."""
+
+    def __init__(self, document):
+        super().__init__()
+        self.elements, self.texts, self._open = [], [], []
+        self.feed(document)
+        self.close()
+
+    def handle_starttag(self, tag, attrs):
+        self.elements.append((tag, dict(attrs)))
+        self._open.append(tag)
+
+    def handle_endtag(self, tag):
+        while self._open and self._open.pop() != tag:
+            pass
+
+    def handle_data(self, data):
+        if data.strip():
+            self.texts.append((self._open[-1] if self._open else "", data))
+
+    def attributes(self, tag):
+        return [attributes for found, attributes in self.elements if found == tag]
+
+    def text(self, tag):
+        return [data for found, data in self.texts if found == tag]
+
+
+def contrast(one, other):
+    """How many times as bright the brighter colour is, as the Web Content Accessibility Guidelines count."""
+
+    def luminance(colour):
+        parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+        linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+    high, low = sorted((luminance(one), luminance(other)), reverse=True)
+    return (high + 0.05) / (low + 0.05)
+
+
+def page(**changes):
+    table = p.Table("Hours so far", ["person", "hours"], [["Ana", 8.0], ["Ben", 6], ["Cem", None]])
+    chart = p.Chart(go.Figure(go.Scatter(x=[1, 2], y=[3, 5])), alt="It rises.", caption="Over time")
+    sections = [p.Section("Who is ahead", ["Ana is.", table]), p.Section("Over time", [chart])]
+    return p.Page(**{"title": "Shifts", "lede": "Who works when.", "sections": sections, **changes})
+
+
+def test_a_page_holds_what_it_was_given_in_its_order():
+    document = p.render(page())
+    read = Read(document)
+    assert read.text("title") == ["Shifts"]
+    assert read.text("h2") == ["Who is ahead", "Over time"]
+    assert [a["href"] for a in read.attributes("a")] == ["#content", "#who-is-ahead", "#over-time"]
+    assert read.text("td") == ["8", "6"]
+    assert document.index("Who works when.") < document.index("Ana is.") < document.index("Hours so far")
+
+
+def test_charts_carry_their_figure_and_an_alternative_in_words():
+    read = Read(p.render(page()))
+    (chart,) = [a for a in read.attributes("div") if "data-chart" in a]
+    assert (chart["role"], chart["aria-label"]) == ("img", "It rises.")
+    figures = [json.loads(text) for text in read.text("script") if text.startswith('{"data"')]
+    assert figures[0]["data"][0]["y"] == [3, 5]
+    assert "template" not in figures[0]["layout"]
+
+
+def test_a_figure_may_be_a_dictionary():
+    figure = {"data": [{"y": [1, math.nan]}], "layout": {}}
+    assert json.loads(p.as_json(figure)) == {"data": [{"y": [1, None]}], "layout": {}}
+
+
+def test_text_is_shown_and_never_run():
+    table = p.Table(NASTY, [NASTY], [[NASTY]])
+    chart = p.Chart({"data": [{"name": NASTY}], "layout": {}}, alt=NASTY, caption=NASTY)
+    sections = [p.Section(NASTY, [NASTY, table, chart])]
+    made = p.Page(NASTY, NASTY, sections, kicker=NASTY, footer=NASTY, data={"names": [NASTY]})
+    read = Read(p.render(made))
+    for tag in ("title", "h1", "h2", "caption", "th", "figcaption", "p"):
+        assert NASTY in read.text(tag)
+    assert not read.attributes("b")
+    embedded = [json.loads(text) for text in read.text("script") if text[0] in "[{"]
+    assert [NASTY] in embedded
+    assert {"data": [{"name": NASTY}], "layout": {}} in embedded
+
+
+def test_html_is_let_through_only_from_templates():
+    made = page(lede=Markup("<em>So</em>"), sections=[p.Section("One", [Markup("<b>bold</b>"), "<b>not</b>"])])
+    read = Read(p.render(made))
+    assert read.text("em") == ["So"]
+    assert read.text("b") == ["bold"]
+
+
+def test_nothing_is_loaded_from_elsewhere():
+    read = Read(p.render(page()))
+    for _, attributes in read.elements:
+        for name in ("src", "href", "srcset", "data", "action"):
+            assert (attributes.get(name) or "#").startswith("#")
+
+
+def test_only_the_pages_own_scripts_may_run():
+    document = p.render(page(scripts=["console.log('own');"]))
+    (policy,) = [a["content"] for a in Read(document).attributes("meta") if "http-equiv" in a]
+    assert "default-src 'none'" in policy
+    assert "unsafe-eval" not in policy
+    sources = re.findall(r"<script>(.*?)</script>", document, re.DOTALL)
+    hashes = [base64.b64encode(hashlib.sha256(source.encode()).digest()).decode() for source in sources]
+    assert len(sources) == 3
+    assert re.findall(r"'sha256-([^']+)'", policy) == hashes
+
+
+@pytest.mark.parametrize("source", ["let a = '</script>';", "let a = '<!--';", "let a = '</SCRIPT>';"])
+def test_a_script_that_would_end_its_element_is_refused(source):
+    with pytest.raises(ValueError, match="must hold neither"):
+        p.render(page(scripts=[source]))
+
+
+def test_plotly_is_there_once_and_only_where_something_is_drawn():
+    assert p.render(page()).count("plotly.js v") == 1
+    assert "plotly.js v" not in p.render(page(sections=[p.Section("One", ["text"])]))
+    assert "plotly.js v" in p.render(page(sections=[p.Section("One", ["text"])], plotly=True))
+
+
+def test_sections_of_one_name_have_links_of_their_own():
+    read = Read(p.render(page(sections=[p.Section("One", []), p.Section("One", []), p.Section("…", [])])))
+    assert [a["id"] for a in read.attributes("section")] == ["one", "one-2", "section"]
+
+
+def test_a_file_is_replaced_as_a_whole(tmp_path, monkeypatch):
+    path = p.write(page(), tmp_path / "new" / "page.html")
+    before = path.read_text(encoding="utf-8")
+    assert before == p.render(page())
+
+    def full(_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(p.os, "fsync", full)
+    with pytest.raises(OSError, match="No space left"):
+        p.write(page(title="other"), path)
+    assert path.read_text(encoding="utf-8") == before
+    assert [file.name for file in path.parent.iterdir()] == ["page.html"]
+
+
+@pytest.mark.parametrize("theme", [p.LIGHT, p.DARK])
+def test_text_can_be_read_on_its_ground(theme):
+    for ground in ("paper", "panel"):
+        for text in ("ink", "muted", "link", "holds", "fails"):
+            assert contrast(theme[text], theme[ground]) >= 4.5, (text, ground)
+        assert contrast(theme["line"], theme[ground]) >= 3.0
+
+
+def test_labels_for_plotly_are_text():
+    assert p.label("<b>A & B</b>") == "&lt;b&gt;A &amp; B&lt;/b&gt;"
+
+
+@pytest.mark.parametrize(("cell", "text"), [(1.23456, "1.235"), (None, ""), (3, "3"), (1e-17, "0"), ("x", "x")])
+def test_cells_as_text(cell, text):
+    assert p.shown(cell) == text
