@@ -210,7 +210,7 @@ def audit(
     searched = n_events <= SEARCHED_EVENTS if refine is None else refine
     conclusions = conclude(
         who.names,
-        {stood.half_life: stood.owed for stood in standings},
+        {stood.half_life: _relative(stood.owed, stood.remembered) for stood in standings},
         (lambda wanted: _owed(ask(wanted), cut, who, wanted)) if searched else None,
     )
     received = np.zeros(len(who.names))
@@ -244,8 +244,14 @@ def _owed(sums: Sums, cut: Periods, who: Members, half_lives: Sequence[float]) -
     found = {}
     for half_life in half_lives:
         *_, last = walk(sums, cut, who, half_life)
-        found[half_life] = owed(last.remembered, who.entitlements, np.flatnonzero(last.is_present))
+        missing = owed(last.remembered, who.entitlements, np.flatnonzero(last.is_present))
+        found[half_life] = _relative(missing, last.remembered)
     return found
+
+
+def _relative(missing: np.ndarray, remembered: np.ndarray) -> np.ndarray:
+    """What is owed as a share of all that is remembered of those who take part."""
+    return np.asarray(missing / (remembered[~np.isnan(missing)].sum() or 1.0))
 
 
 def _named(sums: Sums, names: list[str]) -> Sums:

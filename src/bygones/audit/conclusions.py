@@ -20,8 +20,10 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from bygones.ledger.history import SETTLED
+
 Owed: TypeAlias = Mapping[float, np.ndarray]
-"""By half-life, what each agent is owed; NaN for those who are away."""
+"""By half-life, what each agent is owed as a share of all that is remembered; NaN for those who are away."""
 
 Ask: TypeAlias = Callable[[Sequence[float]], Owed]
 """Answers what each agent is owed, at any half-lives."""
@@ -127,11 +129,15 @@ class Conclusions:
         found: the conclusions, who is owed most first.
         pairs: how many pairs of agents there are; None where there are too many to count.
         pairs_flip: of how many the order is not the same at every half-life of the audit.
+        asked: what everybody is owed at every half-life that was asked about.
+        notable: the rows of the agents who were compared pair by pair.
     """
 
     found: tuple[Conclusion, ...]
     pairs: int | None
     pairs_flip: int | None
+    asked: Owed
+    notable: tuple[int, ...]
 
     @property
     def hold(self) -> tuple[Conclusion, ...]:
@@ -144,9 +150,10 @@ class Conclusions:
         return tuple(each for each in self.found if not each.holds)
 
 
-def conclude(names: Sequence[str], owed: Owed, ask: Ask | None, settled: float = 1e-9) -> Conclusions:
+def conclude(names: Sequence[str], owed: Owed, ask: Ask | None, settled: float = SETTLED) -> Conclusions:
     """The conclusions at the half-lives of the audit; flips are searched for if there is somebody to ask."""
-    questions = _questions(names, owed, settled)
+    notable = _notable(owed)
+    questions = _questions(names, notable, owed, settled)
     known = dict(owed)
     if ask is not None and len(owed) > 1:
         known |= ask([h for low, high in itertools.pairwise(sorted(owed)) for h in _between(low, high)])
@@ -163,7 +170,7 @@ def conclude(names: Sequence[str], owed: Owed, ask: Ask | None, settled: float =
         )
         for q in questions
     )  # fmt: skip
-    return Conclusions(found, *_count_pairs(owed))
+    return Conclusions(found, *_count_pairs(owed), known, tuple(notable))
 
 
 @dataclass(frozen=True)
@@ -176,12 +183,15 @@ class _Question:
     """Of two half-lives with different answers, numbers that are zero where the answer changes."""
 
 
-def _questions(names: Sequence[str], owed: Owed, settled: float) -> list[_Question]:
-    sizes = [np.abs(np.nan_to_num(each)) for each in owed.values()]
-    size = np.max([each / (each.sum() or 1.0) for each in sizes], axis=0)
+def _notable(owed: Owed) -> list[int]:
+    """The rows of those who are owed or owe most at some half-life."""
+    size = np.max([np.abs(np.nan_to_num(each)) for each in owed.values()], axis=0)
     present = ~np.isnan(next(iter(owed.values())))
-    notable = [int(row) for row in np.argsort(-size, kind="stable")[:NOTABLE] if present[row]]
-    questions = [_who_is_owed_most(names, settled)] if present.any() else []
+    return [int(row) for row in np.argsort(-size, kind="stable")[:NOTABLE] if present[row]]
+
+
+def _questions(names: Sequence[str], notable: Sequence[int], owed: Owed, settled: float) -> list[_Question]:
+    questions = [_who_is_owed_most(names, settled)] if notable else []
     questions += [_is_owed(names, row, settled) for row in notable]
     # Each pair is told the way round that is true at the shortest half-life.
     shortest = owed[min(owed)]
@@ -194,7 +204,7 @@ def _questions(names: Sequence[str], owed: Owed, settled: float) -> list[_Questi
 def _who_is_owed_most(names: Sequence[str], settled: float) -> _Question:
     def answer(each: np.ndarray) -> str:
         row = int(np.nanargmax(each))
-        return names[row] if each[row] > settled * np.nansum(np.abs(each)) else ""
+        return names[row] if each[row] > settled else ""
 
     def margins(low: np.ndarray, high: np.ndarray) -> tuple[float, float]:
         one, two = int(np.nanargmax(low)), int(np.nanargmax(high))
@@ -205,8 +215,7 @@ def _who_is_owed_most(names: Sequence[str], settled: float) -> _Question:
 
 def _is_owed(names: Sequence[str], row: int, settled: float) -> _Question:
     def answer(each: np.ndarray) -> str:
-        even = settled * float(np.nansum(np.abs(each)))
-        return "owed" if each[row] > even else "ahead" if each[row] < -even else "even"
+        return "owed" if each[row] > settled else "ahead" if each[row] < -settled else "even"
 
     return _Question("owed", names[row], "", answer, lambda low, high: (float(low[row]), float(high[row])))
 
@@ -216,8 +225,7 @@ def _is_owed_more(names: Sequence[str], row: int, other: int, settled: float) ->
         return float(each[row] - each[other])
 
     def answer(each: np.ndarray) -> str:
-        even = settled * float(np.nansum(np.abs(each)))
-        return "more" if margin(each) > even else "less" if margin(each) < -even else "as much"
+        return "more" if margin(each) > settled else "less" if margin(each) < -settled else "as much"
 
     return _Question("order", names[row], names[other], answer, lambda low, high: (margin(low), margin(high)))
 
