@@ -48,7 +48,7 @@ def overflow(page):
 
 
 def complaints(page):
-    """What axe-core, the accessibility checker, finds wrong with the page as it is: rules, each with some elements."""
+    """What axe-core, the accessibility checker, finds wrong with the page as it is now: rules and where they broke."""
     axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe-playwright-python is not installed")
     found = axe.Axe().run(page).response["violations"]
     return [(one["id"], [node["html"][:120] for node in one["nodes"][:3]]) for one in found]

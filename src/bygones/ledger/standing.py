@@ -120,20 +120,26 @@ def owed(remembered: np.ndarray, entitlements: np.ndarray, present: np.ndarray) 
 
 
 def newcomer_start(standing: Standing, rule: str, entitlement: float = 1.0) -> float:
-    """What somebody of this entitlement would start with in the others' memory, by a newcomer rule.
+    """What somebody of this entitlement would start with in the others' memory, by a newcomer rule."""
+    present = standing.present
+    return float(starts(rule, standing.remembered[present], standing.entitlements[present], np.array(entitlement)))
+
+
+def starts(rule: str, remembered: np.ndarray, entitlements: np.ndarray, joining: np.ndarray) -> np.ndarray:
+    """What newcomers of these entitlements start with, given what is remembered of those present, and theirs.
 
     Nobody present: zero, unless the rule is a number.
     """
     if rule not in NEWCOMER_RULES:
-        return float(rule)
-    present = standing.present
-    if rule == "zero" or not len(present):
-        return 0.0
-    remembered, weights = standing.remembered[present], standing.entitlements[present]
+        return np.full(joining.shape, float(rule))
+    if rule == "zero" or not len(remembered):
+        return np.zeros(joining.shape)
     if rule == "entitled share":
-        return float(entitlement * remembered.sum() / weights.sum())
-    return float(entitlement * (np.mean if rule == "mean" else np.median)(remembered / weights))
+        return np.asarray(joining * (remembered.sum() / entitlements.sum()))
+    return np.asarray(joining * (np.mean if rule == "mean" else np.median)(remembered / entitlements))
 
 
 def _joined(turns: Turns) -> int:
+    if len(turns) == 1:
+        return turns[0][0]
     return next(time for time, kind in reversed(turns) if kind == "join")

@@ -1,0 +1,27 @@
+"""What a history looks like under any half-life: from events, wherever they lie, to standings and conclusions.
+
+history = read_history("rides.parquet", agent="driver", time="at", utility="fare")
+print(audit(history, ["1d", "7d", "30d", "inf"]).conclusions.hold)
+"""
+
+from bygones.audit.auditing import Audit, audit
+from bygones.audit.clock import Clock
+from bygones.audit.conclusions import Conclusion, Conclusions, Flip
+from bygones.audit.history import History, read_history
+from bygones.audit.standing import Standing
+from bygones.audit.sums import Periods, Sums, expression
+
+__all__ = [
+    "Audit",
+    "Clock",
+    "Conclusion",
+    "Conclusions",
+    "Flip",
+    "History",
+    "Periods",
+    "Standing",
+    "Sums",
+    "audit",
+    "expression",
+    "read_history",
+]

@@ -1,0 +1,263 @@
+"""The audit: what a history looks like under several half-lives."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from bygones.audit.clock import Clock
+from bygones.audit.conclusions import Conclusions, conclude
+from bygones.audit.counterfactual import Replay, decide_again
+from bygones.audit.history import History
+from bygones.audit.standing import Members, Standing, entitled_shares, members, standing, walk
+from bygones.audit.sums import Periods, Sums, collect, expression, periods
+from bygones.ledger.rules import check_entitlement, check_newcomers
+from bygones.ledger.standing import owed
+from bygones.welfare import named
+
+HALF_LIVES = ("1d", "7d", "30d", "inf")
+STEP_HALF_LIVES = ("10", "100", "1000", "inf")
+
+SEARCHED_EVENTS = 5_000_000
+"""In a longer history, the half-lives at which conclusions flip are searched for only on request."""
+
+
+@dataclass(frozen=True, eq=False)
+class Audit:
+    """What a history looks like under several half-lives.
+
+    Attributes:
+        label: where the history came from.
+        clock: what its times mean.
+        utility: the name of what was received.
+        n_events: how many events there are, up to the moment of the audit.
+        first: the time of the first.
+        periods: the periods at whose ends it was looked at.
+        members: who takes part, and when.
+        received: what each agent received in all, faded or not.
+        is_present: who takes part at the moment of the audit.
+        entitled: the share to which each of those is entitled; NaN for the others.
+        standings: where everybody stands under each half-life, the shortest first.
+        conclusions: what holds at every half-life and what does not.
+        replays: by half-life, what would have happened had the allocator decided instead; empty where the history does
+            not say who asked.
+        sums: the decayed sums that all of this follows from.
+        notes: what was passed over or assumed, in sentences.
+    """
+
+    label: str
+    clock: Clock
+    utility: str
+    n_events: int
+    first: float
+    periods: Periods
+    members: Members
+    received: np.ndarray
+    is_present: np.ndarray
+    entitled: np.ndarray
+    standings: tuple[Standing, ...]
+    conclusions: Conclusions
+    replays: tuple[Replay, ...]
+    sums: Sums
+    notes: tuple[str, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The agents."""
+        return self.members.names
+
+    def ranked(self, stood: Standing) -> list[int]:
+        """The rows of the agents, the most owed first, those who are away last."""
+        keys = [(math.isnan(stood.owed[row]), -stood.owed[row], name) for row, name in enumerate(self.names)]
+        return sorted(range(len(self.names)), key=keys.__getitem__)
+
+    def since(self, stood: Standing, row: int) -> float | None:
+        """Since when somebody has been owed without a break: the start of a period."""
+        return None if stood.since[row] < 0 else max(self.periods.start_of(int(stood.since[row])), self.first)
+
+    def newcomers(self) -> list[int]:
+        """The rows of those who came after the first period."""
+        return [row for row in range(len(self.names)) if self.members.first[row] < self.periods.count - 1]
+
+    def joined(self, row: int) -> float:
+        """The start of the period from which on somebody takes part."""
+        return max(self.periods.start_of(int(self.members.first[row])), self.first)
+
+    def over_time(self, stood: Standing, rows: Sequence[int]) -> np.ndarray:
+        """The shares of some agents of all that is remembered, at the end of each period; NaN while they are away."""
+        shares = []
+        for each in walk(self.sums, self.periods, self.members, stood.half_life):
+            total = each.remembered[each.is_present].sum()
+            shares.append(np.where(each.is_present[rows], each.remembered[rows] / (total or 1.0), math.nan))
+        return np.array(shares)
+
+    def ends(self) -> list[float]:
+        """The ends of the periods, the earliest first."""
+        return [self.periods.end_of(period) for period in range(self.periods.count - 1, -1, -1)]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The audit as JSON can hold it."""
+        told, said = self.clock.told, self.clock.said
+        return {
+            "history": self.label,
+            "utility": self.utility,
+            "events": self.n_events,
+            "first": told(self.first),
+            "at": told(self.periods.end),
+            "timezone": None if self.clock.steps else self.clock.zone,
+            "times_without_zone": self.clock.assumed,
+            "period": said(self.periods.length),
+            "newcomer_rule": self.members.newcomers,
+            "notes": list(self.notes),
+            "half_lives": [self._standing_dict(stood) for stood in self.standings],
+            "decided_again": {said(each.half_life): each.to_dict(self.names) for each in self.replays},
+            "conclusions": {
+                "pairs": self.conclusions.pairs,
+                "pairs_that_flip": self.conclusions.pairs_flip,
+                "found": [
+                    each.to_dict(self._number) | {"sentence": each.sentence(said)} for each in self.conclusions.found
+                ],
+            },
+        }
+
+    def _standing_dict(self, stood: Standing) -> dict[str, Any]:
+        told = self.clock.told
+        series = {name: [_plain(x) for x in getattr(stood, name)] for name in ("gini", "egalitarian", "nash")}
+        agents = []
+        for row in self.ranked(stood):
+            since = self.since(stood, row)
+            agents.append(
+                {
+                    "agent": self.names[row],
+                    "present": bool(self.is_present[row]),
+                    "joined": told(self.joined(row)),
+                    "received": float(self.received[row]),
+                    "remembered": float(stood.remembered[row]),
+                    "entitlement": float(self.members.entitlements[row]),
+                    "share": _plain(stood.share[row]),
+                    "entitled_share": _plain(self.entitled[row]),
+                    "owed": _plain(stood.owed[row]),
+                    "owed_since": None if since is None else told(since),
+                }
+            )
+        return {
+            "half_life": self.clock.said(stood.half_life),
+            "agents": agents,
+            "over_time": {"at": [told(end) for end in self.ends()], **series},
+        }
+
+    def _number(self, half_life: float) -> float:
+        """A half-life for programs: days, or steps."""
+        return half_life if self.clock.steps else half_life / 86_400e6
+
+
+def audit(
+    history: History,
+    half_lives: Sequence[str | float] | None = None,
+    *,
+    entitlements: Mapping[str, float] | None = None,
+    newcomers: str | float = "zero",
+    gone_after: str | None = None,
+    every: str | None = None,
+    at: str | None = None,
+    refine: bool | None = None,
+    welfare: str = "egalitarian",
+) -> Audit:
+    """What a history looks like under several half-lives.
+
+    Args:
+        history: the events, see `read_history`.
+        half_lives: durations such as `7d`, or numbers of steps; `inf` forgets nothing.
+        entitlements: by agent, 1 where not named. Agents without events take part from the beginning.
+        newcomers: what those who come later start with in the others' memory, as in the ledger. By default nothing, so
+            that what is remembered is what was received and no more.
+        gone_after: after so long without an event somebody counts as away; never by default, since getting nothing is
+            what an audit is there to see.
+        every: the length of a period.
+        at: the moment of the audit; events after it are left out. By default the last event.
+        refine: whether the half-lives at which conclusions flip are searched for, which asks the engine again a few
+            times; by default in histories of up to five million events.
+        welfare: what the allocator maximises when it decides again, where the history says who asked.
+    """
+    clock = history.clock
+    chosen = _half_lives(clock, half_lives)
+    weights = {name: check_entitlement(weight, name) for name, weight in (entitlements or {}).items()}
+    rule, welfare = check_newcomers(newcomers), str(named(welfare))
+    away = math.inf if gone_after is None else clock.length(gone_after, "gone_after")
+    end = history.last if at is None else clock.moment(at)
+    if end < history.first:
+        raise ValueError(f"at must not be before the first event ({clock.shown(history.first)}), got {at!r}")
+    cut = periods(clock, history.first, end, every)
+    events, n_events = history.events, history.n_events
+    if end < history.last:
+        events = events.filter(events.time <= end)
+        n_events = int(history.fetch(events.count()).as_py())
+
+    def ask(wanted: Sequence[float]) -> Sums:
+        table = history.fetch(expression(events, cut, wanted))
+        history.check_sums(table)
+        found = collect(table, wanted)
+        return _named(found, [history.clean_name(name) for name in found.names])
+
+    sums = ask(chosen)
+    who = members(sums, cut, weights, rule, away)
+    standings = tuple(standing(sums, cut, who, half_life) for half_life in chosen)
+    is_present = ~np.isnan(standings[0].owed)
+    searched = n_events <= SEARCHED_EVENTS if refine is None else refine
+    conclusions = conclude(
+        who.names,
+        {stood.half_life: _relative(stood.owed, stood.remembered) for stood in standings},
+        (lambda wanted: _owed(ask(wanted), cut, who, wanted)) if searched else None,
+    )
+    received = np.zeros(len(who.names))
+    row_of = {name: row for row, name in enumerate(who.names)}
+    np.add.at(received, np.array([row_of[name] for name in sums.names])[sums.agent], sums.received)
+    return Audit(
+        label=history.source.label,
+        clock=clock,
+        utility=history.columns["utility"],
+        n_events=n_events,
+        first=history.first,
+        periods=cut,
+        members=who,
+        received=received,
+        is_present=is_present,
+        entitled=entitled_shares(who, is_present),
+        standings=standings,
+        conclusions=conclusions,
+        replays=() if history.requests is None else decide_again(history, who, chosen, end, welfare),
+        sums=sums,
+        notes=(clock.sentence(), *history.notes),
+    )
+
+
+def _half_lives(clock: Clock, said: Sequence[str | float] | None) -> list[float]:
+    said = said or (STEP_HALF_LIVES if clock.steps else HALF_LIVES)
+    return sorted({clock.length(each) for each in said})
+
+
+def _owed(sums: Sums, cut: Periods, who: Members, half_lives: Sequence[float]) -> dict[float, np.ndarray]:
+    found = {}
+    for half_life in half_lives:
+        *_, last = walk(sums, cut, who, half_life)
+        missing = owed(last.remembered, who.entitlements, np.flatnonzero(last.is_present))
+        found[half_life] = _relative(missing, last.remembered)
+    return found
+
+
+def _relative(missing: np.ndarray, remembered: np.ndarray) -> np.ndarray:
+    """What is owed as a share of all that is remembered of those who take part."""
+    return np.asarray(missing / (remembered[~np.isnan(missing)].sum() or 1.0))
+
+
+def _named(sums: Sums, names: list[str]) -> Sums:
+    """The sums under these names; entries of agents whose names became the same add up where they are used."""
+    return Sums(tuple(names), sums.agent, sums.period, sums.received, sums.decayed)
+
+
+def _plain(number: float) -> float | None:
+    return None if math.isnan(number) else float(number)

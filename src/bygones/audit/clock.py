@@ -1,0 +1,151 @@
+"""What the times of a history mean: instants in a time zone, or step numbers; and the lengths between them.
+
+An instant is a whole number of microseconds since 1970 in UTC, as in the ledger. A step number is itself. Half-lives
+are durations such as `7d` between instants and plain numbers between steps.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from bygones.ledger.times import SECOND, UNITS, as_datetime, duration, iso
+
+PERIODS = 60
+"""A history is looked at in at most this many periods, unless their length is given."""
+
+MOST_PERIODS = 2000
+"""More periods than this are refused."""
+
+_NICE = (1, 5, 15, 60, 300, 900, 3600, 3 * 3600, 6 * 3600, 12 * 3600, 86400)
+_NICE_DAYS = (2, 7, 14, 28, 91, 182, 365)
+
+
+@dataclass(frozen=True)
+class Clock:
+    """How times are read and shown.
+
+    Attributes:
+        steps: whether times are step numbers.
+        zone: the time zone in which instants are shown.
+        assumed: whether times came without a zone, so that they were taken to be in `zone`.
+    """
+
+    steps: bool = False
+    zone: str = "UTC"
+    assumed: bool = False
+
+    def length(self, said: str | float, name: str = "half_life") -> float:
+        """A length of time in microseconds or steps: above 0, perhaps infinite."""
+        if not self.steps:
+            return duration(str(said), name) * SECOND
+        accepted = "a number of steps above 0, or inf, since the times of this history are step numbers"
+        try:
+            steps = float(said)
+        except ValueError:
+            raise ValueError(f"{name} must be {accepted}, got {said!r}") from None
+        if not steps > 0:
+            raise ValueError(f"{name} must be {accepted}, got {said!r}")
+        return steps
+
+    def moment(self, said: str, name: str = "at") -> float | int:
+        """A moment that somebody names: a date or time, in the zone unless it has one of its own, or a step number."""
+        if self.steps:
+            try:
+                return float(said)
+            except ValueError:
+                raise ValueError(f"{name} must be a step number as in the history, got {said!r}") from None
+        try:
+            when = datetime.fromisoformat(said.strip())
+        except ValueError:
+            raise ValueError(f"{name} must be a date or time such as 2026-03-02, got {said!r}") from None
+        when = when.replace(tzinfo=ZoneInfo(self.zone)) if when.tzinfo is None else when
+        return (when - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
+
+    def shown(self, at: float) -> str:
+        """A moment for people, to the minute."""
+        return f"{at:g}" if self.steps else self._local(at).strftime("%Y-%m-%d %H:%M")
+
+    def day(self, at: float) -> str:
+        """A moment for people, to the day."""
+        return f"{at:g}" if self.steps else self._local(at).strftime("%Y-%m-%d")
+
+    def told(self, at: float) -> str | float:
+        """A moment for programs: ISO 8601 in UTC, or the step number."""
+        return at if self.steps else iso(round(at))
+
+    def drawn(self, at: float) -> str | float:
+        """A moment as charts take it: local time without its zone, or the step number."""
+        return at if self.steps else self._local(at).replace(tzinfo=None).isoformat()
+
+    def said(self, length: float) -> str:
+        """A length of time for people: `11.3d`, `90min`, or a number of steps."""
+        if math.isinf(length):
+            return "inf"
+        if self.steps:
+            return f"{length:.3g}" if length < 1e3 else f"{length:,.0f}"
+        seconds = length / SECOND
+        unit = next((unit for unit in ("y", "d", "h", "min") if seconds >= {"y": 2}.get(unit, 1) * UNITS[unit]), "s")
+        return f"{seconds / UNITS[unit]:.3g}{unit}"
+
+    def period(self, span: float) -> float:
+        """A length that cuts the span into at most `PERIODS` periods, as people would choose it."""
+        if span <= 0:
+            return 1.0 if self.steps else UNITS["d"] * SECOND
+        least = span / PERIODS
+        if self.steps:
+            scale = 10.0 ** math.floor(math.log10(least))
+            return next(scale * n for n in (1, 2, 5, 10, 20) if scale * n >= least)
+        for nice in (*_NICE, *(days * 86400 for days in _NICE_DAYS)):
+            if nice * SECOND >= least:
+                return float(nice * SECOND)
+        return math.ceil(least / (365 * 86400 * SECOND)) * 365.0 * 86400 * SECOND
+
+    def sentence(self) -> str:
+        """What was made of the times, for people."""
+        if self.steps:
+            return "Times are step numbers."
+        if self.assumed:
+            return f"Times without a zone were taken as {self.zone}; all times are shown in {self.zone}."
+        return f"All times are shown in {self.zone}."
+
+    def _local(self, at: float) -> datetime:
+        return as_datetime(round(at)).astimezone(ZoneInfo(self.zone))
+
+
+def check_zone(name: str) -> str:
+    """The time zone's name, refused unless it is known."""
+    try:
+        return ZoneInfo(name).key
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        raise ValueError(f"timezone must be a name such as UTC or Europe/Berlin, got {name!r}") from None
+
+
+def offsets(zone: str, first: int, last: int) -> list[tuple[int, int]]:
+    """The zone's offsets from UTC between two local times, each with the local time from which on it holds.
+
+    All in microseconds; the first holds from the beginning. Where a local time occurs twice the earlier instant is
+    meant, and one that is skipped is read with the offset before the gap.
+    """
+    found = [(first, _offset(zone, first))]
+    step = 7 * 86400 * SECOND
+    at = first
+    while at < last:
+        ahead = min(at + step, last)
+        if _offset(zone, ahead) != found[-1][1]:
+            low, high = at, ahead
+            while high - low > SECOND:
+                middle = (low + high) // 2
+                low, high = (middle, high) if _offset(zone, middle) == found[-1][1] else (low, middle)
+            # Zones change on whole minutes.
+            edge = -(-low // (60 * SECOND)) * 60 * SECOND
+            found.append((edge, _offset(zone, edge)))
+        at = ahead
+    return found
+
+
+def _offset(zone: str, local: int) -> int:
+    offset = as_datetime(local).replace(tzinfo=ZoneInfo(zone), fold=0).utcoffset()
+    return (offset or timedelta()) // timedelta(microseconds=1)

@@ -1,0 +1,277 @@
+r"""Which conclusions hold whatever the half-life, which flip, and at which half-life they do.
+
+A conclusion is a question with an answer at every half-life: who is owed most, whether somebody is owed at all, whether
+one is owed more than another. It is asked at the half-lives of the audit. Where the answers at two neighbouring
+half-lives differ, the half-life at which the answer changes lies between them. It is searched for by asking again at
+half-lives between, exactly, as if they had been given: an interpolation says where to ask, never what the answer is.
+What is reported is an interval of half-lives at most 1% wide with one answer at its one end and another at its other.
+
+An answer that changes and changes back between two neighbouring half-lives is not seen. To leave less room for that,
+the search begins with half-lives between those of the audit.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from bygones.ledger.watch import SETTLED
+
+Owed: TypeAlias = Mapping[float, np.ndarray]
+"""By half-life, what each agent is owed as a share of all that is remembered; NaN for those who are away."""
+
+Ask: TypeAlias = Callable[[Sequence[float]], Owed]
+"""Answers what each agent is owed, at any half-lives."""
+
+NOTABLE = 8
+"""As many agents are compared pair by pair: those who are owed or owe most at some half-life."""
+
+SEARCHED = 16
+"""As many flips are searched for between the half-lives of the audit; others are told to lie between two of them."""
+
+PAIRS_COUNTED = 2000
+"""Among at most this many agents, the pairs that keep their order are counted."""
+
+_BETWEEN = 3
+_PASSES = 6
+_NARROW = 0.01
+
+
+@dataclass(frozen=True)
+class Flip:
+    """An answer that changes between two half-lives: `before` up to `low`, `after` from `high` on."""
+
+    low: float
+    high: float
+    before: str
+    after: str
+
+    @property
+    def half_life(self) -> float:
+        """The half-life at which it changes, to within the interval; infinite if the interval is without end."""
+        return math.sqrt(self.low * self.high) if math.isfinite(self.high) else math.inf
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether the interval is at most 1% wide."""
+        return _is_narrow(self.low, self.high)
+
+
+@dataclass(frozen=True)
+class Conclusion:
+    """A question, its answer at the shortest half-life, and where the answer changes.
+
+    Attributes:
+        kind: `most` (who is owed most), `owed` (whether `agent` is owed) or `order` (whether `agent` is owed more than
+            `other`).
+        agent: whom it is about; empty for `most`.
+        other: whom they are compared with.
+        answers: by half-life of the audit, the answer.
+        flips: where it changes, the shortest half-life first.
+    """
+
+    kind: str
+    agent: str
+    other: str
+    answers: dict[float, str]
+    flips: tuple[Flip, ...]
+
+    @property
+    def holds(self) -> bool:
+        """Whether the answer is the same at every half-life."""
+        return not self.flips
+
+    def sentence(self, said: Callable[[float], str]) -> str:
+        """The conclusion for people, given how to say a half-life."""
+        half_lives = sorted(self.answers)
+        if self.holds:
+            over = f"every half-life from {said(half_lives[0])} to {said(half_lives[-1])}"
+            where = over if len(half_lives) > 1 else f"a half-life of {said(half_lives[0])}"
+            return f"{self._claim(self.answers[half_lives[0]])} at {where}."
+        claims = [self._claim(self.flips[0].before), *(self._claim(flip.after) for flip in self.flips)]
+        until = [f"{claim} up to {_until(flip, said)}" for claim, flip in zip(claims, self.flips, strict=False)]
+        return f"{'; then '.join(until)}; beyond that {claims[-1]}."
+
+    def _claim(self, answer: str) -> str:
+        if self.kind == "most":
+            return f"{answer} is owed most" if answer else "nobody is owed anything"
+        if self.kind == "owed":
+            even = f"{self.agent} has exactly the entitled share"
+            return {"owed": f"{self.agent} is owed", "ahead": f"{self.agent} is ahead"}.get(answer, even)
+        one, two = (self.other, self.agent) if answer == "less" else (self.agent, self.other)
+        return f"{one} is owed as much as {two}" if answer == "as much" else f"{one} is owed more than {two}"
+
+    def to_dict(self, told: Callable[[float], Any]) -> dict[str, Any]:
+        """The conclusion as JSON can hold it."""
+        return {
+            "kind": self.kind,
+            "agent": self.agent or None,
+            "other": self.other or None,
+            "holds": self.holds,
+            "answers": {str(told(half_life)): answer for half_life, answer in self.answers.items()},
+            "flips": [
+                {"low": told(f.low), "high": told(f.high), "exact": f.is_exact, "before": f.before, "after": f.after}
+                for f in self.flips
+            ],
+        }
+
+
+@dataclass(frozen=True)
+class Conclusions:
+    """All conclusions of an audit, and of how many pairs of agents the order depends on the half-life.
+
+    Attributes:
+        found: the conclusions, who is owed most first.
+        pairs: how many pairs of agents there are; None where there are too many to count.
+        pairs_flip: of how many the order is not the same at every half-life of the audit.
+        asked: what everybody is owed at every half-life that was asked about.
+        notable: the rows of the agents who were compared pair by pair.
+    """
+
+    found: tuple[Conclusion, ...]
+    pairs: int | None
+    pairs_flip: int | None
+    asked: Owed
+    notable: tuple[int, ...]
+
+    @property
+    def hold(self) -> tuple[Conclusion, ...]:
+        """Those that are the same at every half-life."""
+        return tuple(each for each in self.found if each.holds)
+
+    @property
+    def flip(self) -> tuple[Conclusion, ...]:
+        """Those that depend on the half-life."""
+        return tuple(each for each in self.found if not each.holds)
+
+
+def conclude(names: Sequence[str], owed: Owed, ask: Ask | None, settled: float = SETTLED) -> Conclusions:
+    """The conclusions at the half-lives of the audit; flips are searched for if there is somebody to ask."""
+    notable = _notable(owed)
+    questions = _questions(names, notable, owed, settled)
+    known = dict(owed)
+    if ask is not None and len(owed) > 1:
+        known |= ask([h for low, high in itertools.pairwise(sorted(owed)) for h in _between(low, high)])
+        for _ in range(_PASSES):
+            wide = [(q, gap) for q in questions for gap in _gaps(q, known) if not _is_narrow(*gap)][:SEARCHED]
+            wanted = {h for q, gap in wide for h in _aim(gap, *q.margins(*(known[end] for end in gap)))} - set(known)
+            if not wanted:
+                break
+            known |= ask(sorted(wanted))
+    found = tuple(
+        Conclusion(
+            q.kind, q.agent, q.other, {h: q.answer(owed[h]) for h in sorted(owed)},
+            tuple(Flip(low, high, q.answer(known[low]), q.answer(known[high])) for low, high in _gaps(q, known)),
+        )
+        for q in questions
+    )  # fmt: skip
+    return Conclusions(found, *_count_pairs(owed), known, tuple(notable))
+
+
+@dataclass(frozen=True)
+class _Question:
+    kind: str
+    agent: str
+    other: str
+    answer: Callable[[np.ndarray], str]
+    margins: Callable[[np.ndarray, np.ndarray], tuple[float, float]]
+    """Of two half-lives with different answers, numbers that are zero where the answer changes."""
+
+
+def _notable(owed: Owed) -> list[int]:
+    """The rows of those who are owed or owe most at some half-life."""
+    size = np.max([np.abs(np.nan_to_num(each)) for each in owed.values()], axis=0)
+    present = ~np.isnan(next(iter(owed.values())))
+    return [int(row) for row in np.argsort(-size, kind="stable")[:NOTABLE] if present[row]]
+
+
+def _questions(names: Sequence[str], notable: Sequence[int], owed: Owed, settled: float) -> list[_Question]:
+    questions = [_who_is_owed_most(names, settled)] if notable else []
+    questions += [_is_owed(names, row, settled) for row in notable]
+    # Each pair is told the way round that is true at the shortest half-life.
+    shortest = owed[min(owed)]
+    for one, two in itertools.combinations(notable, 2):
+        pair = (one, two) if shortest[one] >= shortest[two] else (two, one)
+        questions.append(_is_owed_more(names, *pair, settled))
+    return questions
+
+
+def _who_is_owed_most(names: Sequence[str], settled: float) -> _Question:
+    def answer(each: np.ndarray) -> str:
+        row = int(np.nanargmax(each))
+        return names[row] if each[row] > settled else ""
+
+    def margins(low: np.ndarray, high: np.ndarray) -> tuple[float, float]:
+        one, two = int(np.nanargmax(low)), int(np.nanargmax(high))
+        return float(low[one] - low[two]), float(high[one] - high[two])
+
+    return _Question("most", "", "", answer, margins)
+
+
+def _is_owed(names: Sequence[str], row: int, settled: float) -> _Question:
+    def answer(each: np.ndarray) -> str:
+        return "owed" if each[row] > settled else "ahead" if each[row] < -settled else "even"
+
+    return _Question("owed", names[row], "", answer, lambda low, high: (float(low[row]), float(high[row])))
+
+
+def _is_owed_more(names: Sequence[str], row: int, other: int, settled: float) -> _Question:
+    def margin(each: np.ndarray) -> float:
+        return float(each[row] - each[other])
+
+    def answer(each: np.ndarray) -> str:
+        return "more" if margin(each) > settled else "less" if margin(each) < -settled else "as much"
+
+    return _Question("order", names[row], names[other], answer, lambda low, high: (margin(low), margin(high)))
+
+
+def _gaps(question: _Question, known: Owed) -> list[tuple[float, float]]:
+    """Neighbouring half-lives with different answers."""
+    half_lives = sorted(known)
+    answers = [question.answer(known[half_life]) for half_life in half_lives]
+    return [(half_lives[i], half_lives[i + 1]) for i in range(len(half_lives) - 1) if answers[i] != answers[i + 1]]
+
+
+def _aim(gap: tuple[float, float], low_margin: float, high_margin: float) -> list[float]:
+    """Half-lives close to where the margin is zero, on both sides; the middle where it does not change its sign."""
+    low, high = gap
+    slow, fast = 1 / high, 1 / low
+    if low_margin * high_margin < 0:
+        rate = fast + (slow - fast) * low_margin / (low_margin - high_margin)
+    else:
+        rate = math.sqrt(fast * slow) if slow > 0 else fast / 4
+    near = [rate * (1 + _NARROW / 2.1), rate / (1 + _NARROW / 2.1)]
+    # A gap that is still wide is also halved, so that a bad guess costs one pass and not all of them.
+    near.append(math.sqrt(fast * slow) if slow > 0 else fast / 8)
+    return [1 / each for each in near if slow < each < fast]
+
+
+def _between(low: float, high: float) -> list[float]:
+    if math.isinf(high):
+        return [low * 4.0**n for n in range(1, _BETWEEN + 1)]
+    return [float(each) for each in np.geomspace(low, high, _BETWEEN + 2)[1:-1]]
+
+
+def _is_narrow(low: float, high: float) -> bool:
+    return high <= low * (1 + _NARROW)
+
+
+def _until(flip: Flip, said: Callable[[float], str]) -> str:
+    if flip.is_exact:
+        return f"a half-life of {said(flip.half_life)}"
+    return f"a half-life between {said(flip.low)} and {said(flip.high)}"
+
+
+def _count_pairs(owed: Owed) -> tuple[int | None, int | None]:
+    values = [each[~np.isnan(each)] for each in owed.values()]
+    n = len(values[0])
+    if n > PAIRS_COUNTED:
+        return None, None
+    signs = [np.sign(each[:, None] - each[None, :]).astype(np.int8) for each in values]
+    flips = sum((sign != signs[0]).astype(np.int8) for sign in signs[1:]) if len(signs) > 1 else np.zeros((n, n))
+    return n * (n - 1) // 2, int(np.triu(flips > 0, 1).sum())

@@ -1,0 +1,178 @@
+"""What would have happened had the allocator decided instead, on the same needs.
+
+A history that says who asked and what they would have had from being served, and not only who was served, can be
+decided again. At every time at which somebody was served, as many of those who asked are served again, chosen by the
+allocator from what it remembers of its own decisions. Both worlds begin with nothing remembered, meet the same needs,
+and treat newcomers by the same rule; they are compared at the moment of the audit.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from bygones.allocation import ChooseK, allocate
+from bygones.audit.history import History
+from bygones.audit.standing import Members, measure
+from bygones.ledger.standing import starts
+from bygones.memory import Discounted, Memory, MemoryState, PerfectRecall
+
+MOST_ROWS = 200_000
+"""A history of more rows than this is not decided again."""
+
+SEED = 0
+"""Of draws among equally good decisions, so that an audit comes out the same every time."""
+
+
+class Outcome(NamedTuple):
+    """What a world came to: received by each agent, in all; and of what is remembered, Gini, least and Nash."""
+
+    received: np.ndarray
+    total: float
+    gini: float
+    egalitarian: float
+    nash: float
+
+
+@dataclass(frozen=True)
+class Replay:
+    """The history and what the allocator would have made of it, under one half-life.
+
+    Attributes:
+        half_life: of the allocator's memory, and of the comparison.
+        decisions: how many times somebody was served.
+        differ: how many of them the allocator decides otherwise.
+        actual: what the history came to.
+        instead: what the allocator's decisions come to.
+    """
+
+    half_life: float
+    decisions: int
+    differ: int
+    actual: Outcome
+    instead: Outcome
+
+    def to_dict(self, names: tuple[str, ...]) -> dict[str, Any]:
+        """The replay as JSON can hold it."""
+
+        def told(outcome: Outcome) -> dict[str, Any]:
+            received = dict(zip(names, outcome.received.tolist(), strict=True))
+            return outcome._asdict() | {"received": received}
+
+        return {"decisions": self.decisions, "differ": self.differ} | {
+            "actual": told(self.actual),
+            "instead": told(self.instead),
+        }
+
+
+class _Request(NamedTuple):
+    time: float
+    who: np.ndarray
+    needs: np.ndarray
+    served: np.ndarray
+
+
+def decide_again(
+    history: History, who: Members, half_lives: Sequence[float], end: float, welfare: str = "egalitarian"
+) -> tuple[Replay, ...]:
+    """What would have happened had the allocator decided instead, with memories of these half-lives."""
+    requests = list(_requests(history, who, end))
+    return tuple(_replay(requests, who, half_life, end, welfare) for half_life in half_lives)
+
+
+def _replay(requests: Sequence[_Request], who: Members, half_life: float, end: float, welfare: str) -> Replay:
+    actual, instead = _World(who, half_life), _World(who, half_life)
+    rng, differ = np.random.default_rng(SEED), 0
+    for request in requests:
+        actual.admit(request)
+        instead.admit(request)
+        was_served = request.who[request.served]
+        chosen = instead.choose(request, len(was_served), welfare, rng)
+        differ += not np.array_equal(np.sort(chosen), np.sort(was_served))
+        actual.serve(request, was_served)
+        instead.serve(request, chosen)
+    return Replay(half_life, len(requests), differ, actual.outcome(end), instead.outcome(end))
+
+
+class _World:
+    """One course of events: what each agent received and what is remembered of it. A step is a half-life."""
+
+    def __init__(self, who: Members, half_life: float) -> None:
+        self._who = who
+        self._step = half_life if math.isfinite(half_life) else 1.0
+        self._memory: Memory = Discounted(half_life=1.0) if math.isfinite(half_life) else PerfectRecall()
+        self._state = self._memory.init(len(who.names))
+        self._is_present = np.zeros(len(who.names), dtype=bool)
+        self._now: float | None = None
+        self._received = np.zeros(len(who.names))
+
+    def admit(self, request: _Request) -> None:
+        """Time passes until the request, and those who ask for the first time join."""
+        self._pass(request.time)
+        joins = request.who[~self._is_present[request.who]]
+        if len(joins):
+            present, Z = np.flatnonzero(self._is_present), self._memory.read(self._state)
+            weights = self._who.entitlements
+            added = np.zeros(len(Z))
+            added[joins] = starts(self._who.newcomers, Z[present], weights[present], weights[joins])
+            self._state = self._memory.advance(self._state, added, 0)
+            self._is_present[joins] = True
+
+    def choose(self, request: _Request, k: int, welfare: str, rng: np.random.Generator) -> np.ndarray:
+        """Whom the allocator serves."""
+        members = np.flatnonzero(self._is_present)
+        needs = np.zeros(len(self._received))
+        needs[request.who] = request.needs
+        state = MemoryState(self._state.Z[members], self._state.d, self._state.Z_lost[members], self._state.d_lost)
+        weights = self._who.entitlements[members]
+        decision = allocate(
+            ChooseK(needs[members], k), self._memory, state, welfare, elapsed=0,
+            entitlements=None if (weights == 1).all() else weights, rng=rng,
+        )  # fmt: skip
+        return np.asarray(members[decision.served])
+
+    def serve(self, request: _Request, chosen: np.ndarray) -> None:
+        """Those who are chosen receive what they need."""
+        utilities = np.zeros(len(self._received))
+        utilities[request.who] = np.where(np.isin(request.who, chosen), request.needs, 0.0)
+        self._received += utilities
+        self._state = self._memory.advance(self._state, utilities, 0)
+
+    def outcome(self, end: float) -> Outcome:
+        """What it came to in the end."""
+        self._pass(end)
+        present = np.flatnonzero(self._is_present)
+        levels = self._memory.read(self._state)[present] / self._who.entitlements[present]
+        return Outcome(self._received, float(self._received.sum()), *measure(levels))
+
+    def _pass(self, time: float) -> None:
+        if self._now is not None:
+            elapsed = (time - self._now) / self._step
+            self._state = self._memory.advance(self._state, np.zeros(len(self._received)), elapsed)
+        self._now = time
+
+
+def _requests(history: History, who: Members, end: float) -> Iterator[_Request]:
+    """Who asked and who was served, at each time at which somebody was, in the order of time."""
+    asked = history.requests
+    if asked is None:
+        raise ValueError("needs and served must both be given to decide again: who asked, and who was served")
+    asked = asked.filter(asked.time <= end)
+    if history.n_events > MOST_ROWS:
+        raise ValueError(f"needs are decided again in histories of up to {MOST_ROWS:,} rows, got {history.n_events:,}")
+    table = history.fetch(asked.order_by("time"))
+    row_of = {name: row for row, name in enumerate(who.names)}
+    agents = np.array([row_of[history.clean_name(str(name))] for name in table["agent"].to_pylist()], dtype=np.int64)
+    times = table["time"].to_numpy()
+    needs, served = np.asarray(table["need"].to_numpy(), dtype=float), table["served"].to_numpy().astype(bool)
+    edges = np.flatnonzero(np.diff(times, prepend=math.nan) != 0).tolist()
+    for low, high in zip(edges, [*edges[1:], len(times)], strict=True):
+        if len(np.unique(agents[low:high])) < high - low:
+            when = history.clock.shown(times[low])
+            raise ValueError(f"{history.source.label}: an agent asks twice at {when}, which cannot be decided again")
+        if served[low:high].any():
+            yield _Request(float(times[low]), agents[low:high], needs[low:high], served[low:high])

@@ -1,0 +1,256 @@
+"""Where a history lies and which engine reads it: files by DuckDB, tables by their own database through Ibis."""
+
+from __future__ import annotations
+
+import difflib
+import sqlite3
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+LEDGER_TABLES = frozenset({"ledger", "agents", "events", "schema_version"})
+LEDGER_COLUMNS = ("seq", "kind", "time", "agent", "amount", "refers")
+"""What an export of a ledger has, whichever way it was made."""
+
+_BATCH = 100_000
+
+
+@dataclass(frozen=True)
+class Source:
+    """A table as somebody keeps it.
+
+    Attributes:
+        table: the table, as Ibis sees it.
+        label: what to call it in a sentence.
+        above: the number of lines above the first row, so that rows have the numbers that an editor shows.
+        shielded: whether names may have an apostrophe before them that shields spreadsheets from formulas.
+        owned: whether the connection was made for this source, and ends with it.
+    """
+
+    table: Any
+    label: str
+    above: int = 0
+    shielded: bool = False
+    owned: bool = True
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the columns."""
+        return tuple(self.table.columns)
+
+    @property
+    def engine(self) -> str:
+        """The name of the engine, as Ibis calls it."""
+        return str(self.table.get_backend().name)
+
+    def close(self) -> None:
+        """Ends the connection, if it was made for this source."""
+        if self.owned:
+            self.table.get_backend().disconnect()
+
+    def is_ledger(self) -> bool:
+        """Whether these are the events of a ledger."""
+        return set(LEDGER_COLUMNS) <= set(self.columns)
+
+
+def open_source(source: Any, table: str | None = None, *, threads: int | None = None, memory: str = "3GB") -> Source:
+    """The history that a path, a glob, a URL or an object in memory names.
+
+    Args:
+        source: a CSV or Parquet file or glob, a DuckDB or SQLite file, a URL that Ibis can connect to, an Ibis table,
+            or a table in memory that Ibis can take (Arrow, pandas, Polars).
+        table: which table, for databases; `schema.table` where schemas matter.
+        threads: how many threads DuckDB may use; all by default.
+        memory: how much memory DuckDB may use before it works on disk.
+    """
+    import ibis
+    import ibis.expr.types as ir
+
+    if isinstance(source, ir.Table):
+        return Source(source, "the table", owned=False)
+    if not isinstance(source, str | Path):
+        return Source(ibis.memtable(source), "the table", owned=False)
+    said = str(source)
+    if "://" in said:
+        return _from_url(said, table)
+    path = Path(said)
+    kind = _kind(path)
+    if kind == "duckdb":
+        with readable(said):
+            return _from_database(ibis.duckdb.connect(said, read_only=True), table, said)
+    duckdb = _duckdb(threads, memory)
+    if kind == "sqlite":
+        return Source(_register(duckdb, _from_sqlite(path, table)), said)
+    if table is not None:
+        raise ValueError(f"table is for databases, but {said} is a file of its own")
+    with readable(said):
+        if kind == "parquet":
+            return Source(duckdb.read_parquet(str(path / "**" / "*.parquet") if path.is_dir() else said), said)
+        _check_exists(path)
+        rows = duckdb.read_csv(said, header=True, all_varchar=True, strict_mode=True)
+        return Source(rows.rename({name.strip(): name for name in rows.columns}), said, above=1, shielded=True)
+
+
+def in_memory(table: pa.Table, label: str, *, threads: int | None = None, memory: str = "3GB") -> Source:
+    """A table that was read from something else, in DuckDB."""
+    return Source(_register(_duckdb(threads, memory), table), label)
+
+
+def check_columns(found: Sequence[str], wanted: Sequence[str], label: str) -> None:
+    """Refuses a table that lacks a column, and says which were found and which was perhaps meant."""
+    for name in wanted:
+        if name not in found:
+            near = difflib.get_close_matches(name.lower(), [each.lower() for each in found], n=1)
+            meant = next((each for each in found if near and each.lower() == near[0]), None)
+            hint = "" if meant is None else f" (did you mean {meant!r}?)"
+            raise ValueError(f"{label} has no column {name!r}{hint}: found {', '.join(map(repr, found)) or 'none'}")
+
+
+@contextmanager
+def readable(label: str) -> Iterator[None]:
+    """Turns an engine's refusal into one sentence."""
+    import duckdb
+    from ibis.common.exceptions import IbisError
+
+    errors: list[type[Exception]] = [duckdb.Error, IbisError]
+    # Only an engine that was loaded can refuse.
+    for module, name in (("psycopg", "Error"), ("pyspark.errors", "PySparkException")):
+        if module in sys.modules:
+            errors.append(getattr(sys.modules[module], name))
+    try:
+        yield
+    except tuple(errors) as error:
+        reason = next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
+        raise ValueError(f"{label} cannot be read: {reason}") from None
+
+
+def _duckdb(threads: int | None, memory: str) -> Any:
+    import ibis
+
+    settings: dict[str, Any] = {"memory_limit": memory} | ({} if threads is None else {"threads": threads})
+    with readable("memory"):
+        connection = ibis.duckdb.connect(**settings)
+    # Row numbers are only told if something is wrong, and then found again.
+    connection.raw_sql("SET preserve_insertion_order = true")
+    return connection
+
+
+def _register(connection: Any, table: pa.Table) -> Any:
+    connection.con.register("history", table)
+    return connection.table("history")
+
+
+def _from_url(url: str, table: str | None) -> Source:
+    import ibis
+
+    shown = url.split("://")[0] + "://" + url.split("://", 1)[1].rpartition("@")[2]
+    try:
+        with readable(shown):
+            connection = ibis.connect(url)
+    except (ImportError, AttributeError) as error:
+        raise ValueError(f"{shown} cannot be read: {error}") from None
+    return _from_database(connection, table, shown)
+
+
+def _from_database(connection: Any, table: str | None, label: str) -> Source:
+    with readable(label), ExitStack() as on_refusal:
+        on_refusal.callback(connection.disconnect)
+        if connection.name == "duckdb":
+            answer = connection.con.sql("SELECT table_name FROM information_schema.tables ORDER BY table_name")
+            known = [name for (name,) in answer.fetchall()]
+        else:
+            known = sorted(connection.list_tables())
+        schema, _, name = (table or "").rpartition(".")
+        if not schema:
+            name = _check_table(known, table, label)
+        found = Source(connection.table(name, database=schema or None), f"{label} {name}")
+        on_refusal.pop_all()
+        return found
+
+
+def _check_table(known: Sequence[str], table: str | None, label: str) -> str:
+    if table is None and len(known) == 1:
+        return known[0]
+    if table is None or table not in known:
+        asked = "needs a table to be named" if table is None else f"has no table {table!r}"
+        raise ValueError(f"{label} {asked}: found {', '.join(map(repr, known)) or 'none'}")
+    return table
+
+
+def _from_sqlite(path: Path, table: str | None) -> pa.Table:
+    """A table of an SQLite file, column by column numbers or text, as its values are; of a ledger, its events."""
+    try:
+        with closing(sqlite3.connect(f"file:{path.absolute().as_posix()}?mode=ro", uri=True)) as connection:
+            listed = connection.execute("SELECT name FROM sqlite_master WHERE type IN ('table', 'view') ORDER BY name")
+            known = [name for (name,) in listed]
+            if table is None and set(known) >= LEDGER_TABLES:
+                return _ledger_events(connection)
+            return _copied(connection, _check_table(known, table, str(path)))
+    except sqlite3.Error as error:
+        raise ValueError(f"{path} cannot be read: {error}") from None
+
+
+def _copied(connection: sqlite3.Connection, table: str) -> pa.Table:
+    quoted = _quoted(table)
+    names = [row[1] for row in connection.execute(f"PRAGMA table_info({quoted})")]
+    kinds = [
+        {kind for (kind,) in connection.execute(f"SELECT DISTINCT typeof({_quoted(name)}) FROM {quoted}")}
+        for name in names
+    ]
+    types = [
+        pa.int64() if kind <= {"integer"} else pa.float64() if kind <= {"integer", "real", "null"} else pa.string()
+        for kind in kinds
+    ]
+    chosen = ", ".join(
+        f"CAST({_quoted(name)} AS TEXT)" if kind == pa.string() else _quoted(name)
+        for name, kind in zip(names, types, strict=True)
+    )
+    return _batches(
+        connection.execute(f"SELECT {chosen} FROM {quoted}"), pa.schema(list(zip(names, types, strict=True)))
+    )
+
+
+def _ledger_events(connection: sqlite3.Connection) -> pa.Table:
+    rows = connection.execute(
+        "SELECT seq, kind, time, name, amount, refers FROM events JOIN agents ON agents.id = events.agent ORDER BY seq"
+    )
+    types = (pa.int64(), pa.string(), pa.timestamp("us", "UTC"), pa.string(), pa.float64(), pa.int64())
+    return _batches(rows, pa.schema(list(zip(LEDGER_COLUMNS, types, strict=True))))
+
+
+def _batches(rows: sqlite3.Cursor, schema: pa.Schema) -> pa.Table:
+    batches = []
+    while some := rows.fetchmany(_BATCH):
+        columns = list(zip(*some, strict=True))
+        batches.append(
+            pa.record_batch([pa.array(c, type=k) for c, k in zip(columns, schema.types, strict=True)], schema=schema)
+        )
+    return pa.Table.from_batches(batches, schema=schema)
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _kind(path: Path) -> str:
+    """What a file is, by its first bytes where they say, else by its name."""
+    if path.is_file():
+        with path.open("rb") as file:
+            start = file.read(16)
+        if start.startswith(b"SQLite format 3"):
+            return "sqlite"
+        if start[8:12] == b"DUCK":
+            return "duckdb"
+        if start.startswith(b"PAR1"):
+            return "parquet"
+    return "parquet" if path.is_dir() or path.suffix.lower() in (".parquet", ".pq") else "csv"
+
+
+def _check_exists(path: Path) -> None:
+    if not any(letter in str(path) for letter in "*?["):
+        path.stat()

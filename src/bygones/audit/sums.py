@@ -1,0 +1,121 @@
+r"""Events to decayed sums per agent and period: one Ibis expression, evaluated where the events are.
+
+Time is cut into periods of length $L$ that end at $E, E-L, E-2L, \dots$. For each agent $i$, period $p$ and half-life
+$h$ the engine computes
+
+$$ S_{i,p}(h) = \sum_{t \in p} u_i(t)\, 2^{-(E_p - t)/h}, \qquad E_p = E - pL . $$
+
+Decay is measured from the end of the event's own period, so that no weight vanishes that still counts at that time
+and every exponent is as exact as the times are. What is remembered at the end of a period follows from the sums by the
+memory's own recursion (`bygones.audit.standing`). No approximation is made: sums are float64, added in the order that
+the engine likes, so that a sum of N terms, none of them negative, is right to about N roundings at worst.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from bygones.audit.clock import MOST_PERIODS, Clock
+
+
+@dataclass(frozen=True)
+class Periods:
+    """Periods of one length, counted backwards from the moment of the audit: period 0 ends there.
+
+    Attributes:
+        end: the moment of the audit.
+        length: of each period, in microseconds or steps.
+        count: how many there are.
+    """
+
+    end: float
+    length: float
+    count: int
+
+    def end_of(self, period: int) -> float:
+        """The moment at which a period ends; it belongs to the period."""
+        return self.end - period * self.length
+
+    def start_of(self, period: int) -> float:
+        """The moment at which a period starts; it belongs to the one before."""
+        return self.end - (period + 1) * self.length
+
+
+def periods(clock: Clock, first: float, end: float, every: str | None) -> Periods:
+    """The periods that cover a history from its first event to the moment of the audit."""
+    length = clock.period(end - first) if every is None else clock.length(every, "every")
+    if math.isinf(length):
+        raise ValueError("every must be finite: how long a period is, got inf")
+    count = int((end - first) // length) + 1
+    if count > MOST_PERIODS:
+        raise ValueError(
+            f"every must leave at most {MOST_PERIODS} periods, got {every!r}, which makes {count} of this history"
+        )
+    return Periods(end, length, count)
+
+
+@dataclass(frozen=True, eq=False)
+class Sums:
+    """Decayed sums, one entry per agent and period in which the agent has an event.
+
+    Attributes:
+        names: the agents.
+        agent: the row of each entry in `names`.
+        period: the number of each entry's period.
+        received: plain sums.
+        decayed: by half-life, the decayed sums.
+    """
+
+    names: tuple[str, ...]
+    agent: np.ndarray
+    period: np.ndarray
+    received: np.ndarray
+    decayed: dict[float, np.ndarray]
+
+
+def expression(events: Any, cut: Periods, half_lives: Sequence[float]) -> Any:
+    """The sums as an Ibis expression over events with columns `agent`, `time` and `utility`.
+
+    Utilities that are missing, negative or not a number make a sum not a number, which is how they are noticed without
+    looking at every event twice.
+    """
+    import ibis
+
+    age = (ibis.literal(cut.end, type=events.time.type()) - events.time).cast("float64")
+    period = (age / cut.length).floor()
+    utility = ibis.ifelse(events.utility >= 0, events.utility, ibis.literal(math.nan, type="float64"))
+    prepared = events.select(agent=events.agent, period=period.cast("int32"), age=age, utility=utility)
+    since = prepared.age - prepared.period * cut.length
+    decayed = {
+        f"decayed_{i}": (prepared.utility * (since * (-math.log(2) / half_life)).exp()).sum()
+        for i, half_life in enumerate(half_lives)
+        if math.isfinite(half_life)
+    }
+    return prepared.group_by("agent", "period").aggregate(received=prepared.utility.sum(), **decayed)
+
+
+def collect(table: pa.Table, half_lives: Sequence[float]) -> Sums:
+    """The sums from the engine's answer."""
+    agents = table["agent"].combine_chunks().dictionary_encode()
+    received = _numbers(table["received"])
+    decayed = {
+        half_life: _numbers(table[f"decayed_{i}"]) if math.isfinite(half_life) else received
+        for i, half_life in enumerate(half_lives)
+    }
+    names = np.array([str(name) for name in agents.dictionary.to_pylist()], dtype=object)
+    # Engines answer in any order; the audit does not depend on it.
+    order = np.argsort(names, kind="stable")
+    rank = np.empty(len(names), dtype=np.int64)
+    rank[order] = np.arange(len(names))
+    codes = rank[agents.indices.to_numpy(zero_copy_only=False)]
+    return Sums(tuple(names[order]), codes, _numbers(table["period"]).astype(np.int64), received, decayed)
+
+
+def _numbers(column: pa.ChunkedArray) -> np.ndarray:
+    return np.asarray(column.to_numpy(), dtype=float)

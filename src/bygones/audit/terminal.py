@@ -1,0 +1,148 @@
+"""What an audit says in the terminal. Names are shown as they are, never as markup."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from bygones._terminal import print_table
+from bygones.audit.auditing import Audit
+from bygones.audit.standing import Standing
+from bygones.ledger.terminal import bar
+
+SHOWN = 20
+"""As many agents are shown under each half-life: the most owed, and the furthest ahead."""
+
+FLIPS = 10
+"""As many conclusions that flip, and as many that hold, are told; the page and JSON have all."""
+
+_SPARK = "▁▂▃▄▅▆▇█"
+_SPARKS = 12
+
+
+def print_audit(audit: Audit) -> None:
+    """Prints the audit for people."""
+    clock = audit.clock
+    zone = "" if clock.steps else f" {clock.zone}"
+    print(
+        f"{audit.label}: {audit.n_events:,} events of {len(audit.names):,} agents, {clock.shown(audit.first)} to "
+        f"{clock.shown(audit.periods.end)}{zone}."
+    )
+    for note in audit.notes:
+        print(note)
+    late = audit.newcomers()
+    if late:
+        who = "agent came" if len(late) == 1 else "agents came"
+        rule = audit.members.newcomers
+        print(f"{len(late):,} {who} after the first {clock.said(audit.periods.length)}: newcomers start with {rule}.")
+    print()
+    for stood in audit.standings:
+        _print_standing(audit, stood)
+    print("Owed: what is missing (+) or in excess (-) of the entitled share of all that is remembered.")
+    print(f"Since: the start of a period of {clock.said(audit.periods.length)}.\n")
+    _print_welfare(audit)
+    _print_conclusions(audit)
+    if audit.replays:
+        _print_replays(audit)
+
+
+def _print_standing(audit: Audit, stood: Standing) -> None:
+    counts = "nothing fades" if math.isinf(stood.half_life) else f"half-life {audit.clock.said(stood.half_life)}"
+    narrow = (0, 1, 0, 0)
+    table = Table(title=Text(f"Standing, {counts}"), title_justify="left", title_style="bold", box=box.SIMPLE_HEAD,
+                  padding=narrow)  # fmt: skip
+    table.add_column("agent", overflow="fold", min_width=10)
+    for column in ("received", "remembered", "", "share", "entitled", "owed"):
+        table.add_column(column, justify="left" if column == "" else "right", no_wrap=True)
+    table.add_column("owed since", no_wrap=True)
+    rows = audit.ranked(stood)
+    most = max([0.0, *stood.remembered.tolist()])
+    shown = rows if len(rows) <= SHOWN else [*rows[: SHOWN // 2], -1, *rows[len(rows) - SHOWN // 2 :]]
+    for row in shown:
+        if row < 0:
+            table.add_row(Text(f"… {len(rows) - SHOWN:,} more", style="dim"), *[""] * 7)
+            continue
+        since = audit.since(stood, row)
+        table.add_row(
+            Text(audit.names[row]),
+            f"{audit.received[row]:.3g}" if audit.received[row] < 1e5 else f"{audit.received[row]:,.0f}",
+            f"{stood.remembered[row]:.3g}" if stood.remembered[row] < 1e5 else f"{stood.remembered[row]:,.0f}",
+            Text(bar(float(stood.remembered[row]), most), style="cyan"),
+            _percent(stood.share[row]),
+            _percent(audit.entitled[row]),
+            _signed(float(stood.owed[row]), most),
+            "" if since is None else audit.clock.day(since),
+        )
+    Console().print(table)
+
+
+def _print_welfare(audit: Audit) -> None:
+    table = Table(title=Text(f"Over time, at the end of each {audit.clock.said(audit.periods.length)}"),
+                  title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))  # fmt: skip
+    for column in ("half-life", "Gini", "", "least", "", "Nash", ""):
+        table.add_column(column, justify="left" if column in ("", "half-life") else "right", no_wrap=True)
+    for stood in audit.standings:
+        cells: list[str | Text] = [audit.clock.said(stood.half_life)]
+        for series in (stood.gini, stood.egalitarian, stood.nash):
+            cells += [f"{series[-1]:.3g}", Text(spark(series.tolist()), style="cyan")]
+        table.add_row(*cells)
+    Console().print(table)
+    per = " per unit of entitlement" if len(set(audit.members.entitlements.tolist())) > 1 else ""
+    print(f"Of what is remembered{per}: Gini (0 is equal), the least (egalitarian), the geometric mean (Nash).\n")
+
+
+def _print_conclusions(audit: Audit) -> None:
+    found, said = audit.conclusions, audit.clock.said
+    for title, some in (("Holds at every half-life", found.hold), ("Depends on the half-life", found.flip)):
+        if some:
+            Console().print(Text(title, style="bold"))
+            for each in some[:FLIPS]:
+                print(f"- {each.sentence(said)}")
+            if len(some) > FLIPS:
+                print(f"- and {len(some) - FLIPS} more (see --page or --json)")
+            print()
+    if found.pairs and found.pairs > 1 and len(audit.standings) > 1:
+        kept = found.pairs - (found.pairs_flip or 0)
+        print(f"Of {found.pairs:,} pairs of agents, {kept:,} are in the same order at every half-life asked for.")
+
+
+def _print_replays(audit: Audit) -> None:
+    said = audit.clock.said
+    rows: list[list[object]] = []
+    for each in audit.replays:
+        for what, outcome in (("as it was", each.actual), ("decided again", each.instead)):
+            rows.append([said(each.half_life), what, outcome.gini, outcome.egalitarian, outcome.nash, outcome.total])
+    print()
+    columns = ["half-life", "", "Gini", "least", "Nash", "received, all"]
+    print_table("Had the allocator decided instead, on the same needs", columns, rows)
+    for each in audit.replays:
+        print(f"Half-life {said(each.half_life)}: {each.differ:,} of {each.decisions:,} decisions would differ.")
+
+
+def spark(values: Sequence[float], width: int = _SPARKS) -> str:
+    """A line of small bars, from the first value to the last, zero at the bottom."""
+    numbers = [value for value in values if math.isfinite(value)]
+    if not numbers:
+        return ""
+    if len(numbers) > width:
+        # The last value of each stretch, so that the line ends with the present.
+        numbers = [numbers[(i + 1) * len(numbers) // width - 1] for i in range(width)]
+    most = max(numbers)
+    return "".join(_SPARK[round(7 * max(value, 0.0) / most) if most > 0 else 0] for value in numbers)
+
+
+def _percent(share: float) -> str:
+    return "away" if math.isnan(share) else f"{100 * share:.1f}%" if share >= 0.01 else f"{100 * share:.2g}%"
+
+
+def _signed(owed: float, most: float) -> Text:
+    if math.isnan(owed):
+        return Text("")
+    settled = abs(owed) < 5e-4 * most
+    text = f"{owed:+.3g}" if abs(owed) < 1e5 else f"{owed:+,.0f}"
+    return Text("0" if settled else text, style="" if settled else "green" if owed > 0 else "yellow")

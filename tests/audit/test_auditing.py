@@ -1,0 +1,131 @@
+"""What an audit says: standings as the ledger's, newcomers, since when, welfare over time."""
+
+import math
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from bygones.audit import audit, read_history
+from bygones.inequality import gini
+from bygones.ledger import Ledger, Rules
+
+
+def steps(*rows):
+    agents, times, utilities = zip(*rows, strict=True)
+    return read_history(pa.table({"agent": agents, "time": times, "utility": utilities}))
+
+
+def test_an_audit_stands_as_the_ledger_does(nights, tmp_path):
+    found = audit(read_history(nights), ["30d"], at="2026-03-01", entitlements={"ana": 2})
+    with Ledger.new(tmp_path / "team.db", Rules(half_life="30d"), began="2026-01-01") as ledger:
+        ledger.change_rules(at="2026-01-01", entitlements={"ana": 2})
+        ledger.join_all(found.names, at="2026-01-01", newcomers="zero")
+        for line in nights.read_text().splitlines()[1:]:
+            agent, time, amount = line.split(",")
+            ledger.record(agent, float(amount), at=time)
+        stood = ledger.standing("2026-03-01")
+        since = ledger.owed_since("2026-03-01")
+    assert stood.names == found.names
+    np.testing.assert_allclose(found.standings[0].remembered, stood.remembered, rtol=1e-12)
+    np.testing.assert_allclose(found.standings[0].owed, stood.owed, rtol=1e-12)
+    np.testing.assert_allclose(found.entitled, [0.4, 0.2, 0.2, 0.2])
+    for row, name in enumerate(found.names):
+        at = found.since(found.standings[0], row)
+        assert (at is None) == (name not in since)
+        if at is not None and found.members.first[row] == found.periods.count - 1:
+            assert 0 <= since[name] - at <= found.periods.length
+
+
+def test_welfare_over_time_is_that_of_the_memory_at_the_end_of_each_period():
+    found = audit(steps(("a", 0, 4), ("b", 0, 1), ("a", 10, 2), ("b", 20, 3)), ["10", "inf"], every="10")
+    faded, kept = found.standings
+    np.testing.assert_allclose(faded.egalitarian, [1, 0.5, 2], rtol=1e-12)
+    np.testing.assert_allclose(faded.gini, gini([[4, 1], [4, 0.5], [2, 3.25]]), rtol=1e-12)
+    np.testing.assert_allclose(faded.nash, np.sqrt([4, 2, 6.5]), rtol=1e-12)
+    np.testing.assert_allclose(kept.egalitarian, [1, 1, 4])
+    assert found.ends() == [0, 10, 20]
+
+
+def test_those_who_come_later_start_as_the_newcomer_rule_says():
+    history = steps(("a", 0, 8), ("b", 0, 4), ("c", 25, 1), ("a", 30, 0))
+    expected = {"zero": 0, "mean": 6 / 2**2, "median": 6 / 2**2, "entitled-share": 6 / 2**2, 5: 5.0}
+    for rule, start in expected.items():
+        found = audit(history, ["10"], every="10", newcomers=rule)
+        a, b, c = found.standings[0].remembered
+        founders = 5 / 2**4 if rule == 5 else 0.0
+        assert c == pytest.approx(1 / math.sqrt(2) + start / 2)
+        assert (a, b) == pytest.approx((1 + founders, 0.5 + founders))
+        assert found.joined(2) == 20
+        assert [found.names[row] for row in found.newcomers()] == ["c"]
+
+
+def test_whoever_vanishes_is_away_and_comes_back_as_a_newcomer():
+    history = steps(("a", 0, 8), ("b", 0, 8), ("b", 40, 8), ("a", 80, 1))
+    never = audit(history, ["inf"], every="10")
+    assert never.is_present.all()
+    gone = audit(history, ["inf"], every="10", gone_after="30", newcomers="mean")
+    assert gone.is_present.tolist() == [True, False]
+    assert math.isnan(gone.standings[0].owed[1])
+    assert math.isnan(gone.standings[0].share[1])
+    # When a came back b was still there, with 16: a had 8, was given 8 more, and received 1.
+    assert gone.standings[0].remembered.tolist() == [17, 16]
+    early = audit(history, ["inf"], every="10", gone_after="30", at="60")
+    assert early.is_present.tolist() == [False, True]
+    alone = audit(history, ["inf"], every="10", gone_after="20", newcomers="mean")
+    assert alone.standings[0].remembered.tolist() == [9, 16 + 0]
+
+
+def test_agents_with_an_entitlement_but_no_event_are_seen():
+    found = audit(steps(("a", 0, 6), ("a", 30, 6)), ["inf"], entitlements={"zoe": 2.0, "a": 1.0})
+    assert found.names == ("a", "zoe")
+    assert found.standings[0].owed.tolist() == [-8, 8]
+    assert found.since(found.standings[0], 1) == 0
+    assert found.newcomers() == []
+
+
+def test_events_after_the_moment_of_the_audit_are_left_out():
+    found = audit(steps(("a", 0, 6), ("b", 10, 3), ("b", 30, 6)), ["inf"], at="20")
+    assert found.received.tolist() == [6, 3]
+    assert found.n_events == 2
+    with pytest.raises(ValueError, match=r"at must not be before the first event \(0\), got '-1'"):
+        audit(steps(("a", 0, 6)), ["inf"], at="-1")
+
+
+def test_bad_settings_are_refused():
+    history = steps(("a", 0, 6))
+    for message, settings in (
+        ("half_life must be a number of steps above 0", {"half_lives": ["0"]}),
+        ("half_life must be a number of steps above 0", {"half_lives": ["7d"]}),
+        ("newcomers must be zero", {"newcomers": "lots"}),
+        ("entitlement of 'a' must be", {"entitlements": {"a": 0}}),
+        ("gone_after must be a number", {"gone_after": "soon"}),
+    ):
+        with pytest.raises(ValueError, match=message):
+            audit(history, **{"half_lives": ["1"], **settings})
+
+
+def test_everything_for_programs_is_plain(nights):
+    import json
+
+    told = audit(read_history(nights, timezone="Europe/Berlin"), ["7d", "inf"], gone_after="20d").to_dict()
+    text = json.dumps(told, allow_nan=False, default=str)
+    assert "NaN" not in text
+    assert told["timezone"] == "Europe/Berlin"
+    assert told["at"] == "2026-02-21T21:00:00Z"
+    assert told["half_lives"][0]["half_life"] == "7d"
+    first = told["half_lives"][0]["agents"][0]
+    assert set(first) >= {"agent", "share", "entitled_share", "owed", "owed_since", "remembered"}
+    assert len(told["half_lives"][0]["over_time"]["gini"]) == len(told["half_lives"][0]["over_time"]["at"])
+
+
+def test_shares_over_time_sum_to_one(nights):
+    found = audit(read_history(nights), ["7d"])
+    shares = found.over_time(found.standings[0], range(len(found.names)))
+    np.testing.assert_allclose(np.nansum(shares, axis=1), 1.0)
+    np.testing.assert_allclose(shares[-1], found.standings[0].share)
+
+
+def test_names_that_differ_in_control_characters_only_are_shown_harmless():
+    found = audit(steps(("\x1b[31mred", 0, 1.0), ("b", 1, 1.0)), ["inf"])
+    assert found.names == ("b", "\ufffd[31mred")

@@ -1,0 +1,86 @@
+"""Had the allocator decided instead: the same needs, as many served, and fairer."""
+
+import pyarrow as pa
+import pytest
+
+from bygones.audit import audit, counterfactual, read_history
+
+
+def asked(*rows, **more):
+    agents, times, needs, served = zip(*rows, strict=True)
+    table = pa.table({"agent": agents, "time": times, "need": needs, "served": served})
+    return read_history(table, needs="need", served="served", **more)
+
+
+def test_the_allocator_serves_whoever_has_had_least():
+    rows = [(name, day, 4.0, name == "ana") for day in range(6) for name in ("ana", "ben")]
+    found = audit(asked(*rows), ["inf", "2"])
+    assert found.received.tolist() == [24, 0]
+    for replay in found.replays:
+        assert replay.decisions == 6
+        assert replay.differ == 3
+        assert replay.actual.received.tolist() == [24, 0]
+        assert sorted(replay.instead.received.tolist()) == [12, 12]
+        assert replay.actual.total == replay.instead.total == 24
+    faded, kept = found.replays
+    assert (kept.actual.gini, kept.instead.gini) == (0.5, 0)
+    assert kept.instead.egalitarian == 12
+    assert faded.actual.egalitarian == 0
+    assert faded.actual.gini == pytest.approx(found.standings[0].gini[-1])
+
+
+def test_as_many_are_served_among_those_who_asked():
+    history = asked(
+        ("ana", 0, 1.0, True), ("ben", 0, 1.0, True), ("cem", 0, 1.0, False),
+        ("cem", 1, 5.0, False), ("ana", 1, 2.0, True),
+        ("ben", 2, 1.0, False),
+    )  # fmt: skip
+    (replay,) = audit(history, ["inf"], entitlements={"cem": 2}).replays
+    assert replay.decisions == 2
+    assert replay.instead.received[2] == pytest.approx(5)
+    told = replay.to_dict(("ana", "ben", "cem"))
+    assert told["actual"]["received"] == {"ana": 3.0, "ben": 1.0, "cem": 0.0}
+
+
+def test_a_history_decided_by_the_allocator_is_decided_the_same_again():
+    rows, remembered = [], {"ana": 0.0, "ben": 0.0, "cem": 0.0}
+    for day in range(12):
+        needs = {"ana": 3.0 + day % 2, "ben": 2.0 + day / 7, "cem": 5.0 - day / 11}
+        served = min(remembered, key=lambda name: (remembered[name], -needs[name]))
+        rows += [(name, day, needs[name], name == served) for name in needs]
+        remembered[served] += needs[served]
+    (replay,) = audit(asked(*rows), ["inf"]).replays
+    assert replay.differ == 0
+    assert replay.actual.gini == replay.instead.gini
+
+
+def test_newcomers_start_as_the_rule_says_in_both_worlds():
+    rows = [
+        ("ana", 0, 4.0, True),
+        ("ana", 1, 4.0, False),
+        ("ben", 1, 4.0, True),
+        ("ana", 2, 4.0, True),
+        ("ben", 2, 4.0, False),
+    ]
+    (zero,), (mean,) = (audit(asked(*rows), ["inf"], newcomers=rule).replays for rule in ("zero", "mean"))
+    assert zero.actual.egalitarian == 4
+    assert mean.actual.egalitarian == 8
+
+
+@pytest.mark.parametrize("words", [("yes", "no"), ("1", "0"), ("TRUE", "False"), (1, 0), (1.0, 0.0), (True, False)])
+def test_served_may_be_said_in_many_ways(words):
+    yes, no = words
+    history = asked(("ana", 0, 4.0, yes), ("ben", 0, 3.0, no))
+    assert audit(history, ["inf"]).received.tolist() == [4, 0]
+
+
+def test_what_is_wrong_is_said_with_its_row(monkeypatch):
+    with pytest.raises(ValueError, match=r"row 2: served must be 1 or 0, true or false, yes or no, got 'perhaps'"):
+        asked(("ana", 0, 4.0, "yes"), ("ben", 0, 3.0, "perhaps"))
+    with pytest.raises(ValueError, match=r"row 2: need must be a finite number of at least 0, got -3.0"):
+        asked(("ana", 0, 4.0, "yes"), ("ben", 0, -3.0, "no"))
+    with pytest.raises(ValueError, match="an agent asks twice at 0"):
+        audit(asked(("ana", 0, 4.0, "yes"), ("ana", 0, 3.0, "no")), ["inf"])
+    monkeypatch.setattr(counterfactual, "MOST_ROWS", 1)
+    with pytest.raises(ValueError, match="in histories of up to 1 rows, got 2"):
+        audit(asked(("ana", 0, 4.0, "yes"), ("ben", 0, 3.0, "no")), ["inf"])

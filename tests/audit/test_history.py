@@ -1,0 +1,284 @@
+"""Histories from everywhere: the same events are the same history, and what is wrong is said in one sentence."""
+
+import sqlite3
+from datetime import UTC, datetime
+
+import duckdb
+import ibis
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from bygones.audit import audit, read_history
+from bygones.audit.clock import Clock, check_zone, offsets
+from bygones.ledger import Ledger, Rules
+
+COLUMNS = {"agent": "driver", "time": "at", "utility": "fare"}
+ROWS = [
+    ("ana", "2026-03-28 12:00:00", 3.0),
+    ("ben", "2026-03-29 12:00:00", 4.0),
+    ("ana", "2026-03-30 12:00:00.25", 5.5),
+    ("O'Brien", "2026-04-02 00:00:00", 0.0),
+]
+
+
+def table(zone=None):
+    agents, times, fares = zip(*ROWS, strict=True)
+    moments = pa.array([datetime.fromisoformat(time) for time in times], type=pa.timestamp("us", zone))
+    return pa.table({"driver": agents, "at": moments, "fare": fares})
+
+
+def in_duckdb(folder):
+    path, events = folder / "rides.db", table()
+    with duckdb.connect(str(path)) as connection:
+        connection.register("events", events)
+        connection.execute("CREATE TABLE rides AS SELECT * FROM events")
+    return path, {"table": "rides"}
+
+
+def in_sqlite(folder):
+    path = folder / "rides.sqlite"
+    connection = sqlite3.connect(path)
+    connection.execute("CREATE TABLE rides (driver TEXT, at TEXT, fare REAL, other)")
+    connection.executemany("INSERT INTO rides VALUES (?, ?, ?, NULL)", ROWS)
+    connection.commit()
+    connection.close()
+    return path, {}
+
+
+def in_parquet(folder):
+    path = folder / "rides.parquet"
+    pq.write_table(table("UTC"), path)
+    return path, {}
+
+
+def in_several_parquet_files(folder):
+    for n in range(2):
+        pq.write_table(table().slice(2 * n, 2), folder / f"rides-{n}.parquet")
+    return folder / "rides-*.parquet", {}
+
+
+def in_a_folder_of_parquet_files(folder):
+    (folder / "rides").mkdir()
+    pq.write_table(table(), folder / "rides" / "part.parquet")
+    return folder / "rides", {}
+
+
+def in_csv(folder):
+    path = folder / "rides.csv"
+    path.write_text(" driver ,at,fare\n" + "".join(f"{a},{t},{f}\n" for a, t, f in ROWS))
+    return path, {}
+
+
+def in_memory(folder):
+    return table(), {}
+
+
+def in_ibis(folder):
+    return ibis.memtable(table()), {}
+
+
+FILES = [in_duckdb, in_sqlite, in_parquet, in_several_parquet_files, in_a_folder_of_parquet_files, in_csv]
+
+
+@pytest.mark.parametrize("somewhere", [*FILES, in_memory, in_ibis])
+def test_the_same_events_are_the_same_history_everywhere(somewhere, tmp_path):
+    source, more = somewhere(tmp_path)
+    found = audit(read_history(source, **COLUMNS, **more), ["1d", "inf"], at="2026-04-03")
+    assert found.names == ("O'Brien", "ana", "ben")
+    expected = [0, 3 * 2**-5.5 + 5.5 * 2 ** -(3.5 - 0.25 / 86400), 4 * 2**-4.5]
+    np.testing.assert_allclose(found.standings[0].remembered, expected, rtol=1e-12)
+    assert found.received.tolist() == [0, 8.5, 4]
+    assert found.n_events == 4
+
+
+@pytest.mark.parametrize("somewhere", [in_csv, in_sqlite, in_memory, in_duckdb])
+def test_times_without_a_zone_are_in_the_zone_that_is_said(somewhere, tmp_path):
+    source, more = somewhere(tmp_path)
+    history = read_history(source, **COLUMNS, **more, timezone="Europe/Berlin")
+    assert history.clock == Clock(zone="Europe/Berlin", assumed=True)
+    assert history.clock.sentence() == (
+        "Times without a zone were taken as Europe/Berlin; all times are shown in Europe/Berlin."
+    )
+    times = sorted(history.fetch(history.events)["time"].to_pylist())
+    moments = [datetime.fromtimestamp(time / 1e6, UTC).isoformat() for time in times]
+    # Summer time began on 29 March.
+    assert moments == [
+        "2026-03-28T11:00:00+00:00",
+        "2026-03-29T10:00:00+00:00",
+        "2026-03-30T10:00:00.250000+00:00",
+        "2026-04-01T22:00:00+00:00",
+    ]
+    assert (history.first, history.last) == (times[0], times[-1])
+
+
+def test_an_hour_that_comes_twice_is_the_earlier_one_everywhere(write):
+    text = write(("agent", "time", "utility"), ("ana", "2026-10-25T02:30", 1), ("ana", "2026-03-29T02:30", 1))
+    moments = pa.array([datetime(2026, 10, 25, 2, 30), datetime(2026, 3, 29, 2, 30)], pa.timestamp("us"))
+    for source in (text, pa.table({"agent": ["a", "a"], "time": moments, "utility": [1, 1]})):
+        history = read_history(source, timezone="Europe/Berlin")
+        edges = [datetime.fromtimestamp(edge / 1e6, UTC).isoformat() for edge in (history.first, history.last)]
+        assert edges == ["2026-03-29T01:30:00+00:00", "2026-10-25T00:30:00+00:00"]
+
+
+def test_a_zone_in_the_text_is_kept_and_its_lack_is_said(write):
+    path = write(("agent", "time", "utility"), ("ana", "2026-07-01T12:00+05:00", 1), ("ana", "2026-07-01T12:00Z", 1))
+    history = read_history(path, timezone="Europe/Berlin")
+    assert not history.clock.assumed
+    assert history.last - history.first == 5 * 3_600_000_000
+    assert history.clock.shown(history.last) == "2026-07-01 14:00"
+    path = write(("agent", "time", "utility"), ("ana", "2026-07-01T12:00Z", 1), ("ana", "2026-07-02", 1))
+    assert read_history(path).clock.assumed
+
+
+@pytest.mark.parametrize("zone", ["Europe/Berlin", "America/New_York", "Asia/Kolkata", "Australia/Lord_Howe", "UTC"])
+def test_offsets_are_those_of_the_zone(zone):
+    from zoneinfo import ZoneInfo
+
+    first, last = (int(datetime(year, 1, 1, tzinfo=UTC).timestamp() * 1e6) for year in (2024, 2027))
+    steps = offsets(zone, first, last)
+    for moment in range(first, last, 7_250_000_000):
+        offset = [after for since, after in steps if moment >= since][-1]
+        local = datetime(1970, 1, 1) + (
+            datetime.fromtimestamp(moment / 1e6, UTC).replace(tzinfo=None) - datetime(1970, 1, 1)
+        )
+        assert offset == local.replace(tzinfo=ZoneInfo(zone)).utcoffset().total_seconds() * 1e6
+    with pytest.raises(ValueError, match="timezone must be a name such as UTC"):
+        check_zone("Mars/Olympus")
+
+
+def test_dates_are_midnights_and_whole_numbers_are_steps():
+    days = pa.table({"agent": ["a", "b"], "time": pa.array([0, 1], pa.date32()), "utility": [1, 2]})
+    history = read_history(days, timezone="Europe/Berlin")
+    assert (history.first, history.last) == (-3_600_000_000, 86_400_000_000 - 3_600_000_000)
+    steps = read_history(pa.table({"agent": ["a", "b"], "time": [3, 17], "utility": [1, 2]}))
+    assert steps.clock.steps
+    assert (steps.first, steps.last) == (3, 17)
+    assert steps.clock.sentence() == "Times are step numbers."
+
+
+def test_step_numbers_in_csv(write):
+    history = read_history(write(("agent", "time", "utility"), ("a", "3", "1"), ("a", "17.5", "1")))
+    assert (history.clock.steps, history.last) == (True, 17.5)
+    assert audit(history).clock.said(audit(history).standings[0].half_life) == "10"
+
+
+def test_a_ledger_and_its_export_are_the_same_history(tmp_path):
+    import io
+
+    from bygones.ledger.tables import write_events
+
+    path, export = tmp_path / "team.db", tmp_path / "events.csv"
+    with Ledger.new(path, Rules(half_life="7d"), began="2026-01-01") as ledger:
+        ledger.join_all(["ana", "=ben()", "cem"], at="2026-01-01", newcomers=5)
+        ledger.record("ana", 80, at="2026-01-02")
+        ledger.record("=ben()", 3, at="2026-01-03T12:00")
+        ledger.offset("=ben()", 9, at="2026-01-03")
+        ledger.correct(5, 8)
+        ledger.correct(5, 7)
+        ledger.correct(2, 1)
+        text = io.StringIO()
+        write_events(text, ledger.events())
+        export.write_text(text.getvalue(), encoding="utf-8")
+    for source in (path, export):
+        found = audit(read_history(source), ["7d"], at="2026-01-09")
+        assert found.names == ("=ben()", "ana", "cem")
+        assert found.received.tolist() == [3, 7, 0]
+        np.testing.assert_allclose(found.standings[0].remembered, [3 * 2 ** (-5.5 / 7), 3.5, 0])
+        assert "events of a ledger" in found.notes[1]
+
+
+@pytest.mark.parametrize(
+    ("message", "header", "rows"),
+    [
+        (r"no column 'time' \(did you mean 'Time'\?\): found 'agent', 'Time', 'x'", "agent,Time,x", "a,1,1"),
+        ("has no column 'utility': found 'agent', 'time', 'x'", "agent,time,x", "a,1,1"),
+        (r"row 3: time must be a date or time .* got 'soon'", "agent,time,utility", "a,2026-01-01,1\nb,soon,2"),
+        (r"row 3: time must be a step number, as in the first row, got 'x'", "agent,time,utility", "a,1,1\nb,x,2"),
+        (r"row 3: time must be a date .* got nothing", "agent,time,utility", "a,2026-01-01,1\nb,,2"),
+        (r"row 2: time must be a finite number, got 'inf'", "agent,time,utility", "a,inf,1\nb,1,2"),
+        (r"row 3: utility must be a finite number of at least 0, got 'much'", "agent,time,utility", "a,1,1\nb,2,much"),
+        (r"row 2: utility must be a finite number of at least 0, got 'nan'", "agent,time,utility", "a,1,nan\nb,2,2"),
+        (r"row 3: utility must be a finite number of at least 0, got '-1'", "agent,time,utility", "a,1,1\nb,2,-1"),
+        (r"row 3: utility must be a finite number of at least 0, got 'inf'", "agent,time,utility", "a,1,1\nb,2,inf"),
+        (r"row 3: utility must be a finite number of at least 0, got nothing", "agent,time,utility", "a,1,1\nb,2,"),
+        (r"row 3: agent must be a name, got nothing", "agent,time,utility", "a,1,1\n,2,2"),
+        (r"add up to more than a number can hold", "agent,time,utility", "a,1,1e308\na,2,1e308"),
+        (r"has no events", "agent,time,utility", ""),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_said_with_its_row(tmp_path, message, header, rows):
+    path = tmp_path / "bad.csv"
+    path.write_text(f"{header}\n{rows}\n")
+    with pytest.raises(ValueError, match=message):
+        audit(read_history(path))
+
+
+def test_bad_sources_are_refused(tmp_path, write):
+    with pytest.raises(FileNotFoundError):
+        read_history(tmp_path / "absent.csv")
+    broken = tmp_path / "broken.parquet"
+    broken.write_bytes(b"PAR1 and nothing else")
+    with pytest.raises(ValueError, match=r"broken.parquet cannot be read: "):
+        read_history(broken)
+    with pytest.raises(ValueError, match=r"cannot be read: "):
+        read_history(tmp_path / "none-*.csv")
+    path, _ = in_duckdb(tmp_path)
+    with pytest.raises(ValueError, match=r"has no table 'ride': found 'rides'"):
+        read_history(path, table="ride")
+    path, _ = in_sqlite(tmp_path)
+    with pytest.raises(ValueError, match=r"has no table 'ride': found 'rides'"):
+        read_history(path, table="ride")
+    torn = tmp_path / "torn.sqlite"
+    torn.write_bytes(path.read_bytes()[:3000])
+    with pytest.raises(ValueError, match="cannot be read"):
+        read_history(torn, **COLUMNS)
+    with pytest.raises(ValueError, match="table is for databases"):
+        read_history(write(("agent", "time", "utility"), ("a", 1, 1)), table="x")
+    with pytest.raises(ValueError, match=r"foo://x cannot be read|Don't know how to connect"):
+        read_history("foo://x")
+    with pytest.raises(ValueError, match="format must be"):
+        read_history("x.csv", format="excel")
+    with pytest.raises(ValueError, match="resource is for --format sacct"):
+        read_history("x.csv", resource="gpu")
+    with pytest.raises(ValueError, match="needs and served must be given together"):
+        read_history("x.csv", needs="need")
+    with pytest.raises(ValueError, match="memory cannot be read"):
+        read_history(write(("agent", "time", "utility"), ("a", 1, 1)), memory="lots")
+
+
+def test_columns_of_the_wrong_type_are_refused():
+    with pytest.raises(ValueError, match="time must be times, dates or step numbers, got a column of type"):
+        read_history(pa.table({"agent": ["a"], "time": [[1]], "utility": [1.0]}))
+    with pytest.raises(ValueError, match="utility must be numbers, got a column of type"):
+        read_history(pa.table({"agent": ["a"], "time": [1], "utility": [[1.0]]}))
+
+
+def test_clocks_read_and_show_lengths_and_moments():
+    clock, steps = Clock(zone="Europe/Berlin"), Clock(steps=True)
+    assert clock.length("90min") == 5_400_000_000
+    assert [clock.said(clock.length(text)) for text in ("90s", "90min", "30h", "11.3d", "3y", "inf")] == [
+        "1.5min", "1.5h", "1.25d", "11.3d", "3y", "inf",
+    ]  # fmt: skip
+    assert clock.shown(clock.moment("2026-07-01T12:00")) == "2026-07-01 12:00"
+    assert clock.told(clock.moment("2026-07-01T12:00")) == "2026-07-01T10:00:00Z"
+    assert clock.drawn(clock.moment("2026-07-01T12:00Z")) == "2026-07-01T14:00:00"
+    assert (steps.length("3"), steps.moment("7"), steps.drawn(7), steps.said(12345)) == (3, 7, 7, "12,345")
+    for wrong in ("7d", "0", "-1", "nan"):
+        with pytest.raises(ValueError, match="half_life must be a number of steps above 0"):
+            steps.length(wrong)
+    with pytest.raises(ValueError, match="after a half-life of zero nothing is remembered"):
+        clock.length("0d")
+    with pytest.raises(ValueError, match="at must be a date or time"):
+        clock.moment("soon")
+    with pytest.raises(ValueError, match="at must be a step number"):
+        steps.moment("soon")
+
+
+@pytest.mark.parametrize("days", [0.001, 1, 30, 400, 40_000])
+def test_periods_are_as_people_would_choose_them(days):
+    span = days * 86_400e6
+    length = Clock().period(span)
+    assert 1 <= span / length <= 60
+    assert Clock(steps=True).period(days) * 60 >= days
