@@ -27,6 +27,10 @@ def of_evidence(tmp_path_factory, results):
     return write_report(tmp_path_factory.mktemp("report") / "report.html", None, results)
 
 
+def test_a_page_of_all_the_evidence_is_small_enough(path):
+    assert path.stat().st_size < 8_000_000
+
+
 def see(page, selector):
     """Brings an element into view and waits until its chart is drawn."""
     element = page.locator(selector)
@@ -69,7 +73,7 @@ def test_each_choice_changes_the_chart_and_what_is_said(chromium, of_evidence):
         "aggregation": "averaged",
         "observation_scale": "relative",
         "metric": "utility_least",
-        "variant": "dₜ observed",
+        "variant": "dₜ is observed",
     }
     with opened(chromium, of_evidence) as page:
         see(page, "[data-part=chart]")

@@ -133,8 +133,8 @@ def _usual() -> dict[str, Any]:
 _VARIANT_WORDS = {
     "total_steps": "{value:,} steps of training",
     "ends": "episodes end in {value}",
-    "observe_denominator": "dₜ observed",
-    "shaping_discount": "shaping discounted by {value:g}",
+    "observe_denominator": "dₜ is observed",
+    "shaping_discount": "shaping is discounted by {value:g}",
 }
 
 

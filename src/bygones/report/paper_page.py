@@ -91,6 +91,7 @@ def _claims(sets: Mapping[str, Results], claims: Mapping[str, Sequence[Claim]]) 
     intro = fragment(
         "scales.html.jinja",
         own=own,
+        others=any(len(claim.by_set) > 1 for claim in every),
         of=len(every),
         least=MIN_SEEDS,
         scales=[(scale, SCALES[scale]) for scale in scales],
