@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 app = tyro.extras.SubcommandApp()
 LEARNING = {
     "train": "Train PPO on the paper's problem; every setting is a flag.",
-    "reproduce": "Run the paper's experiment: training, figures, and a verdict on every claim.",
+    "reproduce": "Run the paper's experiment: training, figures, a verdict on every claim, and a report.",
     "claims": "Judge the paper's claims from results.",
     "results": "Show, merge and export results of experiments.",
 }

@@ -62,12 +62,10 @@ def short_answer(sets: Mapping[str, Results], claims: Mapping[str, Sequence[Clai
         "short_answer.html.jinja", charts=charts, scale=SCALES[scale], half_life=decay.half_life(gamma=FADING)
     )
     counted = [(len(some), _COUNTED[word][len(some) > 1]) for word, some in claims.items()]
-    table = Table(
-        "Gini in the end, at the longest horizon: mean, and from seed to seed", ["runs", *STORY.values()], rows
-    )
+    caption = "Gini in the end, at the longest horizon: mean, and from seed to seed"
     return [
         picture,
-        *([table] if rows else []),
+        *([Table(caption, ["runs", *STORY.values()], rows)] if rows else []),
         fragment("counted.html.jinja", counted=counted, of=len(CLAIMS)),
     ]
 
