@@ -65,6 +65,7 @@ class Standing:
         gini: of what is remembered per unit of entitlement, at the end of each period, the earliest first.
         egalitarian: the least of it.
         nash: its geometric mean, which ranks as Nash welfare does whatever the number of agents.
+        mean: its mean, by which the two before become comparable between half-lives.
     """
 
     half_life: float
@@ -75,6 +76,7 @@ class Standing:
     gini: np.ndarray
     egalitarian: np.ndarray
     nash: np.ndarray
+    mean: np.ndarray
 
 
 def members(
@@ -115,14 +117,15 @@ def walk(sums: Sums, cut: Periods, who: Members, half_life: float) -> Iterator[S
 def standing(sums: Sums, cut: Periods, who: Members, half_life: float) -> Standing:
     """Where everybody stands under one half-life."""
     since = np.full(len(who.names), -1)
-    measures = np.empty((3, cut.count))
+    measures = np.empty((4, cut.count))
     for stood in walk(sums, cut, who, half_life):
         present = np.flatnonzero(stood.is_present)
         missing = owed(stood.remembered, who.entitlements, present)
         total = stood.remembered[present].sum()
         is_owed = np.nan_to_num(missing) > SETTLED * total
         since = np.where(is_owed, np.where(since < 0, stood.period, since), -1)
-        measures[:, cut.count - 1 - stood.period] = measure(stood.remembered[present] / who.entitlements[present])
+        levels = stood.remembered[present] / who.entitlements[present]
+        measures[:, cut.count - 1 - stood.period] = *measure(levels), levels.mean() if len(levels) else math.nan
     share = np.where(stood.is_present, stood.remembered / (total or 1.0), math.nan)
     return Standing(half_life, stood.remembered, share, missing, since, *measures)
 
