@@ -77,9 +77,10 @@ def measure(ledger: Ledger, agents: int, decisions: int) -> None:
             seconds.append(time.perf_counter() - start)
         report(f"decision for {places:,} of {agents:,} agents, median", statistics.median(seconds), "s")
         report(f"decision for {places:,} of {agents:,} agents, slowest", max(seconds), "s")
-    start = time.perf_counter()
-    ledger.standing()
-    report("standing of everybody", time.perf_counter() - start, "s")
+    for what, ask in (("standing of everybody", ledger.standing), ("since when they are owed", ledger.owed_since)):
+        start = time.perf_counter()
+        ask()
+        report(what, time.perf_counter() - start, "s")
 
 
 def report(what: str, number: float, unit: str) -> None:

@@ -1,12 +1,13 @@
 """Does our learner learn what Stable-Baselines3 learns? Real runs of both on cells of the grid, and their comparison.
 
     PYTHONPATH=src python -m benchmarks.sb3_same_learning sb3 out/same --workers 16
-    PYTHONPATH=src python -m benchmarks.sb3_same_learning ours out/same --seeds 10
+    PYTHONPATH=src python -m benchmarks.sb3_same_learning ours out/same --seeds 100
     PYTHONPATH=src python -m benchmarks.sb3_same_learning compare out/same
 
 `sb3` streams every episode's metrics to one file per run, so that a kill loses little, and skips runs whose file is
-complete. `ours` writes the same kind of file. `compare` says, cell by cell and metric by metric, whether every seed of
-Stable-Baselines3 lies within the range of ours, and draws the curves side by side.
+complete. `ours` adds to a folder of results, as `bygones reproduce` does. `compare` says, cell by cell and metric by
+metric, whether every seed of Stable-Baselines3 lies within the range of ours and how likely ranks like theirs are by
+chance (Mann and Whitney, exact), and draws the curves side by side.
 """
 
 from __future__ import annotations
@@ -20,7 +21,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy import stats
 
+from bygones.experiments.results import read
 from bygones.learn.settings import Settings
 
 CELLS = {
@@ -50,7 +53,6 @@ def main() -> None:
     parser.add_argument("--first-seed", type=int, default=0)
     parser.add_argument("--steps", type=int, default=1_000_000)
     parser.add_argument("--workers", type=int, default=os.cpu_count())
-    parser.add_argument("--batch", type=int, help="ours: runs in a batch, on an accelerator")
     args = parser.parse_args()
     args.folder.mkdir(parents=True, exist_ok=True)
     if args.what == "compare":
@@ -64,7 +66,7 @@ def main() -> None:
 def run_sb3(runs: list[tuple[str, Settings]], args: argparse.Namespace) -> None:
     """One process per run, each on one thread."""
     os.environ.update(OMP_NUM_THREADS="1", MKL_NUM_THREADS="1")
-    jobs = [(cell, run, args.folder) for cell, run in runs if not finished(place(args.folder, "sb3", cell, run))]
+    jobs = [(cell, run, args.folder) for cell, run in runs if not finished(place(args.folder, cell, run))]
     with multiprocessing.get_context("spawn").Pool(min(args.workers, len(jobs) or 1), maxtasksperchild=1) as pool:
         for said in pool.imap_unordered(one_sb3, jobs, chunksize=1):
             print(said, flush=True)
@@ -75,7 +77,7 @@ def one_sb3(job: tuple[str, Settings, Path]) -> str:
     from bygones.learn import sb3
 
     cell, settings, folder = job
-    path = place(folder, "sb3", cell, settings)
+    path = place(folder, cell, settings)
     start = time.perf_counter()
     with path.open("w") as file:
         file.write(json.dumps({"settings": settings.to_dict()}) + "\n")
@@ -91,21 +93,11 @@ def one_sb3(job: tuple[str, Settings, Path]) -> str:
 
 
 def run_ours(runs: list[tuple[str, Settings]], args: argparse.Namespace) -> None:
-    """All runs by `train_many`; one line of JSON per rollout, and the final metrics."""
-    from bygones.learn import cache_compilations, train_many
+    """All runs as one plan, into `ours/`."""
+    from bygones.experiments.run import execute
 
-    cache_compilations(args.folder / "compiled")
     start = time.perf_counter()
-    settings = [run for _, run in runs]
-    results = train_many(settings, workers=args.workers, batch=args.batch, checkpoints=args.folder / "checkpoints")
-    for (cell, run), result in zip(runs, results, strict=True):
-        with place(args.folder, "ours", cell, run).open("w") as file:
-            file.write(json.dumps({"settings": run.to_dict()}) + "\n")
-            for i, episodes in enumerate(result.curves["episodes"]):
-                if episodes:
-                    row = {name: float(curve[i]) for name, curve in result.curves.items() if name in result.final}
-                    file.write(json.dumps({"steps": int(result.curves["steps"][i]), **row}) + "\n")
-            file.write(json.dumps({"complete": True, "final": result.final, "stopped_at": result.stopped_at}) + "\n")
+    execute([run for _, run in runs], args.folder / "ours", workers=args.workers)
     print(f"{len(runs)} runs of ours in {time.perf_counter() - start:.0f} s")
 
 
@@ -120,11 +112,13 @@ def compare(folder: Path, cells: list[str]) -> None:
         print(f"{cell}: {len(finals['sb3'])} seeds of Stable-Baselines3, {len(finals['ours'])} of ours")
         for metric in JUDGED:
             theirs, ours = (np.sort([final[metric] for final in finals[who]]) for who in ("sb3", "ours"))
-            inside = bool(ours[0] <= theirs[0] and theirs[-1] <= ours[-1])
+            outside = theirs[(theirs < ours[0]) | (theirs > ours[-1])]
+            chance = float(stats.mannwhitneyu(theirs, ours, method="exact").pvalue)
             both = {"sb3": theirs.tolist(), "ours": ours.tolist()}
-            verdicts.append({"cell": cell, "metric": metric, "inside": inside, **both})
-            said = "every seed inside" if inside else "outside"
-            print(f"  {metric:17s} ours {ours[0]:9.4f} to {ours[-1]:9.4f}, theirs {np.round(theirs, 4)}: {said}")
+            verdicts.append({"cell": cell, "metric": metric, "outside": outside.tolist(), "chance": chance, **both})
+            said = f"outside {np.round(outside, 4)}" if len(outside) else "every seed inside"
+            span = f"ours {ours[0]:9.4f} to {ours[-1]:9.4f}"
+            print(f"  {metric:17s} {span}, theirs {np.round(theirs, 4)}: {said}; by chance {chance:.2f}")
     (folder / "verdicts.json").write_text(json.dumps(verdicts, indent=1))
     for metric in JUDGED:
         draw(folder, cells, metric)
@@ -145,11 +139,12 @@ def draw(folder: Path, cells: list[str], metric: str) -> None:
         rows, columns, figsize=size, sharex=True, sharey=shared, layout="constrained", squeeze=False
     )
     for panel, cell in zip(axes.flat, cells, strict=False):
-        for who, name, colour in (("ours", "bygones", "#4c9be8"), ("sb3", "Stable-Baselines3", "#111111")):
-            for i, run in enumerate(found(folder, who, cell)):
+        looks = {"ours": ("bygones", "#4c9be8", 0.5, 0.35), "sb3": ("Stable-Baselines3", "#111111", 1.2, 0.9)}
+        for who, (name, colour, width, alpha) in looks.items():
+            for run in found(folder, who, cell):
                 steps, values = binned(run["steps"], run[metric])
-                label = name if i == 0 else None
-                panel.plot(steps / 1e6, values, color=colour, linewidth=1.1, alpha=0.85, label=label)
+                panel.plot(steps / 1e6, values, color=colour, linewidth=width, alpha=alpha)
+            panel.plot([], color=colour, linewidth=1.2, label=name)
         settings = CELLS[cell]
         title = f"{settings.welfare.capitalize()}, γ = {settings.gamma:g}, T = {settings.horizon}"
         panel.set_title(title, fontsize=10, loc="left")
@@ -170,33 +165,48 @@ def binned(steps: np.ndarray, values: np.ndarray, width: int = 20_000) -> tuple[
     """Means over equal stretches of steps, so that many short episodes and few long ones look alike."""
     which = (steps - 1) // width
     present = np.unique(which)
-    return (present + 0.5) * width, np.array([values[which == i].mean() for i in present])
+    return (present + 0.5) * width, np.array([np.nanmean(values[which == i]) for i in present])
 
 
 def found(folder: Path, who: str, cell: str) -> list[dict[str, Any]]:
-    return [load(path) for path in sorted(folder.glob(f"{who}-{cell}-seed*.jsonl"))]
+    """Every run of a cell: final metrics, and curves over `steps`."""
+    if who == "sb3":
+        return [load(path) for path in sorted(folder.glob(f"sb3-{cell}-seed*.jsonl"))]
+    wanted = CELLS[cell]
+    runs = read(folder / "ours").where(gamma=wanted.gamma, welfare=wanted.welfare, horizon=wanted.horizon)
+    curves = {metric: runs.curves(metric) for metric in JUDGED}
+    ends = curves["gini"][0]
+    middles = (ends + np.concatenate([[0], ends[:-1]])) / 2  # a point of ours is a mean over the steps up to it
+    return [
+        {
+            "final": {metric: float(runs[f"final_{metric}"][i]) for metric in JUDGED},
+            "steps": middles,
+            **{metric: values[i] for metric, (_, values) in curves.items()},
+        }
+        for i in range(len(runs))
+    ]
 
 
-def place(folder: Path, who: str, cell: str, settings: Settings) -> Path:
-    return folder / f"{who}-{cell}-seed{settings.seed}.jsonl"
+def place(folder: Path, cell: str, settings: Settings) -> Path:
+    return folder / f"sb3-{cell}-seed{settings.seed}.jsonl"
 
 
 def finished(path: Path) -> bool:
-    return path.exists() and bool(load(path)["complete"])
+    return path.exists() and load(path)["complete"]
 
 
 def load(path: Path) -> dict[str, Any]:
-    """A run's file: its settings, curves and final metrics, as far as it has come."""
+    """A run's file: its curves and final metrics, as far as it has come."""
     lines = [json.loads(line) for line in path.read_text().splitlines() if line.endswith("}")]
     settings = Settings.from_dict(lines[0]["settings"])
     episodes = [line for line in lines if "steps" in line]
     complete = next((line for line in lines if "complete" in line), {})
-    final = complete.get("final")
-    if complete and final is None:
+    final = None
+    if complete:
         last = episodes[settings.first_counted :]
         final = {name: float(np.mean([row[name] for row in last])) for name in episodes[0] if name != "steps"}
     curves = {name: np.array([row[name] for row in episodes]) for name in (episodes[0] if episodes else ())}
-    return {"settings": settings, "complete": complete, "final": final, **curves}
+    return {"complete": bool(complete), "final": final, **curves}
 
 
 if __name__ == "__main__":

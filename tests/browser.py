@@ -1,7 +1,7 @@
 """Pages looked at in a real browser.
 
-A test asks for the fixture `chromium`, opens a file with `opened(chromium, path)`, and is marked `soak`. Without Chromium
-or Playwright it is skipped, and says so.
+A test asks for the fixture `chromium`, opens a file with `opened(chromium, path)`, and is marked `soak`. Without
+Chromium or Playwright it is skipped, and says so.
 """
 
 import contextlib
@@ -45,6 +45,13 @@ def opened(browser, path, viewport=DESKTOP, scheme="light"):
 def overflow(page):
     """By how many pixels the page is wider than the window."""
     return page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+
+
+def complaints(page):
+    """What axe-core, the accessibility checker, finds wrong with the page as it is now: rules and where they broke."""
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe-playwright-python is not installed")
+    found = axe.Axe().run(page).response["violations"]
+    return [(one["id"], [node["html"][:120] for node in one["nodes"][:3]]) for one in found]
 
 
 def until(condition, seconds=10):

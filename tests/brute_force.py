@@ -32,9 +32,22 @@ def candidates(needs_or_utilities, *, k=None, capacity=None, allowed=None):
 
 def best(rows, memory, state, welfare, *, elapsed=1, entitlements=None):
     """The largest welfare and, among allocations that reach it, the leximin-best remembered utilities, ascending."""
-    Z = np.sort(memory.ahead(state, np.array(list(rows)), elapsed, entitlements), axis=1)
-    W = np.asarray(welfare(Z))
-    tied = Z[W.max() - (1e-10 + 1e-13 * abs(W.max())) <= W]
+    Z = np.asarray(memory.ahead(state, np.array(list(rows)), elapsed, entitlements))
+    W = np.asarray(welfare(Z)) if entitlements is None else among_copies(welfare, Z, entitlements)
+    tied = np.sort(Z, axis=1)[W.max() - (1e-10 + 1e-13 * abs(W.max())) <= W]
     for column in range(tied.shape[1]):
         tied = tied[tied[:, column] >= tied[:, column].max() - 1e-9]
     return W.max(), tied[0]
+
+
+def among_copies(welfare, Z, entitlements):
+    """The welfare where each agent is there as often as it is entitled: one copy for every half."""
+    n, copies = len(entitlements), np.rint(2 * np.asarray(entitlements)).astype(int)
+    crowd = np.repeat(Z, copies, axis=-1)
+    if welfare.name == "generalized_gini":
+        weights = welfare.parameters.get("weights", (2 * np.arange(n, 0, -1) - 1) / n**2)
+        until = np.interp(np.linspace(0, n, copies.sum() + 1), np.arange(n + 1), np.r_[0.0, np.cumsum(weights)])
+        return np.asarray(welfare.__class__(welfare.name, {"weights": np.minimum.accumulate(np.diff(until))})(crowd))
+    if welfare.name == "egalitarian":
+        return np.asarray(welfare(crowd))
+    return np.sqrt(welfare(crowd)) if welfare.name == "nash" else np.asarray(welfare(crowd)) / 2

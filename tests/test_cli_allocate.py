@@ -35,7 +35,7 @@ def past(write):
 def test_the_decision_with_its_reasons(capsys, needs, past):
     out = run(capsys, needs, "--history", past, "--half-life", 30, "--welfare", "egalitarian", "--k", 1)
     assert out.startswith("Served: ben (1 of 3 agents).")
-    assert "half-life of 30" in out
+    assert "half-life of 30 steps" in out
     assert "wrote" not in out
 
 
@@ -55,6 +55,7 @@ def test_dates_count_in_days(capsys, needs, write):
     got = json.loads(run(capsys, needs, "--history", past, "--half-life", 10, "--now", "2026-01-31", "--json"))
     assert got["elapsed"] == pytest.approx(20)
     assert got["remembered_before"] == pytest.approx([2, 1, 0])
+    assert "half-life of 10 days" in got["explanation"]
     later = json.loads(run(capsys, needs, "--history", past, "--half-life", 10, "--json"))
     assert later["elapsed"] > 20
 

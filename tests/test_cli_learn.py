@@ -42,6 +42,29 @@ def test_results_are_shown_and_exported(capsys, tmp_path):
     assert len((tmp_path / "runs.csv").read_text().splitlines()) == 41
 
 
+def test_results_are_filtered_and_merged(capsys, tmp_path):
+    words = ["results", "evidence/grid/tenfold", "evidence/grid/tenfold-window"]
+    cli.main([*words, "--where", "welfare=nash", "horizon=10000", "--merge-into", str(tmp_path / "some")])
+    assert "20 runs" in capsys.readouterr().out
+    cli.main(["results", str(tmp_path / "some"), "--where", "observation_scale=window"])
+    assert "10 runs" in capsys.readouterr().out
+
+
+def test_claims_under_another_protocol(capsys):
+    cli.main(["claims", "evidence/grid/termination", "--set", "ends=termination"])
+    assert "fails" in capsys.readouterr().out
+    cli.main(["claims", "evidence/grid/termination"])
+    assert "fails" not in capsys.readouterr().out
+
+
+def test_the_evidence_is_looked_for_where_one_stands(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit) as stop:
+        cli.main(["claims"])
+    assert stop.value.code == 2
+    assert "name folders of results" in capsys.readouterr().err
+
+
 def test_a_figure_from_the_shipped_evidence(capsys, tmp_path):
     cli.main(["figure", "3a", "--out", str(tmp_path), "--observation-scale", "none"])
     assert (tmp_path / "figure-3a.png").stat().st_size > 10_000

@@ -105,11 +105,11 @@ def test_standing_is_a_table_with_bars(run, team):
     assert all(len(line) <= 80 for line in said.splitlines()[:-1])
 
 
-def test_a_long_history_says_when_something_was_last_received(run, team, monkeypatch):
-    monkeypatch.setattr(cli_ledger, "SEARCHED", 3)
+def test_without_since_it_says_when_something_was_last_received(run, team):
     run("record", team, "ana", 8, "--at", "2026-01-02")
-    assert "2026-01-02" in run("standing", team, "--at", "2026-01-09")
-    assert "owed_since" in run("standing", team, "--json")
+    assert "2026-01-02)" in run("standing", team, "--at", "2026-01-09", "--no-since")
+    stood = json.loads(run("standing", team, "--no-since", "--json"))
+    assert [agent["owed_since"] for agent in stood["agents"]] == [None, None, None]
 
 
 def test_everything_for_programs(run, team, needs, tmp_path):

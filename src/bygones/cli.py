@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, NoReturn
 import tyro
 from tyro.conf import Positional, arg
 
-from bygones import cli_allocate, cli_audit, cli_ledger
+from bygones import cli_allocate, cli_audit, cli_ledger, cli_report
 from bygones._terminal import print_json, print_paths, print_table, progress, read_matrix
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ LEARNING = {
 for _name, _about in LEARNING.items():
     app.command(name=_name, help=_about)(lambda: None)
 app.command(cli_allocate.allocate)
+app.command(cli_report.report)
 app.command(cli_audit.audit)
 app.command(cli_ledger.app, name="ledger", help="A fairness memory that lives in a file or database between decisions.")
 

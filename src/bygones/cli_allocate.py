@@ -73,6 +73,7 @@ def allocate(
         entitlements=None if entitlements is None else tables.read_entitlements(entitlements, agents),
         agents=agents,
         items=items,
+        time_unit=tables.unit_of(past.last),
         rng=np.random.default_rng(seed),
     )
     reasons = decision.to_dict()

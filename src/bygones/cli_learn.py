@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import csv
+import errno
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 import tyro
@@ -16,9 +17,13 @@ from bygones._terminal import print_json, print_paths, print_table, progress
 from bygones.learn import Policy, TrainResult, cache_compilations, train_many
 from bygones.learn.settings import Settings
 
+if TYPE_CHECKING:
+    from bygones.experiments.claims import Judgement
+
 app = tyro.extras.SubcommandApp()
 
 Json = Annotated[bool, arg(help="Print JSON for programs.")]
+SETTING_HELP = "Any other setting of the runs, such as ends=termination."
 EVIDENCE = Path("evidence/grid")
 
 
@@ -75,41 +80,40 @@ def reproduce(
     gamma: Annotated[tuple[float, ...], arg(help="Only these past discounts.")] = (),
     seeds: Annotated[int | None, arg(help="How many seeds.", help_behavior_hint="")] = None,
     weight: Annotated[float | None, arg(help="λ of every run; by default the paper's.", help_behavior_hint="")] = None,
-    observation_scale: Annotated[str, arg(help="none, fixed, window, expected or relative.")] = "none",
+    observation_scale: Annotated[
+        str, arg(help="none, fixed, window, expected, relative, or paper: the one under which most claims hold.")
+    ] = "none",
+    settings: Annotated[tuple[str, ...], arg(name="set", help=SETTING_HELP)] = (),
     on: Annotated[Literal["auto", "cpu", "accelerator", "ray"], arg(help="Where it runs.")] = "auto",
     address: Annotated[str | None, arg(help="Address of a Ray cluster.", help_behavior_hint="")] = None,
     workers: Annotated[int | None, arg(help="Processes on a CPU.", help_behavior_hint="")] = None,
     plan: Annotated[bool, arg(help="Only say what would run, and how long it would take here, measured.")] = False,
-    out: Annotated[Path, arg(help="Folder for results, figures and claims; a stopped run goes on from it.")] = Path(
+    out: Annotated[Path, arg(help="Folder for results, figures and the report; a stopped run goes on from it.")] = Path(
         "out/paper"
     ),
 ) -> None:
-    """Run the paper's experiment: training, figures, and a verdict on every claim.
+    """Run the paper's experiment: training, figures, a verdict on every claim, and a report to open in a browser.
 
     Example: bygones reproduce --scale quick
     """
-    from bygones.experiments.grid import grid
-    from bygones.experiments.run import Stopped, duration, estimate, execute
+    from bygones.experiments.claims import judge
+    from bygones.experiments.grid import grid, setting
+    from bygones.experiments.progress import duration, watched
+    from bygones.experiments.run import Stopped, estimate, execute
     from bygones.report.paper_figures import draw_all
+    from bygones.report.paper_page import read_evidence, write_report
 
     lists = {"welfare": welfare, "aggregation": aggregation, "horizon": horizon, "gamma": gamma}
     said: Mapping[str, Any] = {name: values for name, values in lists.items() if values}
     said = {**said, **{name: v for name, v in (("seeds", seeds), ("weight", weight)) if v is not None}}
-    runs = grid(scale, **said, observation_scale=observation_scale).runs()
+    runs = grid(scale, **said, **dict(map(setting, settings)), observation_scale=observation_scale).runs()
     results_folder = out / "results"
     if plan:
         expected = estimate(runs, results_folder, on=on, workers=workers)
         rest = f"the rest takes about {duration(expected.seconds)} here"
         print(f"{expected.runs} runs, {expected.runs_done} of them done; {rest}")
         return
-    with progress(f"{len(runs)} runs, steps", sum(run.total_steps for run in runs)) as advance:
-        taken = 0
-
-        def heard(news: Any) -> None:
-            nonlocal taken
-            advance(news.steps_done - taken, str(news))
-            taken = news.steps_done
-
+    with watched() as heard:
         try:
             results = execute(
                 runs, results_folder, on=on, progress=heard, workers=workers, address=address, command=_said_command()
@@ -117,7 +121,8 @@ def reproduce(
         except Stopped as stopped:
             raise SystemExit(f"{stopped}") from None
     print_paths(draw_all(results, out / "figures"))
-    _print_claims(results)
+    _print_claims(judge(results))
+    print_paths([write_report(out / "report.html", results, read_evidence(EVIDENCE))])
 
 
 @app.command
@@ -125,17 +130,22 @@ def claims(
     places: Annotated[
         Positional[tuple[Path, ...]], arg(help="Folders or files of results; by default evidence/grid/*.")
     ] = (),
+    settings: Annotated[tuple[str, ...], arg(name="set", help=SETTING_HELP)] = (),
     json: Json = False,
 ) -> None:
-    """Judge the paper's claims C1 to C13 from results, under every observation scale that is in them."""
+    """Judge the paper's claims C1 to C13 from results, under every observation scale that is in them.
+
+    Example: bygones claims --set ends=termination
+    """
     from bygones.experiments.claims import judge
+    from bygones.experiments.grid import setting
     from bygones.experiments.results import read
 
-    results = read(*(places or sorted(EVIDENCE.iterdir())))
+    judgements = judge(read(*(places or _evidence())), **dict(map(setting, settings)))
     if json:
-        print_json([judgement.to_dict() for judgement in judge(results)])
+        print_json([judgement.to_dict() for judgement in judgements])
     else:
-        _print_claims(results)
+        _print_claims(judgements)
 
 
 @app.command
@@ -145,11 +155,17 @@ def results(
         Path | None, arg(name="csv", help="Write all columns but the curves there.", help_behavior_hint="")
     ] = None,
     merge_into: Annotated[Path | None, arg(help="Write them all into one new folder.", help_behavior_hint="")] = None,
+    where: Annotated[tuple[str, ...], arg(help="Only runs with these values, such as welfare=nash gamma=1.")] = (),
 ) -> None:
-    """Show, merge and export results of experiments."""
+    """Show, filter, merge and export results of experiments.
+
+    Example: bygones results evidence/grid/none --where welfare=nash horizon=10000 --csv runs.csv
+    """
+    from bygones.experiments.grid import setting
     from bygones.experiments.results import merge, read
 
-    found = merge(places, merge_into) if merge_into else read(*places)
+    wanted = dict(map(setting, where))
+    found = merge(places, merge_into, **wanted) if merge_into else read(*places).where(**wanted)
     if csv_file:
         found.to_csv(csv_file)
         print_paths([csv_file])
@@ -170,7 +186,7 @@ def draw(name: str, places: tuple[Path, ...], observation_scale: str, out: Path)
     from bygones.report import paper_figures
     from bygones.style import save
 
-    found = read(*(places or sorted(EVIDENCE.iterdir())))
+    found = read(*(places or _evidence()))
     if name in ("claims", "all"):
         print_paths(save(paper_figures.claims_figure(judge(found)), out, "figure-claims"))
     if name == "all":
@@ -190,13 +206,17 @@ def _keep(result: TrainResult, out: Path) -> list[Path]:
     return [stem.with_suffix(".safetensors"), stem.with_suffix(".csv")]
 
 
-def _print_claims(found: Any) -> None:
-    from bygones.experiments.claims import judge
-
-    judgements = judge(found)
+def _print_claims(judgements: Sequence[Judgement]) -> None:
+    print_table("The paper's claims", ["", "verdict", "claim"], [[j.name, j.word, j.claim] for j in judgements])
     scales = list(judgements[0].by_scale)
-    rows = [[j.name, j.claim, j.word, *(j.by_scale[s].word for s in scales)] for j in judgements]
-    print_table("The paper's claims", ["", "claim", "verdict", *scales], rows)
+    rows = [[j.name, *(j.by_scale[scale].word for scale in scales)] for j in judgements]
+    print_table("Under each observation scale", ["", *scales], rows)
+
+
+def _evidence() -> list[Path]:
+    if not EVIDENCE.is_dir():
+        raise FileNotFoundError(errno.ENOENT, "name folders of results; the shipped ones are not here", str(EVIDENCE))
+    return sorted(EVIDENCE.iterdir())
 
 
 def _said_command() -> str:

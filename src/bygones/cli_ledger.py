@@ -18,9 +18,6 @@ if TYPE_CHECKING:
 app = tyro.extras.SubcommandApp()
 """The commands; the main command line adds them under the name `ledger`."""
 
-SEARCHED = 100_000
-"""In a history of more events than this, `standing` does not look up since when somebody has been owed."""
-
 
 def _optional(help_text: str) -> object:
     return arg(help=help_text, help_behavior_hint="")
@@ -193,6 +190,7 @@ def standing(
     target: Target,
     at: At = None,
     ahead: Annotated[str, arg(help="Also show how things would stand after this time, if nothing happens.")] = "7d",
+    since: Annotated[bool, arg(help="Say since when somebody has been owed, for which all events are read.")] = True,
     json: Json = False,
 ) -> None:
     """Where everybody stands: received, remembered, owed, since when, and next week if nothing happens."""
@@ -205,15 +203,15 @@ def standing(
         now = ledger.standing(at)
         moment = as_datetime(now.at)
         later = ledger.standing(moment + timedelta(seconds=duration(ahead, "ahead")))
-        since = ledger.owed_since(moment) if ledger.n_events() <= SEARCHED else None
+        beginnings = ledger.owed_since(moment) if since else None
     if not json:
-        print_standing(now, later, ahead, since)
+        print_standing(now, later, ahead, beginnings)
         return
     told = now.to_dict()
     after = {row["agent"]: row for row in later.rows()}
     for row in told["agents"]:
         then = after[row["agent"]]
-        row["owed_since"] = iso(since[row["agent"]]) if since and row["agent"] in since else None
+        row["owed_since"] = iso(beginnings[row["agent"]]) if beginnings and row["agent"] in beginnings else None
         row["later"] = {"at": iso(later.at), "remembered": then["remembered"], "owed": then["owed"]}
     print_json(told)
 

@@ -197,6 +197,27 @@ class TestAllocation:
             "The next best choice (Bo instead of Cy) would have cost 0.125 of welfare."
         )
 
+    @pytest.mark.parametrize(
+        ("half_life", "unit", "said"),
+        [
+            (30, "step", "30 steps"),
+            (1, "step", "1 step"),
+            (0.5, "step", "0.5 steps"),
+            (30, "day", "30 days"),
+            (1, "day", "1 day"),
+            (0.5, "day", "12 hours"),
+            (1 / 24, "day", "1 hour"),
+            (1 / 48, "day", "30 minutes"),
+            (8, "hour", "8 hours"),
+        ],
+    )
+    def test_it_speaks_in_the_unit_of_time(self, half_life, unit, said):
+        memory = Discounted(half_life=half_life)
+        state = memory.update(memory.init(2), np.array([1.0, 0.5]))
+        decision = allocate(ChooseK([1.0, 1.0], 1), memory, state, "egalitarian", time_unit=unit)
+        assert f"At a half-life of {said}, " in decision.explain()
+        assert decision.to_dict()["time_unit"] == unit
+
     def test_it_says_who_gets_which_item(self):
         memory = PerfectRecall()
         words = allocate(

@@ -39,11 +39,12 @@ def room(problem):
     return min(problem.amount, float(problem.caps[problem.rates > 0].sum()))
 
 
-@given(divisions(), st.sampled_from([0.5, 1.0, 2.0, 5.0]))
+@given(divisions(), st.sampled_from([0.5, 1.0, 2.0, 5.0]), st.booleans())
 @settings(max_examples=200, deadline=None)
-def test_for_a_sum_of_curves_nobody_would_gain_by_a_transfer(division, alpha):
+def test_for_a_sum_of_curves_nobody_would_gain_by_a_transfer(division, alpha, entitled):
     problem, memory, state = division
-    decision = settled(problem, memory, state, named("alpha_fair", alpha=alpha))
+    entitlements = np.linspace(0.5, 2.0, problem.n_agents) if entitled else None
+    decision = settled(problem, memory, state, named("alpha_fair", alpha=alpha), entitlements)
     assert decision.given.sum() == pytest.approx(room(problem), rel=1e-9)
     shift = 1e-6 if alpha >= 1 else 0.0
     weight = memory.ahead(state, np.ones(problem.n_agents)) - memory.ahead(state, np.zeros(problem.n_agents))

@@ -34,13 +34,18 @@ def _never_look_at_every_allocation(monkeypatch):
     monkeypatch.setattr(decide, "FEW", 0)
 
 
+def entitlements(n):
+    return st.none() | st.lists(st.sampled_from([0.5, 1.0, 2.0, 20.0]), min_size=n, max_size=n)
+
+
 def mixing(n):
     return Linear(0.5 * np.eye(n), readout=0.75 * np.eye(n) + 0.25 / n)
 
 
-def check(problem, rows, memory, state, welfare):
-    decision = allocate(problem, memory, state, welfare, rng=np.random.default_rng(0))
-    W, ascending = brute_force.best(rows, memory, state, welfare)
+def check(problem, rows, memory, state, welfare, entitlements):
+    given = {"entitlements": entitlements}
+    decision = allocate(problem, memory, state, welfare, rng=np.random.default_rng(0), **given)
+    W, ascending = brute_force.best(rows, memory, state, welfare, **given)
     assert decision.optimal
     assert decision.gap <= 1e-5 * max(1.0, abs(W))
     assert decision.welfare_after == pytest.approx(W, rel=1e-5, abs=1e-5)
@@ -57,7 +62,7 @@ def test_bundles(data, welfare):
     utilities[0, 0] = 1.0
     capacity = data.draw(st.sampled_from([None, 2]))
     rows = brute_force.candidates(utilities, capacity=capacity, allowed=np.ones((n, m), dtype=bool))
-    check(Assign(utilities, capacity), rows, memory, state, welfare)
+    check(Assign(utilities, capacity), rows, memory, state, welfare, data.draw(entitlements(n)))
 
 
 @given(data=st.data(), welfare=st.sampled_from([named("generalized_gini"), named("egalitarian"), named("log_nash")]))
@@ -69,7 +74,16 @@ def test_choosing_under_gini_or_with_a_mixing_memory(data, welfare):
     needs = np.array(data.draw(st.lists(NUMBERS, min_size=n, max_size=n)))
     needs[0] = 1.0
     k = data.draw(st.integers(1, n))
-    check(ChooseK(needs, k), brute_force.candidates(needs, k=k), memory, state, welfare)
+    rows = brute_force.candidates(needs, k=k)
+    check(ChooseK(needs, k), rows, memory, state, welfare, data.draw(entitlements(n)))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_where_the_solvers_simplifications_fail_it_does_without(seed):
+    utilities = np.array([[1.0, 0.0, 0.5, 0.0], [0.0, 0.5, 0.0, 0.5], [0.0, 0.0, 1.0, 2.0]])
+    memory = PerfectRecall()
+    decision = allocate(Assign(utilities, None), memory, memory.init(3), "nash", rng=np.random.default_rng(seed))
+    assert decision.welfare_after == pytest.approx(1.5)
 
 
 def hard_instance():

@@ -4,7 +4,7 @@ import sys
 import numpy as np
 import pytest
 
-from bygones.experiments.grid import GAMMAS, HORIZONS, Grid, grid, identity, memory_label
+from bygones.experiments.grid import GAMMAS, HORIZONS, PAPER_SCALE, Grid, grid, identity, memory_label, setting
 from bygones.learn.settings import Settings
 
 
@@ -34,6 +34,18 @@ def test_subsets_and_common_settings():
     ).runs()
     assert len(runs) == 2 * 2 * 2 * 2
     assert {(run.total_steps, run.ends, run.gamma) for run in runs} == {(10_000_000, "termination", 1.0)}
+
+
+def test_settings_as_they_are_said():
+    assert setting("ends=termination") == ("ends", "termination")
+    assert setting("total_steps=10000000") == ("total_steps", 10_000_000)
+    assert setting("observe_denominator=true") == ("observe_denominator", True)
+    with pytest.raises(ValueError, match="a setting is said as name=value, got 'ends'"):
+        setting("ends")
+
+
+def test_the_observation_scale_named_paper():
+    assert {run.observation_scale for run in grid("quick", observation_scale="paper").runs()} == {PAPER_SCALE}
 
 
 def test_bad_grids_are_refused():

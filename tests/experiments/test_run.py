@@ -14,7 +14,7 @@ import fake_trainer
 from bygones.experiments import run as running
 from bygones.experiments.grid import grid, identity
 from bygones.experiments.results import read
-from bygones.experiments.run import Stopped, duration, estimate, execute
+from bygones.experiments.run import Stopped, estimate, execute
 from bygones.learn.settings import Settings
 
 RUNS = grid("quick", horizon=(100,), seeds=1).runs()
@@ -58,24 +58,6 @@ def test_real_training_in_processes(tmp_path):
     steps, ginis = results.curves("gini")
     assert steps[-1] == 640
     assert np.isfinite(ginis).all()
-
-
-def test_progress_speaks():
-    tracker = running.Tracker(RUNS, 2, lambda progress: None)
-    assert str(tracker.now()) == "2/12 runs, 0.0 of 10.0 million steps"
-    tracker.heard(0, 250_000, 0.5)
-    tracker.heard(1, 2_000_000, float("nan"))
-    now = tracker.now()
-    assert now.steps_done == 1_250_000
-    assert now.running == (running.described(RUNS[0]), running.described(RUNS[1]))
-    assert now.gini == {"instantaneous": 0.5}
-    assert now.seconds_left > 0
-    assert "left; Gini: instantaneous 0.50" in str(now)
-
-
-@pytest.mark.parametrize(("seconds", "said"), [(45, "45 s"), (600, "10 min"), (3 * 3600, "3.0 h")])
-def test_durations_for_people(seconds, said):
-    assert duration(seconds) == said
 
 
 def test_equal_runs_are_refused(tmp_path):

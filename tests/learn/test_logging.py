@@ -1,5 +1,10 @@
+import importlib.util
+import json
+import os
+import subprocess
 import sys
 import types
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -42,3 +47,64 @@ def test_wandb_is_told_of_finite_points(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setitem(sys.modules, "wandb", fake)
     to_wandb("project", RUNS)(NEWS)
     assert logged == [(1, 2048, {"reward": 0.1}), (1, 4096, {"gini": 0.5, "reward": 0.2})]
+
+
+TRAIN = """
+import json, sys
+import numpy as np
+from bygones.learn import Settings, train_batch
+from bygones.learn.logging import to_wandb
+
+small = Settings(horizon=48, total_steps=256, rollout_steps=32, batch_size=32, epochs=1, hidden=(4,), n_agents=4)
+runs = [small, small.replace(seed=1)]
+done = train_batch(runs, progress=to_wandb("shifts", runs, dir=sys.argv[1]), segment=3, unroll=1)
+print(json.dumps([{name: np.asarray(curve).tolist() for name, curve in run.curves.items()} for run in done]))
+"""
+
+
+@pytest.mark.skipif(importlib.util.find_spec("wandb") is None, reason="wandb is not installed (pip install '.[wandb]')")
+def test_real_wandb_writes_the_curves_to_disk(tmp_path: Path) -> None:
+    offline = {**os.environ, "WANDB_MODE": "offline", "WANDB_SILENT": "true", "WANDB_ERROR_REPORTING": "false"}
+    said = subprocess.run([sys.executable, "-c", TRAIN, tmp_path], env=offline, capture_output=True, text=True)
+    assert said.returncode == 0, said.stderr
+    curves = json.loads(said.stdout.splitlines()[-1])
+    files = sorted(tmp_path.glob("wandb/offline-run-*/*.wandb"))
+    written = {run["seed"]: run for run in map(wandb_file, files)}
+    assert sorted(written) == [0, 1]
+    for seed, curve in enumerate(curves):
+        points = [dict(zip(curve, values, strict=True)) for values in zip(*curve.values(), strict=True)]
+        expected = [{name: value for name, value in point.items() if np.isfinite(value)} for point in points]
+        assert len(expected) == 8
+        assert [{"steps": point.pop("_step"), **point} for point in written[seed]["points"]] == expected
+        assert (written[seed]["project"], written[seed]["horizon"]) == ("shifts", 48)
+
+
+def wandb_file(path: Path) -> dict[str, Any]:
+    """The settings of an offline run, its project, and the points that were logged."""
+    from wandb.proto import wandb_internal_pb2
+
+    found: dict[str, Any] = {"points": []}
+    for data in log_records(path.read_bytes()):
+        record = wandb_internal_pb2.Record.FromString(data)
+        if record.HasField("run"):
+            found |= {item.key: json.loads(item.value_json) for item in record.run.config.update}
+            found["project"] = record.run.project
+        elif record.HasField("history"):
+            point = {item.nested_key[0]: json.loads(item.value_json) for item in record.history.item}
+            found["points"].append({name: point[name] for name in point if name not in ("_timestamp", "_runtime")})
+    return found
+
+
+def log_records(data: bytes) -> Iterator[bytes]:
+    """The records of a file in LevelDB's log format: blocks of 32 KiB, in which records may be continued."""
+    position, record, block = 7, b"", 2**15
+    while position + 7 <= len(data):
+        length, kind = int.from_bytes(data[position + 4 : position + 6], "little"), data[position + 6]
+        if block - position % block < 7 or kind == 0:
+            position += block - position % block
+            continue
+        record += data[position + 7 : position + 7 + length]
+        position += 7 + length
+        if kind in (1, 4):  # whole, or the last part
+            yield record
+            record = b""

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +21,7 @@ SMALL = Settings(
     horizon=24, total_steps=448, rollout_steps=64, batch_size=32, epochs=2, hidden=(8,), n_agents=4, learning_rate=3e-3
 )
 ROLLOUTS = 7
+SCRIPT = Path(__file__).parents[1] / "train_to_the_end.py"
 
 
 def train(settings: Settings = SMALL, **options: Any) -> TrainResult:
@@ -105,6 +109,34 @@ def test_a_killed_run_goes_on_to_the_same_result(whole: TrainResult, tmp_path: P
     assert [news.steps for news in resumed] == [448]
     assert same(train(checkpoint=file), whole)
     assert not list(file.parent.glob("*.part"))
+
+
+@pytest.mark.soak
+def test_killed_at_any_moment_it_goes_on_to_the_same_result(tmp_path: Path) -> None:
+    def start(name: str) -> subprocess.Popen[str]:
+        places = (tmp_path / f"{name}.npz", tmp_path / f"{name}-result.npz", tmp_path / "compiled")
+        return subprocess.Popen([sys.executable, SCRIPT, *map(str, places)], stdout=subprocess.PIPE, text=True)
+
+    with start("whole") as whole:
+        assert whole.stdout is not None
+        segments = len(whole.stdout.readlines())
+    assert whole.returncode == 0
+    seen, rng = [0], np.random.default_rng()
+    for _ in range(10):
+        with start("killed") as run:
+            assert run.stdout is not None
+            for _ in range(rng.integers(1, segments // 12)):
+                seen.append(int(run.stdout.readline()))
+            time.sleep(rng.uniform(0, 0.01))
+            run.kill()
+    with start("killed") as run:
+        assert run.wait() == 0
+    # Every start went on from what was last saved, which is never older than what was last told.
+    assert seen == sorted(set(seen))
+    with np.load(tmp_path / "whole-result.npz") as a, np.load(tmp_path / "killed-result.npz") as b:
+        assert a.files == b.files
+        for name in a.files:
+            np.testing.assert_array_equal(a[name], b[name], err_msg=name)
 
 
 def test_a_checkpoint_of_other_settings_is_refused(tmp_path: Path) -> None:

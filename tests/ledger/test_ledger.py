@@ -159,6 +159,16 @@ def test_every_kind_of_request(team):
     assert team.verify().ok
 
 
+@pytest.mark.parametrize(("half_life", "said"), [("7d", "7 days"), ("2w", "14 days"), ("12h", "12 hours")])
+def test_reasons_speak_of_days_and_hours_never_of_steps(team, half_life, said):
+    team.change_rules(at="2026-01-02", half_life=half_life)
+    team.record("ana", 2, at="2026-01-02")
+    proposal = team.propose(Places({"ana": 1, "ben": 1}), at="2026-01-03")
+    assert f"What was received {half_life} ago counts half" in " ".join(proposal.reasons())
+    assert f"At a half-life of {said}, " in proposal.allocation.explain()
+    assert "step" not in " ".join(proposal.reasons()) + proposal.allocation.explain()
+
+
 def test_a_decision_takes_everything_into_account(team):
     tomorrow = datetime.now(UTC) + timedelta(days=1)
     team.record("ana", 8, at=tomorrow)

@@ -6,7 +6,7 @@ import threading
 import pytest
 import sqlalchemy as sa
 
-from bygones.ledger import Ledger, LedgerError, Rules, schema, store
+from bygones.ledger import Ledger, LedgerError, Places, Rules, schema, store
 
 
 @pytest.fixture
@@ -39,6 +39,81 @@ def test_older_tables_are_brought_up_to_date_one_version_at_a_time(path, monkeyp
         assert ledger.verify().ok
     with Ledger.open(path):
         assert done == ["-1 to 0", "0 to 1"]
+
+
+# Tables as an older bygones might have written them: no rounding errors kept, no latest instant, one index less.
+OLDER = """
+CREATE TABLE schema_version (version INTEGER PRIMARY KEY);
+CREATE TABLE ledger (id INTEGER PRIMARY KEY, head BIGINT NOT NULL, head_hash {bytes} NOT NULL, rules TEXT NOT NULL);
+CREATE TABLE agents (
+    id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, turns TEXT NOT NULL, as_of BIGINT NOT NULL,
+    received {double} NOT NULL, remembered {double} NOT NULL, last BIGINT NOT NULL);
+CREATE TABLE events (
+    seq BIGINT PRIMARY KEY, kind TEXT NOT NULL, time BIGINT NOT NULL, recorded BIGINT NOT NULL,
+    agent INTEGER REFERENCES agents (id), amount {double}, refers BIGINT, note TEXT NOT NULL, details TEXT,
+    hash {bytes} NOT NULL);
+CREATE INDEX events_of_agent ON events (agent, time)
+"""
+
+
+def write_in_older_tables(target):
+    """A ledger with every kind of event, kept in the tables of version 0; its events and standing as they were."""
+    with Ledger.new(target, Rules(half_life="7d", newcomers="zero"), began="2026-01-01") as ledger:
+        ledger.join_all(["ana", "b'en", "cem 🍩"], at="2026-01-01", note="the first")
+        ledger.record("ana", 8.1, at="2026-01-02", note="=late()")
+        ledger.offset("b'en", -0.3, at="2026-01-03")
+        ledger.decide(Places({"ana": 1, "b'en": 2}), at="2026-01-04")
+        ledger.hold("cem 🍩", at="2026-01-05")
+        ledger.resume("cem 🍩", at="2026-01-06")
+        ledger.correct(5, 3.3)
+        ledger.change_rules(at="2026-01-07", half_life="14d", entitlements={"ana": 2})
+        ledger.leave("cem 🍩", at="2026-01-08")
+        known = list(ledger.events()), ledger.standing("2026-02-01").to_dict(), ledger.head()
+    engine = sa.create_engine(store._url(target))
+    is_sqlite = engine.dialect.name == "sqlite"
+    types = {"bytes": "BLOB", "double": "DOUBLE"} if is_sqlite else {"bytes": "BYTEA", "double": "DOUBLE PRECISION"}
+    with engine.begin() as connection:
+        tables = [schema.schema_version, schema.ledger, schema.agents, schema.events]
+        rows = {table.name: [dict(row._mapping) for row in connection.execute(table.select())] for table in tables}
+        schema.metadata.drop_all(connection)
+        for statement in OLDER.format(**types).split(";"):
+            connection.execute(sa.text(statement))
+        rows["schema_version"] = [{"version": 0}]
+        for table in tables:
+            there = {column["name"] for column in sa.inspect(connection).get_columns(table.name)}
+            kept = [{name: value for name, value in row.items() if name in there} for row in rows[table.name]]
+            connection.execute(sa.table(table.name, *map(sa.column, there)).insert(), kept)
+    engine.dispose()
+    return known
+
+
+def from_version_0(connection):
+    for table, column in [("agents", "received_lost"), ("agents", "remembered_lost"), ("ledger", "latest")]:
+        connection.execute(sa.text(f"ALTER TABLE {table} ADD COLUMN {column} NUMERIC NOT NULL DEFAULT 0"))
+    latest = "(SELECT MAX(time) FROM events WHERE kind <> 'rules')"
+    connection.execute(sa.text(f"UPDATE ledger SET latest = {latest}"))
+    next(index for index in schema.events.indexes if index.name == "events_referring").create(connection)
+
+
+def test_a_ledger_in_older_tables_loses_nothing(new_target, monkeypatch):
+    target = new_target()
+    events, stood, head = write_in_older_tables(target)
+    with pytest.raises(LedgerError, match="tables of version 0, from which no way leads to 1"):
+        Ledger.open(target)
+    monkeypatch.setitem(schema.MIGRATIONS, 0, from_version_0)
+    for _ in range(2):  # the second time it is up to date
+        with Ledger.open(target) as ledger:
+            assert list(ledger.events()) == events
+            assert ledger.verify(head).ok
+            now = ledger.standing("2026-02-01").to_dict()
+            assert [agent.pop("remembered") for agent in now["agents"]] == pytest.approx(
+                [agent["remembered"] for agent in stood["agents"]], rel=1e-12
+            )
+            assert [agent["received"] for agent in now["agents"]] == [agent["received"] for agent in stood["agents"]]
+    with Ledger.open(target) as ledger:
+        ledger.record("ana", 1, at="2026-02-01")
+        assert ledger.verify(head).ok
+        assert ledger.n_events() == len(events) + 1
 
 
 def test_a_migration_that_fails_changes_nothing(path, monkeypatch):
@@ -98,6 +173,21 @@ def test_what_is_no_ledger_is_refused_in_one_sentence(path, tmp_path):
         Ledger.new(text)
     with pytest.raises(LedgerError, match="cannot be opened"):
         Ledger.new(tmp_path / "no" / "folder.db")
+
+
+def test_a_newer_ledger_is_refused_and_left_as_it_is(new_target):
+    target = new_target()
+    Ledger.new(target).close()
+    engine = sa.create_engine(store._url(target))
+    with engine.begin() as connection:
+        connection.execute(sa.text("UPDATE schema_version SET version = 2"))
+        connection.execute(sa.text("ALTER TABLE agents ADD COLUMN colour TEXT"))
+    with pytest.raises(LedgerError, match=r"newer bygones \(version 2 of the tables, this one knows 1\)"):
+        Ledger.open(target)
+    with engine.begin() as connection:
+        assert schema.version(connection) == 2
+        assert "colour" in {column["name"] for column in sa.inspect(connection).get_columns("agents")}
+    engine.dispose()
 
 
 def test_a_truncated_file(path):

@@ -1,19 +1,25 @@
 r"""What is maximised, by its shape, because the shape decides which exact algorithm applies.
 
-- `Curve`: a sum of one concave curve per agent, $\sum_i \varphi(z_i)$ with $\varphi'(z) = (z+s)^{-\alpha}$. Utilitarian
-  is $\alpha=0$, Nash and log-Nash $\alpha=1$, α-fair every other.
+- `Curve`: a sum of one concave curve per agent, $\sum_i m_i\varphi(z_i)$ with $\varphi'(z) = (z+s)^{-\alpha}$.
+  Utilitarian is $\alpha=0$, Nash and log-Nash $\alpha=1$, α-fair every other.
 - `Leximin`: the worst-off agent first, then the second worst, and so on: egalitarian welfare with its ties resolved.
 - `Gini`: the utilities in ascending order times falling weights.
 
 The product $\prod_i z_i$ of Nash welfare is the sum of logarithms where somebody's having nothing can be avoided;
 where it cannot, every allocation has the product zero, all are tied, and leximin decides.
+
+An agent of entitlement $w_i$ counts as $w_i$ agents with $z_i = Z_i/w_i$ each: its mass $m_i$ is $w_i$. Nash welfare is
+then $\prod_i (Z_i/w_i)^{w_i}$, and where everybody's use is the same every welfare is best with $Z_i$ in proportion to
+$w_i$: twice the entitlement is worth twice the resource. The weights of generalised Gini are weights of ranks, spread
+evenly over the mass that holds the rank. Total utility $\sum_i w_i z_i = \sum_i Z_i$ does not look at entitlements,
+which then decide among equally useful allocations only.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -22,42 +28,47 @@ from bygones import welfare as functions
 from bygones.welfare import REGISTRY, Welfare, named
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Curve:
-    r"""$\sum_i\varphi(z_i)$ with $\varphi'(z) = (z+\text{shift})^{-\alpha}$; `product` marks the Nash product."""
+    r"""$\sum_i m_i\varphi(z_i)$ with $\varphi'(z) = (z+\text{shift})^{-\alpha}$; `product` marks the Nash product."""
 
     alpha: float
     shift: float = 0.0
     product: bool = False
+    mass: Any = 1.0
+
+    def among(self, who: Any) -> Curve:
+        """The curves of these agents."""
+        return self if np.ndim(self.mass) == 0 else replace(self, mass=self.mass[who])
 
     def gain(self, base: Any, step: Any, unit: float = 1.0) -> Any:
-        r"""$\varphi(\text{base}+\text{step}) - \varphi(\text{base})$ free of cancellation.
+        r"""$m\,\varphi(\text{base}+\text{step}) - m\,\varphi(\text{base})$ free of cancellation.
 
         In units of $\text{unit}^{1-\alpha}$, which keeps steep curves within the range of floating point and does not
         change which gain is larger.
         """
         if self.alpha == 0:
-            return step / unit
+            return self.mass * (step / unit)
         start = base + self.shift
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             growth = np.log1p(step / start)
             if self.alpha == 1:
-                return growth
+                return self.mass * growth
             order = 1.0 - self.alpha
             curved = (start / unit) ** order * np.expm1(order * growth) / order
-        return curved if self.alpha > 1 else np.where(start > 0, curved, (step / unit) ** order / order)
+        return self.mass * (curved if order < 0 else np.where(start > 0, curved, (step / unit) ** order / order))
 
-    def value(self, z: Any, unit: float = 1.0) -> Any:
-        r"""$\varphi(z)$ in the same unit."""
-        shifted = (z + self.shift) / unit
+    def value(self, z: Any) -> Any:
+        r"""$m\,\varphi(z)$."""
+        shifted = z + self.shift
         if self.alpha == 1:
             with np.errstate(divide="ignore"):
-                return np.log(shifted)
-        return shifted ** (1.0 - self.alpha) / (1.0 - self.alpha)
+                return self.mass * np.log(shifted)
+        return self.mass * shifted ** (1.0 - self.alpha) / (1.0 - self.alpha)
 
-    def slope(self, z: Any, unit: float = 1.0) -> Any:
-        r"""$\varphi'(z)$ in the same unit."""
-        return ((z + self.shift) / unit) ** -self.alpha / unit
+    def slope(self, z: Any) -> Any:
+        r"""$m\,\varphi'(z)$."""
+        return self.mass * (z + self.shift) ** -self.alpha
 
 
 @dataclass(frozen=True)
@@ -67,9 +78,26 @@ class Leximin:
 
 @dataclass(frozen=True, eq=False)
 class Gini:
-    r"""$\sum_i w_i z_{(i)}$ with falling weights and $z$ in ascending order."""
+    r"""$\sum_i w_i z_{(i)}$ with falling weights and $z$ in ascending order; `mass` adds up to the number of agents."""
 
     weights: np.ndarray
+    mass: np.ndarray
+
+    def among(self, who: Any) -> Gini:
+        """The same with the agents in this order."""
+        return replace(self, mass=self.mass[who])
+
+    def of(self, Z: np.ndarray) -> np.ndarray:
+        """The welfare of utilities, agents along the last axis."""
+        order = np.argsort(Z, axis=-1)
+        ends = np.cumsum(self.mass[order], axis=-1)
+        until = self.weight_until(ends)
+        return np.asarray((np.take_along_axis(Z, order, -1) * np.diff(until, axis=-1, prepend=0.0)).sum(axis=-1))
+
+    def weight_until(self, mass: Any) -> np.ndarray:
+        """The weight of the worst-off of this mass."""
+        ranks = np.arange(len(self.weights) + 1)
+        return np.asarray(np.interp(mass, ranks, np.concatenate([[0.0], np.cumsum(self.weights)])))
 
 
 Aim: TypeAlias = Curve | Leximin | Gini
@@ -85,18 +113,34 @@ def as_welfare(welfare: object) -> Welfare | Callable[[Any], Any]:
     raise ValueError(f"welfare must be a name such as 'nash', a Welfare, or a function of Z, got {welfare!r}")
 
 
-def aim(welfare: Welfare, base: np.ndarray) -> Aim:
-    """The shape of the welfare, refused where the memory is outside its domain."""
-    n_agents, said = len(base), dict(welfare.parameters)
+def entitled(welfare: Any, entitlements: np.ndarray | None) -> Callable[[Any], Any]:
+    """The welfare of remembered utilities per unit of entitlement, agents along the last axis.
+
+    An agent counts as often as it is entitled; a function of the user's own is left to judge by itself.
+    """
+    if entitlements is None or not isinstance(welfare, Welfare):
+        return welfare  # type: ignore[no-any-return]
     if welfare.name == "generalized_gini":
-        return _gini(n_agents, said.get("weights"))
-    alpha = {"utilitarian": 0.0, "egalitarian": math.inf, "nash": 1.0, "log_nash": 1.0}.get(welfare.name)
-    alpha = float(said["alpha"]) if alpha is None else alpha  # type: ignore[arg-type]
+        return _gini_weights(welfare, entitlements).of
+    if _alpha(welfare) == math.inf:
+        return welfare
+    # The welfare of one agent alone is its curve.
+    if welfare.name == "nash":
+        return lambda Z: np.prod(welfare(np.asarray(Z)[..., None]) ** entitlements, axis=-1)
+    return lambda Z: np.sum(welfare(np.asarray(Z)[..., None]) * entitlements, axis=-1)
+
+
+def aim(welfare: Welfare, base: np.ndarray, entitlements: np.ndarray | None = None) -> Aim:
+    """The shape of the welfare, refused where the memory is outside its domain."""
+    mass = 1.0 if entitlements is None else entitlements
+    if welfare.name == "generalized_gini":
+        return _plainest(_gini_weights(welfare, np.broadcast_to(mass, len(base))), mass)
+    alpha = _alpha(welfare)
     welfare(np.ones(1))  # its parameters are checked where they are defined
     if alpha == math.inf:
         return Leximin()
     if alpha == 0:
-        return Curve(0.0)
+        return Curve(0.0, mass=mass)
     if base.min() < 0:
         bad = int(np.argmin(base))
         raise ValueError(
@@ -104,18 +148,28 @@ def aim(welfare: Welfare, base: np.ndarray) -> Aim:
             "take egalitarian, utilitarian or generalized_gini, or a memory without negative entries"
         )
     if welfare.name == "nash":
-        return Curve(1.0, product=True)
-    eps = float(said.get("eps", 1e-6))  # type: ignore[arg-type]
-    return Curve(alpha, shift=eps if alpha >= 1 else 0.0)
+        return Curve(1.0, product=True, mass=mass)
+    eps = float(welfare.parameters.get("eps", 1e-6))  # type: ignore[arg-type]
+    return Curve(alpha, shift=eps if alpha >= 1 else 0.0, mass=mass)
 
 
-def _gini(n_agents: int, weights: Any) -> Aim:
-    """Generalised Gini, or the plainer shape that its weights amount to."""
+def _alpha(welfare: Welfare) -> float:
+    known = {"utilitarian": 0.0, "egalitarian": math.inf, "nash": 1.0, "log_nash": 1.0}
+    return known[welfare.name] if welfare.name in known else float(welfare.parameters["alpha"])  # type: ignore[arg-type]
+
+
+def _gini_weights(welfare: Welfare, entitlements: np.ndarray) -> Gini:
+    n_agents, weights = len(entitlements), welfare.parameters.get("weights")
     if weights is None:
         weights = (2 * np.arange(n_agents, 0, -1) - 1) / n_agents**2
     functions.generalized_gini(np.zeros(n_agents), weights)  # refuses weights that are not falling, or not n of them
-    weights = np.asarray(weights, dtype=float)
-    if weights[0] == weights[-1] > 0:
-        return Curve(0.0)
+    return Gini(np.asarray(weights, dtype=float), entitlements * (n_agents / entitlements.sum()))
+
+
+def _plainest(gini: Gini, mass: Any) -> Aim:
+    """Generalised Gini, or the plainer shape that its weights amount to."""
+    if gini.weights[0] == gini.weights[-1] > 0:
+        return Curve(0.0, mass=mass)
     # With weight on the worst-off alone, or on nobody, leximin decides: by definition, or because all are tied.
-    return Gini(weights) if weights[1:].any() else Leximin()
+    alone = not gini.weights[1:].any() and (gini.mass >= 1).all()
+    return Leximin() if alone or not gini.weights.any() else gini

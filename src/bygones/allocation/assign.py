@@ -37,9 +37,9 @@ def one_each(utilities: Any, look: Outlook, aim: Curve | Leximin, rng: np.random
     return leximin(board.values(), look.base.copy(), board.start(), np.ones(m, dtype=bool), rng)
 
 
-def to_the_best(utilities: Any, look: Outlook) -> tuple[np.ndarray, np.ndarray] | None:
+def to_the_best(utilities: Any, look: Outlook, mass: Any) -> tuple[np.ndarray, np.ndarray] | None:
     """Each item's best agent (-1: nobody gains), and its owners in the next best allocation; None if there are ties."""
-    gains = sparse.csc_array(_scaled(utilities, look))
+    gains = sparse.csc_array(_scaled(utilities, look.slope * mass))
     gains.eliminate_zeros()
     m = gains.shape[1]
     columns = np.repeat(np.arange(m), np.diff(gains.indptr))
@@ -64,7 +64,7 @@ class _DenseBoard:
 
     def __init__(self, utilities: np.ndarray, look: Outlook) -> None:
         self.shape, self.base = utilities.shape, look.base
-        self.steps = _scaled(utilities, look)
+        self.steps = _scaled(utilities, look.slope)
         self.complete = bool(self.steps.min() > 0)
 
     def gains(self, aim: Curve) -> Gains:
@@ -74,7 +74,7 @@ class _DenseBoard:
         steps = self.steps - least[:, None]
         if forbidden is not None:
             steps[forbidden] = 0.0
-        gains = aim.gain(start[:, None], steps, unit)
+        gains = aim.among(np.s_[:, None]).gain(start[:, None], steps, unit)
         return DenseGains(gains if forbidden is None else np.where(forbidden, -math.inf, gains), outside)
 
     def values(self) -> DenseValues:
@@ -103,7 +103,7 @@ class _SparseBoard:
 
     def __init__(self, utilities: sparse.csr_array, look: Outlook) -> None:
         self.shape, self.base = utilities.shape, look.base
-        self.steps = sparse.csr_array(_scaled(utilities, look), copy=True)
+        self.steps = sparse.csr_array(_scaled(utilities, look.slope), copy=True)
         self.steps.eliminate_zeros()
         self.steps.sort_indices()
         self.agents = np.repeat(np.arange(self.shape[0]), np.diff(self.steps.indptr))
@@ -113,9 +113,8 @@ class _SparseBoard:
         np.minimum.at(least, self.agents, self.steps.data)
         least = np.where(least < math.inf, least, 1.0)
         start, unit, outside = _from_least(aim, self.base, least)
-        return SparseGains(
-            self._with(aim.gain(start[self.agents], self.steps.data - least[self.agents], unit)), outside
-        )
+        steps = self.steps.data - least[self.agents]
+        return SparseGains(self._with(aim.among(self.agents).gain(start[self.agents], steps, unit)), outside)
 
     def values(self) -> SparseValues:
         return SparseValues(self._with(self.base[self.agents] + self.steps.data))
@@ -132,9 +131,8 @@ class _SparseBoard:
         return sparse.csr_array((data, self.steps.indices, self.steps.indptr), shape=self.shape)
 
 
-def _scaled(utilities: Any, look: Outlook) -> Any:
+def _scaled(utilities: Any, slope: Any) -> Any:
     """What every pair adds to the memory."""
-    slope = look.slope
     if np.ndim(slope) == 0:
         return utilities if slope == 1.0 else utilities * slope
     if sparse.issparse(utilities):

@@ -34,10 +34,11 @@ def choose(
     if not gain.min() > 0:
         useful = np.flatnonzero(gain > 0)
         base, gain = base[useful], gain[useful]
+        aim = aim.among(useful) if isinstance(aim, Curve) else aim
     # Of each key only the entries that are asked for are computed: usually few, after the first.
     keys: list[Key] = [lambda who: -base[who], lambda who: gain[who]]
     if isinstance(aim, Curve):
-        keys.insert(0, lambda who: _rank(aim, base[who], gain[who]))
+        keys.insert(0, lambda who: _rank(aim.among(who), base[who], gain[who]))
     served = best(keys, len(gain), k, rng)
 
     def runner_up() -> np.ndarray | None:
@@ -75,16 +76,16 @@ def _rank(aim: Curve, base: np.ndarray, gain: np.ndarray) -> np.ndarray:
     """Numbers in the order of the marginal gains, cheaper and of wider range than the gains themselves."""
     start = base + aim.shift if aim.shift else base
     if aim.alpha == 0:
-        return gain
+        return np.asarray(gain * aim.mass)
     if aim.alpha == 1:
         with np.errstate(divide="ignore"):
-            return np.asarray(gain / start)
+            return np.asarray(gain / start if np.ndim(aim.mass) == 0 else aim.mass * np.log1p(gain / start))
     order = 1.0 - aim.alpha
     with np.errstate(divide="ignore", invalid="ignore"):
         logarithm = order * np.log(start) + np.log(np.expm1(order * np.log1p(gain / start)) / order)
     if aim.alpha < 1:
         logarithm = np.where(start > 0, logarithm, order * np.log(gain) - math.log(order))
-    return np.asarray(np.exp(logarithm / max(aim.alpha, 1.0)))
+    return np.asarray(np.exp((logarithm + np.log(aim.mass)) / max(aim.alpha, 1.0)))
 
 
 def _someone_stays_at_zero(base: np.ndarray, gain: np.ndarray, k: int) -> bool:

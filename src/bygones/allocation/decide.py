@@ -12,7 +12,7 @@ from scipy import sparse
 
 from bygones._arrays import Array, Number, check_between
 from bygones.allocation import finite
-from bygones.allocation.aims import Curve, Leximin, aim, as_welfare
+from bygones.allocation.aims import Curve, Leximin, aim, as_welfare, entitled
 from bygones.allocation.assign import one_each, to_the_best
 from bygones.allocation.choose import choose
 from bygones.allocation.divide import divide
@@ -38,6 +38,7 @@ def allocate(
     entitlements: Array | None = None,
     agents: Sequence[str] | None = None,
     items: Sequence[str] | None = None,
+    time_unit: str = "step",
     time_limit: float | None = None,
     rng: np.random.Generator | None = None,
 ) -> Allocation:
@@ -53,10 +54,14 @@ def allocate(
         welfare: a name such as `"nash"` or `"alpha_fair(alpha=2)"`, a `Welfare`, or a function of
             `bygones.welfare`. Any other function of Z has no structure to use, so that problems of more than 100,000
             allocations are refused.
-        elapsed: time since the last utilities, in steps.
-        entitlements: per agent; welfare judges the remembered utility per unit of entitlement.
+        elapsed: time since the last utilities, in steps of the memory.
+        entitlements: per agent. An agent of entitlement $w_i$ counts as $w_i$ agents with a remembered utility of
+            $Z_i/w_i$ each: a sum such as log-Nash is $\sum_i w_i\,\varphi(Z_i/w_i)$, egalitarian the least $Z_i/w_i$.
+            In the long run twice the entitlement gets twice the resource. A function of your own is given the
+            $Z_i/w_i$.
         agents: the agents' names, for the explanation.
         items: the items' names, for the explanation of an `Assign`.
+        time_unit: what a step of the memory is, such as `"day"`, for the explanation.
         time_limit: seconds after which an integer programme stops with the best found; then `optimal` is False and
             `gap` says how far, at most, it is from the best. Other algorithms do not need one.
         rng: draws among ties; by default a fresh `numpy.random.default_rng()`, so that decisions differ between runs.
@@ -68,7 +73,9 @@ def allocate(
     n_agents = problem.n_agents
     look = outlook(memory, state, n_agents, elapsed, entitlements)
     function = as_welfare(welfare)
-    shape = aim(function, look.base) if isinstance(function, Welfare) else None
+    weights = None if entitlements is None else np.asarray(entitlements, dtype=float)
+    judge = entitled(function, weights)
+    shape = aim(function, look.base, weights) if isinstance(function, Welfare) else None
     if look.mixing is not None and isinstance(shape, Curve) and shape.alpha > 0 and look.mixing.min() < 0:
         i, j = (int(x) for x in np.argwhere(look.mixing < 0)[0])
         raise ValueError(
@@ -76,20 +83,21 @@ def allocate(
             f"remembered of agent {i}: take egalitarian, utilitarian or generalized_gini"
         )
     rng = np.random.default_rng() if rng is None else rng
-    decision = _DECIDE[type(problem)](_Case(problem, look, function, shape, rng, time_limit))
+    decision = _DECIDE[type(problem)](_Case(problem, look, function, judge, shape, rng, time_limit))
     gap = decision.gap
     if gap and isinstance(shape, Curve) and shape.product:
         # The product was maximised by its logarithm.
-        gap = float(function(look.after(utilities_of(problem, decision.given)))) * math.expm1(gap)
+        gap = float(judge(look.after(utilities_of(problem, decision.given)))) * math.expm1(gap)
     return Allocation(
         problem=problem,
         memory=memory,
         state=state,
         welfare=function,
         elapsed=elapsed,
-        entitlements=None if entitlements is None else np.asarray(entitlements, dtype=float),
+        entitlements=weights,
         agents=_names("agents", agents, n_agents),
         items=_names("items", items, problem.n_items if isinstance(problem, Assign) else 0),
+        time_unit=time_unit,
         given=decision.given,
         optimal=decision.optimal,
         gap=gap,
@@ -102,6 +110,7 @@ class _Case:
     problem: Any
     look: Outlook
     welfare: Any
+    judge: Any
     aim: Any
     rng: np.random.Generator
     time_limit: float | None
@@ -137,7 +146,7 @@ def _assign(case: _Case) -> _Decision:
         holds = one_each(utilities, case.look, case.aim, case.rng)
         return _Decision(_owners(holds, m), lambda: _without_one_pair(case, holds))
     if case.is_separable and (capacity == m).all() and isinstance(case.aim, Curve) and case.aim.alpha == 0:
-        unique = to_the_best(utilities, case.look)
+        unique = to_the_best(utilities, case.look, case.aim.mass)
         if unique is not None:
             return _Decision(unique[0], lambda: unique[1] if (unique[0] >= 0).any() else None)
     pairs = sparse.coo_array(utilities)
@@ -183,7 +192,7 @@ def _by_options(case: _Case, options: finite.Options) -> _Decision:
     allocations = finite.count(options)
     if allocations <= FEW:
         batched = isinstance(case.welfare, Welfare)
-        taken, second = finite.enumerate_all(options, case.look, case.welfare, case.rng, batched=batched)
+        taken, second = finite.enumerate_all(options, case.look, case.judge, case.rng, batched=batched)
         return _Decision(taken, lambda: second)
     if case.aim is None:
         raise ValueError(
@@ -227,7 +236,7 @@ def _without_one_pair(case: _Case, holds: np.ndarray) -> np.ndarray | None:
     if not others:
         return None
     Z = case.look.after(np.array([utilities_of(case.problem, owners) for owners in others]))
-    return others[finite.best(np.asarray(case.welfare(Z)), Z, case.rng)]
+    return others[finite.best(np.asarray(case.judge(Z)), Z, case.rng)]
 
 
 def _owners(holds: np.ndarray, n_items: int) -> np.ndarray:

@@ -1,15 +1,15 @@
 r"""`Divide`: how much each agent gets, by water-filling.
 
 Agent $i$'s memory is $b_i + s_i x_i$ with $x_i$ between 0 and its cap. For a sum of curves with
-$\varphi'(z) = (z+\epsilon)^{-\alpha}$ the marginal gains of all who get something are equal, so that with one water
-level $\ell$ for everybody
+$\varphi'(z) = (z+\epsilon)^{-\alpha}$ and masses $m_i$ the marginal gains of all who get something are equal, so that
+with one water level $\ell$ for everybody
 
 $$ x_i = \kappa_i\,(\ell - \beta_i) \text{ between 0 and the cap}, \qquad
-   \kappa_i = s_i^{1/\alpha-1},\quad \beta_i = (b_i+\epsilon)\,s_i^{-1/\alpha} , $$
+   \kappa_i = (m_i s_i)^{1/\alpha}/s_i,\quad \beta_i = (b_i+\epsilon)\,(m_i s_i)^{-1/\alpha} , $$
 
 and leximin is the limit $\alpha\to\infty$: $\kappa_i = 1/s_i$, $\beta_i = b_i$. Utilitarian, the limit
-$\alpha\to 0$, goes by the rates $s_i$, and those with equal rates share as leximin would. Generalised Gini has its own
-file, `gini.py`.
+$\alpha\to 0$, goes by the rates $m_i s_i$, and those with equal rates share as leximin would. Generalised Gini has
+its own file, `gini.py`.
 
 Where several divisions are best, leximin leaves one of them, so nothing is drawn by lot.
 """
@@ -33,17 +33,18 @@ def divide(
         aim = Leximin()
     if np.sum(caps, where=useful) <= amount:
         return np.where(useful, caps, 0.0)
-    if isinstance(aim, Gini) and not _equal(slope[useful]):
-        return divide_gini(base, slope, caps, amount, aim.weights)
+    if isinstance(aim, Gini) and not _equal((aim.mass * slope)[useful]):
+        return divide_gini(base, slope, caps, amount, aim)
     if not useful.all():
         base, slope, caps = base[useful], slope[useful], caps[useful]
+        aim = aim.among(useful) if isinstance(aim, Curve) else aim
     if isinstance(aim, Leximin | Gini):
         # At equal rates the most equal division is the best for every welfare that prefers equality.
         parts[useful] = fill(base, 1.0 / slope, caps, amount)
     elif aim.alpha == 0:
-        parts[useful] = _by_rate(base, slope, caps, amount)
+        parts[useful] = _by_rate(base, slope, caps, amount, aim.mass * slope)
     else:
-        parts[useful] = _by_curve(base + aim.shift, slope, caps, amount, aim.alpha)
+        parts[useful] = _by_curve(base + aim.shift, slope, caps, amount, aim.mass * slope, aim.alpha)
     return parts
 
 
@@ -73,20 +74,22 @@ def fill(beta: np.ndarray, kappa: np.ndarray, caps: np.ndarray, amount: float) -
     return parts
 
 
-def _by_rate(base: np.ndarray, slope: np.ndarray, caps: np.ndarray, amount: float) -> np.ndarray:
+def _by_rate(base: np.ndarray, slope: np.ndarray, caps: np.ndarray, amount: float, rate: np.ndarray) -> np.ndarray:
     """The best rates up to their caps; at the rate where the amount ends, leximin."""
-    order = np.argsort(-slope)
+    order = np.argsort(-rate)
     last = order[np.searchsorted(np.cumsum(caps[order]), amount)]
-    tied = np.abs(slope - slope[last]) <= TIE * slope[last]
-    parts = np.where(~tied & (slope > slope[last]), caps, 0.0)
+    tied = np.abs(rate - rate[last]) <= TIE * rate[last]
+    parts = np.where(~tied & (rate > rate[last]), caps, 0.0)
     parts[tied] = fill(base[tied], 1.0 / slope[tied], caps[tied], amount - parts.sum())
     return parts
 
 
-def _by_curve(start: np.ndarray, slope: np.ndarray, caps: np.ndarray, amount: float, alpha: float) -> np.ndarray:
-    rate = slope / slope.max()
+def _by_curve(
+    start: np.ndarray, slope: np.ndarray, caps: np.ndarray, amount: float, rate: np.ndarray, alpha: float
+) -> np.ndarray:
+    rate = rate / rate.max()
     with np.errstate(divide="ignore", over="ignore", under="ignore"):
-        beta, kappa = start * rate ** (-1.0 / alpha), rate ** (1.0 / alpha - 1.0) / slope.max()
+        beta, kappa = start * rate ** (-1.0 / alpha), rate ** (1.0 / alpha) / slope
     seen = np.isfinite(beta) & np.isfinite(kappa)
     if seen.all():
         return fill(beta, kappa, caps, amount)
@@ -95,7 +98,8 @@ def _by_curve(start: np.ndarray, slope: np.ndarray, caps: np.ndarray, amount: fl
     enough = caps[seen].sum() > amount
     parts[seen] = fill(beta[seen], kappa[seen], caps[seen], amount) if enough else caps[seen]
     if not enough:
-        parts[~seen] = _by_curve(start[~seen], slope[~seen], caps[~seen], amount - caps[seen].sum(), alpha)
+        left = amount - caps[seen].sum()
+        parts[~seen] = _by_curve(start[~seen], slope[~seen], caps[~seen], left, rate[~seen], alpha)
     return parts
 
 

@@ -1,12 +1,12 @@
 r"""Generalised Gini welfare of a divisible resource, level by level.
 
 With $h(q)$ the sum of the $q$ smallest weights, generalised Gini welfare counts how many agents are above each level:
-$W(z) = \int h(\#\{i : z_i > t\})\,dt$ up to a constant. At a price $\lambda$ per unit of the resource, lifting agent
-$i$ through the level $t$ costs $\lambda/s_i$, and the levels come apart: at each one it is best to lift the $m$
-cheapest of those who can be lifted, for the $m$ that maximises $h(\cdot) - \lambda\,\text{cost}$. That function is
-supermodular, so the sets are nested from level to level and no agent is lifted through a level it stands below. The
-price at which the amount is used up is found by bisection; at that price the two divisions just below and just
-above the amount are both best, and so is their mixture.
+$W(z) = \int h(\sum_{i : z_i > t} m_i)\,dt$ up to a constant, where agent $i$ counts as $m_i$ agents. At a price
+$\lambda$ per unit of the resource, lifting agent $i$ through the level $t$ costs $\lambda/s_i$, and the levels come
+apart: at each one it is best to lift some of the cheapest, by cost per mass $1/(m_i s_i)$, of those who can be lifted,
+as many as maximise $h(\cdot) - \lambda\,\text{cost}$. That function is supermodular, so the sets are nested from level
+to level and no agent is lifted through a level it stands below. The price at which the amount is used up is found by
+bisection; at that price the two divisions just below and just above the amount are both best, and so is their mixture.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+
+from bygones.allocation.aims import Gini
 
 _BLOCK = 4_000_000
 """The most entries of a table of levels by agents that are held at a time."""
@@ -25,26 +27,24 @@ class _Division(NamedTuple):
     welfare: float
 
 
-def divide_gini(
-    base: np.ndarray, slope: np.ndarray, caps: np.ndarray, amount: float, weights: np.ndarray
-) -> np.ndarray:
+def divide_gini(base: np.ndarray, slope: np.ndarray, caps: np.ndarray, amount: float, aim: Gini) -> np.ndarray:
     """The amount of each agent; together the caps of those with a positive slope exceed the amount."""
     with np.errstate(divide="ignore"):
-        order = np.argsort(1.0 / slope)
+        order = np.argsort(1.0 / (aim.mass * slope))
         cost = (1.0 / slope)[order]
     base, top = base[order], (base + slope * np.minimum(caps, amount))[order]
-    weights = _strictly_falling(weights)
+    gini = Gini(_strictly_falling(aim.weights), aim.mass[order])
 
     def divided(lifted: np.ndarray) -> _Division:
         paid = np.where(lifted > 0, lifted, 0.0) @ np.where(lifted > 0, cost, 0.0)
-        return _Division(lifted, float(paid), float(np.sort(base + lifted) @ weights))
+        return _Division(lifted, float(paid), float(gini.of(base + lifted)))
 
     # The line through two divisions has the price at which they are equally good. Unless one that is better still
     # lies above the line, they are the neighbours of the amount, and the division lies between them.
     less, more = divided(np.zeros(len(base))), divided(top - base)
     while True:
         price = (more.welfare - less.welfare) / (more.used - less.used)
-        best = divided(_lift(base, top, cost, weights, price))
+        best = divided(_lift(base, top, cost, gini, price))
         above_line = best.welfare - less.welfare - price * (best.used - less.used)
         if above_line <= 1e-14 * abs(best.welfare) or best.used in (less.used, more.used):
             break
@@ -56,21 +56,23 @@ def divide_gini(
     return parts
 
 
-def _lift(base: np.ndarray, top: np.ndarray, cost: np.ndarray, weights: np.ndarray, price: float) -> np.ndarray:
+def _lift(base: np.ndarray, top: np.ndarray, cost: np.ndarray, gini: Gini, price: float) -> np.ndarray:
     """How far each agent is lifted at this price per unit of the resource; agents come cheapest first."""
     levels = np.unique(np.concatenate([base, top]))
-    h = np.concatenate([[0.0], np.cumsum(weights[::-1])])
-    n_above = len(base) - np.searchsorted(np.sort(base), levels[1:])
+    ascending = np.argsort(base)
+    until = np.concatenate([[0.0], np.cumsum(gini.mass[ascending])])
+    mass_below = until[np.searchsorted(base[ascending], levels[1:])]
     lifted = np.zeros(len(base))
     rows = max(1, _BLOCK // len(base))
     for first in range(0, len(levels) - 1, rows):
         low, high = levels[first : first + rows + 1][:-1, None], levels[first + 1 : first + rows + 1][:, None]
-        above = n_above[first : first + rows, None]
+        below = mass_below[first : first + rows, None]
         can = (base <= low) & (top >= high)
-        m = np.cumsum(can, axis=1)
-        net = h[above + m] - h[above] - price * np.cumsum(np.where(can, cost, 0.0), axis=1)
-        best = np.where(net.max(axis=1) > 0, m[np.arange(len(m)), net.argmax(axis=1)], 0)
-        lifted += (high - low)[:, 0] @ (can & (m <= best[:, None]))
+        left_below = below - np.cumsum(np.where(can, gini.mass, 0.0), axis=1)
+        worth = gini.weight_until(below) - gini.weight_until(left_below)
+        net = worth - price * np.cumsum(np.where(can, cost, 0.0), axis=1)
+        best = np.where(net.max(axis=1) > 0, net.argmax(axis=1), -1)
+        lifted += (high - low)[:, 0] @ (can & (np.arange(len(base)) <= best[:, None]))
     return lifted
 
 

@@ -57,11 +57,11 @@ class Model:
         self.at_most([(self.x, programme.rows)], programme.limits)
         self.objective: Parts = []
         if isinstance(aim, Gini):
-            self._add_gini(aim.weights)
+            self._add_gini(aim)
         elif isinstance(aim, Curve) and aim.alpha > 0:
             self._add_curve(aim)
         elif isinstance(aim, Curve):
-            self._add_total()
+            self._add_total(np.broadcast_to(aim.mass, len(programme.base)))
 
     def columns(self, count: int, least: Any = -math.inf, most: Any = math.inf) -> slice:
         """New variables."""
@@ -95,13 +95,14 @@ class Model:
         if seconds <= 0:
             return Found(None, math.inf, False, False)
         options = {"mip_rel_gap": 0.0} | ({"time_limit": seconds} if seconds < math.inf else {})
-        answer = milp(
-            c,
-            integrality=whole,
-            bounds=Bounds(self.least, self.most),
-            constraints=self._constraints(),
-            options=options,
-        )
+        programme: dict[str, Any] = {
+            "integrality": whole,
+            "bounds": Bounds(self.least, self.most),
+            "constraints": self._constraints(),
+        }
+        answer = milp(c, **programme, options=options)
+        if answer.status == 4:  # now and then the solver trips over its own simplifications
+            answer = milp(c, **programme, options={**options, "presolve": False})
         if answer.status in (3, 4):
             raise RuntimeError(f"the solver could not decide this programme: {answer.message}")
         bound = answer.mip_dual_bound if self.programme.whole else answer.fun
@@ -140,26 +141,26 @@ class Model:
 
     def score_of(self, z: np.ndarray) -> float:
         if isinstance(self.aim, Gini):
-            return float(np.sort(z) @ self.aim.weights)
+            return float(self.aim.of(z))
         if isinstance(self.aim, Curve):
-            return float(np.sum(z if self.aim.alpha == 0 else self.aim.value(z)))
+            return float(np.sum(self.aim.value(z)))
         return float(z.min())
 
-    def _add_gini(self, weights: np.ndarray) -> None:
-        levels, times = np.unique(weights, return_counts=True)
-        n = len(weights)
+    def _add_gini(self, aim: Gini) -> None:
+        levels, times = np.unique(aim.weights, return_counts=True)
+        n = len(aim.weights)
         alpha, beta = self.columns(len(levels)), self.columns(n)
         for r, weight in enumerate(levels):
             this = np.zeros((n, len(levels)))
             this[:, r] = 1.0
             response = -weight * self.programme.response
             self.at_most([(alpha, this), (beta, np.eye(n)), (self.x, response)], weight * self.programme.base)
-        self.objective = [(alpha, times.astype(float)), (beta, np.ones(n))]
+        self.objective = [(alpha, times.astype(float)), (beta, aim.mass)]
 
-    def _add_total(self) -> None:
+    def _add_total(self, mass: np.ndarray) -> None:
         total = self.columns(1)
-        response = sparse.csr_array(self.programme.response.sum(axis=0)[None, :])
-        self.at_most([(total, np.ones((1, 1))), (self.x, -response)], np.array([self.programme.base.sum()]))
+        response = sparse.csr_array((mass @ self.programme.response)[None, :])
+        self.at_most([(total, np.ones((1, 1))), (self.x, -response)], np.array([mass @ self.programme.base]))
         self.objective = [(total, np.ones(1))]
 
     def _add_curve(self, aim: Curve) -> None:
@@ -178,10 +179,10 @@ class Model:
         if empty.any():
             self.at_most([(self.x, -(gains[empty] > 0).astype(float))], -np.ones(int(empty.sum())))
         kept = everybody[~can & ~empty]
-        self._add_lines(kept, aim.value(base[kept]), base[kept], np.zeros(len(kept)))
+        self._add_lines(kept, aim.among(kept).value(base[kept]), base[kept], np.zeros(len(kept)))
         chord = everybody[can & ~empty]
-        step = low[chord] - base[chord]
-        self._add_lines(chord, aim.value(base[chord]), base[chord], aim.gain(base[chord], step) / step)
+        step, curves = low[chord] - base[chord], aim.among(chord)
+        self._add_lines(chord, curves.value(base[chord]), base[chord], curves.gain(base[chord], step) / step)
         can_gain = everybody[can]
         for share in (0.0, 0.25, 1.0):
             self._add_tangents(can_gain, (1.0 - share) * low[can_gain] + share * high[can_gain])
@@ -190,7 +191,8 @@ class Model:
         assert isinstance(self.aim, Curve)
         finite = at + self.aim.shift > 0
         agents, at = agents[finite], at[finite]
-        self._add_lines(agents, self.aim.value(at), at, self.aim.slope(at))
+        curves = self.aim.among(agents)
+        self._add_lines(agents, curves.value(at), at, curves.slope(at))
 
     def _add_lines(self, agents: np.ndarray, value: np.ndarray, at: np.ndarray, slope: np.ndarray) -> None:
         """Each agent's t is at most the line through (at, value) with this slope."""

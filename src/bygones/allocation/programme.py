@@ -8,7 +8,7 @@ agents under generalised Gini welfare resembles. Every welfare becomes linear:
   the curve and its tangents agree there. Where $x$ is whole, no $z_i$ lies between $b_i$ and $b_i$ plus the
   smallest single gain, and there the chord takes the place of steeper tangents.
 - Generalised Gini, which is the least $\sum_i w_{\pi(i)} z_i$ over orders $\pi$, by the dual of that assignment:
-  the largest $\sum_r \alpha_r + \sum_i \beta_i$ with $\alpha_r + \beta_i \le w_r z_i$.
+  the largest $\sum_r \alpha_r + \sum_i m_i\beta_i$ with $\alpha_r + \beta_i \le w_r z_i$.
 - Leximin by the sums of the $k$ smallest, one after the other: the largest $k r - \sum_i d_i$ with
   $d_i \ge r - z_i$, $d_i \ge 0$.
 
@@ -55,13 +55,16 @@ def solve(programme: Programme, aim: Aim, rng: np.random.Generator, time_limit: 
         rows=programme.rows[:, options],
         upper=programme.upper[options],
     )
+    heaviest = 1.0
     if isinstance(aim, Curve):
-        aim = replace(aim, shift=aim.shift / unit)
+        heaviest = float(np.max(aim.mass))
+        aim = replace(aim, shift=aim.shift / unit, mass=aim.mass / heaviest)
+    aim = aim if isinstance(aim, Leximin) else aim.among(agents)
     solution = _solve(shuffled, aim, deadline)
     back = np.argsort(options)
     return Solution(
         solution.x[back],
-        solution.gap * (unit ** (1.0 - aim.alpha) if isinstance(aim, Curve) else unit),
+        solution.gap * heaviest * (unit ** (1.0 - aim.alpha) if isinstance(aim, Curve) else unit),
         solution.optimal,
         None if solution.runner_up is None else solution.runner_up[back],
     )

@@ -12,6 +12,7 @@ import numpy as np
 from scipy import sparse
 
 from bygones._arrays import Array, Number
+from bygones.allocation.aims import entitled
 from bygones.allocation.problems import Assign, ChooseK, Divide, Problem
 from bygones.allocation.words import as_data, explain
 from bygones.memory import Memory, MemoryState
@@ -48,10 +49,11 @@ class Allocation:
         memory: how the past is remembered.
         state: what was remembered before the decision.
         welfare: what was maximised.
-        elapsed: time since the last utilities, in steps.
+        elapsed: time since the last utilities, in steps of the memory.
         entitlements: per agent, or None.
         agents: the agents' names, or None.
         items: the items' names, or None.
+        time_unit: what a step of the memory is.
         given: who gets what. `ChooseK`: the indices of the agents served. `Assign`: the agent of each item, -1 if it is
             left over. `Divide`: the amount of each agent.
         optimal: whether the allocation is proven to be the best.
@@ -66,6 +68,7 @@ class Allocation:
     entitlements: np.ndarray | None
     agents: tuple[str, ...] | None
     items: tuple[str, ...] | None
+    time_unit: str
     given: np.ndarray
     optimal: bool
     gap: float
@@ -103,12 +106,12 @@ class Allocation:
     @cached_property
     def welfare_before(self) -> float:
         """The welfare of `before`."""
-        return float(self.welfare(self.before))
+        return float(self._judge(self.before))
 
     @cached_property
     def welfare_after(self) -> float:
         """The welfare of `after`, the number that the decision makes as large as can be."""
-        return float(self.welfare(self.after))
+        return float(self._judge(self.after))
 
     @cached_property
     def past_kept(self) -> Array:
@@ -130,8 +133,12 @@ class Allocation:
             return None
         utilities = utilities_of(self.problem, given)
         after = self.memory.ahead(self.state, utilities, self.elapsed, self.entitlements)
-        welfare = float(self.welfare(after))
+        welfare = float(self._judge(after))
         return RunnerUp(given, utilities, after, welfare, max(0.0, self.welfare_after - welfare))
+
+    @property
+    def _judge(self) -> Callable[[Any], Any]:
+        return entitled(self.welfare, self.entitlements)
 
     def explain(self) -> str:
         """The decision and its reasons in plain sentences."""

@@ -156,6 +156,11 @@ def until_now(last: Moment | None, now: str | None) -> float:
     return 1.0 if last is None or at is None else since(last, at, "now", str(now), "the last row of the history")
 
 
+def unit_of(last: Moment | None) -> str:
+    """What a step of the memory is: a day where times are dates."""
+    return "day" if last is not None and last.is_date else "step"
+
+
 def decision_csv(decision: Allocation) -> str:
     """The decision as CSV: one row per agent."""
     names, agents = decision.items, decision.agents or ()

@@ -38,6 +38,7 @@ def as_data(allocation: Allocation) -> dict[str, Any]:
         "memory": repr(allocation.memory),
         "welfare": _welfare_name(allocation),
         "elapsed": _number(allocation.elapsed),
+        "time_unit": allocation.time_unit,
         "agents": list(names),
         "served": [names[i] for i in allocation.served],
         **_given_data(allocation),
@@ -111,7 +112,7 @@ def _past(allocation: Allocation) -> list[str]:
     kept = kept[np.isfinite(kept)]
     memory = allocation.memory
     life = float(memory.half_life) if isinstance(memory, Discounted) else math.nan
-    half = f"At a half-life of {life:.4g} steps" if 0 < life < math.inf else "In this memory"
+    half = f"At a half-life of {_time(life, allocation.time_unit)}" if 0 < life < math.inf else "In this memory"
     if not len(kept):
         return ["Nothing was remembered before."]
     if kept.max() - kept.min() <= 1e-9:
@@ -197,6 +198,14 @@ def _count(number: int, word: str) -> str:
 
 def _ordinal(k: int) -> str:
     return {0: "the", 1: "the second", 2: "the third"}.get(k, f"the {k + 1}th")
+
+
+def _time(length: float, unit: str) -> str:
+    """A length of time in words; what is shorter than a day or an hour is told in the next smaller unit."""
+    for larger, smaller, times in (("day", "hour", 24), ("hour", "minute", 60)):
+        if unit == larger and length < 1 - 1e-9:
+            length, unit = length * times, smaller
+    return f"{length:.4g} {unit}" if f"{length:.4g}" == "1" else f"{length:.4g} {unit}s"
 
 
 def _percent(share: float) -> str:

@@ -20,7 +20,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from bygones.ledger.history import SETTLED
+from bygones.ledger.watch import SETTLED
 
 Owed: TypeAlias = Mapping[float, np.ndarray]
 """By half-life, what each agent is owed as a share of all that is remembered; NaN for those who are away."""

@@ -20,8 +20,8 @@ import numpy as np
 
 from bygones.audit.sums import Periods, Sums
 from bygones.inequality import gini
-from bygones.ledger.history import SETTLED
 from bygones.ledger.standing import owed, starts
+from bygones.ledger.watch import SETTLED
 from bygones.memory import Discounted
 
 

@@ -27,6 +27,10 @@ WEIGHT = 0.9
 AVERAGED_EGALITARIAN_WEIGHT = 0.999
 """The paper's λ for averaged egalitarian runs, where every memory struggled with 0.9."""
 
+PAPER_SCALE = "window"
+"""What the observation scale `paper` stands for. The paper does not say how it scales what the agent sees; this is the
+scale under which most of its claims hold in the shipped evidence (8 of 13, `docs/claims.md`)."""
+
 MEMORY_LABELS = {0.0: "instantaneous", 1.0: "perfect recall"}
 
 
@@ -82,11 +86,25 @@ def grid(scale: str = "quick", **changes: Any) -> Grid:
     """The grid of a scale, with changes.
 
     `welfare`, `aggregation`, `horizon`, `gamma`, `seeds` and `weight` choose another set of combinations; anything
-    else is a setting that all runs share: `grid("paper", gamma=(1.0,), observation_scale="window")`.
+    else is a setting that all runs share: `grid("paper", gamma=(1.0,), observation_scale="window")`. The observation
+    scale may also be `"paper"`, which stands for `PAPER_SCALE`.
     """
     check_one_of("scale", scale, tuple(SCALES))
+    if changes.get("observation_scale") == "paper":
+        changes["observation_scale"] = PAPER_SCALE
     lists = {name: changes.pop(name) for name in tuple(changes) if name in Grid.__dataclass_fields__}
     return Grid(**{**SCALES[scale], "common": changes, **lists})
+
+
+def setting(said: str) -> tuple[str, Any]:
+    """A setting as it is said on a command line: `ends=termination`, `total_steps=10000000`."""
+    name, equals, value = said.partition("=")
+    if not equals:
+        raise ValueError(f"a setting is said as name=value, got {said!r}")
+    try:
+        return name, json.loads(value)
+    except json.JSONDecodeError:
+        return name, value
 
 
 def paper_weight(welfare: str, aggregation: str) -> float:

@@ -6,56 +6,23 @@ Also runs by itself where nothing but JAX, NumPy and PyArrow is installed, as on
 
 from __future__ import annotations
 
-import json
 import math
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from bygones._arrays import check_one_of
 from bygones.experiments import backends, provenance
-from bygones.experiments.grid import grid, identity, memory_label
+from bygones.experiments.grid import grid, identity, setting
+from bygones.experiments.progress import Progress, Tracker, duration, now_and_then
 from bygones.experiments.results import Results, RunResult, read, writing
 from bygones.learn.settings import Settings
 
 PLACES = ("auto", "cpu", "accelerator", "ray")
 MEASURED_ROLLOUTS = 48
 """How many rollouts of each run are trained to measure speed: three of the learner's segments."""
-
-TELL_EVERY = 0.2
-"""Seconds between two tellings of progress: a batch of a thousand runs is heard of run by run."""
-
-
-class Progress(NamedTuple):
-    """How far a plan is."""
-
-    runs_done: int
-    runs_total: int
-    steps_done: int
-    steps_total: int
-    seconds: float
-    """Since the start."""
-    steps_per_second: float
-    """Since the first news, so that starting and compiling do not count; NaN before there is enough of it."""
-    running: tuple[str, ...]
-    """What is being trained now."""
-    gini: dict[str, float]
-    """The latest Gini of each memory, averaged over its runs."""
-
-    @property
-    def seconds_left(self) -> float:
-        """How long the rest takes at this speed; NaN before that is known."""
-        return (self.steps_total - self.steps_done) / self.steps_per_second
-
-    def __str__(self) -> str:
-        said = f"{self.runs_done}/{self.runs_total} runs"
-        said += f", {self.steps_done / 1e6:.1f} of {self.steps_total / 1e6:.1f} million steps"
-        if not math.isnan(self.steps_per_second):
-            said += f", {self.steps_per_second:,.0f} a second, {duration(self.seconds_left)} left"
-        ginis = ", ".join(f"{label} {gini:.2f}" for label, gini in self.gini.items())
-        return said + (f"; Gini: {ginis}" if ginis else "")
 
 
 class Estimate(NamedTuple):
@@ -153,70 +120,6 @@ def estimate(
     return Estimate(len(runs), len(runs) - len(todo), place, clock.steps_per_second, clock.start_seconds, seconds)
 
 
-class Tracker:
-    """Turns what is heard of single runs into the progress of the whole plan."""
-
-    def __init__(self, runs: Sequence[Settings], runs_done: int, tell: Callable[[Progress], None]) -> None:
-        self._runs, self._before, self._tell = runs, runs_done, tell
-        self._position = {identity(run): position for position, run in enumerate(runs)}
-        self._steps = [0] * len(runs)
-        self._gini = [math.nan] * len(runs)
-        self._done: set[int] = set()
-        self._started = self._told = time.monotonic()
-        self._first: tuple[float, int] | None = None
-
-    def heard(self, position: int, steps: int, gini: float) -> None:
-        """A run has taken this many steps, and this is its latest Gini (NaN if it is not known)."""
-        self._steps[position] = min(steps, self._runs[position].total_steps)
-        if not math.isnan(gini):
-            self._gini[position] = gini
-        self._first = self._first or (time.monotonic(), sum(self._steps))
-        if time.monotonic() - self._told >= TELL_EVERY:
-            self._told = time.monotonic()
-            self._tell(self.now())
-
-    def finished(self, batch: Sequence[RunResult]) -> None:
-        """These runs are trained and kept."""
-        for result in batch:
-            position = self._position[identity(result.settings)]
-            self._done.add(position)
-            self._steps[position] = self._runs[position].total_steps
-            self._gini[position] = result.metrics["gini"]
-        self._tell(self.now())
-
-    def now(self) -> Progress:
-        """The progress at this moment."""
-        running = [i for i, steps in enumerate(self._steps) if steps and i not in self._done]
-        ginis: dict[str, list[float]] = {}
-        for run, gini in sorted(zip(self._runs, self._gini, strict=True), key=lambda pair: pair[0].gamma):
-            if not math.isnan(gini):
-                ginis.setdefault(memory_label(run.gamma), []).append(gini)
-        now, steps = time.monotonic(), sum(self._steps)
-        since, before = self._first or (now, steps)
-        return Progress(
-            self._before + len(self._done),
-            self._before + len(self._runs),
-            steps,
-            sum(run.total_steps for run in self._runs),
-            now - self._started,
-            (steps - before) / (now - since) if steps > before else math.nan,
-            tuple(described(self._runs[i]) for i in running[:8]),
-            {label: sum(some) / len(some) for label, some in ginis.items()},
-        )
-
-
-def described(run: Settings) -> str:
-    """A run in a few words."""
-    return f"{run.welfare} {run.aggregation}, {memory_label(run.gamma)}, T = {run.horizon}, seed {run.seed}"
-
-
-def duration(seconds: float) -> str:
-    """A time for people: 45 s, 12 min, 3.5 h."""
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 90 * 60 else f"{seconds / 3600:.1f} h"
-
-
 class _Clock:
     """Measures speed from the second time each run is heard of: before that, it is started and compiled."""
 
@@ -300,7 +203,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     names = ("welfare", "aggregation", "horizon", "gamma", "seeds", "weight", "observation_scale")
     changes = {name: getattr(said, name) for name in names if getattr(said, name) is not None}
     try:
-        runs = grid(said.scale, **changes, **dict(map(_setting, said.set))).runs()
+        runs = grid(said.scale, **changes, **dict(map(setting, said.set))).runs()
         if said.plan:
             plan = estimate(runs, said.out, on=said.on, workers=said.workers, batch=said.batch)
             print(
@@ -313,7 +216,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             on=said.on,
             workers=said.workers,
             batch=said.batch,
-            progress=_now_and_then(lambda line: print(line, flush=True)),
+            progress=now_and_then(lambda line: print(line, flush=True)),
         )
     except (ValueError, OSError) as error:
         sys.exit(f"{parser.prog}: {error}")
@@ -321,29 +224,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
         print(stopped, file=sys.stderr)
         sys.exit(130)
     print(f"{len(results)} runs in {said.out}")
-
-
-def _setting(said: str) -> tuple[str, Any]:
-    name, equals, value = said.partition("=")
-    if not equals:
-        raise ValueError(f"a setting is said as name=value, got {said!r}")
-    try:
-        return name, json.loads(value)
-    except json.JSONDecodeError:
-        return name, value
-
-
-def _now_and_then(write: Callable[[str], None], seconds: float = 5.0) -> Callable[[Progress], None]:
-    """Writes a line when there is news, but no more often than every few seconds."""
-    last = -math.inf
-
-    def tell(progress: Progress) -> None:
-        nonlocal last
-        if time.monotonic() - last >= seconds:
-            last = time.monotonic()
-            write(str(progress))
-
-    return tell
 
 
 if __name__ == "__main__":

@@ -1,9 +1,17 @@
-"""Learning to allocate: PPO as one pure function, and what it has learned."""
+"""Learning to allocate: PPO as one pure function, and what it has learned.
 
-from bygones.learn.many import cache_compilations, train_many
-from bygones.learn.policy import Policy
-from bygones.learn.runs import Progress, TrainResult, train, train_batch
-from bygones.learn.settings import Settings
+The names below are looked up where they live when they are first used, so that the settings of a run can be read
+without JAX.
+"""
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from bygones.learn.many import cache_compilations, train_many
+    from bygones.learn.policy import Policy
+    from bygones.learn.runs import Progress, TrainResult, train, train_batch
+    from bygones.learn.settings import Settings
 
 __all__ = [
     "Policy",
@@ -15,3 +23,17 @@ __all__ = [
     "train_batch",
     "train_many",
 ]
+
+_HOMES = {
+    "many": ("cache_compilations", "train_many"),
+    "policy": ("Policy",),
+    "runs": ("Progress", "TrainResult", "train", "train_batch"),
+    "settings": ("Settings",),
+}
+
+
+def __getattr__(name: str) -> Any:
+    for home, names in _HOMES.items():
+        if name in names:
+            return getattr(importlib.import_module(f"{__name__}.{home}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

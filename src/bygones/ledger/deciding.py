@@ -146,6 +146,7 @@ def propose(connection: sa.Connection, head: sa.Row[Any], request: Request, at: 
         elapsed=0,
         entitlements=stood.entitlements[members] if stood.rules.entitlements else None,
         agents=names,
+        time_unit="day",
         rng=np.random.default_rng(int.from_bytes(head.head_hash)),
     )
     return Proposal(request, int(head.head), stood, members, allocation)

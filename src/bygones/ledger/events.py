@@ -77,8 +77,8 @@ def check_text(name: str, text: object, *, empty: bool = True) -> str:
     Everything else is data: quotes, emoji, markup and formulas are kept as they are.
     """
     clean = unicodedata.normalize("NFC", str(text)).strip()
-    bad = next((letter for letter in clean if unicodedata.category(letter) in ("Cc", "Cs", "Zl", "Zp")), None)
-    if bad is not None:
+    # Everything printable is fine; of the rest, such as joined emoji, only these categories are not.
+    if not clean.isprintable() and any(unicodedata.category(letter) in ("Cc", "Cs", "Zl", "Zp") for letter in clean):
         raise ValueError(f"{name} must not contain control characters, got {str(text)!r}")
     if not clean and not empty:
         raise ValueError(f"{name} must not be empty")

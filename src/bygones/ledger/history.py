@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import groupby
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -11,11 +11,8 @@ import sqlalchemy as sa
 from bygones.ledger import rows, schema
 from bygones.ledger.events import AMOUNTS, TURNS
 from bygones.ledger.rules import RuleBook
-from bygones.ledger.standing import owed
-from bygones.ledger.turns import PRESENT, Clocks, status
-
-SETTLED = 1e-9
-"""Somebody is owed something if it is more than this share of all that is remembered."""
+from bygones.ledger.turns import Clocks
+from bygones.ledger.watch import Stretch, Watch
 
 
 class Contribution(NamedTuple):
@@ -51,28 +48,32 @@ def contributions(connection: sa.Connection, book: RuleBook, at: int, agent: str
 def owed_since(connection: sa.Connection, book: RuleBook, at: int) -> dict[str, int]:
     """Since when each of those who are owed something at an instant has been, without a break.
 
-    Everybody who is present fades alike, so that the sign of what is owed changes at events only: the events are
-    gone through once, in the order of time.
+    All events up to then are gone through once, in the order of time; `Watch` says how.
     """
-    _, agents = rows.load_agents(connection)
-    row_of = {name: row for row, name in enumerate(agents.names)}
-    clocks, everybody = Clocks(book, agents.turns), np.arange(len(agents))
-    remembered, states = np.zeros(len(agents)), np.full(len(agents), "", dtype=object)
-    since, now = np.full(len(agents), -1, dtype=np.int64), np.full(len(agents), book.began)
-    where = [schema.events.c.time <= at, schema.events.c.kind != "decision"]
-    stream = (event for chunk in rows.load_events(connection, where, by_time=True) for event, _ in chunk)
-    for time, events in groupby(stream, key=lambda event: event.time):
-        then = np.full(len(agents), time)
-        remembered = remembered * np.exp2(-clocks.half_lives(everybody, now, then))
-        now = then
-        for event in events:
-            if event.agent is not None:
-                row = row_of[event.agent]
-                remembered[row] += event.amount or 0.0
-                if event.kind in TURNS:
-                    states[row] = status(agents.turns[row], time)
-        present = np.flatnonzero(states == PRESENT)
-        entitlements = book.at(time).entitlements_of(agents.names)
-        is_owed = np.nan_to_num(owed(remembered, entitlements, present)) > SETTLED * remembered[present].sum()
-        since = np.where(is_owed, np.where(since < 0, time, since), -1)
-    return {name: int(since[row]) for name, row in row_of.items() if since[row] >= 0}
+    ids, agents = rows.load_agents(connection)
+    watch = Watch(book, agents)
+    for events in _stretches(connection, ids, at):
+        watch.follow(events)
+    return {name: int(since) for name, since in zip(agents.names, watch.since, strict=True) if since >= 0}
+
+
+def _stretches(connection: sa.Connection, ids: np.ndarray, at: int) -> Iterator[Stretch]:
+    """The events up to an instant in the order of time, many at once, never with one instant's in two parts."""
+    row_of = np.full(int(ids.max(initial=0)) + 1, -1, dtype=np.int64)
+    row_of[ids] = np.arange(len(ids))
+    table = schema.events
+    turns = table.c.kind.in_((*TURNS, "rules"))
+    query = (
+        sa.select(sa.func.coalesce(table.c.agent, -1), table.c.time, sa.func.coalesce(table.c.amount, 0.0), turns)
+        .where(table.c.time <= at, table.c.kind != "decision")
+        .order_by(table.c.time, table.c.seq)
+    )
+    kept = Stretch(*(np.zeros(0, dtype=kind) for kind in (np.int64, np.int64, float, bool)))
+    for chunk in connection.execute(query, execution_options=rows.IN_CHUNKS).partitions():
+        agent, *columns = (np.array(column) for column in zip(*chunk, strict=True))
+        new = Stretch(np.where(agent < 0, -1, row_of[agent]), columns[0], columns[1], columns[2].astype(bool))
+        kept = Stretch(*map(np.concatenate, zip(kept, new, strict=True)))
+        whole = int(np.searchsorted(kept.time, kept.time[-1]))
+        yield Stretch(*(column[:whole] for column in kept))
+        kept = Stretch(*(column[whole:] for column in kept))
+    yield kept

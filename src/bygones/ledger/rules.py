@@ -39,9 +39,8 @@ class Rules:
             a number.
         hold_stops_clock: whether the past of somebody on hold stops fading.
         entitlements: by agent, 1 where not named: twice the entitlement is owed, and in the long run gets, twice as
-            much. This promise is egalitarian welfare's; under others, which judge each agent's remembered utility per
-            unit of entitlement one by one, it would not be kept (under Nash welfare entitlements would have no
-            effect at all), so that they are refused.
+            much. Utilitarian welfare, which wants the largest total whoever gets it, keeps this promise only among
+            those who have the same use for what there is.
     """
 
     half_life: str = "30d"
@@ -58,11 +57,6 @@ class Rules:
             raise ValueError(f"hold_stops_clock must be true or false, got {self.hold_stops_clock!r}")
         weights = {str(name): check_entitlement(weight, name) for name, weight in dict(self.entitlements).items()}
         object.__setattr__(self, "entitlements", MappingProxyType(weights))
-        if self.welfare != "egalitarian" and any(weight != 1 for weight in weights.values()):
-            raise ValueError(
-                f"entitlements must be equal under {self.welfare} welfare, which would not reach the promised shares: "
-                f"take egalitarian welfare, got {weights}"
-            )
 
     @property
     def seconds(self) -> float:

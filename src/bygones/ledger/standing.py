@@ -140,4 +140,6 @@ def starts(rule: str, remembered: np.ndarray, entitlements: np.ndarray, joining:
 
 
 def _joined(turns: Turns) -> int:
+    if len(turns) == 1:
+        return turns[0][0]
     return next(time for time, kind in reversed(turns) if kind == "join")

@@ -23,6 +23,10 @@ TIMEOUT = 30.0
 """Seconds for which a writer waits for its turn."""
 
 
+CACHE = 65536
+"""The most memory, in KiB, for the pages of a SQLite transaction."""
+
+
 class LedgerError(ValueError):
     """The ledger cannot be read or written, in one sentence."""
 
@@ -68,6 +72,8 @@ class Store:
                 f"{self.name} was written by a newer bygones (version {found} of the tables, this one knows "
                 f"{schema.VERSION}): install the newer bygones"
             )
+        if not all(step in schema.MIGRATIONS for step in range(found, schema.VERSION)):
+            raise LedgerError(f"{self.name} has tables of version {found}, from which no way leads to {schema.VERSION}")
         if found < schema.VERSION:
             with self._connect("IMMEDIATE") as connection:
                 if not self._is_sqlite:
@@ -152,3 +158,5 @@ def _url(target: str | os.PathLike[str]) -> URL:
 def _prepare_sqlite(connection: sqlite3.Connection, _: object) -> None:
     connection.execute("PRAGMA foreign_keys = ON")
     connection.execute("PRAGMA synchronous = EXTRA")
+    # A transaction whose pages do not fit into the cache would write, and sync, some of them more than once.
+    connection.execute(f"PRAGMA cache_size = -{CACHE}")

@@ -34,6 +34,7 @@ def read(text: str) -> Turns:
     return tuple((int(time), str(kind)) for time, kind in json.loads(text))
 
 
+@lru_cache(maxsize=65536)
 def write(turns: Turns) -> str:
     """Turns as JSON text."""
     return canonical(turns)
@@ -83,7 +84,7 @@ class Clocks:
 
     def __init__(self, book: RuleBook, turns: Iterable[Turns]) -> None:
         self._book = book
-        each = [holds(agent) if len(agent) > 1 else [] for agent in turns]
+        each = [holds(agent) if len(agent) > 1 else () for agent in turns]
         self._count = np.array([len(found) for found in each], dtype=np.int64)
         self._first = np.cumsum(self._count) - self._count
         flat = np.array([hold for found in each for hold in found], dtype=np.int64).reshape(-1, 2)

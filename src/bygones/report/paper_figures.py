@@ -134,7 +134,7 @@ def _against_horizon(metric: str, welfare: str, aggregation: str) -> Callable[[R
         _horizon_lines(axes, runs, f"final_{metric}")
         horizons = runs.distinct("horizon")
         examples = [runs.where(horizon=horizon).settings()[0] for horizon in horizons]
-        played = _one_step(examples[-1])
+        played = one_step(examples[-1])
         at = np.array(horizons) - 1
         if metric == "welfare":
             mean_over = horizons if aggregation == "averaged" else np.ones(len(horizons))
@@ -157,7 +157,7 @@ def _against_horizon(metric: str, welfare: str, aggregation: str) -> Callable[[R
 
 
 @functools.cache
-def _one_step(run: Settings) -> Played:
+def one_step(run: Settings) -> Played:
     """What the allocator that remembers everything does in the problem of a run, without having learned anything."""
     memory = PerfectRecall(average=run.aggregation == "averaged")
     welfare = "log_nash" if run.welfare == "nash" else run.welfare

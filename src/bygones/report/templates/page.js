@@ -36,7 +36,7 @@ window.bygones = (() => {
     return {
       font: { family: getComputedStyle(document.body).fontFamily, size: 13, color: colour("ink") },
       paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
-      xaxis: axis, yaxis: axis,
+      xaxis: { ...axis, zeroline: false }, yaxis: axis,
       legend: { orientation: "h", x: 0, y: 1.02, yanchor: "bottom" },
       hoverlabel: { bgcolor: colour("panel"), bordercolor: colour("line"), font: { color: colour("ink") } },
       margin: { l: 56, r: 12, t: 24, b: 48 },

@@ -1,0 +1,42 @@
+"""`bygones report`: thin. Reads results and writes one page; needs neither JAX nor a screen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from tyro.conf import Positional, arg
+
+from bygones._terminal import print_paths
+
+if TYPE_CHECKING:
+    from bygones.experiments.results import Results
+
+
+def report(
+    places: Annotated[
+        Positional[tuple[Path, ...]], arg(help="Folders or files of your own results; without, the evidence alone.")
+    ] = (),
+    evidence: Annotated[Path, arg(help="Folder with sets of results to show beside yours, if it is there.")] = Path(
+        "evidence/grid"
+    ),
+    out: Annotated[Path, arg(help="The file to write.")] = Path("report.html"),
+) -> None:
+    """Make one HTML page of the paper's claims and every run behind them; opens without a network.
+
+    Example: bygones report out/paper/results --out out/report.html
+    """
+    from bygones.experiments.results import read
+    from bygones.report.paper_page import read_evidence, write_report
+
+    shipped = read_evidence(evidence)
+    own = read(*places) if places else None
+    if own is not None and shipped is not None and set(_written(own)) <= set(_written(shipped)):
+        own, shipped = None, own
+    print_paths([write_report(out, own, shipped)])
+
+
+def _written(results: Results) -> Iterator[tuple[str, object]]:
+    """The runs, each as it was written: a run made again is another, although it has the same name."""
+    return zip(results["run"].tolist(), results["finished"].tolist(), strict=True)

@@ -1,0 +1,214 @@
+// The runs: unpacked from the page, drawn against horizon or observation scale, and chosen by the reader.
+"use strict";
+
+window.bygones.runs = (() => {
+  const { data, shown } = window.bygones;
+  const packed = data("runs");
+  const YOURS = "own";
+  const INK = "#1F2933";
+  const unpacked = (text, Kind) => new Kind(Uint8Array.from(atob(text), (c) => c.charCodeAt(0)).buffer);
+  const finals = Object.fromEntries(Object.entries(packed.finals).map(([name, text]) => [name, unpacked(text, Float32Array)]));
+  const curves = Object.fromEntries(Object.entries(packed.curves).map(([name, text]) => [name, unpacked(text, Uint16Array)]));
+  const metrics = Object.fromEntries(packed.metrics.map((metric) => [metric.name, metric]));
+  const AXES = ["variant", "observation_scale", "welfare", "aggregation"];
+
+  const mean = (values) => values.reduce((sum, value) => sum + value, 0) / values.length;
+  const steps = (number) => number.toLocaleString("en");
+  const atHorizon = (horizon) => `T\u00a0=\u00a0${steps(horizon)}`;
+  const distinct = (values) => [...new Set(values)];
+
+  function panelsOf(choice) {
+    return packed.panels.filter((panel) => AXES.every((axis) => panel[axis] === choice[axis]));
+  }
+
+  function cellOf(panel, gamma, horizon) {
+    return panel.cells.find((cell) => cell.gamma === gamma && cell.horizon === horizon);
+  }
+
+  // One value per seed.
+  function valuesOf(cell, metric) {
+    return Array.from(finals[metric].subarray(cell.first, cell.first + cell.seeds.length));
+  }
+
+  // One curve per seed; null where nothing is known.
+  function curvesOf(cell, metric) {
+    const at = packed.steps[cell.steps];
+    const [low, high] = cell.ranges[metric];
+    return cell.seeds.map((_, seed) => {
+      const start = cell.offset + seed * at.length;
+      const whole = curves[metric].subarray(start, start + at.length);
+      return Array.from(whole, (value) => (value === 65535 ? null : low + ((high - low) * value) / 65534));
+    });
+  }
+
+  function horizonsOf(panels) {
+    return distinct(panels.flatMap((panel) => panel.cells.map((cell) => cell.horizon))).sort((a, b) => a - b);
+  }
+
+  // The memories of some panels; or only those that are given names, under these names.
+  function memoriesOf(panels, names) {
+    const there = new Set(panels.flatMap((panel) => panel.cells.map((cell) => cell.gamma)));
+    const found = packed.memories.filter((memory) => there.has(memory.gamma) && (!names || memory.gamma in names));
+    return names ? found.map((memory) => ({ ...memory, label: names[memory.gamma] })) : found;
+  }
+
+  // Sums over longer episodes are larger by far: such scores are drawn on an axis that is linear near zero and
+  // logarithmic beyond, and labelled with the scores themselves.
+  function axisOf(choice, metric) {
+    const stretched = metric === "welfare" && choice.welfare === "egalitarian" && choice.aggregation === "additive";
+    if (!stretched) {
+      const fromZero = ["gini", "share", "utility_least", "utility_most"].includes(metric);
+      return { place: (value) => value, layout: { rangemode: fromZero ? "tozero" : "normal", tickformat: metric === "share" ? ".0%" : "" } };
+    }
+    const ticks = [0, 10, 100, 1000];
+    const place = (value) => Math.asinh(value / 10);
+    return { place, layout: { tickvals: ticks.map(place), ticktext: ticks.map(steps), rangemode: "tozero" } };
+  }
+
+  function read(value, metric) {
+    return metric === "share" ? `${shown(100 * value, 3)}%` : shown(value, 3);
+  }
+
+  // Dots for the seeds of several cells and a line through their means; positions are numbers of the x axis.
+  function seedsAndMeans(panel, memory, cells, beside, metric, place) {
+    const yours = panel.origin === YOURS;
+    const dots = { x: [], y: [], text: [] };
+    const means = { x: [], y: [], text: [] };
+    for (const { at, cell, where } of cells) {
+      const values = valuesOf(cell, metric);
+      values.forEach((value, index) => {
+        dots.x.push(yours ? at : at + beside);
+        dots.y.push(place(value));
+        dots.text.push(`${memory.label}, ${where}<br>${yours ? "your run" : "run"}, seed ${cell.seeds[index]}: <b>${read(value, metric)}</b>`);
+      });
+      means.x.push(at);
+      means.y.push(place(mean(values)));
+      means.text.push(`${memory.label}, ${where}<br>mean of ${values.length}: <b>${read(mean(values), metric)}</b>`);
+    }
+    const group = { legendgroup: memory.label, hovertemplate: "%{text}<extra></extra>" };
+    const line = { color: memory.color, dash: yours ? "solid" : memory.dash, width: memory.width };
+    return [
+      { ...means, ...group, mode: "lines", name: memory.label, line, opacity: 0.85, showlegend: !yours, connectgaps: true },
+      {
+        ...dots, ...group, mode: "markers", showlegend: false,
+        marker: yours
+          ? { color: memory.color, size: 12, symbol: "diamond", line: { color: INK, width: 1.5 } }
+          : { color: memory.color, size: 6, opacity: 0.6 },
+      },
+    ];
+  }
+
+  const yoursInLegend = { x: [null], y: [null], mode: "markers", name: "your runs", marker: { symbol: "diamond-open", size: 11, color: INK } };
+
+  function againstHorizon(choice, metric, { names, references = true } = {}) {
+    const panels = panelsOf(choice);
+    const horizons = horizonsOf(panels);
+    const memories = memoriesOf(panels, names);
+    const { place, layout } = axisOf(choice, metric);
+    const traces = panels.flatMap((panel) => memories.flatMap((memory, index) => {
+      const beside = 0.07 * (index - (memories.length - 1) / 2);
+      const cells = horizons.flatMap((horizon, at) => {
+        const cell = cellOf(panel, memory.gamma, horizon);
+        return cell ? [{ at, cell, where: atHorizon(horizon) }] : [];
+      });
+      return cells.length ? seedsAndMeans(panel, memory, cells, beside, metric, place) : [];
+    }));
+    if (references) traces.push(...referenceLines(panels, horizons, metric, place));
+    if (panels.some((panel) => panel.origin === YOURS) && panels.length > 1) traces.push(yoursInLegend);
+    return {
+      data: traces,
+      layout: {
+        xaxis: { tickvals: horizons.map((_, at) => at), ticktext: horizons.map(steps), title: { text: "steps in an episode, T" }, range: [-0.35, horizons.length - 0.65], showgrid: false, fixedrange: true },
+        yaxis: { title: { text: metrics[metric].label }, fixedrange: true, ...layout },
+        hovermode: "closest",
+      },
+    };
+  }
+
+  function referenceLines(panels, horizons, metric, place) {
+    const known = new Map(panels.flatMap((panel) => panel.references.map((one) => [one.horizon, one])));
+    return [
+      ["best", metrics[metric].reference, { mode: "lines", line: { color: INK, width: 1.3, dash: "dot" } }],
+      ["one_step", "one-step allocator", { mode: "lines+markers", line: { color: INK, width: 0.8 }, marker: { color: INK, symbol: "x-thin-open", size: 8 } }],
+    ].flatMap(([kind, name, look]) => {
+      const values = horizons.map((horizon) => known.get(horizon)?.[kind][metric]);
+      if (!name || values.some((value) => value === undefined)) return [];
+      const text = values.map((value, at) => `${name}, ${atHorizon(horizons[at])}: <b>${read(value, metric)}</b>`);
+      return [{ x: horizons.map((_, at) => at), y: values.map(place), text, name, hovertemplate: "%{text}<extra></extra>", ...look }];
+    });
+  }
+
+  function againstScale(choice, metric, horizon, names) {
+    const scales = distinct(packed.panels.filter((panel) => panel.variant === choice.variant).map((panel) => panel.observation_scale));
+    const memories = memoriesOf(packed.panels, names);
+    const origins = distinct(packed.panels.map((panel) => panel.origin));
+    const traces = origins.flatMap((origin) => memories.flatMap((memory, index) => {
+      const found = scales.flatMap((scale, at) => {
+        const panel = panelsOf({ ...choice, observation_scale: scale }).find((one) => one.origin === origin);
+        const cell = panel && cellOf(panel, memory.gamma, horizon);
+        return cell ? [{ panel, at, cell, where: `scale “${scale}”` }] : [];
+      });
+      if (!found.length) return [];
+      const beside = 0.16 * (index - (memories.length - 1) / 2);
+      const [means, dots] = seedsAndMeans(found[0].panel, memory, found, beside, metric, (value) => value);
+      return [{ ...means, x: means.x.map((x) => x + beside), mode: "markers", marker: { symbol: "line-ew-open", size: 18, color: memory.color, line: { width: 2.5 } } }, dots];
+    }));
+    return {
+      data: traces,
+      layout: {
+        xaxis: { tickvals: scales.map((_, at) => at), ticktext: scales, tickangle: 0, tickfont: { size: 11 }, title: { text: "how the network sees the memory" }, range: [-0.5, scales.length - 0.5], showgrid: false, fixedrange: true },
+        yaxis: { title: { text: metrics[metric].label }, rangemode: "tozero", fixedrange: true },
+        hovermode: "closest",
+      },
+    };
+  }
+
+  // Mean over seeds with a band of one standard error; each seed as a thin line where asked for.
+  function trainingCurves(choice, metric, horizon, everySeed) {
+    const panels = panelsOf(choice);
+    const traces = panels.flatMap((panel) => memoriesOf(panels).flatMap((memory) => {
+      const cell = cellOf(panel, memory.gamma, horizon);
+      if (!cell) return [];
+      const yours = panel.origin === YOURS;
+      const x = packed.steps[cell.steps].map((step) => step / 1e6);
+      const seeds = curvesOf(cell, metric);
+      const known = x.map((_, at) => seeds.map((seed) => seed[at]).filter((value) => value !== null));
+      const means = known.map((values) => (values.length ? mean(values) : null));
+      const errors = known.map((values) => (values.length > 1 ? Math.sqrt(values.reduce((sum, value) => sum + (value - mean(values)) ** 2, 0) / (values.length - 1) / values.length) : 0));
+      const group = { legendgroup: memory.label };
+      const band = {
+        ...group, x: [...x, ...[...x].reverse()],
+        y: [...means.map((value, at) => value + errors[at]), ...means.map((value, at) => value - errors[at]).reverse()],
+        fill: "toself", fillcolor: memory.color, opacity: 0.18, line: { width: 0 }, mode: "lines", hoverinfo: "skip", showlegend: false,
+      };
+      const thin = seeds.map((seed, index) => ({
+        ...group, x, y: seed, mode: "lines", line: { color: memory.color, width: 0.8 }, opacity: 0.45, showlegend: false,
+        hovertemplate: `${memory.label}, seed ${cell.seeds[index]}, after %{x:.2f} million steps: <b>%{y:.3g}</b><extra></extra>`,
+      }));
+      const line = { color: memory.color, dash: yours ? "solid" : memory.dash, width: yours ? 2.6 : 1.8 };
+      const said = `${memory.label}, ${yours ? "your runs" : `mean of ${seeds.length}`}`;
+      const main = { ...group, x, y: means, mode: yours ? "lines+markers" : "lines", marker: { symbol: "diamond", size: 6, color: memory.color }, line, name: memory.label, showlegend: !yours || panels.length === 1, hovertemplate: `${said}, after %{x:.2f} million steps: <b>%{y:.3g}</b><extra></extra>` };
+      return [...(seeds.length > 1 ? [band] : []), ...(everySeed ? thin : []), main];
+    }));
+    if (panels.length > 1) traces.push(yoursInLegend);
+    return {
+      data: traces,
+      layout: {
+        xaxis: { title: { text: "million steps of training" }, rangemode: "tozero", fixedrange: true },
+        yaxis: { title: { text: metrics[metric].label }, fixedrange: true, rangemode: metric === "gini" ? "tozero" : "normal" },
+        hovermode: "closest",
+      },
+    };
+  }
+
+  return { packed, metrics, AXES, panelsOf, horizonsOf, memoriesOf, cellOf, valuesOf, curvesOf, againstHorizon, againstScale, trainingCurves, read, mean, steps, atHorizon, YOURS };
+})();
+
+// The charts that the page shows by itself.
+for (const element of document.querySelectorAll("[data-runs]")) {
+  const { runs, draw, whenSeen } = window.bygones;
+  const { kind, choice, metric, names, horizon } = JSON.parse(element.dataset.runs);
+  whenSeen(element, () => draw(element, kind === "scale"
+    ? runs.againstScale(choice, metric, horizon, names)
+    : runs.againstHorizon(choice, metric, { names, references: false })));
+}

@@ -1,0 +1,88 @@
+"""Since when somebody has been owed, against the standing at every event one by one."""
+
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bygones.ledger import Entry, Ledger, Rules, rows
+from bygones.ledger.times import as_datetime
+
+BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
+NAMES = ("ana", "ben", "cem", "dan")
+moments = st.integers(0, 60)
+
+
+def moment(number):
+    return BEGAN + timedelta(hours=12 * number)
+
+
+def by_definition(ledger, at):
+    """The standing at every instant of an event, in the order of time."""
+    since = {}
+    for time in sorted({event.time for event, _ in ledger.events() if event.kind != "decision"}):
+        if as_datetime(time) > at:
+            break
+        stood = ledger.standing(as_datetime(time))
+        enough = 1e-9 * stood.remembered[stood.present].sum()
+        owed = {name for name, owed in zip(stood.names, stood.owed, strict=True) if owed > enough}
+        since = {name: since.get(name, time) for name in owed}
+    return since
+
+
+@st.composite
+def happenings(draw):
+    kind = draw(st.sampled_from(["received"] * 6 + ["offset", "correct", "hold", "resume", "leave", "join", "rules"]))
+    amount = draw(st.one_of(st.integers(0, 5), st.floats(0, 10)))
+    return kind, draw(st.sampled_from(NAMES)), draw(moments), float(amount)
+
+
+def happen(ledger, kind, who, at, amount):
+    when = moment(at)
+    if kind == "received":
+        ledger.record_all([Entry(who, amount, when), Entry(who, 1.0, when + timedelta(hours=5))])
+    elif kind == "offset":
+        ledger.offset(who, 3.0 - amount, at=when)
+    elif kind == "correct":
+        ledger.correct(ledger.n_events(), amount)
+    elif kind == "rules":
+        ledger.change_rules(at=when, entitlements={who: 1.0 + amount})
+    else:
+        getattr(ledger, kind)(who, at=when)
+
+
+@given(
+    st.lists(happenings(), max_size=40),
+    st.sampled_from(["3d", "6h", "inf"]),
+    st.booleans(),
+    st.sampled_from([1, 3, 50_000]),
+    moments,
+)
+@settings(max_examples=150)
+def test_owed_since_is_what_the_standings_say(new_path, events, half_life, stops, chunk, at):
+    rules = Rules(half_life=half_life, newcomers="zero", hold_stops_clock=stops)
+    with Ledger.new(new_path(), rules, began=BEGAN) as ledger:
+        ledger.join_all(NAMES[:3], at=BEGAN)
+        for each in events:
+            try:
+                happen(ledger, *each)
+            except ValueError:
+                continue  # not possible just then
+        before, rows.IN_CHUNKS["yield_per"] = rows.IN_CHUNKS["yield_per"], chunk
+        try:
+            assert ledger.owed_since(moment(at)) == by_definition(ledger, moment(at))
+        finally:
+            rows.IN_CHUNKS["yield_per"] = before
+
+
+def test_a_long_history_is_followed(new_path):
+    rng = np.random.default_rng(0)
+    names = [f"agent {i}" for i in range(20)]
+    with Ledger.new(new_path(), Rules(half_life="2d", newcomers="zero"), began=BEGAN) as ledger:
+        ledger.join_all(names, at=BEGAN)
+        when = BEGAN + np.sort(rng.integers(0, 30 * 86400, 400)) * timedelta(seconds=1)
+        ledger.record_all([Entry(str(rng.choice(names)), float(rng.integers(1, 9)), time) for time in when])
+        at = BEGAN + timedelta(days=31)
+        assert ledger.owed_since(at) == by_definition(ledger, at)
+        assert len(ledger.owed_since(at)) > 5

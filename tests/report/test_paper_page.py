@@ -1,0 +1,155 @@
+"""The report, from the shipped evidence and from a reader's own runs."""
+
+import json
+import re
+import subprocess
+import sys
+
+import pytest
+
+import synthetic_results
+from bygones import simulate
+from bygones.experiments.claims import CLAIMS, judge
+from bygones.experiments.results import Results
+from bygones.report import paper_page, story
+from bygones.report.page import render
+from bygones.report.paper_page import HALF_LIVES, read_evidence, report_page, write_report
+from evidence_page import ROOT, as_own, evidence, memory_of
+
+
+@pytest.fixture(scope="module")
+def results():
+    return evidence()
+
+
+@pytest.fixture(scope="module")
+def both(results):
+    return render(report_page(as_own(results), results))
+
+
+@pytest.fixture(scope="module")
+def alone(results):
+    return render(report_page(as_own(results)))
+
+
+def data(document, name):
+    found = re.search(rf'<script type="application/json" id="data-{name}">(.*?)</script>', document)
+    return json.loads(found[1])
+
+
+def text(document):
+    return " ".join(re.sub(r"<(script|style).*?</\1>|<[^>]+>", " ", document, flags=re.DOTALL).split())
+
+
+def test_a_page_of_all_the_evidence_is_small_enough(both):
+    assert len(both.encode()) < 8_000_000
+
+
+def test_every_claim_is_there_with_its_verdicts(both, results):
+    for judged in judge(results, ["C2", "C3", "C5", "C9"]):
+        (claim,) = re.findall(rf'<details class="claim" id="{judged.name}">(.*?)</summary>', both, re.DOTALL)
+        said = text(claim)
+        assert judged.claim.split("'")[0] in said
+        for scale, verdict in judged.by_scale.items():
+            words = {"holds": "● holds", "fails": "✕ fails"}
+            assert f"{scale} {words.get(verdict.word, '')}" in said
+
+
+def test_claims_are_c1_to_c13_each_once(both):
+    names = re.findall(r'<details class="claim" id="(C\d+)">', both)
+    assert sorted(names, key=lambda name: int(name[1:])) == list(CLAIMS)
+
+
+def test_no_verdict_is_a_colour_alone(both):
+    for chip in re.findall(r'<span class="verdict">(.*?)</span></span>', both):
+        assert re.fullmatch(r".* (holds|fails|cannot tell|too few)", text(chip))
+
+
+def test_all_sets_of_runs_are_there_each_by_its_name(both, results):
+    panels = data(both, "runs")["panels"]
+    assert sum(len(cell["seeds"]) for panel in panels for cell in panel["cells"]) == len(results) + 30
+    options = re.findall(r'<option value="([^"]*)"', both)
+    assert {panel["variant"] for panel in panels} <= set(options)
+    assert {panel["observation_scale"] for panel in panels} == {"none", "fixed", "window", "expected", "relative"}
+
+
+def test_own_runs_stand_beside_the_evidence(both):
+    said = text(both)
+    assert "your runs, egalitarian welfare, seen as it is" in said
+    assert "shipped evidence, Nash welfare, means at the other scales" in said
+    assert "Your runs are enough to judge 0 of the 13 claims" in said
+    assert "02:00" not in said
+    assert "finished 2027-01-02 03:04 UTC" in said
+
+
+def test_own_runs_alone_make_a_page(alone):
+    said = text(alone)
+    assert "Here is what 30 training runs say." in said
+    assert "13 are open" in said
+    assert "1 seeds, at least 3 are needed" in said
+    assert 'data-runs="' in alone
+    assert len(alone.encode()) < 5_500_000
+
+
+def test_the_table_of_the_short_answer_is_read_from_the_runs(results):
+    rows = story._rows("own", as_own(results), "none", {"own": results})
+    cell = as_own(results).where(welfare="nash", gamma=1.0, horizon=10000)
+    assert rows[1][0] == "Nash welfare, seen as it is"
+    assert rows[1][-1] == f"{cell['final_gini'][0]:.2f}"
+    several = story._rows("evidence", results, "none", {"evidence": results})
+    assert several[0][3].startswith("0.66 (0.09 to 0.80)")
+    assert re.fullmatch(r"\d\.\d\d to \d\.\d\d", several[1][3])
+
+
+def test_runs_of_another_kind_make_a_page_too():
+    few = synthetic_results.results(seeds=1, scales=("window",), extra=True)
+    long = few.where(total_steps=10_000_000, horizon=5000, welfare="nash")
+    said = text(render(report_page(long)))
+    assert "Here is what 1 training run says." in said
+    assert "10,000,000 steps of training" in said
+
+
+def test_other_protocols_are_judged_beside_the_papers(both):
+    (claim,) = re.findall(r'<details class="claim" id="C11">(.*?)</summary>', both, re.DOTALL)
+    assert re.search(r"dₜ observed: none (● holds|✕ fails|\? cannot tell)", text(claim))
+
+
+def test_how_it_was_run_is_what_was_written_beside_the_runs(both, results):
+    for command in results.distinct("command"):
+        assert command in both
+    assert "NVIDIA H200" in both
+    assert "jax 0.11.2" in both
+
+
+def test_no_results_are_refused(results):
+    with pytest.raises(ValueError, match="a report needs results, got none"):
+        report_page()
+    with pytest.raises(ValueError, match="a report needs results"):
+        report_page(Results(results.table.slice(0, 0)))
+    assert read_evidence(ROOT / "nowhere") is None
+
+
+def test_equal_results_give_equal_files(tmp_path, results):
+    own = as_own(results)
+    one, other = (write_report(tmp_path / name, own).read_bytes() for name in ("a.html", "b.html"))
+    assert one == other
+
+
+@pytest.mark.parametrize("half_life", HALF_LIVES)
+@pytest.mark.parametrize("example", simulate.EXAMPLES.values())
+def test_no_stop_of_the_slider_leaves_anything_to_a_draw(example, half_life):
+    """The page's script cannot repeat NumPy's draws among equally good allocations; here it never has to."""
+    memory = memory_of(half_life)
+    histories = [simulate.run(example, memory, steps=paper_page.EXAMPLE_STEPS, seed=seed) for seed in range(3)]
+    for other in histories[1:]:
+        assert (other.owners == histories[0].owners).all()
+
+
+def test_a_report_needs_no_jax(tmp_path):
+    code = (
+        "import sys; sys.modules['jax'] = None; sys.modules['matplotlib'] = None\n"
+        "from bygones import cli\n"
+        "cli.main(['report', 'evidence/grid/tenfold', '--evidence', 'none', '--out', sys.argv[1]])"
+    )
+    subprocess.run([sys.executable, "-c", code, tmp_path / "report.html"], check=True, cwd=ROOT, capture_output=True)
+    assert "How much past does fairness need?" in (tmp_path / "report.html").read_text(encoding="utf-8")
