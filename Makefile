@@ -10,10 +10,11 @@ OUT ?= out
 help:  ## Say what there is
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 14
 
-demo: .venv/installed  ## Figure 1, Table 1 and a decay table, into out/
+demo: .venv/installed  ## Figure 1, Table 1, and a slice of the paper trained for real, as a page: out/paper/report.html
 	$(BIN)/bygones figure 1 --out $(OUT)
 	$(BIN)/bygones table 1 --out $(OUT)
 	$(BIN)/bygones decay --half-life 7
+	$(BIN)/bygones reproduce --scale quick --out $(OUT)/paper
 
 test: .venv/installed-dev  ## Format, lint, types, import contract, tests with coverage
 	$(BIN)/ruff format --check .
@@ -22,7 +23,7 @@ test: .venv/installed-dev  ## Format, lint, types, import contract, tests with c
 	$(BIN)/lint-imports
 	$(BIN)/pytest -n 2 -m "not soak" --cov --cov-report=term --cov-fail-under=95
 
-soak: .venv/installed-dev  ## The long tests, and the environments on the oldest Gymnasium they support
+soak: .venv/installed-soak  ## The long tests, and the environments on the oldest Gymnasium they support
 	$(BIN)/pytest -m soak
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --upgrade --target .venv/gymnasium-oldest gymnasium==1.3.0
 	PYTHONPATH=.venv/gymnasium-oldest $(BIN)/pytest -n 2 -m "not soak" tests/envs
@@ -44,9 +45,13 @@ clean:  ## Remove what make made
 	touch $@
 
 .venv/installed: .venv/made pyproject.toml constraints.txt
-	$(PIP_INSTALL) --editable .
+	$(PIP_INSTALL) --editable '.[learn,report]'
 	touch $@
 
 .venv/installed-dev: .venv/made pyproject.toml constraints.txt
 	$(PIP_INSTALL) --editable '.[dev]'
 	touch $@ .venv/installed
+
+.venv/installed-soak: .venv/installed-dev
+	$(PIP_INSTALL) --editable '.[soak]'
+	touch $@
