@@ -19,7 +19,6 @@ from typing import NamedTuple
 import numpy as np
 
 from bygones.audit.sums import Periods, Sums
-from bygones.inequality import gini
 from bygones.ledger.standing import owed, starts
 from bygones.ledger.watch import SETTLED
 from bygones.memory import Discounted
@@ -124,18 +123,25 @@ def standing(sums: Sums, cut: Periods, who: Members, half_life: float) -> Standi
         total = stood.remembered[present].sum()
         is_owed = np.nan_to_num(missing) > SETTLED * total
         since = np.where(is_owed, np.where(since < 0, stood.period, since), -1)
-        levels = stood.remembered[present] / who.entitlements[present]
-        measures[:, cut.count - 1 - stood.period] = *measure(levels), levels.mean() if len(levels) else math.nan
+        measures[:, cut.count - 1 - stood.period] = measure(stood.remembered[present], who.entitlements[present])
     share = np.where(stood.is_present, stood.remembered / (total or 1.0), math.nan)
     return Standing(half_life, stood.remembered, share, missing, since, *measures)
 
 
-def measure(levels: np.ndarray) -> tuple[float, float, float]:
-    """Gini coefficient, least and geometric mean of what is remembered per unit of entitlement."""
-    if not len(levels):
-        return math.nan, math.nan, math.nan
+def measure(remembered: np.ndarray, entitlements: np.ndarray) -> tuple[float, float, float, float]:
+    """Gini coefficient, least, geometric mean and mean of what is remembered per unit of entitlement.
+
+    An agent of entitlement w counts as w agents, as it does when the allocator decides.
+    """
+    if not len(remembered):
+        return math.nan, math.nan, math.nan, math.nan
+    levels, total, mass = remembered / entitlements, float(remembered.sum()), float(entitlements.sum())
+    order = np.argsort(levels)
+    below = np.cumsum(entitlements[order]) - entitlements[order] / 2
+    gini = float(((2 * below - mass) * remembered[order]).sum() / (mass * total)) if total > 0 else 0.0
     with np.errstate(divide="ignore"):
-        return float(gini(levels)), float(levels.min()), float(np.exp(np.log(levels).mean()))
+        nash = float(np.exp((entitlements * np.log(levels)).sum() / mass))
+    return max(gini, 0.0), float(levels.min()), nash, total / mass
 
 
 def entitled_shares(who: Members, is_present: np.ndarray) -> np.ndarray:
