@@ -150,6 +150,15 @@ class Conclusions:
         return tuple(each for each in self.found if each.holds)
 
     @property
+    def telling(self) -> tuple[Conclusion, ...]:
+        """What holds, without comparisons that follow from one being owed and the other ahead."""
+        sides = {each.agent: each.answers[min(each.answers)] for each in self.hold if each.kind == "owed"}
+        return tuple(
+            each for each in self.hold if each.kind != "order" or not {sides.get(each.agent), sides.get(each.other)}
+            == {"owed", "ahead"}
+        )  # fmt: skip
+
+    @property
     def flip(self) -> tuple[Conclusion, ...]:
         """Those that depend on the half-life."""
         return tuple(each for each in self.found if not each.holds)

@@ -98,9 +98,9 @@ def _print_welfare(audit: Audit) -> None:
 
 def _print_conclusions(audit: Audit) -> None:
     found, said = audit.conclusions, audit.clock.said
-    held = [f"{each.claim}." for each in found.hold]
+    held = [f"{each.claim}." for each in found.telling]
     for title, some in (
-        (f"Holds at every half-life from {_range(audit)}", held),
+        (f"Holds at {_range(audit)}", held),
         ("Depends on the half-life", [each.sentence(said) for each in found.flip]),
     ):
         if some:
@@ -131,7 +131,9 @@ def _print_replays(audit: Audit) -> None:
 
 def _range(audit: Audit) -> str:
     half_lives = [audit.clock.said(stood.half_life) for stood in audit.standings]
-    return half_lives[0] if len(half_lives) == 1 else f"{half_lives[0]} to {half_lives[-1]}"
+    if len(half_lives) == 1:
+        return f"a half-life of {half_lives[0]}"
+    return f"every half-life from {half_lives[0]} to {half_lives[-1]}"
 
 
 def spark(values: Sequence[float], width: int = _SPARKS) -> str:

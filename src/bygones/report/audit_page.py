@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from bygones.audit import Audit, Conclusion, Standing
+from bygones.audit import Audit, Standing
 from bygones.audit.counterfactual import Replay
 from bygones.report.page import Block, Chart, Page, Section, Table, asset, fragment, label, write
 from bygones.style import MUTED, PALETTE
@@ -211,7 +211,7 @@ def _conclusions(audit: Audit) -> list[Block]:
         blocks.append(_half_life_chart(audit))
     groups = [
         ("Depends on the half-life", [each.sentence(said) for each in found.flip]),
-        ("Holds at every half-life asked for", [f"{each.claim}." for each in _told(found.hold)]),
+        ("Holds at every half-life asked for", [f"{each.claim}." for each in found.telling]),
     ]
     blocks.append(fragment("audit_conclusions.html.jinja", groups=[group for group in groups if group[1]], most=LISTED))
     if found.pairs and len(audit.standings) > 1:
@@ -220,15 +220,6 @@ def _conclusions(audit: Audit) -> list[Block]:
             f"Of {found.pairs:,} pairs of agents {kept:,} are in the same order at every half-life asked for."
         )
     return blocks
-
-
-def _told(held: Sequence[Conclusion]) -> list[Conclusion]:
-    """What holds, without comparisons that follow from one being owed and the other ahead."""
-    sides = {each.agent: next(iter(each.answers.values())) for each in held if each.kind == "owed"}
-    return [
-        each for each in held if each.kind != "order" or sides.get(each.agent) is None
-        or sides[each.agent] == sides.get(each.other)
-    ]  # fmt: skip
 
 
 def _half_life_chart(audit: Audit) -> Chart:
