@@ -89,4 +89,9 @@ def audit(
         print_json(found.to_dict())
     else:
         print_audit(found)
-    print_paths([])
+    if page is not None:
+        from bygones.report.audit_page import write_audit
+
+        written = write_audit(found, page)
+        if not json:
+            print_paths([written])

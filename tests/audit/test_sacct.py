@@ -35,8 +35,8 @@ def test_gpu_hours_of_users(jobs):
     assert found.utility == "GPU-hours"
     assert found.notes[1:] == (
         "Usage is in GPU-hours, spread over each job's time in parts of at most an hour.",
-        "1 job still running, counted as far as they have come.",
-        "2 jobs that never ran, passed over.",
+        "Jobs still running: 1, counted by what they have used so far.",
+        "Jobs that never ran: 2, passed over.",
     )
     assert "taken as UTC" in found.notes[0]
 

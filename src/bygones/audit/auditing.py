@@ -126,7 +126,7 @@ class Audit:
 
     def _standing_dict(self, stood: Standing) -> dict[str, Any]:
         told = self.clock.told
-        series = {name: [_plain(x) for x in getattr(stood, name)] for name in ("gini", "egalitarian", "nash")}
+        series = {name: [_plain(x) for x in getattr(stood, name)] for name in ("gini", "egalitarian", "nash", "mean")}
         agents = []
         for row in self.ranked(stood):
             since = self.since(stood, row)

@@ -86,13 +86,18 @@ class Conclusion:
         """Whether the answer is the same at every half-life."""
         return not self.flips
 
+    @property
+    def claim(self) -> str:
+        """The answer at the shortest half-life, in words."""
+        return self._claim(self.answers[min(self.answers)])
+
     def sentence(self, said: Callable[[float], str]) -> str:
         """The conclusion for people, given how to say a half-life."""
         half_lives = sorted(self.answers)
         if self.holds:
             over = f"every half-life from {said(half_lives[0])} to {said(half_lives[-1])}"
             where = over if len(half_lives) > 1 else f"a half-life of {said(half_lives[0])}"
-            return f"{self._claim(self.answers[half_lives[0]])} at {where}."
+            return f"{self.claim} at {where}."
         claims = [self._claim(self.flips[0].before), *(self._claim(flip.after) for flip in self.flips)]
         until = [f"{claim} up to {_until(flip, said)}" for claim, flip in zip(claims, self.flips, strict=False)]
         return f"{'; then '.join(until)}; beyond that {claims[-1]}."
@@ -143,6 +148,15 @@ class Conclusions:
     def hold(self) -> tuple[Conclusion, ...]:
         """Those that are the same at every half-life."""
         return tuple(each for each in self.found if each.holds)
+
+    @property
+    def telling(self) -> tuple[Conclusion, ...]:
+        """What holds, without comparisons that follow from one being owed and the other ahead."""
+        sides = {each.agent: each.answers[min(each.answers)] for each in self.hold if each.kind == "owed"}
+        return tuple(
+            each for each in self.hold if each.kind != "order" or not {sides.get(each.agent), sides.get(each.other)}
+            == {"owed", "ahead"}
+        )  # fmt: skip
 
     @property
     def flip(self) -> tuple[Conclusion, ...]:

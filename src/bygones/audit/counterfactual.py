@@ -29,13 +29,14 @@ SEED = 0
 
 
 class Outcome(NamedTuple):
-    """What a world came to: received by each agent, in all; and of what is remembered, Gini, least and Nash."""
+    """What a world came to: received by each agent, in all; and of what is remembered, Gini, least, Nash and mean."""
 
     received: np.ndarray
     total: float
     gini: float
     egalitarian: float
     nash: float
+    mean: float
 
 
 @dataclass(frozen=True)
@@ -146,8 +147,10 @@ class _World:
         """What it came to in the end."""
         self._pass(end)
         present = np.flatnonzero(self._is_present)
-        levels = self._memory.read(self._state)[present] / self._who.entitlements[present]
-        return Outcome(self._received, float(self._received.sum()), *measure(levels))
+        remembered = self._memory.read(self._state)[present]
+        return Outcome(
+            self._received, float(self._received.sum()), *measure(remembered, self._who.entitlements[present])
+        )
 
     def _pass(self, time: float) -> None:
         if self._now is not None:

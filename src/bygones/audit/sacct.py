@@ -64,9 +64,10 @@ def read(path: str | Path, agent: str = "User", resource: str | None = None) -> 
     amounts = np.array([job.tres.get(chosen, 0.0) * job.elapsed / 3600 for job in jobs])
     unit = f"{'GiB of memory' if chosen == 'mem' else chosen.upper() if len(chosen) == 3 else chosen}-hours"
     notes = [f"Usage is in {unit}, spread over each job's time in parts of at most an hour."]
-    for count, what in ((running, "still running, counted as far as they have come"), (skipped, "that never ran")):
-        if count:
-            notes.append(f"{count} job{'s' if count > 1 else ''} {what}{'' if what[0] == 's' else ', passed over'}.")
+    if running:
+        notes.append(f"Jobs still running: {running}, counted by what they have used so far.")
+    if skipped:
+        notes.append(f"Jobs that never ran: {skipped}, passed over.")
     return Usage(_spread(jobs, amounts), unit, tuple(notes))
 
 

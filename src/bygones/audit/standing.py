@@ -19,7 +19,6 @@ from typing import NamedTuple
 import numpy as np
 
 from bygones.audit.sums import Periods, Sums
-from bygones.inequality import gini
 from bygones.ledger.standing import owed, starts
 from bygones.ledger.watch import SETTLED
 from bygones.memory import Discounted
@@ -65,6 +64,7 @@ class Standing:
         gini: of what is remembered per unit of entitlement, at the end of each period, the earliest first.
         egalitarian: the least of it.
         nash: its geometric mean, which ranks as Nash welfare does whatever the number of agents.
+        mean: its mean, by which the two before become comparable between half-lives.
     """
 
     half_life: float
@@ -75,6 +75,7 @@ class Standing:
     gini: np.ndarray
     egalitarian: np.ndarray
     nash: np.ndarray
+    mean: np.ndarray
 
 
 def members(
@@ -115,24 +116,32 @@ def walk(sums: Sums, cut: Periods, who: Members, half_life: float) -> Iterator[S
 def standing(sums: Sums, cut: Periods, who: Members, half_life: float) -> Standing:
     """Where everybody stands under one half-life."""
     since = np.full(len(who.names), -1)
-    measures = np.empty((3, cut.count))
+    measures = np.empty((4, cut.count))
     for stood in walk(sums, cut, who, half_life):
         present = np.flatnonzero(stood.is_present)
         missing = owed(stood.remembered, who.entitlements, present)
         total = stood.remembered[present].sum()
         is_owed = np.nan_to_num(missing) > SETTLED * total
         since = np.where(is_owed, np.where(since < 0, stood.period, since), -1)
-        measures[:, cut.count - 1 - stood.period] = measure(stood.remembered[present] / who.entitlements[present])
+        measures[:, cut.count - 1 - stood.period] = measure(stood.remembered[present], who.entitlements[present])
     share = np.where(stood.is_present, stood.remembered / (total or 1.0), math.nan)
     return Standing(half_life, stood.remembered, share, missing, since, *measures)
 
 
-def measure(levels: np.ndarray) -> tuple[float, float, float]:
-    """Gini coefficient, least and geometric mean of what is remembered per unit of entitlement."""
-    if not len(levels):
-        return math.nan, math.nan, math.nan
+def measure(remembered: np.ndarray, entitlements: np.ndarray) -> tuple[float, float, float, float]:
+    """Gini coefficient, least, geometric mean and mean of what is remembered per unit of entitlement.
+
+    An agent of entitlement w counts as w agents, as it does when the allocator decides.
+    """
+    if not len(remembered):
+        return math.nan, math.nan, math.nan, math.nan
+    levels, total, mass = remembered / entitlements, float(remembered.sum()), float(entitlements.sum())
+    order = np.argsort(levels)
+    below = np.cumsum(entitlements[order]) - entitlements[order] / 2
+    gini = float(((2 * below - mass) * remembered[order]).sum() / (mass * total)) if total > 0 else 0.0
     with np.errstate(divide="ignore"):
-        return float(gini(levels)), float(levels.min()), float(np.exp(np.log(levels).mean()))
+        nash = float(np.exp((entitlements * np.log(levels)).sum() / mass))
+    return max(gini, 0.0), float(levels.min()), nash, total / mass
 
 
 def entitled_shares(who: Members, is_present: np.ndarray) -> np.ndarray:

@@ -98,11 +98,15 @@ def _print_welfare(audit: Audit) -> None:
 
 def _print_conclusions(audit: Audit) -> None:
     found, said = audit.conclusions, audit.clock.said
-    for title, some in (("Holds at every half-life", found.hold), ("Depends on the half-life", found.flip)):
+    held = [f"{each.claim}." for each in found.telling]
+    for title, some in (
+        (f"Holds at {_range(audit)}", held),
+        ("Depends on the half-life", [each.sentence(said) for each in found.flip]),
+    ):
         if some:
             Console().print(Text(title, style="bold"))
-            for each in some[:FLIPS]:
-                print(f"- {each.sentence(said)}")
+            for sentence in some[:FLIPS]:
+                print(f"- {sentence}")
             if len(some) > FLIPS:
                 print(f"- and {len(some) - FLIPS} more (see --page or --json)")
             print()
@@ -115,13 +119,21 @@ def _print_replays(audit: Audit) -> None:
     said = audit.clock.said
     rows: list[list[object]] = []
     for each in audit.replays:
-        for what, outcome in (("as it was", each.actual), ("decided again", each.instead)):
-            rows.append([said(each.half_life), what, outcome.gini, outcome.egalitarian, outcome.nash, outcome.total])
+        for what, outcome in (("as it was", each.actual), ("allocator", each.instead)):
+            numbers = (outcome.gini, outcome.egalitarian, outcome.nash)
+            rows.append([said(each.half_life), what, *(float(f"{number:.3g}") for number in numbers), outcome.total])
     print()
     columns = ["half-life", "", "Gini", "least", "Nash", "received, all"]
     print_table("Had the allocator decided instead, on the same needs", columns, rows)
     for each in audit.replays:
         print(f"Half-life {said(each.half_life)}: {each.differ:,} of {each.decisions:,} decisions would differ.")
+
+
+def _range(audit: Audit) -> str:
+    half_lives = [audit.clock.said(stood.half_life) for stood in audit.standings]
+    if len(half_lives) == 1:
+        return f"a half-life of {half_lives[0]}"
+    return f"every half-life from {half_lives[0]} to {half_lives[-1]}"
 
 
 def spark(values: Sequence[float], width: int = _SPARKS) -> str:

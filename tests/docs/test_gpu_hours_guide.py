@@ -1,0 +1,9 @@
+from guides import DOCS
+from walkthrough import walk_through
+
+
+def test_the_guide_leads_from_an_empty_folder_to_a_decision_and_a_page(tmp_path, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    assert "Ledger" in walk_through(DOCS / "guides" / "gpu-hours.md", tmp_path)
+    assert (tmp_path / "gpus.db").exists()
+    assert "Who is owed what" in (tmp_path / "audit.html").read_text(encoding="utf-8")

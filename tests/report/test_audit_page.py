@@ -1,0 +1,107 @@
+"""An audit as a page: everything it says is there, and every name is text."""
+
+import re
+
+import pyarrow as pa
+import pytest
+
+from browser import DESKTOP, PHONE, opened, overflow
+from bygones import cli
+from bygones.audit import audit, read_history
+from bygones.report.audit_page import audit_page, write_audit
+from bygones.report.page import Chart, render
+
+NASTY = [
+    "<script>window.ran = 1</script>",
+    '<img src=x onerror="window.ran = 1">',
+    "=cmd()",
+    'O\'Brien & "Co" 🌙',
+    "</title>",
+]
+
+
+@pytest.fixture(scope="module")
+def found():
+    rows = [
+        (name, day, 1.0 + (day * 7 + row) % 5, (day + row) % 3 == 0)
+        for day in range(40)
+        for row, name in enumerate(NASTY)
+    ]
+    agents, times, needs, served = zip(*rows, strict=True)
+    table = pa.table({"agent": agents, "time": times, "need": needs, "served": served})
+    return audit(read_history(table, needs="need", served="served"), ["2", "10", "inf"], newcomers="mean")
+
+
+def test_names_are_text_on_the_page(found):
+    html = render(audit_page(found))
+    body = re.sub(r"<script.*?</script>", "", html, flags=re.DOTALL)
+    assert "<script>window.ran" not in html
+    assert "<img src=x" not in html
+    assert "&lt;script&gt;window.ran = 1&lt;/script&gt;" in body
+    assert body.count("</title>") == 1
+    charts = [block for section in audit_page(found).sections for block in section.blocks if isinstance(block, Chart)]
+    for chart in charts:
+        for trace in chart.figure["data"]:
+            assert "<script" not in trace["name"]
+            assert not [text for text in trace.get("customdata", []) if "<" in text]
+
+
+def test_everything_the_audit_says_is_on_the_page(found):
+    page = audit_page(found)
+    assert [section.title for section in page.sections] == [
+        "Where everybody stands", "Over time", "What depends on the half-life", "Had the allocator decided",
+        "What was looked at",
+    ]  # fmt: skip
+    html = render(page)
+    for words in (
+        "Gini coefficient", "Egalitarian welfare", "Nash welfare", "entitled", "owed most, since", "step numbers",
+        "from the first period on", "Holds at every half-life", "Depends on the half-life", "pairs of agents",
+    ):  # fmt: skip
+        assert words in html, words
+
+
+def test_many_agents_are_shown_in_part(tmp_path):
+    table = pa.table({"agent": [f"agent {i}" for i in range(100)], "time": [0] * 100, "utility": list(range(100))})
+    html = write_audit(audit(read_history(table), ["inf"]), tmp_path / "audit.html").read_text()
+    assert "The 15 most owed and the 15 furthest ahead" in html
+    assert "agent 0" in html
+    assert '<th scope="row">agent 50</th>' not in html
+
+
+def test_those_who_are_away_and_an_even_history_can_be_shown(tmp_path):
+    table = pa.table({"agent": ["a", "b", "a"], "time": [0, 0, 100], "utility": [1.0, 1.0, 1.0]})
+    html = render(audit_page(audit(read_history(table), ["10"], gone_after="20")))
+    assert "away" in html
+    assert "nobody is owed" in html
+
+
+def test_the_command_writes_a_page(tmp_path, capsys):
+    path, page = tmp_path / "history.csv", tmp_path / "audit.html"
+    path.write_text("agent,time,utility\nana,2026-01-01,1\nben,2026-01-02,2\n")
+    cli.main(["audit", str(path), "--page", str(page)])
+    assert f"wrote {page}" in capsys.readouterr().out
+    assert "Times without a zone were taken as UTC" in page.read_text()
+    cli.main(["audit", str(path), "--page", str(page), "--json"])
+    assert "wrote" not in capsys.readouterr().out
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("viewport", [DESKTOP, PHONE])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_page_in_a_browser(chromium, found, tmp_path, viewport, scheme):
+    path = write_audit(found, tmp_path / "audit.html")
+    with opened(chromium, path, viewport, scheme) as page:
+        assert overflow(page) == 0
+        charts = page.locator("[data-chart]")
+        assert charts.count() == 7
+        for n in range(charts.count()):
+            charts.nth(n).scroll_into_view_if_needed()
+            charts.nth(n).locator("svg.main-svg").first.wait_for()
+        page.locator("path.js-line").first.wait_for()
+        assert page.locator("path.js-line").count() >= 3 * 3
+        assert page.evaluate("window.ran") is None
+        ticks = page.locator(".yaxislayer-above").first.text_content()
+        assert "<script>window.ran" in ticks
+        summaries = page.locator("details.standing > summary")
+        summaries.nth(1).click()
+        assert page.locator("details.standing").nth(1).locator("tbody tr").first.is_visible()
