@@ -141,7 +141,7 @@ def render(page: Page) -> str:
     scripts = [_script(source) for source in (asset("page.js"), *page.scripts)]
     source, packed = _plotly() if page.plotly or charts else ("", "")
     by_day, by_night = ("".join(f"--{name}:{value};" for name, value in theme.items()) for theme in (LIGHT, DARK))
-    colours = f":root {{ {by_day} }} @media (prefers-color-scheme: dark) {{ :root {{ {by_night} }} }}"
+    colours = f":root {{ {by_day} }} @media screen and (prefers-color-scheme: dark) {{ :root {{ {by_night} }} }}"
     data = {**page.data, "colours": {"palette": PALETTE, "byNight": BY_NIGHT}}
     return fragment(
         "page.html.jinja",
