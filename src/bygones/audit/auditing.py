@@ -22,7 +22,7 @@ from bygones.welfare import named
 HALF_LIVES = ("1d", "7d", "30d", "inf")
 STEP_HALF_LIVES = ("10", "100", "1000", "inf")
 
-SEARCHED_EVENTS = 5_000_000
+SEARCHED_EVENTS = 1_000_000
 """In a longer history, the half-lives at which conclusions flip are searched for only on request."""
 
 
@@ -180,7 +180,7 @@ def audit(
         every: the length of a period.
         at: the moment of the audit; events after it are left out. By default the last event.
         refine: whether the half-lives at which conclusions flip are searched for, which asks the engine again a few
-            times; by default in histories of up to five million events.
+            times; by default in histories of up to a million events.
         welfare: what the allocator maximises when it decides again, where the history says who asked.
     """
     clock = history.clock
