@@ -4,11 +4,13 @@ import json
 import re
 import subprocess
 import sys
+from typing import get_args
 
 import pytest
 
 import synthetic_results
 from bygones import simulate
+from bygones.envs.problem import Scale
 from bygones.experiments.claims import CLAIMS, judge
 from bygones.experiments.results import Results
 from bygones.report import paper_page, story
@@ -118,6 +120,10 @@ def test_how_it_was_run_is_what_was_written_beside_the_runs(both, results):
         assert command in both
     assert "NVIDIA H200" in both
     assert "jax 0.11.2" in both
+
+
+def test_every_observation_scale_has_words():
+    assert set(story.SCALES) == set(get_args(Scale))
 
 
 def test_no_results_are_refused(results):
