@@ -94,9 +94,11 @@ class History:
 
     def clean_name(self, name: str) -> str:
         """An agent's name as it can stand in a terminal and on a page: control characters are replaced."""
-        name = unshield(name) if self.source.shielded else name
+        name = unicodedata.normalize("NFC", unshield(name) if self.source.shielded else name)
+        if name.isprintable():
+            return name
         shown = (c if unicodedata.category(c) not in ("Cc", "Cs", "Zl", "Zp") else "\ufffd" for c in name)
-        return unicodedata.normalize("NFC", "".join(shown))
+        return "".join(shown)
 
     def _refuse(self, what: str, is_bad: Any, accepted: str) -> None:
         refuse(self.source, self.events, what, self.columns[what], is_bad, accepted)

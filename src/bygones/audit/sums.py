@@ -38,6 +38,10 @@ class Periods:
     length: float
     count: int
 
+    def as_one(self) -> Periods:
+        """One period in place of all of them."""
+        return Periods(self.end, self.count * self.length, 1)
+
     def end_of(self, period: int) -> float:
         """The moment at which a period ends; it belongs to the period."""
         return self.end - period * self.length
