@@ -55,6 +55,16 @@ def test_every_flip_has_both_answers_at_its_ends(events):
         assert len(set(each.answers.values())) == 1
 
 
+@pytest.mark.parametrize("newcomers", ["zero", "0"])
+def test_the_search_sees_what_the_audit_sees(newcomers):
+    # A newcomer rule of 0 is the same as zero, but asks by way of the periods.
+    events = [("ana", 0, 10.0), ("ben", 20, 6.0), ("cem", 25, 3.0), ("ana", 30, 0.0)]
+    found = look(events, ["2", "20", "inf"], newcomers=newcomers)
+    for half_life, owed in found.conclusions.asked.items():
+        (stood,) = look(events, [half_life], refine=False).standings
+        np.testing.assert_allclose(owed, stood.owed / stood.remembered.sum(), rtol=1e-9, atol=1e-12)
+
+
 def test_without_a_search_a_flip_lies_between_two_half_lives():
     events = [("ana", 0, 10.0), ("ben", 20, 6.0), ("ana", 30, 0.0)]
     found = look(events, ["2", "20", "inf"], refine=False)

@@ -237,6 +237,11 @@ def audit(
     )
 
 
+def counted(number: int, what: str) -> str:
+    """A number of things, in words: `1 event`, `2 events`."""
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
 def _half_lives(clock: Clock, said: Sequence[str | float] | None) -> list[float]:
     said = said or (STEP_HALF_LIVES if clock.steps else HALF_LIVES)
     return sorted({clock.length(each) for each in said})
@@ -244,7 +249,7 @@ def _half_lives(clock: Clock, said: Sequence[str | float] | None) -> list[float]
 
 def _owed(sums: Sums, cut: Periods, who: Members, half_life: float, is_present: np.ndarray) -> np.ndarray:
     """What everybody is owed in the end under one half-life, as a share of all that is remembered."""
-    if cut.count == 1:
+    if who.newcomers == "zero":
         remembered = np.bincount(who.rows(sums), sums.decayed[half_life], len(who.names))
     else:
         *_, last = walk(sums, cut, who, half_life)
