@@ -32,7 +32,7 @@ _DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
 _SYMBOLS = ("circle", "square", "diamond", "triangle-up", "cross", "x")
 _EXACT = (
     "Every number follows from sums over all events, decayed exactly: nothing is sampled or approximated. Where a "
-    "conclusion flips at a half-life, that half-life is known to one percent, from sums on both sides of it."
+    "conclusion flips at a half-life, that half-life is known to one part in a thousand, from sums on both sides of it."
 )
 
 
