@@ -4,7 +4,7 @@ A conclusion is a question with an answer at every half-life: who is owed most, 
 one is owed more than another. It is asked at the half-lives of the audit. Where the answers at two neighbouring
 half-lives differ, the half-life at which the answer changes lies between them. It is searched for by asking again at
 half-lives between, exactly, as if they had been given: an interpolation says where to ask, never what the answer is.
-What is reported is an interval of half-lives at most 1% wide with one answer at its one end and another at its other.
+What is reported is an interval of half-lives at most 0.1% wide with one answer at its one end and another at its other.
 
 An answer that changes and changes back between two neighbouring half-lives is not seen. To leave less room for that,
 the search begins with half-lives between those of the audit.
@@ -38,8 +38,8 @@ PAIRS_COUNTED = 2000
 """Among at most this many agents, the pairs that keep their order are counted."""
 
 _BETWEEN = 3
-_PASSES = 6
-_NARROW = 0.01
+_PASSES = 8
+_NARROW = 0.001
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Flip:
 
     @property
     def is_exact(self) -> bool:
-        """Whether the interval is at most 1% wide."""
+        """Whether the interval is at most 0.1% wide."""
         return _is_narrow(self.low, self.high)
 
 

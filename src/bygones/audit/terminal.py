@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from bygones._terminal import print_table
-from bygones.audit.auditing import Audit
+from bygones.audit.auditing import Audit, counted
 from bygones.audit.standing import Standing
 from bygones.ledger.terminal import bar
 
@@ -29,17 +29,14 @@ def print_audit(audit: Audit) -> None:
     """Prints the audit for people."""
     clock = audit.clock
     zone = "" if clock.steps else f" {clock.zone}"
-    print(
-        f"{audit.label}: {audit.n_events:,} events of {len(audit.names):,} agents, {clock.shown(audit.first)} to "
-        f"{clock.shown(audit.periods.end)}{zone}."
-    )
+    size = f"{counted(audit.n_events, 'event')} of {counted(len(audit.names), 'agent')}"
+    print(f"{audit.label}: {size}, {clock.shown(audit.first)} to {clock.shown(audit.periods.end)}{zone}.")
     for note in audit.notes:
         print(note)
     late = audit.newcomers()
     if late:
-        who = "agent came" if len(late) == 1 else "agents came"
-        rule = audit.members.newcomers
-        print(f"{len(late):,} {who} after the first {clock.said(audit.periods.length)}: newcomers start with {rule}.")
+        came = f"{counted(len(late), 'agent')} came after the first {clock.said(audit.periods.length)}"
+        print(f"{came}: newcomers start with {audit.members.newcomers}.")
     print()
     for stood in audit.standings:
         _print_standing(audit, stood)

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from bygones.audit import Audit, Standing
+from bygones.audit.auditing import counted
 from bygones.audit.counterfactual import Replay
 from bygones.report.page import Block, Chart, Page, Section, Table, asset, fragment, label, write
 from bygones.style import MUTED, PALETTE
@@ -31,7 +32,7 @@ _DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
 _SYMBOLS = ("circle", "square", "diamond", "triangle-up", "cross", "x")
 _EXACT = (
     "Every number follows from sums over all events, decayed exactly: nothing is sampled or approximated. Where a "
-    "conclusion flips at a half-life, that half-life is known to one percent, from sums on both sides of it."
+    "conclusion flips at a half-life, that half-life is known to one part in a thousand, from sums on both sides of it."
 )
 
 
@@ -56,7 +57,7 @@ def audit_page(audit: Audit) -> Page:
         title="Who is owed what",
         lede=_lede(audit),
         sections=sections,
-        kicker=f"{audit.label} · {audit.n_events:,} events of {len(audit.names):,} agents · {until}",
+        kicker=f"{audit.label} · {counted(audit.n_events, 'event')} of {counted(len(audit.names), 'agent')} · {until}",
         footer="Made by bygones audit.",
         styles=[asset("audit.css")],
     )
