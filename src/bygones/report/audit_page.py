@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from bygones._terminal import amount
 from bygones.audit import Audit, Standing
 from bygones.audit.auditing import counted
 from bygones.audit.counterfactual import Replay
@@ -182,7 +183,7 @@ def _series_chart(audit: Audit, name: str, title: str) -> Chart:
     ]
     lines = [_line(audit, _half_life(audit, s), series, n) for n, (s, series) in enumerate(zip(audit.standings, drawn,
              strict=True))]  # fmt: skip
-    ends = ", ".join(f"{series[-1]:.3g} with {_half_life(audit, s)}" for s, series in zip(audit.standings, drawn,
+    ends = ", ".join(f"{amount(series[-1])} with {_half_life(audit, s)}" for s, series in zip(audit.standings, drawn,
                      strict=True))  # fmt: skip
     layout = {"yaxis": {"range": [0, 1.03]}, **_time_layout(audit)}
     return Chart(
@@ -363,7 +364,7 @@ def _percent(share: float) -> str:
 
 
 def _signed(owed: float, is_present: bool) -> str:
-    return f"{owed:+.4g}".replace("-", "−") if is_present else ""
+    return amount(owed, digits=4, sign=True).replace("-", "−") if is_present else ""
 
 
 def _short(name: str, most: int = 28) -> str:
