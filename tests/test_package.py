@@ -9,7 +9,7 @@ from pathlib import Path
 import bygones
 
 ROOT = Path(__file__).parents[1]
-HEAVY = ("jax", "torch", "matplotlib", "gymnasium", "scipy", "pandas", "tyro")
+HEAVY = ("jax", "torch", "matplotlib", "gymnasium", "scipy", "pandas", "tyro", "ibis", "duckdb", "plotly", "jinja2")
 
 
 def test_importing_bygones_imports_nothing_heavy():

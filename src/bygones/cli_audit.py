@@ -58,7 +58,7 @@ def audit(
     ] = "UTC",
     refine: Annotated[
         Literal["yes", "no"] | None,
-        _optional("Search for the half-lives at which conclusions flip; up to 5 million events if left out."),
+        _optional("Search for the half-lives at which conclusions flip; up to a million events if left out."),
     ] = None,
     threads: Annotated[int | None, _optional("How many threads DuckDB may use; all if left out.")] = None,
     memory: Annotated[str, arg(help="How much memory DuckDB may use before it works on disk.")] = "3GB",

@@ -67,6 +67,16 @@ def test_the_length_of_a_period_changes_nothing_in_the_end(events, one, other):
         np.testing.assert_allclose(a.remembered, b.remembered, rtol=1e-12, atol=1e-300)
 
 
+@pytest.mark.parametrize("span", [1, 3, 7, 0.3, 59, 61, 86_400])
+def test_the_first_event_counts_wherever_the_first_period_begins(span):
+    table = pa.table({"agent": ["a", "b"], "time": pa.array([0.0, span], pa.float64()), "utility": [2.0, 1.0]})
+    found = audit(read_history(table), [span, "inf"], newcomers=0)
+    assert found.standings[1].remembered.tolist() == [2, 1]
+    assert found.standings[0].remembered.tolist() == pytest.approx([1, 1])
+    for owed in found.conclusions.asked.values():
+        assert np.isfinite(owed).all()
+
+
 def test_nothing_vanishes_that_counts_at_the_end_of_its_own_period():
     year = 365 * 86_400_000_000
     table = arrow([("ana", 0, 1.0), ("ana", year, 1.0)], 1_700_000_000_000_000)
@@ -88,6 +98,7 @@ def test_periods_cover_the_history_and_end_with_the_audit():
     assert (cut.count, cut.end_of(0), cut.start_of(cut.count - 1)) == (4, 100, -20)
     assert periods(Clock(steps=True), 0.0, 100.0, None).length == 2
     assert periods(Clock(steps=True), 5.0, 5.0, None).count == 1
+    assert periods(Clock(steps=True), 0.0, 1.0, "0.02").count == 51
     with pytest.raises(ValueError, match=r"every must leave at most 2000 periods, got '0.001'"):
         periods(Clock(steps=True), 0.0, 100.0, "0.001")
     with pytest.raises(ValueError, match="every must be finite"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,7 @@ from bygones.welfare import named
 HALF_LIVES = ("1d", "7d", "30d", "inf")
 STEP_HALF_LIVES = ("10", "100", "1000", "inf")
 
-SEARCHED_EVENTS = 5_000_000
+SEARCHED_EVENTS = 1_000_000
 """In a longer history, the half-lives at which conclusions flip are searched for only on request."""
 
 
@@ -180,7 +180,7 @@ def audit(
         every: the length of a period.
         at: the moment of the audit; events after it are left out. By default the last event.
         refine: whether the half-lives at which conclusions flip are searched for, which asks the engine again a few
-            times; by default in histories of up to five million events.
+            times; by default in histories of up to a million events.
         welfare: what the allocator maximises when it decides again, where the history says who asked.
     """
     clock = history.clock
@@ -197,25 +197,27 @@ def audit(
         events = events.filter(events.time <= end)
         n_events = int(history.fetch(events.count()).as_py())
 
-    def ask(wanted: Sequence[float]) -> Sums:
-        table = history.fetch(expression(events, cut, wanted))
+    def ask(wanted: Sequence[float], within: Periods) -> Sums:
+        table = history.fetch(expression(events, within, wanted))
         history.check_sums(table)
         found = collect(table, wanted)
-        return _named(found, [history.clean_name(name) for name in found.names])
+        return replace(found, names=tuple(history.clean_name(name) for name in found.names))
 
-    sums = ask(chosen)
+    sums = ask(chosen, cut)
     who = members(sums, cut, weights, rule, away)
     standings = tuple(standing(sums, cut, who, half_life) for half_life in chosen)
     is_present = ~np.isnan(standings[0].owed)
+
+    def owed_at(wanted: Sequence[float]) -> dict[float, np.ndarray]:
+        # Where nobody starts with anything, the end follows from the events without the periods between.
+        within = cut.as_one() if rule == "zero" else cut
+        found = ask(wanted, within)
+        return {half_life: _owed(found, within, who, half_life, is_present) for half_life in wanted}
+
     searched = n_events <= SEARCHED_EVENTS if refine is None else refine
-    conclusions = conclude(
-        who.names,
-        {stood.half_life: _relative(stood.owed, stood.remembered) for stood in standings},
-        (lambda wanted: _owed(ask(wanted), cut, who, wanted)) if searched else None,
-    )
-    received = np.zeros(len(who.names))
-    row_of = {name: row for row, name in enumerate(who.names)}
-    np.add.at(received, np.array([row_of[name] for name in sums.names])[sums.agent], sums.received)
+    known = {stood.half_life: _relative(stood.owed, stood.remembered) for stood in standings}
+    conclusions = conclude(who.names, known, owed_at if searched else None)
+    received = np.bincount(who.rows(sums), sums.received, len(who.names))
     return Audit(
         label=history.source.label,
         clock=clock,
@@ -235,28 +237,29 @@ def audit(
     )
 
 
+def counted(number: int, what: str) -> str:
+    """A number of things, in words: `1 event`, `2 events`."""
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
 def _half_lives(clock: Clock, said: Sequence[str | float] | None) -> list[float]:
     said = said or (STEP_HALF_LIVES if clock.steps else HALF_LIVES)
     return sorted({clock.length(each) for each in said})
 
 
-def _owed(sums: Sums, cut: Periods, who: Members, half_lives: Sequence[float]) -> dict[float, np.ndarray]:
-    found = {}
-    for half_life in half_lives:
+def _owed(sums: Sums, cut: Periods, who: Members, half_life: float, is_present: np.ndarray) -> np.ndarray:
+    """What everybody is owed in the end under one half-life, as a share of all that is remembered."""
+    if who.newcomers == "zero":
+        remembered = np.bincount(who.rows(sums), sums.decayed[half_life], len(who.names))
+    else:
         *_, last = walk(sums, cut, who, half_life)
-        missing = owed(last.remembered, who.entitlements, np.flatnonzero(last.is_present))
-        found[half_life] = _relative(missing, last.remembered)
-    return found
+        remembered = last.remembered
+    return _relative(owed(remembered, who.entitlements, np.flatnonzero(is_present)), remembered)
 
 
 def _relative(missing: np.ndarray, remembered: np.ndarray) -> np.ndarray:
     """What is owed as a share of all that is remembered of those who take part."""
     return np.asarray(missing / (remembered[~np.isnan(missing)].sum() or 1.0))
-
-
-def _named(sums: Sums, names: list[str]) -> Sums:
-    """The sums under these names; entries of agents whose names became the same add up where they are used."""
-    return Sums(tuple(names), sums.agent, sums.period, sums.received, sums.decayed)
 
 
 def _plain(number: float) -> float | None:

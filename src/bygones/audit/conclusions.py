@@ -4,7 +4,7 @@ A conclusion is a question with an answer at every half-life: who is owed most, 
 one is owed more than another. It is asked at the half-lives of the audit. Where the answers at two neighbouring
 half-lives differ, the half-life at which the answer changes lies between them. It is searched for by asking again at
 half-lives between, exactly, as if they had been given: an interpolation says where to ask, never what the answer is.
-What is reported is an interval of half-lives at most 1% wide with one answer at its one end and another at its other.
+What is reported is an interval of half-lives at most 0.1% wide with one answer at its one end and another at its other.
 
 An answer that changes and changes back between two neighbouring half-lives is not seen. To leave less room for that,
 the search begins with half-lives between those of the audit.
@@ -38,8 +38,8 @@ PAIRS_COUNTED = 2000
 """Among at most this many agents, the pairs that keep their order are counted."""
 
 _BETWEEN = 3
-_PASSES = 6
-_NARROW = 0.01
+_PASSES = 8
+_NARROW = 0.001
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Flip:
 
     @property
     def is_exact(self) -> bool:
-        """Whether the interval is at most 1% wide."""
+        """Whether the interval is at most 0.1% wide."""
         return _is_narrow(self.low, self.high)
 
 
@@ -153,10 +153,12 @@ class Conclusions:
     def telling(self) -> tuple[Conclusion, ...]:
         """What holds, without comparisons that follow from one being owed and the other ahead."""
         sides = {each.agent: each.answers[min(each.answers)] for each in self.hold if each.kind == "owed"}
+        apart = {"owed", "ahead"}
         return tuple(
-            each for each in self.hold if each.kind != "order" or not {sides.get(each.agent), sides.get(each.other)}
-            == {"owed", "ahead"}
-        )  # fmt: skip
+            each
+            for each in self.hold
+            if each.kind != "order" or {sides.get(each.agent), sides.get(each.other)} != apart
+        )
 
     @property
     def flip(self) -> tuple[Conclusion, ...]:
@@ -255,14 +257,11 @@ def _aim(gap: tuple[float, float], low_margin: float, high_margin: float) -> lis
     """Half-lives close to where the margin is zero, on both sides; the middle where it does not change its sign."""
     low, high = gap
     slow, fast = 1 / high, 1 / low
-    if low_margin * high_margin < 0:
-        rate = fast + (slow - fast) * low_margin / (low_margin - high_margin)
-    else:
-        rate = math.sqrt(fast * slow) if slow > 0 else fast / 4
-    near = [rate * (1 + _NARROW / 2.1), rate / (1 + _NARROW / 2.1)]
-    # A gap that is still wide is also halved, so that a bad guess costs one pass and not all of them.
-    near.append(math.sqrt(fast * slow) if slow > 0 else fast / 8)
-    return [1 / each for each in near if slow < each < fast]
+    if low_margin * high_margin >= 0:
+        return [1 / (math.sqrt(fast * slow) if slow > 0 else fast / 4)]
+    rate = fast + (slow - fast) * low_margin / (low_margin - high_margin)
+    aimed = [rate * (1 + _NARROW / 2.1), rate / (1 + _NARROW / 2.1)]
+    return [1 / each for each in aimed if slow < each < fast]
 
 
 def _between(low: float, high: float) -> list[float]:

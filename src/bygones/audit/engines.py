@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import csv
 import difflib
+import gzip
 import sqlite3
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
+from glob import glob
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +21,8 @@ LEDGER_COLUMNS = ("seq", "kind", "time", "agent", "amount", "refers")
 """What an export of a ledger has, whichever way it was made."""
 
 _BATCH = 100_000
+_SEPARATORS = ",;\t|"
+_LONGEST_LINE = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -91,9 +96,7 @@ def open_source(source: Any, table: str | None = None, *, threads: int | None = 
     with readable(said):
         if kind == "parquet":
             return Source(duckdb.read_parquet(str(path / "**" / "*.parquet") if path.is_dir() else said), said)
-        _check_exists(path)
-        rows = duckdb.read_csv(said, header=True, all_varchar=True, strict_mode=True)
-        return Source(rows.rename({name.strip(): name for name in rows.columns}), said, above=1, shielded=True)
+        return Source(_from_csv(duckdb, path), said, above=1, shielded=True)
 
 
 def in_memory(table: pa.Table, label: str, *, threads: int | None = None, memory: str = "3GB") -> Source:
@@ -114,19 +117,21 @@ def check_columns(found: Sequence[str], wanted: Sequence[str], label: str) -> No
 @contextmanager
 def readable(label: str) -> Iterator[None]:
     """Turns an engine's refusal into one sentence."""
-    import duckdb
-    from ibis.common.exceptions import IbisError
-
-    errors: list[type[Exception]] = [duckdb.Error, IbisError]
-    # Only an engine that was loaded can refuse.
-    for module, name in (("psycopg", "Error"), ("pyspark.errors", "PySparkException")):
-        if module in sys.modules:
-            errors.append(getattr(sys.modules[module], name))
     try:
         yield
-    except tuple(errors) as error:
-        reason = next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
-        raise ValueError(f"{label} cannot be read: {reason}") from None
+    except _refusals() as error:
+        raise ValueError(f"{label} cannot be read: {_first_line(error)}") from None
+
+
+def _refusals() -> tuple[type[Exception], ...]:
+    """The errors of the engines that are loaded by now; no other can have refused."""
+    known = (("duckdb", "Error"), ("ibis.common.exceptions", "IbisError"), ("psycopg", "Error"),
+             ("pyspark.errors", "PySparkException"))  # fmt: skip
+    return tuple(getattr(sys.modules[module], name) for module, name in known if module in sys.modules)
+
+
+def _first_line(error: Exception) -> str:
+    return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
 
 
 def _duckdb(threads: int | None, memory: str) -> Any:
@@ -153,7 +158,7 @@ def _from_url(url: str, table: str | None) -> Source:
         with readable(shown):
             connection = ibis.connect(url)
     except (ImportError, AttributeError) as error:
-        raise ValueError(f"{shown} cannot be read: {error}") from None
+        raise ValueError(f"{shown} cannot be read: {_first_line(error)}") from None
     return _from_database(connection, table, shown)
 
 
@@ -251,6 +256,22 @@ def _kind(path: Path) -> str:
     return "parquet" if path.is_dir() or path.suffix.lower() in (".parquet", ".pq") else "csv"
 
 
-def _check_exists(path: Path) -> None:
-    if not any(letter in str(path) for letter in "*?["):
-        path.stat()
+def _from_csv(duckdb: Any, path: Path) -> Any:
+    """All columns of a CSV file as text, named and separated as its first line says."""
+    is_glob = any(letter in str(path) for letter in "*?[")
+    first = next((Path(name) for name in sorted(glob(str(path), recursive=True))), path) if is_glob else path
+    reader = gzip.open if first.suffix == ".gz" else open
+    try:
+        with reader(first, "rt", encoding="utf-8-sig", newline="") as file:
+            line = file.readline(_LONGEST_LINE)
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path} is not a CSV file in UTF-8: {error}") from None
+    separator = max(_SEPARATORS, key=line.count)
+    names = [name.strip() for name in next(csv.reader([line], delimiter=separator), [])]
+    twice = [name for name in names if names.count(name) > 1]
+    if twice or not any(names):
+        raise ValueError(f"{path} has the column {twice[0]!r} twice" if any(twice) else f"{path} has no header")
+    return duckdb.read_csv(
+        str(path), header=True, auto_detect=False, delim=separator, quote='"', escape='"',
+        columns=dict.fromkeys(names, "VARCHAR"),
+    )  # fmt: skip

@@ -94,9 +94,11 @@ class History:
 
     def clean_name(self, name: str) -> str:
         """An agent's name as it can stand in a terminal and on a page: control characters are replaced."""
-        name = unshield(name) if self.source.shielded else name
+        name = unicodedata.normalize("NFC", unshield(name) if self.source.shielded else name)
+        if name.isprintable():
+            return name
         shown = (c if unicodedata.category(c) not in ("Cc", "Cs", "Zl", "Zp") else "\ufffd" for c in name)
-        return unicodedata.normalize("NFC", "".join(shown))
+        return "".join(shown)
 
     def _refuse(self, what: str, is_bad: Any, accepted: str) -> None:
         refuse(self.source, self.events, what, self.columns[what], is_bad, accepted)
@@ -241,6 +243,7 @@ def with_times(source: Source, rows: Any, name: str, zone: str) -> tuple[Any, Cl
     moments = said.cast("timestamp") if kind.is_date() else said
     first, last = (microseconds(each, source.engine) for each in (moments.min(), moments.max()))
     bounds = _bounds(source, rows, name, first, last, said.count())
+    _check_span(source, name, bounds)
     time = microseconds(moments, source.engine)
     if assumed and zone != "UTC" and bounds["n"]:
         time = time - _offset_of(time, zone, bounds)
@@ -290,6 +293,7 @@ def _with_text_times(source: Source, rows: Any, name: str, zone: str) -> tuple[A
     ready = rows.mutate(time=time, time_said=rows.time, is_zoned=said.re_search(_ZONED))
     accepted = "a date or time such as 2026-03-02T22:00+01:00"
     bounds = _bounds(source, ready, name, ready.time.min(), ready.time.max(), ready.time.count(), accepted)
+    _check_span(source, name, bounds)
     with readable(source.label):
         assumed = ready.filter(~ready.is_zoned).count().to_pyarrow().as_py() > 0
     if assumed and zone != "UTC" and bounds["n"]:
@@ -314,10 +318,15 @@ def _bounds(
 
 def _offset_of(time: Any, zone: str, bounds: dict[str, Any]) -> Any:
     (_, first), *changes = offsets(zone, bounds["first"], bounds["last"])
-    offset: Any = ibis.literal(first, type="int64")
-    for since, after in changes:
-        offset = ibis.ifelse(time >= since, ibis.literal(after, type="int64"), offset)
-    return offset
+    latest_first = [(time >= since, ibis.literal(after, type="int64")) for since, after in reversed(changes)]
+    return ibis.cases(*latest_first, else_=ibis.literal(first, type="int64")) if changes else first
+
+
+def _check_span(source: Source, name: str, bounds: dict[str, Any]) -> None:
+    """Refuses times so far apart that their microseconds would not fit a number exactly: somebody mistyped a year."""
+    if bounds["n"] and bounds["last"] - bounds["first"] >= 2**53:
+        first, last = (Clock().day(bounds[edge]) for edge in ("first", "last"))
+        raise ValueError(f"{source.label}: {name} must lie within 285 years, got times from {first} to {last}")
 
 
 def _of_ledger(source: Source) -> tuple[Any, tuple[str, ...]]:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -41,6 +41,11 @@ class Members:
     first: np.ndarray
     newcomers: str
     gone_after: float
+
+    def rows(self, sums: Sums) -> np.ndarray:
+        """The agent of each entry of the sums, as a row of `names`."""
+        row_of = {name: row for row, name in enumerate(self.names)}
+        return np.asarray(np.array([row_of[name] for name in sums.names], dtype=np.int64)[sums.agent])
 
 
 class Stood(NamedTuple):
@@ -83,18 +88,16 @@ def members(
 ) -> Members:
     """Everybody with an event or an entitlement; without an entitlement it is 1."""
     names = tuple(sorted({*sums.names, *entitlements}))
-    row_of = {name: row for row, name in enumerate(names)}
     first = np.full(len(names), -1)
-    rows = np.array([row_of[name] for name in sums.names], dtype=np.int64)
-    np.maximum.at(first, rows[sums.agent], sums.period)
     weights = np.array([entitlements.get(name, 1.0) for name in names])
-    return Members(names, weights, np.where(first < 0, cut.count - 1, first), newcomers, gone_after / cut.length)
+    who = Members(names, weights, first, newcomers, gone_after / cut.length)
+    np.maximum.at(first, who.rows(sums), sums.period)
+    return replace(who, first=np.where(first < 0, cut.count - 1, first))
 
 
 def walk(sums: Sums, cut: Periods, who: Members, half_life: float) -> Iterator[Stood]:
     """How things stood at the end of each period, the earliest first."""
-    row_of = {name: row for row, name in enumerate(who.names)}
-    rows = np.array([row_of[name] for name in sums.names], dtype=np.int64)[sums.agent]
+    rows = who.rows(sums)
     order = np.argsort(-sums.period, kind="stable")
     edges = np.searchsorted(-sums.period[order], -np.arange(cut.count)[::-1], side="left").tolist()
     amounts = sums.decayed[half_life]

@@ -38,6 +38,10 @@ class Periods:
     length: float
     count: int
 
+    def as_one(self) -> Periods:
+        """One period, longer than all of them."""
+        return Periods(self.end, (self.count + 1) * self.length, 1)
+
     def end_of(self, period: int) -> float:
         """The moment at which a period ends; it belongs to the period."""
         return self.end - period * self.length
@@ -52,7 +56,8 @@ def periods(clock: Clock, first: float, end: float, every: str | None) -> Period
     length = clock.period(end - first) if every is None else clock.length(every, "every")
     if math.isinf(length):
         raise ValueError("every must be finite: how long a period is, got inf")
-    count = int((end - first) // length) + 1
+    # The same division as in the engine: `//` would not round and could count one period less.
+    count = math.floor((end - first) / length) + 1
     if count > MOST_PERIODS:
         raise ValueError(
             f"every must leave at most {MOST_PERIODS} periods, got {every!r}, which makes {count} of this history"
@@ -88,12 +93,14 @@ def expression(events: Any, cut: Periods, half_lives: Sequence[float]) -> Any:
     import ibis
 
     age = (ibis.literal(cut.end, type=events.time.type()) - events.time).cast("float64")
-    period = (age / cut.length).floor()
     utility = ibis.ifelse(events.utility >= 0, events.utility, ibis.literal(math.nan, type="float64"))
-    prepared = events.select(agent=events.agent, period=period.cast("int32"), age=age, utility=utility)
-    since = prepared.age - prepared.period * cut.length
+    prepared = events.select(agent=events.agent, age=age, utility=utility)
+    # Engines take a number with a point for a decimal, and would multiply an integer by it in decimals.
+    period = (prepared.age / cut.length).floor().cast("float64")
+    since = prepared.age - period * cut.length
+    prepared = prepared.select("agent", "utility", period=period.cast("int32"), since=since)
     decayed = {
-        f"decayed_{i}": (prepared.utility * (since * (-math.log(2) / half_life)).exp()).sum()
+        f"decayed_{i}": (prepared.utility * (prepared.since * (-math.log(2) / half_life)).exp()).sum()
         for i, half_life in enumerate(half_lives)
         if math.isfinite(half_life)
     }

@@ -10,8 +10,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from bygones._terminal import print_table
-from bygones.audit.auditing import Audit
+from bygones._terminal import amount, print_table
+from bygones.audit.auditing import Audit, counted
 from bygones.audit.standing import Standing
 from bygones.ledger.terminal import bar
 
@@ -29,17 +29,14 @@ def print_audit(audit: Audit) -> None:
     """Prints the audit for people."""
     clock = audit.clock
     zone = "" if clock.steps else f" {clock.zone}"
-    print(
-        f"{audit.label}: {audit.n_events:,} events of {len(audit.names):,} agents, {clock.shown(audit.first)} to "
-        f"{clock.shown(audit.periods.end)}{zone}."
-    )
+    size = f"{counted(audit.n_events, 'event')} of {counted(len(audit.names), 'agent')}"
+    print(f"{audit.label}: {size}, {clock.shown(audit.first)} to {clock.shown(audit.periods.end)}{zone}.")
     for note in audit.notes:
         print(note)
     late = audit.newcomers()
     if late:
-        who = "agent came" if len(late) == 1 else "agents came"
-        rule = audit.members.newcomers
-        print(f"{len(late):,} {who} after the first {clock.said(audit.periods.length)}: newcomers start with {rule}.")
+        came = f"{counted(len(late), 'agent')} came after the first {clock.said(audit.periods.length)}"
+        print(f"{came}: newcomers start with {audit.members.newcomers}.")
     print()
     for stood in audit.standings:
         _print_standing(audit, stood)
@@ -70,8 +67,8 @@ def _print_standing(audit: Audit, stood: Standing) -> None:
         since = audit.since(stood, row)
         table.add_row(
             Text(audit.names[row]),
-            f"{audit.received[row]:.3g}" if audit.received[row] < 1e5 else f"{audit.received[row]:,.0f}",
-            f"{stood.remembered[row]:.3g}" if stood.remembered[row] < 1e5 else f"{stood.remembered[row]:,.0f}",
+            amount(audit.received[row]),
+            amount(stood.remembered[row]),
             Text(bar(float(stood.remembered[row]), most), style="cyan"),
             _percent(stood.share[row]),
             _percent(audit.entitled[row]),
@@ -89,7 +86,7 @@ def _print_welfare(audit: Audit) -> None:
     for stood in audit.standings:
         cells: list[str | Text] = [audit.clock.said(stood.half_life)]
         for series in (stood.gini, stood.egalitarian, stood.nash):
-            cells += [f"{series[-1]:.3g}", Text(spark(series.tolist()), style="cyan")]
+            cells += [amount(series[-1]), Text(spark(series.tolist()), style="cyan")]
         table.add_row(*cells)
     Console().print(table)
     per = " per unit of entitlement" if len(set(audit.members.entitlements.tolist())) > 1 else ""
@@ -156,5 +153,4 @@ def _signed(owed: float, most: float) -> Text:
     if math.isnan(owed):
         return Text("")
     settled = abs(owed) < 5e-4 * most
-    text = f"{owed:+.3g}" if abs(owed) < 1e5 else f"{owed:+,.0f}"
-    return Text("0" if settled else text, style="" if settled else "green" if owed > 0 else "yellow")
+    return Text("0" if settled else amount(owed, sign=True), style="" if settled else "green" if owed > 0 else "yellow")

@@ -13,7 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from bygones._terminal import amount
 from bygones.audit import Audit, Standing
+from bygones.audit.auditing import counted
 from bygones.audit.counterfactual import Replay
 from bygones.report.page import Block, Chart, Page, Section, Table, asset, fragment, label, write
 from bygones.style import MUTED, PALETTE
@@ -31,7 +33,7 @@ _DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
 _SYMBOLS = ("circle", "square", "diamond", "triangle-up", "cross", "x")
 _EXACT = (
     "Every number follows from sums over all events, decayed exactly: nothing is sampled or approximated. Where a "
-    "conclusion flips at a half-life, that half-life is known to one percent, from sums on both sides of it."
+    "conclusion flips at a half-life, that half-life is known to one part in a thousand, from sums on both sides of it."
 )
 
 
@@ -56,7 +58,7 @@ def audit_page(audit: Audit) -> Page:
         title="Who is owed what",
         lede=_lede(audit),
         sections=sections,
-        kicker=f"{audit.label} · {audit.n_events:,} events of {len(audit.names):,} agents · {until}",
+        kicker=f"{audit.label} · {counted(audit.n_events, 'event')} of {counted(len(audit.names), 'agent')} · {until}",
         footer="Made by bygones audit.",
         styles=[asset("audit.css")],
     )
@@ -181,7 +183,7 @@ def _series_chart(audit: Audit, name: str, title: str) -> Chart:
     ]
     lines = [_line(audit, _half_life(audit, s), series, n) for n, (s, series) in enumerate(zip(audit.standings, drawn,
              strict=True))]  # fmt: skip
-    ends = ", ".join(f"{series[-1]:.3g} with {_half_life(audit, s)}" for s, series in zip(audit.standings, drawn,
+    ends = ", ".join(f"{amount(series[-1])} with {_half_life(audit, s)}" for s, series in zip(audit.standings, drawn,
                      strict=True))  # fmt: skip
     layout = {"yaxis": {"range": [0, 1.03]}, **_time_layout(audit)}
     return Chart(
@@ -362,7 +364,7 @@ def _percent(share: float) -> str:
 
 
 def _signed(owed: float, is_present: bool) -> str:
-    return f"{owed:+.4g}".replace("-", "−") if is_present else ""
+    return amount(owed, digits=4, sign=True).replace("-", "−") if is_present else ""
 
 
 def _short(name: str, most: int = 28) -> str:

@@ -35,6 +35,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from bygones._terminal import amount
 from bygones.style import INK, MUTED, PALETTE, RULE
 
 if TYPE_CHECKING:
@@ -195,7 +196,7 @@ def as_json(value: Any) -> Markup:
 def shown(cell: object) -> str:
     """A cell of a table as text: floats with four digits, nothing for None."""
     if isinstance(cell, float):
-        return f"{0.0 if abs(cell) < 1e-12 else cell:.4g}"
+        return amount(cell, digits=4)
     return "" if cell is None else str(cell)
 
 
