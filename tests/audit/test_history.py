@@ -12,6 +12,7 @@ import pytest
 
 from bygones.audit import audit, read_history
 from bygones.audit.clock import Clock, check_zone, offsets
+from bygones.audit.history import microseconds
 from bygones.ledger import Ledger, Rules
 
 COLUMNS = {"agent": "driver", "time": "at", "utility": "fare"}
@@ -246,6 +247,66 @@ def test_bad_sources_are_refused(tmp_path, write):
         read_history("x.csv", needs="need")
     with pytest.raises(ValueError, match="memory cannot be read"):
         read_history(write(("agent", "time", "utility"), ("a", 1, 1)), memory="lots")
+
+
+def test_tables_may_have_any_name(tmp_path):
+    name, column = 'ri"des; DROP TABLE x', 'dri"ver'
+    quoted = [text.replace('"', '""') for text in (name, column)]
+    make = f'CREATE TABLE "{quoted[0]}" ("{quoted[1]}" TEXT, "at" TEXT, fare REAL)'
+    with duckdb.connect(str(tmp_path / "a.duckdb")) as connection:
+        connection.execute(make)
+        connection.execute(f"""INSERT INTO "{quoted[0]}" VALUES ('ana', '2026-01-01', 2)""")
+    connection = sqlite3.connect(tmp_path / "b.sqlite")
+    connection.execute(make)
+    connection.execute(f"""INSERT INTO "{quoted[0]}" VALUES ('ana', '2026-01-01', 2)""")
+    connection.commit()
+    connection.close()
+    for file in ("a.duckdb", "b.sqlite"):
+        with read_history(tmp_path / file, table=name, agent=column, time="at", utility="fare") as history:
+            assert audit(history, ["inf"]).received.tolist() == [2]
+
+
+def test_csv_files_come_in_many_ways(tmp_path):
+    import gzip
+
+    (tmp_path / "a.csv.gz").write_bytes(gzip.compress(b"agent,time,utility\nana,1,2\n"))
+    (tmp_path / "b.csv").write_bytes('\ufeffagent;time;utility\r\n"ana; ""a""";1;2\r\n'.encode())
+    (tmp_path / "c.tsv").write_text("agent\ttime\tutility\nana\t1\t2\n")
+    for name, agent in (("a.csv.gz", "ana"), ("b.csv", 'ana; "a"'), ("c.tsv", "ana")):
+        found = audit(read_history(tmp_path / name), ["1"])
+        assert (found.names, found.received.tolist()) == ((agent,), [2])
+    for part in range(2):
+        (tmp_path / f"part-{part}.csv").write_text(f"agent,time,utility\nana,{part},2\n")
+    assert read_history(tmp_path / "part-*.csv").n_events == 2
+
+
+@pytest.mark.parametrize(
+    ("message", "content"),
+    [
+        ("has no header", b""),
+        ("has the column 'time' twice", b"agent,time,time,utility\na,1,1,1\n"),
+        ("is not a CSV file in UTF-8", "agent,time,utility\nJos\xe9,1,1\n".encode("latin-1")),
+        ("cannot be read: .*Line: 2", b"agent,time,utility\na,1\n"),
+        ("time must lie within 285 years, got times from 202-06-01 to 2026-06-01",
+         b"agent,time,utility\na,0202-06-01,1\na,2026-06-01,1\n"),
+    ],
+)  # fmt: skip
+def test_broken_csv_files_are_refused(tmp_path, message, content):
+    path = tmp_path / "broken.csv"
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=message):
+        read_history(path)
+
+
+def test_an_engine_that_is_not_there_is_one_sentence():
+    with pytest.raises(ValueError, match=r"oracle://host/x cannot be read: ") as refusal:
+        read_history("oracle://me:secret@host/x", table="y")
+    assert "\n" not in str(refusal.value)
+
+
+def test_times_of_other_engines_are_microseconds_too():
+    times = ibis.table({"time": "timestamp"}, name="t")
+    assert "EXTRACT(microsecond" in ibis.to_sql(microseconds(times.time, "bigquery").name("x"), dialect="bigquery")
 
 
 def test_columns_of_the_wrong_type_are_refused():

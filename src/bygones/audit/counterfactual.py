@@ -161,13 +161,10 @@ class _World:
 
 def _requests(history: History, who: Members, end: float) -> Iterator[_Request]:
     """Who asked and who was served, at each time at which somebody was, in the order of time."""
-    asked = history.requests
-    if asked is None:
-        raise ValueError("needs and served must both be given to decide again: who asked, and who was served")
-    asked = asked.filter(asked.time <= end)
     if history.n_events > MOST_ROWS:
         raise ValueError(f"needs are decided again in histories of up to {MOST_ROWS:,} rows, got {history.n_events:,}")
-    table = history.fetch(asked.order_by("time"))
+    asked = history.requests
+    table = history.fetch(asked.filter(asked.time <= end).order_by("time"))
     row_of = {name: row for row, name in enumerate(who.names)}
     agents = np.array([row_of[history.clean_name(str(name))] for name in table["agent"].to_pylist()], dtype=np.int64)
     times = table["time"].to_numpy()
