@@ -76,3 +76,13 @@ def test_help_helps(capsys, command):
         cli.main([command, "--help"])
     assert stop.value.code == 0
     assert len(capsys.readouterr().out) > 200
+
+
+def test_reproduce_ends_with_ginis_and_a_page(capsys, tmp_path):
+    words = ["reproduce", "--welfare", "nash", "--horizon", "20", "--gamma", "0.9", "1", "--workers", "1"]
+    tiny = ["total_steps=128", "rollout_steps=64", "batch_size=16", "epochs=1", "hidden=[4]"]
+    cli.main([*words, "--out", str(tmp_path), "--set", *tiny])
+    said = capsys.readouterr().out
+    assert "perfect recall" in said
+    assert "Too few runs to judge" in said
+    assert (tmp_path / "report.html").stat().st_size > 100_000

@@ -19,6 +19,7 @@ from bygones.learn.settings import Settings
 
 if TYPE_CHECKING:
     from bygones.experiments.claims import Judgement
+    from bygones.experiments.results import Results
 
 app = tyro.extras.SubcommandApp()
 
@@ -121,6 +122,7 @@ def reproduce(
         except Stopped as stopped:
             raise SystemExit(f"{stopped}") from None
     print_paths(draw_all(results, out / "figures"))
+    _print_ginis(results)
     _print_claims(judge(results))
     print_paths([write_report(out / "report.html", results, read_evidence(EVIDENCE))])
 
@@ -206,11 +208,30 @@ def _keep(result: TrainResult, out: Path) -> list[Path]:
     return [stem.with_suffix(".safetensors"), stem.with_suffix(".csv")]
 
 
+def _print_ginis(found: Results) -> None:
+    """Memories against horizons: how unequal true utilities are in the end, the mean over seeds."""
+    from bygones.experiments.grid import memory_label
+
+    horizons = found.distinct("horizon")
+    kinds = sorted(set(zip(*(found[name].tolist() for name in ("welfare", "aggregation", "gamma")), strict=True)))
+    rows = []
+    for welfare, aggregation, gamma in kinds:
+        some = found.where(welfare=welfare, aggregation=aggregation, gamma=gamma)
+        cells = [some.where(horizon=horizon)["final_gini"] for horizon in horizons]
+        means = [f"{cell.mean():.2f}" if len(cell) else "" for cell in cells]
+        rows.append([f"{welfare} {aggregation}", memory_label(gamma), *means])
+    print_table("Gini in the end, 0 is equal", ["welfare", "memory", *(f"T = {T}" for T in horizons)], rows)
+
+
 def _print_claims(judgements: Sequence[Judgement]) -> None:
+    if not any(verdict.comparisons for judgement in judgements for verdict in judgement.by_scale.values()):
+        print("Too few runs to judge any of the paper's claims: each needs several seeds of some cells of the grid.")
+        return
     print_table("The paper's claims", ["", "verdict", "claim"], [[j.name, j.word, j.claim] for j in judgements])
     scales = list(judgements[0].by_scale)
-    rows = [[j.name, *(j.by_scale[scale].word for scale in scales)] for j in judgements]
-    print_table("Under each observation scale", ["", *scales], rows)
+    if len(scales) > 1:
+        rows = [[j.name, *(j.by_scale[scale].word for scale in scales)] for j in judgements]
+        print_table("Under each observation scale", ["", *scales], rows)
 
 
 def _evidence() -> list[Path]:
