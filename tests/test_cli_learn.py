@@ -78,7 +78,8 @@ def test_help_helps(capsys, command):
     assert len(capsys.readouterr().out) > 200
 
 
-def test_reproduce_ends_with_ginis_and_a_page(capsys, tmp_path):
+def test_reproduce_ends_with_ginis_and_a_page(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     words = ["reproduce", "--welfare", "nash", "--horizon", "20", "--gamma", "0.9", "1", "--workers", "1"]
     tiny = ["total_steps=128", "rollout_steps=64", "batch_size=16", "epochs=1", "hidden=[4]"]
     cli.main([*words, "--out", str(tmp_path), "--set", *tiny])
