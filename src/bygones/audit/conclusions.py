@@ -29,7 +29,7 @@ Ask: TypeAlias = Callable[[Sequence[float]], Owed]
 """Answers what each agent is owed, at any half-lives."""
 
 NOTABLE = 8
-"""As many agents are compared pair by pair: those who are owed or owe most at some half-life."""
+"""As many agents are compared pair by pair: those owed most at some half-life, and those furthest ahead."""
 
 SEARCHED = 16
 """As many flips are searched for between the half-lives of the audit; others are told to lie between two of them."""
@@ -200,10 +200,12 @@ class _Question:
 
 
 def _notable(owed: Owed) -> list[int]:
-    """The rows of those who are owed or owe most at some half-life."""
-    size = np.max([np.abs(np.nan_to_num(each)) for each in owed.values()], axis=0)
+    """The rows of those who are owed most at some half-life and of those who are furthest ahead, in turns."""
+    shares = np.array([np.nan_to_num(each) for each in owed.values()])
     present = ~np.isnan(next(iter(owed.values())))
-    return [int(row) for row in np.argsort(-size, kind="stable")[:NOTABLE] if present[row]]
+    ends = [np.argsort(-side.max(axis=0), kind="stable").tolist() for side in (shares, -shares)]
+    in_turns = dict.fromkeys(row for pair in zip(*ends, strict=True) for row in pair if present[row])
+    return list(in_turns)[:NOTABLE]
 
 
 def _questions(names: Sequence[str], notable: Sequence[int], owed: Owed, settled: float) -> list[_Question]:
@@ -241,7 +243,8 @@ def _is_owed_more(names: Sequence[str], row: int, other: int, settled: float) ->
         return float(each[row] - each[other])
 
     def answer(each: np.ndarray) -> str:
-        return "more" if margin(each) > settled else "less" if margin(each) < -settled else "as much"
+        even = settled * max(abs(each[row]), abs(each[other]))
+        return "more" if margin(each) > even else "less" if margin(each) < -even else "as much"
 
     return _Question("order", names[row], names[other], answer, lambda low, high: (margin(low), margin(high)))
 

@@ -67,8 +67,8 @@ def _print_standing(audit: Audit, stood: Standing) -> None:
         since = audit.since(stood, row)
         table.add_row(
             Text(audit.names[row]),
-            f"{audit.received[row]:.3g}" if audit.received[row] < 1e5 else f"{audit.received[row]:,.0f}",
-            f"{stood.remembered[row]:.3g}" if stood.remembered[row] < 1e5 else f"{stood.remembered[row]:,.0f}",
+            _number(float(audit.received[row]), most),
+            _number(float(stood.remembered[row]), most),
             Text(bar(float(stood.remembered[row]), most), style="cyan"),
             _percent(stood.share[row]),
             _percent(audit.entitled[row]),
@@ -86,7 +86,7 @@ def _print_welfare(audit: Audit) -> None:
     for stood in audit.standings:
         cells: list[str | Text] = [audit.clock.said(stood.half_life)]
         for series in (stood.gini, stood.egalitarian, stood.nash):
-            cells += [f"{series[-1]:.3g}", Text(spark(series.tolist()), style="cyan")]
+            cells += [_number(float(series[-1])), Text(spark(series.tolist()), style="cyan")]
         table.add_row(*cells)
     Console().print(table)
     per = " per unit of entitlement" if len(set(audit.members.entitlements.tolist())) > 1 else ""
@@ -145,13 +145,27 @@ def spark(values: Sequence[float], width: int = _SPARKS) -> str:
     return "".join(_SPARK[round(7 * max(value, 0.0) / most) if most > 0 else 0] for value in numbers)
 
 
+def _number(value: float, most: float = 0.0, sign: str = "") -> str:
+    """A number to three digits; what is next to nothing beside the largest is 0."""
+    if abs(value) < 5e-4 * most:
+        return "0"
+    return f"{value:{sign}.3g}" if abs(value) < 1000 else f"{value:{sign},.0f}"
+
+
 def _percent(share: float) -> str:
-    return "away" if math.isnan(share) else f"{100 * share:.1f}%" if share >= 0.01 else f"{100 * share:.2g}%"
+    return (
+        "away"
+        if math.isnan(share)
+        else f"{100 * share:.1f}%"
+        if share >= 0.01
+        else f"{100 * share:.1g}%"
+        if share > 1e-6
+        else "0%"
+    )
 
 
 def _signed(owed: float, most: float) -> Text:
     if math.isnan(owed):
         return Text("")
-    settled = abs(owed) < 5e-4 * most
-    text = f"{owed:+.3g}" if abs(owed) < 1e5 else f"{owed:+,.0f}"
-    return Text("0" if settled else text, style="" if settled else "green" if owed > 0 else "yellow")
+    text = _number(owed, most, "+")
+    return Text(text, style="" if text == "0" else "green" if owed > 0 else "yellow")
