@@ -44,17 +44,16 @@ _NARROW = 0.001
 
 @dataclass(frozen=True)
 class Flip:
-    """An answer that changes between two half-lives: `before` up to `low`, `after` from `high` on."""
+    """An answer that changes between two half-lives: `before` up to `low`, `after` from `high` on.
+
+    Where it changes in between, `half_life`, is interpolated.
+    """
 
     low: float
     high: float
     before: str
     after: str
-
-    @property
-    def half_life(self) -> float:
-        """The half-life at which it changes, to within the interval; infinite if the interval is without end."""
-        return math.sqrt(self.low * self.high) if math.isfinite(self.high) else math.inf
+    half_life: float
 
     @property
     def is_exact(self) -> bool:
@@ -120,7 +119,14 @@ class Conclusion:
             "holds": self.holds,
             "answers": {str(told(half_life)): answer for half_life, answer in self.answers.items()},
             "flips": [
-                {"low": told(f.low), "high": told(f.high), "exact": f.is_exact, "before": f.before, "after": f.after}
+                {
+                    "half_life": told(f.half_life),
+                    "low": told(f.low),
+                    "high": told(f.high),
+                    "exact": f.is_exact,
+                    "before": f.before,
+                    "after": f.after,
+                }
                 for f in self.flips
             ],
         }
@@ -182,7 +188,7 @@ def conclude(names: Sequence[str], owed: Owed, ask: Ask | None, settled: float =
     found = tuple(
         Conclusion(
             q.kind, q.agent, q.other, {h: q.answer(owed[h]) for h in sorted(owed)},
-            tuple(Flip(low, high, q.answer(known[low]), q.answer(known[high])) for low, high in _gaps(q, known)),
+            tuple(_flip(q, known, *gap) for gap in _gaps(q, known)),
         )
         for q in questions
     )  # fmt: skip
@@ -257,14 +263,31 @@ def _gaps(question: _Question, known: Owed) -> list[tuple[float, float]]:
 
 
 def _aim(gap: tuple[float, float], low_margin: float, high_margin: float) -> list[float]:
-    """Half-lives close to where the margin is zero, on both sides; the middle where it does not change its sign."""
+    """Half-lives close to where the margin is zero, on both sides."""
     low, high = gap
     slow, fast = 1 / high, 1 / low
-    if low_margin * high_margin >= 0:
-        return [1 / (math.sqrt(fast * slow) if slow > 0 else fast / 4)]
-    rate = fast + (slow - fast) * low_margin / (low_margin - high_margin)
+    rate = _crossing(slow, fast, low_margin, high_margin)
     aimed = [rate * (1 + _NARROW / 2.1), rate / (1 + _NARROW / 2.1)]
+    if fast > 1.02 * slow:
+        # A gap that is still wide is also halved: where the margin is far from straight, aiming alone is slow.
+        aimed.append(_middle(slow, fast))
     return [1 / each for each in aimed if slow < each < fast]
+
+
+def _crossing(slow: float, fast: float, low_margin: float, high_margin: float) -> float:
+    """The rate at which a straight margin is zero; the middle where it does not change its sign."""
+    if low_margin * high_margin >= 0:
+        return _middle(slow, fast)
+    return fast + (slow - fast) * low_margin / (low_margin - high_margin)
+
+
+def _middle(slow: float, fast: float) -> float:
+    return math.sqrt(fast * slow) if slow > 0 else fast / 4
+
+
+def _flip(question: _Question, known: Owed, low: float, high: float) -> Flip:
+    rate = _crossing(1 / high, 1 / low, *question.margins(known[low], known[high]))
+    return Flip(low, high, question.answer(known[low]), question.answer(known[high]), 1 / rate)
 
 
 def _between(low: float, high: float) -> list[float]:
