@@ -1,9 +1,17 @@
 """The learner on one CPU core, beside Stable-Baselines3 with the same settings, in one run.
 
     PYTHONPATH=src taskset -c 0 python -m benchmarks.learner
+    PYTHONPATH=src taskset -c 0 python -m benchmarks.learner --sbx --rejax      # pip install sbx-rl rejax
 
-The two take turns, each on one thread; the best turn of each counts. Times are of the processor, so that others on the
+All take turns, each on one thread; the best turn of each counts. Times are of the processor, so that others on the
 machine do not count, with the wall clock beside them.
+
+Equal for all: the environment, one of it, 2048 steps, batches of 64, ten epochs, two networks of 64 tanh units twice,
+float32. sbx steps the same environment through Gymnasium, as Stable-Baselines3 does; rejax through its functional form.
+What rejax does differently cannot be set: gradients are clipped entry by entry, value losses are clipped, each network
+has its own Adam, and an episode that was cut off is not bootstrapped; that is about as much work. rejax wants
+Gymnasium before 1.4: give it an environment of its own. PureJaxRL, after which rejax is modelled, is a script and not
+a package, so that there is nothing to install and measure.
 """
 
 from __future__ import annotations
@@ -21,9 +29,12 @@ from bygones.learn.many import single_threaded
 os.environ.update(single_threaded())
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from benchmarks.measure import matmul_rate, operations_per_step
 
+from bygones.envs import allocation
+from bygones.envs.problem import AllocationProblem
 from bygones.learn import Settings, ppo, runs
 
 
@@ -32,6 +43,7 @@ def main() -> None:
     parser.add_argument("--turns", type=int, default=4, help="turns of each learner")
     parser.add_argument("--rollouts", type=int, default=10, help="our rollouts in a turn; Stable-Baselines3 takes one")
     parser.add_argument("--sbx", action="store_true", help="sbx as well (the package sbx-rl)")
+    parser.add_argument("--rejax", action="store_true", help="rejax as well")
     args = parser.parse_args()
     settings = Settings()
     learners: dict[str, tuple[Callable[[], Any], int]] = {"bygones": ours(settings, args.rollouts)}
@@ -39,6 +51,8 @@ def main() -> None:
     learners["Stable-Baselines3"] = stable_baselines3(settings)
     if args.sbx:
         learners["sbx"] = sbx(settings)
+    if args.rejax:
+        learners["rejax"] = rejax(settings, args.rollouts)
     times = {name: [float("inf"), float("inf")] for name in learners}
     for _ in range(args.turns):
         for name, learner in learners.items():
@@ -107,6 +121,70 @@ def sbx(settings: Settings) -> tuple[Callable[[], Any], int]:
         seed=settings.seed,
     )
     return lambda: model.learn(settings.rollout_steps, reset_num_timesteps=False), settings.rollout_steps
+
+
+def rejax(settings: Settings, rollouts: int) -> tuple[Callable[[], Any], int]:
+    """rejax's PPO on the functional environment."""
+    from rejax import PPO
+
+    learner = PPO.create(
+        env=GymnaxAllocation(settings.problem()),
+        agent_kwargs={"hidden_layer_sizes": settings.hidden, "activation": "tanh"},
+        num_envs=1,
+        num_steps=settings.rollout_steps,
+        num_minibatches=settings.rollout_steps // settings.batch_size,
+        num_epochs=settings.epochs,
+        learning_rate=settings.learning_rate,
+        gamma=settings.discount,
+        gae_lambda=settings.gae_lambda,
+        clip_eps=settings.clip,
+        vf_coef=settings.value_weight,
+        ent_coef=settings.entropy_weight,
+        max_grad_norm=settings.max_grad_norm,
+    )
+    program = jax.jit(lambda ts: jax.lax.fori_loop(0, rollouts, lambda _, ts: learner.train_iteration(ts), ts))
+    state = [learner.init_state(jax.random.key(settings.seed))]
+
+    def act() -> None:
+        state[0] = jax.block_until_ready(program(state[0]))
+
+    act()
+    return act, rollouts * settings.rollout_steps
+
+
+class GymnaxAllocation:
+    """The functional environment as gymnax's environments are called: it begins anew by itself."""
+
+    default_params = ()
+
+    def __init__(self, problem: AllocationProblem) -> None:
+        self._params = problem.params()
+        self._sizes = 2 * problem.n_agents + problem.observe_denominator, problem.n_actions
+
+    def __deepcopy__(self, _: Any) -> GymnaxAllocation:
+        return self
+
+    def reset(self, key: Any, _: Any) -> tuple[Any, Any]:
+        state, observation = allocation.reset(key, self._params)
+        return observation, state
+
+    def step(self, key: Any, state: Any, action: Any, _: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
+        key, again = jax.random.split(key)
+        result = allocation.step(key, state, action, self._params)
+        over = result.terminated | result.truncated
+        fresh = allocation.reset(again, self._params)
+        state, seen = jax.tree.map(lambda a, b: jnp.where(over, a, b), fresh, (result.state, result.observation))
+        return seen, state, result.reward, over, {}
+
+    def observation_space(self, _: Any) -> Any:
+        from gymnax.environments.spaces import Box
+
+        return Box(-jnp.inf, jnp.inf, (self._sizes[0],))
+
+    def action_space(self, _: Any) -> Any:
+        from gymnax.environments.spaces import Discrete
+
+        return Discrete(self._sizes[1])
 
 
 def parts(settings: Settings, work: dict[str, float]) -> dict[str, tuple[float, float]]:

@@ -1,14 +1,14 @@
 """Hypothesis without deadlines, since no test asserts a time; in CI its examples are always the same.
 
-Mutation testing runs the tests a thousand times over, all in one process: it takes fewer examples, and a test method
-called on several instances of its class is no accident there.
+Mutation testing runs the tests a thousand times over, all in one process: it takes fewer examples, does not look for a
+simpler one once a test has failed, and a test method called on several instances of its class is no accident there.
 
 The browser is for all tests that look at pages.
 """
 
 import os
 
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 
 from browser import chromium  # noqa: F401
 
@@ -18,6 +18,7 @@ settings.register_profile(
     deadline=None,
     derandomize=True,
     max_examples=25,
+    phases=(Phase.explicit, Phase.generate),
     suppress_health_check=[HealthCheck.differing_executors],
 )
 settings.load_profile(os.environ.get("BYGONES_HYPOTHESIS", "bygones"))

@@ -1,11 +1,12 @@
-"""The report of the shipped evidence, with a few of its runs taken for the reader's own: made once for all tests."""
+"""The shipped evidence, whole or in part, and a few of its runs taken for the reader's own."""
 
 import datetime
 from pathlib import Path
 
 import pyarrow as pa
 
-from bygones.experiments.results import Results
+from bygones.experiments.judging import PROTOCOL
+from bygones.experiments.results import Results, read
 from bygones.memory import Discounted
 from bygones.report.paper_page import read_evidence
 
@@ -16,10 +17,15 @@ def evidence():
     return read_evidence(ROOT / "evidence" / "grid")
 
 
+def some_evidence():
+    """Two observation scales, and other protocols at one of them: enough to see what a page of all of it says."""
+    return read(*(ROOT / "evidence" / "grid" / name for name in ("none", "window", "denominator", "tenfold")))
+
+
 def as_own(results):
     """One seed of a quick slice, as if the reader had run it."""
     runs = results.where(
-        observation_scale="none", aggregation="additive", horizon=(100, 1000, 10000), seed=3, total_steps=1_000_000
+        **PROTOCOL, observation_scale="none", aggregation="additive", horizon=(100, 1000, 10000), seed=3
     )
     table, when = runs.table, datetime.datetime(2027, 1, 2, 3, 4)
     place = table.schema.get_field_index("finished")

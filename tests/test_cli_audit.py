@@ -2,45 +2,25 @@
 
 import csv
 import json
+from functools import partial
 
 import pytest
 
+import command_line
 from bygones import cli
 
-STRANGE = [
-    "=cmd()",
-    "<script>alert(1)</script>",
-    "[bold]Bo[/bold]",
-    "🌙 O'Brien",
-    '"; DROP TABLE events; --',
-    "\x1b[31mred",
-]
+STRANGE = [*command_line.STRANGE, "\x1b[31mred"]
 
 
 @pytest.fixture
 def run(capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
-
-    def run(*arguments):
-        cli.main(["audit", *map(str, arguments)])
-        return capsys.readouterr().out
-
-    return run
+    return partial(command_line.run, capsys, "audit")
 
 
 @pytest.fixture
 def refused(capsys):
-    def refused(*arguments):
-        with pytest.raises(SystemExit) as stop:
-            cli.main(["audit", *map(str, arguments)])
-        assert stop.value.code == 2
-        captured = capsys.readouterr()
-        assert captured.out == ""
-        assert "Traceback" not in captured.err
-        assert captured.err.count("\n") == 1
-        return captured.err
-
-    return refused
+    return partial(command_line.refused, capsys, "audit")
 
 
 @pytest.fixture

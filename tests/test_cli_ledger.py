@@ -3,38 +3,25 @@
 import csv
 import json
 import sqlite3
+from functools import partial
 
 import pytest
 
+import command_line
 from bygones import cli, cli_ledger
 from bygones.ledger import Ledger
 
 COMMANDS = list(cli_ledger.app._subcommands)
-STRANGE = ["=cmd()", "<script>alert(1)</script>", "[bold]Bo[/bold]", "🌙 O'Brien", '"; DROP TABLE events; --']
 
 
 @pytest.fixture
 def run(capsys):
-    def run(*arguments):
-        cli.main(["ledger", *map(str, arguments)])
-        return capsys.readouterr().out
-
-    return run
+    return partial(command_line.run, capsys, "ledger")
 
 
 @pytest.fixture
 def refused(capsys):
-    def refused(*arguments):
-        with pytest.raises(SystemExit) as stop:
-            cli.main(["ledger", *map(str, arguments)])
-        assert stop.value.code == 2
-        captured = capsys.readouterr()
-        assert captured.out == ""
-        assert "Traceback" not in captured.err
-        assert captured.err.count("\n") == 1
-        return captured.err
-
-    return refused
+    return partial(command_line.refused, capsys, "ledger")
 
 
 @pytest.fixture
@@ -174,16 +161,16 @@ def test_import_is_all_or_nothing(run, refused, team, tmp_path):
 
 
 def test_names_are_data(run, team, tmp_path):
-    run("join", team, *STRANGE, "--at", "2026-01-01")
-    for amount, name in enumerate(STRANGE, 1):
+    run("join", team, *command_line.STRANGE, "--at", "2026-01-01")
+    for amount, name in enumerate(command_line.STRANGE, 1):
         run("record", team, name, amount, "--at", "2026-01-02", "--note", "=1+1")
         assert name in run("explain", team, name)
     told = run("standing", team, "--json")
-    assert {agent["agent"] for agent in json.loads(told)["agents"]} >= set(STRANGE)
+    assert {agent["agent"] for agent in json.loads(told)["agents"]} >= set(command_line.STRANGE)
     assert "[bold]Bo[/bold]"[:10] in run("standing", team)
     needs = tmp_path / "strange.csv"
     with needs.open("w", newline="") as file:
-        csv.writer(file).writerows([["agent", "need"], *([name, 1] for name in STRANGE)])
+        csv.writer(file).writerows([["agent", "need"], *([name, 1] for name in command_line.STRANGE)])
     assert "gets a place" in run("decide", team, needs, "--yes")
     out = tmp_path / "events.csv"
     run("export", team, "--out", out)

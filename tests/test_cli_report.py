@@ -4,14 +4,14 @@ import pytest
 
 from bygones import cli
 from bygones.experiments.results import writing
-from evidence_page import as_own, evidence
+from evidence_page import as_own, some_evidence
 
 
 @pytest.fixture(scope="module")
 def own(tmp_path_factory):
     folder = tmp_path_factory.mktemp("own")
     with writing(folder) as writer:
-        writer.add_table(as_own(evidence()).where(welfare="nash").table)
+        writer.add_table(as_own(some_evidence()).where(welfare="nash").table)
     return folder
 
 

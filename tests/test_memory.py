@@ -245,6 +245,13 @@ def test_bounds_over_an_infinite_horizon():
     assert Linear(np.eye(2)).bound(1.0, 5) == 5
 
 
+def test_a_linear_memory_of_several_cells_takes_many_candidates_at_once():
+    memory = Linear(np.kron(np.diag([0.9, 0.5]), np.eye(2)), readout=np.kron([0.3, 0.7], np.eye(2)))
+    state, candidates = memory.update(memory.init(2), [1.0, 2.0]), np.array([[1.0, 0.0], [0.0, 3.0], [2.0, 2.0]])
+    together = memory.ahead(state, candidates)
+    np.testing.assert_allclose(together, [memory.ahead(state, candidate) for candidate in candidates], rtol=1e-14)
+
+
 # ---- entitlements ----------------------------------------------------------------------------------------------
 
 

@@ -175,6 +175,16 @@ def test_design_refuses_negative_entries_for_log_nash():
     assert len(design(-2 * np.eye(2)).reasons) == 2
 
 
+def test_half_a_step_of_a_rotation_is_half_the_angle():
+    def turned(angle):
+        return np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
+
+    half = power(0.81 * turned(2.0), 0.5)
+    assert half.dtype == float
+    np.testing.assert_allclose(half, 0.9 * turned(1.0), atol=1e-12)
+    np.testing.assert_allclose(power(np.array([[4, 0], [0, 9]]), 0.5), [[2, 0], [0, 3]], atol=1e-12)
+
+
 def test_power_over_whole_and_broken_time():
     A = np.array([[0.5, 0.2], [0.1, 0.4]])
     assert power(A, 1) is A

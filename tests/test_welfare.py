@@ -178,7 +178,7 @@ def test_negative_memories_are_fine_where_they_have_a_value(W):
         (lambda: generalized_gini([1, 2], [math.nan, 1]), "weights must be finite"),
         (lambda: named("nice"), "welfare must be one of utilitarian, egalitarian, nash, log_nash, .* got 'nice'"),
         (lambda: named(3), "welfare must be a name such as"),
-        (lambda: named("alpha_fair"), "welfare alpha_fair needs its alpha"),
+        (lambda: named("alpha_fair"), r"^welfare alpha_fair needs its alpha, e\.g\. alpha_fair\(alpha=2\)$"),
         (lambda: named("nash", eps=1), "welfare nash takes no parameters, got 'eps'"),
         (lambda: named("log_nash", alpha=1), "welfare log_nash takes eps, got 'alpha'"),
         (lambda: named("alpha_fair", beta=1), "welfare alpha_fair takes alpha, eps, got 'beta'"),
@@ -202,6 +202,18 @@ def test_weights_may_be_equal_or_end_in_zero():
 def test_every_name_works(name):
     W = named(name, **({"alpha": 2} if name == "alpha_fair" else {}))
     assert W([1.0, 2.0]) == REGISTRY[name]([1.0, 2.0], **W.parameters)
+
+
+JUDGED = ["utilitarian", "egalitarian", "nash", "log_nash", "log_nash(eps=0.5)", "generalized_gini"]
+JUDGED += ["alpha_fair(alpha=0.5)", "alpha_fair(alpha=2)", "alpha_fair(alpha=2, eps=0.5)"]
+JUDGED += ["generalized_gini(weights=(0.5, 0.3, 0.2))"]
+
+
+@pytest.mark.parametrize("said", JUDGED)
+def test_the_judge_is_the_same_function_without_its_checks(said):
+    Z = np.array([[3.0, 0.0, 2.0], [1e-7, 0.1, 4.0]])
+    np.testing.assert_array_equal(named(said).judge(Z), named(said)(Z))
+    assert np.isnan(named(said).judge(np.array([math.nan, 1.0, 1.0])))
 
 
 def test_names_parse_and_print():

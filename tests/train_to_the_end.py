@@ -13,7 +13,7 @@ from bygones.learn.many import cache_compilations
 from bygones.learn.settings import Settings
 
 SETTINGS = Settings(
-    horizon=24, total_steps=64 * 400, rollout_steps=64, batch_size=32, epochs=2, hidden=(8,), n_agents=4, seed=3
+    horizon=24, total_steps=64 * 800, rollout_steps=64, batch_size=32, epochs=2, hidden=(8,), n_agents=4, seed=3
 )
 
 

@@ -14,6 +14,7 @@ from tyro.conf import Positional, arg
 
 from bygones import cli_allocate, cli_audit, cli_ledger, cli_report
 from bygones._terminal import print_json, print_paths, print_table, progress, read_matrix
+from bygones._usage import one_sentence
 
 if TYPE_CHECKING:
     from bygones.memory import Memory
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 app = tyro.extras.SubcommandApp()
 LEARNING = {
     "train": "Train PPO on the paper's problem; every setting is a flag.",
-    "reproduce": "Run the paper's experiment: training, figures, and a verdict on every claim.",
+    "reproduce": "Run the paper's experiment: training, figures, a verdict on every claim, and a report.",
     "claims": "Judge the paper's claims from results.",
     "results": "Show, merge and export results of experiments.",
 }
@@ -306,12 +307,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Runs the command line; bad input ends with exit code 2 and one sentence."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        _commands(words).cli(
-            prog="bygones",
-            description="Temporal fairness in repeated allocation: remember the past, and let it go.",
-            args=words,
-            use_underscores=False,
-        )
+        with one_sentence():
+            _commands(words).cli(
+                prog="bygones",
+                description="Temporal fairness in repeated allocation: remember the past, and let it go.",
+                args=words,
+                use_underscores=False,
+            )
     except ValueError as error:
         _refuse(str(error))
     except ModuleNotFoundError as error:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from tyro.conf import Positional, arg
 
-from bygones._terminal import print_paths
+from bygones._terminal import print_paths, progress
 
 if TYPE_CHECKING:
     from bygones.experiments.results import Results
@@ -30,11 +30,15 @@ def report(
     from bygones.experiments.results import read
     from bygones.report.paper_page import read_evidence, write_report
 
-    shipped = read_evidence(evidence)
-    own = read(*places) if places else None
-    if own is not None and shipped is not None and set(_written(own)) <= set(_written(shipped)):
-        own, shipped = None, own
-    print_paths([write_report(out, own, shipped)])
+    with progress("Report", total=2) as advance:
+        shipped = read_evidence(evidence)
+        own = read(*places) if places else None
+        if own is not None and shipped is not None and set(_written(own)) <= set(_written(shipped)):
+            own, shipped = None, own
+        advance()
+        path = write_report(out, own, shipped)
+        advance()
+    print_paths([path])
 
 
 def _written(results: Results) -> Iterator[tuple[str, object]]:

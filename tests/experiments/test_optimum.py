@@ -38,7 +38,8 @@ def test_the_papers_setting():
 
 
 @pytest.mark.parametrize(
-    "welfare", ["egalitarian", "nash", "utilitarian", "alpha_fair(alpha=2)", "alpha_fair(alpha=0.5)"]
+    "welfare",
+    ["egalitarian", "nash", "utilitarian", "alpha_fair(alpha=2)", "alpha_fair(alpha=0.5)", "generalized_gini"],
 )
 @pytest.mark.parametrize(("n_agents", "n_resources"), [(2, 1), (5, 2), (3, 3), (1, 1)])
 def test_agents_alike_share_the_largest_order_statistics(welfare, n_agents, n_resources):
@@ -61,6 +62,21 @@ def test_fixed_needs_are_shared_by_serving_in_turns():
     assert_is(best(needs, 1, "egalitarian"), 1 / 3)
     assert_is(best(needs, 1, "nash"), math.log(0.5 + 1e-6) + math.log(0.25 + 1e-6))
     assert best(needs, 1, "utilitarian").value == 1.0
+
+
+@pytest.mark.parametrize(("weights", "expected"), [((1.0, 0.2), 0.4), ((1.0, 0.9), 0.9), ((1.0, 1.0), 1.0)])
+def test_generalised_gini_serves_in_turns_or_the_best(weights, expected):
+    """Needs of 1 and 1/2, one served: equal shares are worth (g₁ + g₂)/3, all for the first g₂."""
+    found = best(replayed(np.array([[1.0, 0.5]])), 1, welfares.named("generalized_gini", weights=np.array(weights)))
+    assert_is(found, expected)
+
+
+def test_generalised_gini_lies_between_its_ends():
+    ends = [best(advantaged(), 2, welfare) for welfare in ("egalitarian", "utilitarian")]
+    found = best(advantaged(), 2, "generalized_gini")
+    assert ends[0].utility <= found.utility + 1e-4
+    assert found.utility <= ends[1].utility
+    assert found.gap < 0.01
 
 
 def test_two_agents_one_advantaged():
@@ -112,7 +128,8 @@ def test_totals_over_an_episode():
 
 
 @pytest.mark.parametrize(
-    "welfare", ["egalitarian", "nash", "utilitarian", "alpha_fair(alpha=2)", "alpha_fair(alpha=0.5)"]
+    "welfare",
+    ["egalitarian", "nash", "utilitarian", "alpha_fair(alpha=2)", "alpha_fair(alpha=0.5)", "generalized_gini"],
 )
 def test_equal_utility_undoes_welfare(welfare):
     judge = welfares.named("log_nash" if welfare == "nash" else welfare)
@@ -127,8 +144,8 @@ def test_chance_makes_short_episodes_unequal_under_the_best_policy_too():
 
 
 def test_bad_input_is_refused():
-    with pytest.raises(ValueError, match="welfare must be utilitarian, nash, egalitarian or alpha_fair"):
-        optimum(uniform(3), 1, "generalized_gini")
+    with pytest.raises(ValueError, match="welfare must be utilitarian, nash, egalitarian, alpha_fair"):
+        optimum(uniform(3), 1, welfares.Welfare("nash"))
     with pytest.raises(ValueError, match=r"n_resources must be at most the number of agents \(3\), got 4"):
         optimum(uniform(3), 4, "nash")
     with pytest.raises(ValueError, match="confidence must be above 0 and below 1, got 1"):

@@ -1,3 +1,4 @@
+import importlib.util
 import platform
 
 import jax
@@ -22,4 +23,11 @@ def test_the_hardware_is_that_of_the_place():
 
 def test_the_command_is_this_process_own_by_default(monkeypatch):
     monkeypatch.setattr("sys.argv", ["/some/where/bygones", "reproduce", "--out", "my results"])
+    monkeypatch.setattr("__main__.__spec__", None)
     assert provenance.here("cpu").command == "bygones reproduce --out 'my results'"
+
+
+def test_a_module_is_named_as_it_is_run(monkeypatch):
+    monkeypatch.setattr("sys.argv", ["/some/where/run.py", "--scale", "paper"])
+    monkeypatch.setattr("__main__.__spec__", importlib.util.find_spec("bygones.experiments.run"))
+    assert provenance.here("cpu").command == "python -m bygones.experiments.run --scale paper"

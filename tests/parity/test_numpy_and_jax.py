@@ -190,6 +190,35 @@ def test_memories_are_pytrees_whose_numbers_do_not_recompile(memory):
     np.testing.assert_allclose(first, memory.values(memory.update(memory.init(3), np.ones(3))), rtol=1e-6)
 
 
+def test_slow_time_scales_are_not_rounded_away_in_float32():
+    memory = Multiscale(gammas=(1 - 1e-7,), weights=(1.0,))  # in float32 the nearest γ forgets a fifth faster
+
+    @jax.jit
+    def run(memory, u):
+        start = memory.update(memory.init(1), u)
+        return jax.lax.fori_loop(0, 2000, lambda _, state: memory.update(state, 0 * u), start)
+
+    state = run(jax.tree.map(lambda leaf: jnp.asarray(leaf, jnp.float32), memory), jnp.ones(1, jnp.float32))
+    assert 1 - float(state.Z[0, 0]) == pytest.approx(2000e-7, rel=1e-2)
+
+
+def test_weights_and_shares_may_be_traced():
+    Z, weights = np.array([3.0, 1.0, 2.0]), np.array([0.5, 0.3, 0.2])
+    total = jax.jit(lambda w: welfare.generalized_gini(jnp.asarray(Z), w))(weights)
+    assert total == pytest.approx(welfare.generalized_gini(Z, weights), rel=1e-6)
+    for function in (lambda s: decay.steps_for_share(s, half_life=7), lambda s: decay.gamma(last=5, share=s)):
+        assert jax.jit(function)(0.9) == pytest.approx(function(0.9), rel=1e-6)
+
+
+def test_stability_counts_in_float64_whatever_the_matrix_is_made_of():
+    whole, single = np.array([[2, 1], [0, 3]]), np.array([[0.9, 0.3], [0.0, 0.7]], dtype=np.float32)
+    assert not stability.is_bounded(jnp.asarray(whole))
+    assert stability.spectral_radius(jnp.asarray(whole)) == 3
+    for matrix in (single, jnp.asarray(single)):
+        assert stability.bound(matrix) == stability.bound(single.astype(float))
+        assert stability.transient_growth(matrix) == stability.transient_growth(single.astype(float))
+
+
 def test_welfare_is_a_pytree():
     total = jax.jit(lambda W, Z: W(Z))(welfare.named("alpha_fair", alpha=2.0), jnp.ones(3))
     assert total == pytest.approx(welfare.alpha_fair(np.ones(3), 2))

@@ -55,6 +55,17 @@ def test_printing_draws_everything(chromium, path):
         page.locator("path.point").first.wait_for()
 
 
+def test_a_browser_that_cannot_unpack_the_figures_says_so(chromium, path):
+    with opened(chromium, path) as page:
+        assert not page.locator("#no-figures").is_visible()
+    context = chromium.new_context()
+    context.add_init_script("delete window.DecompressionStream")
+    page = context.new_page()
+    page.goto(path.as_uri())
+    page.locator("#no-figures").wait_for()
+    context.close()
+
+
 def test_the_keyboard_skips_to_the_content(chromium, path):
     with opened(chromium, path) as page:
         page.keyboard.press("Tab")

@@ -118,6 +118,14 @@ def test_all_at_once(results, tmp_path, monkeypatch):
     assert names() == ["3b", "scales"]
 
 
+def test_all_that_there_are_runs_for(tmp_path):
+    """A quick slice has no averaged runs, and a reader may ask for less than that."""
+    quick = synthetic_results.results(seeds=1, extra=False).where(horizon=(100, 1000), aggregation="additive")
+    drawn = draw_all(quick.where(welfare="nash"), tmp_path)
+    assert [path.stem for path in drawn[::2]] == [f"figure-{name}" for name in ("2b", "3b", "7", "optimum", "scales")]
+    assert draw_all(quick.where(gamma=0.5), tmp_path) == []
+
+
 def test_the_allocator_that_learns_nothing_is_drawn_beside_those_that_learn(results):
     scale = results.distinct("observation_scale")[0]
     gini, score = (draw(name, results, scale).axes[0] for name in ("3a", "2a"))

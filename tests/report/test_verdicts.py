@@ -81,7 +81,7 @@ def test_what_is_asked_in_words(asked, words):
 def test_seeds_are_dots():
     drawing = seeds_drawing([[0.0, 1.0, 0.5], [1.0]])
     assert drawing.count("h0") == 4
-    assert "M4.0 5h0M96.0 5h0M50.0 5h0" in drawing
+    assert "M4 5h0M96 5h0M50 5h0" in drawing
     assert 'aria-label="3 seeds from 0 to 1; one seed at 1"' in drawing
-    assert "M4.0 5h0" in seeds_drawing([[2.0]])
+    assert "M4 5h0" in seeds_drawing([[2.0]])
     assert seeds_drawing([]) == ""

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from bygones._terminal import print_table
+from bygones._terminal import amount, print_table
 from bygones.audit.auditing import Audit, counted
 from bygones.audit.standing import Standing
 from bygones.ledger.terminal import bar
@@ -86,7 +86,7 @@ def _print_welfare(audit: Audit) -> None:
     for stood in audit.standings:
         cells: list[str | Text] = [audit.clock.said(stood.half_life)]
         for series in (stood.gini, stood.egalitarian, stood.nash):
-            cells += [_number(float(series[-1])), Text(spark(series.tolist()), style="cyan")]
+            cells += [amount(series[-1]), Text(spark(series.tolist()), style="cyan")]
         table.add_row(*cells)
     Console().print(table)
     per = " per unit of entitlement" if len(set(audit.members.entitlements.tolist())) > 1 else ""
@@ -145,11 +145,9 @@ def spark(values: Sequence[float], width: int = _SPARKS) -> str:
     return "".join(_SPARK[round(7 * max(value, 0.0) / most) if most > 0 else 0] for value in numbers)
 
 
-def _number(value: float, most: float = 0.0, sign: str = "") -> str:
-    """A number to three digits; what is next to nothing beside the largest is 0."""
-    if abs(value) < 5e-4 * most:
-        return "0"
-    return f"{value:{sign}.3g}" if abs(value) < 1000 else f"{value:{sign},.0f}"
+def _number(value: float, most: float, *, sign: bool = False) -> str:
+    """An amount; what is next to nothing beside the largest is 0."""
+    return "0" if abs(value) < 5e-4 * most else amount(value, sign=sign)
 
 
 def _percent(share: float) -> str:
@@ -167,5 +165,5 @@ def _percent(share: float) -> str:
 def _signed(owed: float, most: float) -> Text:
     if math.isnan(owed):
         return Text("")
-    text = _number(owed, most, "+")
+    text = _number(owed, most, sign=True)
     return Text(text, style="" if text == "0" else "green" if owed > 0 else "yellow")

@@ -8,10 +8,12 @@ $$ h(w) = \max_{u \in \mathcal{U}} w \cdot u = \mathbb{E}\Bigl[\text{sum of the 
 
 By convex duality every $w$ bounds the welfare of every policy from above, and the best $w$ bounds it tightly:
 
-$$ \max_{u\in\mathcal{U}} \min_i u_i = \min_{w \ge 0,\ \sum_i w_i = 1} h(w), \qquad
-   \max_{u\in\mathcal{U}} \sum_i f(u_i) = \min_{w > 0}\ h(w) + \sum_i \max_v\,\bigl(f(v) - w_i v\bigr), $$
+$$ \max_{u\in\mathcal{U}} \sum_i g_i u_{(i)} = \min_{w \in \operatorname{conv}\{\pi(g)\}} h(w), \qquad
+   \max_{u\in\mathcal{U}} \sum_i f(u_i) = \min_{w > 0}\ h(w) + \sum_i \max_v\,\bigl(f(v) - w_i v\bigr). $$
 
-where $f$ is that of α-fair welfare. For Nash welfare the best weights are the fixed point $w_i = 1/u_i$.
+On the left is generalised Gini welfare with weights $g_1 \ge \dots \ge g_n$ by rank, whose dual weights are mixtures of
+the orders $\pi(g)$; egalitarian welfare is $g = (1, 0, \dots, 0)$, utilitarian $g = (1, \dots, 1)$. On the right $f$ is
+that of α-fair welfare. For Nash welfare the best weights are the fixed point $w_i = 1/u_i$.
 
 **What the bound says.** Policies with memory do not escape it: whatever the history, the expected utilities of a step
 lie in $\mathcal{U}$ (its needs have the same distribution), hence so do those of the mean of an episode; welfare is
@@ -29,6 +31,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -49,6 +52,8 @@ CHUNK = 2**16
 """Draws at a time, so that memory does not grow with their number."""
 GINI_STEPS = 100_000
 """Steps over which the Gini of episodes is averaged, five episodes at least."""
+MOST_STEPS, SMALL_GAP = 300, 1e-5
+"""When the search for the best weights ends: after so many steps, or with so small a relative gap on its sample."""
 JITTER = 1e-3
 """Relative noise on the needs as the policy sees them. It breaks ties, and lets a policy serve one of two agents whose
 weighted needs are always equal with any probability; what it costs shows in the gap."""
@@ -59,7 +64,7 @@ class Optimum:
     """The best welfare, between what a policy reaches and what none can pass.
 
     Attributes:
-        welfare: α-fair, at some α.
+        welfare: α-fair at some α, or generalised Gini.
         weights: the weights of the policy: serve the k agents with the largest weight × need.
         utilities: the mean utility per step that it gives each agent, as estimated from fresh needs.
         utility_errors: their standard errors.
@@ -123,11 +128,10 @@ class Optimum:
         return equal_utility(self.welfare, welfare, n_agents) / equal_utility(self.welfare, self.bound, n_agents)
 
     def _dual(self, support: float) -> float:
-        alpha = _alpha(self.welfare)
-        if alpha == math.inf:
+        if _by_rank(self.welfare, len(self.weights)) is not None:
             return float(self.steps * support)
         # Over more steps an agent has more, and welfare's slope there is smaller: the weights shrink with it.
-        slope = self.steps**-alpha
+        slope = self.steps ** -_alpha(self.welfare)
         return float(self.steps * slope * support) + _conjugate(slope * self.weights, self.welfare)
 
 
@@ -145,14 +149,15 @@ def optimum(
     Args:
         needs: where needs come from, see `bygones.envs.needs`; the number of agents is theirs.
         n_resources: k, how many agents are served at a step.
-        welfare: utilitarian, nash (its logarithm), egalitarian or any α-fair.
+        welfare: utilitarian, nash (its logarithm), egalitarian, any α-fair or generalised Gini.
         samples: fresh draws of needs to judge the weights on.
         confidence: of `lower` and `upper` together.
         seed: of all draws.
     """
     judge = as_judge(welfare)
-    if judge.name != "alpha_fair":
-        raise ValueError(f"welfare must be utilitarian, nash, egalitarian or alpha_fair(alpha=...), got {welfare}")
+    if judge.name not in ("alpha_fair", "generalized_gini"):
+        accepted = "utilitarian, nash, egalitarian, alpha_fair(alpha=...) or generalized_gini"
+        raise ValueError(f"welfare must be {accepted}, got {welfare}")
     if check_count("n_resources", n_resources) > needs.n_agents:
         raise ValueError(f"n_resources must be at most the number of agents ({needs.n_agents}), got {n_resources}")
     check_count("samples", samples, least=2)
@@ -191,12 +196,13 @@ def episode_gini(settings: Settings) -> float:
 
 
 def equal_utility(welfare: Welfare | str, value: Array, n_agents: int) -> Array:
-    """The utility at which, if all agents had it, α-fair welfare would have this value."""
+    """The utility at which, if all agents had it, welfare would have this value."""
     judge = as_judge(welfare)
-    alpha, eps = _alpha(judge), _eps(judge)
     value = np.asarray(value, dtype=float)
-    if alpha == math.inf:
-        return value
+    by_rank = _by_rank(judge, n_agents)
+    if by_rank is not None:
+        return value / by_rank.sum()
+    alpha, eps = _alpha(judge), _eps(judge)
     if alpha == 1:
         return np.exp(value / n_agents) - eps
     return (value * (1 - alpha) / n_agents) ** (1 / (1 - alpha)) - eps
@@ -207,13 +213,22 @@ def _for_sizes(welfare: str, n_agents: int, n_resources: int, n_advantaged: int)
     return optimum(advantaged(n_agents, n_advantaged), n_resources, welfare)
 
 
+def _by_rank(judge: Welfare, n_agents: int) -> Array | None:
+    """The weights g by rank, the worst-off first, of a welfare that is linear in sorted utilities; None of others."""
+    if judge.name == "generalized_gini":
+        # On the utilities (0, …, 0, 1, …, 1) welfare is a sum of the last weights.
+        sums = np.asarray(judge(np.tri(n_agents)[:, ::-1]), dtype=float)
+        return np.diff(sums, prepend=0.0)[::-1]
+    return {0.0: np.ones(n_agents), math.inf: np.eye(n_agents)[0]}.get(_alpha(judge))
+
+
 def _alpha(judge: Welfare) -> float:
     return float(judge.parameters["alpha"])  # type: ignore[arg-type]
 
 
 def _eps(judge: Welfare) -> float:
     """What is added to utilities before they are judged."""
-    return float(judge.parameters["eps"]) if 1 <= _alpha(judge) < math.inf else 0.0  # type: ignore[arg-type]
+    return float(judge.parameters["eps"]) if _alpha(judge) >= 1 else 0.0  # type: ignore[arg-type]
 
 
 def _spread(needs: Needs, seed: np.random.SeedSequence) -> tuple[Array, Array]:
@@ -241,31 +256,17 @@ def _served(weights: Array, seen: Array, n_resources: int) -> Array:
 def _best_weights(needs: tuple[Array, Array], n_resources: int, judge: Welfare) -> Array:
     """The weights that minimise the dual on a sample."""
     _, seen = needs
-    alpha, n_agents = _alpha(judge), seen.shape[-1]
+    n_agents = seen.shape[-1]
     equal = np.ones(n_agents)
-    if alpha == 0:
-        return equal
 
     def reached(weights: Array) -> Array:
         """The utilities of the policy, which are the gradient of the support function."""
         return (_served(weights, seen, n_resources) * seen).mean(axis=0)
 
-    if alpha == math.inf:
-
-        def dual(weights: Array) -> tuple[float, Array]:
-            utilities = reached(weights)
-            return float(weights @ utilities), utilities
-
-        found = optimize.minimize(
-            dual,
-            equal / n_agents,
-            jac=True,
-            method="SLSQP",
-            bounds=[(0.0, 1.0)] * n_agents,
-            constraints={"type": "eq", "fun": lambda w: w.sum() - 1.0, "jac": np.ones_like},
-            options={"maxiter": 300, "ftol": 1e-12},
-        )
-        return np.clip(found.x, 0.0, None)
+    by_rank = _by_rank(judge, n_agents)
+    if by_rank is not None:
+        return _best_mixture(by_rank, reached)
+    alpha = _alpha(judge)
 
     def dual_of_logs(logs: Array) -> tuple[float, Array]:
         weights = np.exp(logs)
@@ -280,11 +281,48 @@ def _best_weights(needs: tuple[Array, Array], n_resources: int, judge: Welfare) 
     return np.exp(found.x)
 
 
+def _best_mixture(by_rank: Array, reached: Callable[[Array], Array]) -> Array:
+    """The mixture w of the orders of g with the least h(w), by spectral projected gradients.
+
+    A step is as long as the last one's curvature says (Barzilai and Borwein), and is halved until h is below its
+    largest value of late. The best g·u over all orders gives the smallest utility the largest weight, so w·u less that
+    is how far w may be from the best on this sample.
+    """
+    weights = np.full_like(by_rank, by_rank.mean())
+    utilities = reached(weights)
+    step = by_rank.mean() / max(utilities.std(), np.finfo(float).tiny)
+    supports = [weights @ utilities]
+    best = weights
+    for _ in range(MOST_STEPS):
+        if supports[-1] - by_rank @ np.sort(utilities) <= SMALL_GAP * supports[-1]:
+            break
+        way = _nearest_mixture(weights - step * utilities, by_rank) - weights
+        share, there = 1.0, reached(weights + way)
+        while (weights + share * way) @ there > max(supports[-10:]) and share > SMALL_GAP:
+            share /= 2
+            there = reached(weights + share * way)
+        way *= share
+        turn = way @ (there - utilities)
+        step = way @ way / turn if turn > 0 else 2 * step
+        weights, utilities = weights + way, there
+        supports.append(weights @ utilities)
+        if supports[-1] == min(supports):
+            best = weights
+    return best
+
+
+def _nearest_mixture(point: Array, by_rank: Array) -> Array:
+    """The point's projection onto the mixtures of the orders of g: an isotonic regression of what is in excess."""
+    order = np.argsort(-point)
+    excess = optimize.isotonic_regression(point[order] - by_rank, increasing=False).x
+    nearest = np.empty_like(point)
+    nearest[order] = point[order] - excess
+    return np.clip(nearest, 0.0, None)
+
+
 def _conjugate(weights: Array, judge: Welfare) -> float:
     r"""$\sum_i \max_v (f(v) - w_i v)$ for α-fair $f$."""
     alpha, eps = _alpha(judge), _eps(judge)
-    if alpha == 0:
-        return 0.0
     if alpha == 1:
         return float((-np.log(weights) - 1 + weights * eps).sum())
     return float((weights ** (1 - 1 / alpha) * alpha / (1 - alpha) + weights * eps).sum())

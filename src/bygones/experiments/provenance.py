@@ -25,8 +25,14 @@ class Provenance:
 
 def here(place: str, command: str | None = None) -> Provenance:
     """The provenance of what is computed at a place; the command is this process's own unless another is given."""
-    said = command if command is not None else shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]])
+    said = command if command is not None else f"{_program()} {shlex.join(sys.argv[1:])}"
     return Provenance(software_versions(), hardware(place), said)
+
+
+def _program() -> str:
+    """How this process was started, without the places of this machine: `python -m …`, or a script's name."""
+    spec = sys.modules["__main__"].__spec__
+    return Path(sys.argv[0]).name if spec is None else f"python -m {spec.name}"
 
 
 def software_versions() -> dict[str, str]:

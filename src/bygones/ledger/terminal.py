@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from bygones._terminal import print_json
+from bygones._terminal import amount, print_json
 from bygones.ledger.deciding import Proposal
 from bygones.ledger.events import Event
 from bygones.ledger.snapshot import NEVER
@@ -39,10 +39,10 @@ def print_standing(now: Standing, later: Standing, ahead: str, since: dict[str, 
         then = later_row[name]
         table.add_row(
             Text(name),
-            f"{now.received[row]:.3g}",
-            f"{now.remembered[row]:.3g}",
+            amount(now.received[row]),
+            amount(now.remembered[row]),
             Text(bar(now.remembered[row], most), style="cyan"),
-            f"{later.remembered[then]:.3g}",
+            amount(later.remembered[then]),
             _signed(now.owed[row], now.status[row]),
             _signed(later.owed[then], now.status[row]),
             Text(_since(name, now, row, since)),
@@ -62,7 +62,7 @@ def _signed(owed: float, status: str) -> Text:
     if math.isnan(owed):
         return Text(status, style="dim")
     settled = abs(owed) < 5e-4
-    return Text("0" if settled else f"{owed:+.3g}", style="" if settled else "green" if owed > 0 else "yellow")
+    return Text("0" if settled else amount(owed, sign=True), style="" if settled else "green" if owed > 0 else "yellow")
 
 
 def _since(name: str, now: Standing, row: int, since: dict[str, int] | None) -> str:

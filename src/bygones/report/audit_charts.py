@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from bygones._terminal import amount
 from bygones.audit import Audit, Standing
 from bygones.audit.counterfactual import Replay
 from bygones.report.page import Chart, label
@@ -65,7 +66,7 @@ def series_chart(audit: Audit, name: str, title: str) -> Chart:
     for n, stood in enumerate(audit.standings):
         series = getattr(stood, name) / (1.0 if name == "gini" else np.maximum(stood.mean, 1e-300))
         lines.append(_line(audit, said_half_life(audit, stood), series, n))
-        ends.append(f"{series[-1]:.3g} with {said_half_life(audit, stood)}")
+        ends.append(f"{amount(series[-1])} with {said_half_life(audit, stood)}")
     alt = f"{title}, over time; in the end {', '.join(ends)}."
     layout = {"yaxis": {"range": [0, 1.03]}, **_time_layout(audit)}
     return Chart({"data": lines, "layout": layout}, alt=alt, caption=title, height=290)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from bygones._terminal import amount
 from bygones.audit import Audit, Standing
 from bygones.audit.auditing import counted
 from bygones.report.audit_charts import (
@@ -210,4 +211,4 @@ def _visible(value: float, most: float) -> float:
 
 
 def _signed(owed: float, is_present: bool) -> str:
-    return f"{owed:+.4g}".replace("-", "−") if is_present else ""
+    return amount(owed, digits=4, sign=True).replace("-", "−") if is_present else ""

@@ -28,7 +28,7 @@ from bygones.report.paper_figures import one_step
 from bygones.style import MEMORY_LOOK, PALETTE
 
 AS_THE_PAPER = "as in the paper"
-CURVE_BYTES = 1_000_000
+CURVE_BYTES = 1_800_000
 """Room for curves in a page of 8 MB, before base64 makes four bytes of three; more runs have fewer points each."""
 UNKNOWN = 65535
 
@@ -109,10 +109,14 @@ def packed(sets: Mapping[str, Results], curve_bytes: int = CURVE_BYTES) -> dict[
     }
 
 
+def kinds(results: Results) -> list[tuple[str, str]]:
+    """The observation scales that there are runs of, each with how these differ from the paper's protocol."""
+    return list(dict.fromkeys((scale, how) for how, scale, *_ in _panels(results)))
+
+
 def variant(settings: Settings) -> str:
     """How a run differs from the paper's protocol, in words."""
-    usual = {**dataclasses.asdict(Settings()), **PROTOCOL}
-    said = []
+    usual, said = _usual(), []
     if settings.weight != paper_weight(settings.welfare, settings.aggregation):
         said.append(f"λ = {settings.weight:g}")
     for name, value in dataclasses.asdict(settings).items():
@@ -121,11 +125,16 @@ def variant(settings: Settings) -> str:
     return ", ".join(said) or AS_THE_PAPER
 
 
+@functools.cache
+def _usual() -> dict[str, Any]:
+    return {**dataclasses.asdict(Settings()), **PROTOCOL}
+
+
 _VARIANT_WORDS = {
     "total_steps": "{value:,} steps of training",
     "ends": "episodes end in {value}",
-    "observe_denominator": "dₜ observed",
-    "shaping_discount": "shaping discounted by {value:g}",
+    "observe_denominator": "dₜ is observed",
+    "shaping_discount": "shaping is discounted by {value:g}",
 }
 
 

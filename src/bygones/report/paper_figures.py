@@ -59,20 +59,19 @@ def draw(name: str, results: Results, observation_scale: str | None = None, **ch
         changes: settings in which the runs to draw differ from the paper's protocol, e.g. `ends="termination"`.
     """
     check_one_of("figure", name, names())
-    chosen = results.where(**{**PROTOCOL, **changes})
-    if name != "scales":
-        chosen = _of_scale(chosen, observation_scale)
-    if not len(chosen):
-        raise ValueError(f"no runs to draw figure {name} from: none of {len(results)} follow the protocol asked for")
+    shown = _shown(name, results, observation_scale, changes)
+    if not len(shown):
+        raise ValueError(f"no runs to draw figure {name} from: none of {len(results)} are what it shows")
     with house_style():
-        return _FIGURES[name](chosen)
+        return _FIGURES[name](shown)
 
 
 def draw_all(results: Results, folder: Path, observation_scale: str | None = None, **changes: Any) -> list[Path]:
-    """Draws and saves every figure, as `figure-2a.png` and so on."""
+    """Draws and saves every figure that there are runs for, as `figure-2a.png` and so on."""
     return [
         path
         for name in names()
+        if len(_shown(name, results, observation_scale, changes))
         for path in save(draw(name, results, observation_scale, **changes), folder, f"figure-{name}")
     ]
 
@@ -104,6 +103,13 @@ def claims_figure(judgements: Sequence[Judgement]) -> Figure:
         return figure
 
 
+def _shown(name: str, results: Results, observation_scale: str | None, changes: Mapping[str, Any]) -> Results:
+    """The runs that the figure of that name is about."""
+    follow = results.where(**{**PROTOCOL, **changes})
+    of_scale = follow if name == "scales" else _of_scale(follow, observation_scale)
+    return _cell(of_scale, *_CELLS[name]) if name in _CELLS else of_scale
+
+
 def _of_scale(results: Results, scale: str | None) -> Results:
     scales = in_order(results.distinct("observation_scale"))
     if scale is None:
@@ -125,10 +131,9 @@ def _cell(results: Results, welfare: str, aggregation: str) -> Results:
 def _against_horizon(metric: str, welfare: str, aggregation: str) -> Callable[[Results], Figure]:
     """A figure of a final metric against the horizon."""
 
-    def figure(results: Results) -> Figure:
+    def figure(runs: Results) -> Figure:
         from matplotlib.figure import Figure
 
-        runs = _cell(results, welfare, aggregation)
         figure = Figure(figsize=(6.2, 4.4))
         axes = figure.subplots()
         _horizon_lines(axes, runs, f"final_{metric}")
@@ -150,7 +155,7 @@ def _against_horizon(metric: str, welfare: str, aggregation: str) -> Callable[[R
             axes.set_ylim(bottom=0.0)
         axes.set_ylabel(f"final {AXES_NAMES[metric]}")
         axes.set_title(f"{WELFARE_NAMES[welfare].capitalize()}, {aggregation} utilities")
-        _legend(figure, axes)
+        _legend(figure)
         return figure
 
     return figure
@@ -167,10 +172,9 @@ def one_step(run: Settings) -> Played:
 def _training_curves(welfare: str, aggregation: str) -> Callable[[Results], Figure]:
     """A figure of training curves: one row per horizon; utility, fairness score and Gini."""
 
-    def figure(results: Results) -> Figure:
+    def figure(runs: Results) -> Figure:
         from matplotlib.figure import Figure
 
-        runs = _cell(results, welfare, aggregation)
         horizons = runs.distinct("horizon")
         figure = Figure(figsize=(9.5, 1.75 * len(horizons) + 0.9))
         grid = figure.subplots(len(horizons), 3, sharex=True, squeeze=False)
@@ -185,7 +189,7 @@ def _training_curves(welfare: str, aggregation: str) -> Callable[[Results], Figu
             axes.set_xlabel("million steps of training")
         figure.suptitle(f"{aggregation.capitalize()} utilities, {WELFARE_NAMES[welfare]}", x=0.01, ha="left",
                         fontsize=11, fontweight="bold")  # fmt: skip
-        _legend(figure, grid[0][0])
+        _legend(figure)
         return figure
 
     return figure
@@ -207,7 +211,7 @@ def _optimum_figure(results: Results) -> Figure:
         axes.yaxis.set_major_formatter(lambda share, _: f"{share:.0%}")
     for axes in grid[:, 0]:
         axes.set_ylabel("share of the best possible")
-    _legend(figure, grid[0][0])
+    _legend(figure)
     return figure
 
 
@@ -226,7 +230,7 @@ def _scales_figure(results: Results) -> Figure:
             axes.set_title(f"{welfare}, scale “{scale}”")
             axes.set_ylim(bottom=0.0)
         row[0].set_ylabel(AXES_NAMES["gini"])
-    _legend(figure, grid[0][0])
+    _legend(figure)
     return figure
 
 
@@ -283,27 +287,29 @@ def _curve_lines(axes: Axes, runs: Results, metric: str) -> None:
             axes.fill_between(steps, means - errors, means + errors, color=line.get_color(), alpha=0.18, linewidth=0)
 
 
-def _legend(figure: Figure, axes: Axes) -> None:
-    handles, labels = axes.get_legend_handles_labels()
+def _legend(figure: Figure) -> None:
+    """One legend for all panels, from the first in which anything is drawn."""
+    handles, labels = next(found for axes in figure.axes if (found := axes.get_legend_handles_labels())[1])
     columns = len(labels) if figure.get_figwidth() > 8 else 3
     figure.legend(handles, labels, loc="outside lower center", ncols=columns, handlelength=3.2)
 
 
-_FIGURES: dict[str, Callable[[Results], Figure]] = {
+_CELLS = {
     **{
-        f"{number}{letter}": _against_horizon(metric, welfare, aggregation)
-        for number, metric, aggregation in (
-            (2, "welfare", "additive"),
-            (3, "gini", "additive"),
-            (4, "welfare", "averaged"),
-            (5, "gini", "averaged"),
-        )
+        f"{number}{letter}": (welfare, aggregation)
+        for number, aggregation in ((2, "additive"), (3, "additive"), (4, "averaged"), (5, "averaged"))
         for letter, welfare in zip("ab", WELFARES, strict=True)
     },
-    "6": _training_curves("egalitarian", "additive"),
-    "7": _training_curves("nash", "additive"),
-    "8": _training_curves("egalitarian", "averaged"),
-    "9": _training_curves("nash", "averaged"),
-    "optimum": _optimum_figure,
-    "scales": _scales_figure,
+    "6": ("egalitarian", "additive"),
+    "7": ("nash", "additive"),
+    "8": ("egalitarian", "averaged"),
+    "9": ("nash", "averaged"),
 }
+"""The welfare function and aggregation that a figure is about, where it is about one."""
+
+_FIGURES: dict[str, Callable[[Results], Figure]] = {
+    name: _training_curves(*cell)
+    if name.isdigit()
+    else _against_horizon("welfare" if name[0] in "24" else "gini", *cell)
+    for name, cell in _CELLS.items()
+} | {"optimum": _optimum_figure, "scales": _scales_figure}

@@ -17,7 +17,7 @@ from bygones.experiments.grid import AGGREGATIONS, WELFARES, in_order, memory_la
 from bygones.experiments.judging import MIN_SEEDS, PROTOCOL
 from bygones.experiments.results import Results, read
 from bygones.learn.settings import Settings
-from bygones.report.packing import AS_THE_PAPER, METRICS, packed, variant
+from bygones.report.packing import AS_THE_PAPER, METRICS, kinds, packed, variant
 from bygones.report.page import Block, Page, Section, asset, fragment, write
 from bygones.report.paper_figures import WELFARE_NAMES
 from bygones.report.story import EVIDENCE, FADING, ORIGINS, OWN, SCALES, chart_of_runs, short_answer
@@ -91,6 +91,7 @@ def _claims(sets: Mapping[str, Results], claims: Mapping[str, Sequence[Claim]]) 
     intro = fragment(
         "scales.html.jinja",
         own=own,
+        others=any(len(claim.by_set) > 1 for claim in every),
         of=len(every),
         least=MIN_SEEDS,
         scales=[(scale, SCALES[scale]) for scale in scales],
@@ -174,10 +175,9 @@ def _how(sets: Mapping[str, Results]) -> list[Block]:
 
 def _ran(origin: str, runs: Results) -> dict[str, Any]:
     software = [json.loads(said) for said in runs.distinct("software")]
-    kinds = {(settings.observation_scale, variant(settings)) for settings in runs.settings()}
     return {
         "origin": origin,
-        "kinds": [f"memory seen {SCALES[scale]}, {how}" for scale, how in sorted(kinds)],
+        "kinds": [f"memory seen {SCALES[scale]}, {how}" for scale, how in kinds(runs)],
         "command": runs["command"][0],
         "runs": len(runs),
         "steps": sum(runs["total_steps"].tolist()),

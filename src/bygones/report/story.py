@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from bygones import decay
@@ -10,14 +11,16 @@ from bygones._arrays import Array
 from bygones.experiments.claims import CLAIMS, MYOPIC, RECALL
 from bygones.experiments.grid import WELFARES, in_order, memory_label, paper_weight
 from bygones.experiments.judging import FAILS, HOLDS, NOT_ENOUGH, PROTOCOL
+from bygones.experiments.optimum import for_settings
 from bygones.experiments.results import Results
+from bygones.learn.settings import Settings
 from bygones.report.packing import AS_THE_PAPER
 from bygones.report.page import Block, Table, fragment
 from bygones.report.paper_figures import WELFARE_NAMES
 from bygones.report.verdicts import DEPENDS, Claim
 
 EVIDENCE, OWN = "evidence", "own"
-ORIGINS = {EVIDENCE: "shipped evidence", OWN: "your runs"}
+ORIGINS = {EVIDENCE: "evidence", OWN: "your runs"}
 """Who made the runs, by the name that the page's scripts know."""
 
 FADING = 0.99
@@ -34,6 +37,9 @@ SCALES = {
     "relative": "relative to its mean",
 }
 """How the network sees the memory, in words, by observation scale."""
+
+DASH = "\u2060–\u2060"
+"""From one number to another, kept together on a line."""
 
 _COUNTED = {
     HOLDS: ("stands", "stand"),
@@ -62,14 +68,34 @@ def short_answer(sets: Mapping[str, Results], claims: Mapping[str, Sequence[Clai
         "short_answer.html.jinja", charts=charts, scale=SCALES[scale], half_life=decay.half_life(gamma=FADING)
     )
     counted = [(len(some), _COUNTED[word][len(some) > 1]) for word, some in claims.items()]
-    table = Table(
-        "Gini in the end, at the longest horizon: mean, and from seed to seed", ["runs", *STORY.values()], rows
-    )
+    caption = f"Gini in the end, at the longest horizon; seen {SCALES[scale]}, unless other scales are named"
+    horizons = [horizon for results in sets.values() for horizon in results.where(**PROTOCOL).distinct("horizon")]
+    longest = Settings(welfare="egalitarian", horizon=max(horizons), total_steps=max(horizons)) if rows else None
     return [
         picture,
-        *([table] if rows else []),
-        fragment("counted.html.jinja", counted=counted, of=len(CLAIMS)),
+        *([Table(caption, ["runs", *STORY.values()], rows)] if rows else []),
+        fragment(
+            "counted.html.jinja",
+            horizon=longest and longest.horizon,
+            total=longest and for_settings(longest).bound,
+            memory=memory_label(FADING),
+            bound=decay.additive_bound(1.0, FADING),
+            counted=counted,
+            of=len(CLAIMS),
+            overturned=_overturned(claims),
+        ),
     ]
+
+
+def _overturned(claims: Mapping[str, Sequence[Claim]]) -> list[tuple[int, str]]:
+    """How many of the claims that stand fail in other sets of runs, by what is different there."""
+    others = [
+        name
+        for claim in claims.get(HOLDS, ())
+        for name, judged in list(claim.by_set.items())[1:]
+        if any(one.chip.word == FAILS for one in judged)
+    ]
+    return [(number, f"{'fails' if number == 1 else 'fail'} where {name}") for name, number in Counter(others).items()]
 
 
 def chart_of_runs(kind: str, welfare: str, scale: str, horizon: int | None = None) -> str:
@@ -89,15 +115,15 @@ def _rows(origin: str, results: Results, scale: str, sets: Mapping[str, Results]
     """For each welfare function what the memories came to: at the scale of the story, and at the others."""
     rows = []
     for welfare in WELFARES:
-        whose = f"{ORIGINS[origin]}, " if len(sets) > 1 else ""
+        name = f"{ORIGINS[origin]}, {welfare}" if len(sets) > 1 else welfare
         ginis = _ginis(results, welfare, scale)
         if ginis:
-            rows.append([f"{whose}{WELFARE_NAMES[welfare]}, seen {SCALES[scale]}", *map(_with_range, ginis.values())])
+            rows.append([name, *map(_with_range, ginis.values())])
         others = [found for one in SCALES if one != scale and (found := _ginis(results, welfare, one))]
         if others:
             means = [sorted(float(found[gamma].mean()) for found in others) for gamma in STORY]
             between = [_range(low, high) for low, *_, high in ([some[0], *some] for some in means)]
-            rows.append([f"{whose}{WELFARE_NAMES[welfare]}, means at the other scales", *between])
+            rows.append([f"{name}, means at other scales", *between])
     return rows
 
 
@@ -120,4 +146,4 @@ def _with_range(values: Array) -> str:
 
 
 def _range(low: float, high: float) -> str:
-    return f"{low:.2f} to {high:.2f}" if f"{low:.2f}" != f"{high:.2f}" else f"{low:.2f}"
+    return f"{low:.2f}{DASH}{high:.2f}" if f"{low:.2f}" != f"{high:.2f}" else f"{low:.2f}"

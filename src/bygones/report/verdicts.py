@@ -86,6 +86,8 @@ class Judged(NamedTuple):
     reason: str
     first: list[Row]
     rest: list[Row]
+    of: int
+    """How many comparisons there are in all; of the sets beside the main one, only the first are kept."""
 
 
 @dataclass(frozen=True)
@@ -108,7 +110,9 @@ def grouped(judgements: Mapping[str, Sequence[Judgement]]) -> dict[str, list[Cla
     groups: dict[str, list[Claim]] = {word: [] for word in GROUPS}
     for number, judged in enumerate(judgements[main]):
         by_set = {
-            name: [_judged(scale, verdict) for scale, verdict in each[number].by_scale.items()]
+            name: [
+                _judged(scale, verdict, all_of_them=name == main) for scale, verdict in each[number].by_scale.items()
+            ]
             for name, each in judgements.items()
         }
         enough = {name: [one for one in by_set[name] if one.chip.word != TOO_FEW] for name in others}
@@ -149,7 +153,7 @@ def seeds_drawing(sets: Sequence[Sequence[float]]) -> Markup:
     low, high = min(values), max(values)
     width = (high - low) or 1.0
     dots = [
-        "".join(f"M{4 + 92 * (value - low) / width:.1f} {5 + 9 * row}h0" for value in seeds)
+        "".join(f"M{4 + 92 * (value - low) / width:.0f} {5 + 9 * row}h0" for value in seeds)
         for row, seeds in enumerate(sets)
     ]
     said = "; ".join(map(_seeds_in_words, sets))
@@ -162,7 +166,7 @@ def _seeds_in_words(seeds: Sequence[float]) -> str:
     return f"{len(seeds)} seeds from {min(seeds):.3g} to {max(seeds):.3g}"
 
 
-def _judged(scale: str, verdict: Verdict) -> Judged:
+def _judged(scale: str, verdict: Verdict, all_of_them: bool) -> Judged:
     word = verdict.word
     if word == NOT_ENOUGH:
         word = CANNOT_TELL if verdict.comparisons else TOO_FEW
@@ -170,4 +174,4 @@ def _judged(scale: str, verdict: Verdict) -> Judged:
     rows = [Row(made) for made in verdict.comparisons]
     rows.sort(key=lambda row: row.made.outcome is not wanted)
     n_first = len(rows) if len(rows) <= ALL_SHOWN else SOME_SHOWN
-    return Judged(Chip(scale, word), verdict.reason, rows[:n_first], rows[n_first:])
+    return Judged(Chip(scale, word), verdict.reason, rows[:n_first], rows[n_first:] if all_of_them else [], len(rows))
