@@ -107,6 +107,8 @@ def _print_conclusions(audit: Audit) -> None:
             if len(some) > FLIPS:
                 print(f"- and {len(some) - FLIPS} more (see --page or --json)")
             print()
+    if any(not flip.is_exact for each in found.flip for flip in each.flips):
+        print("Flips between two half-lives can be found more closely with --refine yes.")
     if found.pairs and found.pairs > 1 and len(audit.standings) > 1:
         kept = found.pairs - (found.pairs_flip or 0)
         print(f"Of {found.pairs:,} pairs of agents, {kept:,} are in the same order at every half-life asked for.")
