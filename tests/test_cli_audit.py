@@ -75,6 +75,13 @@ def test_many_agents_are_shown_in_part(run, tmp_path):
     assert "pairs of agents" not in said
 
 
+def test_flips_that_were_not_searched_for_say_so(run, tmp_path):
+    path = tmp_path / "history.csv"
+    path.write_text("agent,time,utility\nana,0,10\nben,20,6\nana,30,0\n")
+    assert "--refine yes" in run(path, "--half-life", "2,inf", "--refine", "no")
+    assert "--refine yes" not in run(path, "--half-life", "2,inf")
+
+
 def test_needs_are_decided_again(run, tmp_path):
     path = tmp_path / "asked.csv"
     rows = "".join(

@@ -205,6 +205,7 @@ def test_a_ledger_and_its_export_are_the_same_history(tmp_path):
         (r"row 3: utility must be a finite number of at least 0, got 'inf'", "agent,time,utility", "a,1,1\nb,2,inf"),
         (r"row 3: utility must be a finite number of at least 0, got nothing", "agent,time,utility", "a,1,1\nb,2,"),
         (r"row 3: agent must be a name, got nothing", "agent,time,utility", "a,1,1\n,2,2"),
+        (r"row 3: agent must be a name, got '  '", "agent,time,utility", "a,1,1\n  ,2,2"),
         (r"add up to more than a number can hold", "agent,time,utility", "a,1,1e308\na,2,1e308"),
         (r"has no events", "agent,time,utility", ""),
     ],
@@ -264,6 +265,14 @@ def test_tables_may_have_any_name(tmp_path):
     for file in ("a.duckdb", "b.sqlite"):
         with read_history(tmp_path / file, table=name, agent=column, time="at", utility="fare") as history:
             assert audit(history, ["inf"]).received.tolist() == [2]
+
+
+def test_a_name_is_the_same_in_every_spelling():
+    names = ["Zoe\u0308", "Zo\u00eb", " Zo\u00eb ", "ana"]
+    found = audit(read_history(pa.table({"agent": names, "time": [0, 5, 9, 9], "utility": [1, 2, 4, 8]})), ["inf"])
+    assert found.names == ("Zo\u00eb", "ana")
+    assert found.received.tolist() == [7, 8]
+    assert found.standings[0].remembered.tolist() == [7, 8]
 
 
 def test_csv_files_come_in_many_ways(tmp_path):

@@ -5,7 +5,7 @@ import re
 import pyarrow as pa
 import pytest
 
-from browser import DESKTOP, PHONE, opened, overflow
+from browser import DESKTOP, PHONE, complaints, opened, overflow
 from bygones import cli
 from bygones.audit import audit, read_history
 from bygones.report.audit_page import audit_page, write_audit
@@ -105,3 +105,4 @@ def test_the_page_in_a_browser(chromium, found, tmp_path, viewport, scheme):
         summaries = page.locator("details.standing > summary")
         summaries.nth(1).click()
         assert page.locator("details.standing").nth(1).locator("tbody tr").first.is_visible()
+        assert complaints(page) == []

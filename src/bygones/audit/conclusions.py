@@ -29,7 +29,7 @@ Ask: TypeAlias = Callable[[Sequence[float]], Owed]
 """Answers what each agent is owed, at any half-lives."""
 
 NOTABLE = 8
-"""As many agents are compared pair by pair: those who are owed or owe most at some half-life."""
+"""As many agents are compared pair by pair: those owed most at some half-life, and those furthest ahead."""
 
 SEARCHED = 16
 """As many flips are searched for between the half-lives of the audit; others are told to lie between two of them."""
@@ -44,17 +44,16 @@ _NARROW = 0.001
 
 @dataclass(frozen=True)
 class Flip:
-    """An answer that changes between two half-lives: `before` up to `low`, `after` from `high` on."""
+    """An answer that changes between two half-lives: `before` up to `low`, `after` from `high` on.
+
+    Where it changes in between, `half_life`, is interpolated.
+    """
 
     low: float
     high: float
     before: str
     after: str
-
-    @property
-    def half_life(self) -> float:
-        """The half-life at which it changes, to within the interval; infinite if the interval is without end."""
-        return math.sqrt(self.low * self.high) if math.isfinite(self.high) else math.inf
+    half_life: float
 
     @property
     def is_exact(self) -> bool:
@@ -120,7 +119,14 @@ class Conclusion:
             "holds": self.holds,
             "answers": {str(told(half_life)): answer for half_life, answer in self.answers.items()},
             "flips": [
-                {"low": told(f.low), "high": told(f.high), "exact": f.is_exact, "before": f.before, "after": f.after}
+                {
+                    "half_life": told(f.half_life),
+                    "low": told(f.low),
+                    "high": told(f.high),
+                    "exact": f.is_exact,
+                    "before": f.before,
+                    "after": f.after,
+                }
                 for f in self.flips
             ],
         }
@@ -182,7 +188,7 @@ def conclude(names: Sequence[str], owed: Owed, ask: Ask | None, settled: float =
     found = tuple(
         Conclusion(
             q.kind, q.agent, q.other, {h: q.answer(owed[h]) for h in sorted(owed)},
-            tuple(Flip(low, high, q.answer(known[low]), q.answer(known[high])) for low, high in _gaps(q, known)),
+            tuple(_flip(q, known, *gap) for gap in _gaps(q, known)),
         )
         for q in questions
     )  # fmt: skip
@@ -200,10 +206,12 @@ class _Question:
 
 
 def _notable(owed: Owed) -> list[int]:
-    """The rows of those who are owed or owe most at some half-life."""
-    size = np.max([np.abs(np.nan_to_num(each)) for each in owed.values()], axis=0)
+    """The rows of those who are owed most at some half-life and of those who are furthest ahead, in turns."""
+    shares = np.array([np.nan_to_num(each) for each in owed.values()])
     present = ~np.isnan(next(iter(owed.values())))
-    return [int(row) for row in np.argsort(-size, kind="stable")[:NOTABLE] if present[row]]
+    ends = [np.argsort(-side.max(axis=0), kind="stable").tolist() for side in (shares, -shares)]
+    in_turns = dict.fromkeys(row for pair in zip(*ends, strict=True) for row in pair if present[row])
+    return list(in_turns)[:NOTABLE]
 
 
 def _questions(names: Sequence[str], notable: Sequence[int], owed: Owed, settled: float) -> list[_Question]:
@@ -241,7 +249,8 @@ def _is_owed_more(names: Sequence[str], row: int, other: int, settled: float) ->
         return float(each[row] - each[other])
 
     def answer(each: np.ndarray) -> str:
-        return "more" if margin(each) > settled else "less" if margin(each) < -settled else "as much"
+        even = settled * max(abs(each[row]), abs(each[other]))
+        return "more" if margin(each) > even else "less" if margin(each) < -even else "as much"
 
     return _Question("order", names[row], names[other], answer, lambda low, high: (margin(low), margin(high)))
 
@@ -254,14 +263,31 @@ def _gaps(question: _Question, known: Owed) -> list[tuple[float, float]]:
 
 
 def _aim(gap: tuple[float, float], low_margin: float, high_margin: float) -> list[float]:
-    """Half-lives close to where the margin is zero, on both sides; the middle where it does not change its sign."""
+    """Half-lives close to where the margin is zero, on both sides."""
     low, high = gap
     slow, fast = 1 / high, 1 / low
-    if low_margin * high_margin >= 0:
-        return [1 / (math.sqrt(fast * slow) if slow > 0 else fast / 4)]
-    rate = fast + (slow - fast) * low_margin / (low_margin - high_margin)
+    rate = _crossing(slow, fast, low_margin, high_margin)
     aimed = [rate * (1 + _NARROW / 2.1), rate / (1 + _NARROW / 2.1)]
+    if fast > 1.02 * slow:
+        # A gap that is still wide is also halved: where the margin is far from straight, aiming alone is slow.
+        aimed.append(_middle(slow, fast))
     return [1 / each for each in aimed if slow < each < fast]
+
+
+def _crossing(slow: float, fast: float, low_margin: float, high_margin: float) -> float:
+    """The rate at which a straight margin is zero; the middle where it does not change its sign."""
+    if low_margin * high_margin >= 0:
+        return _middle(slow, fast)
+    return fast + (slow - fast) * low_margin / (low_margin - high_margin)
+
+
+def _middle(slow: float, fast: float) -> float:
+    return math.sqrt(fast * slow) if slow > 0 else fast / 4
+
+
+def _flip(question: _Question, known: Owed, low: float, high: float) -> Flip:
+    rate = _crossing(1 / high, 1 / low, *question.margins(known[low], known[high]))
+    return Flip(low, high, question.answer(known[low]), question.answer(known[high]), 1 / rate)
 
 
 def _between(low: float, high: float) -> list[float]:

@@ -83,8 +83,9 @@ class History:
 
     def check_sums(self, table: Any) -> None:
         """Refuses a history with events that have no agent, no time or no utility, and says where the first is."""
-        if table["agent"].null_count:
-            self._refuse("agent", self.events.agent.isnull(), "a name")
+        if any(name is None or not str(name).strip() for name in table["agent"].unique().to_pylist()):
+            agent = self.events.agent
+            self._refuse("agent", agent.isnull() | (agent.cast("string").strip() == ""), "a name")
         with np.errstate(over="ignore"):
             total = np.asarray(table["received"].to_numpy(), dtype=float).sum()
         if not math.isfinite(total):
@@ -93,8 +94,8 @@ class History:
             raise ValueError(f"{self.source.label}: the utilities add up to more than a number can hold")
 
     def clean_name(self, name: str) -> str:
-        """An agent's name as it can stand in a terminal and on a page: control characters are replaced."""
-        name = unicodedata.normalize("NFC", unshield(name) if self.source.shielded else name)
+        """An agent's name as it can stand in a terminal and on a page, in one spelling, without control characters."""
+        name = unicodedata.normalize("NFC", unshield(name.strip()) if self.source.shielded else name.strip())
         if name.isprintable():
             return name
         shown = (c if unicodedata.category(c) not in ("Cc", "Cs", "Zl", "Zp") else "\ufffd" for c in name)

@@ -67,8 +67,8 @@ def _print_standing(audit: Audit, stood: Standing) -> None:
         since = audit.since(stood, row)
         table.add_row(
             Text(audit.names[row]),
-            amount(audit.received[row]),
-            amount(stood.remembered[row]),
+            _number(float(audit.received[row]), most),
+            _number(float(stood.remembered[row]), most),
             Text(bar(float(stood.remembered[row]), most), style="cyan"),
             _percent(stood.share[row]),
             _percent(audit.entitled[row]),
@@ -107,6 +107,8 @@ def _print_conclusions(audit: Audit) -> None:
             if len(some) > FLIPS:
                 print(f"- and {len(some) - FLIPS} more (see --page or --json)")
             print()
+    if any(not flip.is_exact for each in found.flip for flip in each.flips):
+        print("Flips between two half-lives can be found more closely with --refine yes.")
     if found.pairs and found.pairs > 1 and len(audit.standings) > 1:
         kept = found.pairs - (found.pairs_flip or 0)
         print(f"Of {found.pairs:,} pairs of agents, {kept:,} are in the same order at every half-life asked for.")
@@ -145,12 +147,25 @@ def spark(values: Sequence[float], width: int = _SPARKS) -> str:
     return "".join(_SPARK[round(7 * max(value, 0.0) / most) if most > 0 else 0] for value in numbers)
 
 
+def _number(value: float, most: float, *, sign: bool = False) -> str:
+    """An amount; what is next to nothing beside the largest is 0."""
+    return "0" if abs(value) < 5e-4 * most else amount(value, sign=sign)
+
+
 def _percent(share: float) -> str:
-    return "away" if math.isnan(share) else f"{100 * share:.1f}%" if share >= 0.01 else f"{100 * share:.2g}%"
+    return (
+        "away"
+        if math.isnan(share)
+        else f"{100 * share:.1f}%"
+        if share >= 0.01
+        else f"{100 * share:.1g}%"
+        if share > 1e-6
+        else "0%"
+    )
 
 
 def _signed(owed: float, most: float) -> Text:
     if math.isnan(owed):
         return Text("")
-    settled = abs(owed) < 5e-4 * most
-    return Text("0" if settled else amount(owed, sign=True), style="" if settled else "green" if owed > 0 else "yellow")
+    text = _number(owed, most, sign=True)
+    return Text(text, style="" if text == "0" else "green" if owed > 0 else "yellow")
