@@ -245,6 +245,26 @@ def test_bounds_over_an_infinite_horizon():
     assert Linear(np.eye(2)).bound(1.0, 5) == 5
 
 
+@pytest.mark.parametrize(("unit", "per_step"), [("half_life", math.log(2)), ("window", 1.0)])
+def test_a_slow_memory_said_by_its_length_is_not_rounded_to_a_gamma(unit, per_step):
+    memory = Discounted(**{unit: 1e12})
+    state = memory.update(memory.update(memory.init(1), [1.0]), [0.0])
+    lost = (1.0 - float(state.Z[0])) - float(state.Z_lost[0])
+    assert lost == pytest.approx(per_step * 1e-12, rel=1e-9, abs=0)
+    assert lost != pytest.approx(1.0 - memory.gamma, rel=1e-9, abs=0)
+
+
+@pytest.mark.parametrize("elapsed", [0, 1, 2, 2.5])
+@pytest.mark.parametrize("kind", [np.int64, np.float32, np.asarray])
+def test_elapsed_may_be_any_kind_of_number(elapsed, kind):
+    memory = Discounted(half_life=3)
+    state = memory.update(memory.init(2), [1.0, 2.0])
+    said = kind(elapsed)
+    np.testing.assert_allclose(
+        memory.ahead(state, [1.0, 0.0], said), memory.ahead(state, [1.0, 0.0], float(said)), rtol=1e-6
+    )
+
+
 def test_a_linear_memory_of_several_cells_takes_many_candidates_at_once():
     memory = Linear(np.kron(np.diag([0.9, 0.5]), np.eye(2)), readout=np.kron([0.3, 0.7], np.eye(2)))
     state, candidates = memory.update(memory.init(2), [1.0, 2.0]), np.array([[1.0, 0.0], [0.0, 3.0], [2.0, 2.0]])
