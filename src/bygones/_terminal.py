@@ -33,7 +33,7 @@ def amount(value: float, digits: int = 3, sign: bool = False) -> str:
     """An amount as people write it: a few digits of small ones, large ones in whole numbers with thousands apart."""
     plus = "+" if sign else ""
     value = 0.0 if abs(value) < 1e-12 else value
-    return f"{value:{plus},.0f}" if 10.0**digits <= abs(value) < 1e15 else f"{value:{plus}.{digits}g}"
+    return f"{value:{plus},.0f}" if 10.0**digits <= abs(value) < 1e15 else f"{value:{plus},.{digits}g}"
 
 
 def print_json(value: object) -> None:
