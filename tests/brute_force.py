@@ -34,7 +34,12 @@ def best(rows, memory, state, welfare, *, elapsed=1, entitlements=None):
     """The largest welfare and, among allocations that reach it, the leximin-best remembered utilities, ascending."""
     Z = np.asarray(memory.ahead(state, np.array(list(rows)), elapsed, entitlements))
     W = np.asarray(welfare(Z)) if entitlements is None else among_copies(welfare, Z, entitlements)
-    tied = np.sort(Z, axis=1)[W.max() - (1e-10 + 1e-13 * abs(W.max())) <= W]
+    score = W
+    if welfare.name == "nash" and W.max() > 0:
+        # Products of many small numbers are all next to nothing; their logarithms tell them apart.
+        with np.errstate(divide="ignore"):
+            score = np.log(W)
+    tied = np.sort(Z, axis=1)[score.max() - (1e-10 + 1e-13 * abs(score.max())) <= score]
     for column in range(tied.shape[1]):
         tied = tied[tied[:, column] >= tied[:, column].max() - 1e-9]
     return W.max(), tied[0]

@@ -65,6 +65,14 @@ def test_bundles(data, welfare):
     check(Assign(utilities, capacity), rows, memory, state, welfare, data.draw(entitlements(n)))
 
 
+def test_products_that_are_next_to_nothing_are_told_apart():
+    """Twenty times the entitlement makes every Nash product about 1e-33: the largest is still the best."""
+    utilities = np.array([[1.0, 0.0, 0.0, 0.0], [0.0, 0.0, 0.0, 0.5], [1.5, 0.0, 0.0, 0.0]])
+    memory, every = mixing(3), np.ones((3, 4), dtype=bool)
+    rows = brute_force.candidates(utilities, capacity=None, allowed=every)
+    check(Assign(utilities, None), rows, memory, memory.init(3), named("nash"), [2.0, 20.0, 0.5])
+
+
 @given(data=st.data(), welfare=st.sampled_from([named("generalized_gini"), named("egalitarian"), named("log_nash")]))
 @settings(max_examples=40, deadline=None)
 def test_choosing_under_gini_or_with_a_mixing_memory(data, welfare):
