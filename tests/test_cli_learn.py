@@ -70,6 +70,13 @@ def test_a_figure_from_the_shipped_evidence(capsys, tmp_path):
     assert (tmp_path / "figure-3a.png").stat().st_size > 10_000
 
 
+def test_all_figures_are_the_first_and_those_there_are_runs_for(capsys, tmp_path):
+    cli.main(["figure", "all", "--places", "evidence/grid/tenfold", "--out", str(tmp_path)])
+    drawn = {path.stem for path in tmp_path.glob("*.svg")}
+    assert {"figure-1", "figure-claims"} <= drawn
+    assert "figure-4a" not in drawn
+
+
 @pytest.mark.parametrize("command", list(cli.LEARNING))
 def test_help_helps(capsys, command):
     with pytest.raises(SystemExit) as stop:

@@ -258,24 +258,28 @@ def stability(
 
 @app.command
 def figure(
-    name: Annotated[Positional[str], arg(help="Which: 1, 2a to 5b, 6 to 9, optimum, scales, claims, or all but 1.")],
+    name: Annotated[Positional[str], arg(help="Which: 1, 2a to 5b, 6 to 9, optimum, scales, claims, or all.")],
     places: Annotated[tuple[Path, ...], arg(help="Folders or files of results; by default evidence/grid/*.")] = (),
     observation_scale: Annotated[str, arg(help="Which runs, where results have several scales.")] = "window",
     out: Out = Path("out"),
 ) -> None:
     """Draw a figure of the paper, as PNG and SVG: the first from scratch, the others from results."""
+    if name in ("1", "all"):
+        _draw_figure_1(out)
     if name != "1":
         from bygones import cli_learn
 
         cli_learn.draw(name, places, observation_scale, out)
-        return
+
+
+def _draw_figure_1(out: Path) -> None:
     from bygones import simulate as s
     from bygones.report.examples import figure_1
     from bygones.style import save
 
-    with progress(f"Figure {name}", total=len(s.EXAMPLES) * len(s.FIGURE_1_MEMORIES)) as advance:
+    with progress("Figure 1", total=len(s.EXAMPLES) * len(s.FIGURE_1_MEMORIES)) as advance:
         histories = s.figure_1(done=advance)
-    print_paths(save(figure_1(histories), out, f"figure-{name}"))
+    print_paths(save(figure_1(histories), out, "figure-1"))
 
 
 @app.command
