@@ -53,6 +53,7 @@ def test_printing_draws_everything(chromium, path):
     with opened(chromium, path) as page:
         page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
         page.locator("path.point").first.wait_for()
+        assert page.locator("path.point").count() == 2
 
 
 def test_a_browser_that_cannot_unpack_the_figures_says_so(chromium, path):
