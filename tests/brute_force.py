@@ -5,6 +5,17 @@ import math
 
 import numpy as np
 
+WELFARES = [
+    "utilitarian",
+    "egalitarian",
+    "nash",
+    "log_nash",
+    "alpha_fair(alpha=0.5)",
+    "alpha_fair(alpha=2)",
+    "generalized_gini",
+]
+"""One of every kind."""
+
 
 def candidates(needs_or_utilities, *, k=None, capacity=None, allowed=None):
     """The utilities of every allocation, one row each."""

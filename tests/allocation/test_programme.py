@@ -15,18 +15,7 @@ from bygones.allocation.programme import solve
 from bygones.welfare import named
 
 NUMBERS = st.one_of(st.sampled_from([0.0, 0.5, 1.0, 2.0]), st.floats(0.05, 3.0))
-WELFARES = [
-    named(name)
-    for name in [
-        "utilitarian",
-        "egalitarian",
-        "nash",
-        "log_nash",
-        "alpha_fair(alpha=0.5)",
-        "alpha_fair(alpha=2)",
-        "generalized_gini",
-    ]
-]
+WELFARES = [named(name) for name in brute_force.WELFARES]
 
 
 @pytest.fixture(autouse=True)
