@@ -20,6 +20,7 @@ PROGRAM = """
 MISSING = [
     "gymnasium",
     "matplotlib",
+    "numba",
     "pandas",
     "rich",
     "safetensors",

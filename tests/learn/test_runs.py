@@ -39,9 +39,14 @@ def same(a: TrainResult, b: TrainResult) -> bool:
     return all(learned) and all(curves) and a.final == b.final
 
 
+@pytest.fixture(scope="module", params=[True, False], ids=["native", "xla"])
+def native(request: pytest.FixtureRequest) -> bool:
+    return request.param
+
+
 @pytest.fixture(scope="module")
-def whole() -> TrainResult:
-    return train()
+def whole(native: bool) -> TrainResult:
+    return train(native=native)
 
 
 def test_a_run_gives_curves_and_final_metrics(whole: TrainResult) -> None:
@@ -78,13 +83,13 @@ def test_final_metrics_are_those_of_the_last_episodes() -> None:
         np.testing.assert_allclose(value, (curves[name] * curves["episodes"]).sum() / SMALL.episodes, rtol=1e-5)
 
 
-def test_segments_do_not_change_the_result(whole: TrainResult) -> None:
-    assert same(train(segment=5), whole)
+def test_segments_do_not_change_the_result(whole: TrainResult, native: bool) -> None:
+    assert same(train(segment=5, native=native), whole)
 
 
-def test_progress_streams_every_point_once(whole: TrainResult) -> None:
+def test_progress_streams_every_point_once(whole: TrainResult, native: bool) -> None:
     seen: list[Progress] = []
-    train(progress=seen.append)
+    train(progress=seen.append, native=native)
     assert [news.steps for news in seen] == [3 * 64, 6 * 64, 7 * 64]
     assert {news.total_steps for news in seen} == {448}
     joined = {name: np.concatenate([news.curves[0][name] for news in seen]) for name in whole.curves}
@@ -96,18 +101,18 @@ class KilledError(Exception):
     pass
 
 
-def test_a_killed_run_goes_on_to_the_same_result(whole: TrainResult, tmp_path: Path) -> None:
+def test_a_killed_run_goes_on_to_the_same_result(whole: TrainResult, native: bool, tmp_path: Path) -> None:
     def kill(news: Progress) -> None:
         raise KilledError
 
     file = tmp_path / "runs" / "one.npz"
     for _ in range(2):
         with pytest.raises(KilledError):
-            train(progress=kill, checkpoint=file)
+            train(progress=kill, checkpoint=file, native=native)
     resumed: list[Progress] = []
-    assert same(train(progress=resumed.append, checkpoint=file), whole)
+    assert same(train(progress=resumed.append, checkpoint=file, native=native), whole)
     assert [news.steps for news in resumed] == [448]
-    assert same(train(checkpoint=file), whole)
+    assert same(train(checkpoint=file, native=native), whole)
     assert not list(file.parent.glob("*.part"))
 
 
@@ -146,7 +151,7 @@ def test_a_checkpoint_of_other_settings_is_refused(tmp_path: Path) -> None:
         train(SMALL.replace(seed=1), checkpoint=file)
 
 
-def test_one_program_serves_the_grid(monkeypatch: pytest.MonkeyPatch, whole: TrainResult) -> None:
+def test_one_program_serves_the_grid(monkeypatch: pytest.MonkeyPatch, whole: TrainResult, native: bool) -> None:
     traced = []
     advance = Allocation.advance
     monkeypatch.setattr(Allocation, "advance", lambda *args: traced.append(1) or advance(*args))
@@ -156,7 +161,7 @@ def test_one_program_serves_the_grid(monkeypatch: pytest.MonkeyPatch, whole: Tra
         {"welfare": "alpha_fair(alpha=2)", "observation_scale": "window", "shaping_discount": 0.99},
         {"observe_memory": False, "learning_rate": 1e-4, "clip": 0.1, "total_steps": 128, "last_share": 0.5},
     ):
-        train(SMALL.replace(**changes))
+        train(SMALL.replace(**changes), native=native)
     assert not traced
 
 
@@ -167,11 +172,11 @@ def test_without_memory_additive_and_averaged_agree_to_the_bit() -> None:
     assert additive.final["gini"] == averaged.final["gini"]
 
 
-def test_seeds_and_keys_are_the_randomness(whole: TrainResult) -> None:
-    assert same(train(), whole)
-    assert same(train(key=jax.random.key(SMALL.seed)), whole)
-    assert not same(train(key=jax.random.key(99)), whole)
-    assert not same(train(SMALL.replace(seed=1)), whole)
+def test_seeds_and_keys_are_the_randomness(whole: TrainResult, native: bool) -> None:
+    assert same(train(native=native), whole)
+    assert same(train(key=jax.random.key(SMALL.seed), native=native), whole)
+    assert not same(train(key=jax.random.key(99), native=native), whole)
+    assert not same(train(SMALL.replace(seed=1), native=native), whole)
 
 
 def test_a_run_does_not_depend_on_its_batch(whole: TrainResult) -> None:
@@ -202,9 +207,9 @@ def test_a_loss_that_is_not_finite_stops_its_run_alone() -> None:
     assert same(fine, beside)
 
 
-def test_what_was_learned_before_a_fault_is_kept(whole: TrainResult) -> None:
+def test_what_was_learned_before_a_fault_is_kept(native: bool) -> None:
     shape = runs.shape_of(SMALL, unroll=1)
-    advance = runs._compiled(shape, 3, False)
+    advance = runs._native(shape) if native else runs._compiled(shape, 3, False)
     params, numbers = runs.params_of(SMALL), runs.numbers_of(SMALL)
     state, _ = advance(runs.begin([SMALL], None, shape, False), params, numbers, 2)
     before = jax.tree.map(np.array, state)
@@ -215,6 +220,25 @@ def test_what_was_learned_before_a_fault_is_kept(whole: TrainResult) -> None:
     assert after.rollouts == 2
     for a, b in zip(jax.tree.leaves(after.networks), jax.tree.leaves(before.networks), strict=True):
         np.testing.assert_array_equal(a, b)
+
+
+def test_a_run_that_is_over_stays_as_it_is(native: bool) -> None:
+    shape, numbers = runs.shape_of(SMALL, unroll=1), runs.numbers_of(SMALL.replace(total_steps=64))
+    advance = runs._native(shape) if native else runs._compiled(shape, 3, False)
+    state, _ = advance(runs.begin([SMALL], None, shape, False), runs.params_of(SMALL), numbers, 1)
+    over = jax.tree.map(np.array, state)
+    state, _ = advance(state, runs.params_of(SMALL), numbers, 2)
+    for a, b in zip(jax.tree.leaves(state), jax.tree.leaves(over), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_native_updates_are_of_one_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ValueError, match="one run at a time"):
+        train_batch([SMALL, SMALL.replace(seed=1)], native=True)
+    monkeypatch.setitem(sys.modules, "numba", None)
+    assert not runs.can_be_native()
+    with pytest.raises(ValueError, match="needs Numba, which is not installed"):
+        train(native=True)
 
 
 def test_a_batch_must_be_of_one_shape() -> None:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-PACKAGES = ("jax", "jaxlib", "numpy", "pyarrow")
+PACKAGES = ("jax", "jaxlib", "numba", "numpy", "pyarrow", "scipy")
 
 
 @dataclass(frozen=True)
@@ -36,11 +36,16 @@ def _program() -> str:
 
 
 def software_versions() -> dict[str, str]:
-    """Versions of Python and of the packages that decide the numbers."""
-    versions = {"python": platform.python_version()}
-    for package in PACKAGES:
-        versions[package] = importlib.metadata.version(package)
-    return versions
+    """Versions of Python and of the packages that decide the numbers, as far as they are installed."""
+    installed = {package: _version(package) for package in PACKAGES}
+    return {"python": platform.python_version(), **{name: said for name, said in installed.items() if said}}
+
+
+def _version(package: str) -> str | None:
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return None
 
 
 def hardware(place: str) -> str:

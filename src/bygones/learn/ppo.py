@@ -33,6 +33,8 @@ BETAS = (0.9, 0.999)
 LOG_BETAS = (-0.10536051565782628, -0.0010005003335835344)
 """Logarithms of the betas: 1 - βᵗ = -expm1(t·ln β) keeps its digits in float32, where 1 - 0.999 has lost four."""
 
+_TO_COME: Any = None
+
 
 class Shape(NamedTuple):
     """What is fixed when a program is compiled."""
@@ -168,37 +170,52 @@ def segment(
 
 def iterate(state: RunState, params: Any, numbers: Numbers, shape: Shape) -> tuple[RunState, Curve]:
     """One rollout and the updates that learn from it."""
+    samples, order, onward, curve = experience(state, params, numbers, shape)
+    learned = improve(state.networks, state.adam, samples, order, numbers, shape)
+    return settle(state, onward, curve, *learned, numbers)
+
+
+def experience(state: RunState, params: Any, numbers: Numbers, shape: Shape) -> tuple[Samples, Array, RunState, Curve]:
+    """One rollout: its samples, the orders in which to learn from them, the run after it, and its point on the curves.
+
+    What the updates will say is still missing: networks and moments in the run, losses on the curves.
+    """
     env = shape.environment
     key = jax.random.fold_in(jax.random.wrap_key_data(state.key), state.rollouts)
     collect_key, order_key = jax.random.split(key)
     rollout, after, last = collect(collect_key, state.networks, state.environment, params, shape)
     samples, values = evaluate(state.networks, rollout, numbers)
     order = permutations(order_key, shape)
-    networks, adam, losses = improve(state.networks, state.adam, samples, order, numbers, shape)
 
     over = rollout.terminated | rollout.truncated
     metrics = jax.vmap(env.metrics, in_axes=(0, None))(after, params)
     index = state.episodes + jnp.cumsum(over) - over
     counted = over & (index >= numbers.first_counted)
     ended_sums, counted_sums = (_sum_where(which, metrics) for which in (over, counted))
-
-    improved = RunState(
-        key=state.key,
-        networks=networks,
-        adam=adam,
+    onward = state._replace(
+        networks=_TO_COME,
+        adam=_TO_COME,
         environment=last,
         rollouts=state.rollouts + 1,
-        stopped=state.stopped,
         episodes=state.episodes + over.sum(),
         counted=state.counted + counted.sum(),
         counted_sums=jax.tree.map(jnp.add, state.counted_sums, counted_sums),
     )
+    unexplained = jnp.var(samples.returns - values) / jnp.var(samples.returns)
+    curve = Curve(over.sum(), ended_sums, rollout.rewards.mean(), _TO_COME, _TO_COME, 1.0 - unexplained)
+    return samples, order, onward, curve
+
+
+def settle(
+    state: RunState, onward: RunState, curve: Curve, networks: Networks, adam: Adam, losses: Array, numbers: Numbers
+) -> tuple[RunState, Curve]:
+    """The run after a rollout and its updates; one that was over, or whose loss is not finite, stays where it was."""
     going = jnp.logical_not(state.stopped) & (state.rollouts < numbers.rollouts)
     finite = jnp.isfinite(losses).all() & _all_finite(networks)
+    improved = onward._replace(networks=networks, adam=adam)
     kept: RunState = jax.tree.map(lambda new, old: jnp.where(going & finite, new, old), improved, state)
-    unexplained = jnp.var(samples.returns - values) / jnp.var(samples.returns)
-    curve = Curve(over.sum(), ended_sums, rollout.rewards.mean(), losses[0], losses[1], 1.0 - unexplained)
-    return kept._replace(stopped=state.stopped | (going & jnp.logical_not(finite))), curve
+    stopped = state.stopped | (going & jnp.logical_not(finite))
+    return kept._replace(stopped=stopped), curve._replace(policy_loss=losses[0], value_loss=losses[1])
 
 
 def collect(key: Array, networks: Networks, state: Any, params: Any, shape: Shape) -> tuple[Rollout, Any, Any]:

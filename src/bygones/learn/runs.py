@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import importlib.util
 import json
 import os
 from collections.abc import Callable, Sequence
@@ -80,6 +81,7 @@ def train_batch(
     checkpoint: Path | str | None = None,
     segment: int = SEGMENT,
     batched: bool | None = None,
+    native: bool | None = None,
     **choices: Any,
 ) -> list[TrainResult]:
     """Runs of one shape, advanced together in this process.
@@ -92,6 +94,8 @@ def train_batch(
         segment: rollouts between two looks at the runs.
         batched: whether the runs are one batched program; by default yes if there are several. A run's numbers
             depend on this choice in their last digits, but not on what else is in the batch.
+        native: whether a run's updates are machine code of this processor instead of XLA's; by default wherever they
+            can be: on a CPU, not batched, with Numba installed. The numbers depend on this in their last digits too.
         choices: implementation choices of `ppo.Shape` (`flat`, `unroll`, `precision`), for measuring them.
     """
     shape = _common_shape(settings, choices)
@@ -107,7 +111,12 @@ def train_batch(
         done, leaves, points = saved
         like = jax.eval_shape(lambda: begin(settings[:1], None, shape, batched))
         state = jax.tree.unflatten(jax.tree.structure(like), [jnp.asarray(leaf) for leaf in leaves])
-    advance = _compiled(shape, segment, batched)
+    native = can_be_native() and not batched if native is None else native
+    if native and batched:
+        raise ValueError("native updates are of one run at a time: say native=False or batched=False")
+    if native and not can_be_native():
+        raise ValueError("native=True needs Numba, which is not installed: pip install 'bygones[learn]'")
+    advance = _native(shape) if native else _compiled(shape, segment, batched)
     while done < total:
         count = min(segment, total - done)
         state, curve = advance(state, params, numbers, count)
@@ -132,6 +141,11 @@ def begin(settings: Sequence[Settings], keys: Array | None, shape: ppo.Shape, ba
     said = (_stack(starts, batched), _stack([params_of(run) for run in settings], batched))
     begun: ppo.RunState = _begin(batched)(keys if batched else keys[0], *said, shape)
     return begun
+
+
+def can_be_native() -> bool:
+    """Whether updates can be machine code of this processor: on a CPU, with Numba installed."""
+    return jax.default_backend() == "cpu" and importlib.util.find_spec("numba") is not None
 
 
 def shape_of(settings: Settings, **choices: Any) -> ppo.Shape:
@@ -171,6 +185,25 @@ def _begin(batched: bool) -> Callable[..., ppo.RunState]:
     begun = jax.vmap(one, in_axes=(0, 0, 0, None)) if batched else one
     compiled: Callable[..., ppo.RunState] = jax.jit(begun, static_argnums=3)
     return compiled
+
+
+@functools.cache
+def _native(shape: ppo.Shape) -> Callable[..., tuple[ppo.RunState, ppo.Curve]]:
+    """As `_compiled`, with the updates of `native`."""
+    from bygones.learn import native
+
+    gather = jax.jit(functools.partial(ppo.experience, shape=shape))
+
+    def advance(state: ppo.RunState, params: Any, numbers: ppo.Numbers, count: int) -> tuple[ppo.RunState, ppo.Curve]:
+        points = []
+        for _ in range(count):
+            samples, order, onward, curve = gather(state, params, numbers)
+            learned = native.improve(state.networks, state.adam, samples, order, numbers, shape.batch_size)
+            state, curve = native.settle(state, onward, curve, *learned, numbers)
+            points.append(jax.tree.map(np.asarray, curve))
+        return state, jax.tree.map(lambda *all_: np.stack(all_), *points)
+
+    return advance
 
 
 @functools.cache
