@@ -37,9 +37,7 @@ def test_processes_and_batches_give_the_same_runs():
     other = collect(backends.in_batches(RUNS, batches_heard, most=4, trainer=fake_trainer.train))
     assert same(one, other)
     assert one.keys() == {identity(run) for run in RUNS}
-    assert batches_heard.steps == dict.fromkeys(range(len(RUNS)), 1000000)
-    assert processes_heard.steps.keys() <= batches_heard.steps.keys()
-    assert processes_heard.steps
+    assert batches_heard.steps == processes_heard.steps == dict.fromkeys(range(len(RUNS)), 1000000)
 
 
 def test_a_worker_that_dies_is_reported():
@@ -79,7 +77,6 @@ def test_no_accelerator_here_unless_jax_says_so():
     import jax
 
     assert backends.has_accelerator() == (jax.default_backend() != "cpu")
-    assert backends.usable_cores() >= 1
 
 
 def test_without_ray_it_says_what_to_install(monkeypatch):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from bygones.learn import many
-from bygones.learn.many import cache_compilations, single_threaded, train_many
+from bygones.learn.many import cache_compilations, train_many
 from bygones.learn.runs import Progress, TrainResult, train
 from bygones.learn.settings import Settings
 
@@ -58,9 +58,3 @@ def test_bad_sizes_are_refused() -> None:
         train_many([SMALL], batch=0)
     with pytest.raises(ValueError, match="workers must be a whole number of at least 1, got 0"):
         train_many([SMALL], workers=0)
-
-
-def test_single_threaded_keeps_the_callers_flags(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XLA_FLAGS", "--xla_cpu_enable_fast_math=false")
-    flags = single_threaded()["XLA_FLAGS"].split()
-    assert flags == ["--xla_cpu_enable_fast_math=false", "--xla_cpu_multi_thread_eigen=false"]

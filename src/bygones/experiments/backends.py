@@ -6,21 +6,15 @@ is. A run's randomness comes from its own settings, so the place, the order and 
 
 from __future__ import annotations
 
-import itertools
 import math
-import multiprocessing
-import os
-import queue
-import signal
-import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from concurrent.futures.process import BrokenProcessPool
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 from bygones._arrays import check_count
 from bygones.experiments.results import RunResult, thinned
+from bygones.learn import processes
 from bygones.learn.settings import Settings
 
 if TYPE_CHECKING:
@@ -34,8 +28,6 @@ Trainer = Callable[[Sequence[Settings], "Callable[[Progress], None]"], "list[Tra
 
 MOST_IN_A_BATCH = 1000
 """Runs in one accelerator batch: the paper's whole grid."""
-
-_LOOK_AGAIN = 0.2
 
 
 def learner(runs: Sequence[Settings], progress: Callable[[Progress], None]) -> list[TrainResult]:
@@ -52,30 +44,17 @@ def in_processes(
     runs: Sequence[Settings], heard: Heard, *, workers: int | None = None, trainer: Trainer = learner
 ) -> Iterator[list[RunResult]]:
     """One run per process, as many processes as there are cores, each with single-threaded linear algebra."""
-    workers = min(check_count("workers", workers or usable_cores()), max(1, len(runs)))
-    context = multiprocessing.get_context("spawn")
-    news: Any = context.Queue()
-    stop = context.Event()
-    pool = ProcessPoolExecutor(workers, context, _start_worker, (news, stop))
+    workers = min(check_count("workers", workers or processes.usable_cores()), max(1, len(runs)))
+    tasks = [(run, trainer) for run in runs]
+    found = processes.in_processes(
+        _in_worker, tasks, lambda position, news: heard(position, *news), workers=workers, environment=_one_core()
+    )
     try:
-        # Few are handed over at a time: what is not handed over need not be called back when stopping.
-        waiting = iter(enumerate(runs))
-        going: set[Future[RunResult]] = set()
-        while True:
-            for position, run in itertools.islice(waiting, 2 * workers - len(going)):
-                going.add(pool.submit(_in_worker, position, run, trainer))
-            if not going:
-                break
-            finished, going = wait(going, timeout=_LOOK_AGAIN, return_when=FIRST_COMPLETED)
-            _pass_on(news, heard)
-            for future in finished:
-                yield [future.result()]
-    except BrokenProcessPool:
-        raise OSError("a training process died (killed, or out of memory?); what was finished is kept") from None
-    finally:
-        stop.set()
-        pool.shutdown(wait=True, cancel_futures=True)
-        news.close()
+        with closing(found):
+            for _, result in found:
+                yield [result]
+    except processes.WorkerDiedError as error:
+        raise OSError(f"{error}; what was finished is kept") from None
 
 
 def in_batches(
@@ -107,7 +86,8 @@ def on_ray(
     if started_here:
         ray.init(address=address, include_dashboard=False, log_to_driver=False)
     try:
-        task = ray.remote(num_cpus=1, max_retries=-1)(_on_ray_worker)
+        environment = {"env_vars": _one_core()}
+        task = ray.remote(num_cpus=1, max_retries=-1, runtime_env=environment)(_on_ray_worker)
         going = {task.remote(run, trainer): position for position, run in enumerate(runs)}
         while going:
             finished, _ = ray.wait(list(going), num_returns=1)
@@ -127,11 +107,6 @@ def batches(runs: Sequence[Settings], most: int = MOST_IN_A_BATCH) -> list[list[
     for position, run in enumerate(runs):
         groups.setdefault(_shape(run), []).append(position)
     return [group[i : i + most] for group in groups.values() for i in range(0, len(group), most)]
-
-
-def usable_cores() -> int:
-    """How many cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def has_accelerator() -> bool:
@@ -162,57 +137,14 @@ def _train_one(run: Settings, trainer: Trainer, tell: Callable[[Progress], None]
     return _kept(result, time.monotonic() - started)
 
 
-_news: Any = None
-_stop: Any = None
+def _one_core() -> dict[str, str]:
+    """The environment of a worker that trains one run: one thread, and the CPU only."""
+    return {**processes.single_threaded(), "JAX_PLATFORMS": "cpu"}
 
 
-class _StoppedError(Exception):
-    """Ends a run in a worker whose parent has been asked to stop."""
-
-
-def _start_worker(news: Any, stop: Any) -> None:
-    """Readies a worker process: one thread, the CPU only, Ctrl-C left to the parent, and no life without it."""
-    global _news, _stop
-    _news, _stop = news, stop
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    _use_one_thread()
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-
-
-def _use_one_thread() -> None:
-    import jax
-
-    from bygones.learn.many import single_threaded
-
-    os.environ.update(single_threaded())
-    config: Any = jax.config
-    config.update("jax_platforms", "cpu")
-
-
-def _end_with_parent() -> None:
-    parent = multiprocessing.parent_process()
-    assert parent is not None
-    parent.join()
-    os._exit(1)
-
-
-def _in_worker(position: int, run: Settings, trainer: Trainer) -> RunResult:
-    def tell(news: Progress) -> None:
-        if _stop.is_set():
-            raise _StoppedError
-        _news.put((position, news.steps, _latest(news.curves[0])))
-
-    return _train_one(run, trainer, tell)
+def _in_worker(tell: Callable[[tuple[int, float]], None], run: Settings, trainer: Trainer) -> RunResult:
+    return _train_one(run, trainer, lambda news: tell((news.steps, _latest(news.curves[0]))))
 
 
 def _on_ray_worker(run: Settings, trainer: Trainer) -> RunResult:
-    _use_one_thread()
     return _train_one(run, trainer, lambda news: None)
-
-
-def _pass_on(news: Any, heard: Heard) -> None:
-    while True:
-        try:
-            heard(*news.get_nowait())
-        except queue.Empty:
-            return

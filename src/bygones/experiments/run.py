@@ -9,7 +9,8 @@ from __future__ import annotations
 import math
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,6 +19,7 @@ from bygones.experiments import backends, provenance
 from bygones.experiments.grid import grid, identity, setting
 from bygones.experiments.progress import Progress, Tracker, duration, now_and_then
 from bygones.experiments.results import Results, RunResult, read, writing
+from bygones.learn.processes import usable_cores
 from bygones.learn.settings import Settings
 
 PLACES = ("auto", "cpu", "accelerator", "ray")
@@ -82,9 +84,10 @@ def execute(
         place = _place(on)
         origin = provenance.here(place, command)
         try:
-            for finished in _trained(todo, place, tracker.heard, workers, batch, address, trainer):
-                writer.add(finished, origin)
-                tracker.finished(finished)
+            with closing(_trained(todo, place, tracker.heard, workers, batch, address, trainer)) as trained:
+                for finished in trained:
+                    writer.add(finished, origin)
+                    tracker.finished(finished)
         except KeyboardInterrupt:
             held = sum(name in writer.done for name in names)
             raise Stopped(
@@ -110,7 +113,7 @@ def estimate(
         return Estimate(len(runs), len(runs), place, math.nan, 0.0, 0.0)
     if place == "ray":
         raise ValueError("the time on a Ray cluster cannot be measured from here; choose cpu or accelerator")
-    together = workers or backends.usable_cores() if place == "cpu" else len(backends.batches(todo, batch)[0])
+    together = workers or usable_cores() if place == "cpu" else len(backends.batches(todo, batch)[0])
     short = [_shortened(run) for run in todo[:together]]
     clock = _Clock(len(short))
     for _ in _trained(short, place, clock.heard, workers, batch, None, trainer):
@@ -170,14 +173,15 @@ def _trained(
     batch: int,
     address: str | None,
     trainer: backends.Trainer,
-) -> Iterator[list[RunResult]]:
+) -> Generator[list[RunResult]]:
     if not runs:
-        return iter(())
+        return
     if place == "accelerator":
-        return backends.in_batches(runs, heard, most=batch, trainer=trainer)
-    if place == "ray":
-        return backends.on_ray(runs, heard, address=address, trainer=trainer)
-    return backends.in_processes(runs, heard, workers=workers, trainer=trainer)
+        yield from backends.in_batches(runs, heard, most=batch, trainer=trainer)
+    elif place == "ray":
+        yield from backends.on_ray(runs, heard, address=address, trainer=trainer)
+    else:
+        yield from backends.in_processes(runs, heard, workers=workers, trainer=trainer)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

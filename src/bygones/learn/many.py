@@ -5,17 +5,16 @@ What a run computes depends on its settings and seed alone: not on what runs bes
 
 from __future__ import annotations
 
-import multiprocessing
 import os
-import queue
 from collections.abc import Iterable, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import jax
 
 from bygones._arrays import check_count
+from bygones.learn.processes import in_processes, single_threaded, usable_cores
 from bygones.learn.runs import SEGMENT, Progress, TrainResult, Watch, digest, shape_of, train_batch
 from bygones.learn.settings import Settings
 
@@ -49,7 +48,7 @@ def train_many(
     size = check_count("batch", batch) if batch is not None else 1 if jax.default_backend() == "cpu" else LARGEST_BATCH
     groups = [tuple(group) for group in _groups(runs, size)]
     results: dict[int, TrainResult] = {}
-    workers = min(check_count("workers", workers) if workers is not None else _cores(), len(groups))
+    workers = min(check_count("workers", workers) if workers is not None else usable_cores(), len(groups))
     if size > 1 or workers == 1:
         for group in groups:
             watch = _renumbered(progress, group) if progress else None
@@ -58,7 +57,17 @@ def train_many(
             done = train_batch(some, **options, **choices)
             results.update(zip(group, done, strict=True))
     elif groups:
-        results = _in_processes(runs, groups, progress, checkpoints, segment, workers, choices)
+
+        def heard(position: int, news: Progress) -> None:
+            if progress:
+                _renumbered(progress, groups[position])(news)
+
+        config: Any = jax.config
+        said = (segment, config.jax_compilation_cache_dir, choices)
+        tasks = [([runs[i] for i in group], _place(checkpoints, runs, group), *said) for group in groups]
+        with closing(in_processes(_work, tasks, heard, workers=workers, environment=single_threaded())) as found:
+            for position, done in found:
+                results.update(zip(groups[position], done, strict=True))
     return [results[i] for i in range(len(runs))]
 
 
@@ -68,12 +77,6 @@ def cache_compilations(folder: Path | str | None = None) -> None:
     config: Any = jax.config
     config.update("jax_compilation_cache_dir", str(folder or home / "bygones" / "compiled"))
     config.update("jax_persistent_cache_min_compile_time_secs", 0.5)
-
-
-def single_threaded() -> dict[str, str]:
-    """The environment variables under which JAX on a CPU uses one thread; set them before its first computation."""
-    flags = os.environ.get("XLA_FLAGS", "")
-    return {"XLA_FLAGS": f"{flags} --xla_cpu_multi_thread_eigen=false".strip(), "NPROC": "1", "OMP_NUM_THREADS": "1"}
 
 
 def _groups(runs: Sequence[Settings], size: int) -> Iterable[list[int]]:
@@ -93,60 +96,14 @@ def _renumbered(progress: Watch, group: Sequence[int]) -> Watch:
     return lambda news: progress(news._replace(runs=tuple(group[i] for i in news.runs)))
 
 
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def _in_processes(
-    runs: Sequence[Settings],
-    groups: Sequence[tuple[int, ...]],
-    progress: Watch | None,
-    checkpoints: Path | str | None,
+def _work(
+    tell: Watch,
+    settings: list[Settings],
+    checkpoint: Path | None,
     segment: int,
-    workers: int,
+    cache: str | None,
     choices: dict[str, Any],
-) -> dict[int, TrainResult]:
-    context = multiprocessing.get_context("spawn")
-    news: Any = context.Queue()
-    config: Any = jax.config
-    results: dict[int, TrainResult] = {}
-    with ProcessPoolExecutor(
-        workers, context, _start_worker, (single_threaded(), config.jax_compilation_cache_dir, news)
-    ) as pool:
-        waiting: dict[Future[list[TrainResult]], tuple[int, ...]] = {
-            pool.submit(
-                _work, [runs[i] for i in group], group, _place(checkpoints, runs, group), segment, choices
-            ): group
-            for group in groups
-        }
-        while waiting:
-            finished, _ = wait(waiting, timeout=0.1, return_when=FIRST_COMPLETED)
-            for future in finished:
-                results.update(zip(waiting.pop(future), future.result(), strict=True))
-            while progress is not None:
-                try:
-                    progress(news.get_nowait())
-                except queue.Empty:
-                    break
-    return results
-
-
-_news: Any = None
-"""Of a worker: where its progress goes."""
-
-
-def _start_worker(variables: dict[str, str], cache: str | None, news: Any) -> None:
-    global _news
-    os.environ.update(variables)
+) -> list[TrainResult]:
     if cache:
         cache_compilations(cache)
-    _news = news
-
-
-def _work(
-    settings: list[Settings], group: tuple[int, ...], checkpoint: Path | None, segment: int, choices: dict[str, Any]
-) -> list[TrainResult]:
-    def tell(progress: Progress) -> None:
-        _news.put(progress._replace(runs=group))
-
     return train_batch(settings, progress=tell, checkpoint=checkpoint, segment=segment, batched=False, **choices)
