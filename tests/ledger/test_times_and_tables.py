@@ -37,13 +37,16 @@ def test_an_instant_is_kept_to_the_microsecond(at):
 
 
 def test_durations():
-    said = {"30d": 2592000, "12h": 43200, "1.5 d": 129600, "90min": 5400, "2w": 1209600, "1e3s": 1000, "INF": math.inf}
+    said = {"30d": 2592000, "12h": 43200, "1.5 d": 129600, "90min": 5400, "2w": 1209600, "1e3s": 1000, "INF": math.inf,
+            "30 days": 2592000, "1 Week": 604800, "2 hours": 7200, "1year": 31557600}  # fmt: skip
     assert {text: duration(text) for text in said} == said
     for bad in ("30", "d", "-1d", "nan", "5 months", "3m", ""):
         with pytest.raises(ValueError, match="above 0 with its unit"):
             duration(bad)
     with pytest.raises(ValueError, match="half-life of zero nothing is remembered"):
         duration("0d")
+    with pytest.raises(ValueError, match=r"every must be a time above 0 .* 12h, got '0d'$"):
+        duration("0d", "every")
     with pytest.raises(ValueError, match="for ever is inf"):
         duration("1e999d")
 
