@@ -162,3 +162,11 @@ def test_the_command_is_installed():
     )
     assert json.loads(done.stdout)["half_life"] == 1.0
     assert math.isclose(json.loads(done.stdout)["window"], 2.0)
+
+
+def test_a_reader_who_has_read_enough_is_not_complained_about(tmp_path):
+    history = tmp_path / "history.csv"
+    history.write_text("agent,time,utility\n" + "".join(f"a{i},{i},1\n" for i in range(50)))
+    command = f"{sys.executable} -m bygones.cli audit {history} --json | head -1"
+    done = subprocess.run(command, shell=True, capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == ("{\n", "")

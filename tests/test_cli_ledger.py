@@ -50,6 +50,7 @@ def test_from_an_empty_folder_to_a_decision(run, team, needs, monkeypatch):
     said = run("decide", team, needs)
     assert "ben gets a place worth 8: remembered 0 (the lowest of 3)" in said
     assert "recorded" not in said
+    assert said.endswith("nothing changed\n")
     monkeypatch.setattr("builtins.input", lambda prompt: "yes")
     assert run("decide", team, needs).endswith("recorded\n")
     assert "recorded" in run("decide", team, needs, "-k", 2, "--yes")
@@ -92,9 +93,30 @@ def test_standing_is_a_table_with_bars(run, team):
     assert all(len(line) <= 80 for line in said.splitlines()[:-1])
 
 
+@pytest.mark.parametrize("width", [80, 60, 45, 30])
+def test_a_narrow_terminal_loses_columns_but_never_who_and_what(run, team, monkeypatch, width):
+    run("record", team, "ana", 8, "--at", "2026-01-02")
+    monkeypatch.setenv("COLUMNS", str(width))
+    said = run("standing", team, "--at", "2026-01-09")
+    row = next(line for line in said.splitlines() if line.startswith(" ben "))
+    assert "+1.33" in row
+    assert "2026-01-02" in row
+    assert len(row.rstrip()) <= width
+    assert ("A wider terminal also shows: " in said) == (width < 80)
+
+
+def test_somebody_who_will_be_on_hold_is_said_to_be(run, team):
+    run("hold", team, "cem", "--at", "2026-01-05")
+    row = next(line for line in run("standing", team, "--at", "2026-01-02").splitlines() if " cem " in line)
+    assert row.split() == ["cem", "0", "0", "0", "0", "on", "hold"]
+
+
 def test_without_since_it_says_when_something_was_last_received(run, team):
     run("record", team, "ana", 8, "--at", "2026-01-02")
-    assert "2026-01-02)" in run("standing", team, "--at", "2026-01-09", "--no-since")
+    said = run("standing", team, "--at", "2026-01-09", "--no-since")
+    assert "last received" in said
+    assert "owed since" not in said
+    assert next(line for line in said.splitlines() if " ana " in line).split()[-1] == "2026-01-02"
     stood = json.loads(run("standing", team, "--no-since", "--json"))
     assert [agent["owed_since"] for agent in stood["agents"]] == [None, None, None]
 
@@ -225,9 +247,18 @@ def test_bad_input_is_one_sentence_and_nothing_changes(run, refused, team, needs
         ("no event 99", "explain", team, 99),
         ("unknown agent 'zoe'", "explain", team, "zoe"),
         ("no event 99", "correct", team, 99, 0),
-    ]:
+        ("ahead must end before the year 10000, got 'inf'", "standing", team, "--ahead", "inf"),
+        ("ahead must be a time above 0 with its unit (s, min, h, d, w, y), such as 30d or 12h, got '0d'\n",
+         "standing", team, "--ahead", "0d"),
+        ("kind must be one of rules, decision, received", "export", team, "--kind", "gift", "--out", bad),
+        ("head must be the 64 digits and letters", "verify", team, "--head", "abc"),
+        ("decisions must be a whole number of at least 1", "newcomers", team, "--agent", "dana", "--decisions", 0),
+        ("worth must be a finite number above 0", "newcomers", team, "--agent", "dana", "--worth", 0),
+        ("entitlement of 'dana' must be", "newcomers", team, "--agent", "dana", "--entitlement", -1),
+    ]:  # fmt: skip
         assert message in refused(*arguments), arguments
     assert run("verify", team) == before
+    assert bad.read_text().startswith("agent,when")
     assert not (tmp_path / "x.db").exists()
 
 

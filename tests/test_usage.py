@@ -7,6 +7,7 @@ from bygones import _usage, cli
 
 WRONG = [
     ("allocate", "NEEDS and --half-life are missing; see bygones allocate --help"),
+    ("ledger record", "LEDGER, AGENT and AMOUNT are missing; see bygones ledger record --help"),
     ("ledger record team.db ana", "AMOUNT is missing; see bygones ledger record --help"),
     ("ledger record team.db ana x", "AMOUNT: could not convert string to float: 'x'; see bygones --help"),
     ("nosuch", "'nosuch' is not known; see bygones --help"),

@@ -2,6 +2,9 @@
 
 A cell that a spreadsheet would take for a formula (it begins with = + - @, a tab or a return) is written with an
 apostrophe before it, as spreadsheets expect of text; reading takes the apostrophe off again.
+
+Spreadsheets write tables with commas, semicolons or tabs between the cells: the header says which. With semicolons the
+comma is free to be the decimal sign, and is read as one.
 """
 
 from __future__ import annotations
@@ -14,7 +17,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 _FORMULA = re.compile(r"'*[=+\-@\t\r]")
+_SEPARATORS = ",;\t|"
+_DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+")
 _SHIELDED = re.compile(r"'+[=+\-@\t\r]")
+
+
+def separator(header: str) -> str:
+    """What stands between the cells of a table with this header."""
+    return max(_SEPARATORS, key=header.count)
 
 
 def shield(cell: str) -> str:
@@ -34,7 +44,9 @@ def read(path: Path, needed: Sequence[str], *, empty: bool = False) -> list[tupl
     """
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
-            reader = csv.DictReader(file, strict=True)
+            between = separator(file.readline())
+            file.seek(0)
+            reader = csv.DictReader(file, strict=True, delimiter=between)
             found = [str(name).strip() for name in reader.fieldnames or ()]
             reader.fieldnames = found
             missing = [name for name in needed if name not in found]
@@ -47,7 +59,7 @@ def read(path: Path, needed: Sequence[str], *, empty: bool = False) -> list[tupl
             for row in reader:
                 if None in row or None in row.values():
                     raise ValueError(f"{path}, row {reader.line_num}: expected {len(found)} cells as in the header")
-                rows.append((reader.line_num, {name: unshield(_clean(cell)) for name, cell in row.items()}))
+                rows.append((reader.line_num, {name: _clean(cell, between) for name, cell in row.items()}))
     except (csv.Error, UnicodeDecodeError) as error:
         raise ValueError(f"{path} is not a CSV file in UTF-8: {error}") from None
     if not rows and not empty:
@@ -67,6 +79,7 @@ def number(name: str, cell: str, *, finite: bool = True) -> float:
     return value
 
 
-def _clean(cell: str) -> str:
-    """The cell in one Unicode spelling, so that a name is the same name in every table."""
-    return unicodedata.normalize("NFC", cell).strip()
+def _clean(cell: str, between: str) -> str:
+    """The cell in one Unicode spelling, so that a name is the same name in every table, and a number with a point."""
+    clean = unshield(unicodedata.normalize("NFC", cell).strip())
+    return clean.replace(",", ".") if between == ";" and _DECIMAL_COMMA.fullmatch(clean) else clean

@@ -8,13 +8,16 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 from rich import box
+from rich.cells import cell_len
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
+
+_FOLDED = 10
 
 
 def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
@@ -27,6 +30,56 @@ def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[obje
     for row in rows:
         table.add_row(*(Text(_shown(cell)) for cell in row))
     Console().print(table)
+
+
+class Column(NamedTuple):
+    """A column of a table that fits the terminal.
+
+    Attributes:
+        name: its heading.
+        justify: to which side its cells go.
+        gives_way: where the terminal is narrow, columns go in this order, those of 1 first; 0 stays.
+        folds: whether long cells go on in the next line.
+    """
+
+    name: str
+    justify: Literal["left", "right"] = "right"
+    gives_way: int = 0
+    folds: bool = False
+
+
+def print_fitting(title: str, columns: Sequence[Column], rows: Sequence[Sequence[str | Text]]) -> None:
+    """Prints a table, without some of its columns where the terminal is too narrow for all; text is never markup."""
+    console = Console()
+    orders = sorted({column.gives_way for column in columns if column.gives_way})
+    for gone in (0, *orders):
+        kept = [i for i, column in enumerate(columns) if not 0 < column.gives_way <= gone]
+        if sum(_width(columns[i], [row[i] for row in rows]) + 1 for i in kept) + 2 <= console.width:
+            break
+    console.print(_fitting(title, [columns[i] for i in kept], [[row[i] for i in kept] for row in rows]))
+    lost = dict.fromkeys(column.name for i, column in enumerate(columns) if i not in kept and column.name)
+    if lost:
+        print(f"A wider terminal also shows: {', '.join(lost)}.")
+
+
+def _width(column: Column, cells: Iterable[str | Text]) -> int:
+    """How many characters wide a column must be."""
+    return _FOLDED if column.folds else max(cell_len(str(text)) for text in (column.name, *cells))
+
+
+def _fitting(title: str, columns: Sequence[Column], rows: Iterable[Sequence[str | Text]]) -> Table:
+    table = Table(
+        title=Text(title), title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0)
+    )
+    for column in columns:
+        least = _FOLDED if column.folds else None
+        overflow: Literal["fold", "ellipsis"] = "fold" if column.folds else "ellipsis"
+        table.add_column(
+            Text(column.name), justify=column.justify, overflow=overflow, min_width=least, no_wrap=not column.folds
+        )
+    for row in rows:
+        table.add_row(*(Text(cell) if isinstance(cell, str) else cell for cell in row))
+    return table
 
 
 def amount(value: float, digits: int = 3, sign: bool = False) -> str:

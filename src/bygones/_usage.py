@@ -70,7 +70,7 @@ _SENTENCES: dict[str, Any] = {
 def _name(argument: Any) -> str:
     """The flag, or the place on the command line as the help spells it."""
     name = str(argument.display_name())
-    return name if name.startswith("-") else name.upper()
+    return name if name.startswith("-") else str(argument.field.argconf.metavar or name.upper())
 
 
 def _list(words: Any) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import math
+import os
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -322,6 +323,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
         _refuse(str(error))
     except ModuleNotFoundError as error:
         _refuse(f"this command needs {error.name}: install bygones with its extras, such as 'bygones[ledger]'")
+    except BrokenPipeError:
+        # Whoever reads has read enough; what is still to be written on leaving goes nowhere.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise SystemExit(1) from None
     except OSError as error:
         _refuse(f"{error.filename or 'a file'}: {error.strerror or error}")
 

@@ -19,14 +19,18 @@ app = tyro.extras.SubcommandApp()
 """The commands; the main command line adds them under the name `ledger`."""
 
 
-def _optional(help_text: str) -> object:
-    return arg(help=help_text, help_behavior_hint="")
+def _optional(help_text: str, metavar: str) -> object:
+    return arg(help=help_text, help_behavior_hint="", metavar=metavar)
 
 
-Target = Annotated[Positional[str], arg(help="The ledger: a file such as team.db, or postgresql://user@host/name.")]
-Agent = Annotated[Positional[str], arg(help="Whose, by name.")]
-At = Annotated[str | None, _optional("When: 2026-03-02 or 2026-03-02T22:00+01:00; in UTC unless said; or now.")]
-Note = Annotated[str, _optional("Why, in your words.")]
+Target = Annotated[
+    Positional[str], arg(metavar="LEDGER", help="A file such as team.db, or postgresql://user@host/name.")
+]
+Agent = Annotated[Positional[str], arg(metavar="AGENT", help="Whose, by name.")]
+At = Annotated[
+    str | None, _optional("When: 2026-03-02 or 2026-03-02T22:00+01:00; in UTC unless said; now if left out.", "TIME")
+]
+Note = Annotated[str, _optional("Why, in your words.", "TEXT")]
 Json = Annotated[bool, arg(help="Print JSON for programs.")]
 
 
@@ -37,7 +41,7 @@ def new(
     welfare: Annotated[str, arg(help="What decisions maximise, e.g. nash or 'alpha_fair(alpha=2)'.")] = "egalitarian",
     newcomers: Annotated[str, arg(help="Newcomers start with zero, mean, median, entitled-share, a number.")] = "mean",
     hold_stops_clock: Annotated[bool, arg(help="Whether the past of somebody on hold stops fading.")] = True,
-    began: Annotated[str | None, _optional("The first moment that may be recorded; now if left out.")] = None,
+    began: Annotated[str | None, _optional("The first moment that may be recorded; now if left out.", "TIME")] = None,
     json: Json = False,
 ) -> None:
     """Make a new ledger.
@@ -55,11 +59,13 @@ def new(
 @app.command
 def rules(
     target: Target,
-    half_life: Annotated[str | None, _optional("The new half-life.")] = None,
-    welfare: Annotated[str | None, _optional("What decisions maximise from then on.")] = None,
-    newcomers: Annotated[str | None, _optional("What newcomers start with from then on.")] = None,
-    hold_stops_clock: Annotated[Literal["yes", "no"] | None, _optional("Whether a hold stops the clock.")] = None,
-    entitlement: Annotated[tuple[str, ...], _optional("AGENT=NUMBER, for example dana=2.")] = (),
+    half_life: Annotated[str | None, _optional("The new half-life.", "DURATION")] = None,
+    welfare: Annotated[str | None, _optional("What decisions maximise from then on.", "WELFARE")] = None,
+    newcomers: Annotated[str | None, _optional("What newcomers start with from then on.", "RULE")] = None,
+    hold_stops_clock: Annotated[
+        Literal["yes", "no"] | None, _optional("Whether a hold stops the clock.", "{yes,no}")
+    ] = None,
+    entitlement: Annotated[tuple[str, ...], _optional("For example dana=2.", "AGENT=NUMBER")] = (),
     at: At = None,
     note: Note = "",
     json: Json = False,
@@ -85,10 +91,15 @@ def rules(
 @app.command
 def join(
     target: Target,
-    agents: Annotated[Positional[tuple[str, ...]], arg(help="Who, by name; several at once start alike.")],
+    agents: Annotated[
+        Positional[tuple[str, ...]],
+        arg(metavar="AGENT…", help="Who, by name; several at once start alike.", help_behavior_hint=""),
+    ],
     at: At = None,
-    entitlement: Annotated[float | None, _optional("Relative to the others'; 1 if left out.")] = None,
-    start: Annotated[str | None, _optional("What to start with, in place of the ledger's newcomer rule.")] = None,
+    entitlement: Annotated[float | None, _optional("Relative to the others'; 1 if left out.", "NUMBER")] = None,
+    start: Annotated[
+        str | None, _optional("What to start with, in place of the ledger's newcomer rule.", "RULE")
+    ] = None,
     note: Note = "",
     json: Json = False,
 ) -> None:
@@ -133,7 +144,7 @@ def resume(target: Target, agent: Agent, at: At = None, note: Note = "", json: J
 def record(
     target: Target,
     agent: Agent,
-    amount: Annotated[Positional[float], arg(help="How much they received.")],
+    amount: Annotated[Positional[float], arg(metavar="AMOUNT", help="How much they received.")],
     at: At = None,
     note: Note = "",
     json: Json = False,
@@ -150,7 +161,7 @@ def record(
 def offset(
     target: Target,
     agent: Agent,
-    amount: Annotated[Positional[float], arg(help="How much; below zero, it is forgiven.")],
+    amount: Annotated[Positional[float], arg(metavar="AMOUNT", help="How much; below zero, it is forgiven.")],
     at: At = None,
     note: Note = "",
     json: Json = False,
@@ -166,7 +177,7 @@ def offset(
 @app.command(name="import")
 def import_(
     target: Target,
-    history: Annotated[Positional[Path], arg(help="CSV file with a header.")],
+    history: Annotated[Positional[Path], arg(metavar="HISTORY", help="CSV file with a header.")],
     agent: Annotated[str, arg(help="Column with the agent's name.")] = "agent",
     time: Annotated[str, arg(help="Column with the time.")] = "time",
     amount: Annotated[str, arg(help="Column with the amount received.")] = "amount",
@@ -194,15 +205,13 @@ def standing(
     json: Json = False,
 ) -> None:
     """Where everybody stands: received, remembered, owed, since when, and next week if nothing happens."""
-    from datetime import timedelta
-
     from bygones.ledger.terminal import print_standing
-    from bygones.ledger.times import as_datetime, duration, iso
+    from bygones.ledger.times import as_datetime, iso, later_by
 
     with _open(target) as ledger:
         now = ledger.standing(at)
         moment = as_datetime(now.at)
-        later = ledger.standing(moment + timedelta(seconds=duration(ahead, "ahead")))
+        later = ledger.standing(later_by(moment, ahead, "ahead"))
         beginnings = ledger.owed_since(moment) if since else None
     if not json:
         print_standing(now, later, ahead, beginnings)
@@ -220,10 +229,11 @@ def standing(
 def decide(
     target: Target,
     needs: Annotated[
-        Positional[Path], arg(help="CSV: agent,need for places; agent,item,utility; agent,rate,cap for an amount.")
+        Positional[Path],
+        arg(metavar="NEEDS", help="CSV: agent,need for places; agent,item,utility; agent,rate,cap for an amount."),
     ],
     k: Annotated[int, arg(help="How many places there are.", aliases=["-k"])] = 1,
-    amount: Annotated[float | None, _optional("Divide this amount instead.")] = None,
+    amount: Annotated[float | None, _optional("Divide this amount instead.", "NUMBER")] = None,
     capacity: Annotated[int, arg(help="The most items that one agent may get.")] = 1,
     at: At = None,
     yes: Annotated[bool, arg(help="Record without asking.")] = False,
@@ -247,7 +257,10 @@ def decide(
         while True:
             proposal = ledger.propose(request, at=at)
             tell_decision(proposal, json, recorded=False)
-            if json or not agreed():
+            if json:
+                return
+            if not agreed():
+                print("nothing changed")
                 return
             try:
                 ledger.accept(proposal, note)
@@ -261,8 +274,10 @@ def decide(
 @app.command
 def correct(
     target: Target,
-    event: Annotated[Positional[int], arg(help="The number of the event that was wrong.")],
-    amount: Annotated[Positional[float], arg(help="What it should have been; 0 if it never happened.")],
+    event: Annotated[Positional[int], arg(metavar="EVENT", help="The number of the event that was wrong.")],
+    amount: Annotated[
+        Positional[float], arg(metavar="AMOUNT", help="What it should have been; 0 if it never happened.")
+    ],
     note: Note = "",
     json: Json = False,
 ) -> None:
@@ -277,7 +292,7 @@ def correct(
 @app.command
 def explain(
     target: Target,
-    what: Annotated[Positional[str], arg(help="An agent's name, or the number of an event.")],
+    what: Annotated[Positional[str], arg(metavar="WHAT", help="An agent's name, or the number of an event.")],
     at: At = None,
     json: Json = False,
 ) -> None:
@@ -304,7 +319,7 @@ def explain(
 @app.command
 def verify(
     target: Target,
-    head: Annotated[str | None, _optional("A head noted earlier: no event up to it may have changed.")] = None,
+    head: Annotated[str | None, _optional("A head noted earlier: no event up to it may have changed.", "HASH")] = None,
     json: Json = False,
 ) -> None:
     """Replay all events, compare with the snapshot, and check the chain of hashes. Exit code 1 if anything is wrong."""
@@ -324,8 +339,8 @@ def verify(
 @app.command
 def export(
     target: Target,
-    out: Annotated[Path | None, _optional("The file to write; the terminal if left out.")] = None,
-    kind: Annotated[str | None, _optional("Only events of this kind, such as received.")] = None,
+    out: Annotated[Path | None, _optional("The file to write; the terminal if left out.", "FILE")] = None,
+    kind: Annotated[str | None, _optional("Only events of this kind, such as received.", "KIND")] = None,
     json: Json = False,
 ) -> None:
     """Write all events as CSV or JSON. In CSV, text that looks like a formula has an apostrophe before it."""
@@ -333,13 +348,14 @@ def export(
 
     from bygones.ledger.tables import event_dict, of_kind, write_events
 
-    with _open(target) as ledger, _output(out) as file:
+    with _open(target) as ledger:
         events = of_kind(ledger.events(), kind)
-        if json:
-            json_module.dump([event_dict(*pair) for pair in events], file, ensure_ascii=False, indent=2)
-            file.write("\n")
-        else:
-            write_events(file, events)
+        with _output(out) as file:
+            if json:
+                json_module.dump([event_dict(*pair) for pair in events], file, ensure_ascii=False, indent=2)
+                file.write("\n")
+            else:
+                write_events(file, events)
     if out is not None:
         print_paths([out])
 
@@ -353,7 +369,7 @@ def newcomers(
     places: Annotated[int, arg(help="How many are served each time.")] = 1,
     worth: Annotated[float, arg(help="What a place is worth.")] = 1.0,
     entitlement: Annotated[float, arg(help="The newcomer's, relative to the others'.")] = 1.0,
-    number: Annotated[float | None, _optional("Also show starting with this number.")] = None,
+    number: Annotated[float | None, _optional("Also show starting with this number.", "NUMBER")] = None,
     at: At = None,
     out: Annotated[Path, arg(help="Folder for the picture.")] = Path("out"),
     json: Json = False,

@@ -295,7 +295,7 @@ def test_csv_files_come_in_many_ways(tmp_path):
         ("has no header", b""),
         ("has the column 'time' twice", b"agent,time,time,utility\na,1,1,1\n"),
         ("is not a CSV file in UTF-8", "agent,time,utility\nJos\xe9,1,1\n".encode("latin-1")),
-        ("cannot be read: .*Line: 2", b"agent,time,utility\na,1\n"),
+        ("row 2: expected 3 cells as in the header, got 2", b"agent,time,utility\na,1\n"),
         ("time must lie within 285 years, got times from 202-06-01 to 2026-06-01",
          b"agent,time,utility\na,0202-06-01,1\na,2026-06-01,1\n"),
     ],
@@ -352,3 +352,37 @@ def test_periods_are_as_people_would_choose_them(days):
     length = Clock().period(span)
     assert 1 <= span / length <= 60
     assert Clock(steps=True).period(days) * 60 >= days
+
+
+def test_tables_as_spreadsheets_in_much_of_europe_write_them(tmp_path):
+    here, there = tmp_path / "here.csv", tmp_path / "there.csv"
+    here.write_text("agent;time;utility\nana;1.2.2026;4,5\nben;03.02.2026 22:30;2\nana;05.02.2026;,25\n")
+    there.write_text("agent,time,utility\nana,2026-02-01,4.5\nben,2026-02-03T22:30,2\nana,2026-02-05,0.25\n")
+    with read_history(here, timezone="Europe/Berlin") as one, read_history(there, timezone="Europe/Berlin") as other:
+        found, expected = audit(one, ["3d", "inf"]), audit(other, ["3d", "inf"])
+    assert (found.first, found.periods, found.received.tolist()) == (
+        expected.first, expected.periods, expected.received.tolist()
+    )  # fmt: skip
+    here.write_text('agent,time,utility\nana,2026-02-01,"4,5"\n')
+    with (
+        read_history(here) as history,
+        pytest.raises(ValueError, match=r"row 2: utility must be a finite .* got '4,5'"),
+    ):
+        audit(history, ["inf"])
+    for odd in ("1.234,5", "31.02.2026"):
+        here.write_text(f"agent;time;utility\nana;{'01.02.2026' if ',' in odd else odd};{odd}\n")
+        with (
+            pytest.raises(ValueError, match=f"row 2: (utility|time) must be .* got '{odd}'"),
+            read_history(here) as one,
+        ):
+            audit(one, ["inf"])
+
+
+@pytest.mark.parametrize("table", [None, "events"])
+def test_the_events_of_a_ledger_are_taken_for_what_they_are(tmp_path, table):
+    with Ledger.new(tmp_path / "team.db", Rules(), began="2026-01-01") as ledger:
+        ledger.join_all(["ana", "ben"], at="2026-01-01")
+        ledger.record("ana", 3, at="2026-01-05")
+    with read_history(tmp_path / "team.db", table=table) as history:
+        found = audit(history, ["inf"])
+    assert (found.names, found.received.tolist(), found.clock.steps) == (("ana", "ben"), [3, 0], False)

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 
 from bygones.audit import audit, read_history
+from bygones.ledger import Ledger, Places, Rules
 
 pytestmark = pytest.mark.soak
 
@@ -72,6 +73,31 @@ def test_postgresql_with_zones_dates_and_schemas(rides, in_postgres):
     here = audit(read_history(days, **COLUMNS, timezone="Europe/Berlin"), HALF_LIVES)
     with read_history(in_postgres, **COLUMNS | {"time": "day"}, table="rides", timezone="Europe/Berlin") as history:
         same(here, audit(history, HALF_LIVES))
+
+
+def keep_a_ledger(target):
+    with Ledger.new(target, Rules(half_life="30d"), began="2026-01-01") as ledger:
+        ledger.join_all(STRANGE, at="2026-01-01T00:00:00.000001")
+        for n in range(40):
+            ledger.record(STRANGE[n * n % 5], n % 7, at=f"2026-01-{2 + n % 28:02}T08:30:00.{n:06}")
+        ledger.correct(9, 2.5)
+        ledger.offset(STRANGE[0], 3, at="2026-02-01")
+        ledger.decide(Places(dict.fromkeys(STRANGE, 4.0), k=2), at="2026-02-02")
+
+
+@pytest.mark.parametrize("zone", ["UTC", "Europe/Berlin"])
+def test_a_ledger_in_postgresql_is_audited_where_it_is(new_database, tmp_path, zone):
+    url, path = new_database(), tmp_path / "team.db"
+    keep_a_ledger(url)
+    keep_a_ledger(path)
+    with read_history(path, timezone=zone) as history:
+        here = audit(history, HALF_LIVES)
+    for table in (None, "events"):
+        with read_history(url, table=table, timezone=zone) as history:
+            there = audit(history, HALF_LIVES)
+        same(here, there)
+        assert (there.first, there.n_events, there.clock) == (here.first, here.n_events, here.clock)
+        assert there.notes == here.notes
 
 
 def test_postgresql_refuses_in_one_sentence(in_postgres):

@@ -19,6 +19,8 @@ def test_instants():
         "2026-03-02T22:00+01:00",
         " 2026-03-02T21:00 ",
         "2026-03-02 21:00:00Z",
+        "02.03.2026 21:00",
+        "2.3.2026 22:00+01:00",
         datetime(2026, 3, 2, 21),
         datetime(2026, 3, 2, 22, tzinfo=timezone(timedelta(hours=1))),
     ):
@@ -26,7 +28,7 @@ def test_instants():
     assert instant("2026-03-02") == instant(date(2026, 3, 2)) == expected - 21 * 3600 * 10**6
     assert (iso(expected), shown(expected), day(expected)) == ("2026-03-02T21:00:00Z", "2026-03-02 21:00", "2026-03-02")
     assert abs(as_datetime(now()) - datetime.now(UTC)) < timedelta(minutes=1)
-    for bad in ("soon", "2026-13-01", "", 5, None):
+    for bad in ("soon", "2026-13-01", "13.13.2026", "02/03/2026", "2.3.26", "", 5, None):
         with pytest.raises(ValueError, match="when must be a date"):
             instant(bad, "when")
 
@@ -37,13 +39,16 @@ def test_an_instant_is_kept_to_the_microsecond(at):
 
 
 def test_durations():
-    said = {"30d": 2592000, "12h": 43200, "1.5 d": 129600, "90min": 5400, "2w": 1209600, "1e3s": 1000, "INF": math.inf}
+    said = {"30d": 2592000, "12h": 43200, "1.5 d": 129600, "90min": 5400, "2w": 1209600, "1e3s": 1000, "INF": math.inf,
+            "30 days": 2592000, "1 Week": 604800, "2 hours": 7200, "1year": 31557600}  # fmt: skip
     assert {text: duration(text) for text in said} == said
     for bad in ("30", "d", "-1d", "nan", "5 months", "3m", ""):
         with pytest.raises(ValueError, match="above 0 with its unit"):
             duration(bad)
     with pytest.raises(ValueError, match="half-life of zero nothing is remembered"):
         duration("0d")
+    with pytest.raises(ValueError, match=r"every must be a time above 0 .* 12h, got '0d'$"):
+        duration("0d", "every")
     with pytest.raises(ValueError, match="for ever is inf"):
         duration("1e999d")
 
@@ -124,7 +129,12 @@ def test_histories_from_tables(tmp_path):
     assert read("who,at,hours\nana,2026-01-02,8\n", agent="who", time="at", amount="hours") == [
         Entry("ana", 8, "2026-01-02", "")
     ]
+    european = [Entry("ana", 8.5, "02.01.2026", "late, again"), Entry("1,5,7", 0.25, "03.01.2026", "")]
+    assert read("\ufeffagent;time;amount;note\nana;02.01.2026;8,5;late, again\n1,5,7;03.01.2026;,25;\n") == european
+    assert read("agent\ttime\tamount\nana\t2026-01-02\t8.5\n") == [Entry("ana", 8.5, "2026-01-02", "")]
     for text, message in [
+        ('agent,time,amount\nana,2026-01-02,"8,5"\n', "row 2: amount must be a finite number of at least 0, got '8,5'"),
+        ("agent;time;amount\nana;2026-01-02;1.234,5\n", "row 2: amount must be a finite number of at least 0"),
         ("agent,when,amount\nana,2026-01-02,8\n", "no column 'time': found 'agent', 'when', 'amount'"),
         ("agent,time,amount\nana,2026-01-02,8\nben,yesterday,8\n", "row 3: time must be a date"),
         ("agent,time,amount\nana,2026-01-02,nan\n", "row 2: amount"),

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from bygones._times import read
 from bygones.ledger.times import SECOND, UNITS, as_datetime, duration, iso
 
 PERIODS = 60
@@ -58,7 +59,7 @@ class Clock:
             except ValueError:
                 raise ValueError(f"{name} must be a step number as in the history, got {said!r}") from None
         try:
-            when = datetime.fromisoformat(said.strip())
+            when = read(said)
         except ValueError:
             raise ValueError(f"{name} must be a date or time such as 2026-03-02, got {said!r}") from None
         when = when.replace(tzinfo=ZoneInfo(self.zone)) if when.tzinfo is None else when
@@ -66,11 +67,11 @@ class Clock:
 
     def shown(self, at: float) -> str:
         """A moment for people, to the minute."""
-        return f"{at:g}" if self.steps else self._local(at).strftime("%Y-%m-%d %H:%M")
+        return f"{at:,.12g}" if self.steps else self._local(at).strftime("%Y-%m-%d %H:%M")
 
     def day(self, at: float) -> str:
         """A moment for people, to the day."""
-        return f"{at:g}" if self.steps else self._local(at).strftime("%Y-%m-%d")
+        return f"{at:,.12g}" if self.steps else self._local(at).strftime("%Y-%m-%d")
 
     def told(self, at: float) -> str | float:
         """A moment for programs: ISO 8601 in UTC, or the step number."""

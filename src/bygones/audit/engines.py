@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import difflib
 import gzip
+import re
 import sqlite3
 import sys
 from collections.abc import Iterator, Sequence
@@ -16,13 +17,15 @@ from typing import Any
 
 import pyarrow as pa
 
+from bygones._tables import separator
+
 LEDGER_TABLES = frozenset({"ledger", "agents", "events", "schema_version"})
 LEDGER_COLUMNS = ("seq", "kind", "time", "agent", "amount", "refers")
 """What an export of a ledger has, whichever way it was made."""
 
 _BATCH = 100_000
-_SEPARATORS = ",;\t|"
 _LONGEST_LINE = 1_000_000
+_WRONG_LENGTH = re.compile(r"CSV Error on Line: (\d+)\n.*Expected Number of Columns: (\d+) Found: (\d+)", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -34,6 +37,8 @@ class Source:
         label: what to call it in a sentence.
         above: the number of lines above the first row, so that rows have the numbers that an editor shows.
         shielded: whether names may have an apostrophe before them that shields spreadsheets from formulas.
+        decimal_comma: whether a comma in a number is the decimal sign.
+        instants: whether whole numbers in place of times are microseconds since 1970, as in a ledger's own tables.
         owned: whether the connection was made for this source, and ends with it.
     """
 
@@ -41,6 +46,8 @@ class Source:
     label: str
     above: int = 0
     shielded: bool = False
+    decimal_comma: bool = False
+    instants: bool = False
     owned: bool = True
 
     @property
@@ -96,7 +103,7 @@ def open_source(source: Any, table: str | None = None, *, threads: int | None = 
     with readable(said):
         if kind == "parquet":
             return Source(duckdb.read_parquet(str(path / "**" / "*.parquet") if path.is_dir() else said), said)
-        return Source(_from_csv(duckdb, path), said, above=1, shielded=True)
+        return _from_csv(duckdb, path)
 
 
 def in_memory(table: pa.Table, label: str, *, threads: int | None = None, memory: str = "3GB") -> Source:
@@ -120,6 +127,10 @@ def readable(label: str) -> Iterator[None]:
     try:
         yield
     except _refusals() as error:
+        length = _WRONG_LENGTH.search(str(error))
+        if length is not None:
+            row, expected, got = length.groups()
+            raise ValueError(f"{label}, row {row}: expected {expected} cells as in the header, got {got}") from None
         raise ValueError(f"{label} cannot be read: {_first_line(error)}") from None
 
 
@@ -170,6 +181,10 @@ def _from_database(connection: Any, table: str | None, label: str) -> Source:
             known = [name for (name,) in answer.fetchall()]
         else:
             known = sorted(connection.list_tables())
+        if _means_ledger(known, table):
+            found = Source(_ledger_table(connection), label, instants=True)
+            on_refusal.pop_all()
+            return found
         schema, _, name = (table or "").rpartition(".")
         if not schema:
             name = _check_table(known, table, label)
@@ -193,11 +208,23 @@ def _from_sqlite(path: Path, table: str | None) -> pa.Table:
         with closing(sqlite3.connect(f"file:{path.absolute().as_posix()}?mode=ro", uri=True)) as connection:
             listed = connection.execute("SELECT name FROM sqlite_master WHERE type IN ('table', 'view') ORDER BY name")
             known = [name for (name,) in listed]
-            if table is None and set(known) >= LEDGER_TABLES:
+            if _means_ledger(known, table):
                 return _ledger_events(connection)
             return _copied(connection, _check_table(known, table, str(path)))
     except sqlite3.Error as error:
         raise ValueError(f"{path} cannot be read: {error}") from None
+
+
+def _means_ledger(known: Sequence[str], table: str | None) -> bool:
+    """Whether a database holds a ledger, whose events are meant."""
+    return table in (None, "events") and set(known) >= LEDGER_TABLES
+
+
+def _ledger_table(connection: Any) -> Any:
+    """The events of a ledger where they are, with the agents' names."""
+    events, agents = connection.table("events"), connection.table("agents")
+    named = events.join(agents, events.agent == agents.id)
+    return named.select("seq", "kind", "time", agents.name.name("agent"), "amount", "refers")
 
 
 def _copied(connection: sqlite3.Connection, table: str) -> pa.Table:
@@ -256,7 +283,7 @@ def _kind(path: Path) -> str:
     return "parquet" if path.is_dir() or path.suffix.lower() in (".parquet", ".pq") else "csv"
 
 
-def _from_csv(duckdb: Any, path: Path) -> Any:
+def _from_csv(duckdb: Any, path: Path) -> Source:
     """All columns of a CSV file as text, named and separated as its first line says."""
     is_glob = any(letter in str(path) for letter in "*?[")
     first = next((Path(name) for name in sorted(glob(str(path), recursive=True))), path) if is_glob else path
@@ -266,12 +293,13 @@ def _from_csv(duckdb: Any, path: Path) -> Any:
             line = file.readline(_LONGEST_LINE)
     except UnicodeDecodeError as error:
         raise ValueError(f"{path} is not a CSV file in UTF-8: {error}") from None
-    separator = max(_SEPARATORS, key=line.count)
-    names = [name.strip() for name in next(csv.reader([line], delimiter=separator), [])]
+    between = separator(line)
+    names = [name.strip() for name in next(csv.reader([line], delimiter=between), [])]
     twice = [name for name in names if names.count(name) > 1]
     if twice or not any(names):
         raise ValueError(f"{path} has the column {twice[0]!r} twice" if any(twice) else f"{path} has no header")
-    return duckdb.read_csv(
-        str(path), header=True, auto_detect=False, delim=separator, quote='"', escape='"',
+    table = duckdb.read_csv(
+        str(path), header=True, auto_detect=False, delim=between, quote='"', escape='"',
         columns=dict.fromkeys(names, "VARCHAR"),
     )  # fmt: skip
+    return Source(table, str(path), above=1, shielded=True, decimal_comma=between == ";")

@@ -8,6 +8,7 @@ or find quickly.
 from __future__ import annotations
 
 import math
+import re
 import unicodedata
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ import ibis.expr.datatypes as dt
 import numpy as np
 
 from bygones._tables import unshield
+from bygones._times import DAY_FIRST
 from bygones.audit import sacct
 from bygones.audit.clock import Clock, check_zone, offsets
 from bygones.audit.engines import Source, check_columns, in_memory, open_source, readable
@@ -222,7 +224,8 @@ def as_number(column: Any, source: Source, name: str) -> Any:
     """A column of numbers, from numbers or from text, where what is not a number is missing."""
     kind = column.type()
     if kind.is_string():
-        return column.strip().try_cast("float64") if source.engine == "duckdb" else column.cast("float64")
+        text = column.strip().replace(",", ".") if source.decimal_comma else column.strip()
+        return text.try_cast("float64") if source.engine == "duckdb" else column.cast("float64")
     if not (kind.is_numeric() or kind.is_boolean()):
         raise ValueError(f"{source.label}: {name} must be numbers, got a column of type {kind}")
     return column.cast("float64")
@@ -237,7 +240,7 @@ def with_times(source: Source, rows: Any, name: str, zone: str) -> tuple[Any, Cl
     if kind.is_numeric():
         steps = said.cast("int64" if kind.is_integer() else "float64")
         bounds = _bounds(source, rows, name, steps.min(), steps.max(), said.count())
-        return rows.mutate(time=steps, time_said=said), Clock(steps=True, zone=zone), bounds
+        return rows.mutate(time=steps, time_said=said), Clock(steps=not source.instants, zone=zone), bounds
     if not (kind.is_timestamp() or kind.is_date()):
         raise ValueError(f"{source.label}: {name} must be times, dates or step numbers, got a column of type {kind}")
     assumed = kind.is_date() or not _has_zone(source, rows)
@@ -282,6 +285,8 @@ def _with_text_times(source: Source, rows: Any, name: str, zone: str) -> tuple[A
     said = rows.time.strip()
     with readable(source.label):
         sample = rows.select(time=said).filter(said.length() > 0).limit(1).to_pyarrow()["time"].to_pylist()
+    if sample and re.match(DAY_FIRST, sample[0]):
+        said = said.re_replace(DAY_FIRST, r"\3-\2-\1")
     if sample and _is_number(sample[0]):
         ready = rows.mutate(time=said.try_cast("float64"), time_said=rows.time)
         accepted = "a step number, as in the first row"

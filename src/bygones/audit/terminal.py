@@ -5,12 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from rich import box
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
-from bygones._terminal import amount, print_table
+from bygones._terminal import Column, amount, print_fitting, print_table
 from bygones.audit.auditing import Audit, counted
 from bygones.audit.standing import Standing
 from bygones.ledger.terminal import bar
@@ -50,23 +48,22 @@ def print_audit(audit: Audit) -> None:
 
 def _print_standing(audit: Audit, stood: Standing) -> None:
     counts = "nothing fades" if math.isinf(stood.half_life) else f"half-life {audit.clock.said(stood.half_life)}"
-    narrow = (0, 1, 0, 0)
-    table = Table(title=Text(f"Standing, {counts}"), title_justify="left", title_style="bold", box=box.SIMPLE_HEAD,
-                  padding=narrow)  # fmt: skip
-    table.add_column("agent", overflow="fold", min_width=10)
-    for column in ("received", "remembered", "", "share", "entitled", "owed"):
-        table.add_column(column, justify="left" if column == "" else "right", no_wrap=True)
-    table.add_column("owed since", no_wrap=True)
-    rows = audit.ranked(stood)
+    columns = [
+        Column("agent", "left", folds=True), Column("received", gives_way=3), Column("remembered", gives_way=4),
+        Column("", "left", gives_way=1), Column("share"), Column("entitled", gives_way=2), Column("owed"),
+        Column("owed since", "left"),
+    ]  # fmt: skip
+    ranked = audit.ranked(stood)
     most = max([0.0, *stood.remembered.tolist()])
-    shown = rows if len(rows) <= SHOWN else [*rows[: SHOWN // 2], -1, *rows[len(rows) - SHOWN // 2 :]]
+    shown = ranked if len(ranked) <= SHOWN else [*ranked[: SHOWN // 2], -1, *ranked[len(ranked) - SHOWN // 2 :]]
+    rows: list[list[str | Text]] = []
     for row in shown:
         if row < 0:
-            table.add_row(Text(f"… {len(rows) - SHOWN:,} more", style="dim"), *[""] * 7)
+            rows.append([Text(f"… {len(ranked) - SHOWN:,} more", style="dim"), *[""] * (len(columns) - 1)])
             continue
         since = audit.since(stood, row)
-        table.add_row(
-            Text(audit.names[row]),
+        rows.append([
+            audit.names[row],
             _number(float(audit.received[row]), most),
             _number(float(stood.remembered[row]), most),
             Text(bar(float(stood.remembered[row]), most), style="cyan"),
@@ -74,21 +71,20 @@ def _print_standing(audit: Audit, stood: Standing) -> None:
             _percent(audit.entitled[row]),
             _signed(float(stood.owed[row]), most),
             "" if since is None else audit.clock.day(since),
-        )
-    Console().print(table)
+        ])  # fmt: skip
+    print_fitting(f"Standing, {counts}", columns, rows)
 
 
 def _print_welfare(audit: Audit) -> None:
-    table = Table(title=Text(f"Over time, at the end of each {audit.clock.said(audit.periods.length)}"),
-                  title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))  # fmt: skip
-    for column in ("half-life", "Gini", "", "least", "", "Nash", ""):
-        table.add_column(column, justify="left" if column in ("", "half-life") else "right", no_wrap=True)
+    columns = [Column("half-life", "left")]
+    for name in ("Gini", "least", "Nash"):
+        columns += [Column(name), Column("", "left", gives_way=1)]
+    rows: list[list[str | Text]] = []
     for stood in audit.standings:
-        cells: list[str | Text] = [audit.clock.said(stood.half_life)]
+        rows.append([audit.clock.said(stood.half_life)])
         for series in (stood.gini, stood.egalitarian, stood.nash):
-            cells += [amount(series[-1]), Text(spark(series.tolist()), style="cyan")]
-        table.add_row(*cells)
-    Console().print(table)
+            rows[-1] += [amount(series[-1]), Text(spark(series.tolist()), style="cyan")]
+    print_fitting(f"Over time, at the end of each {audit.clock.said(audit.periods.length)}", columns, rows)
     per = " per unit of entitlement" if len(set(audit.members.entitlements.tolist())) > 1 else ""
     print(f"Of what is remembered{per}: Gini (0 is equal), the least (egalitarian), the geometric mean (Nash).\n")
 
@@ -149,7 +145,7 @@ def spark(values: Sequence[float], width: int = _SPARKS) -> str:
 
 def _number(value: float, most: float, *, sign: bool = False) -> str:
     """An amount; what is next to nothing beside the largest is 0."""
-    return "0" if abs(value) < 5e-4 * most else amount(value, sign=sign)
+    return "0" if abs(value) <= 5e-4 * most else amount(value, sign=sign)
 
 
 def _percent(share: float) -> str:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from typing import Any, TypeVar
@@ -224,8 +225,10 @@ class Ledger:
         Args:
             head: a hash noted earlier, which must be one of the chain.
         """
+        if head is not None and not re.fullmatch(r"[0-9a-f]{64}", head.strip().lower()):
+            raise ValueError(f"head must be the 64 digits and letters that verify prints, got {head!r}")
         with self._store.reading() as connection:
-            return verifying.verify(connection, head)
+            return verifying.verify(connection, None if head is None else head.strip().lower())
 
     # ------------------------------------------------------------------------------------------------ deciding
 

@@ -5,15 +5,17 @@ The future is simple: a place worth the same to everybody is handed out again an
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from bygones._arrays import check_between, check_count
 from bygones.allocation import ChooseK, allocate
 from bygones.ledger.deciding import memory_of
-from bygones.ledger.rules import NEWCOMER_RULES, check_newcomers
+from bygones.ledger.rules import NEWCOMER_RULES, check_entitlement, check_newcomers
 from bygones.ledger.standing import Standing, newcomer_start
 from bygones.ledger.times import UNITS, duration
 from bygones.memory import MemoryState
@@ -78,6 +80,9 @@ def foresee(
         entitlement: the newcomer's.
         seed: draws among ties.
     """
+    check_count("decisions", decisions)
+    check_between("worth", worth, 0.0, math.inf, "a finite number above 0", open_low=True, open_high=True)
+    check_entitlement(entitlement, agent)
     status = dict(zip(stood.names, stood.status, strict=True)).get(agent, "away")
     if status != "away":
         raise ValueError(f"agent must be somebody who has not joined yet, got {agent!r}, who is {status}")

@@ -8,6 +8,7 @@ the write lock, on PostgreSQL each locks the ledger's only row before it reads a
 from __future__ import annotations
 
 import os
+import re
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -143,7 +144,7 @@ def _url(target: str | os.PathLike[str]) -> URL:
     if "://" not in text:
         return URL.create("sqlite", database=text)
     try:
-        url = make_url(text)
+        url = make_url(re.sub(r"^postgres://", "postgresql://", text))
     except sa.exc.ArgumentError:
         raise LedgerError(
             f"a ledger is a file or a database URL such as postgresql://host/name, got {text!r}"

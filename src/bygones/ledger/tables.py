@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from bygones._tables import number, read, shield
-from bygones.ledger.events import Event, check_text, details_text
+from bygones.ledger.events import KINDS, Event, check_text, details_text
 from bygones.ledger.requests import Amount, Items, Places, Request
 from bygones.ledger.times import instant, iso
 from bygones.ledger.writing import Entry
@@ -86,4 +86,6 @@ def event_dict(event: Event, hashed: bytes | None = None) -> dict[str, Any]:
 
 def of_kind(events: Iterable[tuple[Event, bytes]], kind: str | None) -> Iterator[tuple[Event, bytes]]:
     """The events of one kind, or all."""
+    if kind is not None and kind not in KINDS:
+        raise ValueError(f"kind must be one of {', '.join(KINDS)}, got {kind!r}")
     return (pair for pair in events if kind is None or pair[0].kind == kind)

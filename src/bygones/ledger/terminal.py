@@ -5,12 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
-from rich import box
-from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
-from bygones._terminal import amount, print_json
+from bygones._terminal import Column, amount, print_fitting, print_json
 from bygones.ledger.deciding import Proposal
 from bygones.ledger.events import Event
 from bygones.ledger.snapshot import NEVER
@@ -25,29 +22,29 @@ _WIDTH = 6
 def print_standing(now: Standing, later: Standing, ahead: str, since: dict[str, int] | None) -> None:
     """Prints where everybody stands, the most owed first, and how that changes until `later` if nothing happens."""
     rules = now.rules
-    title = f"Standing at {shown(now.at)} UTC (half-life {rules.half_life}, {rules.welfare} welfare)"
-    narrow = (0, 1, 0, 0)  # fits a terminal of 80 columns
-    table = Table(title=Text(title), title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, padding=narrow)
-    table.add_column("agent", overflow="fold", min_width=10)
-    for column in ("received", "remembered", "", f"in {ahead}", "owed", f"in {ahead}"):
-        table.add_column(column, justify="left" if column == "" else "right", no_wrap=True)
-    table.add_column("owed since", no_wrap=since is not None)
+    columns = [
+        Column("agent", "left", folds=True), Column("received", gives_way=3), Column("remembered", gives_way=4),
+        Column("", "left", gives_way=1), Column(f"in {ahead}", gives_way=2), Column("owed"),
+        Column(f"in {ahead}", gives_way=2), Column("owed since" if since is not None else "last received", "left"),
+    ]  # fmt: skip
     later_row = {name: row for row, name in enumerate(later.names)}
     most = max([0.0, *now.remembered.tolist()])
+    rows: list[list[str | Text]] = []
     for row in sorted(range(len(now)), key=lambda i: (math.isnan(now.owed[i]), -now.owed[i], now.names[i])):
         name = now.names[row]
         then = later_row[name]
-        table.add_row(
-            Text(name),
+        rows.append([
+            name,
             amount(now.received[row]),
             amount(now.remembered[row]),
             Text(bar(now.remembered[row], most), style="cyan"),
             amount(later.remembered[then]),
             _signed(now.owed[row], now.status[row]),
-            _signed(later.owed[then], now.status[row]),
-            Text(_since(name, now, row, since)),
-        )
-    Console().print(table)
+            _signed(later.owed[then], later.status[then]),
+            _since(name, now, row, since),
+        ])  # fmt: skip
+    title = f"Standing at {shown(now.at)} UTC (half-life {rules.half_life}, {rules.welfare} welfare)"
+    print_fitting(title, columns, rows)
     if len(now):
         print("Owed: what is missing (+) or in excess (-) of the entitled share of all that is remembered.")
 
@@ -68,7 +65,7 @@ def _signed(owed: float, status: str) -> Text:
 def _since(name: str, now: Standing, row: int, since: dict[str, int] | None) -> str:
     if since is not None:
         return day(since[name]) if name in since else ""
-    return "" if now.last[row] == NEVER else f"(last received {day(int(now.last[row]))})"
+    return "" if now.last[row] == NEVER else day(int(now.last[row]))
 
 
 def tell(events: Iterable[Event], json: bool, *sentences: str) -> None:

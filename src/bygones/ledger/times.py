@@ -12,13 +12,16 @@ from datetime import UTC, datetime, timedelta
 
 from bygones._times import EPOCH, When, instant
 
-__all__ = ["SECOND", "UNITS", "When", "as_datetime", "day", "duration", "instant", "iso", "now", "shown"]
+__all__ = ["SECOND", "UNITS", "When", "as_datetime", "day", "duration", "instant", "iso", "later_by", "now", "shown"]
 
 SECOND = 1_000_000
 """Microseconds, the unit of instants."""
 
 UNITS = {"s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0, "w": 7 * 86400.0, "y": 365.25 * 86400.0}
 """Units of durations, in seconds."""
+
+_WORDS = {"second": "s", "minute": "min", "hour": "h", "day": "d", "week": "w", "year": "y"}
+_SECONDS = UNITS | {f"{word}{plural}": UNITS[unit] for word, unit in _WORDS.items() for plural in ("", "s")}
 
 _DURATION = re.compile(r"([0-9]*\.?[0-9]+(?:e[+-]?[0-9]+)?)\s*([a-z]+)", re.IGNORECASE)
 
@@ -49,17 +52,29 @@ def day(at: int) -> str:
 
 
 def duration(text: str, name: str = "half_life") -> float:
-    """The seconds in a duration such as `30d`, `12h` or `inf`; zero is refused, since it would switch memory off."""
-    accepted = f"a time above 0 with its unit ({', '.join(UNITS)}), such as 30d or 12h, or inf to remember everything"
+    """The seconds in a duration such as `30d`, `12 hours` or `inf`; zero is refused: it would switch memory off."""
+    remembers = name == "half_life"
+    accepted = f"a time above 0 with its unit ({', '.join(UNITS)}), such as 30d or 12h"
+    accepted += ", or inf to remember everything" if remembers else ""
     said = str(text).strip()
     if said.lower() in ("inf", "infinity", "never"):
         return math.inf
     match = _DURATION.fullmatch(said)
-    if match is None or match[2].lower() not in UNITS:
+    if match is None or match[2].lower() not in _SECONDS:
         raise ValueError(f"{name} must be {accepted}, got {text!r}")
-    seconds = float(match[1]) * UNITS[match[2].lower()]
+    seconds = float(match[1]) * _SECONDS[match[2].lower()]
     if seconds == 0:
-        raise ValueError(f"{name} must be {accepted}, got {text!r}: after a half-life of zero nothing is remembered")
+        why = ": after a half-life of zero nothing is remembered" if remembers else ""
+        raise ValueError(f"{name} must be {accepted}, got {text!r}{why}")
     if not math.isfinite(seconds):
         raise ValueError(f"{name} must be {accepted}, got {text!r}: for ever is inf")
     return seconds
+
+
+def later_by(moment: datetime, said: str, name: str) -> datetime:
+    """The moment that is a duration later, refused where no calendar reaches that far."""
+    seconds = duration(said, name)
+    try:
+        return moment + timedelta(seconds=seconds)
+    except OverflowError:
+        raise ValueError(f"{name} must end before the year 10000, got {said!r}") from None
