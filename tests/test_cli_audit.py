@@ -43,7 +43,7 @@ def test_an_audit_in_the_terminal(run, rides):
     assert "Standing, half-life 7d" in said
     assert "Standing, nothing fades" in said
     row = next(line for line in said.split("nothing fades")[1].splitlines() if " ben " in line)
-    assert row.split() == ["ben", "6", "6", "███▎", "35.3%", "50.0%", "+2.5", "2026-01-14"]
+    assert row.split() == ["ben", "6", "6", "███▎", "35.3%", "50.0%", "+2.5", "2026-01-15"]
     assert "Gini" in said
     assert "ben is owed most" in said
     assert "Holds at every half-life from 1d to inf\n- ben is owed most.\n" in said

@@ -35,7 +35,20 @@ def test_an_audit_stands_as_the_ledger_does(nights, tmp_path):
         at = found.since(found.standings[0], row)
         assert (at is None) == (name not in since)
         if at is not None and found.members.first[row] == found.periods.count - 1:
-            assert 0 <= since[name] - at <= found.periods.length
+            assert since[name] == at  # no period has more than one event
+
+
+def test_since_is_never_before_anything_happened(monkeypatch):
+    history = steps(("a", 0, 4), ("b", 0, 4), ("a", 7, 2), ("a", 9, 2), ("b", 20, 1))
+    found = audit(history, ["inf"], every="5")
+    assert (found.since(found.standings[0], 1), found.since_means()) == (
+        7, "Since: the first event of the 5 in which it began.",
+    )  # fmt: skip
+    monkeypatch.setattr("bygones.audit.auditing.SEARCHED_EVENTS", 4)
+    found = audit(history, ["inf"], every="5")
+    assert (found.since(found.standings[0], 1), found.since_means()) == (
+        5, "Since: the start of the 5 in which it began.",
+    )  # fmt: skip
 
 
 def test_welfare_over_time_is_that_of_the_memory_at_the_end_of_each_period():
@@ -64,7 +77,7 @@ def test_those_who_come_later_start_as_the_newcomer_rule_says():
         founders = 5 / 2**4 if rule == 5 else 0.0
         assert c == pytest.approx(1 / math.sqrt(2) + start / 2)
         assert (a, b) == pytest.approx((1 + founders, 0.5 + founders))
-        assert found.joined(2) == 20
+        assert found.joined(2) == 25
         assert [found.names[row] for row in found.newcomers()] == ["c"]
 
 

@@ -116,3 +116,50 @@ def test_the_search_asks_exactly_and_only_for_half_lives_between():
         assert each.flips[0].low <= 5 <= each.flips[0].high
         assert each.flips[0].is_exact
     assert found.flip[0].flips[0].half_life == pytest.approx(5, rel=1e-6)
+
+
+@pytest.mark.parametrize("refine", [True, False])
+def test_a_tie_that_is_reached_only_if_nothing_fades_is_told_so(refine):
+    # By the end a and b received 5 each, b of it later: a is owed at every half-life, and nothing if nothing fades.
+    events = [("a", 0, 4), ("b", 2, 2), ("a", 4, 1), ("b", 10, 3)]
+    found = look(events, ["2", "10", "inf"], refine=refine)
+    said = [each.sentence(found.clock.said) for each in found.conclusions.flip]
+    assert said == [
+        "a is owed most at every finite half-life; if nothing fades, nobody is owed anything.",
+        "a is owed at every finite half-life; if nothing fades, a has exactly the entitled share.",
+        "b is ahead at every finite half-life; if nothing fades, b has exactly the entitled share.",
+        "a is owed more than b at every finite half-life; if nothing fades, a is owed as much as b.",
+    ]
+    assert max(h for h in found.conclusions.asked if math.isfinite(h)) <= 640
+    assert found.conclusions.searched == refine
+
+
+def test_a_flip_before_a_tie_if_nothing_fades():
+    # 4x^10 + x^6 is what is remembered of a and 4x^11 + x^5 of c, where x = 2^(-1/h); both are 5 at x = 1.
+    found = look([("a", 1, 4), ("c", 0, 4), ("a", 5, 1), ("c", 6, 1), ("a", 11, 0)], ["1", "10", "inf"])
+    crossing = -1 / math.log2(brentq(lambda x: 4 * x**5 + x - 1 - 4 * x**6, 0.3, 0.99))
+    said = found.clock.said(crossing)
+    assert found.conclusions.flip[0].sentence(found.clock.said) == (
+        f"a is owed most up to a half-life of {said}; beyond that c is owed most; if nothing fades, nobody is owed "
+        "anything."
+    )
+
+
+def test_those_who_are_owed_alike_are_named_together():
+    owed = {1.0: np.array([0.1, 0.1, -0.2]), 2.0: np.array([0.05, 0.1, -0.15])}
+    most = conclude(["a", "b", "c"], owed, None).found[0]
+    assert most.claim == "a and b are owed most"
+    assert (
+        most.sentence(str) == "a and b are owed most up to a half-life between 1.0 and 2.0; beyond that b is owed most."
+    )
+    many = conclude(list("abcdefg"), {1.0: np.array([0.1] * 6 + [-0.6])}, None).found[0]
+    assert many.claim == "a, b, c and 3 others are owed most"
+
+
+def test_next_to_nothing_is_so_beside_an_average_share():
+    owed = np.zeros(10_000)
+    owed[:3] = 1e-10, -1e-10, 1e-14
+    found = conclude([f"a{i}" for i in range(10_000)], {1.0: owed}, None)
+    claims = {each.agent: each.claim for each in found.found if each.kind == "owed"}
+    assert (claims["a0"], claims["a1"]) == ("a0 is owed", "a1 is ahead")
+    assert claims["a2"] == "a2 has exactly the entitled share"

@@ -14,7 +14,7 @@ from bygones.audit.conclusions import Conclusions, conclude
 from bygones.audit.counterfactual import Replay, decide_again
 from bygones.audit.history import History
 from bygones.audit.standing import Members, Standing, entitled_shares, members, standing, walk
-from bygones.audit.sums import Periods, Sums, collect, expression, periods
+from bygones.audit.sums import Periods, Sums, collect, expression, first_events, periods
 from bygones.ledger.rules import check_entitlement, check_newcomers
 from bygones.ledger.standing import owed
 from bygones.welfare import named
@@ -46,6 +46,7 @@ class Audit:
         replays: by half-life, what would have happened had the allocator decided instead; empty where the history does
             not say who asked.
         sums: the decayed sums that all of this follows from.
+        first_events: by period, the time of its first event; empty in histories of more than a million events.
         notes: what was passed over or assumed, in sentences.
     """
 
@@ -63,6 +64,7 @@ class Audit:
     conclusions: Conclusions
     replays: tuple[Replay, ...]
     sums: Sums
+    first_events: dict[int, float]
     notes: tuple[str, ...]
 
     @property
@@ -76,16 +78,28 @@ class Audit:
         return sorted(range(len(self.names)), key=keys.__getitem__)
 
     def since(self, stood: Standing, row: int) -> float | None:
-        """Since when somebody has been owed without a break: the start of a period."""
-        return None if stood.since[row] < 0 else max(self.periods.start_of(int(stood.since[row])), self.first)
+        """Since when somebody has been owed without a break, to the period in which it began."""
+        return None if stood.since[row] < 0 else self._began(int(stood.since[row]))
 
     def newcomers(self) -> list[int]:
         """The rows of those who came after the first period."""
         return [row for row in range(len(self.names)) if self.members.first[row] < self.periods.count - 1]
 
     def joined(self, row: int) -> float:
-        """The start of the period from which on somebody takes part."""
-        return max(self.periods.start_of(int(self.members.first[row])), self.first)
+        """Since when somebody takes part, to the period in which they came."""
+        return self._began(int(self.members.first[row]))
+
+    def _began(self, period: int) -> float:
+        """When something happened that came about in a period: only events change anything, so at its first or later.
+
+        Where the first event is not known, the start of the period.
+        """
+        return self.first_events.get(period, max(self.periods.start_of(period), self.first))
+
+    def since_means(self) -> str:
+        """What `since` says, in a sentence."""
+        what = "first event" if self.first_events else "start"
+        return f"Since: the {what} of the {self.clock.said(self.periods.length)} in which it began."
 
     def over_time(self, stood: Standing, rows: Sequence[int]) -> np.ndarray:
         """The shares of some agents of all that is remembered, at the end of each period; NaN while they are away."""
@@ -218,6 +232,7 @@ def audit(
     known = {stood.half_life: _relative(stood.owed, stood.remembered) for stood in standings}
     conclusions = conclude(who.names, known, owed_at if searched else None)
     received = np.bincount(who.rows(sums), sums.received, len(who.names))
+    begun = history.fetch(first_events(events, cut)).to_pylist() if n_events <= SEARCHED_EVENTS else []
     return Audit(
         label=history.source.label,
         clock=clock,
@@ -233,6 +248,7 @@ def audit(
         conclusions=conclusions,
         replays=() if history.requests is None else decide_again(history, who, chosen, end, welfare),
         sums=sums,
+        first_events={each["period"]: each["first"] for each in begun},
         notes=(clock.sentence(), *history.notes),
     )
 

@@ -38,6 +38,7 @@ PAIRS_COUNTED = 2000
 """Among at most this many agents, the pairs that keep their order are counted."""
 
 _BETWEEN = 3
+_NAMED = 4
 _PASSES = 8
 _NARROW = 0.001
 
@@ -59,6 +60,17 @@ class Flip:
     def is_exact(self) -> bool:
         """Whether the interval is at most 0.1% wide."""
         return _is_narrow(self.low, self.high)
+
+    @property
+    def is_at_infinity(self) -> bool:
+        """Whether the answer changes only if nothing fades at all: it ends in a tie there."""
+        return math.isinf(self.high) and _is_tie(self.after)
+
+
+class Tie(str):
+    """An answer that names several, none before the others; or the answer that neither of two is."""
+
+    __slots__ = ()
 
 
 @dataclass(frozen=True)
@@ -97,13 +109,20 @@ class Conclusion:
             over = f"every half-life from {said(half_lives[0])} to {said(half_lives[-1])}"
             where = over if len(half_lives) > 1 else f"a half-life of {said(half_lives[0])}"
             return f"{self.claim} at {where}."
-        claims = [self._claim(self.flips[0].before), *(self._claim(flip.after) for flip in self.flips)]
-        until = [f"{claim} up to {_until(flip, said)}" for claim, flip in zip(claims, self.flips, strict=False)]
-        return f"{'; then '.join(until)}; beyond that {claims[-1]}."
+        flips = [flip for flip in self.flips if not flip.is_at_infinity]
+        claims = [self._claim(self.flips[0].before), *(self._claim(flip.after) for flip in flips)]
+        until = [f"{claim} up to {_until(flip, said)}" for claim, flip in zip(claims, flips, strict=False)]
+        found = (
+            f"{'; then '.join(until)}; beyond that {claims[-1]}" if flips else f"{claims[0]} at every finite half-life"
+        )
+        at_infinity = f"; if nothing fades, {self._claim(self.flips[-1].after)}" if len(flips) < len(self.flips) else ""
+        return f"{found}{at_infinity}."
 
     def _claim(self, answer: str) -> str:
         if self.kind == "most":
-            return f"{answer} is owed most" if answer else "nobody is owed anything"
+            if not answer:
+                return "nobody is owed anything"
+            return f"{answer} {'are' if isinstance(answer, Tie) else 'is'} owed most"
         if self.kind == "owed":
             even = f"{self.agent} has exactly the entitled share"
             return {"owed": f"{self.agent} is owed", "ahead": f"{self.agent} is ahead"}.get(answer, even)
@@ -141,6 +160,7 @@ class Conclusions:
         pairs: how many pairs of agents there are; None where there are too many to count.
         pairs_flip: of how many the order is not the same at every half-life of the audit.
         asked: what everybody is owed at every half-life that was asked about.
+        searched: whether the half-lives at which answers change were searched for.
         notable: the rows of the agents who were compared pair by pair.
     """
 
@@ -149,6 +169,7 @@ class Conclusions:
     pairs_flip: int | None
     asked: Owed
     notable: tuple[int, ...]
+    searched: bool
 
     @property
     def hold(self) -> tuple[Conclusion, ...]:
@@ -180,7 +201,7 @@ def conclude(names: Sequence[str], owed: Owed, ask: Ask | None, settled: float =
     if ask is not None and len(owed) > 1:
         known |= ask([h for low, high in itertools.pairwise(sorted(owed)) for h in _between(low, high)])
         for _ in range(_PASSES):
-            wide = [(q, gap) for q in questions for gap in _gaps(q, known) if not _is_narrow(*gap)][:SEARCHED]
+            wide = [(q, gap) for q in questions for gap in _gaps(q, known) if _is_wide(q, known, *gap)][:SEARCHED]
             wanted = {h for q, gap in wide for h in _aim(gap, *q.margins(*(known[end] for end in gap)))} - set(known)
             if not wanted:
                 break
@@ -192,7 +213,7 @@ def conclude(names: Sequence[str], owed: Owed, ask: Ask | None, settled: float =
         )
         for q in questions
     )  # fmt: skip
-    return Conclusions(found, *_count_pairs(owed), known, tuple(notable))
+    return Conclusions(found, *_count_pairs(owed), known, tuple(notable), ask is not None)
 
 
 @dataclass(frozen=True)
@@ -215,20 +236,25 @@ def _notable(owed: Owed) -> list[int]:
 
 
 def _questions(names: Sequence[str], notable: Sequence[int], owed: Owed, settled: float) -> list[_Question]:
-    questions = [_who_is_owed_most(names, settled)] if notable else []
-    questions += [_is_owed(names, row, settled) for row in notable]
-    # Each pair is told the way round that is true at the shortest half-life.
     shortest = owed[min(owed)]
+    # What is next to nothing is so beside an average share.
+    little = settled / max(1, int((~np.isnan(shortest)).sum()))
+    questions = [_who_is_owed_most(names, settled, little)] if notable else []
+    questions += [_is_owed(names, row, little) for row in notable]
+    # Each pair is told the way round that is true at the shortest half-life.
     for one, two in itertools.combinations(notable, 2):
         pair = (one, two) if shortest[one] >= shortest[two] else (two, one)
         questions.append(_is_owed_more(names, *pair, settled))
     return questions
 
 
-def _who_is_owed_most(names: Sequence[str], settled: float) -> _Question:
+def _who_is_owed_most(names: Sequence[str], settled: float, little: float) -> _Question:
     def answer(each: np.ndarray) -> str:
-        row = int(np.nanargmax(each))
-        return names[row] if each[row] > settled else ""
+        most = float(np.nanmax(each))
+        if most <= little:
+            return Tie("")
+        first = [names[row] for row in np.flatnonzero(each >= most * (1 - settled)).tolist()]
+        return first[0] if len(first) == 1 else Tie(_together(first))
 
     def margins(low: np.ndarray, high: np.ndarray) -> tuple[float, float]:
         one, two = int(np.nanargmax(low)), int(np.nanargmax(high))
@@ -237,9 +263,9 @@ def _who_is_owed_most(names: Sequence[str], settled: float) -> _Question:
     return _Question("most", "", "", answer, margins)
 
 
-def _is_owed(names: Sequence[str], row: int, settled: float) -> _Question:
+def _is_owed(names: Sequence[str], row: int, little: float) -> _Question:
     def answer(each: np.ndarray) -> str:
-        return "owed" if each[row] > settled else "ahead" if each[row] < -settled else "even"
+        return "owed" if each[row] > little else "ahead" if each[row] < -little else Tie("even")
 
     return _Question("owed", names[row], "", answer, lambda low, high: (float(low[row]), float(high[row])))
 
@@ -250,7 +276,7 @@ def _is_owed_more(names: Sequence[str], row: int, other: int, settled: float) ->
 
     def answer(each: np.ndarray) -> str:
         even = settled * max(abs(each[row]), abs(each[other]))
-        return "more" if margin(each) > even else "less" if margin(each) < -even else "as much"
+        return "more" if margin(each) > even else "less" if margin(each) < -even else Tie("as much")
 
     return _Question("order", names[row], names[other], answer, lambda low, high: (margin(low), margin(high)))
 
@@ -294,6 +320,22 @@ def _between(low: float, high: float) -> list[float]:
     if math.isinf(high):
         return [low * 4.0**n for n in range(1, _BETWEEN + 1)]
     return [float(each) for each in np.geomspace(low, high, _BETWEEN + 2)[1:-1]]
+
+
+def _is_wide(question: _Question, known: Owed, low: float, high: float) -> bool:
+    """Whether it is worth looking between two half-lives with different answers."""
+    at_infinity = math.isinf(high) and _is_tie(question.answer(known[high]))
+    return not at_infinity and not _is_narrow(low, high)
+
+
+def _is_tie(answer: str) -> bool:
+    return isinstance(answer, Tie)
+
+
+def _together(names: Sequence[str]) -> str:
+    """Several names, in words."""
+    said = list(names) if len(names) <= _NAMED else [*names[: _NAMED - 1], f"{len(names) - _NAMED + 1} others"]
+    return f"{', '.join(said[:-1])} and {said[-1]}"
 
 
 def _is_narrow(low: float, high: float) -> bool:

@@ -92,11 +92,10 @@ def expression(events: Any, cut: Periods, half_lives: Sequence[float]) -> Any:
     """
     import ibis
 
-    age = (ibis.literal(cut.end, type=events.time.type()) - events.time).cast("float64")
+    age = _age(events, cut)
     utility = ibis.ifelse(events.utility >= 0, events.utility, ibis.literal(math.nan, type="float64"))
     prepared = events.select(agent=events.agent, age=age, utility=utility)
-    # Engines take a number with a point for a decimal, and would multiply an integer by it in decimals.
-    period = (prepared.age / cut.length).floor().cast("float64")
+    period = _period(prepared.age, cut)
     since = prepared.age - period * cut.length
     prepared = prepared.select("agent", "utility", period=period.cast("int32"), since=since)
     decayed = {
@@ -105,6 +104,12 @@ def expression(events: Any, cut: Periods, half_lives: Sequence[float]) -> Any:
         if math.isfinite(half_life)
     }
     return prepared.group_by("agent", "period").aggregate(received=prepared.utility.sum(), **decayed)
+
+
+def first_events(events: Any, cut: Periods) -> Any:
+    """The time of the first event in each period that has one, as an Ibis expression."""
+    timed = events.select(time=events.time, period=_period(_age(events, cut), cut).cast("int32"))
+    return timed.group_by("period").aggregate(first=timed.time.min())
 
 
 def collect(table: pa.Table, half_lives: Sequence[float]) -> Sums:
@@ -122,6 +127,18 @@ def collect(table: pa.Table, half_lives: Sequence[float]) -> Sums:
     rank[order] = np.arange(len(names))
     codes = rank[agents.indices.to_numpy(zero_copy_only=False)]
     return Sums(tuple(names[order]), codes, _numbers(table["period"]).astype(np.int64), received, decayed)
+
+
+def _age(events: Any, cut: Periods) -> Any:
+    """How long before the moment of the audit the events were."""
+    import ibis
+
+    return (ibis.literal(cut.end, type=events.time.type()) - events.time).cast("float64")
+
+
+def _period(age: Any, cut: Periods) -> Any:
+    # Engines take a number with a point for a decimal, and would multiply an integer by it in decimals.
+    return (age / cut.length).floor().cast("float64")
 
 
 def _numbers(column: pa.ChunkedArray) -> np.ndarray:

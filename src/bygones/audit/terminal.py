@@ -39,7 +39,7 @@ def print_audit(audit: Audit) -> None:
     for stood in audit.standings:
         _print_standing(audit, stood)
     print("Owed: what is missing (+) or in excess (-) of the entitled share of all that is remembered.")
-    print(f"Since: the start of a period of {clock.said(audit.periods.length)}.\n")
+    print(f"{audit.since_means()}\n")
     _print_welfare(audit)
     _print_conclusions(audit)
     if audit.replays:
@@ -103,7 +103,7 @@ def _print_conclusions(audit: Audit) -> None:
             if len(some) > FLIPS:
                 print(f"- and {len(some) - FLIPS} more (see --page or --json)")
             print()
-    if any(not flip.is_exact for each in found.flip for flip in each.flips):
+    if found.flip and not found.searched:
         print("Flips between two half-lives can be found more closely with --refine yes.")
     if found.pairs and found.pairs > 1 and len(audit.standings) > 1:
         kept = found.pairs - (found.pairs_flip or 0)

@@ -8,6 +8,7 @@ from typing import Any
 from bygones._terminal import amount
 from bygones.audit import Audit, Standing
 from bygones.audit.auditing import counted
+from bygones.ledger.watch import SETTLED
 from bygones.report.audit_charts import (
     agents_chart,
     half_life_chart,
@@ -25,9 +26,14 @@ SHOWN = 30
 LISTED = 8
 """As many conclusions are listed at once; the others on request."""
 
-_EXACT = (
-    "Every number follows from sums over all events, decayed exactly: nothing is sampled or approximated. Where a "
-    "conclusion flips at a half-life, that half-life is known to one part in a thousand, from sums on both sides of it."
+_EXACT = "Every number follows from sums over all events, decayed exactly: nothing is sampled or approximated."
+_SEARCHED = (
+    "Where a conclusion flips at a half-life, that half-life is known to one part in a thousand, from sums on both "
+    "sides of it."
+)
+_NOT_SEARCHED = (
+    "Where a conclusion flips is only known to lie between two half-lives asked for; with --refine yes it is searched "
+    "for."
 )
 
 
@@ -93,16 +99,30 @@ def _standing_table(audit: Audit, stood: Standing) -> dict[str, Any]:
     ranked, rows = audit.ranked(stood), _some(audit, stood)
     first = ranked[0]
     since = audit.since(stood, first)
-    most = (
-        f"{audit.names[first]} is owed most, since {audit.clock.day(since)}" if since is not None else "nobody is owed"
-    )
-    some = f" The {SHOWN // 2} most owed and the {SHOWN // 2} furthest ahead." if len(rows) < len(ranked) else ""
+    alike = int((stood.owed >= stood.owed[first] * (1 - SETTLED)).sum()) - 1
+    who = f"{audit.names[first]} and {counted(alike, 'other')} are" if alike else f"{audit.names[first]} is"
+    most = f"{who} owed most, since {audit.clock.day(since)}" if since is not None else "nobody is owed"
+    some = f"The {SHOWN // 2} most owed and the {SHOWN // 2} furthest ahead." if len(rows) < len(ranked) else ""
     return {
         "title": said_half_life(audit, stood).capitalize(),
         "summary": most,
-        "caption": f"Owed: what is missing (+) or in excess (−) of the entitled share of all that is remembered.{some}",
+        "caption": " ".join(
+            filter(
+                None,
+                (
+                    "Owed: what is missing (+) or in excess (−) of the entitled share of all that is remembered.",
+                    audit.since_means(),
+                    _unit(audit),
+                    some,
+                ),
+            )
+        ),
         "rows": [_standing_row(audit, stood, row) for row in rows],
     }
+
+
+def _unit(audit: Audit) -> str:
+    return "" if audit.utility in ("utility", "amount") else f"Amounts: {audit.utility}."
 
 
 def _standing_row(audit: Audit, stood: Standing, row: int) -> dict[str, Any]:
@@ -195,7 +215,7 @@ def _method(audit: Audit) -> list[Block]:
         " ".join(audit.notes),
         f"Looked at up to {clock.shown(audit.periods.end)}, in {audit.periods.count:,} periods of "
         f"{clock.said(audit.periods.length)}. {newcomers}",
-        _EXACT,
+        f"{_EXACT} {_SEARCHED if audit.conclusions.searched else _NOT_SEARCHED}",
     ]
 
 
