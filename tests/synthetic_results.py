@@ -30,11 +30,11 @@ def as_the_paper_says(run):
     return 0.04
 
 
-def results(gini=as_the_paper_says, spread=0.004, seeds=10, scales=("window",), extra=True):
-    """The paper's grid, and with `extra` the runs that C12 and C13 need besides."""
+def results(gini=as_the_paper_says, spread=0.004, seeds=10, scales=("window",), extra=True, **settings):
+    """The paper's grid, and with `extra` the runs that C12 and C13 need besides; `settings` are those of all runs."""
     rows = []
     for scale in scales:
-        common = {"seeds": seeds, "observation_scale": scale}
+        common = {"seeds": seeds, "observation_scale": scale, **settings}
         runs = grid("paper", **common).runs()
         if extra:
             long = {"gamma": (1.0,), "horizon": (5000, 10000), "total_steps": 10_000_000}

@@ -1,6 +1,6 @@
 import pytest
 
-from bygones._terminal import amount
+from bygones._terminal import amount, print_table
 
 
 @pytest.mark.parametrize(
@@ -10,6 +10,13 @@ from bygones._terminal import amount
 )  # fmt: skip
 def test_amounts_as_people_write_them(value, said):
     assert amount(value) == said
+
+
+def test_a_table_in_a_pipe_is_not_cut(capsys):
+    print_table("Wide", ["name", "text"], [["word " * 30, 1 / 3], ["x" * 200, 2.0]])
+    lines = capsys.readouterr().out.splitlines()
+    assert sum("x" * 200 in line and " 2" in line for line in lines) == 1
+    assert sum("word " * 30 in line and "0.333333" in line for line in lines) == 1
 
 
 def test_signs_and_more_digits():

@@ -16,6 +16,9 @@ WRONG = [
     ("decay --half-life", "--half-life needs a value; see bygones decay --help"),
     ("decay --half-life x", "--half-life: expected a number, got 'x'; see bygones --help"),
     ("table 2", "NAME must be one of 1, got '2'; see bygones table --help"),
+    ("reproduce --horizon 10 x", "--horizon takes whole numbers, got '10', 'x'; see bygones --help"),
+    ("reproduce --gamma x", "--gamma takes numbers, got 'x'; see bygones --help"),
+    ("reproduce --seeds x", "--seeds takes a whole number, got 'x'; see bygones --help"),
     ("", "the command must be one of train, reproduce, "),
     ("ledger", "the command must be one of new, rules, "),
 ]

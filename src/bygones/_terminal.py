@@ -18,10 +18,15 @@ from rich.table import Table
 from rich.text import Text
 
 _FOLDED = 10
+UNCUT = 10_000
+"""A width that no table needs."""
 
 
 def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """Prints a table for people: numbers to the right, six digits; text as it is, never as markup."""
+    """Prints a table for people: numbers to the right, six digits; text as it is, never as markup.
+
+    In a terminal the table is as wide as that; in a file or a pipe nothing is cut.
+    """
     rows = [list(row) for row in rows]
     table = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD)
     for index, column in enumerate(columns):
@@ -29,7 +34,8 @@ def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[obje
         table.add_column(column, justify="right" if numeric else "left")
     for row in rows:
         table.add_row(*(Text(_shown(cell)) for cell in row))
-    Console().print(table)
+    console = Console()
+    (console if console.is_terminal else Console(width=UNCUT)).print(table)
 
 
 class Column(NamedTuple):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -50,7 +51,20 @@ def _choice(event: Any) -> str:
 
 
 def _failure(event: Any) -> str:
-    return event.message if event.argument is None else f"{_name(event.argument)}: {event.message}"
+    if event.argument is None:
+        return str(event.message)
+    metavar, unreadable = str(event.argument.lowered.metavar), _UNREADABLE.match(event.message)
+    kinds = [words for kind, words in _KINDS.items() if kind in metavar]
+    if unreadable is None or not kinds:
+        return f"{_name(event.argument)}: {event.message}"
+    return f"{_name(event.argument)} takes {kinds[0]['...' in metavar]}, got {unreadable[1]}"
+
+
+_UNREADABLE = re.compile(r"(?:Could not find valid parse for arguments|no type matching .* from):? \[(.*?)\]")
+"""What tyro says of words that are none of the values an argument may have."""
+
+_KINDS = {"INT": ("a whole number", "whole numbers"), "FLOAT": ("a number", "numbers")}
+"""What is one of a kind called, and what are several."""
 
 
 def _unknown(tokens: list[str]) -> str:

@@ -29,6 +29,9 @@ LEARNING = {
 }
 """Commands of `bygones.cli_learn`, named here so that the help can list them without importing JAX."""
 
+STOPPED = 130
+"""The exit code after Ctrl-C, as shells have it."""
+
 for _name, _about in LEARNING.items():
     app.command(name=_name, help=_about)(lambda: None)
 app.command(cli_allocate.allocate)
@@ -260,17 +263,27 @@ def stability(
 @app.command
 def figure(
     name: Annotated[Positional[str], arg(help="Which: 1, 2a to 5b, 6 to 9, optimum, scales, claims, or all.")],
-    places: Annotated[tuple[Path, ...], arg(help="Folders or files of results; by default evidence/grid/*.")] = (),
-    observation_scale: Annotated[str, arg(help="Which runs, where results have several scales.")] = "window",
+    places: Annotated[
+        tuple[Path, ...], _optional("Folders or files of results; by default the evidence, each of evidence/grid.")
+    ] = (),
+    observation_scale: Annotated[
+        str | None, _optional("Which runs, where results have several scales; by default window, called paper.")
+    ] = None,
+    settings: Annotated[
+        tuple[str, ...], arg(name="set", help="Which runs, where they differ in anything else: ends=termination.")
+    ] = (),
     out: Out = Path("out"),
 ) -> None:
-    """Draw a figure of the paper, as PNG and SVG: the first from scratch, the others from results."""
+    """Draw a figure of the paper, as PNG and SVG: the first from scratch, the others from results.
+
+    Example: bygones figure 3b --observation-scale none
+    """
     if name in ("1", "all"):
         _draw_figure_1(out)
     if name != "1":
         from bygones import cli_learn
 
-        cli_learn.draw(name, places, observation_scale, out)
+        cli_learn.draw(name, places, observation_scale, settings, out)
 
 
 def _draw_figure_1(out: Path) -> None:
@@ -309,7 +322,7 @@ def table(
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Runs the command line; bad input ends with exit code 2 and one sentence."""
+    """Runs the command line; bad input ends with exit code 2 and one sentence, Ctrl-C with 130 and how to go on."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     try:
         with one_sentence():
@@ -328,7 +341,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise SystemExit(1) from None
     except OSError as error:
-        _refuse(f"{error.filename or 'a file'}: {error.strerror or error}")
+        reason = error.strerror or str(error)
+        _refuse(f"{error.filename}: {reason}" if error.filename else reason)
+    except KeyboardInterrupt as stopped:
+        print(f"bygones: {str(stopped) or 'stopped'}", file=sys.stderr)
+        raise SystemExit(STOPPED) from None
 
 
 def _commands(words: list[str]) -> tyro.extras.SubcommandApp:

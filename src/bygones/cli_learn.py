@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import csv
 import errno
+import json as json_format
+import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import numpy as np
 import tyro
 from tyro.conf import OmitArgPrefixes, Positional, arg
 
+from bygones._arrays import check_count
 from bygones._terminal import print_json, print_paths, print_table, progress
 from bygones.learn import Policy, TrainResult, cache_compilations, train_many
 from bygones.learn.settings import Settings
@@ -25,7 +27,8 @@ app = tyro.extras.SubcommandApp()
 
 Json = Annotated[bool, arg(help="Print JSON for programs.")]
 SETTING_HELP = "Any other setting of the runs, such as ends=termination."
-EVIDENCE = Path("evidence/grid")
+PLACES_HELP = "Folders or files of results; by default the evidence, each folder of evidence/grid."
+GRID_COLUMNS = ("observation_scale", "welfare", "aggregation", "horizon", "gamma", "weight")
 
 
 @app.command
@@ -44,28 +47,39 @@ def train(
 
     Example: bygones train --gamma 0.99 --horizon 10000 --welfare nash --seeds 10
     """
-    runs = [settings.replace(seed=settings.seed + i) for i in range(seeds)]
+    runs = [settings.replace(seed=settings.seed + i) for i in range(check_count("seeds", seeds))]
+    if workers is not None:
+        check_count("workers", workers)
+    for run in runs:
+        _check_free(out, run)
     cache_compilations()
     taken = dict.fromkeys(range(len(runs)), 0)
     total = sum(run.rollouts * run.rollout_steps for run in runs)
-    with progress(f"{len(runs)} runs, steps", total) as advance:
+    with progress(f"{len(runs)} runs, steps" if seeds > 1 else "1 run, steps", total) as advance:
 
         def heard(news: Any) -> None:
             for run in news.runs:
                 advance(news.steps - taken[run])
                 taken[run] = news.steps
 
-        results = train_many(runs, progress=heard, checkpoints=out / "checkpoints", workers=workers)
+        try:
+            results = train_many(runs, progress=heard, checkpoints=out / "checkpoints", workers=workers)
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt("stopped; the same command goes on from the last checkpoint") from None
     paths = [path for result in results for path in _keep(result, out)]
     rows = [{"seed": r.settings.seed, **r.final, "stopped_at": r.stopped_at} for r in results]
     if json:
         print_json(rows)
         return
-    columns = ["seed", "gini", "welfare", "utility_per_step", "utility_least", "utility_most", "stopped_at"]
+    columns = {
+        "seed": "seed", "gini": "Gini", "welfare": "fairness score", "utility_per_step": "utility a step",
+        "utility_least": "least", "utility_most": "most", "stopped_at": "stopped at step",
+    }  # fmt: skip
+    shown = [name for name in columns if any(row[name] is not None for row in rows)]
     print_table(
-        f"γ = {settings.gamma:g}, T = {settings.horizon}, {settings.welfare}: the last episodes",
-        columns,
-        [[row[name] for name in columns] for row in rows],
+        f"γ = {settings.gamma:g}, T = {settings.horizon}, {settings.welfare}: mean over the last episodes",
+        [columns[name] for name in shown],
+        [[row[name] for name in shown] for row in rows],
     )
     print_paths(paths)
 
@@ -98,103 +112,147 @@ def reproduce(
     Example: bygones reproduce --scale quick
     """
     from bygones.experiments.claims import judge
-    from bygones.experiments.grid import grid, setting
+    from bygones.experiments.grid import grid, settings_said
+    from bygones.experiments.judging import departure
     from bygones.experiments.progress import duration, watched
-    from bygones.experiments.run import Stopped, estimate, execute
+    from bygones.experiments.results import evidence_folder
+    from bygones.experiments.run import estimate, execute
     from bygones.report.paper_figures import draw_all
     from bygones.report.paper_page import read_evidence, write_report
 
     lists = {"welfare": welfare, "aggregation": aggregation, "horizon": horizon, "gamma": gamma}
     said: Mapping[str, Any] = {name: values for name, values in lists.items() if values}
     said = {**said, **{name: v for name, v in (("seeds", seeds), ("weight", weight)) if v is not None}}
-    runs = grid(scale, **said, **dict(map(setting, settings)), observation_scale=observation_scale).runs()
+    runs = grid(scale, **said, **settings_said(settings), observation_scale=observation_scale).runs()
     results_folder = out / "results"
     if plan:
-        expected = estimate(runs, results_folder, on=on, workers=workers)
+        print(f"{_varied(runs)}, in {results_folder}")
+        expected = estimate(runs, results_folder, on=on, workers=workers, address=address)
         rest = f"the rest takes about {duration(expected.seconds)} here"
         print(f"{expected.runs} runs, {expected.runs_done} of them done; {rest}")
         return
     with watched() as heard:
-        try:
-            results = execute(
-                runs, results_folder, on=on, progress=heard, workers=workers, address=address, command=_said_command()
-            )
-        except Stopped as stopped:
-            raise SystemExit(f"{stopped}") from None
-    print_paths(draw_all(results, out / "figures"))
+        results = execute(
+            runs, results_folder, on=on, progress=heard, workers=workers, address=address, command=_said_command()
+        )
+    print_paths(draw_all(results, out / "figures", **departure(results)))
     _print_ginis(results)
-    _print_claims(judge(results))
-    print_paths([write_report(out / "report.html", results, read_evidence(EVIDENCE))])
+    _print_claims(judge(results), departure(results))
+    print_paths([write_report(out / "report.html", results, read_evidence(evidence_folder()))])
 
 
 @app.command
 def claims(
-    places: Annotated[
-        Positional[tuple[Path, ...]], arg(help="Folders or files of results; by default evidence/grid/*.")
-    ] = (),
+    places: Annotated[Positional[tuple[Path, ...]], arg(help=PLACES_HELP, help_behavior_hint="")] = (),
+    why: Annotated[tuple[str, ...], arg(help="Show every number behind these claims, such as C6 C13.")] = (),
     settings: Annotated[tuple[str, ...], arg(name="set", help=SETTING_HELP)] = (),
     json: Json = False,
 ) -> None:
     """Judge the paper's claims C1 to C13 from results, under every observation scale that is in them.
 
+    Example: bygones claims --why C6
+
     Example: bygones claims --set ends=termination
     """
-    from bygones.experiments.claims import judge
+    from bygones.experiments.claims import CLAIMS, judge
     from bygones.experiments.grid import setting
+    from bygones.experiments.judging import departure
     from bygones.experiments.results import read
 
-    judgements = judge(read(*(places or _evidence())), **dict(map(setting, settings)))
+    changes = dict(map(setting, settings))
+    found = read(*(places or _evidence()))
+    judgements = judge(found, why or tuple(CLAIMS), **changes)
     if json:
         print_json([judgement.to_dict() for judgement in judgements])
+    elif why:
+        for judgement in judgements:
+            _print_comparisons(judgement)
     else:
-        _print_claims(judgements)
+        _print_claims(judgements, {} if changes else departure(found))
 
 
 @app.command
 def results(
-    places: Annotated[Positional[tuple[Path, ...]], arg(help="Folders or files of results.")],
+    places: Annotated[Positional[tuple[Path, ...]], arg(help="Folders or files of results.", help_behavior_hint="")],
     csv_file: Annotated[
         Path | None, arg(name="csv", help="Write all columns but the curves there.", help_behavior_hint="")
     ] = None,
     merge_into: Annotated[Path | None, arg(help="Write them all into one new folder.", help_behavior_hint="")] = None,
-    where: Annotated[tuple[str, ...], arg(help="Only runs with these values, such as welfare=nash gamma=1.")] = (),
+    where: Annotated[
+        tuple[str, ...], arg(help="Only runs with these values, such as welfare=nash gamma=[0.99,1].")
+    ] = (),
 ) -> None:
-    """Show, filter, merge and export results of experiments.
+    """Show, filter, merge and export results of experiments: means over seeds, one line for each kind of run.
 
     Example: bygones results evidence/grid/none --where welfare=nash horizon=10000 --csv runs.csv
     """
     from bygones.experiments.grid import setting
     from bygones.experiments.results import merge, read
+    from bygones.experiments.schema import SETTINGS
 
-    wanted = dict(map(setting, where))
-    found = merge(places, merge_into, **wanted) if merge_into else read(*places).where(**wanted)
+    if not places:
+        raise ValueError("results needs folders or files of results, such as out/paper/results")
+    wanted, every = dict(map(setting, where)), read(*places)
+    found = every.where(**wanted)
+    if not len(found):
+        raise ValueError(f"there are no such runs in {', '.join(map(str, places))}, only {len(every)} others")
+    if merge_into:
+        merge(places, merge_into, **wanted)
     if csv_file:
         found.to_csv(csv_file)
         print_paths([csv_file])
-    columns = ["observation_scale", "welfare", "aggregation", "horizon", "gamma"]
-    keys = sorted(set(zip(*(found[name].tolist() for name in columns), strict=True)))
-    rows = []
-    for key in keys:
-        cell = found.where(**dict(zip(columns, key, strict=True)))
-        finals = [float(np.mean(cell[f"final_{name}"])) for name in ("gini", "welfare", "utility_per_step")]
-        rows.append([*key, len(cell), *finals])
-    print_table(f"{len(found)} runs", [*columns, "runs", "gini", "welfare", "utility_per_step"], rows)
+    kinds: dict[tuple[str, ...], list[int]] = {}
+    rows = found.table.select([name for name in SETTINGS if name != "seed"]).to_pylist()
+    for number, row in enumerate(rows):
+        kinds.setdefault(tuple(map(_setting_said, row.values())), []).append(number)
+    order = [*GRID_COLUMNS, *(name for name in rows[0] if name not in GRID_COLUMNS)]
+    varied = [name for name in order if len({_setting_said(row[name]) for row in rows}) > 1]
+    shared = [f"{name}={_setting_said(rows[0][name])}" for name in GRID_COLUMNS if name not in varied]
+    metrics = [found[f"final_{name}"] for name in ("gini", "welfare", "utility_per_step")]
+    print_table(
+        ", ".join([f"{len(found)} runs", *shared]),
+        [*varied, "runs", "Gini", "fairness score", "utility a step"],
+        [
+            [*(rows[some[0]][name] for name in varied), len(some), *(round(float(m[some].mean()), 4) for m in metrics)]
+            for _, some in sorted(kinds.items(), key=lambda kind: [_sortable(rows[kind[1][0]][v]) for v in varied])
+        ],
+    )
 
 
-def draw(name: str, places: tuple[Path, ...], observation_scale: str, out: Path) -> None:
+def draw(
+    name: str, places: tuple[Path, ...], observation_scale: str | None, settings: Sequence[str], out: Path
+) -> None:
     """Draws a figure from results, or all of them, and says which files were written."""
+    from bygones._arrays import check_one_of
     from bygones.experiments.claims import judge
+    from bygones.experiments.grid import PAPER_SCALE, setting
+    from bygones.experiments.judging import departure
     from bygones.experiments.results import read
     from bygones.report import paper_figures
     from bygones.style import save
 
-    found = read(*(places or _evidence()))
+    check_one_of("figure", name, ["1", *paper_figures.names(), "claims", "all"])
+    found, changes = read(*(places or _evidence())), dict(map(setting, settings))
+    scales = found.distinct("observation_scale")
+    if observation_scale in (None, "paper") and (len(scales) > 1 or observation_scale):
+        observation_scale = PAPER_SCALE
     if name in ("claims", "all"):
-        print_paths(save(paper_figures.claims_figure(judge(found)), out, "figure-claims"))
+        print_paths(save(paper_figures.claims_figure(judge(found, **changes)), out, "figure-claims"))
+    changes = changes or departure(found)
     if name == "all":
-        print_paths(paper_figures.draw_all(found, out, observation_scale))
+        print_paths(paper_figures.draw_all(found, out, observation_scale, **changes))
     elif name != "claims":
-        print_paths(save(paper_figures.draw(name, found, observation_scale), out, f"figure-{name}"))
+        print_paths(save(paper_figures.draw(name, found, observation_scale, **changes), out, f"figure-{name}"))
+
+
+def _check_free(out: Path, run: Settings) -> None:
+    """Refuses to write over the policy of a run with other settings."""
+    path = out / f"seed-{run.seed}.safetensors"
+    if path.exists() and (there := Policy.load(path).settings) != run:
+        apart = [name for name, value in run.to_dict().items() if there.to_dict()[name] != value]
+        raise FileExistsError(
+            errno.EEXIST, f"holds a policy trained with another {', '.join(apart)}; choose another --out", str(path)
+        )
 
 
 def _keep(result: TrainResult, out: Path) -> list[Path]:
@@ -223,22 +281,78 @@ def _print_ginis(found: Results) -> None:
     print_table("Gini in the end, 0 is equal", ["welfare", "memory", *(f"T = {T}" for T in horizons)], rows)
 
 
-def _print_claims(judgements: Sequence[Judgement]) -> None:
-    if not any(verdict.comparisons for judgement in judgements for verdict in judgement.by_scale.values()):
-        print("Too few runs to judge any of the paper's claims: each needs several seeds of some cells of the grid.")
+def _print_claims(judgements: Sequence[Judgement], apart: Mapping[str, Any]) -> None:
+    """The verdicts; `apart` is how all the runs differ from those that the claims are about."""
+    from bygones.experiments.judging import MIN_SEEDS
+
+    verdicts = [verdict for judgement in judgements for verdict in judgement.by_scale.values()]
+    if not any(verdict.comparisons for verdict in verdicts):
+        print(
+            f"Too few runs to judge any of the paper's claims: each needs {MIN_SEEDS} seeds of some cells of the grid."
+        )
+        if apart:
+            said = " ".join(f"{name}={_setting_said(value)}" for name, value in apart.items())
+            print(f"These runs are not as in the paper; to judge them all the same: bygones claims … --set {said}")
+        elif verdicts:
+            print(f"What is missing first: {verdicts[0].reason}.")
         return
     print_table("The paper's claims", ["", "verdict", "claim"], [[j.name, j.word, j.claim] for j in judgements])
     scales = list(judgements[0].by_scale)
     if len(scales) > 1:
-        rows = [[j.name, *(j.by_scale[scale].word for scale in scales)] for j in judgements]
+        rows = [[j.name, *(j.by_scale[scale].short for scale in scales)] for j in judgements]
         print_table("Under each observation scale", ["", *scales], rows)
+    print("The numbers behind a verdict: --why C6, for instance; of all of them: --json.")
+
+
+def _print_comparisons(judgement: Judgement) -> None:
+    """A claim, what it asks, and every comparison that was made, under each observation scale."""
+    print(f"{judgement.name}  {judgement.claim}  {judgement.word.upper()}\n{judgement.criterion}\n")
+    for scale, verdict in judgement.by_scale.items():
+        title = f"{judgement.name} under scale “{scale}”: {verdict.short}"
+        if not verdict.comparisons:
+            print(f"{title} ({verdict.reason})\n")
+            continue
+        rows = [
+            [made.what, {True: "as asked", False: "not so", None: "cannot tell"}[made.outcome], f"{made.value:.3g}",
+             f"{made.interval.low:.3g} to {made.interval.high:.3g}", made.wanted,
+             None if made.middle is None else f"{made.middle:.3g}",
+             None if made.effect is None else f"{made.effect:+.2f}", "yes" if made.splits else ""]
+            for made in verdict.comparisons
+        ]  # fmt: skip
+        columns = ["compared", "came out", "value", "95% interval", "asked", "middle half", "effect", "two groups"]
+        print_table(title, columns, rows)
+    print(
+        "Means over seeds, with bootstrap intervals; middle half: the same of interquartile means; effect: Cliff's "
+        "delta; two groups: the seeds fall into two."
+    )
+
+
+def _varied(runs: Sequence[Settings]) -> str:
+    """What a plan holds, in words."""
+    lists = {name: list(dict.fromkeys(getattr(run, name) for run in runs)) for name in GRID_COLUMNS}
+    said = [f"{name} {', '.join(map(_setting_said, values))}" for name, values in lists.items()]
+    seeds = len({run.seed for run in runs})
+    return f"{'; '.join(said)}; {seeds} {'seed' if seeds == 1 else 'seeds'} of {runs[0].total_steps:,} steps"
+
+
+def _setting_said(value: object) -> str:
+    """A setting as the command line takes it."""
+    return f"{value:g}" if isinstance(value, float) else (value if isinstance(value, str) else json_format.dumps(value))
+
+
+def _sortable(value: object) -> tuple[bool, Any]:
+    return (value is None, str(value) if isinstance(value, list) or value is None else value)
 
 
 def _evidence() -> list[Path]:
-    if not EVIDENCE.is_dir():
-        raise FileNotFoundError(errno.ENOENT, "name folders of results; the shipped ones are not here", str(EVIDENCE))
-    return sorted(EVIDENCE.iterdir())
+    from bygones.experiments.results import evidence_folder
+
+    folder = evidence_folder()
+    if not folder.is_dir():
+        reason = "the shipped runs are not here (they come with the repository); name folders of results"
+        raise FileNotFoundError(errno.ENOENT, reason, str(folder))
+    return sorted(folder.iterdir())
 
 
 def _said_command() -> str:
-    return " ".join(["bygones", *sys.argv[1:]])
+    return shlex.join(["bygones", *sys.argv[1:]])

@@ -18,20 +18,24 @@ def report(
     places: Annotated[
         Positional[tuple[Path, ...]], arg(help="Folders or files of your own results; without, the evidence alone.")
     ] = (),
-    evidence: Annotated[Path, arg(help="Folder with sets of results to show beside yours, if it is there.")] = Path(
-        "evidence/grid"
-    ),
+    evidence: Annotated[
+        Path | None,
+        arg(
+            help="Folder with sets of results to show beside yours; by default evidence/grid, if it is there.",
+            help_behavior_hint="",
+        ),
+    ] = None,
     out: Annotated[Path, arg(help="The file to write.")] = Path("report.html"),
 ) -> None:
     """Make one HTML page of the paper's claims and every run behind them; opens without a network.
 
     Example: bygones report out/paper/results --out out/report.html
     """
-    from bygones.experiments.results import read
+    from bygones.experiments.results import evidence_folder, read
     from bygones.report.paper_page import read_evidence, write_report
 
     with progress("Report", total=2) as advance:
-        shipped = read_evidence(evidence)
+        shipped = read_evidence(evidence_folder() if evidence is None else evidence)
         own = read(*places) if places else None
         if own is not None and shipped is not None and set(_written(own)) <= set(_written(shipped)):
             own, shipped = None, own

@@ -8,7 +8,7 @@ import pytest
 import synthetic_results
 from bygones.experiments import claims, judging, statistics
 from bygones.experiments.claims import CLAIMS, judge
-from bygones.experiments.judging import difference_within, mean_within, number_within
+from bygones.experiments.judging import FAILS, HOLDS, departure, difference_within, mean_within, number_within
 from bygones.experiments.results import Results
 
 
@@ -134,3 +134,27 @@ def test_steps_until_fair_are_all_steps_where_it_never_is():
     assert set(claims._steps_until_below(0.2, never)) == {1_000_001}
     assert set(claims._steps_until_below(0.5, never)) == {1}
     assert math.isinf(number_within("x", 0.0).asked.low)
+
+
+def test_criteria_name_values_not_constants(as_in_the_paper):
+    criteria = {judgement.name: judgement.criterion for judgement in judge(as_in_the_paper, ["C1", "C3"])}
+    assert f"by more than {claims.MARGIN}, and" in criteria["C1"]
+    assert criteria["C1"].endswith("lies in the range 1.7 to 1.9.")
+    assert "`" not in "".join(criteria.values())
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "words"),
+    [(-np.inf, 0.05, "at most 0.05"), (0.5, np.inf, "at least 0.5"), (1.7, 1.9, "between 1.7 and 1.9")],
+)
+def test_what_is_asked_in_words(low, high, words):
+    assert mean_within("utility", [1.8, 1.8], low, high).wanted == words
+
+
+def test_runs_that_differ_in_any_setting_are_not_mixed_in(as_in_the_paper):
+    others = synthetic_results.results(lambda run: 0.5, extra=False, n_agents=12)
+    mixed = Results(pa.concat_tables([as_in_the_paper.table, others.table]))
+    assert judge(mixed, ["C2"])[0].word == judge(as_in_the_paper, ["C2"])[0].word == HOLDS
+    assert judge(mixed, ["C2"], n_agents=12)[0].word == FAILS
+    assert departure(others) == {"n_agents": 12}
+    assert departure(mixed) == {}

@@ -4,7 +4,17 @@ import sys
 import numpy as np
 import pytest
 
-from bygones.experiments.grid import GAMMAS, HORIZONS, PAPER_SCALE, Grid, grid, identity, memory_label, setting
+from bygones.experiments.grid import (
+    GAMMAS,
+    HORIZONS,
+    PAPER_SCALE,
+    Grid,
+    grid,
+    identity,
+    memory_label,
+    setting,
+    settings_said,
+)
 from bygones.learn.settings import Settings
 
 
@@ -42,6 +52,16 @@ def test_settings_as_they_are_said():
     assert setting("observe_denominator=true") == ("observe_denominator", True)
     with pytest.raises(ValueError, match="a setting is said as name=value, got 'ends'"):
         setting("ends")
+
+
+def test_settings_that_a_grid_varies_are_said_with_flags():
+    assert settings_said(["ends=termination", "n_agents=4"]) == {"ends": "termination", "n_agents": 4}
+    with pytest.raises(ValueError, match="horizon has a flag of its own: say --horizon, not --set horizon="):
+        settings_said(["horizon=5"])
+    with pytest.raises(ValueError, match="say --observation-scale, not --set"):
+        settings_said(["observation_scale=none"])
+    with pytest.raises(ValueError, match="say how many with --seeds"):
+        settings_said(["seed=5"])
 
 
 def test_the_observation_scale_named_paper():

@@ -71,6 +71,10 @@ def test_filter_and_columns(tmp_path):
     assert len(part) == 2
     assert part.distinct("gamma") == [0.9, 0.99]
     assert len(found.where(gamma=0.5)) == 0
+    assert len(found.where(hidden=(64, 64), observe_memory=None)) == len(RUNS)
+    assert len(found.where(hidden=[64])) == 0
+    with pytest.raises(ValueError, match="gamma is a column of type double, and cannot be 'high'"):
+        found.where(gamma="high")
     with pytest.raises(ValueError, match=r"column must be one of .*got 'gimi'"):
         found["gimi"]
     steps, ginis = part.curves("gini")

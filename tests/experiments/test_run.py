@@ -60,6 +60,16 @@ def test_real_training_in_processes(tmp_path):
     assert np.isfinite(ginis).all()
 
 
+def test_an_address_means_ray(tmp_path):
+    with pytest.raises(ValueError, match="the time on a Ray cluster cannot be measured from here"):
+        estimate(RUNS, tmp_path, address="127.0.0.1:6379")
+    with pytest.raises(ValueError, match="address is that of a Ray cluster, and goes with on='ray', got on='cpu'"):
+        execute(RUNS, tmp_path / "none", on="cpu", address="127.0.0.1:6379")
+    with pytest.raises(ValueError, match="workers must be a whole number of at least 1, got 0"):
+        execute(RUNS, tmp_path / "none", workers=0)
+    assert not (tmp_path / "none").exists()
+
+
 def test_equal_runs_are_refused(tmp_path):
     with pytest.raises(ValueError, match="runs must all be different"):
         execute([RUNS[0], RUNS[0]], tmp_path)

@@ -3,21 +3,16 @@
 import pytest
 
 import synthetic_results
-from bygones.experiments import claims
 from bygones.experiments.claims import judge
-from bygones.experiments.judging import FAILS, HOLDS, NOT_ENOUGH
-from bygones.experiments.statistics import Interval
+from bygones.experiments.judging import FAILS, HOLDS, NOT_ENOUGH, TOO_FEW
 from bygones.report.verdicts import (
     ALL_SHOWN,
     DEPENDS,
     GROUPS,
     SOME_SHOWN,
-    TOO_FEW,
-    asked_in_words,
     claims_html,
     grouped,
     seeds_drawing,
-    with_values,
 )
 
 
@@ -62,20 +57,6 @@ def test_the_page_says_verdicts_in_words_and_signs(judged):
         assert judgement.claim.replace("'", "&#39;") in html
     assert '<span aria-hidden="true">●</span> holds' in html
     assert "95% interval" in html
-
-
-def test_criteria_name_values_not_constants(judged):
-    assert with_values("higher by more than `MARGIN`") == f"higher by more than {claims.MARGIN}"
-    assert with_values("lies in `MYOPIC_UTILITY`") == "lies in 1.7 to 1.9"
-    assert "`" not in "".join(with_values(judgement.criterion) for judgement in judged)
-
-
-@pytest.mark.parametrize(
-    ("asked", "words"),
-    [((-float("inf"), 0.05), "at most 0.05"), ((0.5, float("inf")), "at least 0.5"), ((1.7, 1.9), "1.7 to 1.9")],
-)
-def test_what_is_asked_in_words(asked, words):
-    assert asked_in_words(Interval(*asked)) == words
 
 
 def test_seeds_are_dots():

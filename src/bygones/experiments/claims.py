@@ -14,6 +14,7 @@ the observation scale*.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -57,6 +58,9 @@ GROWS = 0.5
 MORE_STEPS = 10_000_000
 """The "more steps" of C13: ten times the paper's."""
 
+ASKED_ABOUT = ("total_steps", "weight")
+"""Parts of the protocol that claims vary: C13 the steps, C12 the weight λ."""
+
 MYOPIC, RECALL = 0.0, 1.0
 DISCOUNTED = (0.9, 0.99, 0.999)
 SHORT, UP_TO_WINDOW, LONG = (100, 500), (100, 500, 1000), (5000, 10000)
@@ -68,7 +72,7 @@ def c1(cells: Cells) -> Ask:
     """Myopic is the least fair everywhere and settles at a utility of about 1.8 a step.
 
     In every cell no memory's mean Gini is above the myopic agent's by more than `MARGIN`, and the myopic agent's mean
-    utility per step lies in `MYOPIC_UTILITY`.
+    utility per step lies in the range `MYOPIC_UTILITY`.
     """
     for welfare in WELFARES:
         for aggregation in AGGREGATIONS:
@@ -287,16 +291,29 @@ def judge(results: Results, names: Sequence[str] = tuple(CLAIMS), **changes: Any
     unknown = [name for name in names if name not in CLAIMS]
     if unknown:
         raise ValueError(f"claims are {', '.join(CLAIMS)}, got {', '.join(unknown)}")
+    protocol = {**PROTOCOL, **changes}
+    left = {name: protocol.pop(name) for name in ASKED_ABOUT if name in protocol}
+    follow = results.where(**protocol)
     every = {
-        scale: Cells(results.where(observation_scale=scale), {**PROTOCOL, **changes})
+        scale: Cells(follow.where(observation_scale=scale), left)
         for scale in in_order(results.distinct("observation_scale"))
     }
     judgements = []
     for name in names:
         claim, _, criterion = (CLAIMS[name].__doc__ or "").partition("\n\n")
         verdicts = {scale: verdict(CLAIMS[name], cells) for scale, cells in every.items()}
-        judgements.append(Judgement(name, claim.strip(), " ".join(criterion.split()), verdicts))
+        judgements.append(Judgement(name, claim.strip(), _with_values(" ".join(criterion.split())), verdicts))
     return judgements
+
+
+def _with_values(criterion: str) -> str:
+    """A criterion with the thresholds that it names, such as `MARGIN`, replaced by their values."""
+
+    def value(name: re.Match[str]) -> str:
+        found = globals()[name[1]]
+        return " to ".join(f"{end:g}" for end in (found if isinstance(found, tuple) else (found,)))
+
+    return re.sub(r"`([A-Z_]+)`", value, criterion)
 
 
 def _where(welfare: str, aggregation: str, horizon: int) -> str:

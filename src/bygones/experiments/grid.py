@@ -107,6 +107,17 @@ def setting(said: str) -> tuple[str, Any]:
         return name, value
 
 
+def settings_said(words: Iterable[str]) -> dict[str, Any]:
+    """The settings that all runs share, from a command line; those that a grid varies have a flag of their own."""
+    said = dict(map(setting, words))
+    for name in said:
+        if name == "seed":
+            raise ValueError("seeds are counted from 0: say how many with --seeds, not a seed with --set")
+        if name in Grid.__dataclass_fields__ or name == "observation_scale":
+            raise ValueError(f"{name} has a flag of its own: say --{name.replace('_', '-')}, not --set {name}=…")
+    return said
+
+
 def paper_weight(welfare: str, aggregation: str) -> float:
     """The paper's λ: 0.9, and 0.999 for averaged egalitarian runs."""
     return AVERAGED_EGALITARIAN_WEIGHT if (welfare, aggregation) == ("egalitarian", "averaged") else WEIGHT

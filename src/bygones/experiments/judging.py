@@ -25,6 +25,7 @@ from bygones.experiments.statistics import (
     interquartile_mean,
     summary,
 )
+from bygones.learn.settings import Settings
 
 MIN_SEEDS = 3
 """Fewer seeds say nothing about how seeds differ."""
@@ -33,14 +34,19 @@ APART = 0.05
 """Groups of seeds whose means differ by less are not worth calling groups."""
 
 HOLDS, FAILS, NOT_ENOUGH = "holds", "fails", "not enough runs"
+CANNOT_TELL, TOO_FEW = "cannot tell", "too few"
 
-PROTOCOL: dict[str, Any] = {
-    "total_steps": 1_000_000,
-    "ends": "truncation",
-    "observe_denominator": False,
-    "shaping_discount": 1.0,
-}
-"""What the runs share that the claims are about, besides the grid and the observation scale."""
+_IN_THE_GRID = ("welfare", "aggregation", "gamma", "horizon", "weight", "observation_scale", "seed")
+
+PROTOCOL: dict[str, Any] = {name: value for name, value in Settings().to_dict().items() if name not in _IN_THE_GRID}
+"""What the runs share that the claims are about: every setting that the grid does not vary, as the paper has it."""
+
+
+def departure(results: Results) -> dict[str, Any]:
+    """The settings in which all of these runs agree with each other, but not with the paper's protocol."""
+    columns = {name: results.table.column(name).unique().to_pylist() for name in PROTOCOL if name != "hidden"}
+    columns["hidden"] = [list(sizes) for sizes in set(map(tuple, results.table.column("hidden").to_pylist()))]
+    return {name: values[0] for name, values in columns.items() if len(values) == 1 and values[0] != PROTOCOL[name]}
 
 
 class NotEnoughRunsError(Exception):
@@ -79,13 +85,18 @@ class Comparison(NamedTuple):
             return False
         return None
 
+    @property
+    def wanted(self) -> str:
+        """What the claim asks of the quantity, in words."""
+        low, high = (f"{end:g}" for end in self.asked)
+        if math.isinf(self.asked.low):
+            return f"at most {high}"
+        return f"at least {low}" if math.isinf(self.asked.high) else f"between {low} and {high}"
+
     def __str__(self) -> str:
-        low, high = (f"{end:.3g}" for end in self.asked)
-        wanted = f"at most {high}" if math.isinf(self.asked.low) else f"at least {low}"
-        if not math.isinf(self.asked.low) and not math.isinf(self.asked.high):
-            wanted = f"between {low} and {high}"
         said = {True: "yes", False: "no", None: "the seeds cannot tell"}[self.outcome]
-        return f"{self.what}: {self.value:.3g} [{self.interval.low:.3g}, {self.interval.high:.3g}], {wanted}? {said}"
+        low, high = (f"{end:.3g}" for end in self.interval)
+        return f"{self.what}: {self.value:.3g} [{low}, {high}], {self.wanted}? {said}"
 
 
 class Verdict(NamedTuple):
@@ -96,14 +107,22 @@ class Verdict(NamedTuple):
     reason: str
     comparisons: tuple[Comparison, ...]
 
+    @property
+    def short(self) -> str:
+        """The word, and of runs that are not enough, whether they are too few or their seeds cannot tell."""
+        if self.word != NOT_ENOUGH:
+            return self.word
+        return CANNOT_TELL if self.comparisons else TOO_FEW
+
 
 @dataclass(frozen=True)
 class Cells:
     """The seeds of every cell of the grid, under one observation scale and one protocol."""
 
     results: Results
-    """Of one observation scale."""
+    """Of one observation scale, and of the protocol except for what some claims are about."""
     protocol: dict[str, Any]
+    """The rest of the protocol."""
 
     def seeds(self, metric: str, welfare: str, aggregation: str, gamma: float, horizon: int, **changes: Any) -> Array:
         """The values of a final metric, one per seed, in order of the seeds."""
@@ -112,7 +131,7 @@ class Cells:
 
     def runs(self, welfare: str, aggregation: str, gamma: float, horizon: int, **changes: Any) -> Results:
         """The runs of a cell that came to an end, refused if they are too few."""
-        asked = {**self.protocol, "weight": paper_weight(welfare, aggregation), **changes}
+        asked = {"weight": paper_weight(welfare, aggregation), **self.protocol, **changes}
         cell = self.results.where(
             welfare=welfare,
             aggregation=aggregation,

@@ -34,6 +34,9 @@ from bygones.experiments.provenance import Provenance
 from bygones.experiments.schema import CURVE_POINTS, CURVES, FORMAT, METRICS, SCHEMA, SETTINGS
 from bygones.learn.settings import Settings
 
+EVIDENCE = Path("evidence/grid")
+"""Where the runs lie that bygones ships: a folder for each set of them."""
+
 
 @dataclass(frozen=True)
 class RunResult:
@@ -83,12 +86,18 @@ class Results:
         return self._column(name).to_numpy()
 
     def where(self, **wanted: Any) -> Results:
-        """The runs whose columns have these values; a list, tuple, set or range accepts any of its values."""
+        """The runs whose columns have these values; a list, tuple, set or range accepts any of its values.
+
+        Of a column of lists, such as `hidden`, a list is the one value that is accepted.
+        """
         keep: Any = None
         for name, value in wanted.items():
             column = self._column(name)
-            accepted = value if isinstance(value, Collection) and not isinstance(value, str) else [value]
-            matches = pc.is_in(column, pa.array(accepted, type=column.type))
+            if pa.types.is_list(column.type):
+                matches = pa.array([row is not None and row == list(value) for row in column.to_pylist()], pa.bool_())
+            else:
+                accepted = value if isinstance(value, Collection) and not isinstance(value, str) else [value]
+                matches = pc.is_in(column, _values(name, accepted, column.type))
             keep = matches if keep is None else pc.and_(keep, matches)
         return self if keep is None else Results(self.table.filter(keep))
 
@@ -114,7 +123,8 @@ class Results:
         return self.table.column(name)
 
     def to_csv(self, path: Path) -> None:
-        """Writes every column but the curves as CSV."""
+        """Writes every column but the curves as CSV, into a folder that is made if need be."""
+        path.parent.mkdir(parents=True, exist_ok=True)
         flat = self.table.select([field.name for field in self.table.schema if not pa.types.is_list(field.type)])
         pyarrow.csv.write_csv(flat, path)
 
@@ -130,6 +140,20 @@ def read(*places: Path | str) -> Results:
     table = pa.concat_tables(tables) if tables else SCHEMA.empty_table()
     _, first = np.unique(table.column("run").to_numpy(), return_index=True)
     return Results(table.take(np.sort(first)))
+
+
+def _values(name: str, accepted: Collection[Any], kind: pa.DataType) -> pa.Array:
+    try:
+        return pa.array(accepted, type=kind)
+    except (pa.ArrowInvalid, pa.ArrowTypeError):
+        said = ", ".join(map(repr, accepted))
+        raise ValueError(f"{name} is a column of type {kind}, and cannot be {said}") from None
+
+
+def evidence_folder() -> Path:
+    """Where the shipped runs lie: beside where one stands, or else in the checkout that this code is part of."""
+    checkout = Path(__file__).parents[3] / EVIDENCE
+    return checkout if checkout.is_dir() and not EVIDENCE.is_dir() else EVIDENCE
 
 
 def merge(places: Sequence[Path | str], out: Path | str, **wanted: Any) -> Results:

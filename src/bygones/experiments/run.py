@@ -14,9 +14,9 @@ from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
 
-from bygones._arrays import check_one_of
+from bygones._arrays import check_count, check_one_of
 from bygones.experiments import backends, provenance
-from bygones.experiments.grid import grid, identity, setting
+from bygones.experiments.grid import grid, identity, settings_said
 from bygones.experiments.progress import Progress, Tracker, duration, now_and_then
 from bygones.experiments.results import Results, RunResult, read, writing
 from bygones.learn.processes import usable_cores
@@ -65,7 +65,7 @@ def execute(
         progress: told of every advance.
         workers: processes on the CPU; by default one per core.
         batch: most runs in an accelerator batch. Each batch is kept when it is done.
-        address: of a Ray cluster; without, Ray runs on this machine.
+        address: of a Ray cluster, which is then where it runs; without, Ray runs on this machine.
         command: how to run this again, kept beside the results; by default this process's own command.
         trainer: what trains; the learner, except in tests.
 
@@ -78,10 +78,10 @@ def execute(
     names = [identity(run) for run in runs]
     if len(set(names)) != len(names):
         raise ValueError("runs must all be different")
+    place = _place(on, address, workers)
     with writing(folder) as writer:
         todo = [run for run, name in zip(runs, names, strict=True) if name not in writer.done]
         tracker = Tracker(todo, len(runs) - len(todo), progress or (lambda _: None))
-        place = _place(on)
         origin = provenance.here(place, command)
         try:
             with closing(_trained(todo, place, tracker.heard, workers, batch, address, trainer)) as trained:
@@ -103,12 +103,13 @@ def estimate(
     on: str = "auto",
     workers: int | None = None,
     batch: int = backends.MOST_IN_A_BATCH,
+    address: str | None = None,
     trainer: backends.Trainer = backends.learner,
 ) -> Estimate:
     """Measures how long the runs would take that the folder does not hold yet, by training a little of them."""
     done = set(read(folder)["run"].tolist()) if Path(folder).exists() else set()
     todo = [run for run in runs if identity(run) not in done]
-    place = _place(on)
+    place = _place(on, address, workers)
     if not todo:
         return Estimate(len(runs), len(runs), place, math.nan, 0.0, 0.0)
     if place == "ray":
@@ -158,8 +159,14 @@ def _shortened(run: Settings) -> Settings:
     return run.replace(total_steps=steps, horizon=min(run.horizon, steps))
 
 
-def _place(on: str) -> str:
+def _place(on: str, address: str | None, workers: int | None) -> str:
     check_one_of("on", on, PLACES)
+    if workers is not None:
+        check_count("workers", workers)
+    if address is not None:
+        if on not in ("auto", "ray"):
+            raise ValueError(f"address is that of a Ray cluster, and goes with on='ray', got on={on!r}")
+        return "ray"
     if on != "auto":
         return on
     return "accelerator" if backends.has_accelerator() else "cpu"
@@ -207,7 +214,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     names = ("welfare", "aggregation", "horizon", "gamma", "seeds", "weight", "observation_scale")
     changes = {name: getattr(said, name) for name in names if getattr(said, name) is not None}
     try:
-        runs = grid(said.scale, **changes, **dict(map(setting, said.set))).runs()
+        runs = grid(said.scale, **changes, **settings_said(said.set)).runs()
         if said.plan:
             plan = estimate(runs, said.out, on=said.on, workers=said.workers, batch=said.batch)
             print(

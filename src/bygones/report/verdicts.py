@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-import math
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from markupsafe import Markup
 
-from bygones.experiments import claims
 from bygones.experiments.claims import Judgement
-from bygones.experiments.judging import FAILS, HOLDS, NOT_ENOUGH, Comparison, Verdict
-from bygones.experiments.statistics import Interval
+from bygones.experiments.judging import CANNOT_TELL, FAILS, HOLDS, NOT_ENOUGH, TOO_FEW, Comparison, Verdict
 from bygones.report.page import fragment
 
 DEPENDS = "depends on the observation scale"
-TOO_FEW = "too few"
-CANNOT_TELL = "cannot tell"
 
 SYMBOLS = {HOLDS: "●", FAILS: "✕", DEPENDS: "◐", CANNOT_TELL: "?", TOO_FEW: "–", NOT_ENOUGH: "?"}
 
@@ -71,7 +65,7 @@ class Row(NamedTuple):
     @property
     def asked(self) -> str:
         """What the claim asks of the quantity."""
-        return asked_in_words(self.made.asked)
+        return self.made.wanted
 
     @property
     def seeds(self) -> Markup:
@@ -117,32 +111,13 @@ def grouped(judgements: Mapping[str, Sequence[Judgement]]) -> dict[str, list[Cla
         }
         enough = {name: [one for one in by_set[name] if one.chip.word != TOO_FEW] for name in others}
         shown = {main: by_set[main], **{name: some for name, some in enough.items() if some}}
-        criterion = with_values(judged.criterion)
-        groups[judged.word].append(Claim(judged.name, judged.claim, criterion, judged.word, shown))
+        groups[judged.word].append(Claim(judged.name, judged.claim, judged.criterion, judged.word, shown))
     return {word: some for word, some in groups.items() if some}
 
 
 def claims_html(groups: Mapping[str, Sequence[Claim]]) -> Markup:
     """The claims as HTML, each of which opens to show its numbers."""
     return fragment("claims.html.jinja", groups=groups, about=GROUPS, symbols=SYMBOLS)
-
-
-def with_values(criterion: str) -> str:
-    """A criterion with the thresholds that it names, such as `MARGIN`, replaced by their values."""
-
-    def value(name: re.Match[str]) -> str:
-        found = getattr(claims, name[1])
-        return " to ".join(f"{end:g}" for end in (found if isinstance(found, tuple) else (found,)))
-
-    return re.sub(r"`([A-Z_]+)`", value, criterion)
-
-
-def asked_in_words(asked: Interval) -> str:
-    """A range in words: at most, at least, or between."""
-    low, high = (f"{end:g}" for end in asked)
-    if math.isinf(asked.low):
-        return f"at most {high}"
-    return f"at least {low}" if math.isinf(asked.high) else f"{low} to {high}"
 
 
 def seeds_drawing(sets: Sequence[Sequence[float]]) -> Markup:
@@ -167,9 +142,7 @@ def _seeds_in_words(seeds: Sequence[float]) -> str:
 
 
 def _judged(scale: str, verdict: Verdict, all_of_them: bool) -> Judged:
-    word = verdict.word
-    if word == NOT_ENOUGH:
-        word = CANNOT_TELL if verdict.comparisons else TOO_FEW
+    word = verdict.short
     wanted = {FAILS: False, CANNOT_TELL: None}.get(word, True)
     rows = [Row(made) for made in verdict.comparisons]
     rows.sort(key=lambda row: row.made.outcome is not wanted)
