@@ -2,6 +2,7 @@ import os
 
 import jax
 import pytest
+
 from guides import DOCS, run_guide
 
 
