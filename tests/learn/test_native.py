@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import functools
+import os
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -114,6 +118,25 @@ def test_exponentials_are_within_a_few_units_in_the_last_place() -> None:
     native._exponentials(far)
     assert (far[:2] < 1e-37).all()
     assert np.isnan(far[2])
+
+
+def test_nowhere_to_keep_what_was_compiled_is_no_obstacle(tmp_path: Path) -> None:
+    """In a process of its own: the package cannot be written to, and there is no home."""
+    package = Path(shutil.copytree(Path(native.__file__).parents[1], tmp_path / "bygones"))
+    cache = package / "learn" / "__pycache__"
+    shutil.rmtree(cache, ignore_errors=True)
+    cache.write_text("a file in the way of the folder")
+    nowhere = {"HOME": "/dev/null", "XDG_CACHE_HOME": "/dev/null", "PYTHONDONTWRITEBYTECODE": "1"}
+    program = "import numpy; from bygones.learn import native; print(native._tanh(numpy.float32(0.0)), native.__file__)"
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env={**os.environ, "PYTHONPATH": str(tmp_path), **nowhere},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == ["0.0", str(package / "learn" / "native.py")]
 
 
 def read_as_python(monkeypatch: pytest.MonkeyPatch, said: str = "", instead: str = "") -> Any:

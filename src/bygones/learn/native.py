@@ -41,13 +41,17 @@ _Q = tuple(_f(c) for c in (1, 0.46714348, 2.5877008e-2, 3.2856458e-4, 7.7766157e
 
 
 def _compiled(function: _Function) -> _Function:
-    """Compiles when first called, and keeps that for the next process.
+    """Compiles when first called, and keeps that for the next process if there is a place to.
 
     Sums may be reordered and multiplications fused with them, but NaN and infinity keep their meaning: a run that has
     lost its way is noticed by them.
     """
-    compile_: Any = numba.njit(cache=True, fastmath={"contract", "reassoc", "nsz"}, error_model="numpy")
-    machine_code: _Function = compile_(function)
+    options: dict[str, Any] = {"fastmath": {"contract", "reassoc", "nsz"}, "error_model": "numpy"}
+    machine_code: _Function
+    try:
+        machine_code = numba.njit(cache=True, **options)(function)
+    except RuntimeError:  # neither the folder of this file nor the user's cache can be written to
+        machine_code = numba.njit(**options)(function)
     return machine_code
 
 
