@@ -153,15 +153,23 @@ def start(folder, *words):
 def test_killed_at_twenty_random_moments_and_resumed_nothing_is_lost_or_doubled(tmp_path):
     rng = random.Random(0)
     runs = grid("quick", seeds=4).runs()
+
+    def n_files():
+        return len(list(tmp_path.glob("killed/*.parquet")))
+
     for attempt in range(20):
-        done = len(list(tmp_path.glob("killed/*.parquet")))
+        if n_files() > 2 * len(runs) // 3:
+            break  # on a machine that lets them go on while this process waits; something must be left for the last
+        # Every other one is killed while it starts, the others after a number of results.
+        enough = n_files() + rng.randint(1, 3) if attempt % 2 else 0
         process = start(tmp_path / "killed")
-        while attempt % 2 and process.poll() is None and len(list(tmp_path.glob("killed/*.parquet"))) == done:
+        while n_files() < enough:
+            assert process.poll() is None
             time.sleep(0.01)
-        time.sleep(rng.uniform(0.0, 0.5 if attempt % 2 else 3.0))
+        time.sleep(rng.uniform(0.0, 0.2 if attempt % 2 else 1.5))
         os.kill(process.pid, signal.SIGKILL)
         process.communicate()
-    assert 0 < len(read(tmp_path / "killed")) < len(runs)
+    assert 10 <= len(read(tmp_path / "killed")) < len(runs)
     last = start(tmp_path / "killed")
     last.communicate()
     assert last.returncode == 0
