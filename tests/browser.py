@@ -54,7 +54,7 @@ def complaints(page):
     return [(one["id"], [node["html"][:120] for node in one["nodes"][:3]]) for one in found]
 
 
-def until(condition, seconds=10):
+def until(condition, seconds=60):
     """Waits for a condition, which the page's policy does not let the browser evaluate by itself."""
     end = time.monotonic() + seconds
     while not condition():

@@ -3,10 +3,12 @@
 Its numbers come from the settings alone, as a real run's do. `slow` takes a moment between two pieces of news.
 """
 
+import os
 import time
 
 import numpy as np
 
+from bygones.experiments.backends import _Board
 from bygones.experiments.grid import identity
 from bygones.learn.runs import Progress, TrainResult
 
@@ -28,10 +30,31 @@ def slow(runs, progress):
     return train(runs, progress, pause=0.05)
 
 
-def dies(runs, progress):
-    import os
+def until_heard(runs, progress, folder):
+    """Goes on only when what it told last was heard: when the folder holds a file named after run and steps."""
 
+    def tell(news):
+        progress(news)
+        while not (folder / f"{identity(runs[0])}-{news.steps}").exists():
+            time.sleep(0.01)
+
+    return train(runs, tell)
+
+
+def dies(runs, progress):
     os._exit(9)
+
+
+class DyingBoard(_Board):
+    """A board that dies with every third piece of news."""
+
+    n_put = 0
+
+    async def put(self, news):
+        self.n_put += 1
+        if self.n_put == 3:
+            os._exit(9)
+        await super().put(news)
 
 
 def _final(run):

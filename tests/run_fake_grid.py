@@ -1,5 +1,9 @@
-"""Executes a small grid with the fake trainer in processes: a program for tests to kill."""
+"""Executes a small grid with the fake trainer, in processes or where the second word says: a program for tests to kill.
 
+It heeds Ctrl-C even if it was started by something that does not, such as a job in the background of a shell.
+"""
+
+import signal
 import sys
 from pathlib import Path
 
@@ -10,7 +14,9 @@ if __name__ == "__main__":
     from bygones.experiments.grid import grid
     from bygones.experiments.run import Stopped, execute
 
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    folder, on = sys.argv[1], (sys.argv[2:] or ["cpu"])[0]
     try:
-        execute(grid("quick", seeds=4).runs(), sys.argv[1], on="cpu", workers=2, trainer=fake_trainer.slow)
+        execute(grid("quick", seeds=4).runs(), folder, on=on, workers=2, trainer=fake_trainer.slow)
     except (OSError, ValueError, Stopped) as error:
         sys.exit(str(error))

@@ -102,7 +102,7 @@ def reproduce(
     on: Annotated[Literal["auto", "cpu", "accelerator", "ray"], arg(help="Where it runs.")] = "auto",
     address: Annotated[str | None, arg(help="Address of a Ray cluster.", help_behavior_hint="")] = None,
     workers: Annotated[int | None, arg(help="Processes on a CPU.", help_behavior_hint="")] = None,
-    plan: Annotated[bool, arg(help="Only say what would run, and how long it would take here, measured.")] = False,
+    plan: Annotated[bool, arg(help="Only say what would run, and how long it would take there, measured.")] = False,
     out: Annotated[Path, arg(help="Folder for results, figures and the report; a stopped run goes on from it.")] = Path(
         "out/paper"
     ),
@@ -114,7 +114,7 @@ def reproduce(
     from bygones.experiments.claims import judge
     from bygones.experiments.grid import grid, settings_said
     from bygones.experiments.judging import departure
-    from bygones.experiments.progress import duration, watched
+    from bygones.experiments.progress import watched
     from bygones.experiments.results import evidence_folder
     from bygones.experiments.run import estimate, execute
     from bygones.report.paper_figures import draw_all
@@ -127,9 +127,7 @@ def reproduce(
     results_folder = out / "results"
     if plan:
         print(f"{_varied(runs)}, in {results_folder}")
-        expected = estimate(runs, results_folder, on=on, workers=workers, address=address)
-        rest = f"the rest takes about {duration(expected.seconds)} here"
-        print(f"{expected.runs} runs, {expected.runs_done} of them done; {rest}")
+        print(estimate(runs, results_folder, on=on, workers=workers, address=address))
         return
     with watched() as heard:
         results = execute(

@@ -1,3 +1,4 @@
+import functools
 import math
 import multiprocessing
 import sys
@@ -85,21 +86,59 @@ def test_without_ray_it_says_what_to_install(monkeypatch):
         list(backends.on_ray(RUNS, lambda *news: None))
 
 
-@pytest.mark.soak
-@pytest.mark.filterwarnings("ignore")  # Ray leaves files and processes of its own behind
-def test_a_ray_cluster_finishes_though_a_node_dies(monkeypatch):
-    monkeypatch.setenv("PYTHONPATH", str(Path(fake_trainer.__file__).parent))
+@pytest.fixture
+def cluster(monkeypatch):
+    """Ray with one node, whose workers find the trainer."""
     ray = pytest.importorskip("ray")
     from ray.cluster_utils import Cluster
 
+    monkeypatch.setenv("PYTHONPATH", str(Path(fake_trainer.__file__).parent))
     cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
+    yield cluster
+    ray.shutdown()
+    cluster.shutdown()
+
+
+@pytest.mark.soak
+@pytest.mark.filterwarnings("ignore")  # Ray leaves files and processes of its own behind
+def test_a_ray_cluster_finishes_though_a_node_dies(cluster):
     doomed = cluster.add_node(num_cpus=1)
-    try:
-        generator = backends.on_ray(RUNS, lambda *news: None, address=cluster.address, trainer=fake_trainer.slow)
-        results = collect([next(generator)])
-        cluster.remove_node(doomed, allow_graceful=False)
-        results |= collect(generator)
-    finally:
-        ray.shutdown()
-        cluster.shutdown()
+    heard = Ears()
+    generator = backends.on_ray(RUNS, heard, address=cluster.address, trainer=fake_trainer.slow)
+    results = collect([next(generator)])
+    cluster.remove_node(doomed, allow_graceful=False)
+    results |= collect(generator)
     assert same(results, collect(backends.in_batches(RUNS, lambda *news: None, trainer=fake_trainer.train)))
+    assert heard.steps == dict.fromkeys(range(len(RUNS)), 1000000)
+
+
+@pytest.mark.soak
+@pytest.mark.filterwarnings("ignore")
+def test_no_run_on_ray_is_lost_with_its_news(cluster, monkeypatch):
+    monkeypatch.setattr(backends, "_Board", fake_trainer.DyingBoard)
+    heard = Ears()
+    results = collect(backends.on_ray(RUNS, heard, address=cluster.address, trainer=fake_trainer.slow))
+    assert same(results, collect(backends.in_batches(RUNS, lambda *news: None, trainer=fake_trainer.train)))
+    assert heard.steps == dict.fromkeys(range(len(RUNS)), 1000000)
+
+
+@pytest.mark.soak
+@pytest.mark.filterwarnings("ignore")
+def test_runs_on_ray_are_heard_of_while_they_go_on_and_end_when_nobody_waits_for_them(cluster, tmp_path):
+    import ray
+
+    heard = []
+
+    def hear(position, steps, gini):
+        heard.append((position, steps))
+        if position == heard[0][0]:
+            (tmp_path / f"{identity(RUNS[position])}-{steps}").touch()
+
+    ray.init(address=cluster.address, log_to_driver=False)
+    trainer = functools.partial(fake_trainer.until_heard, folder=tmp_path)
+    generator = backends.on_ray(RUNS, hear, trainer=trainer)
+    (finished,) = next(generator)
+    position = RUNS.index(finished.settings)
+    assert heard[:4] == [(position, steps) for steps in (250_000, 500_000, 750_000, 1_000_000)]
+    generator.close()
+    assert ray.get(ray.remote(num_cpus=1)(lambda: "the only CPU is free again, and Ray still there").remote())

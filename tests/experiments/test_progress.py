@@ -1,11 +1,21 @@
+import itertools
 import re
+from types import SimpleNamespace
 
 import pytest
 
+from bygones.experiments import progress
 from bygones.experiments.grid import grid
 from bygones.experiments.progress import Tracker, described, duration, now_and_then, watched
 
 RUNS = grid("quick", horizon=(100,)).runs()
+
+
+@pytest.fixture(autouse=True)
+def a_clock_for_tests(monkeypatch):
+    """A millisecond passes between two looks at it."""
+    ticks = itertools.count()
+    monkeypatch.setattr(progress, "time", SimpleNamespace(monotonic=lambda: next(ticks) / 1000))
 
 
 def test_progress_speaks():

@@ -65,6 +65,7 @@ print(json.dumps([{name: np.asarray(curve).tolist() for name, curve in run.curve
 @pytest.mark.skipif(importlib.util.find_spec("wandb") is None, reason="wandb is not installed (pip install '.[wandb]')")
 def test_real_wandb_writes_the_curves_to_disk(tmp_path: Path) -> None:
     offline = {**os.environ, "WANDB_MODE": "offline", "WANDB_SILENT": "true", "WANDB_ERROR_REPORTING": "false"}
+    offline["WANDB__SERVICE_WAIT"] = "600"  # seconds; a busy machine may take more than its 30 to start the service
     said = subprocess.run([sys.executable, "-c", TRAIN, tmp_path], env=offline, capture_output=True, text=True)
     assert said.returncode == 0, said.stderr
     curves = json.loads(said.stdout.splitlines()[-1])

@@ -3,6 +3,7 @@
 import multiprocessing
 import os
 import signal
+import struct
 import subprocess
 import sys
 from contextlib import closing
@@ -10,6 +11,7 @@ from contextlib import closing
 import pytest
 
 import jobs
+from bygones.learn import processes
 from bygones.learn.processes import WorkerDiedError, in_processes, single_threaded, usable_cores
 
 
@@ -68,6 +70,14 @@ def test_a_worker_killed_in_the_middle_of_a_word_is_missed():
     with pytest.raises(WorkerDiedError, match=r"a training process died \(killed, or out of memory\?\)"):
         list(work(jobs.tell_who_and_much, [()], heard))
     assert not multiprocessing.active_children()
+
+
+def test_half_a_message_is_no_message():
+    here, there = multiprocessing.Pipe()
+    os.write(there.fileno(), struct.pack("!i", 100) + b"the first of a hundred bytes")
+    there.close()
+    with here, pytest.raises(WorkerDiedError):
+        processes._received(here)
 
 
 def test_workers_are_deaf_to_ctrl_c_and_find_their_environment_when_they_start(monkeypatch):

@@ -1,41 +1,34 @@
-"""Killed while writing, and many deciding at once. Processes are forked, so that each starts in no time."""
+"""Killed while writing, and many deciding at once."""
 
-import multiprocessing
+import contextlib
 import os
 import random
 import signal
 import time
+from concurrent.futures import ProcessPoolExecutor
 
 import pytest
 
-from bygones.ledger import Entry, Ledger, Places, Rules
-
-# Newer Pythons, and JAX where another test has imported it, warn of forking a process that has threads; the children
-# here use none of the parent's.
-pytestmark = [
-    pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning"),
-    pytest.mark.filterwarnings("ignore:.*fork.*:RuntimeWarning"),
-]
-
-fork = multiprocessing.get_context("fork")
-NAMES = [f"agent {i}" for i in range(12)]
+from bygones.ledger import Ledger
+from ledger_jobs import NAMES, decide_many, new_team, processes, write_until_killed
 
 
-def new_team(target):
-    with Ledger.new(target, Rules(half_life="1h"), began="2026-01-01") as ledger:
-        ledger.join_all(NAMES, at="2026-01-01")
-
-
-def write_until_killed(path, acknowledge, seed):
-    draw = random.Random(seed)
-    with Ledger.open(path) as ledger:
+def live_and_be_killed(path, life, draw):
+    """Events that a writer acknowledged before it was killed, some time after a number of them."""
+    here, there = processes.Pipe(duplex=False)
+    child = processes.Process(target=write_until_killed, args=(path, there, life))
+    child.start()
+    there.close()
+    acknowledged = [here.recv() for _ in range(draw.randint(1, 60))]
+    time.sleep(draw.uniform(0.0, 0.1))
+    os.kill(child.pid, signal.SIGKILL)
+    with contextlib.suppress(EOFError, OSError):  # the end, or the end in the middle of a message
         while True:
-            if draw.random() < 0.2:
-                ledger.decide(Places(dict.fromkeys(NAMES, 1.0)))
-                continue
-            batch = [Entry(draw.choice(NAMES), draw.random()) for _ in range(draw.randint(1, 20))]
-            events = ledger.record_all(batch)
-            os.write(acknowledge, b"".join(b"%d %r\n" % (event.seq, event.amount) for event in events))
+            acknowledged.append(here.recv())
+    child.join()
+    assert child.exitcode == -signal.SIGKILL
+    here.close()
+    return acknowledged
 
 
 @pytest.mark.soak
@@ -43,22 +36,7 @@ def test_killed_fifty_times_every_acknowledged_event_is_there(tmp_path):
     path, draw, acknowledged = tmp_path / "team.db", random.Random(7), {}
     new_team(path)
     for life in range(50):
-        reader, writer = os.pipe()
-        child = fork.Process(target=write_until_killed, args=(path, writer, life))
-        child.start()
-        os.close(writer)
-        with os.fdopen(reader) as pipe:
-            first = pipe.readline()
-            assert first, "the writer died before it wrote anything"
-            time.sleep(draw.uniform(0.0, 0.5))
-            os.kill(child.pid, signal.SIGKILL)
-            lines = [first, *pipe.readlines()]
-        child.join()
-        assert child.exitcode == -signal.SIGKILL
-        for line in lines:
-            if line.endswith("\n"):
-                seq, amount = line.split()
-                acknowledged[int(seq)] = float(amount)
+        acknowledged |= live_and_be_killed(path, life, draw)
         if life % 10 == 9:
             with Ledger.open(path) as ledger:
                 assert ledger.verify().problems == ()
@@ -72,22 +50,16 @@ def test_killed_fifty_times_every_acknowledged_event_is_there(tmp_path):
     assert decisions == {event.refers for event in events.values() if event.kind == "received" and event.refers}
 
 
-def decide_many(target, times, decided):
-    with Ledger.open(target, timeout=240) as ledger:
-        for _ in range(times):
-            decided.put(dict(ledger.decide(Places(dict.fromkeys(NAMES, 1.0))).utilities))
+def decided_at_once(target, n_processes, times):
+    """What each decision of these processes gave to whom."""
+    with ProcessPoolExecutor(n_processes, processes) as pool:
+        decided = [pool.submit(decide_many, target, times) for _ in range(n_processes)]
+        return [told for each in decided for told in each.result()]
 
 
 def check_eight_at_once(target, times):
     new_team(target)
-    decided = fork.Queue()
-    children = [fork.Process(target=decide_many, args=(target, times, decided)) for _ in range(8)]
-    for child in children:
-        child.start()
-    told = [decided.get(timeout=250) for _ in range(8 * times)]
-    for child in children:
-        child.join()
-        assert child.exitcode == 0
+    told = decided_at_once(target, 8, times)
     with Ledger.open(target) as ledger:
         assert ledger.verify().problems == ()
         events = [event for event, _ in ledger.events()]
@@ -117,11 +89,4 @@ def test_eight_processes_decide_at_once_on_postgresql(new_database):
 def test_two_processes_decide_at_once(new_target):
     target = new_target()
     new_team(target)
-    decided = fork.Queue()
-    children = [fork.Process(target=decide_many, args=(target, 6, decided)) for _ in range(2)]
-    for child in children:
-        child.start()
-    served = [name for _ in range(12) for name in decided.get(timeout=100)]
-    for child in children:
-        child.join()
-    assert sorted(served) == sorted(NAMES)
+    assert sorted(name for told in decided_at_once(target, 2, 6) for name in told) == sorted(NAMES)

@@ -215,8 +215,10 @@ def test_a_locked_ledger_is_waited_for_and_then_refused(path):
             ledger.record("ana", 1)
         assert ledger.standing().received[0] == 0
     with Ledger.open(path, timeout=30) as ledger:
-        threading.Timer(0.2, lambda: other.execute("COMMIT")).start()
+        soon = threading.Timer(0.2, lambda: other.execute("COMMIT"))
+        soon.start()
         ledger.record("ana", 1)
+        soon.join()
         assert ledger.standing().received[0] == 1
     other.close()
 

@@ -72,4 +72,4 @@ def test_the_keyboard_skips_to_the_content(chromium, path):
         page.keyboard.press("Tab")
         assert page.evaluate("document.activeElement.textContent") == "Skip to the content"
         page.keyboard.press("Enter")
-        assert page.evaluate("document.activeElement.id") == "content"
+        until(lambda: page.evaluate("document.activeElement.id") == "content")

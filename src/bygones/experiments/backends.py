@@ -6,10 +6,12 @@ is. A run's randomness comes from its own settings, so the place, the order and 
 
 from __future__ import annotations
 
+import asyncio
+import itertools
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from bygones._arrays import check_count
@@ -78,26 +80,66 @@ def on_ray(
     runs: Sequence[Settings], heard: Heard, *, address: str | None = None, trainer: Trainer = learner
 ) -> Iterator[list[RunResult]]:
     """One run per task of a Ray cluster, or of Ray on this machine without an address; lost tasks are run again."""
+    with ray_cluster(address) as ray:
+        environment = {"env_vars": _one_core()}
+        task = ray.remote(num_cpus=1, max_retries=-1, runtime_env=environment)(_on_ray_worker)
+        board = ray.remote(num_cpus=0, max_restarts=-1, scheduling_strategy=_beside_driver(ray))(_Board).remote()
+        ray.wait([board.__ray_ready__.remote()])  # or the first news would come late, and all at once
+        news = board.take.remote()
+        waiting = iter(enumerate(runs))
+        going: dict[Any, int] = {}
+        reached = [0] * len(runs)
+
+        def pass_on(position: int, steps: int, gini: float) -> None:
+            # A result may overtake the last news of its run, and a run that was lost begins again.
+            if steps > reached[position]:
+                reached[position] = steps
+                heard(position, steps, gini)
+
+        try:
+            while True:
+                # Few are handed over at a time, as many again as can be going on: more could only wait.
+                for position, run in itertools.islice(waiting, max(0, 2 * ray_cpus(ray) - len(going))):
+                    going[task.remote(board, position, run, trainer)] = position
+                if not going:
+                    break
+                ready, _ = ray.wait([news, *going])
+                if news in ready:
+                    # Should the board be lost, so is what was on it; it is put up again, and runs are not concerned.
+                    with suppress(ray.exceptions.RayActorError):
+                        for said in ray.get(news):
+                            pass_on(*said)
+                    news = board.take.remote()
+                    continue
+                position, result = going.pop(ready[0]), ray.get(ready[0])
+                pass_on(position, result.settings.total_steps, result.metrics["gini"])
+                yield [result]
+        finally:
+            for reference in going:
+                ray.cancel(reference, force=True)
+            ray.kill(board)
+
+
+@contextmanager
+def ray_cluster(address: str | None = None) -> Iterator[Any]:
+    """Ray, connected to the cluster at this address or started on this machine; what was connected before stays so."""
     try:
         import ray
     except ImportError:
         raise ValueError("training on Ray needs Ray, which is not installed: pip install 'bygones[ray]'") from None
-    started_here = not ray.is_initialized()
-    if started_here:
-        ray.init(address=address, include_dashboard=False, log_to_driver=False)
+    if ray.is_initialized():
+        yield ray
+        return
+    ray.init(address=address, include_dashboard=False, log_to_driver=False)
     try:
-        environment = {"env_vars": _one_core()}
-        task = ray.remote(num_cpus=1, max_retries=-1, runtime_env=environment)(_on_ray_worker)
-        going = {task.remote(run, trainer): position for position, run in enumerate(runs)}
-        while going:
-            finished, _ = ray.wait(list(going), num_returns=1)
-            for reference in finished:
-                position, result = going.pop(reference), ray.get(reference)
-                heard(position, result.settings.total_steps, result.metrics["gini"])
-                yield [result]
+        yield ray
     finally:
-        if started_here:
-            ray.shutdown()
+        ray.shutdown()
+
+
+def ray_cpus(ray: Any) -> int:
+    """How many CPUs the cluster has now, at least one: the first may still be on its way."""
+    return max(1, int(ray.cluster_resources().get("CPU", 0)))
 
 
 def batches(runs: Sequence[Settings], most: int = MOST_IN_A_BATCH) -> list[list[int]]:
@@ -146,5 +188,34 @@ def _in_worker(tell: Callable[[tuple[int, float]], None], run: Settings, trainer
     return _train_one(run, trainer, lambda news: tell((news.steps, _latest(news.curves[0]))))
 
 
-def _on_ray_worker(run: Settings, trainer: Trainer) -> RunResult:
-    return _train_one(run, trainer, lambda news: None)
+def _on_ray_worker(board: Any, position: int, run: Settings, trainer: Trainer) -> RunResult:
+    def tell(news: Progress) -> None:
+        board.put.remote((position, news.steps, _latest(news.curves[0])))  # and not waited for
+
+    return _train_one(run, trainer, tell)
+
+
+class _Board:
+    """An actor on a Ray cluster to which tasks put their news, and from which the driver takes them."""
+
+    def __init__(self) -> None:
+        self._news: list[tuple[int, int, float]] = []
+        self._some = asyncio.Event()
+
+    async def put(self, news: tuple[int, int, float]) -> None:
+        self._news.append(news)
+        self._some.set()
+
+    async def take(self) -> list[tuple[int, int, float]]:
+        """All news since the last time; waits for the first."""
+        await self._some.wait()
+        self._some.clear()
+        taken, self._news = self._news, []
+        return taken
+
+
+def _beside_driver(ray: Any) -> Any:
+    """On the driver's own node, as long as it is there: what is lost with that node has nobody to tell either."""
+    return ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(
+        ray.get_runtime_context().get_node_id(), soft=True
+    )

@@ -10,7 +10,7 @@ import math
 import sys
 import time
 from collections.abc import Callable, Generator, Sequence
-from contextlib import closing
+from contextlib import closing, nullcontext
 from pathlib import Path
 from typing import NamedTuple
 
@@ -28,7 +28,7 @@ MEASURED_ROLLOUTS = 48
 
 
 class Estimate(NamedTuple):
-    """What a plan would take on this machine, from a short measurement."""
+    """What a plan would take on this machine or cluster, from a short measurement."""
 
     runs: int
     runs_done: int
@@ -38,6 +38,13 @@ class Estimate(NamedTuple):
     """Until the first steps are taken: processes started, programs compiled."""
     seconds: float
     """Everything that is left to do."""
+    cpus: int | None = None
+    """How many CPUs the Ray cluster has, if it was asked."""
+
+    def __str__(self) -> str:
+        where = "here" if self.cpus is None else f"on the {self.cpus} CPUs of the Ray cluster"
+        rest = f"the rest takes about {duration(self.seconds)} {where}"
+        return f"{self.runs} runs, {self.runs_done} of them done; {rest}"
 
 
 class Stopped(KeyboardInterrupt):
@@ -106,22 +113,26 @@ def estimate(
     address: str | None = None,
     trainer: backends.Trainer = backends.learner,
 ) -> Estimate:
-    """Measures how long the runs would take that the folder does not hold yet, by training a little of them."""
+    """Measures how long the runs would take that the folder does not hold yet, by training a little of them.
+
+    As many are trained as would be at the same time, and where they would be: on each core, as one batch, or on each
+    CPU of the Ray cluster.
+    """
     done = set(read(folder)["run"].tolist()) if Path(folder).exists() else set()
     todo = [run for run in runs if identity(run) not in done]
     place = _place(on, address, workers)
     if not todo:
         return Estimate(len(runs), len(runs), place, math.nan, 0.0, 0.0)
-    if place == "ray":
-        raise ValueError("the time on a Ray cluster cannot be measured from here; choose cpu or accelerator")
-    together = workers or usable_cores() if place == "cpu" else len(backends.batches(todo, batch)[0])
-    short = [_shortened(run) for run in todo[:together]]
-    clock = _Clock(len(short))
-    for _ in _trained(short, place, clock.heard, workers, batch, None, trainer):
-        pass
-    steps = sum(run.total_steps for run in todo)
-    seconds = clock.start_seconds + steps / clock.steps_per_second
-    return Estimate(len(runs), len(runs) - len(todo), place, clock.steps_per_second, clock.start_seconds, seconds)
+    with backends.ray_cluster(address) if place == "ray" else nullcontext() as ray:
+        cpus = backends.ray_cpus(ray) if ray else None
+        together = cpus or (workers or usable_cores() if place == "cpu" else len(backends.batches(todo, batch)[0]))
+        short = [_shortened(run) for run in todo[:together]]
+        clock = _Clock(len(short))
+        for _ in _trained(short, place, clock.heard, workers, batch, address, trainer):
+            pass
+    speed, start = clock.steps_per_second, clock.start_seconds
+    seconds = start + sum(run.total_steps for run in todo) / speed
+    return Estimate(len(runs), len(runs) - len(todo), place, speed, start, seconds, cpus)
 
 
 class _Clock:
@@ -201,6 +212,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--on", default="auto", choices=PLACES)
     parser.add_argument("--batch", type=int, default=backends.MOST_IN_A_BATCH, help="most runs in a batch")
     parser.add_argument("--workers", type=int, help="processes on the CPU")
+    parser.add_argument("--address", help="address of a Ray cluster")
     parser.add_argument("--plan", action="store_true", help="only say what would run and how long it would take")
     parser.add_argument("--welfare", nargs="+")
     parser.add_argument("--aggregation", nargs="+")
@@ -216,10 +228,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     try:
         runs = grid(said.scale, **changes, **settings_said(said.set)).runs()
         if said.plan:
-            plan = estimate(runs, said.out, on=said.on, workers=said.workers, batch=said.batch)
-            print(
-                f"{plan.runs} runs, {plan.runs_done} of them done; the rest takes about {duration(plan.seconds)} here"
-            )
+            print(estimate(runs, said.out, on=said.on, workers=said.workers, batch=said.batch, address=said.address))
             return
         results = execute(
             runs,
@@ -227,6 +236,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             on=said.on,
             workers=said.workers,
             batch=said.batch,
+            address=said.address,
             progress=now_and_then(lambda line: print(line, flush=True)),
         )
     except (ValueError, OSError) as error:

@@ -72,10 +72,15 @@ def train_many(
 
 
 def cache_compilations(folder: Path | str | None = None) -> None:
-    """Keeps compiled programs on disk, so that the next process need not compile them again."""
+    """Keeps compiled programs on disk, so that the next process need not compile them again.
+
+    Args:
+        folder: by default the one that JAX was told of (`JAX_COMPILATION_CACHE_DIR`), else one in the user's cache.
+    """
     home = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"))
     config: Any = jax.config
-    config.update("jax_compilation_cache_dir", str(folder or home / "bygones" / "compiled"))
+    folder = folder or config.jax_compilation_cache_dir or home / "bygones" / "compiled"
+    config.update("jax_compilation_cache_dir", str(folder))
     config.update("jax_persistent_cache_min_compile_time_secs", 0.5)
 
 

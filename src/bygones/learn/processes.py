@@ -129,7 +129,7 @@ def _hand_over(worker: Any, waiting: Iterator[tuple[int, tuple[Any, ...]]], busy
 def _received(worker: Any) -> tuple[str, Any]:
     try:
         message: tuple[str, Any] = worker.recv()
-    except (EOFError, ConnectionError):
+    except (EOFError, OSError):  # the end of the pipe between two messages, or in the middle of one
         raise _died() from None
     return message
 
@@ -145,7 +145,7 @@ def _serve(caller: Connection, job: Callable[..., Any]) -> None:
     while True:
         try:
             task = caller.recv()
-        except (EOFError, ConnectionError):
+        except (EOFError, OSError):
             return
         try:
             result = job(partial(say, _TOLD), *task)

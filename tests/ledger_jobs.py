@@ -1,0 +1,35 @@
+"""What other processes do to a ledger in tests: many decide at once, and one writes until it is killed."""
+
+import multiprocessing
+import random
+
+from bygones.ledger import Entry, Ledger, Places, Rules
+
+NAMES = [f"agent {i}" for i in range(12)]
+
+# Processes are forked from one that has loaded the ledger and has no threads, so that each starts in no time and holds
+# no lock that a thread of the tests had at that moment.
+processes = multiprocessing.get_context("forkserver")
+processes.set_forkserver_preload(["bygones.ledger"])
+
+
+def new_team(target):
+    with Ledger.new(target, Rules(half_life="1h"), began="2026-01-01") as ledger:
+        ledger.join_all(NAMES, at="2026-01-01")
+
+
+def write_until_killed(path, acknowledge, seed):
+    draw = random.Random(seed)
+    with Ledger.open(path) as ledger:
+        while True:
+            if draw.random() < 0.2:
+                ledger.decide(Places(dict.fromkeys(NAMES, 1.0)))
+                continue
+            batch = [Entry(draw.choice(NAMES), draw.random()) for _ in range(draw.randint(1, 20))]
+            for event in ledger.record_all(batch):
+                acknowledge.send((event.seq, event.amount))
+
+
+def decide_many(target, times):
+    with Ledger.open(target, timeout=600) as ledger:
+        return [dict(ledger.decide(Places(dict.fromkeys(NAMES, 1.0))).utilities) for _ in range(times)]
