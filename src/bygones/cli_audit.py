@@ -70,7 +70,7 @@ def audit(
     refine: Annotated[
         Literal["yes", "no"] | None,
         _optional(
-            "Search for the half-lives at which conclusions flip; up to a million events if left out.", "{yes,no}"
+            "Search for the half-lives at which conclusions flip; up to ten million events if left out.", "{yes,no}"
         ),
     ] = None,
     threads: Annotated[int | None, _optional("How many threads DuckDB may use; all if left out.", "NUMBER")] = None,

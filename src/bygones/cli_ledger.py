@@ -53,7 +53,7 @@ def new(
 
     rules = Rules(half_life, welfare, newcomers, hold_stops_clock)
     with Ledger.new(target, rules, began=began) as ledger:
-        tell([ledger.event(1)], json, f"{target} is a new ledger")
+        tell([ledger.event(1)], json, f"{ledger.name} is a new ledger")
 
 
 @app.command

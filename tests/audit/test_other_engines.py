@@ -75,6 +75,20 @@ def test_postgresql_with_zones_dates_and_schemas(rides, in_postgres):
         same(here, audit(history, HALF_LIVES))
 
 
+def test_postgresql_lets_what_is_long_past_vanish(rides, in_postgres):
+    short = ["1s", "1min", "inf"]
+    here = audit(read_history(rides, **COLUMNS), short)
+    with read_history(in_postgres, **COLUMNS, table="rides") as history:
+        same(here, audit(history, short))
+
+
+def test_postgresql_finds_the_same_flips_after_a_first_look(rides, in_postgres, monkeypatch):
+    here = audit(read_history(rides, **COLUMNS), HALF_LIVES)
+    monkeypatch.setattr("bygones.audit.auditing.ASKED_AT_ONCE", 0)
+    with read_history(in_postgres, **COLUMNS, table="rides") as history:
+        same(here, audit(history, HALF_LIVES))
+
+
 def keep_a_ledger(target):
     with Ledger.new(target, Rules(half_life="30d"), began="2026-01-01") as ledger:
         ledger.join_all(STRANGE, at="2026-01-01T00:00:00.000001")
@@ -137,7 +151,7 @@ def spark():
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("zone", ["UTC", "Europe/Berlin"])
-def test_spark_gives_the_same_numbers(rides, spark, tmp_path, zone):
+def test_spark_gives_the_same_numbers(rides, spark, tmp_path, zone, monkeypatch):
     import pyarrow.parquet as pq
 
     pq.write_table(rides, tmp_path / "rides.parquet")
@@ -147,3 +161,5 @@ def test_spark_gives_the_same_numbers(rides, spark, tmp_path, zone):
         here = audit(read_history(tmp_path / f"{name}.parquet", **COLUMNS, timezone=zone), HALF_LIVES)
         there = audit(read_history(table, **COLUMNS, timezone=zone), HALF_LIVES)
         same(here, there)
+    monkeypatch.setattr("bygones.audit.auditing.ASKED_AT_ONCE", 0)
+    same(here, audit(read_history(table, **COLUMNS, timezone=zone), HALF_LIVES))

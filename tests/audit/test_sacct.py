@@ -100,3 +100,20 @@ def test_other_files_are_refused(jobs, tmp_path):
     binary.write_bytes(b"\xff\xfe|\x00")
     with pytest.raises(ValueError, match="is not the output of sacct -P"):
         sacct.read(binary)
+
+
+def test_what_sacct_writes_is_taken_for_what_it_is(jobs, tmp_path):
+    marked = tmp_path / "marked.txt"
+    marked.write_text(f"\ufeff{HEADER}|\n{JOBS}", encoding="utf-8")
+    for path in (jobs, str(jobs), marked):
+        found = audit(read_history(path, agent="Account", resource="mem"), ["inf"])
+        assert found.names == ("bio", "chem")
+        assert found.utility == "GiB-hours of memory"
+    # Whoever names columns means a table.
+    with pytest.raises(ValueError, match=r"sacct.txt has no column 'Hours'"):
+        read_history(jobs, agent="User", time="Start", utility="Hours")
+    assert not sacct.is_sacct(tmp_path / "absent.txt")
+    assert not sacct.is_sacct(tmp_path)
+    jobs.write_text(HEADER.replace("|", "  ") + "\n")
+    with pytest.raises(ValueError, match=r"sacct.txt is not the output of sacct -P: its first line has no cells"):
+        read_history(jobs, format="sacct")

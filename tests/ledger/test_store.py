@@ -233,3 +233,19 @@ def test_a_locked_postgresql_ledger(new_database):
             impatient.record("ana", 1)
         assert impatient.standing().received[0] == 0
     other.close()
+
+
+def test_a_password_is_used_and_never_shown(new_database, capsys):
+    from bygones import cli
+
+    url = new_database().replace("postgresql://postgres@", "postgres://postgres:secret@")
+    cli.main(["ledger", "new", url])
+    with Ledger.open(url) as ledger:
+        assert ledger.name.startswith("postgresql://postgres:***@/database")
+        assert ledger.verify().ok
+    with pytest.raises(SystemExit):
+        cli.main(["ledger", "new", url])
+    said = capsys.readouterr()
+    assert f"{ledger.name} is a new ledger" in said.out
+    assert f"{ledger.name} holds a ledger already" in said.err
+    assert "secret" not in said.out + said.err

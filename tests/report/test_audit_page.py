@@ -1,6 +1,7 @@
 """An audit as a page: everything it says is there, and every name is text."""
 
 import re
+from datetime import datetime, timedelta
 
 import pyarrow as pa
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from browser import DESKTOP, PHONE, complaints, opened, overflow
 from bygones import cli
 from bygones.audit import audit, read_history
+from bygones.report.audit_charts import half_life_chart
 from bygones.report.audit_page import audit_page, write_audit
 from bygones.report.page import Chart, render
 
@@ -66,6 +68,37 @@ def test_many_agents_are_shown_in_part(tmp_path):
     assert "The 15 most owed and the 15 furthest ahead" in html
     assert "agent 0" in html
     assert '<th scope="row">agent 50</th>' not in html
+
+
+def half_life_axis(rows, half_lives):
+    agents, times, utilities = zip(*rows, strict=True)
+    found = audit(read_history(pa.table({"agent": agents, "time": times, "utility": utilities})), half_lives)
+    return found, half_life_chart(found).figure["layout"]["xaxis"]
+
+
+def test_the_axis_of_half_lives_has_landmarks_and_ends_where_nothing_more_happens():
+    # a and b end with the same in all: a tie if nothing fades, which is no place on the axis.
+    rows = [("a", 0, 4), ("b", 2, 2), ("a", 4, 1), ("b", 10, 3)]
+    _, axis = half_life_axis(rows, ["2", "10", "inf"])
+    assert axis["ticktext"] == ["2", "10", "∞", "100"]
+    assert axis["tickvals"][2] == pytest.approx(3 * 640)
+    days = [(name, datetime(2026, 1, 1) + timedelta(days=day), amount) for name, day, amount in rows]
+    assert half_life_axis(days, ["2d", "10d", "inf"])[1]["ticktext"] == ["2d", "10d", "∞", "30d", "90d", "365d"]
+
+
+def test_two_who_are_owed_alike_are_told_together():
+    table = pa.table({"agent": ["a", "b", "c"], "time": [0, 0, 0], "utility": [1.0, 1.0, 3.0]})
+    html = render(audit_page(audit(read_history(table), ["10"])))
+    assert "a and 1 other are owed most, since 0" in html
+    assert "a and b are owed most at a half-life of 10." in html
+
+
+def test_what_was_not_searched_for_is_not_said_to_be_known():
+    table = pa.table({"agent": ["a", "b", "a"], "time": [0, 20, 30], "fare": [10.0, 6.0, 0.0]})
+    for refine, words in ((False, "only known to lie between"), (True, "known to one part in a thousand")):
+        html = render(audit_page(audit(read_history(table, utility="fare"), ["2", "inf"], refine=refine)))
+        assert words in html
+        assert "Amounts: fare." in html
 
 
 def test_those_who_are_away_and_an_even_history_can_be_shown(tmp_path):

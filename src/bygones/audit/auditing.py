@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from bygones.audit import moments
 from bygones.audit.clock import Clock
-from bygones.audit.conclusions import Conclusions, conclude
+from bygones.audit.conclusions import Ask, Conclusions, conclude
 from bygones.audit.counterfactual import Replay, decide_again
 from bygones.audit.history import History
 from bygones.audit.standing import Members, Standing, entitled_shares, members, standing, walk
@@ -22,7 +23,10 @@ from bygones.welfare import named
 HALF_LIVES = ("1d", "7d", "30d", "inf")
 STEP_HALF_LIVES = ("10", "100", "1000", "inf")
 
-SEARCHED_EVENTS = 1_000_000
+ASKED_AT_ONCE = 1_000_000
+"""In a longer history, half-lives are asked about only where a first look says that something flips."""
+
+SEARCHED_EVENTS = 10_000_000
 """In a longer history, the half-lives at which conclusions flip are searched for only on request."""
 
 
@@ -46,7 +50,7 @@ class Audit:
         replays: by half-life, what would have happened had the allocator decided instead; empty where the history does
             not say who asked.
         sums: the decayed sums that all of this follows from.
-        first_events: by period, the time of its first event; empty in histories of more than a million events.
+        first_events: by period, the time of its first event; empty in histories of more than ten million events.
         notes: what was passed over or assumed, in sentences.
     """
 
@@ -194,7 +198,7 @@ def audit(
         every: the length of a period.
         at: the moment of the audit; events after it are left out. By default the last event.
         refine: whether the half-lives at which conclusions flip are searched for, which asks the engine again a few
-            times; by default in histories of up to a million events.
+            times; by default in histories of up to ten million events.
         welfare: what the allocator maximises when it decides again, where the history says who asked.
     """
     clock = history.clock
@@ -230,7 +234,11 @@ def audit(
 
     searched = n_events <= SEARCHED_EVENTS if refine is None else refine
     known = {stood.half_life: _relative(stood.owed, stood.remembered) for stood in standings}
-    conclusions = conclude(who.names, known, owed_at if searched else None)
+    guess = None
+    if searched and rule == "zero" and n_events > ASKED_AT_ONCE and len(chosen) > 1:
+        # Everybody fades alike, so that it does not matter for shares if the moment of the audit is later.
+        guess = _guess(history, events, min(end, history.last), chosen[0], who, is_present)
+    conclusions = conclude(who.names, known, owed_at if searched else None, guess=guess)
     received = np.bincount(who.rows(sums), sums.received, len(who.names))
     begun = history.fetch(first_events(events, cut)).to_pylist() if n_events <= SEARCHED_EVENTS else []
     return Audit(
@@ -271,6 +279,22 @@ def _owed(sums: Sums, cut: Periods, who: Members, half_life: float, is_present: 
         *_, last = walk(sums, cut, who, half_life)
         remembered = last.remembered
     return _relative(owed(remembered, who.entitlements, np.flatnonzero(is_present)), remembered)
+
+
+def _guess(history: History, events: Any, newest: float, shortest: float, who: Members, is_present: np.ndarray) -> Ask:
+    """What everybody is owed, closely, at any half-life from the shortest on, from one pass over the events."""
+    table = history.fetch(moments.expression(events, newest, shortest))
+    agents = table["agent"].combine_chunks().dictionary_encode()
+    row_of = {name: row for row, name in enumerate(who.names)}
+    rows = np.array([row_of[history.clean_name(str(name))] for name in agents.dictionary.to_pylist()], dtype=np.int64)
+    known = moments.Moments(table, rows[agents.indices.to_numpy(zero_copy_only=False)], len(who.names), shortest)
+
+    def guess(wanted: Sequence[float]) -> dict[float, np.ndarray]:
+        guessed = {half_life: known.remembered(half_life) for half_life in wanted}
+        present = np.flatnonzero(is_present)
+        return {h: _relative(owed(Z, who.entitlements, present), Z) for h, Z in guessed.items()}
+
+    return guess
 
 
 def _relative(missing: np.ndarray, remembered: np.ndarray) -> np.ndarray:

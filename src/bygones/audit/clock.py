@@ -7,6 +7,7 @@ are durations such as `7d` between instants and plain numbers between steps.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -22,6 +23,9 @@ MOST_PERIODS = 2000
 
 _NICE = (1, 5, 15, 60, 300, 900, 3600, 3 * 3600, 6 * 3600, 12 * 3600, 86400)
 _NICE_DAYS = (2, 7, 14, 28, 91, 182, 365)
+_LANDMARKS = ((1, "min"), (10, "min"), (1, "h"), (6, "h"), (1, "d"), (7, "d"), (30, "d"), (90, "d"), (1, "y"), (5, "y"),
+              (20, "y"), (100, "y"), (1000, "y"))  # fmt: skip
+_CLOSE = 2.2
 
 
 @dataclass(frozen=True)
@@ -103,6 +107,16 @@ class Clock:
             if nice * SECOND >= least:
                 return float(nice * SECOND)
         return math.ceil(least / (365 * 86400 * SECOND)) * 365.0 * 86400 * SECOND
+
+    def landmarks(self, taken: Sequence[float]) -> list[float]:
+        """Round half-lives within the range of these, none too close to one of them to be told apart on an axis."""
+        low, high = min(taken), max(filter(math.isfinite, taken))
+        if self.steps:
+            round_ones = [10.0**n for n in range(math.ceil(math.log10(low)), math.floor(math.log10(high)) + 1)]
+        else:
+            round_ones = [n * UNITS[unit] * SECOND for n, unit in _LANDMARKS]
+        finite = [each for each in taken if math.isfinite(each)]
+        return [h for h in round_ones if low < h < high and all(max(h / t, t / h) > _CLOSE for t in finite)]
 
     def sentence(self) -> str:
         """What was made of the times, for people."""

@@ -193,19 +193,22 @@ class Conclusions:
         return tuple(each for each in self.found if not each.holds)
 
 
-def conclude(names: Sequence[str], owed: Owed, ask: Ask | None, settled: float = SETTLED) -> Conclusions:
-    """The conclusions at the half-lives of the audit; flips are searched for if there is somebody to ask."""
+def conclude(
+    names: Sequence[str], owed: Owed, ask: Ask | None, settled: float = SETTLED, guess: Ask | None = None
+) -> Conclusions:
+    """The conclusions at the half-lives of the audit; flips are searched for if there is somebody to ask.
+
+    Where asking is expensive, a guess that is nearly right says where to ask; every answer is asked for all the same.
+    """
     notable = _notable(owed)
     questions = _questions(names, notable, owed, settled)
-    known = dict(owed)
+    known = owed
     if ask is not None and len(owed) > 1:
-        known |= ask([h for low, high in itertools.pairwise(sorted(owed)) for h in _between(low, high)])
-        for _ in range(_PASSES):
-            wide = [(q, gap) for q in questions for gap in _gaps(q, known) if _is_wide(q, known, *gap)][:SEARCHED]
-            wanted = {h for q, gap in wide for h in _aim(gap, *q.margins(*(known[end] for end in gap)))} - set(known)
-            if not wanted:
-                break
-            known |= ask(sorted(wanted))
+        between = [h for low, high in itertools.pairwise(sorted(owed)) for h in _between(low, high)]
+        if guess is not None:
+            guessed = _search(questions, {**known, **guess(between)}, guess)
+            between = [h for question in questions for gap in _gaps(question, guessed) for h in gap]
+        known = _search(questions, {**known, **ask(sorted(set(between) - set(known)))}, ask)
     found = tuple(
         Conclusion(
             q.kind, q.agent, q.other, {h: q.answer(owed[h]) for h in sorted(owed)},
@@ -214,6 +217,17 @@ def conclude(names: Sequence[str], owed: Owed, ask: Ask | None, settled: float =
         for q in questions
     )  # fmt: skip
     return Conclusions(found, *_count_pairs(owed), known, tuple(notable), ask is not None)
+
+
+def _search(questions: Sequence[_Question], known: Owed, ask: Ask) -> Owed:
+    """What is known once it has been asked where the answers change."""
+    for _ in range(_PASSES):
+        wide = [(q, gap) for q in questions for gap in _gaps(q, known) if _is_wide(q, known, *gap)][:SEARCHED]
+        wanted = {h for q, gap in wide for h in _aim(gap, *q.margins(*(known[end] for end in gap)))} - set(known)
+        if not wanted:
+            break
+        known = {**known, **ask(sorted(wanted))}
+    return known
 
 
 @dataclass(frozen=True)

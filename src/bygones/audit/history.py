@@ -12,6 +12,7 @@ import re
 import unicodedata
 from contextlib import ExitStack
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import ibis
@@ -144,7 +145,7 @@ def read_history(
         served: the column that says who was served: 1 or 0, true or false, yes or no.
         table: which table, for databases.
         format: `table`, `ledger` (events of a ledger), `sacct` (output of Slurm's `sacct -P`), or `auto`, which takes
-            the events of a ledger for what they are.
+            the events of a ledger and the output of sacct for what they are.
         timezone: the zone of times that do not say theirs, and in which times are shown.
         resource: of sacct, what is counted: `cpu`, `gpu`, or any other name in AllocTRES.
         threads: how many threads DuckDB may use; all by default.
@@ -155,7 +156,8 @@ def read_history(
         raise ValueError(f"format must be auto, table, ledger or sacct, got {format!r}")
     if (needs is None) != (served is None):
         raise ValueError("needs and served must be given together: what each would have had, and who was served")
-    if format == "sacct":
+    plain = isinstance(source, str | Path) and time is None and utility is None and needs is None
+    if format == "sacct" or (format == "auto" and plain and sacct.is_sacct(source)):
         usage = sacct.read(source, agent or "User", resource)
         opened = in_memory(usage.table, str(source), threads=threads, memory=memory)
         return _history(

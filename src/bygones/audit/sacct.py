@@ -27,6 +27,7 @@ _UNKNOWN = ("", "unknown", "none", "n/a")
 _SUFFIXES = {"": 1.0, "K": 2.0**10, "M": 2.0**20, "G": 2.0**30, "T": 2.0**40, "P": 2.0**50}
 _GIB = 2.0**30
 _EPOCH = datetime(1970, 1, 1)
+_LONGEST_HEADER = 10_000
 
 
 class Usage(NamedTuple):
@@ -62,13 +63,22 @@ def read(path: str | Path, agent: str = "User", resource: str | None = None) -> 
     if chosen not in known:
         raise ValueError(f"resource must be one that a job in {path} has ({', '.join(known)}), got {chosen!r}")
     amounts = np.array([job.tres.get(chosen, 0.0) * job.elapsed / 3600 for job in jobs])
-    unit = f"{'GiB of memory' if chosen == 'mem' else chosen.upper() if len(chosen) == 3 else chosen}-hours"
+    unit = "GiB-hours of memory" if chosen == "mem" else f"{chosen.upper() if len(chosen) == 3 else chosen}-hours"
     notes = [f"Usage is in {unit}, spread over each job's time in parts of at most an hour."]
     if running:
         notes.append(f"Jobs still running: {running}, counted by what they have used so far.")
     if skipped:
         notes.append(f"Jobs that never ran: {skipped}, passed over.")
     return Usage(_spread(jobs, amounts), unit, tuple(notes))
+
+
+def is_sacct(path: str | Path) -> bool:
+    """Whether a file is what `sacct -P` writes, by its first line."""
+    try:
+        with Path(path).open(encoding="utf-8-sig") as file:
+            return {"JobID", "Start", "End", "Elapsed"} <= set(file.readline(_LONGEST_HEADER).strip().split("|"))
+    except (OSError, UnicodeDecodeError):
+        return False
 
 
 def _spread(jobs: list[_Job], amounts: np.ndarray) -> pa.Table:
@@ -92,11 +102,13 @@ def _jobs(path: Path, agent: str) -> tuple[list[_Job], int, int]:
     """The jobs that ran, how many never did, and how many still run."""
     jobs, skipped, running = [], 0, 0
     try:
-        with path.open(newline="", encoding="utf-8") as file:
+        with path.open(newline="", encoding="utf-8-sig") as file:
             reader = csv.reader(file, delimiter="|", quoting=csv.QUOTE_NONE)
             header = [name.strip() for name in next(reader, [])]
             # `sacct -p` ends each line with a bar, `sacct -P` does not.
             header = header[:-1] if header and not header[-1] else header
+            if len(header) < 2:
+                raise ValueError(f"{path} is not the output of sacct -P: its first line has no cells separated by |")
             check_columns(header, (agent, "JobID", "Start", "End", "Elapsed"), str(path))
             if "AllocTRES" not in header and "AllocCPUS" not in header:
                 check_columns(header, ("AllocTRES",), str(path))

@@ -23,6 +23,9 @@ import pyarrow as pa
 
 from bygones.audit.clock import MOST_PERIODS, Clock
 
+FADED = 600.0
+"""Of an event, less than e to the minus this counts as nothing."""
+
 
 @dataclass(frozen=True)
 class Periods:
@@ -99,11 +102,22 @@ def expression(events: Any, cut: Periods, half_lives: Sequence[float]) -> Any:
     since = prepared.age - period * cut.length
     prepared = prepared.select("agent", "utility", period=period.cast("int32"), since=since)
     decayed = {
-        f"decayed_{i}": (prepared.utility * (prepared.since * (-math.log(2) / half_life)).exp()).sum()
+        f"decayed_{i}": (prepared.utility * _weight(prepared.since, cut.length, half_life)).sum()
         for i, half_life in enumerate(half_lives)
         if math.isfinite(half_life)
     }
     return prepared.group_by("agent", "period").aggregate(received=prepared.utility.sum(), **decayed)
+
+
+def _weight(since: Any, longest: float, half_life: float) -> Any:
+    """How much of an event counts at the end of its period; nothing once less than e^-600 of it does."""
+    import ibis
+
+    exponent = since * (-math.log(2) / half_life)
+    if longest * math.log(2) / half_life <= FADED:
+        return exponent.exp()
+    # PostgreSQL refuses to compute a power too small for a number.
+    return ibis.ifelse(exponent < -FADED, 0.0, exponent.exp())
 
 
 def first_events(events: Any, cut: Periods) -> Any:

@@ -78,6 +78,11 @@ class Ledger:
             stack.pop_all()
         return cls(store)
 
+    @property
+    def name(self) -> str:
+        """Where it is kept: the file or the URL, without a password."""
+        return self._store.name
+
     def close(self) -> None:
         """Lets go of the database."""
         self._store.close()

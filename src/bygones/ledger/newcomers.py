@@ -113,6 +113,7 @@ def picture(agent: str, outcomes: Sequence[Outcome], share: float, handed_out: f
     """The newcomer's true total and remembered utility over the next decisions, a line per rule."""
     with house_style():
         from matplotlib.figure import Figure
+        from matplotlib.ticker import MaxNLocator
 
         # A name is data: a dollar sign must not start a formula.
         name = agent.replace("$", r"\$")
@@ -126,7 +127,13 @@ def picture(agent: str, outcomes: Sequence[Outcome], share: float, handed_out: f
             right.plot(steps, outcome.remembered, color=colour, linestyle=dash)
         due = share * handed_out * steps
         left.plot(steps, due, color=MUTED, linestyle=(0, (2, 2)), label=f"what {name} is entitled to")
-        right.plot(steps, outcomes[-1].others, color=MUTED, linestyle=(0, (2, 2)), label="the others on average")
+        right.plot(
+            steps,
+            outcomes[-1].others,
+            color=MUTED,
+            linestyle=(0, (2, 2)),
+            label=f"the others on average ({outcomes[-1].rule})",
+        )
         left.set_title(f"What {name} would receive")
         right.set_title(f"What would be remembered of {name}")
         left.set_ylabel("received since joining")
@@ -134,6 +141,7 @@ def picture(agent: str, outcomes: Sequence[Outcome], share: float, handed_out: f
         for axes in (left, right):
             axes.set_xlabel(f"decisions from now on, one every {every}")
             axes.set_ylim(bottom=0)
+            axes.xaxis.set_major_locator(MaxNLocator(integer=True))
             axes.margins(x=0.02)
         right.legend(loc="best")
         figure.legend(*left.get_legend_handles_labels(), loc="outside lower center", ncols=3, handlelength=3.2)

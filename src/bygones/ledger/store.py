@@ -37,7 +37,8 @@ class Store:
 
     def __init__(self, target: str | os.PathLike[str], timeout: float = TIMEOUT) -> None:
         self._url = _url(target)
-        self.name = self._url.database if self._is_sqlite else self._url.render_as_string(hide_password=True)
+        public = self._url.set(drivername="postgresql").render_as_string(hide_password=True)
+        self.name = str(self._url.database) if self._is_sqlite else public
         if self._is_sqlite:
             self._engine = sa.create_engine(
                 self._url, connect_args={"timeout": timeout, "isolation_level": None}, poolclass=sa.NullPool

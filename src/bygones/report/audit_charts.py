@@ -17,6 +17,11 @@ from bygones.style import MUTED, PALETTE
 LINES = 6
 """As many agents have a line of their own in a figure."""
 
+BEYOND = 64
+"""The figure over the half-life ends at so many times the longest that is not for ever; only flips reach further."""
+
+# Ticks that are not seen keep the words of one axis off the other.
+_APART = {"ticks": "outside", "ticklen": 6, "tickcolor": "rgba(0,0,0,0)"}
 _DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
 _SYMBOLS = ("circle", "square", "diamond", "triangle-up", "cross", "x")
 
@@ -42,8 +47,8 @@ def share_chart(audit: Audit, rows: Sequence[int]) -> Chart:
     places = {"tickvals": y, "ticktext": names, "range": [len(rows) - 0.4, -0.6], "zeroline": False}
     ticks = _tick_format(np.array([stood.share[rows] for stood in audit.standings]))
     layout = {
-        "xaxis": {"tickformat": ticks, "rangemode": "tozero", "title": {"text": "share remembered"}},
-        "yaxis": {**places, "ticks": "outside", "ticklen": 10, "tickcolor": "rgba(0,0,0,0)"},
+        "xaxis": {**_APART, "tickformat": ticks, "rangemode": "tozero", "title": {"text": "share remembered"}},
+        "yaxis": {**places, **_APART, "ticklen": 10},
         "hovermode": "closest",
     }
     stood = audit.standings[0]
@@ -68,7 +73,7 @@ def series_chart(audit: Audit, name: str, title: str) -> Chart:
         lines.append(_line(audit, said_half_life(audit, stood), series, n))
         ends.append(f"{amount(series[-1])} with {said_half_life(audit, stood)}")
     alt = f"{title}, over time; in the end {', '.join(ends)}."
-    layout = {"yaxis": {"range": [0, 1.03]}, **_time_layout(audit)}
+    layout = {"yaxis": {**_APART, "range": [-0.02, 1.03]}, **_time_layout(audit)}
     return Chart({"data": lines, "layout": layout}, alt=alt, caption=title, height=290)
 
 
@@ -78,7 +83,7 @@ def agents_chart(audit: Audit) -> Chart:
     rows = list(audit.conclusions.notable[:LINES])
     shares = audit.over_time(stood, rows)
     lines = [_line(audit, label(_short(audit.names[row])), shares[:, n], n) for n, row in enumerate(rows)]
-    layout = {"yaxis": {"tickformat": _tick_format(shares), "rangemode": "tozero"}, **_time_layout(audit)}
+    layout = {"yaxis": {**_APART, "tickformat": _tick_format(shares), "rangemode": "tozero"}, **_time_layout(audit)}
     names = ", ".join(audit.names[row] for row in rows)
     return Chart(
         {"data": lines, "layout": layout},
@@ -90,11 +95,14 @@ def agents_chart(audit: Audit) -> Chart:
 
 def half_life_chart(audit: Audit) -> Chart:
     """What the notable agents are owed, as a share, over the half-life; where two lines cross, their order flips."""
-    unit = 1.0 if audit.clock.steps else 86_400e6
-    asked = sorted(audit.conclusions.asked)
+    marks = [stood.half_life for stood in audit.standings]
+    flips = [flip.half_life for each in audit.conclusions.flip for flip in each.flips if not flip.is_at_infinity]
+    furthest = max([BEYOND * max(filter(math.isfinite, marks), default=1.0), *filter(math.isfinite, flips)])
+    asked = [half_life for half_life in sorted(audit.conclusions.asked) if not furthest < half_life < math.inf]
     finite = [half_life for half_life in asked if math.isfinite(half_life)]
     # For ever has no place on an axis of half-lives; it stands to the right of all others.
     end = finite[-1] * 3 if finite else 1.0
+    unit = 1.0 if audit.clock.steps else 86_400e6
     x = [(half_life if math.isfinite(half_life) else end) / unit for half_life in asked]
     rows = audit.conclusions.notable[:LINES]
     traces = [
@@ -106,19 +114,20 @@ def half_life_chart(audit: Audit) -> Chart:
         for n, row in enumerate(rows)
     ]  # fmt: skip
     ticks = _tick_format(np.array([audit.conclusions.asked[half_life][list(rows)] for half_life in asked]), "+")
-    marks = [stood.half_life for stood in audit.standings]
+    marks += audit.clock.landmarks([*marks, finite[0], end])
     places = [(half_life if math.isfinite(half_life) else end) / unit for half_life in marks]
+    words = ["∞" if math.isinf(half_life) else audit.clock.said(half_life) for half_life in marks]
     layout = {
-        "xaxis": {"type": "log", "tickvals": places, "ticktext": ["∞" if math.isinf(h) else audit.clock.said(h)
-                  for h in marks], "title": {"text": "half-life"}},
-        "yaxis": {"tickformat": ticks, "zeroline": True, "zerolinewidth": 2, "title": {"text": "owed, share of all"}},
+        "xaxis": {**_APART, "type": "log", "tickvals": places, "ticktext": words, "title": {"text": "half-life"}},
+        "yaxis": {**_APART, "tickformat": ticks, "zeroline": True, "zerolinewidth": 2,
+                  "title": {"text": "owed, share of all"}},
         "hovermode": "closest",
     }  # fmt: skip
-    flips = [each for each in audit.conclusions.flip if each.kind == "most"]
+    most = [each for each in audit.conclusions.flip if each.kind == "most"]
     return Chart(
         {"data": traces, "layout": layout},
         alt="What those owed most and those furthest ahead are owed, at every half-life asked for. "
-        + " ".join(each.sentence(audit.clock.said) for each in flips),
+        + " ".join(each.sentence(audit.clock.said) for each in most),
         caption="What somebody is owed, as a share of all that is remembered, over the half-life. Where two lines "
         "cross, who is owed more flips; at zero, whether somebody is owed at all.",
         height=380,
@@ -138,7 +147,7 @@ def replay_chart(audit: Audit) -> Chart:
     told = "; ".join(
         f"at {h} {was:.3f} and {now:.3f}" for h, was, now in zip(x, worlds[0][1], worlds[1][1], strict=True)
     )
-    layout = {"xaxis": {"type": "category", "title": {"text": "half-life"}}, "yaxis": {"rangemode": "tozero"},
+    layout = {"xaxis": {"type": "category", "title": {"text": "half-life"}}, "yaxis": {**_APART, "rangemode": "tozero"},
               "bargap": 0.45, "bargroupgap": 0.08}  # fmt: skip
     return Chart(
         {"data": traces, "layout": layout},
@@ -156,11 +165,11 @@ def _line(audit: Audit, name: str, values: np.ndarray, n: int) -> dict[str, Any]
 
 
 def _time_layout(audit: Audit) -> dict[str, Any]:
-    axis = {"title": {"text": "step"}} if audit.clock.steps else {"type": "date"}
+    axis = {**_APART, "title": {"text": "step"}} if audit.clock.steps else {**_APART, "type": "date"}
     return {
         "xaxis": axis,
         "hovermode": "x",
-        "margin": {"l": 48, "r": 12, "t": 24, "b": 40 if audit.clock.steps else 28},
+        "margin": {"l": 48, "r": 12, "t": 24, "b": 46 if audit.clock.steps else 34},
     }
 
 

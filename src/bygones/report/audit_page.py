@@ -106,7 +106,7 @@ def _standing_table(audit: Audit, stood: Standing) -> dict[str, Any]:
     return {
         "title": said_half_life(audit, stood).capitalize(),
         "summary": most,
-        "caption": " ".join(
+        "note": " ".join(
             filter(
                 None,
                 (
