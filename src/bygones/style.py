@@ -21,13 +21,14 @@ PALETTE = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#56B4E9", "#CC79A7", "#0
 
 MEMORY_LOOK: dict[str, dict[str, Any]] = {
     "instantaneous": {"color": MUTED, "linestyle": (0, (1, 1.2))},
+    "myopic": {"color": MUTED, "linestyle": (0, (1, 1.2))},
     "γ = 0.9": {"color": "#56B4E9", "linestyle": (0, (5, 1.5))},
     "γ = 0.95": {"color": "#009E73", "linestyle": (0, (4, 1.2, 1, 1.2))},
     "γ = 0.99": {"color": "#0072B2", "linestyle": (0, (9, 1.5))},
     "γ = 0.999": {"color": "#CC79A7", "linestyle": (0, (6, 1, 1, 1, 1, 1))},
     "perfect recall": {"color": "#D55E00", "linestyle": "-", "linewidth": 2.2},
 }
-"""How each memory is drawn, by its name."""
+"""How each memory is drawn, by its name; an agent with an instantaneous memory is myopic."""
 
 _RC: dict[Any, Any] = {
     "axes.edgecolor": MUTED,

@@ -26,9 +26,9 @@ def test_progress_speaks():
     now = tracker.now()
     assert now.steps_done == 1_250_000
     assert now.running == (described(RUNS[0]), described(RUNS[1]))
-    assert now.gini == {"instantaneous": 0.5}
+    assert now.gini == {"myopic": 0.5}
     assert now.seconds_left > 0
-    assert "left; Gini: instantaneous 0.50" in str(now)
+    assert "left; Gini: myopic 0.50" in str(now)
 
 
 @pytest.mark.parametrize(("seconds", "said"), [(45, "45 s"), (600, "10 min"), (3 * 3600, "3.0 h")])
@@ -65,5 +65,5 @@ def test_a_terminal_sees_the_runs_and_the_ginis(capsys, monkeypatch):
     with watched() as tell:
         far_enough(tell)
     shown = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", capsys.readouterr().err)
-    for part in ("2 of 12 runs", "steps a second", "now: egalitarian additive, instantaneous, T = 100, seed 0", "0.50"):
+    for part in ("2 of 12 runs", "steps a second", "now: egalitarian additive, myopic, T = 100, seed 0", "0.50"):
         assert part in shown

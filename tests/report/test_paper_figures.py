@@ -59,6 +59,7 @@ def test_training_curves_have_a_row_per_horizon(results, name):
     assert [axes.get_title(loc="left") for axes in figure.axes[::3]] == [f"T = {horizon:,}" for horizon in HORIZONS]
     for axes in figure.axes:
         assert list(lines(axes)) == MEMORIES
+        assert axes.get_ylim() == figure.axes[2].get_ylim() or axes not in figure.axes[2::3]
         bands_and_seeds = axes.collections
         assert len(bands_and_seeds) == 2 * len(GAMMAS)
 
@@ -74,9 +75,22 @@ def test_the_distance_to_the_optimum_is_a_share(results):
 
 def test_scales_side_by_side(results):
     figure = draw("scales", results)
-    titles = [axes.get_title(loc="left") for axes in figure.axes]
-    assert titles[:2] == ["egalitarian, scale “none”", "egalitarian, scale “window”"]
-    assert len(titles) == 4
+    assert [axes.get_title(loc="left") for axes in figure.axes] == ["scale “none”", "scale “window”", "", ""]
+    assert [axes.get_xlabel() for axes in figure.axes] == ["", "", "horizon T", "horizon T"]
+    assert figure.axes[0].get_ylabel() == "Gini coefficient, egalitarian welfare"
+    assert figure.axes[2].get_ylabel() == "Gini coefficient, Nash welfare"
+
+
+def test_a_figure_says_of_which_runs_it_is(results):
+    (axes,) = draw("3a", results, "window").axes
+    assert axes.get_title(loc="right") == "observation scale “window”"
+    longer = results.where(gamma=1.0)
+    (axes,) = draw("3a", longer, "none", total_steps=10_000_000).axes
+    assert axes.get_title(loc="right") == "observation scale “none”, total_steps = 10000000"
+    assert draw("6", results, "none").texts[-1].get_text() == "observation scale “none”"
+    assert draw("scales", results).texts[-1].get_text() == ""
+    (legend,) = draw("3b", results, "window").legends
+    assert [text.get_text() for text in legend.get_texts()][-2:] == ["a run", "mean ± standard error"]
 
 
 def test_claims_by_scale(results):
@@ -84,6 +98,9 @@ def test_claims_by_scale(results):
     (axes,) = claims_figure(judgements).axes
     written = [text.get_text() for text in axes.texts]
     assert written.count("●") == 4
+    assert axes.get_xlabel().startswith("● holds\nbars: ")
+    true, unknown, false = (bar.get_width() for bar in axes.patches[:3])
+    assert (round(true, 2), unknown, false) == (0.68, 0, 0)
     assert judgements[0].claim in written
     assert [label.get_text() for label in axes.get_xticklabels()] == ["none", "window"]
 

@@ -12,6 +12,7 @@ import synthetic_results
 from bygones import simulate
 from bygones.envs.problem import Scale
 from bygones.experiments.claims import CLAIMS, judge
+from bygones.experiments.judging import PROTOCOL
 from bygones.experiments.results import Results
 from bygones.report import paper_page, story
 from bygones.report.page import render
@@ -73,8 +74,8 @@ def test_all_sets_of_runs_are_there_each_by_its_name(both, results):
 
 def test_own_runs_stand_beside_the_evidence(both):
     said = text(both)
-    assert "your runs, egalitarian 0." in said
-    assert "evidence, nash, means at other scales 0." in said
+    assert "your runs, egalitarian welfare 0." in said
+    assert "evidence, Nash welfare, means at other scales 0." in said
     assert "Your runs are enough to judge 0 of the 13 claims" in said
     assert "02:00" not in said
     assert "finished 2027-01-02 03:04 UTC" in said
@@ -92,13 +93,38 @@ def test_own_runs_alone_make_a_page(alone):
 def test_the_table_of_the_short_answer_is_read_from_the_runs(results):
     rows = story._rows("own", as_own(results), "none", {"own": results})
     cell = as_own(results).where(welfare="nash", gamma=1.0, horizon=10000)
-    assert rows[1][0] == "nash"
+    assert rows[1][0] == "Nash welfare"
     assert rows[1][-1] == f"{cell['final_gini'][0]:.2f}"
-    several = story._rows("evidence", results, "none", {"evidence": results})
+    follow = results.where(**PROTOCOL)
+    several = story._rows("evidence", follow, "none", {"evidence": follow})
     assert several[0][3].startswith(f"0.66 (0.09{story.DASH}0.80)")
-    other = story._ginis(results, "egalitarian", "window")[1.0].mean()
-    assert several[1] == ["egalitarian, means at other scales", *several[1][1:3], f"{other:.2f}"]
+    other = story._ginis(follow, "egalitarian", "window")[1.0].mean()
+    assert several[1] == ["egalitarian welfare, means at other scales", *several[1][1:3], f"{other:.2f}"]
     assert story._range(0.014, 0.04) == f"0.01{story.DASH}0.04"
+
+
+def test_the_answer_says_who_fails(results):
+    follow = results.where(**PROTOCOL)
+    unscaled, scaled = (story._answer(follow, scale) for scale in ("none", "window"))
+    assert unscaled.verdict == "Remembering everything fails in these runs, while letting the past fade works."
+    assert (
+        "0.66 with everything remembered, 0.07 with a fading memory and 0.58 without any under egal" in unscaled.numbers
+    )
+    assert unscaled.numbers.endswith("; 0.78, 0.20 and 0.74 under Nash welfare.")
+    assert scaled.verdict.startswith(
+        "Remembering everything fails under Nash welfare in these runs, while letting the "
+    )
+    egalitarian = story._answer(follow.where(welfare="egalitarian"), "window")
+    assert egalitarian.verdict == "Remembering everything works in these runs, and so does letting the past fade."
+    assert story._answer(follow.where(gamma=1.0), "none") is None
+
+
+def test_the_story_of_runs_that_are_all_unlike_the_papers_is_told_of_them():
+    long = synthetic_results.results(seeds=1, extra=False, total_steps=20_000)
+    said = render(report_page(long))
+    assert "20,000 steps of training. With γ = 0.99, half" in text(said)
+    assert said.count("&#34;variant&#34;: &#34;20,000 steps of training&#34;") == 2
+    assert "Remembering everything fails in these runs, while letting the past fade works." in text(said)
 
 
 def test_runs_of_another_kind_make_a_page_too():

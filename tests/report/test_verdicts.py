@@ -4,12 +4,13 @@ import pytest
 
 import synthetic_results
 from bygones.experiments.claims import judge
-from bygones.experiments.judging import FAILS, HOLDS, NOT_ENOUGH, TOO_FEW
+from bygones.experiments.judging import FAILS, HOLDS, NOT_ENOUGH, TOO_FEW, difference_within, number_within
 from bygones.report.verdicts import (
     ALL_SHOWN,
     DEPENDS,
     GROUPS,
     SOME_SHOWN,
+    Row,
     claims_html,
     grouped,
     seeds_drawing,
@@ -57,6 +58,14 @@ def test_the_page_says_verdicts_in_words_and_signs(judged):
         assert judgement.claim.replace("'", "&#39;") in html
     assert '<span aria-hidden="true">●</span> holds' in html
     assert "95% interval" in html
+
+
+def test_numbers_of_a_column_have_as_many_decimals():
+    row = Row(difference_within("x", [0.1, 0.2, 0.3], [0.40004, 0.4, 0.4], high=0.0))
+    assert (row.value, row.middle, row.effect) == ("−0.200", "−0.200", "−1.00")
+    assert row.interval == "−0.300 to −0.100"
+    unsure = Row(number_within("y", -0.0001, high=0.0))
+    assert (unsure.value, unsure.middle, unsure.effect) == ("0.000", "", "")
 
 
 def test_seeds_are_dots():

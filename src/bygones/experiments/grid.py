@@ -31,7 +31,8 @@ PAPER_SCALE = "window"
 """What the observation scale `paper` stands for. The paper does not say how it scales what the agent sees; this is the
 scale under which most of its claims hold in the shipped evidence (8 of 13, `docs/claims.md`)."""
 
-MEMORY_LABELS = {0.0: "instantaneous", 1.0: "perfect recall"}
+MEMORY_LABELS = {0.0: "myopic", 1.0: "perfect recall"}
+"""What the paper calls the agents that remember nothing and everything."""
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,6 @@ import numpy as np
 
 from bygones._arrays import Array
 from bygones.experiments.grid import in_order, memory_label, paper_weight
-from bygones.experiments.judging import PROTOCOL
 from bygones.experiments.optimum import episode_gini, for_settings
 from bygones.experiments.results import Results
 from bygones.experiments.schema import SETTINGS
@@ -127,7 +126,7 @@ def variant(settings: Settings) -> str:
 
 @functools.cache
 def _usual() -> dict[str, Any]:
-    return {**dataclasses.asdict(Settings()), **PROTOCOL}
+    return dataclasses.asdict(Settings())
 
 
 _VARIANT_WORDS = {

@@ -3,7 +3,8 @@
 2 and 3 are final welfare and Gini against the horizon (a egalitarian, b Nash), 4 and 5 the same for averaged utilities,
 6 to 9 the training curves. Beyond the paper: `optimum`, `scales` and `claims`. Every run is drawn: seeds are dots or
 thin lines, their mean is a line, and the band is the standard error over seeds. 2 to 5 also show the best possible, and
-what an allocator comes to that has learned nothing and serves whom it is best to serve now.
+what an allocator comes to that has learned nothing and serves whom it is best to serve now. Each figure names the
+observation scale of its runs, and in what else they differ from the paper's.
 """
 
 from __future__ import annotations
@@ -19,14 +20,14 @@ from bygones._arrays import Array, check_one_of
 from bygones.allocation.policies import OneStep
 from bygones.experiments.claims import Judgement
 from bygones.experiments.grid import AGGREGATIONS, WELFARES, in_order, memory_label, paper_weight
-from bygones.experiments.judging import FAILS, HOLDS, NOT_ENOUGH, PROTOCOL
+from bygones.experiments.judging import CANNOT_TELL, FAILS, HOLDS, PROTOCOL, TOO_FEW, Comparison
 from bygones.experiments.optimum import episode_gini, for_settings
 from bygones.experiments.results import Results
 from bygones.experiments.statistics import standard_error
 from bygones.learn.settings import Settings
 from bygones.memory import PerfectRecall
 from bygones.simulations import Played, play
-from bygones.style import INK, MEMORY_LOOK, MUTED, house_style, save
+from bygones.style import INK, MEMORY_LOOK, MUTED, RULE, house_style, save
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -37,8 +38,23 @@ AXES_NAMES = {"gini": "Gini coefficient", "welfare": "fairness score", "utility_
 BEST_LOOK: dict[str, Any] = {"color": INK, "linewidth": 1.0, "linestyle": (0, (2, 2)), "zorder": 1}
 ONE_STEP = "one-step allocator"
 ONE_STEP_LOOK: dict[str, Any] = {"color": INK, "linewidth": 0.8, "marker": "x", "markersize": 4, "zorder": 1}
-VERDICT_LOOK = {HOLDS: ("●", "#009E73"), FAILS: ("✕", "#D55E00"), NOT_ENOUGH: ("?", MUTED)}
-TEXT_WIDTH = 9.2
+SCORES = {
+    ("egalitarian", "additive"): "total of the agent with least",
+    ("egalitarian", "averaged"): "mean per step of the agent with least",
+    ("nash", "additive"): "sum of the logarithms of totals",
+    ("nash", "averaged"): "sum of the logarithms of means per step",
+}
+"""What a fairness score is, by welfare function and aggregation."""
+LINEAR_BELOW = 10.0
+"""Where an axis of scores that grow with the horizon turns from linear to logarithmic."""
+VERDICT_LOOK = {
+    HOLDS: ("●", "#009E73"),
+    FAILS: ("✕", "#D55E00"),
+    CANNOT_TELL: ("?", MUTED),
+    TOO_FEW: ("–", MUTED),
+}
+OUTCOME_COLOURS = {True: "#009E73", None: RULE, False: "#D55E00"}
+TEXT_WIDTH = 9.4
 """Room for a claim's text, in columns of verdicts."""
 DODGE = 0.06
 """How far the memories' dots stand apart at a horizon."""
@@ -63,7 +79,10 @@ def draw(name: str, results: Results, observation_scale: str | None = None, **ch
     if not len(shown):
         raise ValueError(f"no runs to draw figure {name} from: none of {len(results)} are what it shows")
     with house_style():
-        return _FIGURES[name](shown)
+        figure = _FIGURES[name](shown)
+        scales = shown.distinct("observation_scale")
+        _note(figure, [*(f"observation scale “{scale}”" for scale in scales if len(scales) == 1), *_apart(changes)])
+        return figure
 
 
 def draw_all(results: Results, folder: Path, observation_scale: str | None = None, **changes: Any) -> list[Path]:
@@ -82,14 +101,17 @@ def claims_figure(judgements: Sequence[Judgement]) -> Figure:
         from matplotlib.figure import Figure
 
         scales = list(judgements[0].by_scale)
-        figure = Figure(figsize=(7.2 + 0.8 * len(scales), 0.32 * len(judgements) + 1.2))
+        figure = Figure(figsize=(7.2 + 0.8 * len(scales), 0.38 * len(judgements) + 1.4))
         axes = figure.subplots()
         for row, judged in enumerate(judgements):
             axes.text(-TEXT_WIDTH, row, judged.name, va="center", fontsize=8.5, fontweight="bold")
             axes.text(0.6 - TEXT_WIDTH, row, judged.claim, va="center", fontsize=8.5)
             for column, scale in enumerate(scales):
-                glyph, colour = VERDICT_LOOK[judged.by_scale[scale].word]
-                axes.text(column, row, glyph, ha="center", va="center", color=colour, fontsize=12, fontweight="bold")
+                verdict = judged.by_scale[scale]
+                glyph, colour = VERDICT_LOOK[verdict.short]
+                axes.text(column, row - 0.1, glyph, ha="center", va="center", color=colour, fontsize=12,
+                          fontweight="bold")  # fmt: skip
+                _comparisons_bar(axes, column, row + 0.3, verdict.comparisons)
         axes.set_xlim(-TEXT_WIDTH, len(scales) - 0.4)
         axes.set_ylim(len(judgements) - 0.4, -0.6)
         axes.set_xticks(range(len(scales)), scales)
@@ -99,8 +121,21 @@ def claims_figure(judgements: Sequence[Judgement]) -> Figure:
         axes.grid(axis="x", visible=False)
         axes.spines[:].set_visible(False)
         axes.set_title("What the results say of each claim, by observation scale", pad=12)
-        axes.set_xlabel("      ".join(f"{glyph} {word}" for word, (glyph, _) in VERDICT_LOOK.items()), labelpad=6)
+        words = {HOLDS: "holds", FAILS: "fails", CANNOT_TELL: "seeds cannot tell", TOO_FEW: "too few runs"}
+        said = {verdict.short for judged in judgements for verdict in judged.by_scale.values()}
+        signs = "      ".join(f"{VERDICT_LOOK[word][0]} {words[word]}" for word in words if word in said)
+        bars = "bars: the claim's comparisons, from the left those that came out as it asks, undecided, and not so"
+        axes.set_xlabel(f"{signs}\n{bars}", labelpad=6)
         return figure
+
+
+def _comparisons_bar(axes: Axes, x: float, y: float, comparisons: Sequence[Comparison]) -> None:
+    """A claim's comparisons as a bar: on the left those that came out as asked, on the right those that did not."""
+    left = x - 0.34
+    for outcome, colour in OUTCOME_COLOURS.items():
+        width = 0.68 * sum(made.outcome is outcome for made in comparisons) / max(1, len(comparisons))
+        axes.barh(y, width, 0.12, left, color=colour, edgecolor=MUTED, linewidth=0.3 if width else 0)
+        left += width
 
 
 def _shown(name: str, results: Results, observation_scale: str | None, changes: Mapping[str, Any]) -> Results:
@@ -146,14 +181,17 @@ def _against_horizon(metric: str, welfare: str, aggregation: str) -> Callable[[R
             scores = played.welfare(played.cumulative[at] / np.array(mean_over)[:, None])
             axes.plot(scores, label=ONE_STEP, **ONE_STEP_LOOK)
             axes.plot([for_settings(run).bound for run in examples], label="best possible", **BEST_LOOK)
+            meaning = SCORES[welfare, aggregation]
             if (welfare, aggregation) == ("egalitarian", "additive"):
-                axes.set_yscale("symlog", linthresh=10.0, linscale=0.4)
+                axes.set_yscale("symlog", linthresh=LINEAR_BELOW, linscale=0.4)
                 axes.set_ylim(bottom=0.0)
+                meaning += f", log axis above {LINEAR_BELOW:g}"
+            axes.set_ylabel(f"final fairness score\n({meaning})")
         else:
             axes.plot(played.gini[at], label=ONE_STEP, **ONE_STEP_LOOK)
             axes.plot([episode_gini(run) for run in examples], label="best stationary policy", **BEST_LOOK)
             axes.set_ylim(bottom=0.0)
-        axes.set_ylabel(f"final {AXES_NAMES[metric]}")
+            axes.set_ylabel("final Gini coefficient, 0 is equal")
         axes.set_title(f"{WELFARE_NAMES[welfare].capitalize()}, {aggregation} utilities")
         _legend(figure)
         return figure
@@ -183,12 +221,14 @@ def _training_curves(welfare: str, aggregation: str) -> Callable[[Results], Figu
                 _curve_lines(axes, runs.where(horizon=horizon), metric)
                 axes.set_title(f"T = {horizon:,}" if metric == "utility_per_step" else "")
                 axes.set_ylabel(AXES_NAMES[metric])
-                if metric == "gini":
-                    axes.set_ylim(bottom=0.0)
+        for column, low in ((0, None), (2, 0.0)):
+            top = max(axes.get_ylim()[1] for axes in grid[:, column])
+            bottom = min(axes.get_ylim()[0] for axes in grid[:, column]) if low is None else low
+            for axes in grid[:, column]:
+                axes.set_ylim(bottom, top)
         for axes in grid[-1]:
             axes.set_xlabel("million steps of training")
-        figure.suptitle(f"{aggregation.capitalize()} utilities, {WELFARE_NAMES[welfare]}", x=0.01, ha="left",
-                        fontsize=11, fontweight="bold")  # fmt: skip
+        _headline(figure, f"{WELFARE_NAMES[welfare].capitalize()}, {aggregation} utilities")
         _legend(figure)
         return figure
 
@@ -211,6 +251,7 @@ def _optimum_figure(results: Results) -> Figure:
         axes.yaxis.set_major_formatter(lambda share, _: f"{share:.0%}")
     for axes in grid[:, 0]:
         axes.set_ylabel("share of the best possible")
+    _headline(figure, "How much of the best possible welfare the memories reach")
     _legend(figure)
     return figure
 
@@ -220,18 +261,49 @@ def _scales_figure(results: Results) -> Figure:
     from matplotlib.figure import Figure
 
     scales = in_order(results.distinct("observation_scale"))
-    figure = Figure(figsize=(max(6.2, 2.9 * len(scales)), 6.2))
-    grid = figure.subplots(len(WELFARES), len(scales), sharey=True, squeeze=False)
+    figure = Figure(figsize=(max(6.2, 2.1 * len(scales)), 6.0))
+    grid = figure.subplots(len(WELFARES), len(scales), sharex="col", sharey=True, squeeze=False)
     for row, welfare in zip(grid, WELFARES, strict=True):
         for axes, scale in zip(row, scales, strict=True):
             runs = _cell(results.where(observation_scale=scale), welfare, "additive")
             if len(runs):
                 _horizon_lines(axes, runs, "final_gini")
-            axes.set_title(f"{welfare}, scale “{scale}”")
+                horizons = runs.distinct("horizon")
+                axes.set_xticks(range(len(horizons)), [_short(horizon) for horizon in horizons])
+            axes.set_xlabel("")
             axes.set_ylim(bottom=0.0)
-        row[0].set_ylabel(AXES_NAMES["gini"])
+        row[0].set_ylabel(f"Gini coefficient, {WELFARE_NAMES[welfare]}")
+    for top, bottom, scale in zip(grid[0], grid[-1], scales, strict=True):
+        top.set_title(f"scale “{scale}”")
+        bottom.set_xlabel("horizon T")
+    _headline(figure, "The same memories, seen by the network on different scales; additive utilities")
     _legend(figure)
     return figure
+
+
+def _short(steps: int) -> str:
+    return f"{steps // 1000}k" if steps >= 1000 and steps % 1000 == 0 else str(steps)
+
+
+def _headline(figure: Figure, text: str) -> None:
+    figure.suptitle(text, x=0.01, ha="left", fontsize=11, fontweight="bold")
+
+
+def _note(figure: Figure, parts: Sequence[str]) -> None:
+    """Which runs a figure is of, in its upper right corner, level with its headline."""
+    from matplotlib.transforms import offset_copy
+
+    text = ", ".join(parts)
+    if figure.get_suptitle():
+        level = offset_copy(figure.transFigure, figure, y=-5, units="points")
+        figure.text(0.99, 1.0, text, transform=level, ha="right", va="top", fontsize=8, color=MUTED)
+    else:
+        figure.axes[0].set_title(text, loc="right", fontsize=8, fontweight="normal", color=MUTED)
+
+
+def _apart(changes: Mapping[str, Any]) -> list[str]:
+    """In what runs differ from the paper's, said shortly."""
+    return [f"{name} = {value}" for name, value in changes.items() if value != PROTOCOL.get(name)]
 
 
 def _panels() -> list[tuple[str, str]]:
@@ -289,9 +361,17 @@ def _curve_lines(axes: Axes, runs: Results, metric: str) -> None:
 
 def _legend(figure: Figure) -> None:
     """One legend for all panels, from the first in which anything is drawn."""
-    handles, labels = next(found for axes in figure.axes if (found := axes.get_legend_handles_labels())[1])
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+
+    first = next(axes for axes in figure.axes if axes.get_legend_handles_labels()[1])
+    handles, labels = first.get_legend_handles_labels()
+    dots = any(line.get_marker() == "o" for line in first.lines)
+    look: dict[str, Any] = {"linestyle": "", "marker": "o", "markersize": 3} if dots else {"linewidth": 0.6}
+    handles += [Line2D([], [], color=MUTED, alpha=0.7, **look), Patch(color=MUTED, alpha=0.25, linewidth=0)]
+    labels += ["a run", "mean ± standard error"]
     columns = len(labels) if figure.get_figwidth() > 8 else 3
-    figure.legend(handles, labels, loc="outside lower center", ncols=columns, handlelength=3.2)
+    figure.legend(handles, labels, loc="outside lower center", ncols=columns, handlelength=3.2, columnspacing=1.4)
 
 
 _CELLS = {

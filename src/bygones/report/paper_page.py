@@ -139,7 +139,7 @@ def _every_run(sets: Mapping[str, Results], panels: Sequence[Mapping[str, Any]])
     mine = [panel for panel in panels if panel["origin"] == first["origin"]]
     return [
         "Choose what to look at. Where some seeds learn and others do not, a mean hides it; so every run is there.",
-        fragment("chooser.html.jinja", choices=choices, start={**mine[0], "metric": "gini"}, own=OWN in sets),
+        fragment("chooser.html.jinja", choices=choices, start={**mine[0], "metric": "gini"}, own=len(sets) > 1),
     ]
 
 

@@ -5,16 +5,17 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from bygones import decay
 from bygones._arrays import Array
-from bygones.experiments.claims import CLAIMS, MYOPIC, RECALL
+from bygones.experiments.claims import CLAIMS, FAIR_SHARE, MYOPIC, RECALL
 from bygones.experiments.grid import WELFARES, in_order, memory_label, paper_weight
 from bygones.experiments.judging import FAILS, HOLDS, NOT_ENOUGH, PROTOCOL
 from bygones.experiments.optimum import for_settings
 from bygones.experiments.results import Results
 from bygones.learn.settings import Settings
-from bygones.report.packing import AS_THE_PAPER
+from bygones.report.packing import AS_THE_PAPER, variant
 from bygones.report.page import Block, Table, fragment
 from bygones.report.paper_figures import WELFARE_NAMES
 from bygones.report.verdicts import DEPENDS, Claim
@@ -52,38 +53,41 @@ _COUNTED = {
 
 def short_answer(sets: Mapping[str, Results], claims: Mapping[str, Sequence[Claim]]) -> list[Block]:
     """The blocks of the page's first section, from results by who made them and claims by verdict."""
-    scale = _scale_of_the_story(sets[OWN if OWN in sets else EVIDENCE])
+    how, sets = _protocol_of_the_story(sets)
+    told = sets[OWN if OWN in sets else EVIDENCE]
+    scale = in_order(told.distinct("observation_scale"))[0]
     rows = [row for origin, results in reversed(list(sets.items())) for row in _rows(origin, results, scale, sets)]
     charts = [
         {
             "title": WELFARE_NAMES[welfare].capitalize(),
             "alt": f"Gini coefficient against the horizon under {WELFARE_NAMES[welfare]}, for three memories. The "
             "table below says what they come to at the longest horizon.",
-            "runs": chart_of_runs("horizon", welfare, scale),
+            "runs": chart_of_runs("horizon", welfare, scale, how=how),
         }
         for welfare in WELFARES
         if any(_ginis(results, welfare, scale) for results in sets.values())
     ]
+    horizon = max(told.distinct("horizon"))
+    equal = for_settings(Settings(welfare="egalitarian", horizon=horizon, total_steps=horizon))
     picture = fragment(
-        "short_answer.html.jinja", charts=charts, scale=SCALES[scale], half_life=decay.half_life(gamma=FADING)
+        "short_answer.html.jinja",
+        answer=_answer(told, scale),
+        horizon=horizon,
+        total=equal.bound,
+        memory=memory_label(FADING),
+        bound=decay.additive_bound(1.0, FADING),
+        charts=charts,
+        scale=SCALES[scale],
+        variant="" if how == AS_THE_PAPER else how,
+        half_life=decay.half_life(gamma=FADING),
     )
     counted = [(len(some), _COUNTED[word][len(some) > 1]) for word, some in claims.items()]
-    caption = f"Gini in the end, at the longest horizon; seen {SCALES[scale]}, unless other scales are named"
-    horizons = [horizon for results in sets.values() for horizon in results.where(**PROTOCOL).distinct("horizon")]
-    longest = Settings(welfare="egalitarian", horizon=max(horizons), total_steps=max(horizons)) if rows else None
+    seen = f"the memory is seen {SCALES[scale]}, unless other scales are named"
+    caption = f"Gini at the longest horizon: the mean, and from the least to the largest of several; {seen}"
     return [
         picture,
         *([Table(caption, ["runs", *STORY.values()], rows)] if rows else []),
-        fragment(
-            "counted.html.jinja",
-            horizon=longest and longest.horizon,
-            total=longest and for_settings(longest).bound,
-            memory=memory_label(FADING),
-            bound=decay.additive_bound(1.0, FADING),
-            counted=counted,
-            of=len(CLAIMS),
-            overturned=_overturned(claims),
-        ),
+        fragment("counted.html.jinja", counted=counted, of=len(CLAIMS), overturned=_overturned(claims)),
     ]
 
 
@@ -98,24 +102,72 @@ def _overturned(claims: Mapping[str, Sequence[Claim]]) -> list[tuple[int, str]]:
     return [(number, f"{'fails' if number == 1 else 'fail'} where {name}") for name, number in Counter(others).items()]
 
 
-def chart_of_runs(kind: str, welfare: str, scale: str, horizon: int | None = None) -> str:
+def chart_of_runs(kind: str, welfare: str, scale: str, horizon: int | None = None, how: str = AS_THE_PAPER) -> str:
     """What a chart of additive runs shows, against `horizon` or against `scale`, for the script that draws it."""
-    choice = {"variant": AS_THE_PAPER, "observation_scale": scale, "welfare": welfare, "aggregation": "additive"}
+    choice = {"variant": how, "observation_scale": scale, "welfare": welfare, "aggregation": "additive"}
     names = {f"{gamma:g}": name for gamma, name in STORY.items() if kind == "horizon" or gamma != MYOPIC}
     return json.dumps({"kind": kind, "choice": choice, "metric": "gini", "names": names, "horizon": horizon})
 
 
-def _scale_of_the_story(results: Results) -> str:
-    """The observation scale at which the story is told: the memory as it is, where there are such runs."""
-    follow = results.where(**PROTOCOL)
-    return in_order((follow if len(follow) else results).distinct("observation_scale"))[0]
+def _protocol_of_the_story(sets: Mapping[str, Results]) -> tuple[str, dict[str, Results]]:
+    """What runs the story is told of, and how they differ from the paper's: not at all, where there are such runs."""
+    follow = {origin: results.where(**PROTOCOL) for origin, results in sets.items()}
+    if any(map(len, follow.values())):
+        return AS_THE_PAPER, {origin: results for origin, results in follow.items() if len(results)}
+    origin, results = next(iter(sets.items()))
+    first = results.settings()[0]
+    return variant(first), {origin: results.where(**{name: first.to_dict()[name] for name in PROTOCOL})}
+
+
+class Answer(NamedTuple):
+    """Who fails at the longest horizon and who does not, and the numbers that say so."""
+
+    verdict: str
+    numbers: str
+
+
+def _answer(results: Results, scale: str) -> Answer | None:
+    """The answer of the runs of an observation scale; None where there are too few to give one.
+
+    A memory fails where its mean Gini is not below `FAIR_SHARE` of the myopic agent's, as in the claims.
+    """
+    means = {
+        welfare: {gamma: float(values.mean()) for gamma, values in ginis.items()}
+        for welfare in WELFARES
+        if (ginis := _ginis(results, welfare, scale))
+    }
+    if not means:
+        return None
+    fails = {
+        gamma: [w for w, of in means.items() if of[gamma] >= FAIR_SHARE * of[MYOPIC]] for gamma in (RECALL, FADING)
+    }
+    everything, fading = (_how_it_does(fails[gamma], list(means)) for gamma in (RECALL, FADING))
+    linked = ", and so does" if everything == fading else ", while"
+    rest = "letting the past fade" if everything == fading else f"letting the past fade {fading}"
+    pattern = "{:.2f} with everything remembered, {:.2f} with a fading memory and {:.2f} without any under {}"
+    numbers = []
+    for welfare, of in means.items():
+        numbers.append(pattern.format(of[RECALL], of[FADING], of[MYOPIC], WELFARE_NAMES[welfare]))
+        pattern = "{:.2f}, {:.2f} and {:.2f} under {}"
+    return Answer(
+        f"Remembering everything {everything} in these runs{linked} {rest}.",
+        f"In the end the Gini coefficient, 0 being equal, is {'; '.join(numbers)}.",
+    )
+
+
+def _how_it_does(failed: Sequence[str], among: Sequence[str]) -> str:
+    if not failed:
+        return "works"
+    if len(failed) == len(among):
+        return "fails"
+    return f"fails under {' and '.join(WELFARE_NAMES[welfare] for welfare in failed)}"
 
 
 def _rows(origin: str, results: Results, scale: str, sets: Mapping[str, Results]) -> list[list[str]]:
     """For each welfare function what the memories came to: at the scale of the story, and at the others."""
     rows = []
     for welfare in WELFARES:
-        name = f"{ORIGINS[origin]}, {welfare}" if len(sets) > 1 else welfare
+        name = f"{ORIGINS[origin]}, {WELFARE_NAMES[welfare]}" if len(sets) > 1 else WELFARE_NAMES[welfare]
         ginis = _ginis(results, welfare, scale)
         if ginis:
             rows.append([name, *map(_with_range, ginis.values())])
@@ -129,13 +181,8 @@ def _rows(origin: str, results: Results, scale: str, sets: Mapping[str, Results]
 
 def _ginis(results: Results, welfare: str, scale: str) -> dict[float, Array]:
     """The final Ginis of the three memories at the longest horizon that all of them have; empty if there is none."""
-    runs = results.where(
-        **PROTOCOL,
-        welfare=welfare,
-        aggregation="additive",
-        observation_scale=scale,
-        weight=paper_weight(welfare, "additive"),
-    )
+    weight = paper_weight(welfare, "additive")
+    runs = results.where(welfare=welfare, aggregation="additive", observation_scale=scale, weight=weight)
     common = set.intersection(*(set(runs.where(gamma=gamma)["horizon"].tolist()) for gamma in STORY))
     return {gamma: runs.where(gamma=gamma, horizon=max(common))["final_gini"] for gamma in STORY} if common else {}
 

@@ -68,6 +68,26 @@ class Row(NamedTuple):
         return self.made.wanted
 
     @property
+    def value(self) -> str:
+        """The quantity."""
+        return _decimals(self.made.value)
+
+    @property
+    def interval(self) -> str:
+        """Its bootstrap interval."""
+        return " to ".join(map(_decimals, self.made.interval))
+
+    @property
+    def middle(self) -> str:
+        """The same from the middle half of the seeds, where there is such."""
+        return _decimals(self.made.middle)
+
+    @property
+    def effect(self) -> str:
+        """Cliff's delta, where two sets of seeds are compared."""
+        return _decimals(self.made.effect, 2)
+
+    @property
     def seeds(self) -> Markup:
         """Every seed as a dot."""
         return seeds_drawing(self.made.seeds)
@@ -133,6 +153,11 @@ def seeds_drawing(sets: Sequence[Sequence[float]]) -> Markup:
     ]
     said = "; ".join(map(_seeds_in_words, sets))
     return fragment("seeds.svg.jinja", dots=dots, said=said, height=1 + 9 * len(sets))
+
+
+def _decimals(value: float | None, places: int = 3) -> str:
+    """A number with as many decimals as all of its column, and a true minus sign; nothing for None."""
+    return "" if value is None else f"{value:z.{places}f}".replace("-", "\u2212")
 
 
 def _seeds_in_words(seeds: Sequence[float]) -> str:

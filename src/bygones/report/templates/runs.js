@@ -65,13 +65,19 @@ window.bygones.runs = (() => {
     return { place, layout: { tickvals: ticks.map(place), ticktext: ticks.map(steps), rangemode: "tozero" } };
   }
 
+  // Shares and Ginis with as many decimals each, so that columns of them can be compared.
   function read(value, metric) {
-    return metric === "share" ? `${shown(100 * value, 3)}%` : shown(value, 3);
+    if (metric === "share") return `${(100 * value).toFixed(1)}%`;
+    return metric === "gini" ? value.toFixed(3) : shown(value, 3);
+  }
+
+  // Your runs are marked where they stand beside others.
+  function isMarked(panel, panels) {
+    return panel.origin === YOURS && panels.some((other) => other.origin !== YOURS);
   }
 
   // Dots for the seeds of several cells and a line through their means; positions are numbers of the x axis.
-  function seedsAndMeans(panel, memory, cells, beside, metric, place) {
-    const yours = panel.origin === YOURS;
+  function seedsAndMeans(yours, memory, cells, beside, metric, place) {
     const dots = { x: [], y: [], text: [] };
     const means = { x: [], y: [], text: [] };
     for (const { at, cell, where } of cells) {
@@ -111,10 +117,10 @@ window.bygones.runs = (() => {
         const cell = cellOf(panel, memory.gamma, horizon);
         return cell ? [{ at, cell, where: atHorizon(horizon) }] : [];
       });
-      return cells.length ? seedsAndMeans(panel, memory, cells, beside, metric, place) : [];
+      return cells.length ? seedsAndMeans(isMarked(panel, panels), memory, cells, beside, metric, place) : [];
     }));
     if (references) traces.push(...referenceLines(panels, horizons, metric, place));
-    if (panels.some((panel) => panel.origin === YOURS) && panels.length > 1) traces.push(yoursInLegend);
+    if (panels.some((panel) => isMarked(panel, panels))) traces.push(yoursInLegend);
     return {
       data: traces,
       layout: {
@@ -146,11 +152,11 @@ window.bygones.runs = (() => {
       const found = scales.flatMap((scale, at) => {
         const panel = panelsOf({ ...choice, observation_scale: scale }).find((one) => one.origin === origin);
         const cell = panel && cellOf(panel, memory.gamma, horizon);
-        return cell ? [{ panel, at, cell, where: `scale “${scale}”` }] : [];
+        return cell ? [{ at, cell, where: `scale “${scale}”` }] : [];
       });
       if (!found.length) return [];
       const beside = 0.16 * (index - (memories.length - 1) / 2);
-      const [means, dots] = seedsAndMeans(found[0].panel, memory, found, beside, metric, (value) => value);
+      const [means, dots] = seedsAndMeans(origin === YOURS && origins.length > 1, memory, found, beside, metric, (value) => value);
       return [{ ...means, x: means.x.map((x) => x + beside), mode: "markers", marker: { symbol: "line-ew-open", size: 18, color: memory.color, line: { width: 2.5 } } }, dots];
     }));
     return {
@@ -169,7 +175,7 @@ window.bygones.runs = (() => {
     const traces = panels.flatMap((panel) => memoriesOf(panels).flatMap((memory) => {
       const cell = cellOf(panel, memory.gamma, horizon);
       if (!cell) return [];
-      const yours = panel.origin === YOURS;
+      const yours = isMarked(panel, panels);
       const x = packed.steps[cell.steps].map((step) => step / 1e6);
       const seeds = curvesOf(cell, metric);
       const known = x.map((_, at) => seeds.map((seed) => seed[at]).filter((value) => value !== null));
@@ -187,7 +193,7 @@ window.bygones.runs = (() => {
       }));
       const line = { color: memory.color, dash: yours ? "solid" : memory.dash, width: yours ? 2.6 : 1.8 };
       const said = `${memory.label}, ${yours ? "your runs" : `mean of ${seeds.length}`}`;
-      const main = { ...group, x, y: means, mode: yours ? "lines+markers" : "lines", marker: { symbol: "diamond", size: 6, color: memory.color }, line, name: memory.label, showlegend: !yours || panels.length === 1, hovertemplate: `${said}, after %{x:.2f} million steps: <b>%{y:.3g}</b><extra></extra>` };
+      const main = { ...group, x, y: means, mode: yours ? "lines+markers" : "lines", marker: { symbol: "diamond", size: 6, color: memory.color }, line, name: memory.label, showlegend: !yours, hovertemplate: `${said}, after %{x:.2f} million steps: <b>%{y:.3g}</b><extra></extra>` };
       return [...(seeds.length > 1 ? [band] : []), ...(everySeed ? thin : []), main];
     }));
     if (panels.length > 1) traces.push(yoursInLegend);
