@@ -3,6 +3,7 @@ import json
 import os
 import random
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -61,13 +62,23 @@ def test_real_training_in_processes(tmp_path):
 
 
 def test_an_address_means_ray(tmp_path):
-    with pytest.raises(ValueError, match="the time on a Ray cluster cannot be measured from here"):
-        estimate(RUNS, tmp_path, address="127.0.0.1:6379")
     with pytest.raises(ValueError, match="address is that of a Ray cluster, and goes with on='ray', got on='cpu'"):
         execute(RUNS, tmp_path / "none", on="cpu", address="127.0.0.1:6379")
     with pytest.raises(ValueError, match="workers must be a whole number of at least 1, got 0"):
         execute(RUNS, tmp_path / "none", workers=0)
     assert not (tmp_path / "none").exists()
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("scheme", ["", "ray://"])
+def test_an_address_without_a_cluster_is_refused_at_once(scheme, tmp_path):
+    pytest.importorskip("ray")
+    with socket.socket() as nobody:
+        nobody.bind(("127.0.0.1", 0))
+        address = f"{scheme}127.0.0.1:{nobody.getsockname()[1]}"
+        for act in (estimate, execute):
+            with pytest.raises(ConnectionError, match=f"no Ray cluster answers at {address}: Connection refused"):
+                act(RUNS, tmp_path / "some", address=address)
 
 
 def test_equal_runs_are_refused(tmp_path):

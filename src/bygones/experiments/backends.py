@@ -9,6 +9,8 @@ from __future__ import annotations
 import asyncio
 import itertools
 import math
+import re
+import socket
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
@@ -130,11 +132,23 @@ def ray_cluster(address: str | None = None) -> Iterator[Any]:
     if ray.is_initialized():
         yield ray
         return
+    _check_answers(address)
     ray.init(address=address, include_dashboard=False, log_to_driver=False)
     try:
         yield ray
     finally:
         ray.shutdown()
+
+
+def _check_answers(address: str | None) -> None:
+    """Refuses an address where nobody listens, for which Ray itself would go on asking for many minutes."""
+    place = re.fullmatch(r"(?:ray://)?(.+):(\d+)", address or "")
+    if place is None:
+        return
+    try:
+        socket.create_connection((place[1], int(place[2])), timeout=10).close()
+    except OSError as error:
+        raise ConnectionError(f"no Ray cluster answers at {address}: {error.strerror or error}") from None
 
 
 def ray_cpus(ray: Any) -> int:
