@@ -15,5 +15,6 @@ def test_amounts_as_people_write_them(value, said):
 def test_signs_and_more_digits():
     assert amount(4652.3, sign=True) == "+4,652"
     assert amount(0.5, sign=True) == "+0.5"
+    assert amount(0.0, sign=True) == "0"
     assert amount(4652.3, digits=5) == "4,652.3"
     assert amount(4652.3, digits=4) == "4,652"

@@ -84,8 +84,8 @@ def _fitting(title: str, columns: Sequence[Column], rows: Iterable[Sequence[str 
 
 def amount(value: float, digits: int = 3, sign: bool = False) -> str:
     """An amount as people write it: a few digits of small ones, large ones in whole numbers with thousands apart."""
-    plus = "+" if sign else ""
     value = 0.0 if abs(value) < 1e-12 else value
+    plus = "+" if sign and value else ""
     return f"{value:{plus},.0f}" if 10.0**digits <= abs(value) < 1e15 else f"{value:{plus},.{digits}g}"
 
 

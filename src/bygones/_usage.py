@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -46,16 +47,27 @@ def _bad_value(event: Any) -> str:
 
 
 def _choice(event: Any) -> str:
-    return f"{_name(event.argument)} must be one of {', '.join(event.choices)}, got {event.value!r}"
+    choices = [choice for choice in event.choices if choice != "None"]
+    return f"{_name(event.argument)} must be one of {', '.join(choices)}, got {event.value!r}"
 
 
 def _failure(event: Any) -> str:
-    return event.message if event.argument is None else f"{_name(event.argument)}: {event.message}"
+    if event.argument is None:
+        return str(event.message)
+    for python_says, accepted in _NOT_NUMBERS:
+        if match := re.search(python_says, event.message):
+            return f"{_name(event.argument)} must be {accepted}, got {match[1]}"
+    return f"{_name(event.argument)}: {event.message}"
 
 
 def _unknown(tokens: list[str]) -> str:
     return f"{_list(map(repr, tokens))} {'is' if len(tokens) == 1 else 'are'} not known"
 
+
+_NOT_NUMBERS = (
+    (r"could not convert string to float: ('.*')", "a number"),
+    (r"invalid literal for int\(\) with base 10: ('.*')", "a whole number"),
+)
 
 _SENTENCES: dict[str, Any] = {
     "MissingArgs": _missing,

@@ -246,7 +246,9 @@ def test_bad_sources_are_refused(tmp_path, write):
         read_history("x.csv", resource="gpu")
     with pytest.raises(ValueError, match="needs and served must be given together"):
         read_history("x.csv", needs="need")
-    with pytest.raises(ValueError, match="memory cannot be read"):
+    with pytest.raises(ValueError, match="threads must be a whole number of at least 1, got 0"):
+        read_history(write(("agent", "time", "utility"), ("a", 1, 1)), threads=0)
+    with pytest.raises(ValueError, match="memory must be an amount such as 3GB, got 'lots'"):
         read_history(write(("agent", "time", "utility"), ("a", 1, 1)), memory="lots")
 
 
@@ -386,3 +388,13 @@ def test_the_events_of_a_ledger_are_taken_for_what_they_are(tmp_path, table):
     with read_history(tmp_path / "team.db", table=table) as history:
         found = audit(history, ["inf"])
     assert (found.names, found.received.tolist(), found.clock.steps) == (("ana", "ben"), [3, 0], False)
+
+
+def test_files_that_are_no_text_are_refused_with_what_to_do(tmp_path):
+    book, late = tmp_path / "book.csv", tmp_path / "late.csv"
+    book.write_bytes(b"PK\x03\x04\xff\xfe")
+    with pytest.raises(ValueError, match=r"book.csv is a spreadsheet's own file: save it as CSV$"):
+        read_history(book)
+    late.write_bytes(b"agent,time,utility\n" + b"ana,1,1\n" * 50_000 + "José,2,1\n".encode("latin-1"))
+    with pytest.raises(ValueError, match=r"late.csv is not a CSV file in UTF-8: save it again as CSV in UTF-8$"):
+        audit(read_history(late), ["inf"])

@@ -17,7 +17,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from bygones._tables import separator
+from bygones._arrays import check_count
+from bygones._tables import not_text, separator
 
 LEDGER_TABLES = frozenset({"ledger", "agents", "events", "schema_version"})
 LEDGER_COLUMNS = ("seq", "kind", "time", "agent", "amount", "refers")
@@ -131,6 +132,8 @@ def readable(label: str) -> Iterator[None]:
         if length is not None:
             row, expected, got = length.groups()
             raise ValueError(f"{label}, row {row}: expected {expected} cells as in the header, got {got}") from None
+        if "utf-8" in str(error).lower():
+            raise ValueError(f"{label} is not a CSV file in UTF-8: save it again as CSV in UTF-8") from None
         raise ValueError(f"{label} cannot be read: {_first_line(error)}") from None
 
 
@@ -148,9 +151,11 @@ def _first_line(error: Exception) -> str:
 def _duckdb(threads: int | None, memory: str) -> Any:
     import ibis
 
-    settings: dict[str, Any] = {"memory_limit": memory} | ({} if threads is None else {"threads": threads})
-    with readable("memory"):
-        connection = ibis.duckdb.connect(**settings)
+    settings = {} if threads is None else {"threads": check_count("threads", threads)}
+    try:
+        connection = ibis.duckdb.connect(memory_limit=memory, **settings)
+    except _refusals():
+        raise ValueError(f"memory must be an amount such as 3GB, got {memory!r}") from None
     # Row numbers are only told if something is wrong, and then found again.
     connection.raw_sql("SET preserve_insertion_order = true")
     return connection
@@ -292,7 +297,7 @@ def _from_csv(duckdb: Any, path: Path) -> Source:
         with reader(first, "rt", encoding="utf-8-sig", newline="") as file:
             line = file.readline(_LONGEST_LINE)
     except UnicodeDecodeError as error:
-        raise ValueError(f"{path} is not a CSV file in UTF-8: {error}") from None
+        raise not_text(first, error) from None
     between = separator(line)
     names = [name.strip() for name in next(csv.reader([line], delimiter=between), [])]
     twice = [name for name in names if names.count(name) > 1]
