@@ -390,6 +390,23 @@ def test_the_events_of_a_ledger_are_taken_for_what_they_are(tmp_path, table):
     assert (found.names, found.received.tolist(), found.clock.steps) == (("ana", "ben"), [3, 0], False)
 
 
+def test_a_ledger_is_audited_by_its_own_entitlements(tmp_path):
+    with Ledger.new(tmp_path / "team.db", Rules(entitlements={"ana": 2}), began="2026-01-01") as ledger:
+        ledger.join_all(["ana", "ben"], at="2026-01-01")
+        ledger.record("ben", 3, at="2026-01-05")
+        ledger.change_rules(at="2026-02-01", entitlements={"ben": 4, "not yet here": 7})
+        ledger.record("ana", 3, at="2026-03-05")
+        stood = ledger.standing("2026-01-10")
+    with read_history(tmp_path / "team.db") as history:
+        early, late = audit(history, ["30d"], at="2026-01-10"), audit(history, ["30d"])
+        asked = audit(history, ["30d"], entitlements={"ana": 1, "ben": 1})
+    assert early.entitled.tolist() == pytest.approx([2 / 3, 1 / 3])
+    np.testing.assert_allclose(early.standings[0].owed, stood.owed, rtol=1e-12)
+    assert late.entitled.tolist() == pytest.approx([1 / 3, 2 / 3])
+    assert asked.entitled.tolist() == [0.5, 0.5]
+    assert "offsets, holds and leaving are left out" in late.notes[1]
+
+
 def test_files_that_are_no_text_are_refused_with_what_to_do(tmp_path):
     book, late = tmp_path / "book.csv", tmp_path / "late.csv"
     book.write_bytes(b"PK\x03\x04\xff\xfe")

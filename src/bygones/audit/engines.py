@@ -40,6 +40,7 @@ class Source:
         shielded: whether names may have an apostrophe before them that shields spreadsheets from formulas.
         decimal_comma: whether a comma in a number is the decimal sign.
         instants: whether whole numbers in place of times are microseconds since 1970, as in a ledger's own tables.
+        rules: of a ledger, all its rules, as its tables keep them.
         owned: whether the connection was made for this source, and ends with it.
     """
 
@@ -49,6 +50,7 @@ class Source:
     shielded: bool = False
     decimal_comma: bool = False
     instants: bool = False
+    rules: str | None = None
     owned: bool = True
 
     @property
@@ -98,7 +100,8 @@ def open_source(source: Any, table: str | None = None, *, threads: int | None = 
             return _from_database(ibis.duckdb.connect(said, read_only=True), table, said)
     duckdb = _duckdb(threads, memory)
     if kind == "sqlite":
-        return Source(_register(duckdb, _from_sqlite(path, table)), said)
+        copied, rules = _from_sqlite(path, table)
+        return Source(_register(duckdb, copied), said, rules=rules)
     if table is not None:
         raise ValueError(f"table is for databases, but {said} is a file of its own")
     with readable(said):
@@ -187,7 +190,8 @@ def _from_database(connection: Any, table: str | None, label: str) -> Source:
         else:
             known = sorted(connection.list_tables())
         if _means_ledger(known, table):
-            found = Source(_ledger_table(connection), label, instants=True)
+            (rules,) = connection.table("ledger").select("rules").to_pyarrow()["rules"].to_pylist()
+            found = Source(_ledger_table(connection), label, instants=True, rules=rules)
             on_refusal.pop_all()
             return found
         schema, _, name = (table or "").rpartition(".")
@@ -207,15 +211,16 @@ def _check_table(known: Sequence[str], table: str | None, label: str) -> str:
     return table
 
 
-def _from_sqlite(path: Path, table: str | None) -> pa.Table:
-    """A table of an SQLite file, column by column numbers or text, as its values are; of a ledger, its events."""
+def _from_sqlite(path: Path, table: str | None) -> tuple[pa.Table, str | None]:
+    """A table of an SQLite file, column by column numbers or text, as its values are; of a ledger, events and rules."""
     try:
         with closing(sqlite3.connect(f"file:{path.absolute().as_posix()}?mode=ro", uri=True)) as connection:
             listed = connection.execute("SELECT name FROM sqlite_master WHERE type IN ('table', 'view') ORDER BY name")
             known = [name for (name,) in listed]
             if _means_ledger(known, table):
-                return _ledger_events(connection)
-            return _copied(connection, _check_table(known, table, str(path)))
+                (rules,) = connection.execute("SELECT rules FROM ledger").fetchone()
+                return _ledger_events(connection), rules
+            return _copied(connection, _check_table(known, table, str(path))), None
     except sqlite3.Error as error:
         raise ValueError(f"{path} cannot be read: {error}") from None
 
