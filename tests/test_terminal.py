@@ -1,6 +1,6 @@
 import pytest
 
-from bygones._terminal import amount, print_table
+from bygones._terminal import Column, amount, print_fitting, print_table
 
 
 @pytest.mark.parametrize(
@@ -22,5 +22,23 @@ def test_a_table_in_a_pipe_is_not_cut(capsys):
 def test_signs_and_more_digits():
     assert amount(4652.3, sign=True) == "+4,652"
     assert amount(0.5, sign=True) == "+0.5"
+    assert amount(0.0, sign=True) == "0"
     assert amount(4652.3, digits=5) == "4,652.3"
     assert amount(4652.3, digits=4) == "4,652"
+
+
+@pytest.mark.parametrize("width", range(28, 60))
+def test_a_table_fits_and_loses_no_letter_of_the_columns_that_stay(monkeypatch, capsys, width):
+    monkeypatch.setenv("COLUMNS", str(width))
+    columns = [Column("who", "left", folds=True), Column("how much"), Column("since", gives_way=2),
+               Column("bar", "left", gives_way=1), Column("why", "left", gives_way=2)]  # fmt: skip
+    print_fitting("Table", columns, [["somebody with a name", "12345678", "2026-01-01", "███", "a reason"]])
+    said = capsys.readouterr().out
+    assert max(len(line.rstrip()) for line in said.splitlines() if "wider" not in line) <= width
+    assert "…" not in said
+    assert "12345678" in said
+    header = next(line for line in said.splitlines() if " who " in line)
+    shown = [name for name in ("since", "bar", "why") if name in header]
+    assert shown == (["since", "bar", "why"] if width >= 50 else ["since", "why"] if width >= 45 else [])
+    assert all(word in said for word in ("somebody", "with", "name"))
+    assert ("A wider terminal also shows: " in said) == (width < 50)

@@ -18,6 +18,7 @@ from pathlib import Path
 
 _FORMULA = re.compile(r"'*[=+\-@\t\r]")
 _SEPARATORS = ",;\t|"
+_WORKBOOKS = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0")
 _DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+")
 _SHIELDED = re.compile(r"'+[=+\-@\t\r]")
 
@@ -25,6 +26,16 @@ _SHIELDED = re.compile(r"'+[=+\-@\t\r]")
 def separator(header: str) -> str:
     """What stands between the cells of a table with this header."""
     return max(_SEPARATORS, key=header.count)
+
+
+def not_text(path: Path, error: Exception) -> ValueError:
+    """What is wrong with a file that should have been a table in text, and what to do about it."""
+    with path.open("rb") as file:
+        is_workbook = file.read(4) in _WORKBOOKS
+    if is_workbook:
+        return ValueError(f"{path} is a spreadsheet's own file: save it as CSV")
+    told = f": {error}" if isinstance(error, csv.Error) else ": save it again as CSV in UTF-8"
+    return ValueError(f"{path} is not a CSV file in UTF-8{told}")
 
 
 def shield(cell: str) -> str:
@@ -61,7 +72,7 @@ def read(path: Path, needed: Sequence[str], *, empty: bool = False) -> list[tupl
                     raise ValueError(f"{path}, row {reader.line_num}: expected {len(found)} cells as in the header")
                 rows.append((reader.line_num, {name: _clean(cell, between) for name, cell in row.items()}))
     except (csv.Error, UnicodeDecodeError) as error:
-        raise ValueError(f"{path} is not a CSV file in UTF-8: {error}") from None
+        raise not_text(path, error) from None
     if not rows and not empty:
         raise ValueError(f"{path} has no rows below its header")
     return rows

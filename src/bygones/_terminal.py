@@ -60,7 +60,8 @@ def print_fitting(title: str, columns: Sequence[Column], rows: Sequence[Sequence
     orders = sorted({column.gives_way for column in columns if column.gives_way})
     for gone in (0, *orders):
         kept = [i for i, column in enumerate(columns) if not 0 < column.gives_way <= gone]
-        if sum(_width(columns[i], [row[i] for row in rows]) + 1 for i in kept) + 2 <= console.width:
+        # After each column there is a space and, between two, the line of the box; so there is on both sides.
+        if sum(_width(columns[i], [row[i] for row in rows]) + 2 for i in kept) + 1 <= console.width:
             break
     console.print(_fitting(title, [columns[i] for i in kept], [[row[i] for i in kept] for row in rows]))
     lost = dict.fromkeys(column.name for i, column in enumerate(columns) if i not in kept and column.name)
@@ -90,8 +91,8 @@ def _fitting(title: str, columns: Sequence[Column], rows: Iterable[Sequence[str 
 
 def amount(value: float, digits: int = 3, sign: bool = False) -> str:
     """An amount as people write it: a few digits of small ones, large ones in whole numbers with thousands apart."""
-    plus = "+" if sign else ""
     value = 0.0 if abs(value) < 1e-12 else value
+    plus = "+" if sign and value else ""
     return f"{value:{plus},.0f}" if 10.0**digits <= abs(value) < 1e15 else f"{value:{plus},.{digits}g}"
 
 

@@ -47,18 +47,28 @@ def _bad_value(event: Any) -> str:
 
 
 def _choice(event: Any) -> str:
-    return f"{_name(event.argument)} must be one of {', '.join(event.choices)}, got {event.value!r}"
+    choices = [choice for choice in event.choices if choice != "None"]
+    return f"{_name(event.argument)} must be one of {', '.join(choices)}, got {event.value!r}"
 
 
 def _failure(event: Any) -> str:
     if event.argument is None:
         return str(event.message)
-    metavar, unreadable = str(event.argument.lowered.metavar), _UNREADABLE.match(event.message)
-    kinds = [words for kind, words in _KINDS.items() if kind in metavar]
+    name, metavar = _name(event.argument), str(event.argument.lowered.metavar)
+    for python_says, accepted in _NOT_NUMBERS:
+        if match := re.search(python_says, event.message):
+            return f"{name} must be {accepted}, got {match[1]}"
+    unreadable, kinds = _UNREADABLE.match(event.message), [words for kind, words in _KINDS.items() if kind in metavar]
     if unreadable is None or not kinds:
-        return f"{_name(event.argument)}: {event.message}"
-    return f"{_name(event.argument)} takes {kinds[0]['...' in metavar]}, got {unreadable[1]}"
+        return f"{name}: {event.message}"
+    return f"{name} must be {kinds[0]['...' in metavar]}, got {unreadable[1]}"
 
+
+_NOT_NUMBERS = (
+    (r"could not convert string to float: ('.*')", "a number"),
+    (r"invalid literal for int\(\) with base 10: ('.*')", "a whole number"),
+)
+"""What Python says of a word that is no number."""
 
 _UNREADABLE = re.compile(r"(?:Could not find valid parse for arguments|no type matching .* from):? \[(.*?)\]")
 """What tyro says of words that are none of the values an argument may have."""

@@ -89,6 +89,8 @@ def audit(
     from bygones.audit.tables import read_entitlements
     from bygones.audit.terminal import print_audit
 
+    if page is not None and page.is_dir():
+        raise ValueError(f"page must be a file, got the folder {page}")
     weights = None if entitlements is None else read_entitlements(entitlements)
     reading = read_history(
         history, agent=agent, time=time, utility=utility, needs=needs, served=served, table=table,

@@ -297,8 +297,7 @@ def explain(
     json: Json = False,
 ) -> None:
     """What somebody's standing is made of, or why a decision was made."""
-    from bygones.ledger.terminal import tell_event
-    from bygones.ledger.times import day, iso
+    from bygones.ledger.terminal import tell_contributions, tell_event
 
     with _open(target) as ledger:
         if what.isdecimal() and what not in ledger.standing(at).names:
@@ -306,14 +305,7 @@ def explain(
             cause = ledger.event(event.refers) if event.kind == "received" and event.refers else event
             tell_event(event, cause if cause.kind == "decision" else None, json)
             return
-        parts = ledger.contributions(what, at)
-    if json:
-        print_json([part._asdict() | {"time": iso(part.time)} for part in parts])
-        return
-    columns = ["event", "kind", "day (UTC)", "amount", "still counts", "remembered", "note"]
-    rows = [[p.seq, p.kind, day(p.time), p.amount, f"{p.weight:.1%}", p.counts, p.note] for p in parts]
-    print_table(f"What is remembered of {what}", columns, rows)
-    print(f"In all {sum(part.counts for part in parts):.6g} is remembered of {what}.")
+        tell_contributions(what, ledger.contributions(what, at), json)
 
 
 @app.command

@@ -246,7 +246,9 @@ def test_bad_sources_are_refused(tmp_path, write):
         read_history("x.csv", resource="gpu")
     with pytest.raises(ValueError, match="needs and served must be given together"):
         read_history("x.csv", needs="need")
-    with pytest.raises(ValueError, match="memory cannot be read"):
+    with pytest.raises(ValueError, match="threads must be a whole number of at least 1, got 0"):
+        read_history(write(("agent", "time", "utility"), ("a", 1, 1)), threads=0)
+    with pytest.raises(ValueError, match="memory must be an amount such as 3GB, got 'lots'"):
         read_history(write(("agent", "time", "utility"), ("a", 1, 1)), memory="lots")
 
 
@@ -386,3 +388,30 @@ def test_the_events_of_a_ledger_are_taken_for_what_they_are(tmp_path, table):
     with read_history(tmp_path / "team.db", table=table) as history:
         found = audit(history, ["inf"])
     assert (found.names, found.received.tolist(), found.clock.steps) == (("ana", "ben"), [3, 0], False)
+
+
+def test_a_ledger_is_audited_by_its_own_entitlements(tmp_path):
+    with Ledger.new(tmp_path / "team.db", Rules(entitlements={"ana": 2}), began="2026-01-01") as ledger:
+        ledger.join_all(["ana", "ben"], at="2026-01-01")
+        ledger.record("ben", 3, at="2026-01-05")
+        ledger.change_rules(at="2026-02-01", entitlements={"ben": 4, "not yet here": 7})
+        ledger.record("ana", 3, at="2026-03-05")
+        stood = ledger.standing("2026-01-10")
+    with read_history(tmp_path / "team.db") as history:
+        early, late = audit(history, ["30d"], at="2026-01-10"), audit(history, ["30d"])
+        asked = audit(history, ["30d"], entitlements={"ana": 1, "ben": 1})
+    assert early.entitled.tolist() == pytest.approx([2 / 3, 1 / 3])
+    np.testing.assert_allclose(early.standings[0].owed, stood.owed, rtol=1e-12)
+    assert late.entitled.tolist() == pytest.approx([1 / 3, 2 / 3])
+    assert asked.entitled.tolist() == [0.5, 0.5]
+    assert "offsets, holds and leaving are left out" in late.notes[1]
+
+
+def test_files_that_are_no_text_are_refused_with_what_to_do(tmp_path):
+    book, late = tmp_path / "book.csv", tmp_path / "late.csv"
+    book.write_bytes(b"PK\x03\x04\xff\xfe")
+    with pytest.raises(ValueError, match=r"book.csv is a spreadsheet's own file: save it as CSV$"):
+        read_history(book)
+    late.write_bytes(b"agent,time,utility\n" + b"ana,1,1\n" * 50_000 + "José,2,1\n".encode("latin-1"))
+    with pytest.raises(ValueError, match=r"late.csv is not a CSV file in UTF-8: save it again as CSV in UTF-8$"):
+        audit(read_history(late), ["inf"])

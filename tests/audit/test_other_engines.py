@@ -90,7 +90,7 @@ def test_postgresql_finds_the_same_flips_after_a_first_look(rides, in_postgres, 
 
 
 def keep_a_ledger(target):
-    with Ledger.new(target, Rules(half_life="30d"), began="2026-01-01") as ledger:
+    with Ledger.new(target, Rules(half_life="30d", entitlements={STRANGE[1]: 2}), began="2026-01-01") as ledger:
         ledger.join_all(STRANGE, at="2026-01-01T00:00:00.000001")
         for n in range(40):
             ledger.record(STRANGE[n * n % 5], n % 7, at=f"2026-01-{2 + n % 28:02}T08:30:00.{n:06}")
@@ -112,6 +112,7 @@ def test_a_ledger_in_postgresql_is_audited_where_it_is(new_database, tmp_path, z
         same(here, there)
         assert (there.first, there.n_events, there.clock) == (here.first, here.n_events, here.clock)
         assert there.notes == here.notes
+        assert there.entitled.tolist() == here.entitled.tolist() != [0.2] * 5
 
 
 def test_postgresql_refuses_in_one_sentence(in_postgres):

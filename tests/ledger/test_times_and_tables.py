@@ -115,7 +115,8 @@ def test_requests_from_tables(tmp_path):
         ("agent,need\n,1\n", "row 2: agent must not be empty"),
         ("agent,need\nana\n", "row 2: expected 2 cells"),
         ("agent,need\nana,1,2\n", "row 2: expected 2 cells"),
-        (b"agent,need\n\xff,1\n", "not a CSV file in UTF-8"),
+        (b"agent,need\n\xff,1\n", "not a CSV file in UTF-8: save it again as CSV in UTF-8"),
+        (b"PK\x03\x04\xff\xfe", "is a spreadsheet's own file: save it as CSV"),
     ]:
         with pytest.raises(ValueError, match="table.csv.*" + message):
             read(text)

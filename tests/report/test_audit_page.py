@@ -93,6 +93,20 @@ def test_two_who_are_owed_alike_are_told_together():
     assert "a and b are owed most at a half-life of 10." in html
 
 
+def test_what_is_even_is_said_in_whole_sentences_and_in_no_colour():
+    table = pa.table({"agent": ["a", "b"], "time": [3, 3], "utility": [1.0, 1.0]})
+    page = audit_page(audit(read_history(table), ["10", "inf"]))
+    assert page.lede == (
+        "Nobody is owed anything at any half-life from 10 to inf. "
+        "The two keep their order at every half-life asked for."
+    )
+    html = render(page)
+    assert '<td class="number ">0</td>' in html
+    assert "pairs of agents" not in html
+    chart = next(block for block in page.sections[1].blocks if isinstance(block, Chart))
+    assert chart.figure["layout"]["xaxis"]["range"] == [2, 4]
+
+
 def test_what_was_not_searched_for_is_not_said_to_be_known():
     table = pa.table({"agent": ["a", "b", "a"], "time": [0, 20, 30], "fare": [10.0, 6.0, 0.0]})
     for refine, words in ((False, "only known to lie between"), (True, "known to one part in a thousand")):

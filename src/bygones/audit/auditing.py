@@ -190,7 +190,8 @@ def audit(
     Args:
         history: the events, see `read_history`.
         half_lives: durations such as `7d`, or numbers of steps; `inf` forgets nothing.
-        entitlements: by agent, 1 where not named. Agents without events take part from the beginning.
+        entitlements: by agent, 1 where not named. Agents without events take part from the beginning. By default those
+            of a ledger's rules at the moment of the audit, and else all alike.
         newcomers: what those who come later start with in the others' memory, as in the ledger. By default nothing, so
             that what is remembered is what was received and no more.
         gone_after: after so long without an event somebody counts as away; never by default, since getting nothing is
@@ -222,6 +223,9 @@ def audit(
         return replace(found, names=tuple(history.clean_name(name) for name in found.names))
 
     sums = ask(chosen, cut)
+    if entitlements is None:
+        # A ledger's rules may name somebody who has not joined yet.
+        weights = {name: weight for name, weight in history.entitlements(end).items() if name in sums.names}
     who = members(sums, cut, weights, rule, away)
     standings = tuple(standing(sums, cut, who, half_life) for half_life in chosen)
     is_present = ~np.isnan(standings[0].owed)

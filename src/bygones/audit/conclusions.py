@@ -106,7 +106,9 @@ class Conclusion:
         """The conclusion for people, given how to say a half-life."""
         half_lives = sorted(self.answers)
         if self.holds:
-            over = f"every half-life from {said(half_lives[0])} to {said(half_lives[-1])}"
+            # Nobody is owed anything at any of them; everything else holds at every one.
+            which = "any" if self.answers[half_lives[0]] == "" else "every"
+            over = f"{which} half-life from {said(half_lives[0])} to {said(half_lives[-1])}"
             where = over if len(half_lives) > 1 else f"a half-life of {said(half_lives[0])}"
             return f"{self.claim} at {where}."
         flips = [flip for flip in self.flips if not flip.is_at_infinity]

@@ -17,7 +17,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from bygones._tables import separator
+from bygones._arrays import check_count
+from bygones._tables import not_text, separator
 
 LEDGER_TABLES = frozenset({"ledger", "agents", "events", "schema_version"})
 LEDGER_COLUMNS = ("seq", "kind", "time", "agent", "amount", "refers")
@@ -39,6 +40,7 @@ class Source:
         shielded: whether names may have an apostrophe before them that shields spreadsheets from formulas.
         decimal_comma: whether a comma in a number is the decimal sign.
         instants: whether whole numbers in place of times are microseconds since 1970, as in a ledger's own tables.
+        rules: of a ledger, all its rules, as its tables keep them.
         owned: whether the connection was made for this source, and ends with it.
     """
 
@@ -48,6 +50,7 @@ class Source:
     shielded: bool = False
     decimal_comma: bool = False
     instants: bool = False
+    rules: str | None = None
     owned: bool = True
 
     @property
@@ -97,7 +100,8 @@ def open_source(source: Any, table: str | None = None, *, threads: int | None = 
             return _from_database(ibis.duckdb.connect(said, read_only=True), table, said)
     duckdb = _duckdb(threads, memory)
     if kind == "sqlite":
-        return Source(_register(duckdb, _from_sqlite(path, table)), said)
+        copied, rules = _from_sqlite(path, table)
+        return Source(_register(duckdb, copied), said, rules=rules)
     if table is not None:
         raise ValueError(f"table is for databases, but {said} is a file of its own")
     with readable(said):
@@ -131,6 +135,8 @@ def readable(label: str) -> Iterator[None]:
         if length is not None:
             row, expected, got = length.groups()
             raise ValueError(f"{label}, row {row}: expected {expected} cells as in the header, got {got}") from None
+        if "utf-8" in str(error).lower():
+            raise ValueError(f"{label} is not a CSV file in UTF-8: save it again as CSV in UTF-8") from None
         raise ValueError(f"{label} cannot be read: {_first_line(error)}") from None
 
 
@@ -148,9 +154,11 @@ def _first_line(error: Exception) -> str:
 def _duckdb(threads: int | None, memory: str) -> Any:
     import ibis
 
-    settings: dict[str, Any] = {"memory_limit": memory} | ({} if threads is None else {"threads": threads})
-    with readable("memory"):
-        connection = ibis.duckdb.connect(**settings)
+    settings = {} if threads is None else {"threads": check_count("threads", threads)}
+    try:
+        connection = ibis.duckdb.connect(memory_limit=memory, **settings)
+    except _refusals():
+        raise ValueError(f"memory must be an amount such as 3GB, got {memory!r}") from None
     # Row numbers are only told if something is wrong, and then found again.
     connection.raw_sql("SET preserve_insertion_order = true")
     return connection
@@ -182,7 +190,8 @@ def _from_database(connection: Any, table: str | None, label: str) -> Source:
         else:
             known = sorted(connection.list_tables())
         if _means_ledger(known, table):
-            found = Source(_ledger_table(connection), label, instants=True)
+            (rules,) = connection.table("ledger").select("rules").to_pyarrow()["rules"].to_pylist()
+            found = Source(_ledger_table(connection), label, instants=True, rules=rules)
             on_refusal.pop_all()
             return found
         schema, _, name = (table or "").rpartition(".")
@@ -202,15 +211,16 @@ def _check_table(known: Sequence[str], table: str | None, label: str) -> str:
     return table
 
 
-def _from_sqlite(path: Path, table: str | None) -> pa.Table:
-    """A table of an SQLite file, column by column numbers or text, as its values are; of a ledger, its events."""
+def _from_sqlite(path: Path, table: str | None) -> tuple[pa.Table, str | None]:
+    """A table of an SQLite file, column by column numbers or text, as its values are; of a ledger, events and rules."""
     try:
         with closing(sqlite3.connect(f"file:{path.absolute().as_posix()}?mode=ro", uri=True)) as connection:
             listed = connection.execute("SELECT name FROM sqlite_master WHERE type IN ('table', 'view') ORDER BY name")
             known = [name for (name,) in listed]
             if _means_ledger(known, table):
-                return _ledger_events(connection)
-            return _copied(connection, _check_table(known, table, str(path)))
+                (rules,) = connection.execute("SELECT rules FROM ledger").fetchone()
+                return _ledger_events(connection), rules
+            return _copied(connection, _check_table(known, table, str(path))), None
     except sqlite3.Error as error:
         raise ValueError(f"{path} cannot be read: {error}") from None
 
@@ -292,7 +302,7 @@ def _from_csv(duckdb: Any, path: Path) -> Source:
         with reader(first, "rt", encoding="utf-8-sig", newline="") as file:
             line = file.readline(_LONGEST_LINE)
     except UnicodeDecodeError as error:
-        raise ValueError(f"{path} is not a CSV file in UTF-8: {error}") from None
+        raise not_text(first, error) from None
     between = separator(line)
     names = [name.strip() for name in next(csv.reader([line], delimiter=between), [])]
     twice = [name for name in names if names.count(name) > 1]

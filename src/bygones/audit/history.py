@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
+from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -83,6 +84,15 @@ class History:
         """The engine's answer to an expression, as an Arrow table."""
         with readable(self.source.label):
             return expression.to_pyarrow()
+
+    def entitlements(self, at: float) -> Mapping[str, float]:
+        """Of a ledger, the entitlements that its rules name at a moment; none of anything else."""
+        if self.source.rules is None:
+            return {}
+        from bygones.ledger.rows import load_book
+
+        book = load_book(self.source.rules)
+        return book.at(max(int(at), book.began)).entitlements
 
     def check_sums(self, table: Any) -> None:
         """Refuses a history with events that have no agent, no time or no utility, and says where the first is."""
@@ -352,8 +362,9 @@ def _of_ledger(source: Source) -> tuple[Any, tuple[str, ...]]:
     net = net.filter(net.received | net.joined)
     # What is left of a corrected amount is never below zero, but for the rounding of a sum.
     utility = ibis.ifelse(net.received, ibis.greatest(net.utility, 0.0), 0.0)
+    left_out = "offsets, holds and leaving" if source.rules is not None else "offsets, holds, leaving and entitlements"
     return net.order_by("original").select(agent=net.agent, time=net.time, utility=utility), (
-        "These are the events of a ledger: what was received, as corrected; offsets and holds are left out.",
+        f"These are the events of a ledger: what was received, as corrected; {left_out} are left out.",
     )
 
 

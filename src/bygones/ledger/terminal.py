@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from rich.text import Text
 
 from bygones._terminal import Column, amount, print_fitting, print_json
 from bygones.ledger.deciding import Proposal
 from bygones.ledger.events import Event
+from bygones.ledger.history import Contribution
 from bygones.ledger.snapshot import NEVER
 from bygones.ledger.standing import Standing
 from bygones.ledger.tables import event_dict
-from bygones.ledger.times import day, shown
+from bygones.ledger.times import day, iso, shown
 
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 _WIDTH = 6
@@ -86,6 +87,23 @@ def tell_decision(proposal: Proposal, json: bool, *, recorded: bool) -> None:
         print(reason)
     if recorded:
         print("recorded")
+
+
+def tell_contributions(agent: str, parts: Sequence[Contribution], json: bool) -> None:
+    """Says what is remembered of somebody, event by event."""
+    if json:
+        print_json([part._asdict() | {"time": iso(part.time)} for part in parts])
+        return
+    columns = [
+        Column("event"), Column("kind", "left"), Column("day (UTC)", "left"), Column("amount", gives_way=2),
+        Column("still counts", gives_way=1), Column("remembered"), Column("note", "left", gives_way=3, folds=True),
+    ]  # fmt: skip
+    rows = [
+        [str(p.seq), p.kind, day(p.time), f"{p.amount:.6g}", f"{p.weight:.1%}", f"{p.counts:.6g}", p.note]
+        for p in parts
+    ]
+    print_fitting(f"What is remembered of {agent}", columns, rows)
+    print(f"In all {sum(part.counts for part in parts):.6g} is remembered of {agent}.")
 
 
 def tell_event(event: Event, decision: Event | None, json: bool) -> None:

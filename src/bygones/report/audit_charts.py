@@ -165,7 +165,11 @@ def _line(audit: Audit, name: str, values: np.ndarray, n: int) -> dict[str, Any]
 
 
 def _time_layout(audit: Audit) -> dict[str, Any]:
-    axis = {**_APART, "title": {"text": "step"}} if audit.clock.steps else {**_APART, "type": "date"}
+    axis: dict[str, Any] = {**_APART, "title": {"text": "step"}} if audit.clock.steps else {**_APART, "type": "date"}
+    if audit.periods.count == 1:
+        # Around a single moment an axis would show thousandths of a second.
+        around = (audit.periods.start_of(0), audit.periods.end + audit.periods.length)
+        axis["range"] = [audit.clock.drawn(moment) for moment in around]
     return {
         "xaxis": axis,
         "hovermode": "x",

@@ -69,6 +69,8 @@ def _lede(audit: Audit) -> str:
     if most is None:
         return "Nobody takes part at the moment of the audit."
     sentence = most.sentence(audit.clock.said)
+    if not most.answers[min(most.answers)]:
+        sentence = sentence[0].upper() + sentence[1:]  # it begins with nobody, not with a name
     if len(most.flips) > 2:
         others = len({flip.after for flip in most.flips} - {most.flips[0].before, most.flips[-1].after})
         between = f", and {counted(others, 'other')} between" if others else ""
@@ -81,8 +83,8 @@ def _lede(audit: Audit) -> str:
         return sentence
     share = (found.pairs - (found.pairs_flip or 0)) / found.pairs
     kept = "All" if share == 1 else "None" if share == 0 else f"{share:.0%}"
-    verb = "keep their order" if found.pairs > 1 else "keeps its order"
-    return f"{sentence} {kept} of the pairs of agents {verb} at every half-life asked for."
+    who = f"{kept} of the pairs of agents keep" if found.pairs > 1 else f"The two {'' if share else 'do not '}keep"
+    return f"{sentence} {who} their order at every half-life asked for."
 
 
 def _standings(audit: Audit) -> list[Block]:
@@ -130,13 +132,18 @@ def _standing_row(audit: Audit, stood: Standing, row: int) -> dict[str, Any]:
     return {
         "agent": audit.names[row],
         "owed": _signed(stood.owed[row], bool(audit.is_present[row])),
-        "side": "" if not audit.is_present[row] else "owed" if stood.owed[row] > 0 else "ahead",
+        "side": _side(float(stood.owed[row]), float(stood.remembered.sum())),
         "since": "" if since is None else audit.clock.day(since),
         "share": percent(stood.share[row]),
         "entitled": percent(audit.entitled[row]),
         "remembered": _visible(stood.remembered[row], stood.remembered.max()),
         "received": float(audit.received[row]),
     }
+
+
+def _side(owed: float, total: float) -> str:
+    """On which side of the entitled share somebody is: neither, where they are away or next to it."""
+    return "owed" if owed > SETTLED * total else "ahead" if owed < -SETTLED * total else ""
 
 
 def _over_time(audit: Audit) -> list[Block]:
@@ -164,7 +171,7 @@ def _conclusions(audit: Audit) -> list[Block]:
         ("Holds at every half-life asked for", [f"{each.claim}." for each in found.telling]),
     ]
     blocks.append(fragment("audit_conclusions.html.jinja", groups=[group for group in groups if group[1]], most=LISTED))
-    if found.pairs and len(audit.standings) > 1:
+    if found.pairs and found.pairs > 1 and len(audit.standings) > 1:
         kept = found.pairs - (found.pairs_flip or 0)
         blocks.append(
             f"Of {found.pairs:,} pairs of agents {kept:,} are in the same order at every half-life asked for."
