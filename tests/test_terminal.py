@@ -12,11 +12,15 @@ def test_amounts_as_people_write_them(value, said):
     assert amount(value) == said
 
 
-def test_a_table_in_a_pipe_is_not_cut(capsys):
+def test_a_table_in_a_pipe_is_not_cut(capsys, monkeypatch):
+    monkeypatch.delenv("COLUMNS", raising=False)
     print_table("Wide", ["name", "text"], [["word " * 30, 1 / 3], ["x" * 200, 2.0]])
     lines = capsys.readouterr().out.splitlines()
     assert sum("x" * 200 in line and " 2" in line for line in lines) == 1
     assert sum("word " * 30 in line and "0.333333" in line for line in lines) == 1
+    monkeypatch.setenv("COLUMNS", "60")
+    print_table("Wide", ["name", "text"], [["word " * 30, 1 / 3]])
+    assert max(map(len, capsys.readouterr().out.splitlines())) == 60
 
 
 def test_signs_and_more_digits():

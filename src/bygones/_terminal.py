@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import math
+import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -25,7 +26,7 @@ UNCUT = 10_000
 def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
     """Prints a table for people: numbers to the right, six digits; text as it is, never as markup.
 
-    In a terminal the table is as wide as that; in a file or a pipe nothing is cut.
+    In a terminal the table is as wide as that; in a file or a pipe nothing is cut, unless COLUMNS says how wide it is.
     """
     rows = [list(row) for row in rows]
     table = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD)
@@ -35,7 +36,7 @@ def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[obje
     for row in rows:
         table.add_row(*(Text(_shown(cell)) for cell in row))
     console = Console()
-    (console if console.is_terminal else Console(width=UNCUT)).print(table)
+    (console if console.is_terminal or "COLUMNS" in os.environ else Console(width=UNCUT)).print(table)
 
 
 class Column(NamedTuple):

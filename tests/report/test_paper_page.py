@@ -106,17 +106,22 @@ def test_the_table_of_the_short_answer_is_read_from_the_runs(results):
 def test_the_answer_says_who_fails(results):
     follow = results.where(**PROTOCOL)
     unscaled, scaled = (story._answer(follow, scale) for scale in ("none", "window"))
-    assert unscaled.verdict == "Remembering everything fails in these runs, while letting the past fade works."
+    assert unscaled.verdict == (
+        "Shown to the network as it is, a memory of everything fails, while letting the past fade works."
+    )
     assert (
         "0.66 with everything remembered, 0.07 with a fading memory and 0.58 without any under egal" in unscaled.numbers
     )
     assert unscaled.numbers.endswith("; 0.78, 0.20 and 0.74 under Nash welfare.")
-    assert scaled.verdict.startswith(
-        "Remembering everything fails under Nash welfare in these runs, while letting the "
-    )
-    egalitarian = story._answer(follow.where(welfare="egalitarian"), "window")
-    assert egalitarian.verdict == "Remembering everything works in these runs, and so does letting the past fade."
+    assert unscaled.elsewhere == "On every other scale, a memory of everything fails under Nash welfare only."
+    assert "a memory of everything fails under Nash welfare, while letting the past fade works." in scaled.verdict
+    assert scaled.elsewhere == "On every other scale, a memory of everything fails."
+    egalitarian = story._answer(follow.where(welfare="egalitarian", observation_scale="window"), "window")
+    assert egalitarian.verdict == "Remembering everything works, and so does letting the past fade."
+    assert egalitarian.elsewhere == ""
     assert story._answer(follow.where(gamma=1.0), "none") is None
+    assert story._elsewhere({"works"}, "works") == "It works on every other scale as well."
+    assert story._elsewhere({"works", "fails"}, "works") == "On other scales it comes out differently."
 
 
 def test_the_story_of_runs_that_are_all_unlike_the_papers_is_told_of_them():
@@ -124,7 +129,7 @@ def test_the_story_of_runs_that_are_all_unlike_the_papers_is_told_of_them():
     said = render(report_page(long))
     assert "20,000 steps of training. With γ = 0.99, half" in text(said)
     assert said.count("&#34;variant&#34;: &#34;20,000 steps of training&#34;") == 2
-    assert "Remembering everything fails in these runs, while letting the past fade works." in text(said)
+    assert "Remembering everything fails, while letting the past fade works." in text(said)
 
 
 def test_runs_of_another_kind_make_a_page_too():

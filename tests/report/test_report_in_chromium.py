@@ -61,6 +61,15 @@ def test_the_first_charts_show_every_run(chromium, path):
             assert dots(traces, "diamond") == 3 * 3
 
 
+def test_own_runs_alone_are_drawn_as_any_and_named_in_the_legend(chromium, tmp_path, results):
+    with opened(chromium, write_report(tmp_path / "own.html", as_own(results))) as page:
+        chart = see(page, "[data-runs] >> nth=0")
+        assert chart.locator(".legendtext").all_text_contents() == ["only today", "fading, γ = 0.99", "everything"]
+        assert dots(drawn(page, "[data-runs] >> nth=0")) == 3 * 3
+        named = see(page, "[data-part=chart]").locator(".legendtext").all_text_contents()
+        assert {"myopic", "γ = 0.99", "perfect recall"} <= set(named)
+
+
 def test_charts_by_scale_show_every_scale(chromium, path):
     with opened(chromium, path) as page:
         chart = see(page, "[data-runs] >> nth=2")

@@ -120,47 +120,60 @@ def _protocol_of_the_story(sets: Mapping[str, Results]) -> tuple[str, dict[str, 
 
 
 class Answer(NamedTuple):
-    """Who fails at the longest horizon and who does not, and the numbers that say so."""
+    """Who fails at the longest horizon and who does not, the numbers that say so, and what other scales say."""
 
     verdict: str
     numbers: str
+    elsewhere: str
 
 
 def _answer(results: Results, scale: str) -> Answer | None:
-    """The answer of the runs of an observation scale; None where there are too few to give one.
-
-    A memory fails where its mean Gini is not below `FAIR_SHARE` of the myopic agent's, as in the claims.
-    """
-    means = {
-        welfare: {gamma: float(values.mean()) for gamma, values in ginis.items()}
-        for welfare in WELFARES
-        if (ginis := _ginis(results, welfare, scale))
-    }
+    """The answer of the runs of an observation scale; None where there are too few to give one."""
+    means = _means(results, scale)
     if not means:
         return None
-    fails = {
-        gamma: [w for w, of in means.items() if of[gamma] >= FAIR_SHARE * of[MYOPIC]] for gamma in (RECALL, FADING)
-    }
-    everything, fading = (_how_it_does(fails[gamma], list(means)) for gamma in (RECALL, FADING))
-    linked = ", and so does" if everything == fading else ", while"
-    rest = "letting the past fade" if everything == fading else f"letting the past fade {fading}"
+    everything, fading = (_how_it_does(gamma, means) for gamma in (RECALL, FADING))
+    rest = ", and so does letting the past fade" if fading == everything else f", while letting the past fade {fading}"
     pattern = "{:.2f} with everything remembered, {:.2f} with a fading memory and {:.2f} without any under {}"
     numbers = []
     for welfare, of in means.items():
         numbers.append(pattern.format(of[RECALL], of[FADING], of[MYOPIC], WELFARE_NAMES[welfare]))
         pattern = "{:.2f}, {:.2f} and {:.2f} under {}"
+    others = [found for one in SCALES if one != scale and (found := _means(results, one))]
+    said = f"Shown to the network {SCALES[scale]}, a memory of everything" if others else "Remembering everything"
     return Answer(
-        f"Remembering everything {everything} in these runs{linked} {rest}.",
+        f"{said} {everything}{rest}.",
         f"In the end the Gini coefficient, 0 being equal, is {'; '.join(numbers)}.",
+        _elsewhere({_how_it_does(RECALL, found) for found in others}, everything),
     )
 
 
-def _how_it_does(failed: Sequence[str], among: Sequence[str]) -> str:
-    if not failed:
-        return "works"
-    if len(failed) == len(among):
-        return "fails"
-    return f"fails under {' and '.join(WELFARE_NAMES[welfare] for welfare in failed)}"
+def _means(results: Results, scale: str) -> dict[str, dict[float, float]]:
+    """The mean final Gini of each memory at the longest horizon, by welfare function, as far as there are runs."""
+    found = {welfare: _ginis(results, welfare, scale) for welfare in WELFARES}
+    return {
+        welfare: {gamma: float(v.mean()) for gamma, v in ginis.items()} for welfare, ginis in found.items() if ginis
+    }
+
+
+def _how_it_does(gamma: float, means: Mapping[str, Mapping[float, float]]) -> str:
+    """A memory fails where its mean Gini is not below `FAIR_SHARE` of the myopic agent's, as in the claims."""
+    failed = [WELFARE_NAMES[welfare] for welfare, of in means.items() if of[gamma] >= FAIR_SHARE * of[MYOPIC]]
+    if failed and len(failed) < len(means):
+        return f"fails under {' and '.join(failed)}"
+    return "fails" if failed else "works"
+
+
+def _elsewhere(others: set[str], here: str) -> str:
+    """What a memory of everything comes to at the other observation scales; empty where there are none."""
+    if not others:
+        return ""
+    if others == {here}:
+        return f"It {here} on every other scale as well."
+    if len(others) > 1:
+        return "On other scales it comes out differently."
+    (there,) = others
+    return f"On every other scale, a memory of everything {there}{' only' if 'under' in there else ''}."
 
 
 def _rows(origin: str, results: Results, scale: str, sets: Mapping[str, Results]) -> list[list[str]]:
