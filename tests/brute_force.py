@@ -41,8 +41,13 @@ def candidates(needs_or_utilities, *, k=None, capacity=None, allowed=None):
         yield utilities
 
 
-def best(rows, memory, state, welfare, *, elapsed=1, entitlements=None):
-    """The largest welfare and, among allocations that reach it, the leximin-best remembered utilities, ascending."""
+def best(rows, memory, state, welfare, *, elapsed=1, entitlements=None, decided=None):
+    """The largest welfare and, among allocations that reach it, the leximin-best remembered utilities, ascending.
+
+    The α-fair welfare of somebody with nothing has more digits than floating point, which then cannot tell apart what
+    the others have. Where utilities that were decided on are better than the leximin-best of those that look equal,
+    they are the best.
+    """
     Z = np.asarray(memory.ahead(state, np.array(list(rows)), elapsed, entitlements))
     W = np.asarray(welfare(Z)) if entitlements is None else among_copies(welfare, Z, entitlements)
     score = W
@@ -50,10 +55,21 @@ def best(rows, memory, state, welfare, *, elapsed=1, entitlements=None):
         # Products of many small numbers are all next to nothing; their logarithms tell them apart.
         with np.errstate(divide="ignore"):
             score = np.log(W)
-    tied = np.sort(Z, axis=1)[score.max() - (1e-10 + 1e-13 * abs(score.max())) <= score]
+    tied = Z[score.max() - (1e-10 + 1e-13 * abs(score.max())) <= score]
     for column in range(tied.shape[1]):
-        tied = tied[tied[:, column] >= tied[:, column].max() - 1e-9]
-    return W.max(), tied[0]
+        ascending = np.sort(tied, axis=1)
+        tied = tied[ascending[:, column] >= ascending[:, column].max() - 1e-9]
+    if welfare.name == "alpha_fair" and decided is not None and is_better(welfare, decided, tied[0], entitlements):
+        return W.max(), np.sort(decided)
+    return W.max(), np.sort(tied[0])
+
+
+def is_better(welfare, Z, other, entitlements):
+    """Whether one sum is larger than another, by as many digits as they have: what they share falls out exactly."""
+    masses = np.ones(len(Z)) if entitlements is None else np.asarray(entitlements)
+    terms = np.sort(masses * welfare(np.array([Z, other])[..., None]))
+    size = np.abs(terms[terms != terms[::-1]]).max(initial=0.0)
+    return math.fsum([*terms[0], *-terms[1]]) > 1e-10 + 1e-13 * size
 
 
 def among_copies(welfare, Z, entitlements):

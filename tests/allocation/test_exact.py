@@ -59,7 +59,7 @@ def tables(n, m):
 
 
 def assert_best(decision, rows, memory, state, welfare, given):
-    W, ascending = brute_force.best(rows, memory, state, welfare, **given)
+    W, ascending = brute_force.best(rows, memory, state, welfare, **given, decided=decision.after)
     assert decision.welfare_after == pytest.approx(W, rel=1e-8, abs=1e-8)
     np.testing.assert_allclose(np.sort(decision.after), ascending, rtol=1e-7, atol=1e-7)
     assert decision.optimal
@@ -75,6 +75,14 @@ def test_choose_k_is_the_best_of_all_subsets(data, welfare):
     decision = allocate(ChooseK(needs, k), memory, state, welfare, rng=np.random.default_rng(0), **given)
     assert len(decision.served) <= k
     assert_best(decision, brute_force.candidates(needs, k=k), memory, state, welfare, given)
+
+
+def test_somebody_with_nothing_does_not_hide_what_the_others_gain():
+    memory = PerfectRecall()
+    state = memory.update(memory.init(3), np.array([0.0, 2.8, 2.9]))
+    decision = allocate(ChooseK(np.array([0.0, 0.5, 1.0]), 1), memory, state, "alpha_fair(alpha=6)")
+    # 2.8⁻⁵ − 3.3⁻⁵ < 2.9⁻⁵ − 3.9⁻⁵, beside which the first agent's (10⁻⁶)⁻⁵ leaves no digits for either.
+    assert decision.served.tolist() == [2]
 
 
 @given(data=st.data(), welfare=st.sampled_from(WELFARES), sparsely=st.booleans())

@@ -2,6 +2,7 @@ import contextlib
 import json
 import os
 import random
+import re
 import signal
 import socket
 import subprocess
@@ -205,7 +206,8 @@ def test_two_processes_never_write_to_the_same_folder(tmp_path):
     processes = [start(tmp_path) for _ in range(2)]
     said = [process.communicate()[1] for process in processes]
     assert sorted(process.returncode for process in processes) == [0, 1]
-    assert "being written to by process" in "".join(said)
+    # Whoever is refused at the very moment at which the other begins does not know its name yet.
+    assert re.search("being written to by (another )?process", "".join(said))
     assert len(read(tmp_path)) == len(grid("quick", seeds=4).runs())
 
 

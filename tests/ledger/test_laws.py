@@ -109,6 +109,15 @@ def test_standing_at_any_moment_is_the_definition_and_replay_equals_snapshot(new
         assert ledger.verify().problems == ()
 
 
+def test_what_is_taken_back_leaves_nothing_to_complain_of(new_path):
+    with team_of(new_path()) as ledger:
+        ledger.record("ana", 0.0, at=day(2))
+        slip = ledger.record("ana", 1.0, at=day(0))
+        ledger.hold("ana", at=day(5))
+        ledger.correct(slip.seq, 0.0)
+        assert ledger.verify().problems == ()
+
+
 @given(st.lists(st.tuples(st.sampled_from(NAMES), days, amounts), min_size=2, max_size=12), st.randoms())
 @settings(max_examples=25)
 def test_the_order_of_recording_does_not_matter(new_path, received, random):

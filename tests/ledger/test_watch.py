@@ -76,6 +76,14 @@ def test_owed_since_is_what_the_standings_say(new_path, events, half_life, stops
             rows.IN_CHUNKS["yield_per"] = before
 
 
+def test_nobody_absent_is_owed_even_if_all_together_have_less_than_nothing(new_path):
+    with Ledger.new(new_path(), Rules(half_life="3d", newcomers="zero"), began=BEGAN) as ledger:
+        ledger.join_all(NAMES[:3], at=BEGAN)
+        ledger.offset("ben", -1.0, at=BEGAN)
+        ledger.hold("ana", at=BEGAN)
+        assert ledger.owed_since(BEGAN).keys() == by_definition(ledger, BEGAN).keys() == {"ben"}
+
+
 def test_a_long_history_is_followed(new_path):
     rng = np.random.default_rng(0)
     names = [f"agent {i}" for i in range(20)]

@@ -124,7 +124,7 @@ def standing(sums: Sums, cut: Periods, who: Members, half_life: float) -> Standi
         present = np.flatnonzero(stood.is_present)
         missing = owed(stood.remembered, who.entitlements, present)
         total = stood.remembered[present].sum()
-        is_owed = np.nan_to_num(missing) > SETTLED * total
+        is_owed = missing > SETTLED * total
         since = np.where(is_owed, np.where(since < 0, stood.period, since), -1)
         measures[:, cut.count - 1 - stood.period] = measure(stood.remembered[present], who.entitlements[present])
     share = np.where(stood.is_present, stood.remembered / (total or 1.0), math.nan)

@@ -105,15 +105,13 @@ def on_ray(
                     going[task.remote(board, position, run, trainer)] = position
                 if not going:
                     break
-                ready, _ = ray.wait([news, *going])
-                if news in ready:
+                while (ready := ray.wait([*going, news])[0][0]) == news:
                     # Should the board be lost, so is what was on it; it is put up again, and runs are not concerned.
                     with suppress(ray.exceptions.RayActorError):
                         for said in ray.get(news):
                             pass_on(*said)
                     news = board.take.remote()
-                    continue
-                position, result = going.pop(ready[0]), ray.get(ready[0])
+                position, result = going.pop(ready), ray.get(ready)
                 pass_on(position, result.settings.total_steps, result.metrics["gini"])
                 yield [result]
         finally:

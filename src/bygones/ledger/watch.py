@@ -72,7 +72,7 @@ class Watch:
                 if is_turn:
                     self._present[row] = status(self._agents.turns[row], time) == PRESENT
         present = np.flatnonzero(self._present)
-        missing = np.nan_to_num(owed(self._remembered, self._entitlements(time), present))
+        missing = owed(self._remembered, self._entitlements(time), present)  # NaN, which is not more, if absent
         is_owed = missing > SETTLED * self._remembered[present].sum()
         self.since = np.where(is_owed, np.where(self.since < 0, time, self.since), -1)
 
