@@ -73,7 +73,8 @@ class Watch:
                     self._present[row] = status(self._agents.turns[row], time) == PRESENT
         present = np.flatnonzero(self._present)
         missing = np.nan_to_num(owed(self._remembered, self._entitlements(time), present))
-        is_owed = missing > SETTLED * self._remembered[present].sum()
+        # Where more was forgiven than received, all that is remembered is below zero: those who are away are not owed.
+        is_owed = self._present & (missing > SETTLED * self._remembered[present].sum())
         self.since = np.where(is_owed, np.where(self.since < 0, time, self.since), -1)
 
     def _sweep(self, events: Stretch) -> None:
