@@ -3,7 +3,7 @@
 from datetime import UTC, datetime, timedelta
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from bygones.ledger import Entry, Ledger, Rules, rows
@@ -59,6 +59,7 @@ def happen(ledger, kind, who, at, amount):
     st.sampled_from([1, 3, 50_000]),
     moments,
 )
+@example([("received", "ana", 0, 0.0), ("offset", "ben", 0, 8.0), ("hold", "ana", 1, 0.0)], "3d", False, 1, 1)
 @settings(max_examples=150)
 def test_owed_since_is_what_the_standings_say(new_path, events, half_life, stops, chunk, at):
     rules = Rules(half_life=half_life, newcomers="zero", hold_stops_clock=stops)
