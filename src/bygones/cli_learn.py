@@ -195,7 +195,8 @@ def results(
     wanted, every = dict(map(setting, where)), read(*places)
     found = every.where(**wanted)
     if not len(found):
-        raise ValueError(f"there are no such runs in {', '.join(map(str, places))}, only {len(every)} others")
+        others = f", only {len(every)} others" if len(every) else ""
+        raise ValueError(f"there are no such runs in {', '.join(map(str, places))}{others}")
     if merge_into:
         merge(places, merge_into, **wanted)
     if csv_file:
