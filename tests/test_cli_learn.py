@@ -126,7 +126,7 @@ def test_every_number_behind_a_claim(capsys):
     cli.main(["claims", "evidence/grid/none", "--why", "C2", "C13"])
     said = " ".join(capsys.readouterr().out.split())
     assert "C2 under scale “none”: fails" in said
-    assert "nash additive, T = 500 not so 0.256 0.234 to 0.277 at most 0 0.257 +1.00" in said
+    assert "nash additive, T = 500 not so 0.256 0.234 to 0.277 at most 0 0.257 (0.233 to 0.28) +1.00" in said
     assert "C13 under scale “none”: too few (egalitarian additive, perfect recall, T = 5000, total_steps" in said
 
 

@@ -193,7 +193,8 @@ def results(
     wanted, every = dict(map(setting, where)), read(*places)
     found = every.where(**wanted)
     if not len(found):
-        raise ValueError(f"there are no such runs in {', '.join(map(str, places))}, only {len(every)} others")
+        others = f", only {len(every)} others" if len(every) else ""
+        raise ValueError(f"there are no such runs in {', '.join(map(str, places))}{others}")
     if merge_into:
         merge(places, merge_into, **wanted)
     if csv_file:
@@ -313,7 +314,7 @@ def _print_comparisons(judgement: Judgement) -> None:
         rows = [
             [made.what, {True: "as asked", False: "not so", None: "cannot tell"}[made.outcome], f"{made.value:.3g}",
              f"{made.interval.low:.3g} to {made.interval.high:.3g}", made.wanted,
-             None if made.middle is None else f"{made.middle:.3g}",
+             _with_interval(made.middle, made.middle_interval),
              None if made.effect is None else f"{made.effect:+.2f}", "yes" if made.splits else ""]
             for made in verdict.comparisons
         ]  # fmt: skip
@@ -321,8 +322,14 @@ def _print_comparisons(judgement: Judgement) -> None:
         print_table(title, columns, rows)
     print(
         "Means over seeds, with bootstrap intervals; middle half: the same of interquartile means; effect: Cliff's "
-        "delta; two groups: the seeds fall into two."
+        "delta; two groups: the seeds fall into two. The seeds and their standard errors: --json."
     )
+
+
+def _with_interval(value: float | None, interval: tuple[float, float] | None) -> str | None:
+    if value is None or interval is None:
+        return None
+    return f"{value:.3g} ({interval[0]:.3g} to {interval[1]:.3g})"
 
 
 def _varied(runs: Sequence[Settings]) -> str:

@@ -115,6 +115,18 @@ def test_seeds_that_cannot_tell():
     assert made.word == "not enough runs"
 
 
+def test_comparisons_carry_the_middle_half_and_standard_errors():
+    a, b = [0.1, 0.2, 0.3, 0.9], [0.1, 0.1, 0.1, 0.1]
+    made = difference_within("x", a, b)
+    assert made.middle == pytest.approx(0.15)
+    assert made.middle_interval.low <= made.middle <= made.middle_interval.high
+    assert made.errors == pytest.approx((np.std(a, ddof=1) / 2, 0.0))
+    alone = mean_within("x", a)
+    assert alone.middle_interval.low <= 0.25 <= alone.middle_interval.high
+    assert alone.errors == made.errors[:1]
+    assert {"middle_interval", "errors", "seeds"} <= set(made._asdict())
+
+
 def test_comparisons():
     assert mean_within("x", [1.0, 1.1, 0.9], 0.5, 1.5).outcome is True
     assert mean_within("x", [1.0, 1.1, 0.9], low=1.5).outcome is False

@@ -143,6 +143,14 @@ def test_empty_and_missing_places(tmp_path):
         read(tmp_path / "nowhere")
 
 
+def test_a_folder_above_results_will_do(tmp_path):
+    fill(tmp_path / "results", RUNS[:2])
+    fill(tmp_path / "more", RUNS[2:3])
+    assert len(read(tmp_path)) == 3
+    fill(tmp_path / "results" / "below", RUNS[3:])
+    assert len(read(tmp_path / "results")) == 2
+
+
 def test_a_corrupt_file_is_named_and_left_alone(tmp_path):
     fill(tmp_path, RUNS[:2])
     path = only_file(tmp_path)

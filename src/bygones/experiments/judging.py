@@ -23,6 +23,7 @@ from bygones.experiments.statistics import (
     difference_interval,
     groups,
     interquartile_mean,
+    standard_error,
     summary,
 )
 from bygones.learn.settings import Settings
@@ -62,6 +63,8 @@ class Comparison(NamedTuple):
         interval: its bootstrap interval over seeds.
         asked: the range in which the claim wants it.
         middle: the same from the interquartile means, where it is about means.
+        middle_interval: the bootstrap interval of that.
+        errors: the standard error of the mean of each set of seeds, as in the paper's bands.
         effect: Cliff's delta, where two sets of seeds are compared.
         seeds: the values of the seeds, one set or two.
         splits: whether a set of seeds falls into two groups.
@@ -75,6 +78,8 @@ class Comparison(NamedTuple):
     effect: float | None
     seeds: tuple[tuple[float, ...], ...]
     splits: bool
+    middle_interval: Interval | None = None
+    errors: tuple[float, ...] = ()
 
     @property
     def outcome(self) -> bool | None:
@@ -150,9 +155,17 @@ class Cells:
 def mean_within(what: str, values: Array, low: float = -math.inf, high: float = math.inf) -> Comparison:
     """Asks that a mean over seeds lies in a range."""
     summed = summary(values, APART)
-    middle, seeds = summed.interquartile_mean, (summed.seeds,)
     return Comparison(
-        what, summed.mean, summed.mean_interval, Interval(low, high), middle, None, seeds, len(summed.groups) > 1
+        what,
+        summed.mean,
+        summed.mean_interval,
+        Interval(low, high),
+        summed.interquartile_mean,
+        None,
+        (summed.seeds,),
+        len(summed.groups) > 1,
+        summed.interquartile_interval,
+        (summed.standard_error,),
     )
 
 
@@ -168,6 +181,8 @@ def difference_within(what: str, a: Array, b: Array, low: float = -math.inf, hig
         cliffs_delta(a, b),
         (tuple(a.tolist()), tuple(b.tolist())),
         any(len(groups(seeds, APART)) > 1 for seeds in (a, b)),
+        difference_interval(a, b, of=interquartile_mean),
+        (standard_error(a), standard_error(b)),
     )
 
 

@@ -130,12 +130,16 @@ class Results:
 
 
 def read(*places: Path | str) -> Results:
-    """The results in these folders or files; where two hold the same run, the first named counts."""
+    """The results in these folders or files; where two hold the same run, the first named counts.
+
+    Of a folder that holds none itself, those one level below are meant: of `out/paper` those in `out/paper/results`.
+    """
     files: list[Path] = []
     for place in map(Path, places):
         if not place.exists():
             raise FileNotFoundError(errno.ENOENT, "no such file or folder of results", str(place))
-        files += sorted(place.glob("*.parquet")) if place.is_dir() else [place]
+        inside = sorted(place.glob("*.parquet")) or sorted(place.glob("*/*.parquet"))
+        files += inside if place.is_dir() else [place]
     tables = [_read_file(file) for file in files]
     table = pa.concat_tables(tables) if tables else SCHEMA.empty_table()
     _, first = np.unique(table.column("run").to_numpy(), return_index=True)

@@ -76,14 +76,14 @@ def interval(values: Array, statistic: Callable[..., Any], seed: int = 0) -> Int
     return _bootstrap((values,), statistic, seed)
 
 
-def difference_interval(a: Array, b: Array, seed: int = 0) -> Interval:
-    """A seeded percentile bootstrap interval of mean(a) − mean(b), the seeds of both drawn anew."""
+def difference_interval(a: Array, b: Array, seed: int = 0, of: Callable[..., Any] = np.mean) -> Interval:
+    """A seeded percentile bootstrap interval of mean(a) − mean(b), or of another statistic's difference."""
     a, b = _seeds("a", a), _seeds("b", b)
     if np.ptp(a) == 0 and np.ptp(b) == 0:
         return Interval(float(a[0] - b[0]), float(a[0] - b[0]))
 
     def difference(a: Array, b: Array, axis: int = -1) -> Array:
-        return a.mean(axis=axis) - b.mean(axis=axis)
+        return np.asarray(of(a, axis=axis) - of(b, axis=axis))
 
     return _bootstrap((a, b), difference, seed)
 
