@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from bygones.experiments.claims import judge
 from bygones.experiments.grid import PAPER_SCALE
@@ -71,3 +72,21 @@ def word(verdict):
     if verdict.word == NOT_ENOUGH:
         return "?" if verdict.comparisons else "–"
     return verdict.word
+
+
+def test_updates_on_a_core_learn_what_those_on_a_gpu_learn():
+    batched, native = (read(ROOT / "evidence" / "same-learning" / name) for name in ("ours", "ours-on-a-core"))
+    chances, inside = [], 0
+    for settings in {run.replace(seed=0) for run in native.settings()}:
+        cell = {"welfare": settings.welfare, "gamma": settings.gamma, "horizon": settings.horizon}
+        many, few = batched.where(**cell), native.where(**cell)
+        assert (len(many), len(few)) == (100, 10)
+        metrics = [(many[f"final_{m}"], few[f"final_{m}"]) for m in ("gini", "welfare", "utility_per_step")]
+        chances += [stats.mannwhitneyu(*pair).pvalue for pair in metrics]
+        inside += int(((metrics[0][1] >= metrics[0][0].min()) & (metrics[0][1] <= metrics[0][0].max())).sum())
+    assert len(chances) == 12
+    said = re.search(
+        r"probability of (\S+) to (\S+), and (\d+) of the 40", (ROOT / "evidence" / "README.md").read_text()
+    )
+    assert said is not None
+    assert (f"{min(chances):.2f}", f"{max(chances):.2f}", str(inside)) == said.groups()
