@@ -21,7 +21,10 @@ def test_figure_1_draws_every_memory_in_three_panels():
 
 
 def test_memories_differ_in_colour_and_in_dashes():
-    looks = style.MEMORY_LOOK.values()
+    """An agent with the instantaneous memory is the myopic one: one memory under two names, and one look."""
+    by_name = dict(style.MEMORY_LOOK)
+    assert by_name.pop("myopic") == by_name["instantaneous"]
+    looks = by_name.values()
     assert len({look["color"] for look in looks}) == len({str(look["linestyle"]) for look in looks}) == len(looks)
 
 
