@@ -122,7 +122,8 @@ def test_claims_under_another_protocol(capsys):
     assert "What is missing first: egalitarian additive, " in capsys.readouterr().out
 
 
-def test_every_number_behind_a_claim(capsys):
+def test_every_number_behind_a_claim(capsys, monkeypatch):
+    monkeypatch.delenv("COLUMNS", raising=False)  # parallel tests have one
     cli.main(["claims", "evidence/grid/none", "--why", "C2", "C13"])
     said = " ".join(capsys.readouterr().out.split())
     assert "C2 under scale “none”: fails" in said
