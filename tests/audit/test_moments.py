@@ -49,8 +49,11 @@ def test_a_first_look_changes_no_answer(events):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("bygones.audit.auditing.ASKED_AT_ONCE", 0)
         looked = audit(found, half_lives)
-    for half_life, owed in looked.conclusions.asked.items():
-        (stood,) = audit(found, [half_life], refine=False).standings
+    asked = sorted(looked.conclusions.asked)
+    standings = audit(found, asked, refine=False).standings
+    assert [stood.half_life for stood in standings] == asked
+    for stood in standings:
+        owed = looked.conclusions.asked[stood.half_life]
         np.testing.assert_allclose(owed, stood.owed / (stood.remembered.sum() or 1.0), rtol=1e-9, atol=1e-12)
     assert [each.answers for each in looked.conclusions.found] == [each.answers for each in exact.conclusions.found]
 

@@ -5,6 +5,7 @@ import pytest
 from guides import DOCS, run_guide
 
 
+@pytest.mark.soak
 @pytest.mark.filterwarnings("ignore:.*precision lowered by casting to float32.*")
 def test_fairness_is_gained_and_paid_for():
     results = run_guide(DOCS / "guides" / "fair-rewards.md")["results"]
