@@ -164,8 +164,12 @@ def test_explain(run, team, needs):
 
 
 def test_rules_are_shown_and_changed(run, refused, team):
-    assert "7d" in run("rules", team)
+    shown = " ".join(run("rules", team).split())
+    assert "half life 7d" in shown
+    assert "entitlements equal" in shown
     run("rules", team, "--half-life", "14d", "--entitlement", "ana=2", "--hold-stops-clock", "no", "--at", "2026-02-01")
+    shown = " ".join(run("rules", team, "--at", "2026-02-01").split())
+    assert "hold stops clock no entitlements ana 2" in shown
     changed = json.loads(run("rules", team, "--at", "2026-02-01", "--json"))
     assert (changed["half_life"], changed["entitlements"], changed["hold_stops_clock"]) == ("14d", {"ana": 2}, False)
     assert json.loads(run("rules", team, "--at", "2026-01-31", "--json"))["half_life"] == "7d"

@@ -23,6 +23,12 @@ def test_a_table_in_a_pipe_is_not_cut(capsys, monkeypatch):
     assert max(map(len, capsys.readouterr().out.splitlines())) == 60
 
 
+def test_in_a_pipe_no_column_gives_way(capsys, monkeypatch):
+    monkeypatch.delenv("COLUMNS", raising=False)
+    print_fitting("Table", [Column("who"), Column("why", "left", gives_way=1)], [["ana", "a reason " * 20]])
+    assert "a reason " * 19 in capsys.readouterr().out
+
+
 def test_signs_and_more_digits():
     assert amount(4652.3, sign=True) == "+4,652"
     assert amount(0.5, sign=True) == "+0.5"

@@ -24,10 +24,7 @@ UNCUT = 10_000
 
 
 def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """Prints a table for people: numbers to the right, six digits; text as it is, never as markup.
-
-    In a terminal the table is as wide as that; in a file or a pipe nothing is cut, unless COLUMNS says how wide it is.
-    """
+    """Prints a table for people: numbers to the right, six digits; text as it is, never as markup."""
     rows = [list(row) for row in rows]
     table = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD)
     for index, column in enumerate(columns):
@@ -35,8 +32,7 @@ def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[obje
         table.add_column(column, justify="right" if numeric else "left")
     for row in rows:
         table.add_row(*(Text(_shown(cell)) for cell in row))
-    console = Console()
-    (console if console.is_terminal or "COLUMNS" in os.environ else Console(width=UNCUT)).print(table)
+    _console().print(table)
 
 
 class Column(NamedTuple):
@@ -57,7 +53,7 @@ class Column(NamedTuple):
 
 def print_fitting(title: str, columns: Sequence[Column], rows: Sequence[Sequence[str | Text]]) -> None:
     """Prints a table, without some of its columns where the terminal is too narrow for all; text is never markup."""
-    console = Console()
+    console = _console()
     orders = sorted({column.gives_way for column in columns if column.gives_way})
     for gone in (0, *orders):
         kept = [i for i, column in enumerate(columns) if not 0 < column.gives_way <= gone]
@@ -68,6 +64,12 @@ def print_fitting(title: str, columns: Sequence[Column], rows: Sequence[Sequence
     lost = dict.fromkeys(column.name for i, column in enumerate(columns) if i not in kept and column.name)
     if lost:
         print(f"A wider terminal also shows: {', '.join(lost)}.")
+
+
+def _console() -> Console:
+    """As wide as the terminal; in a file or a pipe nothing is cut, unless COLUMNS says how wide it is."""
+    console = Console()
+    return console if console.is_terminal or "COLUMNS" in os.environ else Console(width=UNCUT)
 
 
 def _width(column: Column, cells: Iterable[str | Text]) -> int:

@@ -71,7 +71,7 @@ def rules(
     json: Json = False,
 ) -> None:
     """Show the rules in force, or change some of them from a moment on."""
-    from bygones.ledger.terminal import tell
+    from bygones.ledger.terminal import print_rules, tell
 
     changes: dict[str, Any] = {"half_life": half_life, "welfare": welfare, "newcomers": newcomers}
     changes["hold_stops_clock"] = None if hold_stops_clock is None else hold_stops_clock == "yes"
@@ -85,7 +85,7 @@ def rules(
     if json:
         print_json(settings)
     else:
-        print_table("Rules", ["rule", "setting"], [[name, str(value)] for name, value in settings.items()])
+        print_rules(settings)
 
 
 @app.command

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from rich.text import Text
 
-from bygones._terminal import Column, amount, print_fitting, print_json
+from bygones._terminal import Column, amount, print_fitting, print_json, print_table
 from bygones.ledger.deciding import Proposal
 from bygones.ledger.events import Event
 from bygones.ledger.history import Contribution
@@ -48,6 +48,19 @@ def print_standing(now: Standing, later: Standing, ahead: str, since: dict[str, 
     print_fitting(title, columns, rows)
     if len(now):
         print("Owed: what is missing (+) or in excess (-) of the entitled share of all that is remembered.")
+
+
+def print_rules(settings: Mapping[str, object]) -> None:
+    """Prints the rules in force."""
+    print_table("Rules", ["rule", "setting"], [[name.replace("_", " "), _said(v)] for name, v in settings.items()])
+
+
+def _said(setting: object) -> str:
+    if isinstance(setting, bool):
+        return "yes" if setting else "no"
+    if isinstance(setting, dict):
+        return ", ".join(f"{agent} {share:g}" for agent, share in setting.items()) or "equal"
+    return str(setting)
 
 
 def bar(value: float, most: float, width: int = _WIDTH) -> str:

@@ -59,7 +59,10 @@ class Writer:
             return max(self.recorded, self.book.began)
         time = instant(at, name)
         if time < self.book.began:
-            raise ValueError(f"{name} must not be before the ledger began ({shown(self.book.began)} UTC), got {at}")
+            raise ValueError(
+                f"{name} must not be before the ledger began ({shown(self.book.began)} UTC), got {at}; a ledger for an "
+                f"older past is made with an earlier beginning (--began)"
+            )
         if time > self.recorded + ahead:
             raise ValueError(f"{name} must not be more than a year ahead, got {at}")
         return time
@@ -184,7 +187,10 @@ class Writer:
         ids, agents = rows.load_agents(self.connection, wanted)
         unknown = sorted(wanted.difference(agents.names))
         if unknown:
-            raise ValueError(f"unknown agent {unknown[0]!r}: it has not joined this ledger")
+            raise ValueError(
+                f"unknown agent {unknown[0]!r}: it has not joined this ledger; with --join, an import lets agents join "
+                f"with their first entry"
+            )
         return ids, agents
 
     def _turned(self, agents: Snapshot, row: int, kind: str, time: int) -> Snapshot:
