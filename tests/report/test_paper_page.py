@@ -85,7 +85,7 @@ def test_own_runs_alone_make_a_page(alone):
     said = text(alone)
     assert "Here is what 30 training runs say." in said
     assert "13 are open" in said
-    assert "1 seeds, at least 3 are needed" in said
+    assert "1 seed, at least 3 are needed" in said
     assert 'data-runs="' in alone
     assert len(alone.encode()) < 5_500_000
 

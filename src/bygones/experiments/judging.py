@@ -148,7 +148,8 @@ class Cells:
         if len(finished) < MIN_SEEDS:
             said = "".join(f", {name} {value}" for name, value in changes.items())
             where = f"{welfare} {aggregation}, {memory_label(gamma)}, T = {horizon}{said}"
-            raise NotEnoughRunsError(f"{where}: {len(finished)} seeds, at least {MIN_SEEDS} are needed")
+            seeds = "1 seed" if len(finished) == 1 else f"{len(finished)} seeds"
+            raise NotEnoughRunsError(f"{where}: {seeds}, at least {MIN_SEEDS} are needed")
         return finished
 
 
