@@ -61,11 +61,28 @@ def improve(
     """As `ppo.improve`, on arrays of the host."""
     weights, mean, square = (_joined(tree) for tree in (networks, adam.mean, adam.square))
     policy, value = (_sizes(layers) for layers in networks)
-    weighed = (numbers.clip, numbers.value_weight, numbers.entropy_weight)
-    stepped = (numbers.max_grad_norm, numbers.learning_rate, numbers.adam_eps)
-    said: list[Any] = [weights, mean, square, int(adam.count), policy, value]
-    said += [np.asarray(leaf) for leaf in (*samples, order)]
-    losses = _epochs(*said, batch_size, *map(_f, (*weighed, *stepped)))  # type: ignore[call-arg]
+    seen = Samples(*(np.asarray(leaf) for leaf in samples))
+    losses = _epochs(
+        weights,
+        mean,
+        square,
+        int(adam.count),
+        policy,
+        value,
+        seen.observations,
+        seen.actions,
+        seen.log_probs,
+        seen.advantages,
+        seen.returns,
+        np.asarray(order),
+        batch_size,
+        _f(numbers.clip),
+        _f(numbers.value_weight),
+        _f(numbers.entropy_weight),
+        _f(numbers.max_grad_norm),
+        _f(numbers.learning_rate),
+        _f(numbers.adam_eps),
+    )
     updates = order.size // batch_size
     moved = Adam(_parted(mean, networks), _parted(square, networks), np.asarray(adam.count + updates, np.int32))
     return _parted(weights, networks), moved, (losses / updates).astype(np.float32)
