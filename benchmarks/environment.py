@@ -77,7 +77,7 @@ def vector(num_envs=1024):
 def functional(num_envs=1024, steps=100):
     import jax
 
-    from bygones.envs.allocation import AllocationProblem, reset, step
+    from bygones.envs.functional import AllocationProblem, reset, step
 
     def episodes(key, params):
         def one(states, key):

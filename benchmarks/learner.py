@@ -33,7 +33,7 @@ import jax.numpy as jnp
 import numpy as np
 from benchmarks.measure import matmul_rate, operations_per_step
 
-from bygones.envs import allocation
+from bygones.envs import functional
 from bygones.envs.problem import AllocationProblem
 from bygones.learn import Settings, native, ppo, runs
 
@@ -166,14 +166,14 @@ class GymnaxAllocation:
         return self
 
     def reset(self, key: Any, _: Any) -> tuple[Any, Any]:
-        state, observation = allocation.reset(key, self._params)
+        state, observation = functional.reset(key, self._params)
         return observation, state
 
     def step(self, key: Any, state: Any, action: Any, _: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
         key, again = jax.random.split(key)
-        result = allocation.step(key, state, action, self._params)
+        result = functional.step(key, state, action, self._params)
         over = result.terminated | result.truncated
-        fresh = allocation.reset(again, self._params)
+        fresh = functional.reset(again, self._params)
         state, seen = jax.tree.map(lambda a, b: jnp.where(over, a, b), fresh, (result.state, result.observation))
         return seen, state, result.reward, over, {}
 

@@ -26,7 +26,7 @@ import jax.numpy as jnp
 import numpy as np
 from benchmarks.measure import matmul_rate, operations_per_step, paper_grid
 
-from bygones.learn import Policy, cache_compilations, ppo, runs, train_batch
+from bygones.learn import TrainedPolicy, cache_compilations, ppo, runs, train_batch
 
 
 def main() -> None:
@@ -122,7 +122,7 @@ def full(settings: list[Any], folder: str, variant: str, segment: int) -> None:
     began = time.perf_counter()
     marks = []
 
-    def tell(news: runs.Progress) -> None:
+    def tell(news: runs.RunProgress) -> None:
         marks.append((news.steps, time.perf_counter() - began))
         print(f"  {news.steps:9d} of {news.total_steps} steps each, {marks[-1][1]:.1f} s", flush=True)
 
@@ -148,7 +148,7 @@ def full(settings: list[Any], folder: str, variant: str, segment: int) -> None:
     curves = {name: np.stack([r.curves[name] for r in results if r.stopped_at is None]) for name in results[0].curves}
     np.savez_compressed(place / "curves.npz", **curves)
     for i, result in enumerate(results):
-        Policy(result.settings, result.networks).save(place / "policies" / f"{i:04d}.safetensors")
+        TrainedPolicy(result.settings, result.networks).save(place / "policies" / f"{i:04d}.safetensors")
 
 
 def choices(variant: str) -> dict[str, Any]:

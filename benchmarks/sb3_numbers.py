@@ -21,7 +21,7 @@ import numpy as np
 
 from bygones.learn import ppo, runs
 from bygones.learn.networks import Networks, initial
-from bygones.learn.policy import Policy
+from bygones.learn.policy import TrainedPolicy
 from bygones.learn.settings import Settings
 
 CASES = {
@@ -69,7 +69,7 @@ def record(settings: Settings) -> Recorded:
             return result
 
     def networks() -> Networks:
-        return Policy.from_state_dict(settings, model.policy.state_dict()).networks
+        return TrainedPolicy.from_state_dict(settings, model.policy.state_dict()).networks
 
     model = sb3.learner(settings, Recorder(AllocationEnv(problem=settings.problem())))
     _, callback = model._setup_learn(settings.rollout_steps)

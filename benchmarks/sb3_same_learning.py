@@ -23,8 +23,8 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from bygones.experiments.results import read
 from bygones.learn.settings import Settings
+from bygones.paper.results import read
 
 CELLS = {
     "nash-0.99-T1000": Settings(gamma=0.99, welfare="nash", horizon=1000),
@@ -94,7 +94,7 @@ def one_sb3(job: tuple[str, Settings, Path]) -> str:
 
 def run_ours(runs: list[tuple[str, Settings]], args: argparse.Namespace) -> None:
     """All runs as one plan, into `ours/`."""
-    from bygones.experiments.run import execute
+    from bygones.paper.run import execute
 
     start = time.perf_counter()
     execute([run for _, run in runs], args.folder / "ours", workers=args.workers)

@@ -17,7 +17,7 @@ import tempfile
 
 from hypothesis import HealthCheck, Phase, settings
 
-from browser import chromium  # noqa: F401
+from support.browser import chromium  # noqa: F401
 
 _compiled = os.environ["JAX_COMPILATION_CACHE_DIR"] = tempfile.mkdtemp(prefix="bygones-compiled-")
 atexit.register(shutil.rmtree, _compiled, ignore_errors=True)

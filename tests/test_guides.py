@@ -4,7 +4,7 @@ import traceback
 
 import pytest
 
-from guides import run_guide
+from support.guides import run_guide
 
 
 def test_blocks_run_in_order_in_one_namespace(tmp_path):

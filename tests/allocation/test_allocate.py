@@ -7,10 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-import brute_force
 from bygones import Discounted, Instantaneous, Linear, Multiscale, PerfectRecall, welfare
-from bygones.allocation import Allocation, Assign, ChooseK, Divide, RunnerUp, allocate
+from bygones.allocation import Assign, ChooseK, Decision, Divide, RunnerUp, allocate
 from bygones.welfare import named
+from support import brute_force
 
 NAMES = ["utilitarian", "egalitarian", "nash", "log_nash", "alpha_fair(alpha=2)", "generalized_gini"]
 
@@ -173,7 +173,7 @@ class TestAllocation:
         memory = Discounted(gamma=0.5)
         state = memory.update(memory.init(3), np.array([1.0, 2.0, 4.0]))
         decision = allocate(ChooseK([3.0, 3.0, 3.0], 1), memory, state, "egalitarian", entitlements=[1.0, 2.0, 8.0])
-        assert isinstance(decision, Allocation)
+        assert isinstance(decision, Decision)
         np.testing.assert_array_equal(decision.served, [2])
         np.testing.assert_array_equal(decision.utilities, [0.0, 0.0, 3.0])
         np.testing.assert_allclose(decision.before, [1.0, 1.0, 0.5])

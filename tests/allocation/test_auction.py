@@ -3,8 +3,8 @@ import pytest
 from scipy import sparse
 from scipy.optimize import linear_sum_assignment
 
-from bygones.allocation import auction as module
-from bygones.allocation.auction import auction
+from bygones.allocation.solvers import auction as module
+from bygones.allocation.solvers.auction import auction
 
 
 def instances(count, rng):

@@ -8,7 +8,7 @@ from scipy.optimize import linprog
 
 from bygones import Discounted, Linear, PerfectRecall
 from bygones.allocation import Divide, allocate
-from bygones.allocation.divide import fill
+from bygones.allocation.solvers.divide import fill
 from bygones.welfare import named
 
 NUMBERS = st.one_of(st.sampled_from([0.0, 0.5, 1.0, 2.0]), st.floats(0.05, 3.0))

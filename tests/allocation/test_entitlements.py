@@ -6,10 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-import brute_force
 from bygones import Discounted, PerfectRecall
 from bygones.allocation import Assign, ChooseK, Divide, OneStep, allocate
 from bygones.welfare import named
+from support import brute_force
 
 WELFARES = [*brute_force.WELFARES, "alpha_fair(alpha=6)"]
 NUMBERS = st.one_of(st.sampled_from([0.0, 0.5, 1.0, 2.0]), st.floats(0.05, 3.0))

@@ -6,10 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-import brute_force
 from bygones import Discounted, Instantaneous, Linear, Multiscale, PerfectRecall
 from bygones.allocation import Assign, ChooseK, allocate
 from bygones.welfare import named
+from support import brute_force
 
 WELFARES = [
     named("utilitarian"),

@@ -4,14 +4,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bygones import Discounted, PerfectRecall
-from bygones.allocation import OneStep, Policy, Random, RoundRobin, Utilitarian
+from bygones.allocation import AllocationPolicy, OneStep, Random, RoundRobin, Utilitarian
 
 POLICIES = [OneStep(Discounted(gamma=0.9), "egalitarian"), Utilitarian(), Random(), RoundRobin()]
 
 
 @pytest.mark.parametrize("policy", POLICIES)
 @given(needs=st.lists(st.sampled_from([0.0, 0.5, 1.0]), min_size=1, max_size=6), data=st.data())
-def test_every_policy_serves_exactly_k_different_agents(policy: Policy, needs, data):
+def test_every_policy_serves_exactly_k_different_agents(policy: AllocationPolicy, needs, data):
     k = data.draw(st.integers(1, len(needs)))
     state = PerfectRecall().init(len(needs))
     served = policy(np.array(needs), k, state, data.draw(st.integers(0, 10)), np.random.default_rng(0))

@@ -6,13 +6,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-import brute_force
 from bygones import Discounted, Linear, PerfectRecall
 from bygones.allocation import Assign, ChooseK, allocate, decide
-from bygones.allocation.aims import Curve
-from bygones.allocation.model import Programme
-from bygones.allocation.programme import solve
+from bygones.allocation.aims import ConcaveSum
+from bygones.allocation.solvers.linear_model import Programme
+from bygones.allocation.solvers.milp import solve
 from bygones.welfare import named
+from support import brute_force
 
 NUMBERS = st.one_of(st.sampled_from([0.0, 0.5, 1.0, 2.0]), st.floats(0.05, 3.0))
 WELFARES = [named(name) for name in brute_force.WELFARES]
@@ -125,7 +125,7 @@ def test_a_programme_of_its_own():
         upper=np.ones(2),
         whole=True,
     )
-    solution = solve(programme, Curve(0.0), np.random.default_rng(0))
+    solution = solve(programme, ConcaveSum(0.0), np.random.default_rng(0))
     np.testing.assert_array_equal(solution.x, [0.0, 1.0])
     np.testing.assert_array_equal(solution.runner_up, [1.0, 0.0])
     np.testing.assert_array_equal(programme.most(), [1.0, 4.0])

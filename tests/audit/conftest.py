@@ -4,7 +4,7 @@ import csv
 
 import pytest
 
-from servers import new_database, postgres  # noqa: F401
+from support.servers import new_database, postgres  # noqa: F401
 
 
 @pytest.fixture

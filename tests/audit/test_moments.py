@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from bygones.audit import audit, moments, read_history
 from bygones.audit.conclusions import conclude
-from remembering import remembered
+from support.remembering import remembered
 
 EVENTS = st.lists(
     st.tuples(st.sampled_from(["a", "b", "c"]), st.floats(0, 1e4), st.floats(0, 100)), min_size=1, max_size=30

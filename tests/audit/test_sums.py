@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from bygones.audit import audit, expression, read_history
 from bygones.audit.clock import Clock
 from bygones.audit.sums import Periods, periods
-from remembering import remembered
+from support.remembering import remembered
 
 MOMENTS = st.integers(0, 400 * 86_400_000_000)
 EVENTS = st.lists(

@@ -1,4 +1,4 @@
-from guides import DOCS, run_guide
+from support.guides import DOCS, run_guide
 
 
 def test_the_guide_to_the_environment_runs():

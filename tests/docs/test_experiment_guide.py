@@ -1,8 +1,8 @@
 import pytest
 
-from bygones.experiments import results
-from guides import DOCS
-from walkthrough import walk_through
+from bygones.paper import results
+from support.guides import DOCS
+from support.walkthrough import walk_through
 
 
 @pytest.mark.soak

@@ -2,7 +2,7 @@
 
 import pytest
 
-from guides import DOCS, run_guide
+from support.guides import DOCS, run_guide
 
 
 @pytest.mark.soak

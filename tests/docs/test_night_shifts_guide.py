@@ -1,5 +1,5 @@
-from guides import DOCS
-from walkthrough import walk_through
+from support.guides import DOCS
+from support.walkthrough import walk_through
 
 
 def test_the_guide_leads_from_an_empty_folder_to_a_decision(tmp_path, monkeypatch):

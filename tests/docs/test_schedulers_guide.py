@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from guides import DOCS
-from walkthrough import walk_through
+from support.guides import DOCS
+from support.walkthrough import walk_through
 
 
 @pytest.fixture(scope="module")

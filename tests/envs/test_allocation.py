@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from bygones import Discounted, Instantaneous, Linear, Multiscale, PerfectRecall, welfare
-from bygones.envs import allocation, needs
-from bygones.envs.allocation import AllocationProblem, reset, step
+from bygones.envs import functional, needs
+from bygones.envs.functional import AllocationProblem, reset, step
 
 KEY = jax.random.key(0)
 
@@ -153,10 +153,10 @@ def test_every_observation_in_float32_lies_within_the_bounds():
             low, high = problem.observation_bounds()
 
             def one(state, _, params=params):
-                result = allocation.step_with(jnp.zeros(3), state, 0, params)
+                result = functional.step_with(jnp.zeros(3), state, 0, params)
                 return result.state, result.observation
 
-            _, seen = jax.lax.scan(one, allocation.reset_with(jnp.zeros((2, 3)), params)[0], None, 2000)
+            _, seen = jax.lax.scan(one, functional.reset_with(jnp.zeros((2, 3)), params)[0], None, 2000)
             assert (np.asarray(seen) >= low.astype(np.float32)).all()
             assert (np.asarray(seen) <= high.astype(np.float32)).all()
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from bygones import inequality
-from bygones.envs import allocation
-from bygones.learn.environment import Allocation, AllocationNoise
+from bygones.envs import functional
+from bygones.learn.environment import AllocationNoise, FunctionalAllocation
 from bygones.learn.runs import params_of
 from bygones.learn.settings import Settings
 
@@ -21,12 +21,12 @@ CASES = [
 @pytest.mark.parametrize("settings", CASES)
 def test_step_by_step_as_the_functional_environment(settings: Settings) -> None:
     problem, params = settings.problem(), params_of(settings)
-    env = Allocation.of(problem)
+    env = FunctionalAllocation.of(problem)
     noise = env.noise(jax.random.key(0), 12)
     rows = [jax.tree.map(lambda leaf: leaf[i], noise) for i in range(12)]  # noqa: B023
 
     def fresh(row: AllocationNoise) -> tuple:
-        return env.start(row, params), *allocation.reset_with(jnp.stack([row.start, row.first]), params)
+        return env.start(row, params), *functional.reset_with(jnp.stack([row.start, row.first]), params)
 
     state, reference, observation = fresh(rows[0])
     for i, row in enumerate(rows[1:]):
@@ -34,7 +34,7 @@ def test_step_by_step_as_the_functional_environment(settings: Settings) -> None:
         assert observation.shape == (env.observation_size,)
         action = jnp.asarray((7 * i) % env.n_actions)
         after = env.advance(row, state, action, params)
-        result = allocation.step_with(row.step, reference, action, params)
+        result = functional.step_with(row.step, reference, action, params)
         np.testing.assert_allclose(env.reward(state, action, after, params), result.reward, rtol=1e-5, atol=1e-5)
         assert env.ends(after, params) == (result.terminated, result.truncated)
         metrics = env.metrics(after, params)
@@ -51,7 +51,7 @@ def test_step_by_step_as_the_functional_environment(settings: Settings) -> None:
 
 
 def test_no_noise_is_used_twice() -> None:
-    env = Allocation(n_agents=3, n_actions=3, observation_size=6)
+    env = FunctionalAllocation(n_agents=3, n_actions=3, observation_size=6)
     assert env.noise(jax.random.key(0), 4).step.shape == (4, 3)
     assert len({float(x) for leaf in env.noise(jax.random.key(0), 4) for x in leaf.ravel()}) == 36
 

@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 from bygones.learn.logging import to_tensorboard, to_wandb
-from bygones.learn.runs import Progress
+from bygones.learn.runs import RunProgress
 from bygones.learn.settings import Settings
 
-NEWS = Progress(
+NEWS = RunProgress(
     runs=(1,),
     steps=4096,
     total_steps=8192,

@@ -8,7 +8,7 @@ import pytest
 
 from bygones.learn import many
 from bygones.learn.many import cache_compilations, train_many
-from bygones.learn.runs import Progress, TrainResult, train
+from bygones.learn.runs import RunProgress, TrainResult, train
 from bygones.learn.settings import Settings
 
 SMALL = Settings(horizon=16, total_steps=64, rollout_steps=32, batch_size=16, epochs=1, hidden=(4,), n_agents=3)
@@ -21,7 +21,7 @@ def same(a: TrainResult, b: TrainResult) -> bool:
 
 def test_processes_give_what_this_process_gives(tmp_path: Path) -> None:
     runs = [SMALL, SMALL.replace(seed=1, n_agents=4)]
-    seen: list[Progress] = []
+    seen: list[RunProgress] = []
     cache_compilations(tmp_path / "compiled")
     try:
         results = train_many(
@@ -43,7 +43,7 @@ def test_batches_group_runs_of_one_shape() -> None:
 
 def test_batched_runs_come_back_in_order() -> None:
     runs = [SMALL, SMALL.replace(seed=1)]
-    seen: list[Progress] = []
+    seen: list[RunProgress] = []
     results = train_many(runs, batch=2, progress=seen.append, unroll=1)
     assert [result.settings for result in results] == runs
     assert {news.runs for news in seen} == {(0, 1)}

@@ -6,17 +6,17 @@ import pytest
 
 from bygones.learn import safetensors
 from bygones.learn.networks import initial
-from bygones.learn.policy import Policy
+from bygones.learn.policy import TrainedPolicy
 from bygones.learn.settings import Settings
 
 SETTINGS = Settings(gamma=0.9, hidden=(8, 8))
 
 
 @pytest.fixture
-def policy() -> Policy:
+def policy() -> TrainedPolicy:
     networks = initial(0, 20, 45, (8, 8))
     sharper = networks.policy[-1]._replace(weight=networks.policy[-1].weight * 300)
-    return Policy(SETTINGS, networks._replace(policy=(*networks.policy[:-1], sharper)))
+    return TrainedPolicy(SETTINGS, networks._replace(policy=(*networks.policy[:-1], sharper)))
 
 
 @pytest.fixture
@@ -24,7 +24,7 @@ def observations() -> np.ndarray:
     return np.random.default_rng(0).random((6, 20)).astype(np.float32)
 
 
-def test_probabilities(policy: Policy, observations: np.ndarray) -> None:
+def test_probabilities(policy: TrainedPolicy, observations: np.ndarray) -> None:
     probabilities = policy(observations)
     assert probabilities.shape == (6, 45)
     np.testing.assert_allclose(probabilities.sum(axis=-1), 1.0, rtol=1e-5)
@@ -33,7 +33,7 @@ def test_probabilities(policy: Policy, observations: np.ndarray) -> None:
     assert policy.value(observations).shape == (6,)
 
 
-def test_predict_draws_with_those_probabilities(policy: Policy, observations: np.ndarray) -> None:
+def test_predict_draws_with_those_probabilities(policy: TrainedPolicy, observations: np.ndarray) -> None:
     actions, state = policy.predict(np.repeat(observations[:1], 20_000, axis=0), rng=np.random.default_rng(0))
     assert state is None
     seen = np.bincount(actions, minlength=45) / 20_000
@@ -43,15 +43,15 @@ def test_predict_draws_with_those_probabilities(policy: Policy, observations: np
     assert np.ndim(policy.predict(observations[0])[0]) == 0
 
 
-def test_saved_and_loaded(policy: Policy, observations: np.ndarray, tmp_path: Path) -> None:
+def test_saved_and_loaded(policy: TrainedPolicy, observations: np.ndarray, tmp_path: Path) -> None:
     policy.save(tmp_path / "new" / "policy.safetensors")
-    loaded = Policy.load(tmp_path / "new" / "policy.safetensors")
+    loaded = TrainedPolicy.load(tmp_path / "new" / "policy.safetensors")
     assert loaded.settings == SETTINGS
     np.testing.assert_array_equal(loaded(observations), policy(observations))
     np.testing.assert_array_equal(loaded.value(observations), policy.value(observations))
 
 
-def test_the_file_is_what_safetensors_reads(policy: Policy, tmp_path: Path) -> None:
+def test_the_file_is_what_safetensors_reads(policy: TrainedPolicy, tmp_path: Path) -> None:
     theirs = pytest.importorskip("safetensors.numpy")
     policy.save(tmp_path / "policy.safetensors")
     tensors = theirs.load_file(tmp_path / "policy.safetensors")
@@ -62,23 +62,23 @@ def test_the_file_is_what_safetensors_reads(policy: Policy, tmp_path: Path) -> N
     assert said == {"a": "b"}
 
 
-def test_other_files_are_refused(policy: Policy, tmp_path: Path) -> None:
+def test_other_files_are_refused(policy: TrainedPolicy, tmp_path: Path) -> None:
     file = tmp_path / "policy.safetensors"
     file.write_bytes(b"not a policy, and long enough")
     with pytest.raises(ValueError, match="not a safetensors file"):
-        Policy.load(file)
+        TrainedPolicy.load(file)
     safetensors.save(file, {"x": np.zeros(2)}, {})
     with pytest.raises(ValueError, match="not a saved policy"):
-        Policy.load(file)
+        TrainedPolicy.load(file)
     policy.save(file)
     file.write_bytes(file.read_bytes()[:-4])
     with pytest.raises(ValueError, match="cut off"):
-        Policy.load(file)
+        TrainedPolicy.load(file)
     pytest.importorskip("safetensors.numpy").save_file({"x": np.zeros(2)}, file)
     with pytest.raises(ValueError, match="must be F32, got F64"):
         safetensors.load(file)
 
 
-def test_observations_of_another_size_are_refused(policy: Policy) -> None:
+def test_observations_of_another_size_are_refused(policy: TrainedPolicy) -> None:
     with pytest.raises(ValueError, match="must have 20 entries along the last axis"):
         policy(np.zeros(21))

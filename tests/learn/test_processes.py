@@ -10,9 +10,9 @@ from contextlib import closing
 
 import pytest
 
-import jobs
 from bygones.learn import processes
 from bygones.learn.processes import WorkerDiedError, in_processes, single_threaded, usable_cores
+from support import jobs
 
 
 class EnoughError(Exception):

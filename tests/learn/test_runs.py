@@ -14,15 +14,15 @@ import numpy as np
 import pytest
 
 from bygones.learn import ppo, runs
-from bygones.learn.environment import Allocation
-from bygones.learn.runs import Progress, TrainResult, train_batch
+from bygones.learn.environment import FunctionalAllocation
+from bygones.learn.runs import RunProgress, TrainResult, train_batch
 from bygones.learn.settings import Settings
 
 SMALL = Settings(
     horizon=24, total_steps=448, rollout_steps=64, batch_size=32, epochs=2, hidden=(8,), n_agents=4, learning_rate=3e-3
 )
 ROLLOUTS = 7
-SCRIPT = Path(__file__).parents[1] / "train_to_the_end.py"
+SCRIPT = Path(__file__).parents[1] / "support" / "train_to_the_end.py"
 
 
 def train(settings: Settings = SMALL, **options: Any) -> TrainResult:
@@ -89,7 +89,7 @@ def test_segments_do_not_change_the_result(whole: TrainResult, native: bool) -> 
 
 
 def test_progress_streams_every_point_once(whole: TrainResult, native: bool) -> None:
-    seen: list[Progress] = []
+    seen: list[RunProgress] = []
     train(progress=seen.append, native=native)
     assert [news.steps for news in seen] == [3 * 64, 6 * 64, 7 * 64]
     assert {news.total_steps for news in seen} == {448}
@@ -103,14 +103,14 @@ class KilledError(Exception):
 
 
 def test_a_killed_run_goes_on_to_the_same_result(whole: TrainResult, native: bool, tmp_path: Path) -> None:
-    def kill(news: Progress) -> None:
+    def kill(news: RunProgress) -> None:
         raise KilledError
 
     file = tmp_path / "runs" / "one.npz"
     for _ in range(2):
         with pytest.raises(KilledError):
             train(progress=kill, checkpoint=file, native=native)
-    resumed: list[Progress] = []
+    resumed: list[RunProgress] = []
     assert same(train(progress=resumed.append, checkpoint=file, native=native), whole)
     assert [news.steps for news in resumed] == [448]
     assert same(train(checkpoint=file, native=native), whole)
@@ -154,8 +154,8 @@ def test_a_checkpoint_of_other_settings_is_refused(tmp_path: Path) -> None:
 
 def test_one_program_serves_the_grid(monkeypatch: pytest.MonkeyPatch, whole: TrainResult, native: bool) -> None:
     traced = []
-    advance = Allocation.advance
-    monkeypatch.setattr(Allocation, "advance", lambda *args: traced.append(1) or advance(*args))
+    advance = FunctionalAllocation.advance
+    monkeypatch.setattr(FunctionalAllocation, "advance", lambda *args: traced.append(1) or advance(*args))
     for changes in (
         {"gamma": 0.0, "aggregation": "averaged", "welfare": "egalitarian", "weight": 0.999},
         {"gamma": 1.0, "horizon": 448, "observation_scale": "relative", "seed": 5, "ends": "termination"},

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bygones.ledger import Ledger, Rules
-from servers import new_database, postgres  # noqa: F401
+from support.servers import new_database, postgres  # noqa: F401
 
 _numbers = itertools.count()
 

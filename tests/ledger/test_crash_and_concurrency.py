@@ -10,7 +10,7 @@ from concurrent.futures import ProcessPoolExecutor
 import pytest
 
 from bygones.ledger import Ledger
-from ledger_jobs import NAMES, decide_many, new_team, processes, write_until_killed
+from support.ledger_jobs import NAMES, decide_many, new_team, processes, write_until_killed
 
 
 def live_and_be_killed(path, life, draw):

@@ -7,17 +7,7 @@ import numpy as np
 import pytest
 import sqlalchemy as sa
 
-from bygones.ledger import (
-    Amount,
-    Entry,
-    Items,
-    Ledger,
-    LedgerError,
-    Places,
-    Rules,
-    StaleProposalError,
-    schema,
-)
+from bygones.ledger import Amount, Entry, Items, Ledger, LedgerError, Places, Rules, StaleProposalError, schema
 from bygones.ledger.rules import Change, RuleBook
 from bygones.ledger.times import instant, iso
 

@@ -236,15 +236,15 @@ def test_a_locked_postgresql_ledger(new_database):
 
 
 def test_a_password_is_used_and_never_shown(new_database, capsys):
-    from bygones import cli
+    from bygones.cli import program
 
     url = new_database().replace("postgresql://postgres@", "postgres://postgres:secret@")
-    cli.main(["ledger", "new", url])
+    program.main(["ledger", "new", url])
     with Ledger.open(url) as ledger:
         assert ledger.name.startswith("postgresql://postgres:***@/database")
         assert ledger.verify().ok
     with pytest.raises(SystemExit):
-        cli.main(["ledger", "new", url])
+        program.main(["ledger", "new", url])
     said = capsys.readouterr()
     assert f"{ledger.name} is a new ledger" in said.out
     assert f"{ledger.name} holds a ledger already" in said.err

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bygones import _tables
-from bygones.ledger import Amount, Entry, Items, Ledger, Places, tables
+from bygones import _csv
+from bygones.ledger import Amount, Entry, Items, Ledger, Places, csv_files
 from bygones.ledger.times import as_datetime, day, duration, instant, iso, now, shown
 
 
@@ -55,15 +55,15 @@ def test_durations():
 
 @given(st.text())
 def test_text_that_looks_like_a_formula_comes_back_as_it_was(text):
-    assert _tables.unshield(_tables.shield(text)) == text
-    assert not _tables.shield(text).startswith(("=", "+", "-", "@", "\t", "\r"))
+    assert _csv.unshield(_csv.shield(text)) == text
+    assert not _csv.shield(text).startswith(("=", "+", "-", "@", "\t", "\r"))
 
 
 def test_an_apostrophe_that_is_part_of_a_name_stays():
     for name in ("'t Hooft", "O'Brien", "''"):
-        assert _tables.shield(name) == _tables.unshield(name) == name
-    assert _tables.shield("=cmd()") == "'=cmd()"
-    assert _tables.shield("'=cmd()") == "''=cmd()"
+        assert _csv.shield(name) == _csv.unshield(name) == name
+    assert _csv.shield("=cmd()") == "'=cmd()"
+    assert _csv.shield("'=cmd()") == "''=cmd()"
 
 
 def test_what_is_exported_can_be_imported(new_path, tmp_path):
@@ -72,14 +72,14 @@ def test_what_is_exported_can_be_imported(new_path, tmp_path):
         one.record_all([Entry(name, i, "2026-01-02", "=1+1") for i, name in enumerate(names)], join=True)
         path = tmp_path / "events.csv"
         with path.open("w", newline="") as file:
-            tables.write_events(file, tables.of_kind(one.events(), "received"))
-        other.record_all(tables.read_history(path), join=True)
+            csv_files.write_events(file, csv_files.of_kind(one.events(), "received"))
+        other.record_all(csv_files.read_history(path), join=True)
         a, b = one.standing("2026-02-01"), other.standing("2026-02-01")
         assert dict(zip(a.names, a.received, strict=True)) == dict(zip(b.names, b.received, strict=True))
         assert set(a.names) == set(names)
         assert other.verify().ok
         text = io.StringIO()
-        tables.write_events(text, one.events())
+        csv_files.write_events(text, one.events())
         assert all(not line.split(",")[4].startswith("=") for line in text.getvalue().splitlines())
 
 
@@ -91,7 +91,7 @@ def written(tmp_path, text):
 
 def test_requests_from_tables(tmp_path):
     def read(text, **said):
-        return tables.read_request(written(tmp_path, text), **said)
+        return csv_files.read_request(written(tmp_path, text), **said)
 
     assert read("agent,need\nana,2\nben,1.5\n", k=2) == Places({"ana": 2, "ben": 1.5}, 2)
     assert read("\ufeffagent\nana\nben\n") == Places({"ana": 1, "ben": 1}, 1)
@@ -124,7 +124,7 @@ def test_requests_from_tables(tmp_path):
 
 def test_histories_from_tables(tmp_path):
     def read(text, **said):
-        return tables.read_history(written(tmp_path, text), **said)
+        return csv_files.read_history(written(tmp_path, text), **said)
 
     assert read("agent,time,amount,note\nana,2026-01-02,8,late\n") == [Entry("ana", 8, "2026-01-02", "late")]
     assert read("who,at,hours\nana,2026-01-02,8\n", agent="who", time="at", amount="hours") == [

@@ -12,10 +12,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-import oracle
 from bygones import Discounted, Instantaneous, Linear, Multiscale, PerfectRecall
-from bygones.envs import allocation, needs
+from bygones.envs import functional, needs
 from bygones.envs.problem import AllocationProblem
+from support import oracle
 
 STEPS, N, K = 10_000, 5, 2
 RNG = np.random.default_rng(0)
@@ -105,10 +105,10 @@ def told_by_numpy(name):
 @jax.jit
 def _played(params):
     def one(state, action):
-        result = allocation.step_with(jnp.zeros(N), state, action, params)
+        result = functional.step_with(jnp.zeros(N), state, action, params)
         return result.state, result[1:]
 
-    return jax.lax.scan(one, allocation.reset_with(jnp.zeros((2, N)), params)[0], ACTIONS)[1]
+    return jax.lax.scan(one, functional.reset_with(jnp.zeros((2, N)), params)[0], ACTIONS)[1]
 
 
 def told_by_jax(name):

@@ -6,7 +6,7 @@ import torch
 
 from bygones.learn import sb3
 from bygones.learn.networks import initial
-from bygones.learn.policy import Policy
+from bygones.learn.policy import TrainedPolicy
 from bygones.learn.settings import Settings
 
 SETTINGS = Settings(gamma=0.99, rollout_steps=64, total_steps=1000)
@@ -27,7 +27,7 @@ def theirs(model: sb3.PPO, observations: np.ndarray) -> tuple[np.ndarray, np.nda
 def test_exported_state_dict_acts_the_same(observations: np.ndarray) -> None:
     networks = initial(3, 20, 45, (64, 64))
     sharper = networks.policy[-1]._replace(weight=networks.policy[-1].weight * 200)
-    policy = Policy(SETTINGS, networks._replace(policy=(*networks.policy[:-1], sharper)))
+    policy = TrainedPolicy(SETTINGS, networks._replace(policy=(*networks.policy[:-1], sharper)))
     model = sb3.learner(SETTINGS)
     model.policy.load_state_dict(policy.state_dict())
     probabilities, values = theirs(model, observations)
@@ -37,7 +37,7 @@ def test_exported_state_dict_acts_the_same(observations: np.ndarray) -> None:
 
 def test_imported_state_dict_acts_the_same(observations: np.ndarray) -> None:
     model = sb3.learner(SETTINGS)
-    policy = Policy.from_state_dict(SETTINGS, model.policy.state_dict())
+    policy = TrainedPolicy.from_state_dict(SETTINGS, model.policy.state_dict())
     probabilities, values = theirs(model, observations)
     np.testing.assert_allclose(policy(observations), probabilities, rtol=1e-4, atol=1e-7)
     np.testing.assert_allclose(policy.value(observations), values, rtol=1e-4, atol=1e-5)

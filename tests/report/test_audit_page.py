@@ -6,12 +6,12 @@ from datetime import datetime, timedelta
 import pyarrow as pa
 import pytest
 
-from browser import DESKTOP, PHONE, complaints, opened, overflow
-from bygones import cli
 from bygones.audit import audit, read_history
-from bygones.report.audit_charts import half_life_chart
-from bygones.report.audit_page import audit_page, write_audit
+from bygones.cli import program
+from bygones.report.audit.audit_charts import half_life_chart
+from bygones.report.audit.audit_page import audit_page, write_audit
 from bygones.report.page import Chart, render
+from support.browser import DESKTOP, PHONE, complaints, opened, overflow
 
 NASTY = [
     "<script>window.ran = 1</script>",
@@ -125,10 +125,10 @@ def test_those_who_are_away_and_an_even_history_can_be_shown(tmp_path):
 def test_the_command_writes_a_page(tmp_path, capsys):
     path, page = tmp_path / "history.csv", tmp_path / "audit.html"
     path.write_text("agent,time,utility\nana,2026-01-01,1\nben,2026-01-02,2\n")
-    cli.main(["audit", str(path), "--page", str(page)])
+    program.main(["audit", str(path), "--page", str(page)])
     assert f"wrote {page}" in capsys.readouterr().out
     assert "Times without a zone were taken as UTC" in page.read_text()
-    cli.main(["audit", str(path), "--page", str(page), "--json"])
+    program.main(["audit", str(path), "--page", str(page), "--json"])
     assert "wrote" not in capsys.readouterr().out
 
 

@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-import synthetic_results
-from bygones.experiments.optimum import episode_gini, for_settings
-from bygones.experiments.results import Results
 from bygones.learn.settings import Settings
-from bygones.report import packing
-from bygones.report.packing import AS_THE_PAPER, METRICS, packed, variant
+from bygones.paper.optimum import episode_gini, for_settings
+from bygones.paper.results import Results
+from bygones.report.paper import packing
+from bygones.report.paper.packing import AS_THE_PAPER, METRICS, packed, variant
+from support import synthetic_results
 
 
 @pytest.fixture(scope="module")

@@ -3,8 +3,8 @@
 import plotly.graph_objects as go
 import pytest
 
-from browser import DESKTOP, PHONE, opened, overflow, until
 from bygones.report.page import Chart, Page, Section, Table, label, write
+from support.browser import DESKTOP, PHONE, opened, overflow, until
 
 pytestmark = pytest.mark.soak
 NASTY = '<script>window.ran = 1</script><img src=x onerror="window.ran = 1"> & <b>Ana</b> 🎂'

@@ -1,16 +1,16 @@
 import numpy as np
 import pytest
 
-import synthetic_results
 from bygones.allocation.policies import OneStep
 from bygones.envs.needs import advantaged
-from bygones.experiments.claims import judge
-from bygones.experiments.grid import GAMMAS, HORIZONS, memory_label
-from bygones.experiments.optimum import episode_gini, for_settings
 from bygones.memory import PerfectRecall
-from bygones.report import paper_figures
-from bygones.report.paper_figures import claims_figure, draw, draw_all, names
-from bygones.simulations import play
+from bygones.paper.claims import judge
+from bygones.paper.grid import GAMMAS, HORIZONS, memory_label
+from bygones.paper.optimum import episode_gini, for_settings
+from bygones.report.figures import paper_figures
+from bygones.report.figures.paper_figures import claims_figure, draw, draw_all, names
+from bygones.simulation import play
+from support import synthetic_results
 
 MEMORIES = [memory_label(gamma) for gamma in GAMMAS]
 

@@ -8,16 +8,16 @@ from typing import get_args
 
 import pytest
 
-import synthetic_results
-from bygones import simulate
 from bygones.envs.problem import Scale
-from bygones.experiments.claims import CLAIMS, judge
-from bygones.experiments.judging import PROTOCOL
-from bygones.experiments.results import Results
-from bygones.report import paper_page, story
+from bygones.paper import examples
+from bygones.paper.claims import CLAIMS, judge
+from bygones.paper.judging import PROTOCOL
+from bygones.paper.results import Results
 from bygones.report.page import render
-from bygones.report.paper_page import HALF_LIVES, read_evidence, report_page, write_report
-from evidence_page import ROOT, as_own, memory_of, some_evidence
+from bygones.report.paper import paper_page, story
+from bygones.report.paper.paper_page import HALF_LIVES, read_evidence, report_page, write_report
+from support import synthetic_results
+from support.evidence_page import ROOT, as_own, memory_of, some_evidence
 
 
 @pytest.fixture(scope="module")
@@ -172,11 +172,11 @@ def test_equal_results_give_equal_files(tmp_path, results):
 
 
 @pytest.mark.parametrize("half_life", HALF_LIVES)
-@pytest.mark.parametrize("example", simulate.EXAMPLES.values())
+@pytest.mark.parametrize("example", examples.EXAMPLES.values())
 def test_no_stop_of_the_slider_leaves_anything_to_a_draw(example, half_life):
     """The page's script cannot repeat NumPy's draws among equally good allocations; here it never has to."""
     memory = memory_of(half_life)
-    histories = [simulate.run(example, memory, steps=paper_page.EXAMPLE_STEPS, seed=seed) for seed in range(3)]
+    histories = [examples.run(example, memory, steps=paper_page.EXAMPLE_STEPS, seed=seed) for seed in range(3)]
     for other in histories[1:]:
         assert (other.owners == histories[0].owners).all()
 

@@ -3,8 +3,8 @@ import numpy as np
 from bygones import Discounted
 from bygones.allocation import Random, RoundRobin
 from bygones.envs.needs import advantaged
-from bygones.report.policies import policies_figure
-from bygones.simulations import play
+from bygones.report.figures.policy_figures import policies_figure
+from bygones.simulation import play
 
 
 def test_the_figure_shows_every_policy_in_every_panel():

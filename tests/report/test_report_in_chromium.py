@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from browser import DESKTOP, PHONE, complaints, opened, overflow, until
-from bygones import simulate
-from bygones.experiments.judging import PROTOCOL
-from bygones.report.packing import METRICS
-from bygones.report.paper_page import HALF_LIVES, write_report
-from evidence_page import as_own, evidence, memory_of
+from bygones.paper import examples
+from bygones.paper.judging import PROTOCOL
+from bygones.report.paper.packing import METRICS
+from bygones.report.paper.paper_page import HALF_LIVES, write_report
+from support.browser import DESKTOP, PHONE, complaints, opened, overflow, until
+from support.evidence_page import as_own, evidence, memory_of
 
 pytestmark = pytest.mark.soak
 
@@ -160,7 +160,7 @@ def test_hovering_a_dot_tells_its_number(chromium, path):
         assert "seed" in page.locator("[data-part=chart] .hoverlayer").text_content()
 
 
-@pytest.mark.parametrize("example", list(simulate.EXAMPLES))
+@pytest.mark.parametrize("example", list(examples.EXAMPLES))
 def test_the_sliders_numbers_are_the_librarys(chromium, path, example):
     with opened(chromium, path) as page:
         see(page, "[data-part=lead-chart]")
@@ -169,7 +169,7 @@ def test_the_sliders_numbers_are_the_librarys(chromium, path, example):
         for stop in (0, 1, 4, 12, 17, 23, len(HALF_LIVES) - 2, len(HALF_LIVES) - 1):
             slider.fill(str(stop))
             memory = memory_of(HALF_LIVES[stop])
-            history = simulate.run(simulate.EXAMPLES[example], memory)
+            history = examples.run(examples.EXAMPLES[example], memory)
             shown = {
                 name: float(page.locator(f"[data-part={name}]").get_attribute("data-value"))
                 for name in ("gamma", "alice", "bob", "lead", "perceived")

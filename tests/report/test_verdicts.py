@@ -2,10 +2,9 @@
 
 import pytest
 
-import synthetic_results
-from bygones.experiments.claims import judge
-from bygones.experiments.judging import FAILS, HOLDS, NOT_ENOUGH, TOO_FEW, difference_within, number_within
-from bygones.report.verdicts import (
+from bygones.paper.claims import judge
+from bygones.paper.judging import FAILS, HOLDS, NOT_ENOUGH, TOO_FEW, difference_within, number_within
+from bygones.report.paper.verdicts import (
     ALL_SHOWN,
     DEPENDS,
     GROUPS,
@@ -15,6 +14,7 @@ from bygones.report.verdicts import (
     grouped,
     seeds_drawing,
 )
+from support import synthetic_results
 
 
 @pytest.fixture(scope="module")

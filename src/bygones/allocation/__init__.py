@@ -7,17 +7,17 @@ state = decision.state_after
 """
 
 from bygones.allocation.decide import allocate
-from bygones.allocation.policies import OneStep, Policy, Random, RoundRobin, Utilitarian
+from bygones.allocation.decision import Decision, RunnerUp
+from bygones.allocation.policies import AllocationPolicy, OneStep, Random, RoundRobin, Utilitarian
 from bygones.allocation.problems import Assign, ChooseK, Divide, Problem
-from bygones.allocation.result import Allocation, RunnerUp
 
 __all__ = [
-    "Allocation",
+    "AllocationPolicy",
     "Assign",
     "ChooseK",
+    "Decision",
     "Divide",
     "OneStep",
-    "Policy",
     "Problem",
     "Random",
     "RoundRobin",

@@ -1,6 +1,6 @@
 r"""What is maximised, by its shape, because the shape decides which exact algorithm applies.
 
-- `Curve`: a sum of one concave curve per agent, $\sum_i m_i\varphi(z_i)$ with $\varphi'(z) = (z+s)^{-\alpha}$.
+- `ConcaveSum`: a sum of one concave curve per agent, $\sum_i m_i\varphi(z_i)$ with $\varphi'(z) = (z+s)^{-\alpha}$.
   Utilitarian is $\alpha=0$, Nash and log-Nash $\alpha=1$, α-fair every other.
 - `Leximin`: the worst-off agent first, then the second worst, and so on: egalitarian welfare with its ties resolved.
 - `Gini`: the utilities in ascending order times falling weights.
@@ -29,7 +29,7 @@ from bygones.welfare import REGISTRY, Welfare, named
 
 
 @dataclass(frozen=True, eq=False)
-class Curve:
+class ConcaveSum:
     r"""$\sum_i m_i\varphi(z_i)$ with $\varphi'(z) = (z+\text{shift})^{-\alpha}$; `product` marks the Nash product."""
 
     alpha: float
@@ -37,7 +37,7 @@ class Curve:
     product: bool = False
     mass: Any = 1.0
 
-    def among(self, who: Any) -> Curve:
+    def among(self, who: Any) -> ConcaveSum:
         """The curves of these agents."""
         return self if np.ndim(self.mass) == 0 else replace(self, mass=self.mass[who])
 
@@ -100,7 +100,7 @@ class Gini:
         return np.asarray(np.interp(mass, ranks, np.concatenate([[0.0], np.cumsum(self.weights)])))
 
 
-Aim: TypeAlias = Curve | Leximin | Gini
+Aim: TypeAlias = ConcaveSum | Leximin | Gini
 
 
 def as_welfare(welfare: object) -> Welfare | Callable[[Any], Any]:
@@ -140,7 +140,7 @@ def aim(welfare: Welfare, base: np.ndarray, entitlements: np.ndarray | None = No
     if alpha == math.inf:
         return Leximin()
     if alpha == 0:
-        return Curve(0.0, mass=mass)
+        return ConcaveSum(0.0, mass=mass)
     if base.min() < 0:
         bad = int(np.argmin(base))
         raise ValueError(
@@ -148,9 +148,9 @@ def aim(welfare: Welfare, base: np.ndarray, entitlements: np.ndarray | None = No
             "take egalitarian, utilitarian or generalized_gini, or a memory without negative entries"
         )
     if welfare.name == "nash":
-        return Curve(1.0, product=True, mass=mass)
+        return ConcaveSum(1.0, product=True, mass=mass)
     eps = float(welfare.parameters.get("eps", 1e-6))  # type: ignore[arg-type]
-    return Curve(alpha, shift=eps if alpha >= 1 else 0.0, mass=mass)
+    return ConcaveSum(alpha, shift=eps if alpha >= 1 else 0.0, mass=mass)
 
 
 def _alpha(welfare: Welfare) -> float:
@@ -169,7 +169,7 @@ def _gini_weights(welfare: Welfare, entitlements: np.ndarray) -> Gini:
 def _plainest(gini: Gini, mass: Any) -> Aim:
     """Generalised Gini, or the plainer shape that its weights amount to."""
     if gini.weights[0] == gini.weights[-1] > 0:
-        return Curve(0.0, mass=mass)
+        return ConcaveSum(0.0, mass=mass)
     # With weight on the worst-off alone, or on nobody, leximin decides: by definition, or because all are tied.
     alone = not gini.weights[1:].any() and (gini.mass >= 1).all()
     return Leximin() if alone or not gini.weights.any() else gini

@@ -11,16 +11,16 @@ import numpy as np
 from scipy import sparse
 
 from bygones._arrays import Array, Number, check_between
-from bygones.allocation import finite
-from bygones.allocation.aims import Curve, Leximin, aim, as_welfare, entitled
-from bygones.allocation.assign import one_each, to_the_best
-from bygones.allocation.choose import choose
-from bygones.allocation.divide import divide
-from bygones.allocation.model import Programme
+from bygones.allocation.aims import ConcaveSum, Leximin, aim, as_welfare, entitled
+from bygones.allocation.decision import Decision, utilities_of
 from bygones.allocation.outlook import Outlook, outlook
 from bygones.allocation.problems import Assign, ChooseK, Divide, Problem
-from bygones.allocation.programme import solve
-from bygones.allocation.result import Allocation, utilities_of
+from bygones.allocation.solvers import enumerate
+from bygones.allocation.solvers.assign import one_each, to_the_best
+from bygones.allocation.solvers.choose import choose
+from bygones.allocation.solvers.divide import divide
+from bygones.allocation.solvers.linear_model import Programme
+from bygones.allocation.solvers.milp import solve
 from bygones.memory import Memory, MemoryState
 from bygones.welfare import Welfare
 
@@ -41,7 +41,7 @@ def allocate(
     time_unit: str = "step",
     time_limit: float | None = None,
     rng: np.random.Generator | None = None,
-) -> Allocation:
+) -> Decision:
     r"""The best allocation now, given what is remembered.
 
     Exact, for every problem, memory and welfare. Among allocations of equal welfare leximin decides, and among those
@@ -76,7 +76,7 @@ def allocate(
     weights = None if entitlements is None else np.asarray(entitlements, dtype=float)
     judge = entitled(function, weights)
     shape = aim(function, look.base, weights) if isinstance(function, Welfare) else None
-    if look.mixing is not None and isinstance(shape, Curve) and shape.alpha > 0 and look.mixing.min() < 0:
+    if look.mixing is not None and isinstance(shape, ConcaveSum) and shape.alpha > 0 and look.mixing.min() < 0:
         i, j = (int(x) for x in np.argwhere(look.mixing < 0)[0])
         raise ValueError(
             f"welfare {function} needs a memory that never falls below 0, but what agent {j} gets lowers what is "
@@ -85,10 +85,10 @@ def allocate(
     rng = np.random.default_rng() if rng is None else rng
     decision = _DECIDE[type(problem)](_Case(problem, look, function, judge, shape, rng, time_limit))
     gap = decision.gap
-    if gap and isinstance(shape, Curve) and shape.product:
+    if gap and isinstance(shape, ConcaveSum) and shape.product:
         # The product was maximised by its logarithm.
         gap = float(judge(look.after(utilities_of(problem, decision.given)))) * math.expm1(gap)
-    return Allocation(
+    return Decision(
         problem=problem,
         memory=memory,
         state=state,
@@ -118,7 +118,7 @@ class _Case:
     @property
     def is_separable(self) -> bool:
         """Whether agents' memories depend on their own utilities, and a fast algorithm knows the welfare."""
-        return self.look.mixing is None and isinstance(self.aim, Curve | Leximin)
+        return self.look.mixing is None and isinstance(self.aim, ConcaveSum | Leximin)
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,7 +135,7 @@ def _choose_k(case: _Case) -> _Decision:
         return _Decision(*choose(case.look.base, case.look.gain(needs), k, case.aim, case.rng))
     useful = np.flatnonzero(needs > 0)
     ones = np.ones(len(needs), dtype=int)
-    decision = _by_options(case, finite.Options(useful, useful, needs[useful], ones, k))
+    decision = _by_options(case, enumerate.Options(useful, useful, needs[useful], ones, k))
     return _translate(decision, lambda taken: useful[taken])
 
 
@@ -145,14 +145,14 @@ def _assign(case: _Case) -> _Decision:
     if case.is_separable and (capacity == 1).all():
         holds = one_each(utilities, case.look, case.aim, case.rng)
         return _Decision(_owners(holds, m), lambda: _without_one_pair(case, holds))
-    if case.is_separable and (capacity == m).all() and isinstance(case.aim, Curve) and case.aim.alpha == 0:
+    if case.is_separable and (capacity == m).all() and isinstance(case.aim, ConcaveSum) and case.aim.alpha == 0:
         unique = to_the_best(utilities, case.look, case.aim.mass)
         if unique is not None:
             return _Decision(unique[0], lambda: unique[1] if (unique[0] >= 0).any() else None)
     pairs = sparse.coo_array(utilities)
     useful = pairs.data > 0
     agents, items = pairs.row[useful], pairs.col[useful]
-    decision = _by_options(case, finite.Options(agents, items, pairs.data[useful], capacity, m))
+    decision = _by_options(case, enumerate.Options(agents, items, pairs.data[useful], capacity, m))
 
     def owners(taken: np.ndarray) -> np.ndarray:
         owner = np.full(m, -1)
@@ -187,12 +187,12 @@ def _divide(case: _Case) -> _Decision:
 _DECIDE: dict[type, Callable[[_Case], _Decision]] = {ChooseK: _choose_k, Assign: _assign, Divide: _divide}
 
 
-def _by_options(case: _Case, options: finite.Options) -> _Decision:
+def _by_options(case: _Case, options: enumerate.Options) -> _Decision:
     """The options taken, by looking at all allocations where they are few, else by an integer programme."""
-    allocations = finite.count(options)
+    allocations = enumerate.count(options)
     if allocations <= FEW:
         batched = isinstance(case.welfare, Welfare)
-        taken, second = finite.enumerate_all(options, case.look, case.judge, case.rng, batched=batched)
+        taken, second = enumerate.enumerate_all(options, case.look, case.judge, case.rng, batched=batched)
         return _Decision(taken, lambda: second)
     if case.aim is None:
         raise ValueError(
@@ -207,7 +207,7 @@ def _by_options(case: _Case, options: finite.Options) -> _Decision:
     return _Decision(np.flatnonzero(solution.x), runner_up, solution.gap, solution.optimal)
 
 
-def programme_of(options: finite.Options, look: Outlook) -> Programme:
+def programme_of(options: enumerate.Options, look: Outlook) -> Programme:
     """The integer programme of these options."""
     p, n = len(options.agent), len(options.capacity)
     each = np.arange(p)
@@ -236,7 +236,7 @@ def _without_one_pair(case: _Case, holds: np.ndarray) -> np.ndarray | None:
     if not others:
         return None
     Z = case.look.after(np.array([utilities_of(case.problem, owners) for owners in others]))
-    return others[finite.best(np.asarray(case.judge(Z)), Z, case.rng)]
+    return others[enumerate.best(np.asarray(case.judge(Z)), Z, case.rng)]
 
 
 def _owners(holds: np.ndarray, n_items: int) -> np.ndarray:

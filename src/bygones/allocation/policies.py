@@ -13,14 +13,14 @@ from typing import Protocol
 import numpy as np
 
 from bygones._arrays import Array, Number
-from bygones.allocation.choose import best
 from bygones.allocation.decide import allocate
 from bygones.allocation.problems import ChooseK
+from bygones.allocation.solvers.choose import best
 from bygones.memory import Memory, MemoryState
 from bygones.welfare import Welfare
 
 
-class Policy(Protocol):
+class AllocationPolicy(Protocol):
     """Whom to serve."""
 
     def __call__(

@@ -16,17 +16,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bygones._tables import number, read, shield
+from bygones._csv import number, read, shield
 from bygones._times import instant
+from bygones.allocation.decision import Decision
 from bygones.allocation.problems import Assign, ChooseK
-from bygones.allocation.result import Allocation
 from bygones.memory import Memory, MemoryState
 
 _DAY = 86_400_000_000
 """Microseconds in a day."""
 
 
-class Needs(NamedTuple):
+class NeedsTable(NamedTuple):
     """What there is to hand out, with the names that the table gives to agents and items."""
 
     problem: ChooseK | Assign
@@ -48,7 +48,7 @@ class Past(NamedTuple):
     last: Moment | None
 
 
-def read_needs(path: Path, *, k: int | None = None, capacity: int | None = None) -> Needs:
+def read_needs(path: Path, *, k: int | None = None, capacity: int | None = None) -> NeedsTable:
     """The problem in a table with a column `agent` and either `need`, or one column per item.
 
     With needs, `k` agents are to be served (1 if left out). With items, an empty cell is a forbidden pair, and an agent
@@ -64,7 +64,7 @@ def read_needs(path: Path, *, k: int | None = None, capacity: int | None = None)
         if capacity is not None:
             raise ValueError(f"capacity is for tables with one column per item, but {path} has needs: use k")
         needs = [_number(path, line, row, "need") for line, row in rows]
-        return Needs(ChooseK(needs, 1 if k is None else k), agents, None)
+        return NeedsTable(ChooseK(needs, 1 if k is None else k), agents, None)
     if k is not None:
         raise ValueError(f"k is for tables with a column 'need', but {path} has items: use capacity")
     if "" in columns:
@@ -74,7 +74,7 @@ def read_needs(path: Path, *, k: int | None = None, capacity: int | None = None)
         raise ValueError(f"{path} cannot be decided: every cell of {', '.join(map(repr, columns))} is empty")
     utilities = [[_number(path, line, row, name) if row[name] else 0.0 for name in columns] for line, row in rows]
     problem = Assign(utilities, 1 if capacity is None else capacity, allowed)
-    return Needs(problem, agents, tuple(columns))
+    return NeedsTable(problem, agents, tuple(columns))
 
 
 def read_past(path: Path, agents: Sequence[str], memory: Memory) -> Past:
@@ -161,7 +161,7 @@ def unit_of(last: Moment | None) -> str:
     return "day" if last is not None and last.is_date else "step"
 
 
-def decision_csv(decision: Allocation) -> str:
+def decision_csv(decision: Decision) -> str:
     """The decision as CSV: one row per agent."""
     names, agents = decision.items, decision.agents or ()
     if names is None:

@@ -8,8 +8,8 @@ from bygones.audit.auditing import Audit, audit
 from bygones.audit.clock import Clock
 from bygones.audit.conclusions import Conclusion, Conclusions, Flip
 from bygones.audit.history import History, read_history
-from bygones.audit.standing import Standing
 from bygones.audit.sums import Periods, Sums, expression
+from bygones.audit.trajectory import Trajectory
 
 __all__ = [
     "Audit",
@@ -19,8 +19,8 @@ __all__ = [
     "Flip",
     "History",
     "Periods",
-    "Standing",
     "Sums",
+    "Trajectory",
     "audit",
     "expression",
     "read_history",

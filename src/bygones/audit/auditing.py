@@ -14,8 +14,8 @@ from bygones.audit.clock import Clock
 from bygones.audit.conclusions import Ask, Conclusions, conclude
 from bygones.audit.counterfactual import Replay, decide_again
 from bygones.audit.history import History
-from bygones.audit.standing import Members, Standing, entitled_shares, members, standing, walk
 from bygones.audit.sums import Periods, Sums, collect, expression, first_events, periods
+from bygones.audit.trajectory import Members, Trajectory, entitled_shares, members, standing, walk
 from bygones.ledger.rules import check_entitlement, check_newcomers
 from bygones.ledger.standing import owed
 from bygones.welfare import named
@@ -64,7 +64,7 @@ class Audit:
     received: np.ndarray
     is_present: np.ndarray
     entitled: np.ndarray
-    standings: tuple[Standing, ...]
+    standings: tuple[Trajectory, ...]
     conclusions: Conclusions
     replays: tuple[Replay, ...]
     sums: Sums
@@ -76,12 +76,12 @@ class Audit:
         """The agents."""
         return self.members.names
 
-    def ranked(self, stood: Standing) -> list[int]:
+    def ranked(self, stood: Trajectory) -> list[int]:
         """The rows of the agents, the most owed first, those who are away last."""
         keys = [(math.isnan(stood.owed[row]), -stood.owed[row], name) for row, name in enumerate(self.names)]
         return sorted(range(len(self.names)), key=keys.__getitem__)
 
-    def since(self, stood: Standing, row: int) -> float | None:
+    def since(self, stood: Trajectory, row: int) -> float | None:
         """Since when somebody has been owed without a break, to the period in which it began."""
         return None if stood.since[row] < 0 else self._began(int(stood.since[row]))
 
@@ -105,7 +105,7 @@ class Audit:
         what = "first event" if self.first_events else "start"
         return f"Since: the {what} of the {self.clock.said(self.periods.length)} in which it began."
 
-    def over_time(self, stood: Standing, rows: Sequence[int]) -> np.ndarray:
+    def over_time(self, stood: Trajectory, rows: Sequence[int]) -> np.ndarray:
         """The shares of some agents of all that is remembered, at the end of each period; NaN while they are away."""
         shares = []
         for each in walk(self.sums, self.periods, self.members, stood.half_life):
@@ -142,7 +142,7 @@ class Audit:
             },
         }
 
-    def _standing_dict(self, stood: Standing) -> dict[str, Any]:
+    def _standing_dict(self, stood: Trajectory) -> dict[str, Any]:
         told = self.clock.told
         series = {name: [_plain(x) for x in getattr(stood, name)] for name in ("gini", "egalitarian", "nash", "mean")}
         agents = []

@@ -17,7 +17,7 @@ import numpy as np
 
 from bygones.allocation import ChooseK, allocate
 from bygones.audit.history import History
-from bygones.audit.standing import Members, measure
+from bygones.audit.trajectory import Members, measure
 from bygones.ledger.standing import starts
 from bygones.memory import Discounted, Memory, MemoryState, PerfectRecall
 
@@ -28,7 +28,7 @@ SEED = 0
 """Of draws among equally good decisions, so that an audit comes out the same every time."""
 
 
-class Outcome(NamedTuple):
+class WorldTotals(NamedTuple):
     """What a world came to: received by each agent, in all; and of what is remembered, Gini, least, Nash and mean."""
 
     received: np.ndarray
@@ -54,13 +54,13 @@ class Replay:
     half_life: float
     decisions: int
     differ: int
-    actual: Outcome
-    instead: Outcome
+    actual: WorldTotals
+    instead: WorldTotals
 
     def to_dict(self, names: tuple[str, ...]) -> dict[str, Any]:
         """The replay as JSON can hold it."""
 
-        def told(outcome: Outcome) -> dict[str, Any]:
+        def told(outcome: WorldTotals) -> dict[str, Any]:
             received = dict(zip(names, outcome.received.tolist(), strict=True))
             return outcome._asdict() | {"received": received}
 
@@ -143,12 +143,12 @@ class _World:
         self._received += utilities
         self._state = self._memory.advance(self._state, utilities, 0)
 
-    def outcome(self, end: float) -> Outcome:
+    def outcome(self, end: float) -> WorldTotals:
         """What it came to in the end."""
         self._pass(end)
         present = np.flatnonzero(self._is_present)
         remembered = self._memory.read(self._state)[present]
-        return Outcome(
+        return WorldTotals(
             self._received, float(self._received.sum()), *measure(remembered, self._who.entitlements[present])
         )
 

@@ -18,7 +18,7 @@ from typing import Any
 import pyarrow as pa
 
 from bygones._arrays import check_count
-from bygones._tables import not_text, separator
+from bygones._csv import not_text, separator
 
 LEDGER_TABLES = frozenset({"ledger", "agents", "events", "schema_version"})
 LEDGER_COLUMNS = ("seq", "kind", "time", "agent", "amount", "refers")

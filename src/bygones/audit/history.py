@@ -20,7 +20,7 @@ import ibis
 import ibis.expr.datatypes as dt
 import numpy as np
 
-from bygones._tables import unshield
+from bygones._csv import unshield
 from bygones._times import DAY_FIRST
 from bygones.audit import sacct
 from bygones.audit.clock import Clock, check_zone, offsets

@@ -7,7 +7,7 @@ $$ S_{i,p}(h) = \sum_{t \in p} u_i(t)\, 2^{-(E_p - t)/h}, \qquad E_p = E - pL . 
 
 Decay is measured from the end of the event's own period, so that no weight vanishes that still counts at that time
 and every exponent is as exact as the times are. What is remembered at the end of a period follows from the sums by the
-memory's own recursion (`bygones.audit.standing`). No approximation is made: sums are float64, added in the order that
+memory's own recursion (`bygones.audit.trajectory`). No approximation is made: sums are float64, added in the order that
 the engine likes, so that a sum of N terms, none of them negative, is right to about N roundings at worst.
 """
 

@@ -28,7 +28,7 @@ class EnvState(NamedTuple):
     """The true, undiscounted utilities of the episode so far."""
 
 
-class Outcome(NamedTuple):
+class Transition(NamedTuple):
     """What a step brought."""
 
     utilities: Array
@@ -41,7 +41,7 @@ class Outcome(NamedTuple):
     """Whether the episode has reached its horizon."""
 
 
-def begin(uniforms: Array, params: AllocationParams) -> tuple[EnvState, Outcome]:
+def begin(uniforms: Array, params: AllocationParams) -> tuple[EnvState, Transition]:
     """The start of an episode, from uniform noise of shape (2, ..., n), and how nothing received is judged."""
     xp = namespace(uniforms)
     batch, n_agents = uniforms.shape[1:-1], uniforms.shape[-1]
@@ -52,11 +52,11 @@ def begin(uniforms: Array, params: AllocationParams) -> tuple[EnvState, Outcome]
     welfare = params.welfare.judge(Z)
     return (
         EnvState(t, needs, needs_state, memory, welfare, nothing),
-        Outcome(nothing, Z, params.welfare.judge(nothing), xp.zeros(batch), xp.zeros(batch, dtype=bool)),
+        Transition(nothing, Z, params.welfare.judge(nothing), xp.zeros(batch), xp.zeros(batch, dtype=bool)),
     )
 
 
-def proceed(uniforms: Array, state: EnvState, action: Array, params: AllocationParams) -> tuple[EnvState, Outcome]:
+def proceed(uniforms: Array, state: EnvState, action: Array, params: AllocationParams) -> tuple[EnvState, Transition]:
     """One step: the agents of the action are served; uniform noise of shape (..., n) draws the next needs."""
     xp = namespace(action, state.needs)
     utilities = xp.asarray(params.served)[action] * state.needs
@@ -70,11 +70,11 @@ def proceed(uniforms: Array, state: EnvState, action: Array, params: AllocationP
     needs, needs_state = params.needs.draw(uniforms, state.needs_state, t + 1)
     return (
         EnvState(t, needs, needs_state, memory, welfare, cumulative),
-        Outcome(utilities, Z, welfare_true, gain, t >= params.horizon),
+        Transition(utilities, Z, welfare_true, gain, t >= params.horizon),
     )
 
 
-def account(state: EnvState, outcome: Outcome) -> dict[str, Array]:
+def account(state: EnvState, outcome: Transition) -> dict[str, Array]:
     """What is known after a step beside the observation: who received what, now and in all, and how it is judged."""
     return {
         "utilities": outcome.utilities,

@@ -13,7 +13,7 @@ from gymnasium.error import ResetNeeded
 from numpy.typing import NDArray
 
 from bygones._arrays import check_one_of
-from bygones.envs.dynamics import EnvState, Outcome, account, begin, proceed
+from bygones.envs.dynamics import EnvState, Transition, account, begin, proceed
 from bygones.envs.noise import Noise
 from bygones.envs.problem import AllocationProblem, episode_metrics, observe, problem_of
 from bygones.envs.render import Scene, Viewer
@@ -115,7 +115,7 @@ class AllocationEnv(gym.Env[Observation, np.int64]):
         self._n_actions = self.problem.n_actions
         self._terminates = self.problem.ends == "termination"
         self._noise: Noise | None = None
-        self._now: tuple[EnvState, Outcome] | None = None
+        self._now: tuple[EnvState, Transition] | None = None
         self._needs_before = np.zeros(self.problem.n_agents)
         self._over = False
         self._viewer: Viewer | None = None
@@ -210,7 +210,7 @@ def own(info: dict[str, Any], arrays: tuple[str, ...] = ("utilities", "cumulativ
     return info
 
 
-def scene_of(problem: AllocationProblem, state: EnvState, outcome: Outcome, needs_before: Any) -> Scene:
+def scene_of(problem: AllocationProblem, state: EnvState, outcome: Transition, needs_before: Any) -> Scene:
     """What there is to see of one episode after a step that chose among these needs, or before the first."""
     return Scene(
         t=int(state.t),

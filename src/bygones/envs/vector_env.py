@@ -15,13 +15,13 @@ from numpy.typing import NDArray
 
 from bygones._arrays import check_count, check_one_of
 from bygones.envs.batches import Indices, as_objects, merged, spread, taken
-from bygones.envs.dynamics import EnvState, Outcome, account, begin, proceed
+from bygones.envs.dynamics import EnvState, Transition, account, begin, proceed
 from bygones.envs.gymnasium_env import Observation, own, scene_of, spaces_of
 from bygones.envs.noise import NoiseBatch
 from bygones.envs.problem import episode_metrics, observe, problem_of
 from bygones.envs.render import Frame, Viewer
 
-Moment = tuple[EnvState, Outcome]
+Moment = tuple[EnvState, Transition]
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 

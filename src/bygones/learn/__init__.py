@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from bygones.learn.many import cache_compilations, train_many
-    from bygones.learn.policy import Policy
-    from bygones.learn.runs import Progress, TrainResult, train, train_batch
+    from bygones.learn.policy import TrainedPolicy
+    from bygones.learn.runs import RunProgress, TrainResult, train, train_batch
     from bygones.learn.settings import Settings
 
 __all__ = [
-    "Policy",
-    "Progress",
+    "RunProgress",
     "Settings",
     "TrainResult",
+    "TrainedPolicy",
     "cache_compilations",
     "train",
     "train_batch",
@@ -26,8 +26,8 @@ __all__ = [
 
 _HOMES = {
     "many": ("cache_compilations", "train_many"),
-    "policy": ("Policy",),
-    "runs": ("Progress", "TrainResult", "train", "train_batch"),
+    "policy": ("TrainedPolicy",),
+    "runs": ("RunProgress", "TrainResult", "train", "train_batch"),
     "settings": ("Settings",),
 }
 

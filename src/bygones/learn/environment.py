@@ -72,7 +72,7 @@ class AllocationState(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Allocation:
+class FunctionalAllocation:
     """The paper's environment: the equations of `bygones.envs.problem`, split for the learner's loop."""
 
     n_agents: int
@@ -80,7 +80,7 @@ class Allocation:
     observation_size: int
 
     @classmethod
-    def of(cls, problem: AllocationProblem) -> Allocation:
+    def of(cls, problem: AllocationProblem) -> FunctionalAllocation:
         """The environment of a problem; everything else about the problem is in its params."""
         n_agents = problem.n_agents
         return cls(n_agents, problem.n_actions, 2 * n_agents + problem.observe_denominator)

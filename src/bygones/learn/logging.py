@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from bygones.learn.runs import Progress, Watch
+from bygones.learn.runs import RunProgress, Watch
 from bygones.learn.settings import Settings
 
 
@@ -43,7 +43,7 @@ def to_wandb(project: str, settings: Sequence[Settings], **options: Any) -> Watc
 def _pointwise(write: Any) -> Watch:
     """Takes news apart into points; metrics of rollouts in which no episode ended are left out."""
 
-    def watch(news: Progress) -> None:
+    def watch(news: RunProgress) -> None:
         for run, curves in zip(news.runs, news.curves, strict=True):
             for i, step in enumerate(curves["steps"]):
                 point = {name: float(value[i]) for name, value in curves.items() if name != "steps"}

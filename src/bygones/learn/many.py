@@ -15,7 +15,7 @@ import jax
 
 from bygones._arrays import check_count
 from bygones.learn.processes import in_processes, single_threaded, usable_cores
-from bygones.learn.runs import SEGMENT, Progress, TrainResult, Watch, digest, shape_of, train_batch
+from bygones.learn.runs import SEGMENT, RunProgress, TrainResult, Watch, digest, shape_of, train_batch
 from bygones.learn.settings import Settings
 
 LARGEST_BATCH = 1024
@@ -58,7 +58,7 @@ def train_many(
             results.update(zip(group, done, strict=True))
     elif groups:
 
-        def heard(position: int, news: Progress) -> None:
+        def heard(position: int, news: RunProgress) -> None:
             if progress:
                 _renumbered(progress, groups[position])(news)
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from bygones._arrays import Array
 from bygones.learn.networks import Layer, Networks
-from bygones.learn.ppo import BETAS, LOG_BETAS, Adam, Curve, Numbers, RunState, Samples
+from bygones.learn.ppo import BETAS, LOG_BETAS, Adam, CurvePoint, Numbers, RunState, Samples
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -89,8 +89,14 @@ def improve(
 
 
 def settle(
-    state: RunState, onward: RunState, curve: Curve, networks: Networks, adam: Adam, losses: Array, numbers: Numbers
-) -> tuple[RunState, Curve]:
+    state: RunState,
+    onward: RunState,
+    curve: CurvePoint,
+    networks: Networks,
+    adam: Adam,
+    losses: Array,
+    numbers: Numbers,
+) -> tuple[RunState, CurvePoint]:
     """As `ppo.settle`, on arrays of the host."""
     curve = curve._replace(policy_loss=losses[0], value_loss=losses[1])
     if state.stopped or state.rollouts >= numbers.rollouts:

@@ -19,7 +19,7 @@ _TORCH = {"policy": ("mlp_extractor.policy_net", "action_net"), "value": ("mlp_e
 
 
 @dataclass(frozen=True)
-class Policy:
+class TrainedPolicy:
     """A trained policy: call it with an observation, or many, for the probability of each action."""
 
     settings: Settings
@@ -61,7 +61,7 @@ class Policy:
         safetensors.save(path, _named(self.networks), {"settings": json.dumps(self.settings.to_dict())})
 
     @classmethod
-    def load(cls, path: Path | str) -> Policy:
+    def load(cls, path: Path | str) -> TrainedPolicy:
         """The policy that `save` wrote."""
         tensors, said = safetensors.load(path)
         if "settings" not in said:
@@ -85,7 +85,7 @@ class Policy:
         return named
 
     @classmethod
-    def from_state_dict(cls, settings: Settings, named: dict[str, Any]) -> Policy:
+    def from_state_dict(cls, settings: Settings, named: dict[str, Any]) -> TrainedPolicy:
         """The policy of a Stable-Baselines3 `MlpPolicy` with these settings."""
         networks = []
         for trunk, head in _TORCH.values():

@@ -123,7 +123,7 @@ class RunState(NamedTuple):
     """The sum of each metric over them."""
 
 
-class Curve(NamedTuple):
+class CurvePoint(NamedTuple):
     """One point of a run's curves: what one rollout came to."""
 
     episodes: Array
@@ -153,10 +153,10 @@ def begin(key: Array, networks: Networks, params: Any, shape: Shape) -> RunState
 
 def segment(
     state: RunState, params: Any, numbers: Numbers, count: Array, shape: Shape, most: int
-) -> tuple[RunState, Curve]:
+) -> tuple[RunState, CurvePoint]:
     """`count` iterations of a run, at most `most`; a run that is over or stopped stays as it is."""
 
-    def body(i: Array, carry: tuple[RunState, Curve]) -> tuple[RunState, Curve]:
+    def body(i: Array, carry: tuple[RunState, CurvePoint]) -> tuple[RunState, CurvePoint]:
         state, curves = carry
         state, curve = iterate(state, params, numbers, shape)
         return state, jax.tree.map(lambda all_, one: all_.at[i].set(one), curves, curve)
@@ -164,18 +164,20 @@ def segment(
     with jax.default_matmul_precision(shape.precision):
         one = jax.eval_shape(lambda s: iterate(s, params, numbers, shape)[1], state)
         curves = jax.tree.map(lambda leaf: jnp.zeros((most, *leaf.shape), leaf.dtype), one)
-        result: tuple[RunState, Curve] = jax.lax.fori_loop(0, count, body, (state, curves))
+        result: tuple[RunState, CurvePoint] = jax.lax.fori_loop(0, count, body, (state, curves))
     return result
 
 
-def iterate(state: RunState, params: Any, numbers: Numbers, shape: Shape) -> tuple[RunState, Curve]:
+def iterate(state: RunState, params: Any, numbers: Numbers, shape: Shape) -> tuple[RunState, CurvePoint]:
     """One rollout and the updates that learn from it."""
     samples, order, onward, curve = experience(state, params, numbers, shape)
     learned = improve(state.networks, state.adam, samples, order, numbers, shape)
     return settle(state, onward, curve, *learned, numbers)
 
 
-def experience(state: RunState, params: Any, numbers: Numbers, shape: Shape) -> tuple[Samples, Array, RunState, Curve]:
+def experience(
+    state: RunState, params: Any, numbers: Numbers, shape: Shape
+) -> tuple[Samples, Array, RunState, CurvePoint]:
     """One rollout: its samples, the orders in which to learn from them, the run after it, and its point on the curves.
 
     What the updates will say is still missing: networks and moments in the run, losses on the curves.
@@ -202,13 +204,19 @@ def experience(state: RunState, params: Any, numbers: Numbers, shape: Shape) -> 
         counted_sums=jax.tree.map(jnp.add, state.counted_sums, counted_sums),
     )
     unexplained = jnp.var(samples.returns - values) / jnp.var(samples.returns)
-    curve = Curve(over.sum(), ended_sums, rollout.rewards.mean(), _TO_COME, _TO_COME, 1.0 - unexplained)
+    curve = CurvePoint(over.sum(), ended_sums, rollout.rewards.mean(), _TO_COME, _TO_COME, 1.0 - unexplained)
     return samples, order, onward, curve
 
 
 def settle(
-    state: RunState, onward: RunState, curve: Curve, networks: Networks, adam: Adam, losses: Array, numbers: Numbers
-) -> tuple[RunState, Curve]:
+    state: RunState,
+    onward: RunState,
+    curve: CurvePoint,
+    networks: Networks,
+    adam: Adam,
+    losses: Array,
+    numbers: Numbers,
+) -> tuple[RunState, CurvePoint]:
     """The run after a rollout and its updates; one that was over, or whose loss is not finite, stays where it was."""
     going = jnp.logical_not(state.stopped) & (state.rollouts < numbers.rollouts)
     finite = jnp.isfinite(losses).all() & _all_finite(networks)

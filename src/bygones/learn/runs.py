@@ -24,7 +24,7 @@ import numpy as np
 
 from bygones._arrays import Array, check_count
 from bygones.learn import networks, ppo
-from bygones.learn.environment import Allocation
+from bygones.learn.environment import FunctionalAllocation
 from bygones.learn.networks import Networks
 from bygones.learn.settings import Settings
 
@@ -32,7 +32,7 @@ SEGMENT = 16
 """Rollouts between two looks at a run: some half a second on a CPU core."""
 
 
-class Progress(NamedTuple):
+class RunProgress(NamedTuple):
     """News of some runs, after each segment."""
 
     runs: tuple[int, ...]
@@ -44,7 +44,7 @@ class Progress(NamedTuple):
     """The points that are new on each run's curves."""
 
 
-Watch = Callable[[Progress], None]
+Watch = Callable[[RunProgress], None]
 
 
 @dataclass(frozen=True)
@@ -127,7 +127,7 @@ def train_batch(
         if progress is not None:
             news = tuple(_curves(points[-1:], run, i, done - count) for i, run in enumerate(settings))
             steps = done * shape.rollout_steps
-            progress(Progress(tuple(range(len(settings))), steps, total * shape.rollout_steps, news))
+            progress(RunProgress(tuple(range(len(settings))), steps, total * shape.rollout_steps, news))
     host = jax.tree.map(np.asarray, state)
     return [_result(run, _row(host, i) if batched else host, points, i) for i, run in enumerate(settings)]
 
@@ -152,7 +152,7 @@ def shape_of(settings: Settings, **choices: Any) -> ppo.Shape:
     """What is fixed when the program of a run is compiled."""
     said = {"flat": jax.default_backend() == "cpu", **choices}
     return ppo.Shape(
-        environment=Allocation.of(settings.problem()),
+        environment=FunctionalAllocation.of(settings.problem()),
         rollout_steps=settings.rollout_steps,
         batch_size=settings.batch_size,
         epochs=settings.epochs,
@@ -188,13 +188,15 @@ def _begin(batched: bool) -> Callable[..., ppo.RunState]:
 
 
 @functools.cache
-def _native(shape: ppo.Shape) -> Callable[..., tuple[ppo.RunState, ppo.Curve]]:
+def _native(shape: ppo.Shape) -> Callable[..., tuple[ppo.RunState, ppo.CurvePoint]]:
     """As `_compiled`, with the updates of `native`."""
     from bygones.learn import native
 
     gather = jax.jit(functools.partial(ppo.experience, shape=shape))
 
-    def advance(state: ppo.RunState, params: Any, numbers: ppo.Numbers, count: int) -> tuple[ppo.RunState, ppo.Curve]:
+    def advance(
+        state: ppo.RunState, params: Any, numbers: ppo.Numbers, count: int
+    ) -> tuple[ppo.RunState, ppo.CurvePoint]:
         points = []
         for _ in range(count):
             samples, order, onward, curve = gather(state, params, numbers)
@@ -207,11 +209,11 @@ def _native(shape: ppo.Shape) -> Callable[..., tuple[ppo.RunState, ppo.Curve]]:
 
 
 @functools.cache
-def _compiled(shape: ppo.Shape, most: int, batched: bool) -> Callable[..., tuple[ppo.RunState, ppo.Curve]]:
+def _compiled(shape: ppo.Shape, most: int, batched: bool) -> Callable[..., tuple[ppo.RunState, ppo.CurvePoint]]:
     advance = functools.partial(ppo.segment, shape=shape, most=most)
     if batched:
         advance = jax.vmap(advance, in_axes=(0, 0, 0, None))
-    compiled: Callable[..., tuple[ppo.RunState, ppo.Curve]] = jax.jit(advance, donate_argnums=0)
+    compiled: Callable[..., tuple[ppo.RunState, ppo.CurvePoint]] = jax.jit(advance, donate_argnums=0)
     return compiled
 
 
@@ -237,7 +239,7 @@ def _row(tree: Any, i: int) -> Any:
     return jax.tree.map(lambda leaf: leaf[i], tree)
 
 
-def _rows(curve: ppo.Curve, count: int, batched: bool) -> dict[str, Array]:
+def _rows(curve: ppo.CurvePoint, count: int, batched: bool) -> dict[str, Array]:
     """New points on the curves, as arrays of shape (runs, count)."""
     host = jax.tree.map(lambda leaf: np.asarray(leaf) if batched else np.asarray(leaf)[None], curve)
     named = {**{f"sum_{name}": value for name, value in host.sums.items()}, **host._asdict()}

@@ -6,9 +6,9 @@ with Ledger.new("team.db", Rules(half_life="30d")) as ledger:
     ledger.decide(Places({"ana": 8, "ben": 8}, k=1))
 """
 
+from bygones.ledger.contributions import Contribution
 from bygones.ledger.deciding import Proposal, StaleProposalError
 from bygones.ledger.events import Event
-from bygones.ledger.history import Contribution
 from bygones.ledger.ledger import Ledger
 from bygones.ledger.requests import Amount, Items, Places, Request
 from bygones.ledger.rules import NEWCOMER_RULES, RuleBook, Rules

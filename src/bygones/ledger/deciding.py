@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import sqlalchemy as sa
 
-from bygones.allocation import Allocation, allocate
+from bygones.allocation import Decision, allocate
 from bygones.ledger import rows
 from bygones.ledger.events import Event, check_text
 from bygones.ledger.requests import Places, Request
@@ -23,7 +23,7 @@ from bygones.ledger.snapshot import NEVER
 from bygones.ledger.standing import Standing, standing
 from bygones.ledger.store import LedgerError
 from bygones.ledger.times import UNITS, When, as_datetime, instant, iso, now, shown
-from bygones.ledger.writing import Entry, Writer
+from bygones.ledger.writing import Entry, LedgerWriter
 from bygones.memory import Discounted, Memory, MemoryState, PerfectRecall
 
 NAMED = 20
@@ -50,7 +50,7 @@ class Proposal:
     head: int
     standing: Standing
     members: np.ndarray
-    allocation: Allocation
+    allocation: Decision
 
     @property
     def at(self) -> int:
@@ -152,7 +152,7 @@ def propose(connection: sa.Connection, head: sa.Row[Any], request: Request, at: 
     return Proposal(request, int(head.head), stood, members, allocation)
 
 
-def accept(writer: Writer, proposal: Proposal, note: str = "") -> list[Event]:
+def accept(writer: LedgerWriter, proposal: Proposal, note: str = "") -> list[Event]:
     """Records a decision and what was received by it."""
     if writer.head.head != proposal.head:
         raise StaleProposalError("somebody recorded something since this was proposed: decide again")

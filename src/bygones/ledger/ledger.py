@@ -22,16 +22,16 @@ from typing import Any, TypeVar
 import sqlalchemy as sa
 
 from bygones.ledger import deciding, rows, schema, verifying
+from bygones.ledger.contributions import Contribution, contributions, owed_since
 from bygones.ledger.deciding import Proposal
 from bygones.ledger.events import Event, check_text
-from bygones.ledger.history import Contribution, contributions, owed_since
 from bygones.ledger.requests import Request
 from bygones.ledger.rules import RuleBook, Rules, check_entitlement, check_newcomers
 from bygones.ledger.standing import Standing, newcomer_start, standing
 from bygones.ledger.store import TIMEOUT, Store
 from bygones.ledger.times import When, instant, now
 from bygones.ledger.verifying import Verification
-from bygones.ledger.writing import Entry, Writer, begin
+from bygones.ledger.writing import Entry, LedgerWriter, begin
 
 T = TypeVar("T")
 
@@ -127,7 +127,7 @@ class Ledger:
     ) -> list[Event]:
         """Several join at once: all start alike, from where the others stand, not from one another."""
 
-        def write(writer: Writer) -> list[Event]:
+        def write(writer: LedgerWriter) -> list[Event]:
             names = [check_text("agent", agent, empty=False) for agent in agents]
             time = writer.time(at)
             if entitlement is not None:
@@ -250,16 +250,16 @@ class Ledger:
     def decide(self, request: Request, *, at: When | None = None, note: str = "") -> Proposal:
         """Reads the standing, allocates and records in one transaction: no two decisions from the same standing."""
 
-        def write(writer: Writer) -> Proposal:
+        def write(writer: LedgerWriter) -> Proposal:
             proposal = deciding.propose(writer.connection, writer.head, request, at)
             deciding.accept(writer, proposal, note)
             return proposal
 
         return self._write(write)
 
-    def _write(self, what: Callable[[Writer], T]) -> T:
+    def _write(self, what: Callable[[LedgerWriter], T]) -> T:
         with self._store.writing() as (connection, head):
-            writer = Writer(connection, head)
+            writer = LedgerWriter(connection, head)
             result = what(writer)
             writer.finish()
         return result

@@ -1,4 +1,4 @@
-"""What each newcomer rule would mean for somebody over the next decisions, as numbers and as a picture.
+"""What each newcomer rule would mean for somebody over the next decisions.
 
 The future is simple: a place worth the same to everybody is handed out again and again, and everybody present asks.
 """
@@ -6,9 +6,8 @@ The future is simple: a place worth the same to everybody is handed out again an
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -19,14 +18,10 @@ from bygones.ledger.rules import NEWCOMER_RULES, check_entitlement, check_newcom
 from bygones.ledger.standing import Standing, newcomer_start
 from bygones.ledger.times import UNITS, duration
 from bygones.memory import MemoryState
-from bygones.style import MUTED, PALETTE, house_style
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True)
-class Outcome:
+class Forecast:
     """What would follow from one newcomer rule, per decision, the first entry before any.
 
     Attributes:
@@ -49,7 +44,7 @@ class Outcome:
         return {"rule": self.rule, "start": self.start, **lists}
 
 
-def foresee_all(stood: Standing, *, number: float | None = None, **future: Any) -> list[Outcome]:
+def foresee_all(stood: Standing, *, number: float | None = None, **future: Any) -> list[Forecast]:
     """What would follow from every newcomer rule, and from starting with a number; see `foresee`."""
     rules = (*NEWCOMER_RULES, *(() if number is None else (check_newcomers(number),)))
     return [foresee(stood, rule, **future) for rule in rules]
@@ -66,7 +61,7 @@ def foresee(
     worth: float = 1.0,
     entitlement: float = 1.0,
     seed: int = 0,
-) -> Outcome:
+) -> Forecast:
     """The next decisions if somebody joined now and started by this rule.
 
     Args:
@@ -106,43 +101,4 @@ def foresee(
         remembered.append(np.asarray(memory.read(state)))
     history = np.array(remembered)
     others = history[:, :-1].mean(axis=1) if len(present) else np.zeros(len(history))
-    return Outcome(rule, start, np.array(received), history[:, -1], others)
-
-
-def picture(agent: str, outcomes: Sequence[Outcome], share: float, handed_out: float, every: str) -> Figure:
-    """The newcomer's true total and remembered utility over the next decisions, a line per rule."""
-    with house_style():
-        from matplotlib.figure import Figure
-        from matplotlib.ticker import MaxNLocator
-
-        # A name is data: a dollar sign must not start a formula.
-        name = agent.replace("$", r"\$")
-        figure = Figure(figsize=(9.5, 4.2))
-        left, right = figure.subplots(1, 2)
-        steps = np.arange(len(outcomes[0].received))
-        dashes = ["-", (0, (6, 1.5)), (0, (4, 1.2, 1, 1.2)), (0, (1, 1.2)), (0, (9, 1.5))]
-        for outcome, colour, dash in zip(outcomes, PALETTE, dashes, strict=False):
-            label = f"{outcome.rule}: starts with {outcome.start:.3g}"
-            left.step(steps, outcome.received, where="post", color=colour, linestyle=dash, label=label)
-            right.plot(steps, outcome.remembered, color=colour, linestyle=dash)
-        due = share * handed_out * steps
-        left.plot(steps, due, color=MUTED, linestyle=(0, (2, 2)), label=f"what {name} is entitled to")
-        right.plot(
-            steps,
-            outcomes[-1].others,
-            color=MUTED,
-            linestyle=(0, (2, 2)),
-            label=f"the others on average ({outcomes[-1].rule})",
-        )
-        left.set_title(f"What {name} would receive")
-        right.set_title(f"What would be remembered of {name}")
-        left.set_ylabel("received since joining")
-        right.set_ylabel("remembered")
-        for axes in (left, right):
-            axes.set_xlabel(f"decisions from now on, one every {every}")
-            axes.set_ylim(bottom=0)
-            axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-            axes.margins(x=0.02)
-        right.legend(loc="best")
-        figure.legend(*left.get_legend_handles_labels(), loc="outside lower center", ncols=3, handlelength=3.2)
-        return figure
+    return Forecast(rule, start, np.array(received), history[:, -1], others)

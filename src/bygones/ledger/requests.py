@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from bygones.allocation import Allocation, Assign, ChooseK, Divide
+from bygones.allocation import Assign, ChooseK, Decision, Divide
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Places:
         """The problem for these agents; who does not ask has no need."""
         return ChooseK([self.needs.get(name, 0.0) for name in names], self.k)
 
-    def given(self, allocation: Allocation, row: int) -> str:
+    def given(self, allocation: Decision, row: int) -> str:
         """What an agent gets, in words."""
         return f"a place worth {allocation.utilities[row]:.4g}"
 
@@ -63,7 +63,7 @@ class Items:
         allowed = ~np.isnan(utilities)
         return Assign(np.where(allowed, utilities, 0.0), self.capacity, allowed)
 
-    def given(self, allocation: Allocation, row: int) -> str:
+    def given(self, allocation: Decision, row: int) -> str:
         """What an agent gets, in words."""
         return ", ".join(self.names[j] for j in np.flatnonzero(allocation.given == row).tolist())
 
@@ -93,7 +93,7 @@ class Amount:
         caps = None if self.caps is None else [self.caps.get(name, np.inf) for name in names]
         return Divide(self.amount, [self.rates.get(name, 0.0) for name in names], caps)
 
-    def given(self, allocation: Allocation, row: int) -> str:
+    def given(self, allocation: Decision, row: int) -> str:
         """What an agent gets, in words."""
         return f"{allocation.given[row]:.4g} of {self.amount:.4g}"
 

@@ -42,7 +42,7 @@ def begin(connection: sa.Connection, rules: Rules, began: int | None) -> None:
     connection.execute(schema.ledger.insert(), row)
 
 
-class Writer:
+class LedgerWriter:
     """Collects the events of one transaction; `finish` saves them."""
 
     def __init__(self, connection: sa.Connection, head: sa.Row[Any]) -> None:

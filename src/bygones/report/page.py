@@ -35,8 +35,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from bygones._terminal import amount
-from bygones.style import INK, MUTED, PALETTE, RULE
+from bygones._text import amount
+from bygones.report.style import INK, MUTED, PALETTE, RULE
 
 if TYPE_CHECKING:
     import plotly.graph_objects

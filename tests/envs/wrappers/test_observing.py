@@ -11,7 +11,7 @@ from hypothesis.extra import numpy as arrays
 import bygones
 from bygones.envs.wrappers import RememberRewards
 from bygones.envs.wrappers.observing import memory_range
-from vector_rewards import MEMORIES, Scripted, make
+from support.vector_rewards import MEMORIES, Scripted, make
 
 signs = st.sampled_from([(0.0, 1.0), (-1.0, 0.0), (-2.0, 3.0), (0.5, 1.5), (-1.0, -1.0)])
 share = st.floats(0, 1) | st.sampled_from([0, 1])

@@ -11,7 +11,7 @@ from stable_baselines3.common.vec_env import DummyVecEnv, VecNormalize
 
 import bygones
 from bygones.envs.wrappers import FairReward, RememberRewards
-from vector_rewards import IDS, make, welfare_for
+from support.vector_rewards import IDS, make, welfare_for
 
 MEMORY = bygones.Discounted(half_life=20, average=True)
 

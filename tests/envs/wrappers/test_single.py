@@ -16,7 +16,7 @@ from gymnasium.utils.env_checker import data_equivalence as same
 import bygones
 from bygones.envs.wrappers import FairReward, RememberRewards
 from bygones.welfare import named
-from vector_rewards import IDS, MEMORIES, NON_NEGATIVE, REPLAYABLE, SIGNED, Scripted, make, welfare_for
+from support.vector_rewards import IDS, MEMORIES, NON_NEGATIVE, REPLAYABLE, SIGNED, Scripted, make, welfare_for
 
 DISCOUNTED = bygones.Discounted(gamma=0.9)
 AVERAGED = bygones.Discounted(gamma=0.9, average=True)

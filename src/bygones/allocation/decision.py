@@ -1,0 +1,166 @@
+"""The decision: who gets what, what it makes of the memory, and why."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from bygones._arrays import Array, Number
+from bygones.allocation.aims import entitled
+from bygones.allocation.explain import as_data, explain
+from bygones.allocation.problems import Assign, ChooseK, Divide, Problem
+from bygones.memory import Memory, MemoryState
+from bygones.welfare import Welfare
+
+
+@dataclass(frozen=True, eq=False)
+class RunnerUp:
+    """The next best choice.
+
+    Attributes:
+        given: as in `Decision`.
+        utilities: what it would have given each agent.
+        after: the remembered utilities that it would have left, per unit of entitlement.
+        welfare: its welfare.
+        cost: how much less that is than the welfare of the choice made; zero where leximin or the draw decided.
+    """
+
+    given: np.ndarray
+    utilities: np.ndarray
+    after: np.ndarray
+    welfare: float
+    cost: float
+
+
+@dataclass(frozen=True, eq=False)
+class Decision:
+    """The best allocation of a problem, and all that is needed to justify it.
+
+    Remembered utilities are per unit of entitlement throughout.
+
+    Attributes:
+        problem: what there was to hand out.
+        memory: how the past is remembered.
+        state: what was remembered before the decision.
+        welfare: what was maximised.
+        elapsed: time since the last utilities, in steps of the memory.
+        entitlements: per agent, or None.
+        agents: the agents' names, or None.
+        items: the items' names, or None.
+        time_unit: what a step of the memory is.
+        given: who gets what. `ChooseK`: the indices of the agents served. `Assign`: the agent of each item, -1 if it is
+            left over. `Divide`: the amount of each agent.
+        optimal: whether the allocation is proven to be the best.
+        gap: how much more welfare another allocation could have, at most; 0.0 for an exact algorithm.
+    """
+
+    problem: Problem
+    memory: Memory
+    state: MemoryState
+    welfare: Welfare | Callable[..., Any]
+    elapsed: Number
+    entitlements: np.ndarray | None
+    agents: tuple[str, ...] | None
+    items: tuple[str, ...] | None
+    time_unit: str
+    given: np.ndarray
+    optimal: bool
+    gap: float
+    find_runner_up: Callable[[], np.ndarray | None] = field(repr=False)
+
+    @cached_property
+    def utilities(self) -> np.ndarray:
+        """The utility of each agent."""
+        return utilities_of(self.problem, self.given)
+
+    @cached_property
+    def served(self) -> np.ndarray:
+        """The indices of the agents who get something, in ascending order."""
+        if isinstance(self.problem, ChooseK):
+            return self.given
+        if isinstance(self.problem, Assign):
+            return np.unique(self.given[self.given >= 0])
+        return np.flatnonzero(self.given > 0)
+
+    @cached_property
+    def state_after(self) -> MemoryState:
+        """The memory once the utilities have been received."""
+        return self.memory.update(self.state, self.utilities, self.elapsed)
+
+    @cached_property
+    def before(self) -> Array:
+        """The remembered utilities before the decision."""
+        return self.memory.values(self.state, self.entitlements)
+
+    @cached_property
+    def after(self) -> Array:
+        """The remembered utilities after the decision."""
+        return self.memory.values(self.state_after, self.entitlements)
+
+    @cached_property
+    def welfare_before(self) -> float:
+        """The welfare of `before`."""
+        return float(self._judge(self.before))
+
+    @cached_property
+    def welfare_after(self) -> float:
+        """The welfare of `after`, the number that the decision makes as large as can be."""
+        return float(self._judge(self.after))
+
+    @cached_property
+    def past_kept(self) -> Array:
+        """The share of each agent's remembered utility that still counts now; NaN where nothing was remembered."""
+        nothing = np.zeros(self.problem.n_agents)
+        kept = self.memory.ahead(self.state, nothing, self.elapsed, self.entitlements)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(self.before != 0, kept / self.before, math.nan)
+
+    @cached_property
+    def runner_up(self) -> RunnerUp | None:
+        """The next best choice, or None if there is no other. A division has none: others are as close as one likes.
+
+        Found when first asked for, which for a matching takes one more matching per pair. None also where a time
+        limit came first.
+        """
+        given = self.find_runner_up()
+        if given is None:
+            return None
+        utilities = utilities_of(self.problem, given)
+        after = self.memory.ahead(self.state, utilities, self.elapsed, self.entitlements)
+        welfare = float(self._judge(after))
+        return RunnerUp(given, utilities, after, welfare, max(0.0, self.welfare_after - welfare))
+
+    @property
+    def _judge(self) -> Callable[[Any], Any]:
+        return entitled(self.welfare, self.entitlements)
+
+    def explain(self) -> str:
+        """The decision and its reasons in plain sentences."""
+        return explain(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The decision and its reasons as data, of the types that JSON has."""
+        return as_data(self)
+
+    def __str__(self) -> str:
+        return self.explain()
+
+
+def utilities_of(problem: Problem, given: np.ndarray) -> np.ndarray:
+    """The utility of each agent if this is given."""
+    if isinstance(problem, Divide):
+        return np.asarray(problem.rates * given)
+    if isinstance(problem, ChooseK):
+        utilities = np.zeros(problem.n_agents)
+        utilities[given] = problem.needs[given]
+        return utilities
+    items = np.flatnonzero(given >= 0)
+    worth = problem.utilities[given[items], items]
+    worth = worth.toarray() if sparse.issparse(worth) else worth
+    return np.bincount(given[items], weights=np.ravel(worth), minlength=problem.n_agents).astype(float)

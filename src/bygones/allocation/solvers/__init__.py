@@ -1,0 +1,1 @@
+"""The algorithms behind `allocate`, one file each; all are exact where the problem allows."""

@@ -1,0 +1,107 @@
+r"""`ChooseK`: which $k$ agents to serve, by selection.
+
+Serving agent $i$ lifts its memory from $b_i$ to $b_i + g_i$, the others' stay. A sum of concave curves is largest with
+the $k$ largest marginal gains $\varphi(b_i+g_i)-\varphi(b_i)$. Leximin is largest with the $k$ lowest $b_i$, and at
+equal $b_i$ the largest $g_i$: if $b_i < b_j$ and only $j$ is served, serving $i$ instead lifts the lower of the two.
+The same exchange settles ties of the marginal gain. No full sort is needed: one selection finds the $k$-th value,
+and only the agents that share it are looked at again, at last by drawing lots.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from bygones.allocation.aims import ConcaveSum, Leximin
+
+TIE = 1e-12
+"""Two numbers tie if they differ by no more than this share of their size."""
+
+Key: TypeAlias = Callable[[Any], np.ndarray]
+"""Numbers to be selected by, of the agents asked for."""
+
+
+def choose(
+    base: np.ndarray, gain: np.ndarray, k: int, aim: ConcaveSum | Leximin, rng: np.random.Generator
+) -> tuple[np.ndarray, Callable[[], np.ndarray | None]]:
+    """The agents to serve, at most k of those with a gain, and a way to the next best choice (None: no other)."""
+    if isinstance(aim, ConcaveSum) and aim.product and _someone_stays_at_zero(base, gain, k):
+        aim = Leximin()
+    useful = None
+    if not gain.min() > 0:
+        useful = np.flatnonzero(gain > 0)
+        base, gain = base[useful], gain[useful]
+        aim = aim.among(useful) if isinstance(aim, ConcaveSum) else aim
+    # Of each key only the entries that are asked for are computed: usually few, after the first.
+    keys: list[Key] = [lambda who: -base[who], lambda who: gain[who]]
+    if isinstance(aim, ConcaveSum):
+        keys.insert(0, lambda who: _rank(aim.among(who), base[who], gain[who]))
+    served = best(keys, len(gain), k, rng)
+
+    def runner_up() -> np.ndarray | None:
+        other = _swap_one(keys, len(gain), served, rng)
+        return other if other is None or useful is None else useful[other]
+
+    return served if useful is None else useful[served], runner_up
+
+
+def best(keys: Sequence[Key], n: int, k: int, rng: np.random.Generator) -> np.ndarray:
+    """The indices of the k of n with lexicographically largest keys, in ascending order; what still ties by lot."""
+    if k >= n:
+        return np.arange(n)
+    chosen: list[np.ndarray] = []
+    tied: np.ndarray | slice = slice(None)
+    for key in keys:
+        values = key(tied)
+        if len(values) <= k:
+            break
+        threshold = np.partition(values, len(values) - k)[len(values) - k] if k else math.inf
+        slack = TIE * abs(threshold) if math.isfinite(threshold) else 0.0
+        at_least = np.flatnonzero(values >= threshold - slack)
+        above = values[at_least] > threshold + slack
+        at_least = at_least if isinstance(tied, slice) else tied[at_least]
+        chosen.append(at_least[above])
+        tied = at_least[~above]
+        k -= len(chosen[-1])
+    assert not isinstance(tied, slice)
+    if k < len(tied):
+        tied = rng.choice(tied, k, replace=False)
+    return np.sort(np.concatenate([*chosen, tied]))
+
+
+def _rank(aim: ConcaveSum, base: np.ndarray, gain: np.ndarray) -> np.ndarray:
+    """Numbers in the order of the marginal gains, cheaper and of wider range than the gains themselves."""
+    start = base + aim.shift if aim.shift else base
+    if aim.alpha == 0:
+        return np.asarray(gain * aim.mass)
+    if aim.alpha == 1:
+        with np.errstate(divide="ignore"):
+            return np.asarray(gain / start if np.ndim(aim.mass) == 0 else aim.mass * np.log1p(gain / start))
+    order = 1.0 - aim.alpha
+    with np.errstate(divide="ignore", invalid="ignore"):
+        logarithm = order * np.log(start) + np.log(np.expm1(order * np.log1p(gain / start)) / order)
+    if aim.alpha < 1:
+        logarithm = np.where(start > 0, logarithm, order * np.log(gain) - math.log(order))
+    return np.asarray(np.exp((logarithm + np.log(aim.mass)) / max(aim.alpha, 1.0)))
+
+
+def _someone_stays_at_zero(base: np.ndarray, gain: np.ndarray, k: int) -> bool:
+    empty = base == 0
+    return bool(np.count_nonzero(empty) > k or (gain[empty] == 0).any())
+
+
+def _swap_one(keys: Sequence[Key], n: int, served: np.ndarray, rng: np.random.Generator) -> np.ndarray | None:
+    """The second best choice: the last of the served gives way to the first of the others, or to nobody."""
+    if not len(served):
+        return None
+    others = np.setdiff1d(np.arange(n), served, assume_unique=True)
+    kept = served[best([_among(key, served) for key in keys], len(served), len(served) - 1, rng)]
+    first = others[best([_among(key, others) for key in keys], len(others), 1, rng)]
+    return np.sort(np.concatenate([kept, first]))
+
+
+def _among(key: Key, some: np.ndarray) -> Key:
+    return lambda who: key(some[who])

@@ -1,0 +1,91 @@
+"""Small problems: every allocation is looked at, which is its own proof.
+
+Used where no structure helps (a welfare function of the user's own) and where a small problem with one, such as bundles
+under generalised Gini welfare, is decided faster by looking than by an integer programme.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from bygones.allocation.outlook import Outlook
+from bygones.allocation.solvers.choose import TIE
+
+
+class Options(NamedTuple):
+    """The single gifts that allocations are made of: option k gives `utility[k]` to `agent[k]`.
+
+    At most one option of the same `item` is taken, at most `capacity[i]` of agent i, at most `total` of all.
+    """
+
+    agent: np.ndarray
+    item: np.ndarray
+    utility: np.ndarray
+    capacity: np.ndarray
+    total: int
+
+
+def count(options: Options) -> float:
+    """The number of allocations, or a bound on it where capacities rule some out."""
+    per_item = np.unique_counts(options.item).counts
+    if (per_item == 1).all():
+        items = len(per_item)
+        return float(sum(math.comb(items, size) for size in range(min(options.total, items) + 1)))
+    return math.exp(min(700.0, float(np.log1p(per_item).sum())))
+
+
+def enumerate_all(
+    options: Options, look: Outlook, welfare: Callable[[Any], Any], rng: np.random.Generator, *, batched: bool
+) -> tuple[np.ndarray, np.ndarray | None]:
+    """The options taken in the best allocation, and in the next best (None if there is no other).
+
+    Args:
+        options: what can be given to whom.
+        look: what it would make of the memory.
+        welfare: the welfare of one vector Z or, if `batched`, of one per row.
+        rng: draws among equally good allocations.
+        batched: whether `welfare` takes many vectors at once.
+    """
+    taken = _all_allocations(options)
+    gifts = np.zeros((len(options.agent), len(options.capacity)))
+    gifts[np.arange(len(options.agent)), options.agent] = options.utility
+    Z = look.after(taken @ gifts)
+    W = np.asarray(welfare(Z) if batched else [float(welfare(z)) for z in Z], dtype=float)
+    first = best(W, Z, rng)
+    others = np.delete(np.arange(len(W)), first)
+    second = others[best(W[others], Z[others], rng)] if len(others) else None
+    return np.flatnonzero(taken[first]), None if second is None else np.flatnonzero(taken[second])
+
+
+def _all_allocations(options: Options) -> np.ndarray:
+    """One row per allocation, one column per option."""
+    taken = np.zeros((1, len(options.agent)), dtype=bool)
+    load = np.zeros((1, len(options.capacity)), dtype=int)
+    for item in np.unique(options.item):
+        grown = [(taken, load)]
+        for option in np.flatnonzero(options.item == item):
+            agent = options.agent[option]
+            room = (load[:, agent] < options.capacity[agent]) & (load.sum(axis=1) < options.total)
+            more_taken, more_load = taken[room], load[room]
+            more_taken[:, option] = True
+            more_load[:, agent] += 1
+            grown.append((more_taken, more_load))
+        taken, load = (np.concatenate(parts) for parts in zip(*grown, strict=True))
+    return taken
+
+
+def best(W: np.ndarray, Z: np.ndarray, rng: np.random.Generator) -> int:
+    """The largest welfare, then leximin, then a draw."""
+    top = W.max()
+    slack = 10 * TIE * abs(top) + TIE * min(1.0, np.abs(Z).max()) if math.isfinite(top) else 0.0
+    tied = np.flatnonzero(top - slack <= W)
+    ascending = np.sort(Z[tied], axis=1)
+    for column in range(Z.shape[1]):
+        worst = ascending[:, column]
+        stay = worst >= worst.max() - TIE * abs(worst.max())
+        tied, ascending = tied[stay], ascending[stay]
+    return int(rng.choice(tied))

@@ -1,0 +1,22 @@
+"""Tables beside a history: entitlements."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from bygones._csv import number, read
+from bygones.ledger.events import check_text
+
+
+def read_entitlements(path: Path) -> dict[str, float]:
+    """One entitlement per agent, above 0, from a table `agent`, `entitlement`."""
+    found: dict[str, float] = {}
+    for line, row in read(path, ("agent", "entitlement")):
+        where = f"{path}, row {line}: "
+        name = check_text(f"{where}agent", row["agent"], empty=False)
+        if name in found:
+            raise ValueError(f"{where}{name!r} is there already")
+        found[name] = number(f"{where}entitlement", row["entitlement"])
+        if not found[name]:
+            raise ValueError(f"{where}entitlement must be above 0, got {row['entitlement']!r}")
+    return found

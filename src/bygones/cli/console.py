@@ -1,0 +1,150 @@
+"""What the command line needs to talk with people and programs: tables, JSON, progress, and tables read from files."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+from rich import box
+from rich.cells import cell_len
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+from rich.text import Text
+
+_FOLDED = 10
+UNCUT = 10_000
+"""A width that no table needs."""
+
+
+def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    """Prints a table for people: numbers to the right, six digits; text as it is, never as markup."""
+    rows = [list(row) for row in rows]
+    table = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD)
+    for index, column in enumerate(columns):
+        numeric = any(isinstance(row[index], float | int) and not isinstance(row[index], bool) for row in rows)
+        table.add_column(column, justify="right" if numeric else "left")
+    for row in rows:
+        table.add_row(*(Text(_shown(cell)) for cell in row))
+    _console().print(table)
+
+
+class Column(NamedTuple):
+    """A column of a table that fits the terminal.
+
+    Attributes:
+        name: its heading.
+        justify: to which side its cells go.
+        gives_way: where the terminal is narrow, columns go in this order, those of 1 first; 0 stays.
+        folds: whether long cells go on in the next line.
+    """
+
+    name: str
+    justify: Literal["left", "right"] = "right"
+    gives_way: int = 0
+    folds: bool = False
+
+
+def print_fitting(title: str, columns: Sequence[Column], rows: Sequence[Sequence[str | Text]]) -> None:
+    """Prints a table, without some of its columns where the terminal is too narrow for all; text is never markup."""
+    console = _console()
+    orders = sorted({column.gives_way for column in columns if column.gives_way})
+    for gone in (0, *orders):
+        kept = [i for i, column in enumerate(columns) if not 0 < column.gives_way <= gone]
+        # After each column there is a space and, between two, the line of the box; so there is on both sides.
+        if sum(_width(columns[i], [row[i] for row in rows]) + 2 for i in kept) + 1 <= console.width:
+            break
+    console.print(_fitting(title, [columns[i] for i in kept], [[row[i] for i in kept] for row in rows]))
+    lost = dict.fromkeys(column.name for i, column in enumerate(columns) if i not in kept and column.name)
+    if lost:
+        print(f"A wider terminal also shows: {', '.join(lost)}.")
+
+
+def _console() -> Console:
+    """As wide as the terminal; in a file or a pipe nothing is cut, unless COLUMNS says how wide it is."""
+    console = Console()
+    return console if console.is_terminal or "COLUMNS" in os.environ else Console(width=UNCUT)
+
+
+def _width(column: Column, cells: Iterable[str | Text]) -> int:
+    """How many characters wide a column must be."""
+    return _FOLDED if column.folds else max(cell_len(str(text)) for text in (column.name, *cells))
+
+
+def _fitting(title: str, columns: Sequence[Column], rows: Iterable[Sequence[str | Text]]) -> Table:
+    table = Table(
+        title=Text(title), title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0)
+    )
+    for column in columns:
+        least = _FOLDED if column.folds else None
+        overflow: Literal["fold", "ellipsis"] = "fold" if column.folds else "ellipsis"
+        table.add_column(
+            Text(column.name), justify=column.justify, overflow=overflow, min_width=least, no_wrap=not column.folds
+        )
+    for row in rows:
+        table.add_row(*(Text(cell) if isinstance(cell, str) else cell for cell in row))
+    return table
+
+
+def print_json(value: object) -> None:
+    """Prints JSON for programs; infinities, which JSON lacks, appear as the string "inf" or "-inf"."""
+    print(json.dumps(_finite(value), ensure_ascii=False, indent=2))
+
+
+def print_paths(paths: Iterable[Path]) -> None:
+    """Says which files were written."""
+    for path in paths:
+        print(f"wrote {path}")
+
+
+@contextmanager
+def progress(what: str, total: int) -> Iterator[Callable[..., None]]:
+    """A progress bar for the length of a `with` block; call the given function with how much was done, 1 by default."""
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True)) as bars:
+        task = bars.add_task(what, total=total)
+
+        def advance(amount: int = 1, news: str | None = None) -> None:
+            bars.update(task, advance=amount, description=news or what)
+
+        yield advance
+
+
+def read_matrix(path: Path) -> list[list[float]]:
+    """A matrix from a CSV file without header, refused with row and column where an entry is not a number."""
+    with path.open(newline="", encoding="utf-8-sig") as file:
+        rows = [row for row in csv.reader(file) if row]
+    if not rows:
+        raise ValueError(f"{path} is empty: expected a matrix, one row per line")
+    matrix = [[_entry(path, i, j, cell) for j, cell in enumerate(row, 1)] for i, row in enumerate(rows, 1)]
+    for i, row in enumerate(matrix, 1):
+        if len(row) != len(matrix[0]):
+            raise ValueError(f"{path}, row {i}: expected {len(matrix[0])} numbers as in row 1, got {len(row)}")
+    return matrix
+
+
+def _entry(path: Path, i: int, j: int, cell: str) -> float:
+    try:
+        return float(cell)
+    except ValueError:
+        raise ValueError(f"{path}, row {i}, column {j}: expected a number, got {cell.strip()!r}") from None
+
+
+def _shown(cell: object) -> str:
+    if isinstance(cell, float):
+        return f"{0.0 if abs(cell) < 1e-12 else cell:.6g}"
+    return "" if cell is None else str(cell)
+
+
+def _finite(value: object) -> Any:
+    if isinstance(value, dict):
+        return {key: _finite(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(inner) for inner in value]
+    return str(value) if isinstance(value, float) and math.isinf(value) else value

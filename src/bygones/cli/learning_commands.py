@@ -1,0 +1,363 @@
+"""`bygones train`, `reproduce`, `claims`, `results`: thin. Needs JAX, so it is imported only if one of them is run."""
+
+from __future__ import annotations
+
+import csv
+import errno
+import json as json_format
+import shlex
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import tyro
+from tyro.conf import OmitArgPrefixes, Positional, arg
+
+from bygones._arrays import check_count
+from bygones.cli.console import print_json, print_paths, print_table, progress
+from bygones.learn import TrainedPolicy, TrainResult, cache_compilations, train_many
+from bygones.learn.settings import Settings
+
+if TYPE_CHECKING:
+    from bygones.paper.claims import Judgement
+    from bygones.paper.results import Results
+
+app = tyro.extras.SubcommandApp()
+
+Json = Annotated[bool, arg(help="Print JSON for programs.")]
+SETTING_HELP = "Any other setting of the runs, such as ends=termination."
+PLACES_HELP = "Folders or files of results; by default the evidence, each folder of evidence/grid."
+GRID_COLUMNS = ("observation_scale", "welfare", "aggregation", "horizon", "gamma", "weight")
+
+
+@app.command
+def train(
+    settings: Annotated[OmitArgPrefixes[Settings], arg(name="")],
+    seeds: Annotated[int, arg(help="How many runs, with seeds counted from --seed.")] = 1,
+    workers: Annotated[
+        int | None, arg(help="Processes on a CPU; by default one per core.", help_behavior_hint="")
+    ] = None,
+    out: Annotated[Path, arg(help="Folder for policies and curves.")] = Path("out/train"),
+    json: Json = False,
+) -> None:
+    """Train PPO on the paper's problem; every setting is a flag.
+
+    Writes a policy (safetensors) and its curves (CSV) per seed. A run that was stopped goes on where it was.
+
+    Example: bygones train --gamma 0.99 --horizon 10000 --welfare nash --seeds 10
+    """
+    runs = [settings.replace(seed=settings.seed + i) for i in range(check_count("seeds", seeds))]
+    if workers is not None:
+        check_count("workers", workers)
+    for run in runs:
+        _check_free(out, run)
+    cache_compilations()
+    taken = dict.fromkeys(range(len(runs)), 0)
+    total = sum(run.rollouts * run.rollout_steps for run in runs)
+    with progress(f"{len(runs)} runs, steps" if seeds > 1 else "1 run, steps", total) as advance:
+
+        def heard(news: Any) -> None:
+            for run in news.runs:
+                advance(news.steps - taken[run])
+                taken[run] = news.steps
+
+        try:
+            results = train_many(runs, progress=heard, checkpoints=out / "checkpoints", workers=workers)
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt("stopped; the same command goes on from the last checkpoint") from None
+    paths = [path for result in results for path in _keep(result, out)]
+    rows = [{"seed": r.settings.seed, **r.final, "stopped_at": r.stopped_at} for r in results]
+    if json:
+        print_json(rows)
+        return
+    columns = {
+        "seed": "seed", "gini": "Gini", "welfare": "fairness score", "utility_per_step": "utility a step",
+        "utility_least": "least", "utility_most": "most", "stopped_at": "stopped at step",
+    }  # fmt: skip
+    shown = [name for name in columns if any(row[name] is not None for row in rows)]
+    print_table(
+        f"γ = {settings.gamma:g}, T = {settings.horizon}, {settings.welfare}: mean over the last episodes",
+        [columns[name] for name in shown],
+        [[row[name] for name in shown] for row in rows],
+    )
+    print_paths(paths)
+
+
+@app.command
+def reproduce(
+    scale: Annotated[
+        Literal["quick", "paper"], arg(help="A slice of the paper with one seed, or its 1000 runs.")
+    ] = "quick",
+    welfare: Annotated[tuple[str, ...], arg(help="Only these welfare functions.")] = (),
+    aggregation: Annotated[tuple[str, ...], arg(help="Only these aggregations.")] = (),
+    horizon: Annotated[tuple[int, ...], arg(help="Only these horizons.")] = (),
+    gamma: Annotated[tuple[float, ...], arg(help="Only these past discounts.")] = (),
+    seeds: Annotated[int | None, arg(help="How many seeds.", help_behavior_hint="")] = None,
+    weight: Annotated[float | None, arg(help="λ of every run; by default the paper's.", help_behavior_hint="")] = None,
+    observation_scale: Annotated[
+        str, arg(help="none, fixed, window, expected, relative, or paper: the one under which most claims hold.")
+    ] = "none",
+    settings: Annotated[tuple[str, ...], arg(name="set", help=SETTING_HELP)] = (),
+    on: Annotated[Literal["auto", "cpu", "accelerator", "ray"], arg(help="Where it runs.")] = "auto",
+    address: Annotated[str | None, arg(help="Address of a Ray cluster.", help_behavior_hint="")] = None,
+    workers: Annotated[int | None, arg(help="Processes on a CPU.", help_behavior_hint="")] = None,
+    plan: Annotated[bool, arg(help="Only say what would run, and how long it would take there, measured.")] = False,
+    out: Annotated[Path, arg(help="Folder for results, figures and the report; a stopped run goes on from it.")] = Path(
+        "out/paper"
+    ),
+) -> None:
+    """Run the paper's experiment: training, figures, a verdict on every claim, and a report to open in a browser.
+
+    Example: bygones reproduce --scale quick
+    """
+    from bygones.paper.claims import judge
+    from bygones.paper.grid import grid, settings_said
+    from bygones.paper.judging import departure
+    from bygones.paper.progress import watched
+    from bygones.paper.results import evidence_folder
+    from bygones.paper.run import estimate, execute
+    from bygones.report.figures.paper_figures import draw_all
+    from bygones.report.paper.paper_page import read_evidence, write_report
+
+    lists = {"welfare": welfare, "aggregation": aggregation, "horizon": horizon, "gamma": gamma}
+    said: Mapping[str, Any] = {name: values for name, values in lists.items() if values}
+    said = {**said, **{name: v for name, v in (("seeds", seeds), ("weight", weight)) if v is not None}}
+    runs = grid(scale, **said, **settings_said(settings), observation_scale=observation_scale).runs()
+    results_folder = out / "results"
+    if plan:
+        print(f"{_varied(runs)}, in {results_folder}")
+        print(estimate(runs, results_folder, on=on, workers=workers, address=address))
+        return
+    with watched() as heard:
+        results = execute(
+            runs, results_folder, on=on, progress=heard, workers=workers, address=address, command=_said_command()
+        )
+    print_paths(draw_all(results, out / "figures", **departure(results)))
+    _print_ginis(results)
+    _print_claims(judge(results), departure(results))
+    print_paths([write_report(out / "report.html", results, read_evidence(evidence_folder()))])
+
+
+@app.command
+def claims(
+    places: Annotated[Positional[tuple[Path, ...]], arg(help=PLACES_HELP, help_behavior_hint="")] = (),
+    why: Annotated[tuple[str, ...], arg(help="Show every number behind these claims, such as C6 C13.")] = (),
+    settings: Annotated[tuple[str, ...], arg(name="set", help=SETTING_HELP)] = (),
+    json: Json = False,
+) -> None:
+    """Judge the paper's claims C1 to C13 from results, under every observation scale that is in them.
+
+    Example: bygones claims --why C6
+
+    Example: bygones claims --set ends=termination
+    """
+    from bygones.paper.claims import CLAIMS, judge
+    from bygones.paper.grid import setting
+    from bygones.paper.judging import departure
+    from bygones.paper.results import read
+
+    changes = dict(map(setting, settings))
+    found = read(*(places or _evidence()))
+    judgements = judge(found, why or tuple(CLAIMS), **changes)
+    if json:
+        print_json([judgement.to_dict() for judgement in judgements])
+    elif why:
+        for judgement in judgements:
+            _print_comparisons(judgement)
+    else:
+        _print_claims(judgements, {} if changes else departure(found))
+
+
+@app.command
+def results(
+    places: Annotated[Positional[tuple[Path, ...]], arg(help="Folders or files of results.", help_behavior_hint="")],
+    csv_file: Annotated[
+        Path | None, arg(name="csv", help="Write all columns but the curves there.", help_behavior_hint="")
+    ] = None,
+    merge_into: Annotated[Path | None, arg(help="Write them all into one new folder.", help_behavior_hint="")] = None,
+    where: Annotated[
+        tuple[str, ...], arg(help="Only runs with these values, such as welfare=nash gamma=[0.99,1].")
+    ] = (),
+) -> None:
+    """Show, filter, merge and export results of experiments: means over seeds, one line for each kind of run.
+
+    Example: bygones results evidence/grid/none --where welfare=nash horizon=10000 --csv runs.csv
+    """
+    from bygones.paper.columns import SETTINGS
+    from bygones.paper.grid import setting
+    from bygones.paper.results import merge, read
+
+    if not places:
+        raise ValueError("results needs folders or files of results, such as out/paper/results")
+    wanted, every = dict(map(setting, where)), read(*places)
+    found = every.where(**wanted)
+    if not len(found):
+        others = f", only {len(every)} others" if len(every) else ""
+        raise ValueError(f"there are no such runs in {', '.join(map(str, places))}{others}")
+    if merge_into:
+        merge(places, merge_into, **wanted)
+    if csv_file:
+        found.to_csv(csv_file)
+        print_paths([csv_file])
+    kinds: dict[tuple[str, ...], list[int]] = {}
+    rows = found.table.select([name for name in SETTINGS if name != "seed"]).to_pylist()
+    for number, row in enumerate(rows):
+        kinds.setdefault(tuple(map(_setting_said, row.values())), []).append(number)
+    order = [*GRID_COLUMNS, *(name for name in rows[0] if name not in GRID_COLUMNS)]
+    varied = [name for name in order if len({_setting_said(row[name]) for row in rows}) > 1]
+    shared = [f"{name}={_setting_said(rows[0][name])}" for name in GRID_COLUMNS if name not in varied]
+    metrics = [found[f"final_{name}"] for name in ("gini", "welfare", "utility_per_step")]
+    print_table(
+        ", ".join([f"{len(found)} runs", *shared]),
+        [*varied, "runs", "Gini", "fairness score", "utility a step"],
+        [
+            [*(rows[some[0]][name] for name in varied), len(some), *(round(float(m[some].mean()), 4) for m in metrics)]
+            for _, some in sorted(kinds.items(), key=lambda kind: [_sortable(rows[kind[1][0]][v]) for v in varied])
+        ],
+    )
+
+
+def draw(
+    name: str, places: tuple[Path, ...], observation_scale: str | None, settings: Sequence[str], out: Path
+) -> None:
+    """Draws a figure from results, or all of them, and says which files were written."""
+    from bygones._arrays import check_one_of
+    from bygones.paper.claims import judge
+    from bygones.paper.grid import PAPER_SCALE, setting
+    from bygones.paper.judging import departure
+    from bygones.paper.results import read
+    from bygones.report.figures import paper_figures
+    from bygones.report.style import save
+
+    check_one_of("figure", name, ["1", *paper_figures.names(), "claims", "all"])
+    found, changes = read(*(places or _evidence())), dict(map(setting, settings))
+    scales = found.distinct("observation_scale")
+    if observation_scale in (None, "paper") and (len(scales) > 1 or observation_scale):
+        observation_scale = PAPER_SCALE
+    if name in ("claims", "all"):
+        print_paths(save(paper_figures.claims_figure(judge(found, **changes)), out, "figure-claims"))
+    changes = changes or departure(found)
+    if name == "all":
+        print_paths(paper_figures.draw_all(found, out, observation_scale, **changes))
+    elif name != "claims":
+        print_paths(save(paper_figures.draw(name, found, observation_scale, **changes), out, f"figure-{name}"))
+
+
+def _check_free(out: Path, run: Settings) -> None:
+    """Refuses to write over the policy of a run with other settings."""
+    path = out / f"seed-{run.seed}.safetensors"
+    if path.exists() and (there := TrainedPolicy.load(path).settings) != run:
+        apart = [name for name, value in run.to_dict().items() if there.to_dict()[name] != value]
+        raise FileExistsError(
+            errno.EEXIST, f"holds a policy trained with another {', '.join(apart)}; choose another --out", str(path)
+        )
+
+
+def _keep(result: TrainResult, out: Path) -> list[Path]:
+    """Writes the policy and the curves of a run."""
+    stem = out / f"seed-{result.settings.seed}"
+    TrainedPolicy(result.settings, result.networks).save(stem.with_suffix(".safetensors"))
+    with stem.with_suffix(".csv").open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(result.curves)
+        writer.writerows(zip(*(curve.tolist() for curve in result.curves.values()), strict=True))
+    return [stem.with_suffix(".safetensors"), stem.with_suffix(".csv")]
+
+
+def _print_ginis(found: Results) -> None:
+    """Memories against horizons: how unequal true utilities are in the end, the mean over seeds."""
+    from bygones.paper.grid import memory_label
+
+    horizons = found.distinct("horizon")
+    kinds = sorted(set(zip(*(found[name].tolist() for name in ("welfare", "aggregation", "gamma")), strict=True)))
+    rows = []
+    for welfare, aggregation, gamma in kinds:
+        some = found.where(welfare=welfare, aggregation=aggregation, gamma=gamma)
+        cells = [some.where(horizon=horizon)["final_gini"] for horizon in horizons]
+        means = [f"{cell.mean():.2f}" if len(cell) else "" for cell in cells]
+        rows.append([f"{welfare} {aggregation}", memory_label(gamma), *means])
+    print_table("Gini in the end, 0 is equal", ["welfare", "memory", *(f"T = {T}" for T in horizons)], rows)
+
+
+def _print_claims(judgements: Sequence[Judgement], apart: Mapping[str, Any]) -> None:
+    """The verdicts; `apart` is how all the runs differ from those that the claims are about."""
+    from bygones.paper.judging import MIN_SEEDS
+
+    verdicts = [verdict for judgement in judgements for verdict in judgement.by_scale.values()]
+    if not any(verdict.comparisons for verdict in verdicts):
+        print(
+            f"Too few runs to judge any of the paper's claims: each needs {MIN_SEEDS} seeds of some cells of the grid."
+        )
+        if apart:
+            said = " ".join(f"{name}={_setting_said(value)}" for name, value in apart.items())
+            print(f"These runs are not as in the paper; to judge them all the same: bygones claims … --set {said}")
+        elif verdicts:
+            print(f"What is missing first: {verdicts[0].reason}.")
+        return
+    print_table("The paper's claims", ["", "verdict", "claim"], [[j.name, j.word, j.claim] for j in judgements])
+    scales = list(judgements[0].by_scale)
+    if len(scales) > 1:
+        rows = [[j.name, *(j.by_scale[scale].short for scale in scales)] for j in judgements]
+        print_table("Under each observation scale", ["", *scales], rows)
+    print("The numbers behind a verdict: --why C6, for instance; of all of them: --json.")
+
+
+def _print_comparisons(judgement: Judgement) -> None:
+    """A claim, what it asks, and every comparison that was made, under each observation scale."""
+    print(f"{judgement.name}  {judgement.claim}  {judgement.word.upper()}\n{judgement.criterion}\n")
+    for scale, verdict in judgement.by_scale.items():
+        title = f"{judgement.name} under scale “{scale}”: {verdict.short}"
+        if not verdict.comparisons:
+            print(f"{title} ({verdict.reason})\n")
+            continue
+        rows = [
+            [made.what, {True: "as asked", False: "not so", None: "cannot tell"}[made.outcome], f"{made.value:.3g}",
+             f"{made.interval.low:.3g} to {made.interval.high:.3g}", made.wanted,
+             _with_interval(made.middle, made.middle_interval),
+             None if made.effect is None else f"{made.effect:+.2f}", "yes" if made.splits else ""]
+            for made in verdict.comparisons
+        ]  # fmt: skip
+        columns = ["compared", "came out", "value", "95% interval", "asked", "middle half", "effect", "two groups"]
+        print_table(title, columns, rows)
+    print(
+        "Means over seeds, with bootstrap intervals; middle half: the same of interquartile means; effect: Cliff's "
+        "delta; two groups: the seeds fall into two. The seeds and their standard errors: --json."
+    )
+
+
+def _with_interval(value: float | None, interval: tuple[float, float] | None) -> str | None:
+    if value is None or interval is None:
+        return None
+    return f"{value:.3g} ({interval[0]:.3g} to {interval[1]:.3g})"
+
+
+def _varied(runs: Sequence[Settings]) -> str:
+    """What a plan holds, in words."""
+    lists = {name: list(dict.fromkeys(getattr(run, name) for run in runs)) for name in GRID_COLUMNS}
+    said = [f"{name} {', '.join(map(_setting_said, values))}" for name, values in lists.items()]
+    seeds = len({run.seed for run in runs})
+    return f"{'; '.join(said)}; {seeds} {'seed' if seeds == 1 else 'seeds'} of {runs[0].total_steps:,} steps"
+
+
+def _setting_said(value: object) -> str:
+    """A setting as the command line takes it."""
+    return f"{value:g}" if isinstance(value, float) else (value if isinstance(value, str) else json_format.dumps(value))
+
+
+def _sortable(value: object) -> tuple[bool, Any]:
+    return (value is None, str(value) if isinstance(value, list) or value is None else value)
+
+
+def _evidence() -> list[Path]:
+    from bygones.paper.results import evidence_folder
+
+    folder = evidence_folder()
+    if not folder.is_dir():
+        reason = "the shipped runs are not here (they come with the repository); name folders of results"
+        raise FileNotFoundError(errno.ENOENT, reason, str(folder))
+    return sorted(folder.iterdir())
+
+
+def _said_command() -> str:
+    return shlex.join(["bygones", *sys.argv[1:]])

@@ -1,0 +1,143 @@
+"""What the ledger's commands say to people and programs. Names are shown as they are, never as markup."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+
+from rich.text import Text
+
+from bygones._text import amount
+from bygones.cli.console import Column, print_fitting, print_json, print_table
+from bygones.ledger.contributions import Contribution
+from bygones.ledger.csv_files import event_dict
+from bygones.ledger.deciding import Proposal
+from bygones.ledger.events import Event
+from bygones.ledger.snapshot import NEVER
+from bygones.ledger.standing import Standing
+from bygones.ledger.times import day, iso, shown
+
+_EIGHTHS = " ▏▎▍▌▋▊▉█"
+_WIDTH = 6
+
+
+def print_standing(now: Standing, later: Standing, ahead: str, since: dict[str, int] | None) -> None:
+    """Prints where everybody stands, the most owed first, and how that changes until `later` if nothing happens."""
+    rules = now.rules
+    columns = [
+        Column("agent", "left", folds=True), Column("received", gives_way=3), Column("remembered", gives_way=4),
+        Column("", "left", gives_way=1), Column(f"in {ahead}", gives_way=2), Column("owed"),
+        Column(f"in {ahead}", gives_way=2), Column("owed since" if since is not None else "last received", "left"),
+    ]  # fmt: skip
+    later_row = {name: row for row, name in enumerate(later.names)}
+    most = max([0.0, *now.remembered.tolist()])
+    rows: list[list[str | Text]] = []
+    for row in sorted(range(len(now)), key=lambda i: (math.isnan(now.owed[i]), -now.owed[i], now.names[i])):
+        name = now.names[row]
+        then = later_row[name]
+        rows.append([
+            name,
+            amount(now.received[row]),
+            amount(now.remembered[row]),
+            Text(bar(now.remembered[row], most), style="cyan"),
+            amount(later.remembered[then]),
+            _signed(now.owed[row], now.status[row]),
+            _signed(later.owed[then], later.status[then]),
+            _since(name, now, row, since),
+        ])  # fmt: skip
+    title = f"Standing at {shown(now.at)} UTC (half-life {rules.half_life}, {rules.welfare} welfare)"
+    print_fitting(title, columns, rows)
+    if len(now):
+        print("Owed: what is missing (+) or in excess (-) of the entitled share of all that is remembered.")
+
+
+def print_rules(settings: Mapping[str, object]) -> None:
+    """Prints the rules in force."""
+    print_table("Rules", ["rule", "setting"], [[name.replace("_", " "), _said(v)] for name, v in settings.items()])
+
+
+def _said(setting: object) -> str:
+    if isinstance(setting, bool):
+        return "yes" if setting else "no"
+    if isinstance(setting, dict):
+        return ", ".join(f"{agent} {share:g}" for agent, share in setting.items()) or "equal"
+    return str(setting)
+
+
+def bar(value: float, most: float, width: int = _WIDTH) -> str:
+    """A bar of eighths of a character, as long as the value's share of the largest."""
+    eighths = round(8 * width * value / most) if most > 0 and value > 0 else 0
+    return _EIGHTHS[8] * (eighths // 8) + (_EIGHTHS[eighths % 8] if eighths % 8 else "")
+
+
+def _signed(owed: float, status: str) -> Text:
+    if math.isnan(owed):
+        return Text(status, style="dim")
+    settled = abs(owed) < 5e-4
+    return Text("0" if settled else amount(owed, sign=True), style="" if settled else "green" if owed > 0 else "yellow")
+
+
+def _since(name: str, now: Standing, row: int, since: dict[str, int] | None) -> str:
+    if since is not None:
+        return day(since[name]) if name in since else ""
+    return "" if now.last[row] == NEVER else day(int(now.last[row]))
+
+
+def tell(events: Iterable[Event], json: bool, *sentences: str) -> None:
+    """Says what was recorded: sentences for people, the events for programs."""
+    if json:
+        print_json([event_dict(event) for event in events])
+    else:
+        for sentence in sentences:
+            print(sentence)
+
+
+def tell_decision(proposal: Proposal, json: bool, *, recorded: bool) -> None:
+    """Says who gets what and why."""
+    if json:
+        print_json({"recorded": recorded, **proposal.to_dict()})
+        return
+    for reason in proposal.reasons():
+        print(reason)
+    if recorded:
+        print("recorded")
+
+
+def tell_contributions(agent: str, parts: Sequence[Contribution], json: bool) -> None:
+    """Says what is remembered of somebody, event by event."""
+    if json:
+        print_json([part._asdict() | {"time": iso(part.time)} for part in parts])
+        return
+    columns = [
+        Column("event"), Column("kind", "left"), Column("day (UTC)", "left"), Column("amount", gives_way=2),
+        Column("still counts", gives_way=1), Column("remembered"), Column("note", "left", gives_way=3, folds=True),
+    ]  # fmt: skip
+    rows = [
+        [str(p.seq), p.kind, day(p.time), f"{p.amount:.6g}", f"{p.weight:.1%}", f"{p.counts:.6g}", p.note]
+        for p in parts
+    ]
+    print_fitting(f"What is remembered of {agent}", columns, rows)
+    print(f"In all {sum(part.counts for part in parts):.6g} is remembered of {agent}.")
+
+
+def tell_event(event: Event, decision: Event | None, json: bool) -> None:
+    """Says what an event is, and if it came of a decision, why."""
+    if json:
+        print_json(event_dict(event) | {"decision": None if decision is None else event_dict(decision)})
+        return
+    amount = "" if event.amount is None else f" {event.amount:.6g}"
+    about = "" if event.agent is None else f" {event.agent}:"
+    when = f"at {shown(event.time)} UTC, recorded {shown(event.recorded)} UTC"
+    print(f"event {event.seq}:{about} {event.kind}{amount} {when}")
+    for reason in (decision.details or {})["reasons"] if decision is not None else ():
+        print(reason)
+
+
+def agreed() -> bool:
+    """Whether the person at the terminal says yes; nobody there means no."""
+    try:
+        answer = input("Record this? [y/N] ")
+    except EOFError:
+        answer = ""
+        print()
+    return answer.strip().lower() in ("y", "yes")

@@ -1,0 +1,50 @@
+"""`bygones report`: thin. Reads results and writes one page; needs neither JAX nor a screen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from tyro.conf import Positional, arg
+
+from bygones.cli.console import print_paths, progress
+
+if TYPE_CHECKING:
+    from bygones.paper.results import Results
+
+
+def report(
+    places: Annotated[
+        Positional[tuple[Path, ...]], arg(help="Folders or files of your own results; without, the evidence alone.")
+    ] = (),
+    evidence: Annotated[
+        Path | None,
+        arg(
+            help="Folder with sets of results to show beside yours; by default evidence/grid, if it is there.",
+            help_behavior_hint="",
+        ),
+    ] = None,
+    out: Annotated[Path, arg(help="The file to write.")] = Path("report.html"),
+) -> None:
+    """Make one HTML page of the paper's claims and every run behind them; opens without a network.
+
+    Example: bygones report out/paper/results --out out/report.html
+    """
+    from bygones.paper.results import evidence_folder, read
+    from bygones.report.paper.paper_page import read_evidence, write_report
+
+    with progress("Report", total=2) as advance:
+        shipped = read_evidence(evidence_folder() if evidence is None else evidence)
+        own = read(*places) if places else None
+        if own is not None and shipped is not None and set(_written(own)) <= set(_written(shipped)):
+            own, shipped = None, own
+        advance()
+        path = write_report(out, own, shipped)
+        advance()
+    print_paths([path])
+
+
+def _written(results: Results) -> Iterator[tuple[str, object]]:
+    """The runs, each as it was written: a run made again is another, although it has the same name."""
+    return zip(results["run"].tolist(), results["finished"].tolist(), strict=True)

@@ -1,0 +1,189 @@
+r"""The paper's two examples, played out: Alice and Bob share a cake and a donut, over and over.
+
+At every step both items are handed out anew, each to the agent for whom the welfare of the remembered utilities
+$W(Z^t \mid \mathcal{A})$ comes out highest (equation 4). In Example 1 both are there from the start; in Example 2 Bob
+joins after ten steps, in which Alice has everything. How the past is remembered decides what happens next: Figure 1.
+
+Ties go to the leximin-better allocation, then to a seeded draw, never to whoever is listed first.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from bygones import decay, welfare
+from bygones._arrays import Array, check_count
+from bygones.memory import Discounted, Instantaneous, Memory, PerfectRecall
+from bygones.welfare import Welfare
+
+_TIE = 1e-12
+
+
+@dataclass(frozen=True)
+class Example:
+    """A repeated division of the same items among a few agents.
+
+    Attributes:
+        agents: their names.
+        items: what is handed out at every step.
+        utilities: what each item is worth to each agent, one row per agent.
+        joins: how many steps pass before each agent is there.
+    """
+
+    agents: tuple[str, ...]
+    items: tuple[str, ...]
+    utilities: tuple[tuple[float, ...], ...]
+    joins: tuple[int, ...]
+
+
+EXAMPLE_1 = Example(("Alice", "Bob"), ("cake", "donut"), ((0.2, 0.5), (0.3, 0.5)), joins=(0, 0))
+"""Both agents participate from the start."""
+
+EXAMPLE_2 = Example(("Alice", "Bob"), ("cake", "donut"), ((0.2, 0.5), (0.3, 0.5)), joins=(0, 10))
+"""Alice is alone for ten steps; Bob joins at step 11."""
+
+EXAMPLES = {"example-1": EXAMPLE_1, "example-2": EXAMPLE_2}
+
+FIGURE_1_MEMORIES: dict[str, Memory] = {
+    "instantaneous": Instantaneous(),
+    "γ = 0.9": Discounted(gamma=0.9),
+    "γ = 0.95": Discounted(gamma=0.95),
+    "γ = 0.99": Discounted(gamma=0.99),
+    "perfect recall": PerfectRecall(),
+}
+"""The memories that Figure 1 compares, by the names it gives them."""
+
+TABLE_1_GAMMAS = (0.80, 0.90, 0.95, 0.97, 0.99)
+
+
+@dataclass(frozen=True)
+class ExampleHistory:
+    """What happened in an example, one row per step.
+
+    Attributes:
+        utilities: what each agent received at each step.
+        remembered: Z after each step.
+        owners: which agent got each item at each step, as an index; -1 for an item left over.
+    """
+
+    example: Example
+    utilities: Array
+    remembered: Array
+    owners: Array
+
+    @property
+    def cumulative(self) -> Array:
+        """The true, undiscounted utilities after each step."""
+        return np.cumsum(self.utilities, axis=0)
+
+    @property
+    def difference(self) -> Array:
+        """How far the first agent is ahead of the second in true utility, after each step."""
+        return self.cumulative[:, 0] - self.cumulative[:, 1]
+
+    @property
+    def perceived_difference(self) -> Array:
+        """How far the first agent is ahead of the second in remembered utility, after each step."""
+        return self.remembered[:, 0] - self.remembered[:, 1]
+
+    def to_dict(self) -> dict[str, object]:
+        """The history as plain lists, for JSON."""
+        return {
+            "agents": list(self.example.agents),
+            "items": list(self.example.items),
+            "owners": self.owners.tolist(),
+            "utilities": self.utilities.tolist(),
+            "cumulative": self.cumulative.tolist(),
+            "remembered": self.remembered.tolist(),
+        }
+
+
+class Table1Row(NamedTuple):
+    """Half-life and effective window of a discount factor."""
+
+    gamma: float
+    half_life: float
+    window: float
+
+
+def run(
+    example: Example,
+    memory: Memory,
+    welfare_function: Welfare | str = "egalitarian",
+    steps: int = 50,
+    *,
+    bundles: bool = True,
+    seed: int = 0,
+) -> ExampleHistory:
+    """Plays an example out under a memory and a welfare function.
+
+    Args:
+        example: `EXAMPLE_1`, `EXAMPLE_2`, or one of your own.
+        memory: how the past is remembered.
+        welfare_function: how remembered utilities are judged; those of agents who have joined count.
+        steps: how many times the items are handed out.
+        bundles: whether one agent may take several items at once. Without, everyone takes at most one, and items
+            for which nobody is left stay on the table.
+        seed: draws among allocations that are equally good.
+    """
+    steps = check_count("steps", steps)
+    judge, rng = welfare.named(welfare_function), np.random.default_rng(seed)
+    worth, joins = np.array(example.utilities), np.array(example.joins)
+    state = memory.init(len(example.agents))
+    utilities, remembered, owners = [], [], []
+    for t in range(steps):
+        present = np.flatnonzero(joins <= t)
+        choices = _allocations(len(example.items), present, bundles)
+        candidates = _utilities(choices, worth)
+        chosen = _best(memory.ahead(state, candidates)[:, present], judge, rng)
+        state = memory.update(state, candidates[chosen])
+        utilities.append(candidates[chosen])
+        remembered.append(memory.values(state))
+        owners.append(choices[chosen])
+    return ExampleHistory(example, np.array(utilities), np.array(remembered), np.array(owners))
+
+
+def figure_1(steps: int = 50, done: Callable[[], object] = lambda: None) -> dict[str, dict[str, ExampleHistory]]:
+    """The histories behind Figure 1: for each example, one per memory, under egalitarian welfare.
+
+    `done` is called after each history, for progress.
+    """
+    histories: dict[str, dict[str, ExampleHistory]] = {name: {} for name in EXAMPLES}
+    for (name, example), (label, memory) in itertools.product(EXAMPLES.items(), FIGURE_1_MEMORIES.items()):
+        histories[name][label] = run(example, memory, steps=steps)
+        done()
+    return histories
+
+
+def table_1(gammas: tuple[float, ...] = TABLE_1_GAMMAS) -> list[Table1Row]:
+    """Table 1: half-life and effective window for selected discount factors."""
+    return [Table1Row(g, decay.half_life(gamma=g), decay.window(gamma=g)) for g in gammas]
+
+
+def _allocations(n_items: int, present: Array, bundles: bool) -> Array:
+    """Every way to hand out the items: one row per way, one owner per item."""
+    if bundles:
+        return np.array(list(itertools.product(present, repeat=n_items)))
+    hands = [*present, *[-1] * max(0, n_items - len(present))]
+    return np.unique(list(itertools.permutations(hands, n_items)), axis=0)
+
+
+def _utilities(owners: Array, worth: Array) -> Array:
+    """What each agent receives under each allocation."""
+    received = owners[:, None, :] == np.arange(len(worth))[None, :, None]
+    return (received * worth).sum(axis=-1)
+
+
+def _best(Z: Array, judge: Welfare, rng: np.random.Generator) -> int:
+    """The allocation of highest welfare; ties by leximin, then by a draw."""
+    ranks = np.column_stack([judge(Z), welfare.leximin_key(Z)])
+    tied = np.arange(len(Z))
+    for score in ranks.T:
+        best = score[tied].max()
+        tied = tied[score[tied] >= best - _TIE * max(1.0, abs(best))]
+    return int(rng.choice(tied))

@@ -1,0 +1,211 @@
+"""How a statement about results is judged: quantities, the range they must lie in, and what the seeds say to that.
+
+A comparison is a quantity, such as a mean Gini or a difference of two, with a bootstrap interval over seeds and the
+range that the statement asks for. It is true if the whole interval lies in the range, false if the whole interval lies
+outside, and else the seeds cannot tell. Statements about cells of the grid with too few seeds are not judged.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from bygones._arrays import Array
+from bygones.learn.settings import Settings
+from bygones.paper.grid import memory_label, paper_weight
+from bygones.paper.results import Results
+from bygones.paper.statistics import (
+    Interval,
+    cliffs_delta,
+    difference_interval,
+    groups,
+    interquartile_mean,
+    standard_error,
+    summary,
+)
+
+MIN_SEEDS = 3
+"""Fewer seeds say nothing about how seeds differ."""
+
+APART = 0.05
+"""Groups of seeds whose means differ by less are not worth calling groups."""
+
+HOLDS, FAILS, NOT_ENOUGH = "holds", "fails", "not enough runs"
+CANNOT_TELL, TOO_FEW = "cannot tell", "too few"
+
+_IN_THE_GRID = ("welfare", "aggregation", "gamma", "horizon", "weight", "observation_scale", "seed")
+
+PROTOCOL: dict[str, Any] = {name: value for name, value in Settings().to_dict().items() if name not in _IN_THE_GRID}
+"""What the runs share that the claims are about: every setting that the grid does not vary, as the paper has it."""
+
+
+def departure(results: Results) -> dict[str, Any]:
+    """The settings in which all of these runs agree with each other, but not with the paper's protocol."""
+    columns = {name: results.table.column(name).unique().to_pylist() for name in PROTOCOL if name != "hidden"}
+    columns["hidden"] = [list(sizes) for sizes in set(map(tuple, results.table.column("hidden").to_pylist()))]
+    return {name: values[0] for name, values in columns.items() if len(values) == 1 and values[0] != PROTOCOL[name]}
+
+
+class NotEnoughRunsError(Exception):
+    """A cell that a claim is about has too few seeds; says which."""
+
+
+class Comparison(NamedTuple):
+    """One quantity that a claim asks something of.
+
+    Attributes:
+        what: the quantity in words.
+        value: its estimate from all seeds.
+        interval: its bootstrap interval over seeds.
+        asked: the range in which the claim wants it.
+        middle: the same from the interquartile means, where it is about means.
+        middle_interval: the bootstrap interval of that.
+        errors: the standard error of the mean of each set of seeds, as in the paper's bands.
+        effect: Cliff's delta, where two sets of seeds are compared.
+        seeds: the values of the seeds, one set or two.
+        splits: whether a set of seeds falls into two groups.
+    """
+
+    what: str
+    value: float
+    interval: Interval
+    asked: Interval
+    middle: float | None
+    effect: float | None
+    seeds: tuple[tuple[float, ...], ...]
+    splits: bool
+    middle_interval: Interval | None = None
+    errors: tuple[float, ...] = ()
+
+    @property
+    def outcome(self) -> bool | None:
+        """True if the seeds say so, False if they say the opposite, None if they cannot tell."""
+        if self.asked.low <= self.interval.low and self.interval.high <= self.asked.high:
+            return True
+        if self.interval.high < self.asked.low or self.interval.low > self.asked.high:
+            return False
+        return None
+
+    @property
+    def wanted(self) -> str:
+        """What the claim asks of the quantity, in words."""
+        low, high = (f"{end:g}" for end in self.asked)
+        if math.isinf(self.asked.low):
+            return f"at most {high}"
+        return f"at least {low}" if math.isinf(self.asked.high) else f"between {low} and {high}"
+
+    def __str__(self) -> str:
+        said = {True: "yes", False: "no", None: "the seeds cannot tell"}[self.outcome]
+        low, high = (f"{end:.3g}" for end in self.interval)
+        return f"{self.what}: {self.value:.3g} [{low}, {high}], {self.wanted}? {said}"
+
+
+class Verdict(NamedTuple):
+    """What the results say of a claim under one observation scale."""
+
+    word: str
+    """`HOLDS`, `FAILS` or `NOT_ENOUGH`."""
+    reason: str
+    comparisons: tuple[Comparison, ...]
+
+    @property
+    def short(self) -> str:
+        """The word, and of runs that are not enough, whether they are too few or their seeds cannot tell."""
+        if self.word != NOT_ENOUGH:
+            return self.word
+        return CANNOT_TELL if self.comparisons else TOO_FEW
+
+
+@dataclass(frozen=True)
+class Cells:
+    """The seeds of every cell of the grid, under one observation scale and one protocol."""
+
+    results: Results
+    """Of one observation scale, and of the protocol except for what some claims are about."""
+    protocol: dict[str, Any]
+    """The rest of the protocol."""
+
+    def seeds(self, metric: str, welfare: str, aggregation: str, gamma: float, horizon: int, **changes: Any) -> Array:
+        """The values of a final metric, one per seed, in order of the seeds."""
+        cell = self.runs(welfare, aggregation, gamma, horizon, **changes)
+        return cell[f"final_{metric}"]
+
+    def runs(self, welfare: str, aggregation: str, gamma: float, horizon: int, **changes: Any) -> Results:
+        """The runs of a cell that came to an end, refused if they are too few."""
+        asked = {"weight": paper_weight(welfare, aggregation), **self.protocol, **changes}
+        cell = self.results.where(
+            welfare=welfare,
+            aggregation=aggregation,
+            gamma=gamma,
+            horizon=horizon,
+            **asked,
+        )
+        finished = Results(cell.table.filter(np.isnan(cell["stopped_at"].astype(float))).sort_by("seed"))
+        if len(finished) < MIN_SEEDS:
+            said = "".join(f", {name} {value}" for name, value in changes.items())
+            where = f"{welfare} {aggregation}, {memory_label(gamma)}, T = {horizon}{said}"
+            seeds = "1 seed" if len(finished) == 1 else f"{len(finished)} seeds"
+            raise NotEnoughRunsError(f"{where}: {seeds}, at least {MIN_SEEDS} are needed")
+        return finished
+
+
+def mean_within(what: str, values: Array, low: float = -math.inf, high: float = math.inf) -> Comparison:
+    """Asks that a mean over seeds lies in a range."""
+    summed = summary(values, APART)
+    return Comparison(
+        what,
+        summed.mean,
+        summed.mean_interval,
+        Interval(low, high),
+        summed.interquartile_mean,
+        None,
+        (summed.seeds,),
+        len(summed.groups) > 1,
+        summed.interquartile_interval,
+        (summed.standard_error,),
+    )
+
+
+def difference_within(what: str, a: Array, b: Array, low: float = -math.inf, high: float = math.inf) -> Comparison:
+    """Asks that mean(a) − mean(b) lies in a range."""
+    a, b = np.asarray(a, float), np.asarray(b, float)
+    return Comparison(
+        what,
+        float(a.mean() - b.mean()),
+        difference_interval(a, b),
+        Interval(low, high),
+        interquartile_mean(a) - interquartile_mean(b),
+        cliffs_delta(a, b),
+        (tuple(a.tolist()), tuple(b.tolist())),
+        any(len(groups(seeds, APART)) > 1 for seeds in (a, b)),
+        difference_interval(a, b, of=interquartile_mean),
+        (standard_error(a), standard_error(b)),
+    )
+
+
+def number_within(what: str, value: float, low: float = -math.inf, high: float = math.inf) -> Comparison:
+    """Asks that a number that leaves no room for chance lies in a range."""
+    return Comparison(what, value, Interval(value, value), Interval(low, high), None, None, (), False)
+
+
+def verdict(comparisons: Callable[[Cells], Iterable[Comparison]], cells: Cells) -> Verdict:
+    """A claim holds if everything it asks is true, and fails if anything is false."""
+    try:
+        made = tuple(comparisons(cells))
+    except NotEnoughRunsError as missing:
+        return Verdict(NOT_ENOUGH, str(missing), ())
+    false = [comparison for comparison in made if comparison.outcome is False]
+    unknown = [comparison for comparison in made if comparison.outcome is None]
+    if false:
+        return Verdict(FAILS, _some(false, len(made)), made)
+    if unknown:
+        return Verdict(NOT_ENOUGH, _some(unknown, len(made)), made)
+    return Verdict(HOLDS, f"all {len(made)} comparisons", made)
+
+
+def _some(comparisons: list[Comparison], of: int) -> str:
+    return f"{len(comparisons)} of {of} comparisons, first: {comparisons[0]}"

@@ -1,0 +1,251 @@
+"""Executes a plan of runs: trains what is not there yet, where it runs best, and keeps every batch as it comes.
+
+Also runs by itself where nothing but JAX, NumPy and PyArrow is installed, as on many machines with accelerators:
+`python -m bygones.paper.run --scale paper --observation-scale window --out results/window`.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+import time
+from collections.abc import Callable, Generator, Sequence
+from contextlib import closing, nullcontext
+from pathlib import Path
+from typing import NamedTuple
+
+from bygones._arrays import check_count, check_one_of
+from bygones.learn.processes import usable_cores
+from bygones.learn.settings import Settings
+from bygones.paper import backends, provenance
+from bygones.paper.grid import grid, identity, settings_said
+from bygones.paper.progress import GridProgress, Tracker, duration, now_and_then
+from bygones.paper.results import Results, RunResult, read, writing
+
+PLACES = ("auto", "cpu", "accelerator", "ray")
+MEASURED_ROLLOUTS = 48
+"""How many rollouts of each run are trained to measure speed: three of the learner's segments."""
+
+
+class Estimate(NamedTuple):
+    """What a plan would take on this machine or cluster, from a short measurement."""
+
+    runs: int
+    runs_done: int
+    place: str
+    steps_per_second: float
+    start_seconds: float
+    """Until the first steps are taken: processes started, programs compiled."""
+    seconds: float
+    """Everything that is left to do."""
+    cpus: int | None = None
+    """How many CPUs the Ray cluster has, if it was asked."""
+
+    def __str__(self) -> str:
+        where = "here" if self.cpus is None else f"on the {self.cpus} CPUs of the Ray cluster"
+        rest = f"the rest takes about {duration(self.seconds)} {where}"
+        return f"{self.runs} runs, {self.runs_done} of them done; {rest}"
+
+
+class Stopped(KeyboardInterrupt):
+    """The plan was stopped by Ctrl-C; says what is kept and how to go on."""
+
+
+def execute(
+    runs: Sequence[Settings],
+    folder: Path | str,
+    *,
+    on: str = "auto",
+    progress: Callable[[GridProgress], None] | None = None,
+    workers: int | None = None,
+    batch: int = backends.MOST_IN_A_BATCH,
+    address: str | None = None,
+    command: str | None = None,
+    trainer: backends.Trainer = backends.learner,
+) -> Results:
+    """Trains the runs that the folder does not hold yet, and gives the results of all of them.
+
+    Args:
+        runs: settings, e.g. `grid("quick").runs()`.
+        folder: where results are kept; runs that are there are skipped.
+        on: `"cpu"`, `"accelerator"`, `"ray"`, or `"auto"`: an accelerator if JAX sees one, else the CPU.
+        progress: told of every advance.
+        workers: processes on the CPU; by default one per core.
+        batch: most runs in an accelerator batch. Each batch is kept when it is done.
+        address: of a Ray cluster, which is then where it runs; without, Ray runs on this machine.
+        command: how to run this again, kept beside the results; by default this process's own command.
+        trainer: what trains; the learner, except in tests.
+
+    Raises:
+        Stopped: on Ctrl-C; finished batches are kept.
+        BlockingIOError: another process is writing to the folder.
+        OSError: a batch cannot be written.
+        ValueError: the folder holds what cannot be read, or results of another version.
+    """
+    names = [identity(run) for run in runs]
+    if len(set(names)) != len(names):
+        raise ValueError("runs must all be different")
+    place = _place(on, address, workers)
+    with writing(folder) as writer:
+        todo = [run for run, name in zip(runs, names, strict=True) if name not in writer.done]
+        tracker = Tracker(todo, len(runs) - len(todo), progress or (lambda _: None))
+        origin = provenance.here(place, command)
+        try:
+            with closing(_trained(todo, place, tracker.heard, workers, batch, address, trainer)) as trained:
+                for finished in trained:
+                    writer.add(finished, origin)
+                    tracker.finished(finished)
+        except KeyboardInterrupt:
+            held = sum(name in writer.done for name in names)
+            raise Stopped(
+                f"stopped; {held} of {len(runs)} runs are in {folder}, and the same command goes on from there"
+            ) from None
+    return read(folder).where(run=names)
+
+
+def estimate(
+    runs: Sequence[Settings],
+    folder: Path | str,
+    *,
+    on: str = "auto",
+    workers: int | None = None,
+    batch: int = backends.MOST_IN_A_BATCH,
+    address: str | None = None,
+    trainer: backends.Trainer = backends.learner,
+) -> Estimate:
+    """Measures how long the runs would take that the folder does not hold yet, by training a little of them.
+
+    As many are trained as would be at the same time, and where they would be: on each core, as one batch, or on each
+    CPU of the Ray cluster.
+    """
+    done = set(read(folder)["run"].tolist()) if Path(folder).exists() else set()
+    todo = [run for run in runs if identity(run) not in done]
+    place = _place(on, address, workers)
+    if not todo:
+        return Estimate(len(runs), len(runs), place, math.nan, 0.0, 0.0)
+    with backends.ray_cluster(address) if place == "ray" else nullcontext() as ray:
+        cpus = backends.ray_cpus(ray) if ray else None
+        together = cpus or (workers or usable_cores() if place == "cpu" else len(backends.batches(todo, batch)[0]))
+        short = [_shortened(run) for run in todo[:together]]
+        clock = _Clock(len(short))
+        for _ in _trained(short, place, clock.heard, workers, batch, address, trainer):
+            pass
+    speed, start = clock.steps_per_second, clock.start_seconds
+    seconds = start + sum(run.total_steps for run in todo) / speed
+    return Estimate(len(runs), len(runs) - len(todo), place, speed, start, seconds, cpus)
+
+
+class _Clock:
+    """Measures speed from the second time each run is heard of: before that, it is started and compiled."""
+
+    def __init__(self, n_runs: int) -> None:
+        self._started = time.monotonic()
+        self._first: dict[int, tuple[float, int]] = {}
+        self._last: dict[int, tuple[float, int]] = {}
+        self._n_runs = n_runs
+
+    def heard(self, position: int, steps: int, gini: float) -> None:
+        now = (time.monotonic(), steps)
+        self._first.setdefault(position, now)
+        self._last[position] = now
+
+    @property
+    def steps_per_second(self) -> float:
+        """Of all runs together."""
+        pairs = ((self._first[i], self._last[i]) for i in self._first)
+        rates = [(end[1] - begin[1]) / (end[0] - begin[0]) for begin, end in pairs if end[0] > begin[0]]
+        if not rates:
+            raise ValueError("runs are too short for their time to be measured")
+        return self._n_runs * sum(rates) / len(rates)
+
+    @property
+    def start_seconds(self) -> float:
+        """Until the slowest run was started, without the steps it took until it was heard of."""
+        at, steps = max(self._first.values())
+        return max(0.0, at - self._started - steps * self._n_runs / self.steps_per_second)
+
+
+def _shortened(run: Settings) -> Settings:
+    steps = min(run.total_steps, MEASURED_ROLLOUTS * run.rollout_steps)
+    return run.replace(total_steps=steps, horizon=min(run.horizon, steps))
+
+
+def _place(on: str, address: str | None, workers: int | None) -> str:
+    check_one_of("on", on, PLACES)
+    if workers is not None:
+        check_count("workers", workers)
+    if address is not None:
+        if on not in ("auto", "ray"):
+            raise ValueError(f"address is that of a Ray cluster, and goes with on='ray', got on={on!r}")
+        return "ray"
+    if on != "auto":
+        return on
+    return "accelerator" if backends.has_accelerator() else "cpu"
+
+
+def _trained(
+    runs: Sequence[Settings],
+    place: str,
+    heard: backends.Heard,
+    workers: int | None,
+    batch: int,
+    address: str | None,
+    trainer: backends.Trainer,
+) -> Generator[list[RunResult]]:
+    if not runs:
+        return
+    if place == "accelerator":
+        yield from backends.in_batches(runs, heard, most=batch, trainer=trainer)
+    elif place == "ray":
+        yield from backends.on_ray(runs, heard, address=address, trainer=trainer)
+    else:
+        yield from backends.in_processes(runs, heard, workers=workers, trainer=trainer)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Trains a grid from a bare command line; says in plain lines how far it is."""
+    import argparse
+
+    parser = argparse.ArgumentParser(prog="python -m bygones.paper.run", description=__doc__)
+    parser.add_argument("--scale", default="quick", help="quick or paper")
+    parser.add_argument("--out", required=True, type=Path, help="folder of results")
+    parser.add_argument("--on", default="auto", choices=PLACES)
+    parser.add_argument("--batch", type=int, default=backends.MOST_IN_A_BATCH, help="most runs in a batch")
+    parser.add_argument("--workers", type=int, help="processes on the CPU")
+    parser.add_argument("--address", help="address of a Ray cluster")
+    parser.add_argument("--plan", action="store_true", help="only say what would run and how long it would take")
+    parser.add_argument("--welfare", nargs="+")
+    parser.add_argument("--aggregation", nargs="+")
+    parser.add_argument("--horizon", nargs="+", type=int)
+    parser.add_argument("--gamma", nargs="+", type=float)
+    parser.add_argument("--seeds", type=int)
+    parser.add_argument("--weight", type=float)
+    parser.add_argument("--observation-scale")
+    parser.add_argument("--set", nargs="+", default=[], metavar="SETTING=VALUE", help="any other setting of all runs")
+    said = parser.parse_args(arguments)
+    names = ("welfare", "aggregation", "horizon", "gamma", "seeds", "weight", "observation_scale")
+    changes = {name: getattr(said, name) for name in names if getattr(said, name) is not None}
+    try:
+        runs = grid(said.scale, **changes, **settings_said(said.set)).runs()
+        if said.plan:
+            print(estimate(runs, said.out, on=said.on, workers=said.workers, batch=said.batch, address=said.address))
+            return
+        results = execute(
+            runs,
+            said.out,
+            on=said.on,
+            workers=said.workers,
+            batch=said.batch,
+            address=said.address,
+            progress=now_and_then(lambda line: print(line, flush=True)),
+        )
+    except (ValueError, OSError) as error:
+        sys.exit(f"{parser.prog}: {error}")
+    except Stopped as stopped:
+        print(stopped, file=sys.stderr)
+        sys.exit(130)
+    print(f"{len(results)} runs in {said.out}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,395 @@
+"""The figures of the paper's experiments, each by its name, and those the paper lacks.
+
+2 and 3 are final welfare and Gini against the horizon (a egalitarian, b Nash), 4 and 5 the same for averaged utilities,
+6 to 9 the training curves. Beyond the paper: `optimum`, `scales` and `claims`. Every run is drawn: seeds are dots or
+thin lines, their mean is a line, and the band is the standard error over seeds. 2 to 5 also show the best possible, and
+what an allocator comes to that has learned nothing and serves whom it is best to serve now. Each figure names the
+observation scale of its runs, and in what else they differ from the paper's.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bygones._arrays import Array, check_one_of
+from bygones.allocation.policies import OneStep
+from bygones.learn.settings import Settings
+from bygones.memory import PerfectRecall
+from bygones.paper.claims import Judgement
+from bygones.paper.grid import AGGREGATIONS, WELFARES, in_order, memory_label, paper_weight
+from bygones.paper.judging import CANNOT_TELL, FAILS, HOLDS, PROTOCOL, TOO_FEW, Comparison
+from bygones.paper.optimum import episode_gini, for_settings
+from bygones.paper.results import Results
+from bygones.paper.statistics import standard_error
+from bygones.report.style import INK, MEMORY_LOOK, MUTED, RULE, house_style, save
+from bygones.simulation import Played, play
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+WELFARE_NAMES = {"egalitarian": "egalitarian welfare", "nash": "Nash welfare"}
+AXES_NAMES = {"gini": "Gini coefficient", "welfare": "fairness score", "utility_per_step": "utility per step"}
+BEST_LOOK: dict[str, Any] = {"color": INK, "linewidth": 1.0, "linestyle": (0, (2, 2)), "zorder": 1}
+ONE_STEP = "one-step allocator"
+ONE_STEP_LOOK: dict[str, Any] = {"color": INK, "linewidth": 0.8, "marker": "x", "markersize": 4, "zorder": 1}
+SCORES = {
+    ("egalitarian", "additive"): "total of the agent with least",
+    ("egalitarian", "averaged"): "mean per step of the agent with least",
+    ("nash", "additive"): "sum of the logarithms of totals",
+    ("nash", "averaged"): "sum of the logarithms of means per step",
+}
+"""What a fairness score is, by welfare function and aggregation."""
+LINEAR_BELOW = 10.0
+"""Where an axis of scores that grow with the horizon turns from linear to logarithmic."""
+VERDICT_LOOK = {
+    HOLDS: ("●", "#009E73"),
+    FAILS: ("✕", "#D55E00"),
+    CANNOT_TELL: ("?", MUTED),
+    TOO_FEW: ("–", MUTED),
+}
+OUTCOME_COLOURS = {True: "#009E73", None: RULE, False: "#D55E00"}
+TEXT_WIDTH = 9.4
+"""Room for a claim's text, in columns of verdicts."""
+DODGE = 0.06
+"""How far the memories' dots stand apart at a horizon."""
+
+
+def names() -> list[str]:
+    """The names of the figures that results alone are enough for."""
+    return list(_FIGURES)
+
+
+def draw(name: str, results: Results, observation_scale: str | None = None, **changes: Any) -> Figure:
+    """The figure of that name.
+
+    Args:
+        name: one of `names()`.
+        results: the runs; those that the figure is not about are left aside.
+        observation_scale: which runs to draw, where there are several scales; not needed by "scales".
+        changes: settings in which the runs to draw differ from the paper's protocol, e.g. `ends="termination"`.
+    """
+    check_one_of("figure", name, names())
+    shown = _shown(name, results, observation_scale, changes)
+    if not len(shown):
+        raise ValueError(f"no runs to draw figure {name} from: none of {len(results)} are what it shows")
+    with house_style():
+        figure = _FIGURES[name](shown)
+        scales = shown.distinct("observation_scale")
+        _note(figure, [*(f"observation scale “{scale}”" for scale in scales if len(scales) == 1), *_apart(changes)])
+        return figure
+
+
+def draw_all(results: Results, folder: Path, observation_scale: str | None = None, **changes: Any) -> list[Path]:
+    """Draws and saves every figure that there are runs for, as `figure-2a.png` and so on."""
+    return [
+        path
+        for name in names()
+        if len(_shown(name, results, observation_scale, changes))
+        for path in save(draw(name, results, observation_scale, **changes), folder, f"figure-{name}")
+    ]
+
+
+def claims_figure(judgements: Sequence[Judgement]) -> Figure:
+    """How each claim depends on the observation scale: one row per claim, one column per scale."""
+    with house_style():
+        from matplotlib.figure import Figure
+
+        scales = list(judgements[0].by_scale)
+        figure = Figure(figsize=(7.2 + 0.8 * len(scales), 0.38 * len(judgements) + 1.4))
+        axes = figure.subplots()
+        for row, judged in enumerate(judgements):
+            axes.text(-TEXT_WIDTH, row, judged.name, va="center", fontsize=8.5, fontweight="bold")
+            axes.text(0.6 - TEXT_WIDTH, row, judged.claim, va="center", fontsize=8.5)
+            for column, scale in enumerate(scales):
+                verdict = judged.by_scale[scale]
+                glyph, colour = VERDICT_LOOK[verdict.short]
+                axes.text(column, row - 0.1, glyph, ha="center", va="center", color=colour, fontsize=12,
+                          fontweight="bold")  # fmt: skip
+                _comparisons_bar(axes, column, row + 0.3, verdict.comparisons)
+        axes.set_xlim(-TEXT_WIDTH, len(scales) - 0.4)
+        axes.set_ylim(len(judgements) - 0.4, -0.6)
+        axes.set_xticks(range(len(scales)), scales)
+        axes.xaxis.tick_top()
+        axes.set_yticks(np.arange(len(judgements)) + 0.5, [""] * len(judgements))
+        axes.tick_params(length=0)
+        axes.grid(axis="x", visible=False)
+        axes.spines[:].set_visible(False)
+        axes.set_title("What the results say of each claim, by observation scale", pad=12)
+        words = {HOLDS: "holds", FAILS: "fails", CANNOT_TELL: "seeds cannot tell", TOO_FEW: "too few runs"}
+        said = {verdict.short for judged in judgements for verdict in judged.by_scale.values()}
+        signs = "      ".join(f"{VERDICT_LOOK[word][0]} {words[word]}" for word in words if word in said)
+        bars = "bars: the claim's comparisons, from the left those that came out as it asks, undecided, and not so"
+        axes.set_xlabel(f"{signs}\n{bars}", labelpad=6)
+        return figure
+
+
+def _comparisons_bar(axes: Axes, x: float, y: float, comparisons: Sequence[Comparison]) -> None:
+    """A claim's comparisons as a bar: on the left those that came out as asked, on the right those that did not."""
+    left = x - 0.34
+    for outcome, colour in OUTCOME_COLOURS.items():
+        width = 0.68 * sum(made.outcome is outcome for made in comparisons) / max(1, len(comparisons))
+        axes.barh(y, width, 0.12, left, color=colour, edgecolor=MUTED, linewidth=0.3 if width else 0)
+        left += width
+
+
+def _shown(name: str, results: Results, observation_scale: str | None, changes: Mapping[str, Any]) -> Results:
+    """The runs that the figure of that name is about."""
+    follow = results.where(**{**PROTOCOL, **changes})
+    of_scale = follow if name == "scales" else _of_scale(follow, observation_scale)
+    return _cell(of_scale, *_CELLS[name]) if name in _CELLS else of_scale
+
+
+def _of_scale(results: Results, scale: str | None) -> Results:
+    scales = in_order(results.distinct("observation_scale"))
+    if scale is None:
+        if len(scales) > 1:
+            raise ValueError(
+                f"observation_scale must be one of {', '.join(scales)}, since the results hold all of them"
+            )
+        return results
+    if len(results):
+        check_one_of("observation_scale", scale, scales)
+    return results.where(observation_scale=scale)
+
+
+def _cell(results: Results, welfare: str, aggregation: str) -> Results:
+    """The runs of a welfare function and an aggregation, at the paper's λ."""
+    return results.where(welfare=welfare, aggregation=aggregation, weight=paper_weight(welfare, aggregation))
+
+
+def _against_horizon(metric: str, welfare: str, aggregation: str) -> Callable[[Results], Figure]:
+    """A figure of a final metric against the horizon."""
+
+    def figure(runs: Results) -> Figure:
+        from matplotlib.figure import Figure
+
+        figure = Figure(figsize=(6.2, 4.4))
+        axes = figure.subplots()
+        _horizon_lines(axes, runs, f"final_{metric}")
+        horizons = runs.distinct("horizon")
+        examples = [runs.where(horizon=horizon).settings()[0] for horizon in horizons]
+        played = one_step(examples[-1])
+        at = np.array(horizons) - 1
+        if metric == "welfare":
+            mean_over = horizons if aggregation == "averaged" else np.ones(len(horizons))
+            scores = played.welfare(played.cumulative[at] / np.array(mean_over)[:, None])
+            axes.plot(scores, label=ONE_STEP, **ONE_STEP_LOOK)
+            axes.plot([for_settings(run).bound for run in examples], label="best possible", **BEST_LOOK)
+            meaning = SCORES[welfare, aggregation]
+            if (welfare, aggregation) == ("egalitarian", "additive"):
+                axes.set_yscale("symlog", linthresh=LINEAR_BELOW, linscale=0.4)
+                axes.set_ylim(bottom=0.0)
+                meaning += f", log axis above {LINEAR_BELOW:g}"
+            axes.set_ylabel(f"final fairness score\n({meaning})")
+        else:
+            axes.plot(played.gini[at], label=ONE_STEP, **ONE_STEP_LOOK)
+            axes.plot([episode_gini(run) for run in examples], label="best stationary policy", **BEST_LOOK)
+            axes.set_ylim(bottom=0.0)
+            axes.set_ylabel("final Gini coefficient, 0 is equal")
+        axes.set_title(f"{WELFARE_NAMES[welfare].capitalize()}, {aggregation} utilities")
+        _legend(figure)
+        return figure
+
+    return figure
+
+
+@functools.cache
+def one_step(run: Settings) -> Played:
+    """What the allocator that remembers everything does in the problem of a run, without having learned anything."""
+    memory = PerfectRecall(average=run.aggregation == "averaged")
+    welfare = "log_nash" if run.welfare == "nash" else run.welfare
+    return play(OneStep(memory, welfare), run.problem().needs, memory, welfare, run.horizon, run.n_resources)
+
+
+def _training_curves(welfare: str, aggregation: str) -> Callable[[Results], Figure]:
+    """A figure of training curves: one row per horizon; utility, fairness score and Gini."""
+
+    def figure(runs: Results) -> Figure:
+        from matplotlib.figure import Figure
+
+        horizons = runs.distinct("horizon")
+        figure = Figure(figsize=(9.5, 1.75 * len(horizons) + 0.9))
+        grid = figure.subplots(len(horizons), 3, sharex=True, squeeze=False)
+        for row, horizon in zip(grid, horizons, strict=True):
+            for axes, metric in zip(row, ("utility_per_step", "welfare", "gini"), strict=True):
+                _curve_lines(axes, runs.where(horizon=horizon), metric)
+                axes.set_title(f"T = {horizon:,}" if metric == "utility_per_step" else "")
+                axes.set_ylabel(AXES_NAMES[metric])
+        for column, low in ((0, None), (2, 0.0)):
+            top = max(axes.get_ylim()[1] for axes in grid[:, column])
+            bottom = min(axes.get_ylim()[0] for axes in grid[:, column]) if low is None else low
+            for axes in grid[:, column]:
+                axes.set_ylim(bottom, top)
+        for axes in grid[-1]:
+            axes.set_xlabel("million steps of training")
+        _headline(figure, f"{WELFARE_NAMES[welfare].capitalize()}, {aggregation} utilities")
+        _legend(figure)
+        return figure
+
+    return figure
+
+
+def _optimum_figure(results: Results) -> Figure:
+    """How much of the best possible welfare each memory reaches: one panel per welfare function and aggregation."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(9.5, 7.0))
+    grid = figure.subplots(2, 2, sharey=True)
+    for axes, (welfare, aggregation) in zip(grid.T.flat, _panels(), strict=True):
+        runs = _cell(results, welfare, aggregation)
+        if len(runs):
+            _horizon_lines(axes, runs, _share_of_optimum)
+        axes.axhline(1.0, **BEST_LOOK)
+        axes.set_title(f"{WELFARE_NAMES[welfare].capitalize()}, {aggregation} utilities")
+        axes.set_ylim(0.0, 1.05)
+        axes.yaxis.set_major_formatter(lambda share, _: f"{share:.0%}")
+    for axes in grid[:, 0]:
+        axes.set_ylabel("share of the best possible")
+    _headline(figure, "How much of the best possible welfare the memories reach")
+    _legend(figure)
+    return figure
+
+
+def _scales_figure(results: Results) -> Figure:
+    """The Gini against the horizon under each observation scale, additive utilities."""
+    from matplotlib.figure import Figure
+
+    scales = in_order(results.distinct("observation_scale"))
+    figure = Figure(figsize=(max(6.2, 2.1 * len(scales)), 6.0))
+    grid = figure.subplots(len(WELFARES), len(scales), sharex="col", sharey=True, squeeze=False)
+    for row, welfare in zip(grid, WELFARES, strict=True):
+        for axes, scale in zip(row, scales, strict=True):
+            runs = _cell(results.where(observation_scale=scale), welfare, "additive")
+            if len(runs):
+                _horizon_lines(axes, runs, "final_gini")
+                horizons = runs.distinct("horizon")
+                axes.set_xticks(range(len(horizons)), [_short(horizon) for horizon in horizons])
+            axes.set_xlabel("")
+            axes.set_ylim(bottom=0.0)
+        row[0].set_ylabel(f"Gini coefficient, {WELFARE_NAMES[welfare]}")
+    for top, bottom, scale in zip(grid[0], grid[-1], scales, strict=True):
+        top.set_title(f"scale “{scale}”")
+        bottom.set_xlabel("horizon T")
+    _headline(figure, "The same memories, seen by the network on different scales; additive utilities")
+    _legend(figure)
+    return figure
+
+
+def _short(steps: int) -> str:
+    return f"{steps // 1000}k" if steps >= 1000 and steps % 1000 == 0 else str(steps)
+
+
+def _headline(figure: Figure, text: str) -> None:
+    figure.suptitle(text, x=0.01, ha="left", fontsize=11, fontweight="bold")
+
+
+def _note(figure: Figure, parts: Sequence[str]) -> None:
+    """Which runs a figure is of, in its upper right corner, level with its headline."""
+    from matplotlib.transforms import offset_copy
+
+    text = ", ".join(parts)
+    if figure.get_suptitle():
+        level = offset_copy(figure.transFigure, figure, y=-5, units="points")
+        figure.text(0.99, 1.0, text, transform=level, ha="right", va="top", fontsize=8, color=MUTED)
+    else:
+        figure.axes[0].set_title(text, loc="right", fontsize=8, fontweight="normal", color=MUTED)
+
+
+def _apart(changes: Mapping[str, Any]) -> list[str]:
+    """In what runs differ from the paper's, said shortly."""
+    return [f"{name} = {value}" for name, value in changes.items() if value != PROTOCOL.get(name)]
+
+
+def _panels() -> list[tuple[str, str]]:
+    return [(welfare, aggregation) for welfare in WELFARES for aggregation in AGGREGATIONS]
+
+
+def _share_of_optimum(runs: Results) -> Array:
+    """The share of the optimum that each run's final fairness score is; the runs are of one horizon."""
+    return for_settings(runs.settings()[0]).share(runs["final_welfare"])
+
+
+def _horizon_lines(axes: Axes, runs: Results, value: str | Callable[[Results], Array]) -> None:
+    """One line per memory over evenly spaced horizons, with its seeds as dots and the standard error as a band."""
+    horizons, gammas = runs.distinct("horizon"), runs.distinct("gamma")
+    for index, gamma in enumerate(gammas):
+        look = MEMORY_LOOK.get(memory_label(gamma), {})
+        cells = {i: runs.where(gamma=gamma, horizon=horizon) for i, horizon in enumerate(horizons)}
+        seeds = {i: _values(cell, value) for i, cell in cells.items() if len(cell)}
+        at = np.array(list(seeds))
+        means = np.array([some.mean() for some in seeds.values()])
+        errors = np.nan_to_num([standard_error(some) for some in seeds.values()])
+        (line,) = axes.plot(at, means, label=memory_label(gamma), **look)
+        axes.fill_between(at, means - errors, means + errors, color=line.get_color(), alpha=0.18, linewidth=0)
+        beside = DODGE * (index - (len(gammas) - 1) / 2)
+        for x, some in seeds.items():
+            axes.plot(np.full(len(some), x + beside), some, "o", color=line.get_color(), markersize=2.6, alpha=0.55,
+                      markeredgewidth=0)  # fmt: skip
+    axes.set_xticks(range(len(horizons)), [f"{horizon:,}" for horizon in horizons])
+    axes.set_xlabel("horizon T, steps in an episode")
+    axes.grid(axis="x", visible=False)
+
+
+def _values(cell: Results, value: str | Callable[[Results], Array]) -> Array:
+    found = cell[value] if isinstance(value, str) else value(cell)
+    return found[np.isfinite(found)]
+
+
+def _curve_lines(axes: Axes, runs: Results, metric: str) -> None:
+    """One line per memory over training, its seeds thin behind it and the standard error as a band."""
+    from matplotlib.collections import LineCollection
+
+    for gamma in runs.distinct("gamma"):
+        look: Mapping[str, Any] = {**MEMORY_LOOK.get(memory_label(gamma), {}), "linewidth": 1.4}
+        steps, seeds = runs.where(gamma=gamma).curves(metric)
+        known = np.isfinite(seeds).all(axis=0)
+        steps, seeds = steps[known] / 1e6, seeds[:, known]
+        means = seeds.mean(axis=0)
+        (line,) = axes.plot(steps, means, label=memory_label(gamma), **look)
+        thin = [np.column_stack([steps, one]) for one in seeds]
+        axes.add_collection(LineCollection(thin, colors=line.get_color(), linewidths=0.4, alpha=0.25, zorder=1))
+        if len(seeds) > 1:
+            errors = seeds.std(axis=0, ddof=1) / np.sqrt(len(seeds))
+            axes.fill_between(steps, means - errors, means + errors, color=line.get_color(), alpha=0.18, linewidth=0)
+
+
+def _legend(figure: Figure) -> None:
+    """One legend for all panels, from the first in which anything is drawn."""
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+
+    first = next(axes for axes in figure.axes if axes.get_legend_handles_labels()[1])
+    handles, labels = first.get_legend_handles_labels()
+    dots = any(line.get_marker() == "o" for line in first.lines)
+    look: dict[str, Any] = {"linestyle": "", "marker": "o", "markersize": 3} if dots else {"linewidth": 0.6}
+    handles += [Line2D([], [], color=MUTED, alpha=0.7, **look), Patch(color=MUTED, alpha=0.25, linewidth=0)]
+    labels += ["a run", "mean ± standard error"]
+    columns = len(labels) if figure.get_figwidth() > 8 else 3
+    figure.legend(handles, labels, loc="outside lower center", ncols=columns, handlelength=3.2, columnspacing=1.4)
+
+
+_CELLS = {
+    **{
+        f"{number}{letter}": (welfare, aggregation)
+        for number, aggregation in ((2, "additive"), (3, "additive"), (4, "averaged"), (5, "averaged"))
+        for letter, welfare in zip("ab", WELFARES, strict=True)
+    },
+    "6": ("egalitarian", "additive"),
+    "7": ("nash", "additive"),
+    "8": ("egalitarian", "averaged"),
+    "9": ("nash", "averaged"),
+}
+"""The welfare function and aggregation that a figure is about, where it is about one."""
+
+_FIGURES: dict[str, Callable[[Results], Figure]] = {
+    name: _training_curves(*cell)
+    if name.isdigit()
+    else _against_horizon("welfare" if name[0] in "24" else "gini", *cell)
+    for name, cell in _CELLS.items()
+} | {"optimum": _optimum_figure, "scales": _scales_figure}

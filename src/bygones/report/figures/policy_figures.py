@@ -1,0 +1,67 @@
+"""A picture of several policies, played out on the same needs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bygones._arrays import Array
+from bygones.report.style import PALETTE, house_style
+from bygones.simulation import Played
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_PARTS = 150
+"""Time is drawn in as many parts at most, each by its mean: more could not be told apart."""
+
+_DASHES = ("-", (0, (6, 1.5)), (0, (1, 1.2)), (0, (5, 1.2, 1, 1.2)))
+
+
+def policies_figure(played: Mapping[str, Played], welfare: str) -> Figure:
+    """True and remembered utilities, inequality and welfare over time, in one look per policy."""
+    with house_style():
+        from matplotlib.figure import Figure
+
+        figure = Figure(figsize=(10, 6.8))
+        (true, remembered), (gini, judged) = figure.subplots(2, 2)
+        for number, (name, each) in enumerate(played.items()):
+            look = {"color": PALETTE[number % len(PALETTE)], "linestyle": _DASHES[number % len(_DASHES)]}
+            _worst_and_best(true, each.cumulative, name, look)
+            _worst_and_best(remembered, each.remembered, name, look)
+            gini.plot(*_over_time(each.gini), label=name, **look)
+            judged.plot(*_over_time(each.welfare_remembered), label=name, **look)
+        true.set(title="True utilities", ylabel="total so far; thick worst-off, thin best-off")
+        remembered.set(title="Remembered utilities", ylabel="memory; thick worst-off, thin best-off")
+        gini.set(title="Inequality of true utilities", ylabel="Gini coefficient", ylim=(0, None))
+        judged.set(
+            title=f"Welfare of what is remembered: {welfare}", ylabel="log-Nash" if welfare == "nash" else welfare
+        )
+        for axes in (true, remembered, gini, judged):
+            axes.set_xlabel("step")
+            axes.set_xscale("log")
+            axes.margins(x=0.01)
+        # Totals grow with time: on the same scale for both a steady gain is a straight line. Linear up to 1,
+        # it has room for zero.
+        true.set_yscale("symlog", linthresh=1)
+        true.set_ylim(bottom=0)
+        handles, labels = gini.get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside lower center", ncols=min(len(labels), 4), handlelength=3.2)
+        return figure
+
+
+def _worst_and_best(axes: Axes, values: Array, name: str, look: dict[str, Any]) -> None:
+    steps, worst = _over_time(values.min(axis=1))
+    _, best = _over_time(values.max(axis=1))
+    axes.plot(steps, worst, label=name, **look)
+    axes.plot(steps, best, linewidth=0.9, **look)
+
+
+def _over_time(values: Array) -> tuple[Array, Array]:
+    """The parts of time, even on a logarithmic axis, by their last steps, and the mean of the values in each."""
+    ends = np.unique(np.geomspace(1, len(values), _PARTS).round().astype(int))
+    starts = np.concatenate([[0], ends[:-1]])
+    return ends, np.add.reduceat(values, starts) / (ends - starts)

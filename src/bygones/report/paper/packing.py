@@ -1,0 +1,254 @@
+"""Runs packed small enough to travel inside a page: every final value, and thinned curves.
+
+Runs of the same kind form a *panel*: who made them, how they differ from the paper's protocol, observation scale,
+welfare and aggregation. A panel has a cell for every memory and horizon, and a cell its runs, one per seed. Numbers
+travel as base64: final values as float32, curves as whole numbers from 0 to 65534 between the least and the largest of
+the cell, 65535 where nothing is known. `templates/runs.js` reads what is written here.
+"""
+
+from __future__ import annotations
+
+import base64
+import dataclasses
+import functools
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from bygones._arrays import Array
+from bygones.learn.settings import Settings
+from bygones.paper.columns import SETTINGS
+from bygones.paper.grid import in_order, memory_label, paper_weight
+from bygones.paper.optimum import episode_gini, for_settings
+from bygones.paper.results import Results
+from bygones.report.figures.paper_figures import one_step
+from bygones.report.style import MEMORY_LOOK, PALETTE
+
+AS_THE_PAPER = "as in the paper"
+CURVE_BYTES = 1_800_000
+"""Room for curves in a page of 8 MB, before base64 makes four bytes of three; more runs have fewer points each."""
+UNKNOWN = 65535
+
+
+class Metric(NamedTuple):
+    """Something measured of every run, as the page shows it."""
+
+    name: str
+    label: str
+    reference: str
+    """What the best is called that it is compared with; empty where there is none."""
+    better: str
+    """Which way is better."""
+    has_curve: bool
+
+
+METRICS = (
+    Metric("gini", "Gini coefficient", "best stationary policy", "lower is fairer", True),
+    Metric("welfare", "fairness score", "best possible", "higher is better", True),
+    Metric("share", "share of the best possible welfare", "best possible", "higher is better", False),
+    Metric("utility_per_step", "utility per step, all agents", "best possible", "higher is better", True),
+    Metric("utility_least", "utility per step, agent with least", "best possible", "higher is better", False),
+    Metric("utility_most", "utility per step, agent with most", "", "", False),
+)
+CURVES = tuple(metric.name for metric in METRICS if metric.has_curve)
+
+_PANEL = ("observation_scale", "welfare", "aggregation")
+_CELL = ("gamma", "horizon")
+_NO_VARIANT = {*_PANEL, *_CELL, "seed", "weight"}
+
+
+def packed(sets: Mapping[str, Results], curve_bytes: int = CURVE_BYTES) -> dict[str, Any]:
+    """Everything that the page needs to know of the runs, as plain values.
+
+    Args:
+        sets: results by the name of who made them; those that stopped before their end are left out.
+        curve_bytes: room for curves.
+    """
+    finished = {origin: _finished(results) for origin, results in sets.items() if len(results)}
+    kept = {origin: results for origin, results in finished.items() if len(results)}
+    n_runs = sum(map(len, kept.values()))
+    points = max(5, curve_bytes // (2 * len(CURVES) * max(1, n_runs)))
+    panels: list[dict[str, Any]] = []
+    finals: dict[str, list[Array]] = defaultdict(list)
+    curves: dict[str, list[Array]] = defaultdict(list)
+    steps = _Distinct()
+    first = offset = 0
+    for origin, results in kept.items():
+        for panel, cells in _panels(results).items():
+            described: list[dict[str, Any]] = []
+            for settings, rows in cells:
+                runs = Results(results.table.take(rows))
+                for metric in METRICS:
+                    finals[metric.name].append(_final(metric.name, runs, settings))
+                at, ranges = None, {}
+                for name in CURVES:
+                    at, values = _thinner(*runs.curves(name), points)
+                    whole, ranges[name] = _whole_numbers(values)
+                    curves[name].append(whole)
+                assert at is not None
+                described.append({
+                    "gamma": settings.gamma, "horizon": settings.horizon, "seeds": runs["seed"].tolist(),
+                    "first": first, "offset": offset, "steps": steps.index(at.tolist()), "ranges": ranges,
+                })  # fmt: skip
+                first += len(runs)
+                offset += len(runs) * len(at)
+            panels.append({
+                "origin": origin, **dict(zip(("variant", *_PANEL), panel, strict=True)), "cells": described,
+                "references": _references(*_problem([settings for settings, _ in cells])),
+            })  # fmt: skip
+    return {
+        "metrics": [{**metric._asdict()} for metric in METRICS],
+        "memories": _memories(cell["gamma"] for panel in panels for cell in panel["cells"]),
+        "panels": panels,
+        "steps": steps.values,
+        "finals": {name: _base64(parts, "<f4") for name, parts in finals.items()},
+        "curves": {name: _base64(parts, "<u2") for name, parts in curves.items()},
+    }
+
+
+def kinds(results: Results) -> list[tuple[str, str]]:
+    """The observation scales that there are runs of, each with how these differ from the paper's protocol."""
+    return list(dict.fromkeys((scale, how) for how, scale, *_ in _panels(results)))
+
+
+def variant(settings: Settings) -> str:
+    """How a run differs from the paper's protocol, in words."""
+    usual, said = _usual(), []
+    if settings.weight != paper_weight(settings.welfare, settings.aggregation):
+        said.append(f"λ = {settings.weight:g}")
+    for name, value in dataclasses.asdict(settings).items():
+        if name not in _NO_VARIANT and value != usual[name]:
+            said.append(_VARIANT_WORDS.get(name, "{name} = {value}").format(name=name, value=value))
+    return ", ".join(said) or AS_THE_PAPER
+
+
+@functools.cache
+def _usual() -> dict[str, Any]:
+    return dataclasses.asdict(Settings())
+
+
+_VARIANT_WORDS = {
+    "total_steps": "{value:,} steps of training",
+    "ends": "episodes end in {value}",
+    "observe_denominator": "dₜ is observed",
+    "shaping_discount": "shaping is discounted by {value:g}",
+}
+
+
+def _finished(results: Results) -> Results:
+    return Results(results.table.filter(np.isnan(results["stopped_at"].astype(float))).sort_by("seed"))
+
+
+def _panels(results: Results) -> dict[tuple[str, ...], list[tuple[Settings, list[int]]]]:
+    """For each panel its cells: the settings of a run of it, and the rows of all."""
+    rows = results.table.select(list(SETTINGS)).to_pylist()
+    cells: dict[tuple[Any, ...], list[int]] = defaultdict(list)
+    for number, row in enumerate(rows):
+        cells[tuple(str(row[name]) for name in SETTINGS if name != "seed")].append(number)
+    panels: dict[tuple[str, ...], list[tuple[Settings, list[int]]]] = defaultdict(list)
+    for numbers in cells.values():
+        row = rows[numbers[0]]
+        settings = Settings.from_dict({**row, "hidden": tuple(row["hidden"])})
+        panels[(variant(settings), *(getattr(settings, name) for name in _PANEL))].append((settings, numbers))
+    scales = in_order(results.distinct("observation_scale"))
+    order = sorted(panels, key=lambda key: (key[0] != AS_THE_PAPER, key[0], scales.index(key[1]), *key[2:]))
+    return {key: sorted(panels[key], key=lambda cell: (cell[0].gamma, cell[0].horizon)) for key in order}
+
+
+def _final(metric: str, runs: Results, settings: Settings) -> Array:
+    if metric == "share":
+        return for_settings(settings).share(runs["final_welfare"])
+    return runs[f"final_{metric}"]
+
+
+def _problem(cells: Sequence[Settings]) -> tuple[Settings, tuple[int, ...]]:
+    """What the references depend on, and nothing else, so that they are computed once for all observation scales."""
+    horizons = tuple(sorted({settings.horizon for settings in cells}))
+    sizes = ("welfare", "aggregation", "n_agents", "n_resources", "n_advantaged")
+    same = {name: getattr(cells[0], name) for name in sizes}
+    return Settings(**same, horizon=horizons[-1], total_steps=horizons[-1]), horizons
+
+
+@functools.cache
+def _references(problem: Settings, horizons: tuple[int, ...]) -> list[dict[str, Any]]:
+    """For each horizon the best there is, and what the allocator comes to that has learned nothing."""
+    played, found = one_step(problem), []
+    per_step = problem.replace(aggregation="averaged")
+    for horizon in horizons:
+        run = problem.replace(horizon=horizon)
+        best = for_settings(run)
+        true = played.cumulative[horizon - 1]
+        mean = true / horizon
+        score = float(played.welfare(mean if run.aggregation == "averaged" else true))
+        found.append({
+            "horizon": horizon,
+            "best": {
+                "gini": episode_gini(run),
+                "welfare": best.bound,
+                "share": 1.0,
+                "utility_per_step": for_settings(per_step.replace(welfare="utilitarian")).bound,
+                "utility_least": for_settings(per_step.replace(welfare="egalitarian")).bound,
+            },
+            "one_step": {
+                "gini": float(played.gini[horizon - 1]),
+                "welfare": score,
+                "share": float(best.share(score)),
+                "utility_per_step": float(mean.sum()),
+                "utility_least": float(mean.min()),
+                "utility_most": float(mean.max()),
+            },
+        })  # fmt: skip
+    return found
+
+
+def _memories(gammas: Iterable[float]) -> list[dict[str, Any]]:
+    """How each memory is called and drawn; those that the house style does not know take its next colours."""
+    memories = []
+    for number, gamma in enumerate(sorted(set(gammas))):
+        look = MEMORY_LOOK.get(memory_label(gamma), {"color": PALETTE[number % len(PALETTE)], "linestyle": "-"})
+        dash = look["linestyle"]
+        memories.append({
+            "gamma": gamma,
+            "label": memory_label(gamma),
+            "color": look["color"],
+            "dash": "solid" if dash == "-" else ",".join(f"{2 * length:g}px" for length in dash[1]),
+            "width": look.get("linewidth", 1.8),
+        })  # fmt: skip
+    return memories
+
+
+def _thinner(steps: Array, values: Array, points: int) -> tuple[Array, Array]:
+    """Curves of so many points at most, each the mean of what is known of a stretch."""
+    stretches = np.array_split(np.arange(len(steps)), min(points, len(steps)))
+    known = np.isfinite(values)
+    sums = [np.where(known, values, 0.0)[:, stretch].sum(axis=1) for stretch in stretches]
+    counts = [known[:, stretch].sum(axis=1) for stretch in stretches]
+    with np.errstate(invalid="ignore"):
+        means = np.stack(sums, axis=1) / np.stack(counts, axis=1)
+    return steps[[stretch[-1] for stretch in stretches]], means
+
+
+def _whole_numbers(values: Array) -> tuple[Array, tuple[float, float]]:
+    """Values as whole numbers between their least and their largest, which are given too."""
+    known = np.isfinite(values)
+    low, high = (float(values[known].min()), float(values[known].max())) if known.any() else (0.0, 0.0)
+    shares = (np.where(known, values, low) - low) / ((high - low) or 1.0)
+    return np.where(known, np.rint(shares * (UNKNOWN - 1)), UNKNOWN).astype(np.uint16), (low, high)
+
+
+def _base64(parts: list[Array], kind: str) -> str:
+    return base64.b64encode(np.concatenate([part.ravel() for part in parts]).astype(kind).tobytes()).decode()
+
+
+class _Distinct:
+    """Lists of numbers, each kept once."""
+
+    def __init__(self) -> None:
+        self.values: list[list[int]] = []
+
+    def index(self, value: list[int]) -> int:
+        if value not in self.values:
+            self.values.append(value)
+        return self.values.index(value)

@@ -1,0 +1,184 @@
+import csv
+import json
+
+import pytest
+
+from bygones import Discounted
+from bygones.allocation import ChooseK, allocate, tables
+from bygones.cli import program
+
+
+def run(capsys, *arguments):
+    program.main(["allocate", *map(str, arguments)])
+    return capsys.readouterr().out
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write(name, text):
+        path = tmp_path / name
+        path.write_text(text)
+        return path
+
+    return write
+
+
+@pytest.fixture
+def needs(write):
+    return write("needs.csv", "agent,need,note\nana,2,\nben,1.5,\ncem,1,night\n")
+
+
+@pytest.fixture
+def past(write):
+    return write("past.csv", "agent,time,utility\nana,1,4\nben,1,1\ncem,11,3\n")
+
+
+def test_the_decision_with_its_reasons(capsys, needs, past):
+    out = run(capsys, needs, "--history", past, "--half-life", 30, "--welfare", "egalitarian", "--k", 1)
+    assert out.startswith("Served: ben (1 of 3 agents).")
+    assert "half-life of 30 steps" in out
+    assert "wrote" not in out
+
+
+def test_it_is_the_decision_of_the_library(capsys, needs, past):
+    said = ("--history", past, "--half-life", 10, "--welfare", "nash", "--k", 2, "--now", 21)
+    got = json.loads(run(capsys, needs, *said, "--json"))
+    memory = Discounted(half_life=10)
+    state = memory.update(memory.init(3), [4, 1, 0])
+    state = memory.update(state, [0, 0, 3], elapsed=10)
+    decision = allocate(ChooseK([2, 1.5, 1], 2), memory, state, "nash", elapsed=10, agents=["ana", "ben", "cem"])
+    assert got == decision.to_dict()
+    assert got["remembered_before"] == pytest.approx([2, 0.5, 3])
+
+
+def test_dates_count_in_days(capsys, needs, write):
+    past = write("past.csv", "agent,time,utility\nana,2026-01-01,4\nben,2026-01-11T00:00Z,1\n")
+    got = json.loads(run(capsys, needs, "--history", past, "--half-life", 10, "--now", "2026-01-31", "--json"))
+    assert got["elapsed"] == pytest.approx(20)
+    assert got["remembered_before"] == pytest.approx([2, 1, 0])
+    assert "half-life of 10 days" in got["explanation"]
+    later = json.loads(run(capsys, needs, "--history", past, "--half-life", 10, "--json"))
+    assert later["elapsed"] > 20
+
+
+def test_a_name_is_the_same_however_it_is_typed(capsys, write):
+    needs, past = write("needs.csv", "agent,need\nZo\u00eb,1\nben,1\n"), "agent,time,utility\nZoe\u0308,1,5\n"
+    got = json.loads(run(capsys, needs, "--history", write("past.csv", past), "--half-life", 10, "--json"))
+    assert got["remembered_before"] == [5, 0]
+
+
+def test_averages_and_entitlements(capsys, needs, past, write):
+    entitlements = write("entitlements.csv", "agent,entitlement\ncem,1\nana,4\nben,2\n")
+    said = ("--history", past, "--half-life", "inf", "--average", "--entitlements", entitlements, "--json")
+    got = json.loads(run(capsys, needs, *said))
+    assert got["remembered_before"] == pytest.approx([0.5, 0.25, 1.5])
+    assert got["entitlements"] == [4, 2, 1]
+
+
+def test_without_a_past_a_seed_makes_the_draw_repeatable(capsys, write):
+    needs = write("needs.csv", "agent,need\n" + "".join(f"a{i},1\n" for i in range(20)))
+    empty = write("past.csv", "agent,time,utility\n")
+    served = [
+        json.loads(run(capsys, needs, *said, "--half-life", 7, "--seed", seed, "--json"))["served"]
+        for seed in (1, 2, 3)
+        for said in ((), ("--history", empty))
+    ]
+    assert served[::2] == served[1::2]
+    assert len({tuple(names) for names in served}) > 1
+
+
+def test_items_are_written_as_csv_and_json(capsys, write, tmp_path):
+    needs = write("items.csv", "agent,early,late\nana,2,1\n'=ben,,1.5\ncem,1,\n")
+    out = tmp_path / "decision.csv"
+    printed = run(capsys, needs, "--half-life", 30, "--welfare", "utilitarian", "--out", out)
+    assert "Ana gets early" in printed
+    assert f"wrote {out}" in printed
+    with out.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [(row["agent"], row["items"], float(row["utility"])) for row in rows] == [
+        ("ana", "early", 2), ("'=ben", "late", 1.5), ("cem", "", 0),
+    ]  # fmt: skip
+    run(capsys, needs, "--half-life", 30, "--capacity", 2, "--welfare", "utilitarian", "--out", tmp_path / "d.json")
+    assert json.loads((tmp_path / "d.json").read_text())["owners"] == {"early": "ana", "late": "=ben"}
+
+
+def test_who_is_served_as_csv(capsys, needs, past, tmp_path):
+    out = tmp_path / "decision.csv"
+    run(capsys, needs, "--history", past, "--half-life", 30, "--out", out)
+    with out.open(newline="") as file:
+        assert [row["served"] for row in csv.DictReader(file)] == ["no", "yes", "no"]
+
+
+GOOD_NEEDS = "agent,need\nana,2\nben,1\n"
+GOOD_PAST = "agent,time,utility\nana,1,4\n"
+
+
+@pytest.mark.parametrize(
+    ("tables_said", "options", "message"),
+    [
+        ({"needs": "agent,need\nana,2\nben,-1\n"}, "", "needs.csv, row 3: column 'need' must be a finite number"),
+        ({"needs": "agent,need\nana,nan\n"}, "", "needs.csv, row 2: column 'need'"),
+        ({"needs": "agent,need\nana,\n"}, "", "needs.csv, row 2: column 'need'"),
+        ({"needs": "agent,need\nana,1\nana,1\n"}, "", "needs.csv, row 3: column 'agent' has 'ana' a second time"),
+        ({"needs": "agent,need\n,1\n"}, "", "row 2: column 'agent' must not be empty"),
+        ({"needs": "agent,need,other\nana,1,2\n"}, "", "the column 'need' or one column per item, found 'need', 'oth"),
+        ({"needs": "agent\nana\n"}, "", "one column per item, found none"),
+        ({"needs": "agent,x,x\nana,1,2\n"}, "", "has the column 'x' twice"),
+        ({"needs": "agent,x,\nana,1,2\n"}, "", "has a column without a name"),
+        ({"needs": "agent,x,y\nana,1,2\nben,1,-2\n"}, "", "row 3: column 'y' must be a finite number of at least 0"),
+        ({"needs": "agent,x,y\nana,,\n"}, "", "cannot be decided: every cell of 'x', 'y' is empty"),
+        ({"needs": "agent,x\nana,1\n"}, "--k 1", "k is for tables with a column 'need'"),
+        ({"needs": "agent,x\nana,1\n"}, "--capacity 0", "capacity must be a whole number of at least 1"),
+        ({}, "--capacity 1", "capacity is for tables with one column per item"),
+        ({}, "--k 3", "k must be at most the number of agents (2), got 3"),
+        ({}, "--k 0", "k must be a whole number of at least 1"),
+        ({}, "--welfare kind", "welfare must be one of"),
+        ({}, "--seed -1", "seed must be a whole number of at least 0"),
+        (
+            {"past": GOOD_PAST + "dan,2,1\n"},
+            "",
+            "past.csv, row 3: column 'agent' must be an agent with needs, got 'dan'",
+        ),
+        ({"past": GOOD_PAST + "ana,1,4\n"}, "", "past.csv, row 3: column 'agent' has 'ana' a second time at 1"),
+        ({"past": GOOD_PAST + "ben,0,4\n"}, "", "past.csv, row 3: column 'time' must not run backwards, got '0'"),
+        ({"past": GOOD_PAST + "ben,2,nan\n"}, "", "past.csv, row 3: column 'utility' must be a finite number"),
+        ({"past": GOOD_PAST + "ben,soon,1\n"}, "", "row 3: column 'time' must be a number or a date"),
+        ({"past": GOOD_PAST + "ben,inf,1\n"}, "", "row 3: column 'time' must be a finite number or a date"),
+        ({"past": GOOD_PAST + "ben,2026-01-01,1\n"}, "", "row 3: column 'time' must be a number as in the row above"),
+        ({}, "--now 0", "now must not run backwards, got '0', earlier than the last row of the history"),
+        ({}, "--now soon", "now must be a number or a date"),
+        ({"ents": "agent,entitlement\nana,1\n"}, "", "ents.csv has no row for agent 'ben'"),
+        ({"ents": "agent,entitlement\nana,1\nben,0\n"}, "", "ents.csv, row 3: column 'entitlement' must be above 0"),
+        ({"ents": "agent,entitlement\ndan,1\n"}, "", "ents.csv, row 2: column 'agent' must be an agent with needs"),
+    ],
+)
+def test_bad_input_is_one_sentence_and_nothing_is_written(capsys, write, tmp_path, tables_said, options, message):
+    needs = write("needs.csv", tables_said.get("needs", GOOD_NEEDS))
+    past = write("past.csv", tables_said.get("past", GOOD_PAST))
+    out = tmp_path / "decision.csv"
+    arguments = [needs, "--history", past, "--half-life", "30", "--out", out, *options.split()]
+    if "ents" in tables_said:
+        arguments += ["--entitlements", write("ents.csv", tables_said["ents"])]
+    with pytest.raises(SystemExit) as stop:
+        program.main(["allocate", *map(str, arguments)])
+    captured = capsys.readouterr()
+    assert stop.value.code == 2
+    assert message in captured.err
+    assert captured.err.count("\n") == 1
+    assert captured.out == ""
+    assert not out.exists()
+
+
+def test_other_kinds_of_file_are_refused(capsys, needs, tmp_path):
+    with pytest.raises(SystemExit):
+        program.main(["allocate", str(needs), "--half-life", "30", "--out", str(tmp_path / "decision.txt")])
+    assert "out must end in .csv or .json" in capsys.readouterr().err
+
+
+def test_the_time_until_now():
+    steps, days = tables.moment("5", "now"), tables.moment("1970-01-03", "now")
+    assert days == (2.0, True)
+    assert tables.until_now(None, "7") == 1
+    assert tables.until_now(steps, None) == 1
+    assert tables.until_now(steps, "7") == 2
+    assert tables.until_now(days, "1970-01-03T12:00") == 0.5

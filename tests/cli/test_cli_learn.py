@@ -1,0 +1,202 @@
+import json
+
+import pytest
+
+from bygones.cli import program
+from bygones.learn import TrainedPolicy
+from bygones.paper import results
+
+
+def test_train_keeps_policies_and_curves(capsys, tmp_path):
+    small = ["--rollout-steps", "128", "--batch-size", "64", "--epochs", "1", "--total-steps", "512", "--horizon", "50"]
+    program.main(["train", *small, "--seeds", "2", "--workers", "1", "--out", str(tmp_path), "--json"])
+    rows = json.loads(capsys.readouterr().out)
+    assert [row["seed"] for row in rows] == [0, 1]
+    assert 0 <= rows[0]["gini"] <= 1
+    policy = TrainedPolicy.load(tmp_path / "seed-1.safetensors")
+    assert policy.settings.seed == 1
+    assert (tmp_path / "seed-0.csv").read_text().splitlines()[0].startswith("steps,episodes,gini")
+    assert len((tmp_path / "seed-0.csv").read_text().splitlines()) == 5
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["train", "--batch-size", "7"], "batch_size must divide rollout_steps (2048), got 7"),
+        (["train", "--welfare", "kind"], "welfare must be one of"),
+        (["train", "--horizon", "2000000"], "horizon must be at most total_steps"),
+        (["reproduce", "--horizon", "0"], "horizon must be a whole number of at least 1"),
+        (["reproduce", "--set", "gamma=1"], "gamma has a flag of its own: say --gamma, not --set gamma=…"),
+        (["reproduce", "--set", "observation_scale=none"], "say --observation-scale, not --set"),
+        (["reproduce", "--set", "seed=1"], "say how many with --seeds"),
+        (["reproduce", "--workers", "0", "--plan"], "workers must be a whole number of at least 1, got 0"),
+        (["reproduce", "--on", "cpu", "--address", "auto"], "address is that of a Ray cluster"),
+        (["train", "--seeds", "0"], "seeds must be a whole number of at least 1, got 0"),
+        (["train", "--workers", "0"], "workers must be a whole number of at least 1, got 0"),
+        (["claims", "absent"], "absent: no such file or folder of results"),
+        (["claims", "evidence/grid/tenfold", "--why", "C99"], "claims are C1, C2"),
+        (["figure", "2z", "--places", "evidence/grid/none"], "figure must be one of 1, 2a, 2b"),
+        (["figure", "2z"], "figure must be one of 1, 2a, 2b"),
+        (["results"], "results needs folders or files of results"),
+        (
+            ["results", "evidence/grid/tenfold", "--where", "gamma=0.5"],
+            "there are no such runs in evidence/grid/tenfold",
+        ),
+        (["results", "evidence/grid/tenfold", "--where", "gamma=high"], "gamma is a column of type double, and cannot"),
+    ],
+)
+def test_bad_input_is_one_sentence_and_exit_code_2(capsys, words, message):
+    with pytest.raises(SystemExit) as stop:
+        program.main(words)
+    assert stop.value.code == 2
+    assert message in capsys.readouterr().err
+
+
+def test_a_trained_policy_is_not_overwritten_by_another(capsys, tmp_path):
+    small = ["--rollout-steps", "64", "--batch-size", "64", "--epochs", "1", "--total-steps", "64", "--horizon", "10"]
+    words = ["train", *small, "--workers", "1", "--out", str(tmp_path)]
+    program.main([*words, "--gamma", "0.9"])
+    before = (tmp_path / "seed-0.safetensors").read_bytes()
+    with pytest.raises(SystemExit):
+        program.main([*words, "--gamma", "1"])
+    assert "seed-0.safetensors: holds a policy trained with another gamma" in capsys.readouterr().err
+    assert (tmp_path / "seed-0.safetensors").read_bytes() == before
+    program.main([*words, "--gamma", "0.9"])
+
+
+@pytest.mark.parametrize(
+    ("words", "interrupted", "sentence"),
+    [
+        (
+            ["train"],
+            "bygones.cli.learning_commands.train_many",
+            "stopped; the same command goes on from the last checkpoint",
+        ),
+        (["reproduce", "--plan"], "bygones.paper.run.estimate", "stopped"),
+        (["reproduce"], "bygones.paper.backends.in_processes", "stopped; 0 of 30 runs are in "),
+    ],
+)
+def test_ctrl_c_ends_with_a_sentence(capsys, tmp_path, monkeypatch, words, interrupted, sentence):
+    def stop(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(interrupted, stop)
+    with pytest.raises(SystemExit) as stopped:
+        program.main([*words, "--out", str(tmp_path)])
+    assert stopped.value.code == program.STOPPED
+    assert capsys.readouterr().err.splitlines()[-1].startswith(f"bygones: {sentence}")
+
+
+def test_results_are_shown_and_exported(capsys, tmp_path):
+    program.main(["results", "evidence/grid/tenfold", "--csv", str(tmp_path / "new" / "runs.csv")])
+    assert "40 runs" in capsys.readouterr().out
+    assert len((tmp_path / "new" / "runs.csv").read_text().splitlines()) == 41
+
+
+def test_runs_of_different_settings_are_not_averaged_together(capsys):
+    words = ["--where", "welfare=nash", "horizon=10000", "aggregation=additive", "gamma=1"]
+    program.main(["results", "evidence/grid/none", "evidence/grid/termination", "evidence/grid/tenfold", *words])
+    said = capsys.readouterr().out
+    about = "30 runs, observation_scale=none, welfare=nash, aggregation=additive, horizon=10000, gamma=1, weight=0.9"
+    assert " ".join(said.split()).startswith(about)
+    kinds = [line.split()[:3] for line in said.splitlines()[-4:-1]]
+    assert kinds == [
+        ["1000000", "termination", "10"],
+        ["1000000", "truncation", "10"],
+        ["10000000", "truncation", "10"],
+    ]
+
+
+def test_results_are_filtered_and_merged(capsys, tmp_path):
+    words = ["results", "evidence/grid/tenfold", "evidence/grid/tenfold-window"]
+    program.main([*words, "--where", "welfare=nash", "horizon=10000", "--merge-into", str(tmp_path / "some")])
+    assert "20 runs" in capsys.readouterr().out
+    program.main(["results", str(tmp_path / "some"), "--where", "observation_scale=window"])
+    assert "10 runs" in capsys.readouterr().out
+
+
+def test_claims_under_another_protocol(capsys):
+    program.main(["claims", "evidence/grid/termination", "--set", "ends=termination"])
+    assert "fails" in capsys.readouterr().out
+    program.main(["claims", "evidence/grid/termination"])
+    said = capsys.readouterr().out
+    assert "fails" not in said
+    assert "bygones claims … --set ends=termination" in said
+    program.main(["claims", "evidence/grid/lambda"])
+    assert "What is missing first: egalitarian additive, " in capsys.readouterr().out
+
+
+def test_every_number_behind_a_claim(capsys, monkeypatch):
+    monkeypatch.delenv("COLUMNS", raising=False)  # parallel tests have one
+    program.main(["claims", "evidence/grid/none", "--why", "C2", "C13"])
+    said = " ".join(capsys.readouterr().out.split())
+    assert "C2 under scale “none”: fails" in said
+    assert "nash additive, T = 500 not so 0.256 0.234 to 0.277 at most 0 0.257 (0.233 to 0.28) +1.00" in said
+    assert "C13 under scale “none”: too few (egalitarian additive, perfect recall, T = 5000, total_steps" in said
+
+
+def test_the_evidence_is_found_from_anywhere(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert results.evidence_folder().is_dir()
+    (tmp_path / "evidence" / "grid").mkdir(parents=True)
+    assert results.evidence_folder() == results.EVIDENCE
+
+
+def test_without_the_evidence_results_must_be_named(capsys, tmp_path, monkeypatch):
+    monkeypatch.setattr(results, "EVIDENCE", tmp_path / "nowhere")
+    with pytest.raises(SystemExit) as stop:
+        program.main(["claims"])
+    assert stop.value.code == 2
+    assert "nowhere: the shipped runs are not here" in capsys.readouterr().err
+
+
+def test_a_figure_from_the_shipped_evidence(capsys, tmp_path):
+    program.main(["figure", "3a", "--out", str(tmp_path), "--observation-scale", "none"])
+    assert (tmp_path / "figure-3a.png").stat().st_size > 10_000
+
+
+def test_a_figure_of_results_of_one_scale_and_another_protocol(capsys, tmp_path):
+    program.main(["figure", "3b", "--places", "evidence/grid/termination", "--out", str(tmp_path)])
+    assert (tmp_path / "figure-3b.png").stat().st_size > 10_000
+    words = [
+        "figure",
+        "3b",
+        "--places",
+        "evidence/grid/none",
+        "evidence/grid/termination",
+        "--out",
+        str(tmp_path / "t"),
+    ]
+    program.main([*words, "--set", "ends=termination", "--observation-scale", "none"])
+    assert (tmp_path / "t" / "figure-3b.svg").read_bytes() == (tmp_path / "figure-3b.svg").read_bytes()
+
+
+def test_all_figures_are_the_first_and_those_there_are_runs_for(capsys, tmp_path):
+    program.main(["figure", "all", "--places", "evidence/grid/tenfold", "--out", str(tmp_path)])
+    drawn = {path.stem for path in tmp_path.glob("*.svg")}
+    assert {"figure-1", "figure-claims"} <= drawn
+    assert "figure-4a" not in drawn
+
+
+@pytest.mark.parametrize("command", list(program.LEARNING))
+def test_help_helps(capsys, command):
+    with pytest.raises(SystemExit) as stop:
+        program.main([command, "--help"])
+    assert stop.value.code == 0
+    assert len(capsys.readouterr().out) > 200
+
+
+def test_reproduce_ends_with_ginis_and_a_page(capsys, tmp_path, monkeypatch):
+    monkeypatch.setattr(results, "EVIDENCE", tmp_path / "nowhere")
+    words = ["reproduce", "--welfare", "nash", "--horizon", "20", "--gamma", "0.9", "1", "--workers", "1"]
+    tiny = ["total_steps=128", "rollout_steps=64", "batch_size=16", "epochs=1", "hidden=[4]"]
+    program.main([*words, "--out", str(tmp_path), "--set", *tiny])
+    said = capsys.readouterr().out
+    assert "perfect recall" in said
+    assert "Too few runs to judge" in said
+    assert (tmp_path / "report.html").stat().st_size > 100_000
+    assert (tmp_path / "figures" / "figure-3b.png").stat().st_size > 10_000
+    program.main([*words, "--out", str(tmp_path), "--set", *tiny, "--plan"])
+    said = capsys.readouterr().out
+    assert "horizon 20; gamma 0.9, 1; weight 0.9; 1 seed of 128 steps" in said
+    assert "2 runs, 2 of them done" in said

@@ -1,0 +1,274 @@
+"""`bygones ledger …` from a person's and a program's side."""
+
+import csv
+import json
+import sqlite3
+from functools import partial
+
+import pytest
+
+from bygones.cli import ledger_commands, program
+from bygones.ledger import Ledger
+from support import command_line
+
+COMMANDS = list(ledger_commands.app._subcommands)
+
+
+@pytest.fixture
+def run(capsys):
+    return partial(command_line.run, capsys, "ledger")
+
+
+@pytest.fixture
+def refused(capsys):
+    return partial(command_line.refused, capsys, "ledger")
+
+
+@pytest.fixture
+def team(tmp_path, run):
+    path = tmp_path / "team.db"
+    run("new", path, "--half-life", "7d", "--began", "2026-01-01")
+    run("join", path, "ana", "ben", "cem", "--at", "2026-01-01")
+    return path
+
+
+@pytest.fixture
+def needs(tmp_path):
+    path = tmp_path / "needs.csv"
+    path.write_text("agent,need\nana,8\nben,8\ncem,8\n")
+    return path
+
+
+def test_from_an_empty_folder_to_a_decision(run, team, needs, monkeypatch):
+    assert run("record", team, "ana", 8, "--at", "2026-01-02") == "event 5: ana received 8\n"
+    assert "ben is on hold" in run("hold", team, "ben", "--at", "2026-01-03", "--note", "ill")
+    assert "takes part again" in run("resume", team, "ben", "--at", "2026-01-04")
+    assert "dana joined, starting with" in run("join", team, "dana", "--at", "2026-01-05", "--start", "median")
+    assert "dana left" in run("leave", team, "dana", "--at", "2026-01-06")
+    assert "not received" in run("offset", team, "cem", 4, "--at", "2026-01-06")
+    monkeypatch.setattr("builtins.input", lambda prompt: "n")
+    said = run("decide", team, needs)
+    assert "ben gets a place worth 8: remembered 0 (the lowest of 3)" in said
+    assert "recorded" not in said
+    assert said.endswith("nothing changed\n")
+    monkeypatch.setattr("builtins.input", lambda prompt: "yes")
+    assert run("decide", team, needs).endswith("recorded\n")
+    assert "recorded" in run("decide", team, needs, "-k", 2, "--yes")
+    assert "event 5 by -3" in run("correct", team, 5, 5, "--note", "left early")
+    assert "all is well" in run("verify", team)
+
+
+def test_nobody_at_the_terminal_means_no(run, team, needs, monkeypatch):
+    def nobody(prompt):
+        raise EOFError
+
+    monkeypatch.setattr("builtins.input", nobody)
+    before = run("verify", team)
+    run("decide", team, needs)
+    assert run("verify", team) == before
+
+
+def test_a_proposal_that_went_stale_is_made_again(run, team, needs, monkeypatch):
+    def somebody_else_first(prompt):
+        monkeypatch.setattr("builtins.input", lambda prompt: "y")
+        with Ledger.open(team) as ledger:
+            ledger.record("ana", 1)
+        return "y"
+
+    monkeypatch.setattr("builtins.input", somebody_else_first)
+    said = run("decide", team, needs)
+    assert "this is the new proposal" in said
+    assert said.endswith("recorded\n")
+    assert "all is well" in run("verify", team)
+
+
+def test_standing_is_a_table_with_bars(run, team):
+    run("record", team, "ana", 8, "--at", "2026-01-02")
+    said = run("standing", team, "--at", "2026-01-09")
+    row = next(line for line in said.splitlines() if " ana " in line)
+    assert row.split() == ["ana", "8", "4", "██████", "2", "-2.67", "-1.33"]
+    row = next(line for line in said.splitlines() if " ben " in line)
+    assert row.split() == ["ben", "0", "0", "0", "+1.33", "+0.667", "2026-01-02"]
+    assert "in 7d" in said
+    assert all(len(line) <= 80 for line in said.splitlines()[:-1])
+
+
+@pytest.mark.parametrize("width", [80, 60, 45, 30])
+def test_a_narrow_terminal_loses_columns_but_never_who_and_what(run, team, monkeypatch, width):
+    run("record", team, "ana", 8, "--at", "2026-01-02")
+    monkeypatch.setenv("COLUMNS", str(width))
+    said = run("standing", team, "--at", "2026-01-09")
+    row = next(line for line in said.splitlines() if line.startswith(" ben "))
+    assert "+1.33" in row
+    assert "2026-01-02" in row
+    assert len(row.rstrip()) <= width
+    assert ("A wider terminal also shows: " in said) == (width < 80)
+
+
+def test_somebody_who_will_be_on_hold_is_said_to_be(run, team):
+    run("hold", team, "cem", "--at", "2026-01-05")
+    row = next(line for line in run("standing", team, "--at", "2026-01-02").splitlines() if " cem " in line)
+    assert row.split() == ["cem", "0", "0", "0", "0", "on", "hold"]
+
+
+def test_without_since_it_says_when_something_was_last_received(run, team):
+    run("record", team, "ana", 8, "--at", "2026-01-02")
+    said = run("standing", team, "--at", "2026-01-09", "--no-since")
+    assert "last received" in said
+    assert "owed since" not in said
+    assert next(line for line in said.splitlines() if " ana " in line).split()[-1] == "2026-01-02"
+    stood = json.loads(run("standing", team, "--no-since", "--json"))
+    assert [agent["owed_since"] for agent in stood["agents"]] == [None, None, None]
+
+
+def test_everything_for_programs(run, team, needs, tmp_path):
+    (event,) = json.loads(run("record", team, "ana", 8, "--at", "2026-01-02", "--json"))
+    assert (event["seq"], event["time"], event["agent"]) == (5, "2026-01-02T00:00:00Z", "ana")
+    stood = json.loads(run("standing", team, "--at", "2026-01-09", "--json"))
+    ana, ben, _ = stood["agents"]
+    assert (ana["remembered"], ana["later"]["remembered"], ben["owed_since"]) == (4, 2, "2026-01-02T00:00:00Z")
+    proposal = json.loads(run("decide", team, needs, "--json"))
+    assert proposal["recorded"] is False
+    decision = json.loads(run("decide", team, needs, "--json", "--yes"))
+    assert decision["recorded"] is True
+    assert decision["utilities"] == proposal["utilities"]
+    received = json.loads(run("explain", team, 7, "--json"))
+    assert received["decision"]["details"]["reasons"] == decision["reasons"]
+    assert json.loads(run("explain", team, "ana", "--at", "2026-01-09", "--json"))[0]["counts"] == 4
+    assert json.loads(run("rules", team, "--json"))["half_life"] == "7d"
+    assert json.loads(run("verify", team, "--json"))["ok"] is True
+    assert [event["kind"] for event in json.loads(run("export", team, "--json"))][-2:] == ["decision", "received"]
+    history = tmp_path / "history.csv"
+    history.write_text("agent,time,amount\nben,2026-01-03,2\n")
+    assert json.loads(run("import", team, history, "--json")) == {"recorded": 1, "first": 8, "last": 8}
+    for command in ("hold", "resume", "leave"):
+        assert json.loads(run(command, team, "cem", "--json"))[0]["kind"] == command
+    assert json.loads(run("join", team, "dana", "--json"))[0]["kind"] == "join"
+    assert json.loads(run("offset", team, "ana", 1, "--json"))[0]["kind"] == "offset"
+    assert json.loads(run("correct", team, 5, 1, "--json"))[0]["amount"] == -7
+    outcomes = json.loads(run("newcomers", team, "--agent", "ed", "--decisions", 3, "--out", tmp_path, "--json"))
+    assert [outcome["rule"] for outcome in outcomes] == ["zero", "mean", "median", "entitled share"]
+    assert json.loads(run("new", tmp_path / "other.db", "--json"))[0]["kind"] == "rules"
+
+
+def test_explain(run, team, needs):
+    run("record", team, "ana", 8, "--at", "2026-01-02", "--note", "first night")
+    said = run("explain", team, "ana", "--at", "2026-01-09")
+    assert "first" in said
+    assert "50.0%" in said
+    assert "In all 4 is remembered of ana." in said
+    run("decide", team, needs, "--yes")
+    assert "counts half (egalitarian welfare)" in run("explain", team, 6)
+    assert "gets a place worth 8" in run("explain", team, 7)
+    assert run("explain", team, 2).startswith("event 2: ana: join 0 at 2026-01-01 00:00 UTC")
+
+
+def test_rules_are_shown_and_changed(run, refused, team):
+    shown = " ".join(run("rules", team).split())
+    assert "half life 7d" in shown
+    assert "entitlements equal" in shown
+    run("rules", team, "--half-life", "14d", "--entitlement", "ana=2", "--hold-stops-clock", "no", "--at", "2026-02-01")
+    shown = " ".join(run("rules", team, "--at", "2026-02-01").split())
+    assert "hold stops clock no entitlements ana 2" in shown
+    changed = json.loads(run("rules", team, "--at", "2026-02-01", "--json"))
+    assert (changed["half_life"], changed["entitlements"], changed["hold_stops_clock"]) == ("14d", {"ana": 2}, False)
+    assert json.loads(run("rules", team, "--at", "2026-01-31", "--json"))["half_life"] == "7d"
+    assert "AGENT=NUMBER" in refused("rules", team, "--entitlement", "ana")
+
+
+def test_import_is_all_or_nothing(run, refused, team, tmp_path):
+    history = tmp_path / "history.csv"
+    history.write_text("agent,time,amount\nana,2026-01-02,8\ndana,2026-01-03,8\n")
+    before = run("verify", team)
+    assert "unknown agent 'dana'" in refused("import", team, history)
+    assert run("verify", team) == before
+    assert run("import", team, history, "--join") == "recorded 2 events, 6 to 7\n"
+    assert "all is well" in run("verify", team)
+
+
+def test_names_are_data(run, team, tmp_path):
+    run("join", team, *command_line.STRANGE, "--at", "2026-01-01")
+    for amount, name in enumerate(command_line.STRANGE, 1):
+        run("record", team, name, amount, "--at", "2026-01-02", "--note", "=1+1")
+        assert name in run("explain", team, name)
+    told = run("standing", team, "--json")
+    assert {agent["agent"] for agent in json.loads(told)["agents"]} >= set(command_line.STRANGE)
+    assert "[bold]Bo[/bold]"[:10] in run("standing", team)
+    needs = tmp_path / "strange.csv"
+    with needs.open("w", newline="") as file:
+        csv.writer(file).writerows([["agent", "need"], *([name, 1] for name in command_line.STRANGE)])
+    assert "gets a place" in run("decide", team, needs, "--yes")
+    out = tmp_path / "events.csv"
+    run("export", team, "--out", out)
+    with out.open(newline="") as file:
+        cells = [cell for row in csv.reader(file) for cell in row]
+    assert not [cell for cell in cells if cell.startswith(("=", "+", "@"))]
+    assert "'=cmd()" in cells
+    run("newcomers", team, "--agent", "$x_1$ <b>", "--decisions", 2, "--number", 3, "--out", tmp_path)
+    assert (tmp_path / "newcomers.png").stat().st_size > 10_000
+    assert "all is well" in run("verify", team)
+
+
+def test_verify_ends_with_1_where_something_is_wrong(run, team, capsys):
+    noted = json.loads(run("verify", team, "--json"))["head"]
+    assert "all is well" in run("verify", team, "--head", noted)
+    connection = sqlite3.connect(team)
+    connection.execute("UPDATE events SET amount = 5 WHERE seq = 2")
+    connection.commit()
+    connection.close()
+    with pytest.raises(SystemExit) as stop:
+        program.main(["ledger", "verify", str(team)])
+    assert stop.value.code == 1
+    assert "event 2 is not what was recorded" in capsys.readouterr().out
+
+
+def test_bad_input_is_one_sentence_and_nothing_changes(run, refused, team, needs, tmp_path):
+    before = run("verify", team)
+    bad = tmp_path / "bad.csv"
+    bad.write_text("agent,when,hours\nana,2026-01-02,8\n")
+    broken = tmp_path / "broken.csv"
+    text = tmp_path / "text.db"
+    text.write_text("dear diary " * 100)
+    broken.write_text("agent,time,amount\nana,2026-01-02,8\nana,last night,8\n")
+    for message, *arguments in [
+        ("no column 'time': found 'agent', 'when', 'hours'", "import", team, bad),
+        ("row 3: time must be a date", "import", team, broken),
+        ("No such file", "import", team, tmp_path / "absent.csv"),
+        ("no column 'need'", "decide", team, bad),
+        ("unknown agent 'zoe'", "record", team, "zoe", 1),
+        ("amount must be", "record", team, "ana", "nan"),
+        ("at must be a date", "record", team, "ana", 1, "--at", "soon"),
+        ("before the ledger began", "record", team, "ana", 1, "--at", "2025-01-01"),
+        ("at least one who joins", "join", team),
+        ("newcomers must be", "join", team, "dana", "--start", "lots"),
+        ("half-life of zero", "new", tmp_path / "x.db", "--half-life", "0h"),
+        ("welfare must be one of", "new", tmp_path / "x.db", "--welfare", "kind"),
+        ("exists already", "new", team),
+        ("does not exist", "standing", tmp_path / "absent.db"),
+        ("no SQLite file", "standing", text),
+        ("k must be at most", "decide", team, needs, "-k", 9),
+        ("has not joined yet", "newcomers", team, "--agent", "ana"),
+        ("no event 99", "explain", team, 99),
+        ("unknown agent 'zoe'", "explain", team, "zoe"),
+        ("no event 99", "correct", team, 99, 0),
+        ("ahead must end before the year 10000, got 'inf'", "standing", team, "--ahead", "inf"),
+        ("ahead must be a time above 0 with its unit (s, min, h, d, w, y), such as 30d or 12h, got '0d'\n",
+         "standing", team, "--ahead", "0d"),
+        ("kind must be one of rules, decision, received", "export", team, "--kind", "gift", "--out", bad),
+        ("head must be the 64 digits and letters", "verify", team, "--head", "abc"),
+        ("decisions must be a whole number of at least 1", "newcomers", team, "--agent", "dana", "--decisions", 0),
+        ("worth must be a finite number above 0", "newcomers", team, "--agent", "dana", "--worth", 0),
+        ("entitlement of 'dana' must be", "newcomers", team, "--agent", "dana", "--entitlement", -1),
+    ]:  # fmt: skip
+        assert message in refused(*arguments), arguments
+    assert run("verify", team) == before
+    assert bad.read_text().startswith("agent,when")
+    assert not (tmp_path / "x.db").exists()
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_helps(capsys, command):
+    with pytest.raises(SystemExit) as stop:
+        program.main(["ledger", command, "--help"])
+    assert stop.value.code == 0
+    assert len(capsys.readouterr().out) > 200

@@ -1,0 +1,174 @@
+import csv
+import json
+import math
+import subprocess
+import sys
+
+import pytest
+
+from bygones import decay
+from bygones.cli import program
+from bygones.paper import examples
+
+
+def run(capsys, *arguments):
+    program.main(list(arguments))
+    return capsys.readouterr()
+
+
+def refused(capsys, *arguments):
+    with pytest.raises(SystemExit) as stop:
+        program.main(list(arguments))
+    assert stop.value.code == 2
+    captured = capsys.readouterr()
+    assert "Traceback" not in captured.err
+    assert captured.out == ""
+    return captured.err
+
+
+def test_decay_prints_every_equivalent_quantity(capsys):
+    out = run(capsys, "decay", "--half-life", "7").out
+    for word in ("gamma", "0.905724", "tenth_life", "23.2535", "window", "10.6071", "responsiveness", "0.0942763"):
+        assert word in out
+
+
+def test_decay_for_programs(capsys):
+    got = json.loads(run(capsys, "decay", "--window", "10", "--horizon", "5", "--u-max", "2", "--json").out)
+    assert got["gamma"] == pytest.approx(0.9)
+    assert got["additive_bound"] == pytest.approx(2 * decay.denominator(0.9, 5))
+    assert got["averaged_bound"] == 2
+    assert got["responsiveness"] == pytest.approx(1 / decay.denominator(0.9, 5))
+    assert json.loads(run(capsys, "decay", "--gamma", "1", "--json").out)["half_life"] == "inf"
+    assert json.loads(run(capsys, "decay", "--last", "30", "--share", "0.95", "--json").out)["gamma"] == pytest.approx(
+        0.05 ** (1 / 30)
+    )
+    assert json.loads(run(capsys, "decay", "--tenth-life", "5", "--json").out)["tenth_life"] == pytest.approx(5)
+
+
+def test_simulate_prints_and_plots(capsys, tmp_path):
+    out = run(capsys, "simulate", "example-2", "--steps", "30", "--out", str(tmp_path)).out
+    for label in examples.FIGURE_1_MEMORIES:
+        assert label in out
+    assert (tmp_path / "example-2.png").stat().st_size > 10_000
+    assert (tmp_path / "example-2.svg").exists()
+
+
+def test_simulate_compares_policies(capsys, tmp_path):
+    said = ["simulate", "--policy", "one-step", "utilitarian", "round-robin", "random", "--agents", "12"]
+    said += ["--resources", "2", "--horizon", "60", "--half-life", "20", "--welfare", "nash", "--out", str(tmp_path)]
+    out = run(capsys, *said).out
+    assert "2 of 12 agents served for 60 steps, half-life 20, nash welfare" in out
+    for name in ("one-step", "utilitarian", "round-robin", "random"):
+        assert name in out
+    assert (tmp_path / "policies.png").stat().st_size > 10_000
+    assert (tmp_path / "policies.svg").exists()
+    got = json.loads(run(capsys, *said, "--json").out)
+    assert got["one-step"]["gini"] < got["random"]["gini"]
+    assert got["utilitarian"]["utility_per_step"] == max(each["utility_per_step"] for each in got.values())
+
+
+def test_simulate_takes_an_example_or_policies(capsys, tmp_path):
+    assert "needs an example" in refused(capsys, "simulate")
+    assert "needs an example" in refused(capsys, "simulate", "example-1", "--policy", "random")
+    assert "policies take a horizon" in refused(capsys, "simulate", "--policy", "random", "--steps", "5")
+    assert "an example takes steps" in refused(capsys, "simulate", "example-1", "--horizon", "5")
+    assert "under one memory" in refused(capsys, "simulate", "--policy", "random", "--gamma", "0.5", "0.9")
+    assert "policy must be one of" in refused(capsys, "simulate", "--policy", "kind")
+    out = ["--out", str(tmp_path / "none")]
+    for option, value, message in (
+        ("--resources", "11", "resources must be at most the number of agents (10), got 11"),
+        ("--advantaged", "11", "n_advantaged must be at most"),
+        ("--horizon", "0", "horizon must be a whole number"),
+        ("--welfare", "kind", "welfare must be one of"),
+    ):
+        said = refused(capsys, "simulate", "--policy", "random", option, value, *out)
+        assert message in said
+        assert said.count("\n") == 1
+    assert not (tmp_path / "none").exists()
+
+
+def test_simulate_for_programs_with_memories_of_ones_own(capsys, tmp_path):
+    out = run(
+        capsys, "simulate", "example-1", "--gamma", "0.5", "0.9", "--half-life", "3", "--welfare", "nash",
+        "--steps", "4", "--seed", "1", "--no-bundles", "--out", str(tmp_path), "--json",
+    ).out  # fmt: skip
+    got = json.loads(out)
+    assert list(got) == ["γ = 0.5", "γ = 0.9", "half-life 3"]
+    assert len(got["γ = 0.5"]["utilities"]) == 4
+
+
+def test_stability_reads_a_matrix(capsys, tmp_path):
+    path = tmp_path / "matrix.csv"
+    path.write_text("0.5,0.2\n0.1,0.4\n")
+    got = json.loads(run(capsys, "stability", str(path), "--json").out)
+    assert got["accepted"] is True
+    assert got["spectral_radius"] == pytest.approx(0.6)
+    path.write_text("1,0\n0,1\n\n")
+    assert "This memory is refused." in run(capsys, "stability", str(path)).out
+    got = json.loads(run(capsys, "stability", str(path), "--json").out)
+    assert (got["accepted"], got["bound"], got["bound_error"]) == (False, "inf", None)
+    path.write_text("0.5,-0.2\n0.1,0.4\n")
+    assert json.loads(run(capsys, "stability", str(path), "--json").out)["accepted"] is False
+    assert json.loads(run(capsys, "stability", str(path), "--allow-negative", "--json").out)["accepted"] is True
+
+
+def test_figure_1_and_table_1(capsys, tmp_path):
+    captured = run(capsys, "figure", "1", "--out", str(tmp_path))
+    assert "figure-1.png" in captured.out
+    assert "10/10" in captured.err
+    assert (tmp_path / "figure-1.svg").exists()
+    assert "13.51" in run(capsys, "table", "1", "--out", str(tmp_path)).out
+    with (tmp_path / "table-1.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert [float(row["gamma"]) for row in rows] == list(examples.TABLE_1_GAMMAS)
+    assert json.loads(run(capsys, "table", "1", "--out", str(tmp_path), "--json").out)[1]["gamma"] == 0.9
+
+
+def test_bad_input_is_one_sentence_and_exit_code_2(capsys, tmp_path):
+    assert refused(capsys, "decay", "--half-life", "0") == (
+        "bygones: half_life must be above 0 (gamma=0 forgets at once, gamma=1 forgets nothing), got 0.0\n"
+    )
+    assert "exactly one of" in refused(capsys, "decay")
+    assert "expected a number, got 'soon'" in refused(capsys, "decay", "--half-life", "soon")
+    assert "got -1" in refused(capsys, "decay", "--gamma", "-1")
+    assert "welfare must be one of" in refused(capsys, "simulate", "example-1", "--welfare", "kind")
+    assert "No such file" in refused(capsys, "stability", str(tmp_path / "absent.csv"))
+    path = tmp_path / "bad.csv"
+    for text, message in [
+        ("", "is empty: expected a matrix"),
+        ("1,2\n3,x\n", "row 2, column 2: expected a number, got 'x'"),
+        ("1,2\n3\n", "row 2: expected 2 numbers as in row 1, got 1"),
+        ("1,2\n", "matrix must be a square matrix"),
+        ("nan\n", "matrix must be finite"),
+    ]:
+        path.write_text(text)
+        assert message in refused(capsys, "stability", str(path))
+    (tmp_path / "file").write_text("")
+    assert "file" in refused(capsys, "table", "1", "--out", str(tmp_path / "file" / "below"))
+
+
+@pytest.mark.parametrize("command", ["", "allocate", "decay", "simulate", "stability", "figure", "table"])
+def test_help_helps(capsys, command):
+    with pytest.raises(SystemExit) as stop:
+        program.main([*command.split(), "--help"])
+    assert stop.value.code == 0
+    assert len(capsys.readouterr().out) > 200
+
+
+def test_the_command_is_installed():
+    done = subprocess.run(
+        [sys.executable, "-m", "bygones.cli.program", "decay", "--gamma", "0.5", "--json"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert json.loads(done.stdout)["half_life"] == 1.0
+    assert math.isclose(json.loads(done.stdout)["window"], 2.0)
+
+
+def test_a_reader_who_has_read_enough_is_not_complained_about(tmp_path):
+    history = tmp_path / "history.csv"
+    history.write_text("agent,time,utility\n" + "".join(f"a{i},{i},1\n" for i in range(50)))
+    command = f"{sys.executable} -m bygones.cli.program audit {history} --json | head -1"
+    done = subprocess.run(command, shell=True, capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == ("{\n", "")

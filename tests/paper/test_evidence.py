@@ -1,0 +1,92 @@
+"""The shipped evidence is the test: a verdict that changes fails here until someone has looked at it."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from bygones.paper.claims import judge
+from bygones.paper.grid import PAPER_SCALE
+from bygones.paper.judging import NOT_ENOUGH
+from bygones.paper.results import read
+
+ROOT = Path(__file__).parents[2]
+SCALES = ("none", "fixed", "window", "expected", "relative")
+
+
+@pytest.fixture(scope="module")
+def evidence():
+    return read(*sorted((ROOT / "evidence" / "grid").iterdir()))
+
+
+@pytest.fixture(scope="module")
+def judgements(evidence):
+    return judge(evidence)
+
+
+def test_every_run_is_there_and_finished(evidence):
+    assert len(evidence) == 10_950
+    assert not np.isfinite(evidence["stopped_at"].astype(float)).any()
+    protocol = {"total_steps": 1_000_000, "observe_denominator": False, "ends": "truncation", "shaping_discount": 1.0}
+    for scale in SCALES:
+        assert len(evidence.where(**protocol, observation_scale=scale)) == 1250
+    for change in ({"ends": "termination"}, {"shaping_discount": 0.99}):
+        for scale in ("none", "window"):
+            assert len(evidence.where(**{**protocol, **change}, observation_scale=scale)) == 1000
+
+
+def test_the_verdicts_are_those_that_the_note_gives(judgements):
+    rows = rows_of_the_note(5)
+    for judgement in judgements:
+        found = [word(judgement.by_scale[scale]) for scale in SCALES]
+        assert found == rows[judgement.name], judgement.name
+
+
+def test_so_are_those_under_other_protocols(evidence):
+    rows = rows_of_the_note(4)
+    both = judge(evidence, ends="termination"), judge(evidence, shaping_discount=0.99)
+    for termination, shaping in zip(*both, strict=True):
+        found = [word(one.by_scale[scale]) for one in (termination, shaping) for scale in ("none", "window")]
+        assert found == rows[termination.name], termination.name
+
+
+def test_the_scale_named_paper_is_the_one_under_which_most_claims_hold(judgements):
+    held = {scale: sum(j.by_scale[scale].word == "holds" for j in judgements) for scale in SCALES}
+    assert max(held, key=held.get) == PAPER_SCALE
+    assert held[PAPER_SCALE] == 8
+    assert list(held.values()).count(8) == 1
+
+
+def rows_of_the_note(columns):
+    """The verdicts in the note's table with so many columns of them, by claim."""
+    note = (ROOT / "docs" / "claims.md").read_text(encoding="utf-8")
+    found = re.findall(r"^\| (C\d+) [^|]*" + r"\| (\S+) " * columns + r"\|$", note, re.MULTILINE)
+    assert len(found) == 13
+    return {name: cells for name, *cells in found}
+
+
+def word(verdict):
+    """As the note writes it: a question mark where seeds cannot tell, a dash where there are no runs."""
+    if verdict.word == NOT_ENOUGH:
+        return "?" if verdict.comparisons else "–"
+    return verdict.word
+
+
+def test_updates_on_a_core_learn_what_those_on_a_gpu_learn():
+    batched, native = (read(ROOT / "evidence" / "same-learning" / name) for name in ("ours", "ours-on-a-core"))
+    chances, inside = [], 0
+    for settings in {run.replace(seed=0) for run in native.settings()}:
+        cell = {"welfare": settings.welfare, "gamma": settings.gamma, "horizon": settings.horizon}
+        many, few = batched.where(**cell), native.where(**cell)
+        assert (len(many), len(few)) == (100, 10)
+        metrics = [(many[f"final_{m}"], few[f"final_{m}"]) for m in ("gini", "welfare", "utility_per_step")]
+        chances += [stats.mannwhitneyu(*pair).pvalue for pair in metrics]
+        inside += int(((metrics[0][1] >= metrics[0][0].min()) & (metrics[0][1] <= metrics[0][0].max())).sum())
+    assert len(chances) == 12
+    said = re.search(
+        r"probability of (\S+) to (\S+), and (\d+) of the 40", (ROOT / "evidence" / "README.md").read_text()
+    )
+    assert said is not None
+    assert (f"{min(chances):.2f}", f"{max(chances):.2f}", str(inside)) == said.groups()

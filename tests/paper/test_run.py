@@ -1,0 +1,241 @@
+import contextlib
+import json
+import os
+import random
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bygones.paper import run as running
+from bygones.paper.grid import grid, identity
+from bygones.paper.results import read
+from bygones.paper.run import Estimate, Stopped, estimate, execute
+from support import fake_trainer
+
+RUNS = grid("quick", horizon=(100,), seeds=1).runs()
+SCRIPT = Path(__file__).parents[1] / "support" / "run_fake_grid.py"
+
+
+def same_results(a, b):
+    columns = [name for name in a.table.column_names if name not in ("seconds", "finished", "command")]
+    one, other = (json.dumps(table.select(columns).sort_by("run").to_pylist()) for table in (a.table, b.table))
+    return one == other
+
+
+def test_a_plan_is_executed_and_resumed(tmp_path):
+    told = []
+    first = execute(RUNS[:4], tmp_path, on="accelerator", trainer=fake_trainer.train, progress=told.append)
+    assert len(first) == 4
+    assert told[-1].runs_done == told[-1].runs_total == 4
+    assert told[-1].steps_done == told[-1].steps_total == 4_000_000
+    everything = execute(RUNS, tmp_path, on="accelerator", trainer=fake_trainer.train, progress=told.append)
+    assert len(everything) == len(RUNS)
+    assert (told[-1].runs_done, told[-1].steps_total) == (len(RUNS), (len(RUNS) - 4) * 1_000_000)
+    told.clear()
+    assert len(execute(RUNS[:2], tmp_path, on="ray", progress=told.append)) == 2
+    assert told == []
+
+
+def test_it_does_not_matter_in_which_batch_a_run_is(tmp_path):
+    one = execute(RUNS, tmp_path / "a", on="accelerator", trainer=fake_trainer.train)
+    other = execute(RUNS[::-1], tmp_path / "b", on="accelerator", trainer=fake_trainer.train, batch=3)
+    assert same_results(one, other)
+    assert len(list((tmp_path / "b").glob("*.parquet"))) == 4
+
+
+def test_real_training_in_processes(tmp_path):
+    tiny = {"rollout_steps": 64, "batch_size": 16, "epochs": 1, "hidden": (4,), "n_agents": 3, "n_resources": 1}
+    runs = grid("quick", horizon=(20,), gamma=(0.9, 1.0), welfare=("nash",), total_steps=640, **tiny).runs()
+    results = execute(runs, tmp_path / "once", on="cpu", workers=1)
+    assert len(results) == 2
+    assert same_results(results, execute(runs[::-1], tmp_path / "again", on="cpu", workers=1))
+    assert np.isfinite(results["final_gini"]).all()
+    steps, ginis = results.curves("gini")
+    assert steps[-1] == 640
+    assert np.isfinite(ginis).all()
+
+
+def test_an_address_means_ray(tmp_path):
+    with pytest.raises(ValueError, match="address is that of a Ray cluster, and goes with on='ray', got on='cpu'"):
+        execute(RUNS, tmp_path / "none", on="cpu", address="127.0.0.1:6379")
+    with pytest.raises(ValueError, match="workers must be a whole number of at least 1, got 0"):
+        execute(RUNS, tmp_path / "none", workers=0)
+    assert not (tmp_path / "none").exists()
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("scheme", ["", "ray://"])
+def test_an_address_without_a_cluster_is_refused_at_once(scheme, tmp_path):
+    pytest.importorskip("ray")
+    with socket.socket() as nobody:
+        nobody.bind(("127.0.0.1", 0))
+        address = f"{scheme}127.0.0.1:{nobody.getsockname()[1]}"
+        for act in (estimate, execute):
+            with pytest.raises(ConnectionError, match=f"no Ray cluster answers at {address}: Connection refused"):
+                act(RUNS, tmp_path / "some", address=address)
+
+
+def test_equal_runs_are_refused(tmp_path):
+    with pytest.raises(ValueError, match="runs must all be different"):
+        execute([RUNS[0], RUNS[0]], tmp_path)
+    with pytest.raises(ValueError, match="on must be one of auto, cpu, accelerator, ray, got 'moon'"):
+        execute(RUNS, tmp_path, on="moon")
+
+
+def test_ctrl_c_keeps_what_is_finished_and_says_how_to_go_on(tmp_path):
+    def interrupted(runs, progress):
+        if runs[0] == RUNS[4]:
+            raise KeyboardInterrupt
+        return fake_trainer.train(runs, progress)
+
+    with pytest.raises(Stopped, match=r"stopped; 4 of 10 runs are in .*the same command goes on"):
+        execute(RUNS, tmp_path, on="accelerator", batch=2, trainer=interrupted)
+    assert len(execute(RUNS, tmp_path, on="accelerator", trainer=fake_trainer.train)) == len(RUNS)
+
+
+def test_an_estimate_is_measured_and_knows_what_is_done(tmp_path):
+    plan = estimate(RUNS, tmp_path / "new", on="accelerator", trainer=fake_trainer.slow)
+    assert (plan.runs, plan.runs_done, plan.place) == (10, 0, "accelerator")
+    assert plan.seconds == pytest.approx(plan.start_seconds + 10_000_000 / plan.steps_per_second)
+    assert not (tmp_path / "new").exists()
+    execute(RUNS, tmp_path, on="accelerator", trainer=fake_trainer.train)
+    assert estimate(RUNS, tmp_path, on="accelerator").seconds == 0
+
+
+def test_an_estimate_says_where_it_was_measured():
+    measured = {"runs": 10, "runs_done": 4, "steps_per_second": 1e4, "start_seconds": 2.0, "seconds": 600.0}
+    said = "10 runs, 4 of them done; the rest takes about 10 min"
+    assert str(Estimate(**measured, place="cpu")) == f"{said} here"
+    assert str(Estimate(**measured, place="ray", cpus=16)) == f"{said} on the 16 CPUs of the Ray cluster"
+
+
+def test_the_bare_command_line(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(running.backends.learner, "__code__", fake_learner.__code__)
+    words = [
+        "--scale",
+        "quick",
+        "--out",
+        str(tmp_path),
+        "--on",
+        "accelerator",
+        "--horizon",
+        "100",
+        "--gamma",
+        "1",
+        "0.9",
+    ]
+    running.main([*words, "--observation-scale", "window", "--set", "ends=termination", "total_steps=64000"])
+    assert f"4 runs in {tmp_path}" in capsys.readouterr().out
+    assert set(read(tmp_path)["ends"]) == {"termination"}
+    assert set(read(tmp_path)["observation_scale"]) == {"window"}
+    running.main([*words, "--plan"])
+    assert "4 runs, 0 of them done; the rest takes about" in capsys.readouterr().out
+    for bad, said in (
+        (["--set", "x"], "name=value"),
+        (["--observation-scale", "x"], "observation_scale must be one of"),
+    ):
+        with pytest.raises(SystemExit, match=said):
+            running.main([*words, *bad])
+
+
+def test_training_and_writing_need_little_but_jax_and_pyarrow(tmp_path):
+    program = """
+import runpy, sys
+for name in ("gymnasium", "matplotlib", "optax", "ray", "rich", "stable_baselines3", "torch", "tyro"):
+    sys.modules[name] = None
+sys.argv = ["run", "--out", sys.argv[1], "--on", "accelerator", "--horizon", "20", "--gamma", "0.9", "--set",
+            "total_steps=128", "rollout_steps=64", "batch_size=16", "epochs=1", "hidden=[4]", "n_agents=3"]
+runpy.run_module("bygones.paper.run", run_name="__main__")
+"""
+    done = subprocess.run([sys.executable, "-c", program, str(tmp_path)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert len(read(tmp_path)) == 2
+
+
+def fake_learner(runs, progress):
+    from support import fake_trainer
+
+    return fake_trainer.slow(runs, progress)
+
+
+def start(folder, *words):
+    return subprocess.Popen(
+        [sys.executable, str(SCRIPT), str(folder), *words], stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+
+
+@pytest.mark.soak
+def test_killed_at_twenty_random_moments_and_resumed_nothing_is_lost_or_doubled(tmp_path):
+    rng = random.Random(0)
+    runs = grid("quick", seeds=4).runs()
+
+    def n_files():
+        return len(list(tmp_path.glob("killed/*.parquet")))
+
+    for attempt in range(20):
+        if n_files() > 2 * len(runs) // 3:
+            break  # on a machine that lets them go on while this process waits; something must be left for the last
+        # Every other one is killed while it starts, the others after a number of results.
+        enough = n_files() + rng.randint(1, 3) if attempt % 2 else 0
+        process = start(tmp_path / "killed")
+        while n_files() < enough:
+            assert process.poll() is None
+            time.sleep(0.01)
+        time.sleep(rng.uniform(0.0, 0.2 if attempt % 2 else 1.5))
+        os.kill(process.pid, signal.SIGKILL)
+        process.communicate()
+    assert 10 <= len(read(tmp_path / "killed")) < len(runs)
+    last = start(tmp_path / "killed")
+    last.communicate()
+    assert last.returncode == 0
+    whole = execute(runs, tmp_path / "whole", on="cpu", workers=2, trainer=fake_trainer.train)
+    killed = read(tmp_path / "killed")
+    assert sorted(killed["run"]) == sorted(identity(run) for run in runs)
+    assert same_results(killed, whole)
+
+
+@pytest.mark.soak
+def test_two_processes_never_write_to_the_same_folder(tmp_path):
+    processes = [start(tmp_path) for _ in range(2)]
+    said = [process.communicate()[1] for process in processes]
+    assert sorted(process.returncode for process in processes) == [0, 1]
+    # Whoever is refused at the very moment at which the other begins does not know its name yet.
+    assert re.search("being written to by (another )?process", "".join(said))
+    assert len(read(tmp_path)) == len(grid("quick", seeds=4).runs())
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("on", ["cpu", "ray"])
+def test_ctrl_c_stops_all_processes(tmp_path, monkeypatch, on):
+    if on == "ray":
+        pytest.importorskip("ray")
+    mark = f"BYGONES_STARTED_IN={tmp_path}"
+    monkeypatch.setenv(*mark.split("="))
+    process = start(tmp_path / "results", on)
+    while not list(tmp_path.glob("results/*.parquet")):
+        assert process.poll() is None
+        time.sleep(0.05)
+    assert len(marked(mark)) > 2
+    os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to all that are in the foreground
+    _, said = process.communicate()
+    assert "stopped;" in said
+    assert said.strip().endswith("the same command goes on from there")
+    while marked(mark):
+        time.sleep(0.1)
+
+
+def marked(mark):
+    """The processes with this variable in the environment in which they were started."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):  # it has just ended
+            if mark in (process / "environ").read_text().split("\0"):
+                found.append(process)
+    return found

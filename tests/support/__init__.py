@@ -1,0 +1,1 @@
+"""What several tests share: oracles, fakes, servers, a browser."""

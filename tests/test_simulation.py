@@ -1,0 +1,84 @@
+import math
+
+import numpy as np
+import pytest
+
+from bygones import Discounted, PerfectRecall, inequality
+from bygones.allocation import OneStep, Random, RoundRobin, Utilitarian
+from bygones.envs.needs import advantaged, correlated, replayed
+from bygones.simulation import POLICIES, learned, play, policy_named
+
+MEMORY = Discounted(half_life=20)
+
+
+def test_what_is_received_is_remembered():
+    played = play(Random(), advantaged(6, 2), MEMORY, "egalitarian", 30, n_resources=2, seed=3)
+    state = MEMORY.init(6)
+    for utilities, remembered in zip(played.utilities, played.remembered, strict=True):
+        assert (utilities > 0).sum() == 2
+        state = MEMORY.update(state, utilities)
+        np.testing.assert_array_equal(remembered, MEMORY.values(state))
+    np.testing.assert_allclose(played.cumulative[-1], played.utilities.sum(axis=0))
+    np.testing.assert_allclose(played.gini, [inequality.gini(row) for row in played.cumulative])
+    np.testing.assert_allclose(played.welfare_remembered, played.remembered.min(axis=1))
+
+
+def test_every_policy_meets_the_same_needs():
+    needs = correlated(advantaged(4, 1), 0.5)
+    everyone = [play(policy, needs, MEMORY, "nash", 20, 4, seed=5).utilities for policy in (Random(), RoundRobin())]
+    np.testing.assert_array_equal(*everyone)
+    again = play(Random(), needs, MEMORY, "nash", 20, 2, seed=5)
+    np.testing.assert_array_equal(again.utilities, play(Random(), needs, MEMORY, "nash", 20, 2, seed=5).utilities)
+    assert (again.utilities != play(Random(), needs, MEMORY, "nash", 20, 2, seed=6).utilities).any()
+
+
+def test_the_summary_by_hand():
+    played = play(RoundRobin(), replayed([[1.0, 4.0]]), PerfectRecall(), "nash", 4, 1)
+    assert played.summary() == pytest.approx({"gini": 0.3, "egalitarian": 0.5, "nash": 1.0, "utility_per_step": 2.5})
+    assert play(Utilitarian(), replayed([[1.0, 4.0]]), PerfectRecall(), "nash", 4, 1).summary()["nash"] == 0
+
+
+def test_the_one_step_allocator_remembers_more_welfare_than_the_blind():
+    needs = advantaged(20, 4)
+    ends = {
+        name: play(policy_named(name, MEMORY, "nash", 20, 2), needs, MEMORY, "nash", 200)
+        .welfare_remembered[-50:]
+        .mean()
+        for name in POLICIES
+    }
+    assert max(ends, key=ends.__getitem__) == "one-step"
+    assert isinstance(policy_named("one-step", MEMORY, "nash", 20, 2), OneStep)
+
+
+def test_bad_input():
+    for said, message in (({"steps": 0}, "steps"), ({"n_resources": 11}, "at most"), ({"seed": -1}, "seed")):
+        with pytest.raises(ValueError, match=message):
+            play(Random(), advantaged(), MEMORY, "nash", **({"steps": 5} | said))
+    with pytest.raises(ValueError, match="policy must be one of"):
+        policy_named("kind", MEMORY, "nash", 10, 2)
+
+
+def test_a_learned_policy_plays_as_it_does_in_its_environment(tmp_path):
+    pytest.importorskip("jax")
+    from bygones.envs.problem import observe
+    from bygones.learn import Settings, TrainedPolicy
+    from bygones.learn.networks import initial
+
+    settings = Settings(gamma=0.9, n_agents=4, n_resources=2, n_advantaged=1)
+    path = tmp_path / "policy.safetensors"
+    network = TrainedPolicy(settings, initial(0, 8, math.comb(4, 2), settings.hidden))
+    network.save(path)
+    memory = Discounted(gamma=0.9)
+    policy = policy_named(str(path), memory, "nash", 4, 2)
+    needs, state = np.array([0.9, 0.1, 0.5, 0.3]), memory.update(memory.init(4), [1, 0, 2, 0])
+    problem = settings.problem()
+    seen = observe(needs, state, problem.params())
+    expected = problem.subsets()[network.predict(seen, rng=np.random.default_rng(1))[0]]
+    np.testing.assert_array_equal(policy(needs, 2, state, 0, np.random.default_rng(1)), expected)
+    assert (play(policy, advantaged(4, 1), memory, "nash", 10).utilities > 0).sum() == 20
+    with pytest.raises(ValueError, match="learned to serve 2 of 4 agents"):
+        learned(path, memory, 5, 2)
+    with pytest.raises(ValueError, match="learned with the memory"):
+        learned(path, MEMORY, 4, 2)
+    with pytest.raises(ValueError, match="state must be"):
+        policy(needs, 2, None, 0, np.random.default_rng(1))
