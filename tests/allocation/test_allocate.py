@@ -165,7 +165,7 @@ class TestRunnerUp:
         for problem in (ChooseK([0.0, 0.0], 1), Assign(np.zeros((2, 2))), Assign(np.zeros((2, 2)), None)):
             decision = allocate(problem, memory, memory.init(2), "utilitarian")
             assert decision.runner_up is None
-            assert decision.explain().startswith("Nobody was served")
+            assert decision.explain().startswith("Nobody is served: ")
 
 
 class TestAllocation:
@@ -191,14 +191,15 @@ class TestAllocation:
         decision = allocate(ChooseK([0.5, 0.5, 0.5], 1), memory, state, "egalitarian", elapsed=30, agents=names)
         assert str(decision) == decision.explain()
         assert decision.explain() == (
-            "Served: Cy (1 of 3 agents). The lowest remembered utility was 0.25 (Cy), now 0.625. "
-            "At a half-life of 30 steps, 50% of what was remembered of each agent still counts. "
-            "Welfare (egalitarian) goes from 0.25 to 0.25, the best there is. "
-            "The next best choice (Bo instead of Cy) would have cost 0.125 of welfare."
+            "Cy gets a place worth 0.5 (1 of 3 agents). "
+            "Cy: remembered 0.25 before (lowest of 3 agents) and 0.625 after. "
+            "The half-life is 30 steps. Of what was remembered, 50% still counts. "
+            "Welfare (egalitarian) goes from 0.25 to 0.25, the best possible. "
+            "The next best choice (Bo instead of Cy) would lower welfare by 0.125."
         )
 
     @pytest.mark.parametrize(
-        ("half_life", "unit", "said"),
+        ("half_life", "unit", "text"),
         [
             (30, "step", "30 steps"),
             (1, "step", "1 step"),
@@ -211,11 +212,11 @@ class TestAllocation:
             (8, "hour", "8 hours"),
         ],
     )
-    def test_it_speaks_in_the_unit_of_time(self, half_life, unit, said):
+    def test_it_speaks_in_the_unit_of_time(self, half_life, unit, text):
         memory = Discounted(half_life=half_life)
         state = memory.update(memory.init(2), np.array([1.0, 0.5]))
         decision = allocate(ChooseK([1.0, 1.0], 1), memory, state, "egalitarian", time_unit=unit)
-        assert f"At a half-life of {said}, " in decision.explain()
+        assert f"The half-life is {text}. " in decision.explain()
         assert decision.to_dict()["time_unit"] == unit
 
     def test_it_says_who_gets_which_item(self):
@@ -223,20 +224,20 @@ class TestAllocation:
         words = allocate(
             Assign(SWEETS), memory, memory.init(2), "nash", agents=["Alice", "Bob"], items=["the cake", "the donut"]
         ).explain()
-        assert words.startswith("Alice gets the donut and Bob gets the cake. Everybody had the same")
+        assert words.startswith("Alice gets the donut and Bob gets the cake (2 of 2 agents). Alice: remembered 0 ")
         assert "Nothing was remembered before." in words
-        assert "(the same agents with other items) would have cost 0.05 of welfare." in words
+        assert "(the same agents with other items) would lower welfare by 0.05." in words
 
     def test_it_says_how_much_of_each_past_counts_where_that_differs(self):
         memory = Multiscale(gammas=(0.0, 1.0), weights=(0.5, 0.5))
         state = memory.update(memory.update(memory.init(2), np.array([2.0, 0.0])), np.array([1.0, 1.0]))
         words = allocate(ChooseK([1.0, 1.0], 1), memory, state, "nash").explain()
-        assert "In this memory, between 50% and 75% of what was remembered of an agent still counts." in words
+        assert "Of what was remembered, between 50% and 75% still counts." in words
 
     def test_ties_are_owned_up_to(self):
         memory = PerfectRecall()
         words = allocate(ChooseK([1.0, 1.0], 1), memory, memory.init(2), "egalitarian").explain()
-        assert words.endswith("was just as good: it was decided by lot.")
+        assert words.endswith("is equally good; a random draw decided.")
 
     def test_long_lists_are_cut(self):
         memory = PerfectRecall()
@@ -275,10 +276,10 @@ class TestAllocation:
 
 
 class TestWelfare:
-    @pytest.mark.parametrize("said", ["nash", named("nash"), welfare.nash])
-    def test_it_can_be_said_in_several_ways(self, said):
+    @pytest.mark.parametrize("form", ["nash", named("nash"), welfare.nash])
+    def test_it_is_a_name_an_object_or_a_function(self, form):
         memory = PerfectRecall()
-        decision = allocate(ChooseK([1.0, 2.0], 2), memory, memory.init(2), said)
+        decision = allocate(ChooseK([1.0, 2.0], 2), memory, memory.init(2), form)
         assert decision.welfare_after == 2.0
 
     def test_a_function_of_ones_own_is_maximised_by_looking_at_every_allocation(self):
@@ -343,7 +344,7 @@ class TestMemories:
 
 class TestBadInput:
     @pytest.mark.parametrize(
-        ("make", "said"),
+        ("make", "message"),
         [
             (lambda: ChooseK([1.0, math.nan], 1), "needs must be finite and at least 0, got nan for agent 1"),
             (lambda: ChooseK([1.0, -2.0], 1), r"needs must be finite and at least 0, got -2.0 for agent 1"),
@@ -371,12 +372,12 @@ class TestBadInput:
             (lambda: Divide(1.0, [1.0], [1.0, 1.0]), r"one per agent \(1\)"),
         ],
     )
-    def test_a_problem_says_what_is_wrong(self, make, said):
-        with pytest.raises(ValueError, match=said):
+    def test_a_problem_says_what_is_wrong(self, make, message):
+        with pytest.raises(ValueError, match=message):
             make()
 
     @pytest.mark.parametrize(
-        ("change", "said"),
+        ("change", "message"),
         [
             ({"problem": "both"}, "problem must be a ChooseK"),
             ({"welfare": 3}, "welfare must be a name"),
@@ -391,10 +392,10 @@ class TestBadInput:
             ({"state": PerfectRecall().init(3)}, "problem's 2 agents, got 3"),
         ],
     )
-    def test_a_decision_says_what_is_wrong(self, change, said):
+    def test_a_decision_says_what_is_wrong(self, change, message):
         memory = PerfectRecall()
         usual = {"problem": ChooseK([1.0, 2.0], 1), "memory": memory, "state": memory.init(2), "welfare": "nash"}
-        with pytest.raises(ValueError, match=said):
+        with pytest.raises(ValueError, match=message):
             allocate(**(usual | change))
 
     def test_a_batch_of_memories_is_refused(self):

@@ -35,14 +35,14 @@ def past(write):
 
 def test_the_decision_with_its_reasons(capsys, needs, past):
     out = run(capsys, needs, "--history", past, "--half-life", 30, "--welfare", "egalitarian", "--k", 1)
-    assert out.startswith("Served: ben (1 of 3 agents).")
-    assert "half-life of 30 steps" in out
+    assert out.startswith("ben gets a place worth 1.5 (1 of 3 agents).\nben: remembered 0.7937 before (lowest of 3")
+    assert "The half-life is 30 steps.\n" in out
     assert "wrote" not in out
 
 
 def test_it_is_the_decision_of_the_library(capsys, needs, past):
-    said = ("--history", past, "--half-life", 10, "--welfare", "nash", "--k", 2, "--now", 21)
-    got = json.loads(run(capsys, needs, *said, "--json"))
+    options = ("--history", past, "--half-life", 10, "--welfare", "nash", "--k", 2, "--now", 21)
+    got = json.loads(run(capsys, needs, *options, "--json"))
     memory = Discounted(half_life=10)
     state = memory.update(memory.init(3), [4, 1, 0])
     state = memory.update(state, [0, 0, 3], elapsed=10)
@@ -56,7 +56,7 @@ def test_dates_count_in_days(capsys, needs, write):
     got = json.loads(run(capsys, needs, "--history", past, "--half-life", 10, "--now", "2026-01-31", "--json"))
     assert got["elapsed"] == pytest.approx(20)
     assert got["remembered_before"] == pytest.approx([2, 1, 0])
-    assert "half-life of 10 days" in got["explanation"]
+    assert "The half-life is 10 days. " in got["explanation"]
     later = json.loads(run(capsys, needs, "--history", past, "--half-life", 10, "--json"))
     assert later["elapsed"] > 20
 
@@ -69,8 +69,8 @@ def test_a_name_is_the_same_however_it_is_typed(capsys, write):
 
 def test_averages_and_entitlements(capsys, needs, past, write):
     entitlements = write("entitlements.csv", "agent,entitlement\ncem,1\nana,4\nben,2\n")
-    said = ("--history", past, "--half-life", "inf", "--average", "--entitlements", entitlements, "--json")
-    got = json.loads(run(capsys, needs, *said))
+    options = ("--history", past, "--half-life", "inf", "--average", "--entitlements", entitlements, "--json")
+    got = json.loads(run(capsys, needs, *options))
     assert got["remembered_before"] == pytest.approx([0.5, 0.25, 1.5])
     assert got["entitlements"] == [4, 2, 1]
 
@@ -79,9 +79,9 @@ def test_without_a_past_a_seed_makes_the_draw_repeatable(capsys, write):
     needs = write("needs.csv", "agent,need\n" + "".join(f"a{i},1\n" for i in range(20)))
     empty = write("past.csv", "agent,time,utility\n")
     served = [
-        json.loads(run(capsys, needs, *said, "--half-life", 7, "--seed", seed, "--json"))["served"]
+        json.loads(run(capsys, needs, *options, "--half-life", 7, "--seed", seed, "--json"))["served"]
         for seed in (1, 2, 3)
-        for said in ((), ("--history", empty))
+        for options in ((), ("--history", empty))
     ]
     assert served[::2] == served[1::2]
     assert len({tuple(names) for names in served}) > 1
@@ -91,7 +91,7 @@ def test_items_are_written_as_csv_and_json(capsys, write, tmp_path):
     needs = write("items.csv", "agent,early,late\nana,2,1\n'=ben,,1.5\ncem,1,\n")
     out = tmp_path / "decision.csv"
     printed = run(capsys, needs, "--half-life", 30, "--welfare", "utilitarian", "--out", out)
-    assert "Ana gets early" in printed
+    assert "ana gets early and =ben gets late (2 of 3 agents).\n" in printed
     assert f"wrote {out}" in printed
     with out.open(newline="") as file:
         rows = list(csv.DictReader(file))
@@ -114,22 +114,25 @@ GOOD_PAST = "agent,time,utility\nana,1,4\n"
 
 
 @pytest.mark.parametrize(
-    ("tables_said", "options", "message"),
+    ("files", "options", "message"),
     [
         ({"needs": "agent,need\nana,2\nben,-1\n"}, "", "needs.csv, row 3: column 'need' must be a finite number"),
         ({"needs": "agent,need\nana,nan\n"}, "", "needs.csv, row 2: column 'need'"),
         ({"needs": "agent,need\nana,\n"}, "", "needs.csv, row 2: column 'need'"),
         ({"needs": "agent,need\nana,1\nana,1\n"}, "", "needs.csv, row 3: column 'agent' has 'ana' a second time"),
         ({"needs": "agent,need\n,1\n"}, "", "row 2: column 'agent' must not be empty"),
-        ({"needs": "agent,need,other\nana,1,2\n"}, "", "the column 'need' or one column per item, found 'need', 'oth"),
-        ({"needs": "agent\nana\n"}, "", "one column per item, found none"),
+        (
+            {"needs": "agent,need,other\nana,1,2\n"},
+            "",
+            "has a column 'other' beside 'need': delete it, or name it 'note'",
+        ),
         ({"needs": "agent,x,x\nana,1,2\n"}, "", "has the column 'x' twice"),
-        ({"needs": "agent,x,\nana,1,2\n"}, "", "has a column without a name"),
+        ({"needs": "agent,x,\nana,1,2\n"}, "", "has a column without a name: name it or delete it"),
         ({"needs": "agent,x,y\nana,1,2\nben,1,-2\n"}, "", "row 3: column 'y' must be a finite number of at least 0"),
-        ({"needs": "agent,x,y\nana,,\n"}, "", "cannot be decided: every cell of 'x', 'y' is empty"),
-        ({"needs": "agent,x\nana,1\n"}, "--k 1", "k is for tables with a column 'need'"),
+        ({"needs": "agent,x,y\nana,,\n"}, "", "gives no utility: no agent may take any of the items 'x', 'y'"),
+        ({"needs": "agent,x\nana,1\n"}, "--k 1", "needs.csv, a table of items: use capacity"),
         ({"needs": "agent,x\nana,1\n"}, "--capacity 0", "capacity must be a whole number of at least 1"),
-        ({}, "--capacity 1", "capacity is for tables with one column per item"),
+        ({}, "--capacity 1", "needs.csv, a table of needs: use k"),
         ({}, "--k 3", "k must be at most the number of agents (2), got 3"),
         ({}, "--k 0", "k must be a whole number of at least 1"),
         ({}, "--welfare kind", "welfare must be one of"),
@@ -137,28 +140,32 @@ GOOD_PAST = "agent,time,utility\nana,1,4\n"
         (
             {"past": GOOD_PAST + "dan,2,1\n"},
             "",
-            "past.csv, row 3: column 'agent' must be an agent with needs, got 'dan'",
+            "past.csv, row 3: column 'agent' must be an agent in the table of needs, got 'dan'",
         ),
         ({"past": GOOD_PAST + "ana,1,4\n"}, "", "past.csv, row 3: column 'agent' has 'ana' a second time at 1"),
-        ({"past": GOOD_PAST + "ben,0,4\n"}, "", "past.csv, row 3: column 'time' must not run backwards, got '0'"),
+        ({"past": GOOD_PAST + "ben,0,4\n"}, "", "past.csv, row 3: column 'time' must not go back in time, got '0'"),
         ({"past": GOOD_PAST + "ben,2,nan\n"}, "", "past.csv, row 3: column 'utility' must be a finite number"),
         ({"past": GOOD_PAST + "ben,soon,1\n"}, "", "row 3: column 'time' must be a number or a date"),
         ({"past": GOOD_PAST + "ben,inf,1\n"}, "", "row 3: column 'time' must be a finite number or a date"),
         ({"past": GOOD_PAST + "ben,2026-01-01,1\n"}, "", "row 3: column 'time' must be a number as in the row above"),
-        ({}, "--now 0", "now must not run backwards, got '0', earlier than the last row of the history"),
+        ({}, "--now 0", "now must not go back in time, got '0', which is before the last row of the history"),
         ({}, "--now soon", "now must be a number or a date"),
         ({"ents": "agent,entitlement\nana,1\n"}, "", "ents.csv has no row for agent 'ben'"),
         ({"ents": "agent,entitlement\nana,1\nben,0\n"}, "", "ents.csv, row 3: column 'entitlement' must be above 0"),
-        ({"ents": "agent,entitlement\ndan,1\n"}, "", "ents.csv, row 2: column 'agent' must be an agent with needs"),
+        (
+            {"ents": "agent,entitlement\ndan,1\n"},
+            "",
+            "ents.csv, row 2: column 'agent' must be an agent in the table of needs",
+        ),
     ],
 )
-def test_bad_input_is_one_sentence_and_nothing_is_written(capsys, write, tmp_path, tables_said, options, message):
-    needs = write("needs.csv", tables_said.get("needs", GOOD_NEEDS))
-    past = write("past.csv", tables_said.get("past", GOOD_PAST))
+def test_bad_input_is_one_sentence_and_nothing_is_written(capsys, write, tmp_path, files, options, message):
+    needs = write("needs.csv", files.get("needs", GOOD_NEEDS))
+    past = write("past.csv", files.get("past", GOOD_PAST))
     out = tmp_path / "decision.csv"
     arguments = [needs, "--history", past, "--half-life", "30", "--out", out, *options.split()]
-    if "ents" in tables_said:
-        arguments += ["--entitlements", write("ents.csv", tables_said["ents"])]
+    if "ents" in files:
+        arguments += ["--entitlements", write("ents.csv", files["ents"])]
     with pytest.raises(SystemExit) as stop:
         program.main(["allocate", *map(str, arguments)])
     captured = capsys.readouterr()

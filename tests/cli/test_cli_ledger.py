@@ -40,22 +40,22 @@ def needs(tmp_path):
 
 
 def test_from_an_empty_folder_to_a_decision(run, team, needs, monkeypatch):
-    assert run("record", team, "ana", 8, "--at", "2026-01-02") == "event 5: ana received 8\n"
+    assert run("record", team, "ana", 8, "--at", "2026-01-02") == "Event 5: ana received 8.\n"
     assert "ben is on hold" in run("hold", team, "ben", "--at", "2026-01-03", "--note", "ill")
     assert "takes part again" in run("resume", team, "ben", "--at", "2026-01-04")
     assert "dana joined, starting with" in run("join", team, "dana", "--at", "2026-01-05", "--start", "median")
     assert "dana left" in run("leave", team, "dana", "--at", "2026-01-06")
-    assert "not received" in run("offset", team, "cem", 4, "--at", "2026-01-06")
+    assert "remembered utility of cem changed by +4" in run("offset", team, "cem", 4, "--at", "2026-01-06")
     monkeypatch.setattr("builtins.input", lambda prompt: "n")
-    said = run("decide", team, needs)
-    assert "ben gets a place worth 8: remembered 0 (the lowest of 3)" in said
-    assert "recorded" not in said
-    assert said.endswith("nothing changed\n")
+    printed = run("decide", team, needs)
+    assert "ben gets a place worth 8 (1 of 3 agents).\nben: remembered 0 before (lowest of 3 agents)" in printed
+    assert "Recorded" not in printed
+    assert printed.endswith("Nothing was recorded.\n")
     monkeypatch.setattr("builtins.input", lambda prompt: "yes")
-    assert run("decide", team, needs).endswith("recorded\n")
-    assert "recorded" in run("decide", team, needs, "-k", 2, "--yes")
+    assert run("decide", team, needs).endswith("Recorded.\n")
+    assert "Recorded." in run("decide", team, needs, "-k", 2, "--yes")
     assert "event 5 by -3" in run("correct", team, 5, 5, "--note", "left early")
-    assert "all is well" in run("verify", team)
+    assert "Verified" in run("verify", team)
 
 
 def test_nobody_at_the_terminal_means_no(run, team, needs, monkeypatch):
@@ -76,36 +76,36 @@ def test_a_proposal_that_went_stale_is_made_again(run, team, needs, monkeypatch)
         return "y"
 
     monkeypatch.setattr("builtins.input", somebody_else_first)
-    said = run("decide", team, needs)
-    assert "this is the new proposal" in said
-    assert said.endswith("recorded\n")
-    assert "all is well" in run("verify", team)
+    printed = run("decide", team, needs)
+    assert "decide again. The new proposal:" in printed
+    assert printed.endswith("Recorded.\n")
+    assert "Verified" in run("verify", team)
 
 
 def test_standing_is_a_table_with_bars(run, team):
     run("record", team, "ana", 8, "--at", "2026-01-02")
-    said = run("standing", team, "--at", "2026-01-09")
-    row = next(line for line in said.splitlines() if " ana " in line)
+    printed = run("standing", team, "--at", "2026-01-09")
+    row = next(line for line in printed.splitlines() if " ana " in line)
     assert row.split() == ["ana", "8", "4", "██████", "2", "-2.67", "-1.33"]
-    row = next(line for line in said.splitlines() if " ben " in line)
+    row = next(line for line in printed.splitlines() if " ben " in line)
     assert row.split() == ["ben", "0", "0", "0", "+1.33", "+0.667", "2026-01-02"]
-    assert "in 7d" in said
-    assert all(len(line) <= 80 for line in said.splitlines()[:-1])
+    assert "in 7d" in printed
+    assert all(len(line) <= 80 for line in printed.splitlines())
 
 
 @pytest.mark.parametrize("width", [80, 60, 45, 30])
 def test_a_narrow_terminal_loses_columns_but_never_who_and_what(run, team, monkeypatch, width):
     run("record", team, "ana", 8, "--at", "2026-01-02")
     monkeypatch.setenv("COLUMNS", str(width))
-    said = run("standing", team, "--at", "2026-01-09")
-    row = next(line for line in said.splitlines() if line.startswith(" ben "))
+    printed = run("standing", team, "--at", "2026-01-09")
+    row = next(line for line in printed.splitlines() if line.startswith(" ben "))
     assert "+1.33" in row
     assert "2026-01-02" in row
     assert len(row.rstrip()) <= width
-    assert ("A wider terminal also shows: " in said) == (width < 80)
+    assert ("A wider terminal also shows: " in printed) == (width < 80)
 
 
-def test_somebody_who_will_be_on_hold_is_said_to_be(run, team):
+def test_an_agent_who_will_be_on_hold_is_shown_on_hold(run, team):
     run("hold", team, "cem", "--at", "2026-01-05")
     row = next(line for line in run("standing", team, "--at", "2026-01-02").splitlines() if " cem " in line)
     assert row.split() == ["cem", "0", "0", "0", "0", "on", "hold"]
@@ -113,10 +113,10 @@ def test_somebody_who_will_be_on_hold_is_said_to_be(run, team):
 
 def test_without_since_it_says_when_something_was_last_received(run, team):
     run("record", team, "ana", 8, "--at", "2026-01-02")
-    said = run("standing", team, "--at", "2026-01-09", "--no-since")
-    assert "last received" in said
-    assert "owed since" not in said
-    assert next(line for line in said.splitlines() if " ana " in line).split()[-1] == "2026-01-02"
+    printed = run("standing", team, "--at", "2026-01-09", "--no-since")
+    assert "last received" in printed
+    assert "owed since" not in printed
+    assert next(line for line in printed.splitlines() if " ana " in line).split()[-1] == "2026-01-02"
     stood = json.loads(run("standing", team, "--no-since", "--json"))
     assert [agent["owed_since"] for agent in stood["agents"]] == [None, None, None]
 
@@ -153,14 +153,14 @@ def test_everything_for_programs(run, team, needs, tmp_path):
 
 def test_explain(run, team, needs):
     run("record", team, "ana", 8, "--at", "2026-01-02", "--note", "first night")
-    said = run("explain", team, "ana", "--at", "2026-01-09")
-    assert "first" in said
-    assert "50.0%" in said
-    assert "In all 4 is remembered of ana." in said
+    printed = run("explain", team, "ana", "--at", "2026-01-09")
+    assert "first" in printed
+    assert "50.0%" in printed
+    assert "Total remembered: 4\n" in printed
     run("decide", team, needs, "--yes")
-    assert "counts half (egalitarian welfare)" in run("explain", team, 6)
+    assert "The half-life is 7 days.\nWelfare (egalitarian) goes" in run("explain", team, 6)
     assert "gets a place worth 8" in run("explain", team, 7)
-    assert run("explain", team, 2).startswith("event 2: ana: join 0 at 2026-01-01 00:00 UTC")
+    assert run("explain", team, 2).startswith("Event 2: ana, join 0 at 2026-01-01 00:00 UTC")
 
 
 def test_rules_are_shown_and_changed(run, refused, team):
@@ -182,8 +182,8 @@ def test_import_is_all_or_nothing(run, refused, team, tmp_path):
     before = run("verify", team)
     assert "unknown agent 'dana'" in refused("import", team, history)
     assert run("verify", team) == before
-    assert run("import", team, history, "--join") == "recorded 2 events, 6 to 7\n"
-    assert "all is well" in run("verify", team)
+    assert run("import", team, history, "--join") == "Recorded 2 events, 6 to 7.\n"
+    assert "Verified" in run("verify", team)
 
 
 def test_names_are_data(run, team, tmp_path):
@@ -206,12 +206,12 @@ def test_names_are_data(run, team, tmp_path):
     assert "'=cmd()" in cells
     run("newcomers", team, "--agent", "$x_1$ <b>", "--decisions", 2, "--number", 3, "--out", tmp_path)
     assert (tmp_path / "newcomers.png").stat().st_size > 10_000
-    assert "all is well" in run("verify", team)
+    assert "Verified" in run("verify", team)
 
 
 def test_verify_ends_with_1_where_something_is_wrong(run, team, capsys):
     noted = json.loads(run("verify", team, "--json"))["head"]
-    assert "all is well" in run("verify", team, "--head", noted)
+    assert "Verified" in run("verify", team, "--head", noted)
     connection = sqlite3.connect(team)
     connection.execute("UPDATE events SET amount = 5 WHERE seq = 2")
     connection.commit()
@@ -234,18 +234,19 @@ def test_bad_input_is_one_sentence_and_nothing_changes(run, refused, team, needs
         ("no column 'time': found 'agent', 'when', 'hours'", "import", team, bad),
         ("row 3: time must be a date", "import", team, broken),
         ("No such file", "import", team, tmp_path / "absent.csv"),
-        ("no column 'need'", "decide", team, bad),
+        ("row 2: column 'when' must be a finite number of at least 0, got '2026-01-02' (every column but agent, need",
+         "decide", team, bad),
         ("unknown agent 'zoe'", "record", team, "zoe", 1),
         ("amount must be", "record", team, "ana", "nan"),
         ("at must be a date", "record", team, "ana", 1, "--at", "soon"),
         ("before the ledger began", "record", team, "ana", 1, "--at", "2025-01-01"),
-        ("at least one who joins", "join", team),
+        ("at least one agent who joins", "join", team),
         ("newcomers must be", "join", team, "dana", "--start", "lots"),
         ("half-life of zero", "new", tmp_path / "x.db", "--half-life", "0h"),
         ("welfare must be one of", "new", tmp_path / "x.db", "--welfare", "kind"),
-        ("exists already", "new", team),
+        ("already exists", "new", team),
         ("does not exist", "standing", tmp_path / "absent.db"),
-        ("no SQLite file", "standing", text),
+        ("not a SQLite file", "standing", text),
         ("k must be at most", "decide", team, needs, "-k", 9),
         ("has not joined yet", "newcomers", team, "--agent", "ana"),
         ("no event 99", "explain", team, 99),

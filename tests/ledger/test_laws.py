@@ -71,24 +71,24 @@ operations = st.one_of(
 
 def apply(ledger, reference, operation):
     """Does one thing to both; what the ledger refuses, the reference does not see."""
-    kind, *said = operation
+    kind, *arguments = operation
     if kind in ("record", "offset"):
-        name, at, amount = said
+        name, at, amount = arguments
         getattr(ledger, kind)(name, amount, at=day(at))
         reference.amounts.append((name, at, amount))
     elif kind == "correct":
-        event = ledger.correct(*said)
+        event = ledger.correct(*arguments)
         reference.amounts.append((event.agent, (event.time - ledger.event(1).time) // 86_400_000_000, event.amount))
     elif kind == "half_life":
-        at, number = said
+        at, number = arguments
         ledger.change_rules(at=day(at), half_life=f"{number}d" if number < math.inf else "inf")
         reference.half_lives.append((at, number))
     elif kind == "stops":
-        at, value = said
+        at, value = arguments
         ledger.change_rules(at=day(at), hold_stops_clock=value)
         reference.stops.append((at, value))
     else:
-        name, at = said
+        name, at = arguments
         getattr(ledger, kind)(name, at=day(at))
         reference.turns[name].append((at, kind))
 
@@ -153,7 +153,7 @@ def test_a_correction_restores_the_standing_it_would_have_had(new_path, name, at
 @settings(max_examples=25)
 def test_a_shorter_half_life_never_makes_an_older_event_count_more(new_path, first, second, one, other):
     older, newer = sorted([first, second])
-    short, long = sorted([one, other], key=lambda said: Rules(half_life=said).seconds)
+    short, long = sorted([one, other], key=lambda text: Rules(half_life=text).seconds)
     counts = []
     for half_life in (short, long):
         with team_of(new_path(), half_life=half_life) as ledger:

@@ -245,7 +245,7 @@ def test_a_password_is_used_and_never_shown(new_database, capsys):
         assert ledger.verify().ok
     with pytest.raises(SystemExit):
         program.main(["ledger", "new", url])
-    said = capsys.readouterr()
-    assert f"{ledger.name} is a new ledger" in said.out
-    assert f"{ledger.name} holds a ledger already" in said.err
-    assert "secret" not in said.out + said.err
+    printed = capsys.readouterr()
+    assert f"Created {ledger.name}." in printed.out
+    assert f"{ledger.name} already contains a ledger" in printed.err
+    assert "secret" not in printed.out + printed.err

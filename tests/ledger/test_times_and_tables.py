@@ -9,13 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bygones import _csv
-from bygones.ledger import Amount, Entry, Items, Ledger, Places, csv_files
+from bygones.ledger import Entry, Ledger, csv_files
 from bygones.ledger.times import as_datetime, day, duration, instant, iso, now, shown
 
 
 def test_instants():
     expected = instant(datetime(2026, 3, 2, 21, tzinfo=UTC))
-    for said in (
+    for value in (
         "2026-03-02T22:00+01:00",
         " 2026-03-02T21:00 ",
         "2026-03-02 21:00:00Z",
@@ -24,7 +24,7 @@ def test_instants():
         datetime(2026, 3, 2, 21),
         datetime(2026, 3, 2, 22, tzinfo=timezone(timedelta(hours=1))),
     ):
-        assert instant(said) == expected
+        assert instant(value) == expected
     assert instant("2026-03-02") == instant(date(2026, 3, 2)) == expected - 21 * 3600 * 10**6
     assert (iso(expected), shown(expected), day(expected)) == ("2026-03-02T21:00:00Z", "2026-03-02 21:00", "2026-03-02")
     assert abs(as_datetime(now()) - datetime.now(UTC)) < timedelta(minutes=1)
@@ -39,9 +39,9 @@ def test_an_instant_is_kept_to_the_microsecond(at):
 
 
 def test_durations():
-    said = {"30d": 2592000, "12h": 43200, "1.5 d": 129600, "90min": 5400, "2w": 1209600, "1e3s": 1000, "INF": math.inf,
-            "30 days": 2592000, "1 Week": 604800, "2 hours": 7200, "1year": 31557600}  # fmt: skip
-    assert {text: duration(text) for text in said} == said
+    seconds = {"30d": 2592000, "12h": 43200, "1.5 d": 129600, "90min": 5400, "2w": 1209600, "1e3s": 1000,
+               "INF": math.inf, "30 days": 2592000, "1 Week": 604800, "2 hours": 7200, "1year": 31557600}  # fmt: skip
+    assert {text: duration(text) for text in seconds} == seconds
     for bad in ("30", "d", "-1d", "nan", "5 months", "3m", ""):
         with pytest.raises(ValueError, match="above 0 with its unit"):
             duration(bad)
@@ -49,7 +49,7 @@ def test_durations():
         duration("0d")
     with pytest.raises(ValueError, match=r"every must be a time above 0 .* 12h, got '0d'$"):
         duration("0d", "every")
-    with pytest.raises(ValueError, match="for ever is inf"):
+    with pytest.raises(ValueError, match="write inf for a time without end"):
         duration("1e999d")
 
 
@@ -89,42 +89,9 @@ def written(tmp_path, text):
     return path
 
 
-def test_requests_from_tables(tmp_path):
-    def read(text, **said):
-        return csv_files.read_request(written(tmp_path, text), **said)
-
-    assert read("agent,need\nana,2\nben,1.5\n", k=2) == Places({"ana": 2, "ben": 1.5}, 2)
-    assert read("\ufeffagent\nana\nben\n") == Places({"ana": 1, "ben": 1}, 1)
-    assert read("agent, item ,utility\nana,early,2\nana,late,0\n") == Items({"ana": {"early": 2, "late": 0}}, 1)
-    assert read("agent,rate,cap\nana,2,5\nben,1,\n", amount=9) == Amount(
-        9, {"ana": 2, "ben": 1}, {"ana": 5, "ben": math.inf}
-    )
-    assert read("agent\nana\n", amount=9) == Amount(9, {"ana": 1}, None)
-    for text, message in [
-        ("name,need\nana,1\n", "no column 'agent': found 'name', 'need'"),
-        ("agent,needs\nana,1\n", "no column 'need': found 'agent', 'needs'"),
-        ("agent,item\nana,x\n", "no column 'utility'"),
-        ("", "no column 'agent': found none"),
-        ("agent,need\n", "no rows"),
-        ("agent,need\nana,1\nben,many\n", "row 3: need must be a finite number of at least 0, got 'many'"),
-        ("agent,need\nana,-1\n", "row 2: need"),
-        ("agent,need\nana,nan\n", "row 2: need"),
-        ("agent,need\nana,inf\n", "row 2: need"),
-        ("agent,need\nana,1\nana,2\n", "row 3: 'ana' is there already"),
-        ("agent,item,utility\nana,x,1\nana,x,1\n", "row 3: 'ana' and 'x' are there already"),
-        ("agent,need\n,1\n", "row 2: agent must not be empty"),
-        ("agent,need\nana\n", "row 2: expected 2 cells"),
-        ("agent,need\nana,1,2\n", "row 2: expected 2 cells"),
-        (b"agent,need\n\xff,1\n", "not a CSV file in UTF-8: save it again as CSV in UTF-8"),
-        (b"PK\x03\x04\xff\xfe", "is a spreadsheet's own file: save it as CSV"),
-    ]:
-        with pytest.raises(ValueError, match="table.csv.*" + message):
-            read(text)
-
-
 def test_histories_from_tables(tmp_path):
-    def read(text, **said):
-        return csv_files.read_history(written(tmp_path, text), **said)
+    def read(text, **columns):
+        return csv_files.read_history(written(tmp_path, text), **columns)
 
     assert read("agent,time,amount,note\nana,2026-01-02,8,late\n") == [Entry("ana", 8, "2026-01-02", "late")]
     assert read("who,at,hours\nana,2026-01-02,8\n", agent="who", time="at", amount="hours") == [

@@ -10,16 +10,21 @@ from bygones.allocation.decide import allocate
 from bygones.allocation.decision import Decision, RunnerUp
 from bygones.allocation.policies import AllocationPolicy, OneStep, Random, RoundRobin, Utilitarian
 from bygones.allocation.problems import Assign, ChooseK, Divide, Problem
+from bygones.allocation.requests import Amount, Items, Places, Request
 
 __all__ = [
     "AllocationPolicy",
+    "Amount",
     "Assign",
     "ChooseK",
     "Decision",
     "Divide",
+    "Items",
     "OneStep",
+    "Places",
     "Problem",
     "Random",
+    "Request",
     "RoundRobin",
     "RunnerUp",
     "Utilitarian",

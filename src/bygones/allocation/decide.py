@@ -12,7 +12,7 @@ from scipy import sparse
 
 from bygones._arrays import Array, Number, check_between
 from bygones.allocation.aims import ConcaveSum, Leximin, aim, as_welfare, entitled
-from bygones.allocation.decision import Decision, utilities_of
+from bygones.allocation.decision import Decision
 from bygones.allocation.outlook import Outlook, outlook
 from bygones.allocation.problems import Assign, ChooseK, Divide, Problem
 from bygones.allocation.solvers import enumerate
@@ -87,7 +87,7 @@ def allocate(
     gap = decision.gap
     if gap and isinstance(shape, ConcaveSum) and shape.product:
         # The product was maximised by its logarithm.
-        gap = float(judge(look.after(utilities_of(problem, decision.given)))) * math.expm1(gap)
+        gap = float(judge(look.after(problem.utilities_of(decision.given)))) * math.expm1(gap)
     return Decision(
         problem=problem,
         memory=memory,
@@ -96,7 +96,7 @@ def allocate(
         elapsed=elapsed,
         entitlements=weights,
         agents=_names("agents", agents, n_agents),
-        items=_names("items", items, problem.n_items if isinstance(problem, Assign) else 0),
+        items=_names("items", items, problem.n_items),
         time_unit=time_unit,
         given=decision.given,
         optimal=decision.optimal,
@@ -235,7 +235,7 @@ def _without_one_pair(case: _Case, holds: np.ndarray) -> np.ndarray | None:
         others.append(_owners(one_each(without, case.look, case.aim, case.rng), m))
     if not others:
         return None
-    Z = case.look.after(np.array([utilities_of(case.problem, owners) for owners in others]))
+    Z = case.look.after(np.array([case.problem.utilities_of(owners) for owners in others]))
     return others[enumerate.best(np.asarray(case.judge(Z)), Z, case.rng)]
 
 

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from bygones._arrays import Array, Number
 from bygones.allocation.aims import entitled
-from bygones.allocation.explain import as_data, explain
-from bygones.allocation.problems import Assign, ChooseK, Divide, Problem
+from bygones.allocation.explain import as_data, sentences
+from bygones.allocation.problems import Problem
 from bygones.memory import Memory, MemoryState
 from bygones.welfare import Welfare
 
@@ -40,7 +39,7 @@ class RunnerUp:
 
 @dataclass(frozen=True, eq=False)
 class Decision:
-    """The best allocation of a problem, and all that is needed to justify it.
+    """The best allocation of a problem, and everything needed to justify it.
 
     Remembered utilities are per unit of entitlement throughout.
 
@@ -54,8 +53,8 @@ class Decision:
         agents: the agents' names, or None.
         items: the items' names, or None.
         time_unit: what a step of the memory is.
-        given: who gets what. `ChooseK`: the indices of the agents served. `Assign`: the agent of each item, -1 if it is
-            left over. `Divide`: the amount of each agent.
+        given: who gets what, in the form of the problem. `ChooseK`: the indices of the agents served. `Assign`: the
+            agent of each item, -1 if it is left over. `Divide`: the amount of each agent.
         optimal: whether the allocation is proven to be the best.
         gap: how much more welfare another allocation could have, at most; 0.0 for an exact algorithm.
     """
@@ -77,16 +76,28 @@ class Decision:
     @cached_property
     def utilities(self) -> np.ndarray:
         """The utility of each agent."""
-        return utilities_of(self.problem, self.given)
+        return self.problem.utilities_of(self.given)
 
     @cached_property
     def served(self) -> np.ndarray:
         """The indices of the agents who get something, in ascending order."""
-        if isinstance(self.problem, ChooseK):
-            return self.given
-        if isinstance(self.problem, Assign):
-            return np.unique(self.given[self.given >= 0])
-        return np.flatnonzero(self.given > 0)
+        return self.problem.served(self.given)
+
+    @property
+    def agent_names(self) -> Sequence[str]:
+        """The agents' names, or `agent 0`, `agent 1`, … where they have none."""
+        return self.agents or [f"agent {i}" for i in range(self.problem.n_agents)]
+
+    @property
+    def item_names(self) -> Sequence[str]:
+        """The items' names, or `item 0`, `item 1`, … where they have none; empty for problems without items."""
+        return self.items or [f"item {j}" for j in range(self.problem.n_items)]
+
+    @property
+    def gets(self) -> dict[str, str]:
+        """What each agent who is served gets, in words."""
+        names, items = self.agent_names, self.item_names
+        return {names[i]: self.problem.gets(self.given, i, items) for i in self.served.tolist()}
 
     @cached_property
     def state_after(self) -> MemoryState:
@@ -110,7 +121,7 @@ class Decision:
 
     @cached_property
     def welfare_after(self) -> float:
-        """The welfare of `after`, the number that the decision makes as large as can be."""
+        """The welfare of `after`, the number that the decision maximises."""
         return float(self._judge(self.after))
 
     @cached_property
@@ -123,15 +134,15 @@ class Decision:
 
     @cached_property
     def runner_up(self) -> RunnerUp | None:
-        """The next best choice, or None if there is no other. A division has none: others are as close as one likes.
+        """The next best choice, or None if there is none, as for a division: others come arbitrarily close to the best.
 
-        Found when first asked for, which for a matching takes one more matching per pair. None also where a time
-        limit came first.
+        It is found when first asked for, which for a matching takes one more matching per pair. It is also None where
+        the solver ran into its time limit.
         """
         given = self.find_runner_up()
         if given is None:
             return None
-        utilities = utilities_of(self.problem, given)
+        utilities = self.problem.utilities_of(given)
         after = self.memory.ahead(self.state, utilities, self.elapsed, self.entitlements)
         welfare = float(self._judge(after))
         return RunnerUp(given, utilities, after, welfare, max(0.0, self.welfare_after - welfare))
@@ -140,9 +151,13 @@ class Decision:
     def _judge(self) -> Callable[[Any], Any]:
         return entitled(self.welfare, self.entitlements)
 
+    def reasons(self) -> list[str]:
+        """The decision and its reasons, one sentence each."""
+        return sentences(self)
+
     def explain(self) -> str:
-        """The decision and its reasons in plain sentences."""
-        return explain(self)
+        """The decision and its reasons in one paragraph."""
+        return " ".join(self.reasons())
 
     def to_dict(self) -> dict[str, Any]:
         """The decision and its reasons as data, of the types that JSON has."""
@@ -150,17 +165,3 @@ class Decision:
 
     def __str__(self) -> str:
         return self.explain()
-
-
-def utilities_of(problem: Problem, given: np.ndarray) -> np.ndarray:
-    """The utility of each agent if this is given."""
-    if isinstance(problem, Divide):
-        return np.asarray(problem.rates * given)
-    if isinstance(problem, ChooseK):
-        utilities = np.zeros(problem.n_agents)
-        utilities[given] = problem.needs[given]
-        return utilities
-    items = np.flatnonzero(given >= 0)
-    worth = problem.utilities[given[items], items]
-    worth = worth.toarray() if sparse.issparse(worth) else worth
-    return np.bincount(given[items], weights=np.ravel(worth), minlength=problem.n_agents).astype(float)

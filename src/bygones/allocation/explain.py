@@ -1,207 +1,199 @@
-"""An allocation in plain sentences, and the same as data."""
+"""A decision in plain sentences, and the same as data.
+
+Everybody who reports a decision takes the sentences from here, in this order: who gets what, where those who are served
+stood, how the past fades, what happens to welfare, and what the next best choice would be.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bygones.allocation.problems import Assign, ChooseK, Divide
+from bygones._text import listed
+from bygones.allocation.problems import NAMED
 from bygones.allocation.solvers.choose import TIE
-from bygones.memory import Discounted
 from bygones.welfare import Welfare
 
 if TYPE_CHECKING:
     from bygones.allocation.decision import Decision
 
-_NAMED = 10
-"""Longer lists of names are cut off after this many."""
-
 _QUICK = 100
-"""In matchings of more pairs the next best choice takes long to find, and is told only if it has been asked for."""
+"""Where the next best choice is slow to find and more agents are served, it is told only if it is known already."""
+
+_EQUAL = 1e-9
+"""Remembered utilities that differ by a smaller share are equal."""
 
 
-def explain(allocation: Decision) -> str:
-    """Who was served, why, how much of the past still counts, and what the next best choice would have cost."""
-    sentences = [_given(allocation), *_lowest(allocation), *_past(allocation), *_welfare(allocation)]
-    return " ".join([*sentences, *_runner_up(allocation)])
+def sentences(decision: Decision, notes: Callable[[int], str] | None = None) -> list[str]:
+    """The decision and its reasons.
+
+    Args:
+        decision: who gets what.
+        notes: what else is known about where an agent stood, by the agent's index.
+    """
+    who = decision.problem.describe(decision.given, decision.agent_names, decision.item_names)
+    stood = [_stood(decision, agent, notes) for agent in decision.served.tolist()[:NAMED]]
+    return [who, *stood, *_passed_over(decision), *_past(decision), _welfare(decision), *_runner_up(decision)]
 
 
-def as_data(allocation: Decision) -> dict[str, Any]:
-    """The same in lists, numbers and strings; what has no number (infinite, not a number) is None."""
-    problem, names = allocation.problem, _names(allocation)
-    lowest = int(np.argmin(allocation.before))
-    data: dict[str, Any] = {
-        "problem": type(problem).__name__,
-        "memory": repr(allocation.memory),
-        "welfare": _welfare_name(allocation),
-        "elapsed": _number(allocation.elapsed),
-        "time_unit": allocation.time_unit,
+def as_data(decision: Decision) -> dict[str, Any]:
+    """The decision and its reasons in lists, numbers and strings; a number that is not finite is None."""
+    names = decision.agent_names
+    lowest = int(np.argmin(decision.before))
+    reasons = sentences(decision)
+    return {
+        "problem": type(decision.problem).__name__,
+        "memory": repr(decision.memory),
+        "welfare": _welfare_name(decision),
+        "elapsed": _number(decision.elapsed),
+        "time_unit": decision.time_unit,
         "agents": list(names),
-        "served": [names[i] for i in allocation.served],
-        **_given_data(allocation),
-        "utilities": _numbers(allocation.utilities),
-        "entitlements": None if allocation.entitlements is None else _numbers(allocation.entitlements),
-        "remembered_before": _numbers(allocation.before),
-        "remembered_after": _numbers(allocation.after),
-        "past_kept": _numbers(allocation.past_kept),
+        "served": [names[i] for i in decision.served.tolist()],
+        "gets": decision.gets,
+        **decision.problem.given_data(decision.given, names, decision.item_names),
+        "utilities": _numbers(decision.utilities),
+        "entitlements": None if decision.entitlements is None else _numbers(decision.entitlements),
+        "remembered_before": _numbers(decision.before),
+        "remembered_after": _numbers(decision.after),
+        "past_kept": _numbers(decision.past_kept),
         "lowest": {
             "agent": names[lowest],
-            "before": _number(allocation.before[lowest]),
-            "after": _number(allocation.after[lowest]),
+            "before": _number(decision.before[lowest]),
+            "after": _number(decision.after[lowest]),
         },
-        "welfare_before": _number(allocation.welfare_before),
-        "welfare_after": _number(allocation.welfare_after),
-        "optimal": allocation.optimal,
-        "gap": _number(allocation.gap),
-        "runner_up": None,
+        "welfare_before": _number(decision.welfare_before),
+        "welfare_after": _number(decision.welfare_after),
+        "optimal": decision.optimal,
+        "gap": _number(decision.gap),
+        "runner_up": _runner_up_data(decision, names),
+        "reasons": reasons,
+        "explanation": " ".join(reasons),
     }
-    runner_up = allocation.runner_up if _is_quick(allocation) else None
-    if runner_up is not None:
-        data["runner_up"] = {
-            "served": [names[i] for i in np.flatnonzero(runner_up.utilities > 0).tolist()],
-            "utilities": _numbers(runner_up.utilities),
-            "welfare": _number(runner_up.welfare),
-            "cost": _number(runner_up.cost),
-        }
-    data["explanation"] = explain(allocation)
-    return data
 
 
-def _given(allocation: Decision) -> str:
-    problem, names = allocation.problem, _names(allocation)
-    served = allocation.served
-    if not len(served):
-        return "Nobody was served: nobody has any use for what there is."
-    if isinstance(problem, ChooseK):
-        left = problem.k - len(served)
-        rest = f"; {_count(left, 'resource')} left over, of use to nobody" if left else ""
-        return (
-            f"Served: {_list([names[i] for i in served.tolist()])} ({len(served)} of {problem.n_agents} agents{rest})."
-        )
-    if isinstance(problem, Divide):
-        parts = [f"{names[i]} {allocation.given[i]:.4g}" for i in served.tolist()]
-        left = problem.amount - allocation.given.sum()
-        rest = f"; {left:.4g} left over" if left > TIE * problem.amount else ""
-        return f"Of {problem.amount:.4g}: {_list(parts)}{rest}."
-    items = _item_names(allocation)
-    bundles = [
-        f"{names[i]} gets {_list([items[j] for j in np.flatnonzero(allocation.given == i).tolist()])}"
-        for i in served.tolist()
-    ]
-    left = int((allocation.given < 0).sum())
-    rest = f"; {_count(left, 'item')} left over" if left else ""
-    return f"{_list(bundles)[:1].upper()}{_list(bundles)[1:]}{rest}."
+def _stood(decision: Decision, agent: int, notes: Callable[[int], str] | None) -> str:
+    """Where an agent who is served stood before, and stands after."""
+    before, after = np.asarray(decision.before), np.asarray(decision.after)
+    per = " per unit of entitlement" if decision.entitlements is not None else ""
+    rank = f" ({_rank(before, agent)})" if len(before) > 1 else ""
+    note = f"; {notes(agent)}" if notes is not None else ""
+    name = decision.agent_names[agent]
+    return f"{name}: remembered {before[agent]:.4g}{per} before{rank} and {after[agent]:.4g} after{note}."
 
 
-def _lowest(allocation: Decision) -> list[str]:
-    names, before, after = _names(allocation), np.asarray(allocation.before), np.asarray(allocation.after)
-    low = np.flatnonzero(before <= before.min() + TIE * abs(before.min()))
-    per = " per entitlement" if allocation.entitlements is not None else ""
-    if len(low) == len(before):
-        return [f"Everybody had the same remembered utility{per}, {before[0]:.4g}."] if len(before) > 1 else []
-    who = _list([names[i] for i in low.tolist()])
-    now = f", now {after[low[0]]:.4g}" if len(low) == 1 else ""
-    return [f"The lowest remembered utility{per} was {before[low[0]]:.4g} ({who}){now}."]
+def _rank(values: np.ndarray, agent: int) -> str:
+    margin = _EQUAL * abs(values[agent])
+    lower, level = int((values < values[agent] - margin).sum()), int((np.abs(values - values[agent]) <= margin).sum())
+    if level == len(values):
+        return "the same as everybody"
+    joint = "joint " if level > 1 else ""
+    if lower and lower + level == len(values):
+        return f"{joint}highest of {len(values)} agents"
+    return f"{joint}{_ordinal(lower)}lowest of {len(values)} agents"
 
 
-def _past(allocation: Decision) -> list[str]:
-    kept = np.asarray(allocation.past_kept)
-    kept = kept[np.isfinite(kept)]
-    memory = allocation.memory
-    life = float(memory.half_life) if isinstance(memory, Discounted) else math.nan
-    half = f"At a half-life of {_time(life, allocation.time_unit)}" if 0 < life < math.inf else "In this memory"
-    if not len(kept):
-        return ["Nothing was remembered before."]
-    if kept.max() - kept.min() <= 1e-9:
-        return [f"{half}, {_percent(kept[0])} of what was remembered of each agent still counts."]
-    least, most = _percent(kept.min()), _percent(kept.max())
-    return [f"{half}, between {least} and {most} of what was remembered of an agent still counts."]
-
-
-def _welfare(allocation: Decision) -> list[str]:
-    before, after = f"{allocation.welfare_before:.6g}", f"{allocation.welfare_after:.6g}"
-    change = f"Welfare ({_welfare_name(allocation)}) goes from {before} to {after}"
-    if allocation.optimal:
-        return [f"{change}, the best there is."]
-    return [f"{change}; within the time given the best is only proven to be no more than {allocation.gap:.4g} higher."]
-
-
-def _runner_up(allocation: Decision) -> list[str]:
-    if isinstance(allocation.problem, Divide) or not _is_quick(allocation):
+def _passed_over(decision: Decision) -> list[str]:
+    """Who had least and is not served; nothing where somebody who had least is."""
+    before = np.asarray(decision.before)
+    lowest = np.flatnonzero(before <= before.min() + _EQUAL * abs(before.min())).tolist()
+    if len(lowest) == len(before) or set(lowest) & set(decision.served.tolist()):
         return []
-    other = allocation.runner_up
+    who = listed([decision.agent_names[i] for i in lowest], NAMED)
+    have, are = ("has", "is") if len(lowest) == 1 else ("have", "are")
+    return [f"{who} {have} the lowest remembered utility, {before[lowest[0]]:.4g}, but {are} not served."]
+
+
+def _past(decision: Decision) -> list[str]:
+    """The half-life, and how much of what was remembered still counts."""
+    half_life = float(getattr(decision.memory, "half_life", math.nan))
+    told = [f"The half-life is {_time(half_life, decision.time_unit)}."] if 0 < half_life < math.inf else []
+    kept = np.asarray(decision.past_kept)
+    kept = kept[np.isfinite(kept)]
+    if not len(kept):
+        return [*told, "Nothing was remembered before."]
+    if decision.elapsed == 0:
+        return told or ["Past utilities count in full."] if half_life == math.inf else told
+    least, most = _percent(kept.min()), _percent(kept.max())
+    share = least if kept.max() - kept.min() <= _EQUAL else f"between {least} and {most}"
+    return [*told, f"Of what was remembered, {share} still counts."]
+
+
+def _welfare(decision: Decision) -> str:
+    change = (
+        f"Welfare ({_welfare_name(decision)}) goes from {decision.welfare_before:.6g} to {decision.welfare_after:.6g}"
+    )
+    if decision.optimal:
+        return f"{change}, the best possible."
+    if not math.isfinite(decision.gap):
+        return f"{change}, which is not proven to be the best possible."
+    return f"{change}; the best possible is at most {decision.gap:.4g} higher."
+
+
+def _runner_up(decision: Decision) -> list[str]:
+    if not _tells_runner_up(decision):
+        return []
+    other = decision.runner_up
     if other is None:
-        return ["There was no other choice."] if allocation.optimal else []
-    names = _names(allocation)
-    now, then = set(allocation.served.tolist()), set(np.flatnonzero(other.utilities > 0).tolist())
-    into, out = _list([names[i] for i in sorted(then - now)]), _list([names[i] for i in sorted(now - then)])
+        return ["There was no other choice."] if decision.optimal else []
+    names = decision.agent_names
+    now, then = set(decision.served.tolist()), set(np.flatnonzero(other.utilities > 0).tolist())
+    into = listed([names[i] for i in sorted(then - now)], NAMED)
+    out = listed([names[i] for i in sorted(now - then)], NAMED)
     what = {
         (True, True): f"{into} instead of {out}",
         (True, False): f"{into} as well",
         (False, True): f"nothing for {out}",
         (False, False): "the same agents with other items",
     }[bool(then - now), bool(now - then)]
-    if other.cost > TIE * max(abs(allocation.welfare_after), abs(other.welfare)):
-        return [f"The next best choice ({what}) would have cost {other.cost:.4g} of welfare."]
-    chosen, instead = np.sort(allocation.after), np.sort(other.after)
-    worse = np.flatnonzero(np.abs(chosen - instead) > 1e-9 * np.maximum(np.abs(chosen), np.abs(instead)))
+    choice = f"The next best choice ({what})"
+    if other.cost > TIE * max(abs(decision.welfare_after), abs(other.welfare)):
+        return [f"{choice} would lower welfare by {other.cost:.4g}."]
+    chosen, instead = np.sort(decision.after), np.sort(other.after)
+    worse = np.flatnonzero(np.abs(chosen - instead) > _EQUAL * np.maximum(np.abs(chosen), np.abs(instead)))
     if not len(worse):
-        return [f"The next best choice ({what}) was just as good: it was decided by lot."]
+        return [f"{choice} is equally good; a random draw decided."]
     k = int(worse[0])
     return [
-        f"The next best choice ({what}) has the same welfare, but leaves {_ordinal(k)} worst-off agent "
-        f"at {instead[k]:.4g} instead of {chosen[k]:.4g}."
+        f"{choice} has the same welfare, but would leave the {_ordinal(k)}worst-off agent at {instead[k]:.4g} "
+        f"instead of {chosen[k]:.4g}."
     ]
 
 
-def _is_quick(allocation: Decision) -> bool:
-    """Whether the next best choice is known, or soon found."""
-    is_matching = isinstance(allocation.problem, Assign)
-    return not is_matching or len(allocation.served) <= _QUICK or "runner_up" in allocation.__dict__
+def _tells_runner_up(decision: Decision) -> bool:
+    """Whether there is a next best choice that is known, or soon found."""
+    problem, is_known = decision.problem, "runner_up" in decision.__dict__
+    return problem.has_next_best and (not problem.next_best_is_slow or len(decision.served) <= _QUICK or is_known)
 
 
-def _given_data(allocation: Decision) -> dict[str, Any]:
-    if isinstance(allocation.problem, Divide):
-        return {"amounts": _numbers(allocation.given)}
-    if isinstance(allocation.problem, Assign):
-        names, items = _names(allocation), _item_names(allocation)
-        owners = {items[j]: (None if i < 0 else names[i]) for j, i in enumerate(allocation.given.tolist())}
-        return {"owners": owners}
-    return {}
+def _runner_up_data(decision: Decision, names: Sequence[str]) -> dict[str, Any] | None:
+    other = decision.runner_up if _tells_runner_up(decision) else None
+    if other is None:
+        return None
+    return {
+        "served": [names[i] for i in np.flatnonzero(other.utilities > 0).tolist()],
+        "utilities": _numbers(other.utilities),
+        "welfare": _number(other.welfare),
+        "cost": _number(other.cost),
+    }
 
 
-def _names(allocation: Decision) -> Sequence[str]:
-    return allocation.agents or [f"agent {i}" for i in range(allocation.problem.n_agents)]
-
-
-def _item_names(allocation: Decision) -> Sequence[str]:
-    return allocation.items or [f"item {j}" for j in range(len(allocation.given))]
-
-
-def _welfare_name(allocation: Decision) -> str:
-    welfare = allocation.welfare
+def _welfare_name(decision: Decision) -> str:
+    welfare = decision.welfare
     return str(welfare) if isinstance(welfare, Welfare) else getattr(welfare, "__name__", repr(welfare))
 
 
-def _list(words: Sequence[str]) -> str:
-    if len(words) > _NAMED:
-        return f"{', '.join(words[:_NAMED])} and {len(words) - _NAMED} others"
-    return " and ".join(([", ".join(words[:-1])] if len(words) > 1 else []) + list(words[-1:]))
-
-
-def _count(number: int, word: str) -> str:
-    return f"{number} {word}" if number == 1 else f"{number} {word}s"
-
-
 def _ordinal(k: int) -> str:
-    return {0: "the", 1: "the second", 2: "the third"}.get(k, f"the {k + 1}th")
+    """What stands before `lowest` and `worst-off`, counting from 0: nothing, `second`, `third`, `4th`, `21st`."""
+    n = k + 1
+    ending = "th" if 10 < n % 100 < 14 else {1: "st", 2: "nd", 3: "rd"}.get(n % 10, "th")
+    return {0: "", 1: "second ", 2: "third "}.get(k, f"{n}{ending} ")
 
 
 def _time(length: float, unit: str) -> str:
-    """A length of time in words; what is shorter than a day or an hour is told in the next smaller unit."""
+    """A length of time in words; less than a day or an hour is told in the next smaller unit."""
     for larger, smaller, times in (("day", "hour", 24), ("hour", "minute", 60)):
         if unit == larger and length < 1 - 1e-9:
             length, unit = length * times, smaller

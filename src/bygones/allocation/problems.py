@@ -6,23 +6,92 @@ Three kinds of problem, all with utilities of at least zero:
 - `Assign`: $m$ distinct items, each to at most one agent; an agent's utility is the sum over its items.
 - `Divide`: an amount of something divisible, each agent's utility proportional to its part.
 
-Nothing has to be handed out: a resource that no agent has use for is left over.
+Nothing has to be handed out: a resource that no agent has a use for is left over.
+
+A new kind of problem is a subclass of `Problem`, which describes its allocations to everybody who reports them, and a
+solver in `bygones.allocation.decide`.
 """
 
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy import sparse
 
 from bygones._arrays import check_between, check_count
+from bygones._text import counted, listed
+
+NAMED = 10
+"""Sentences name as many agents; of more they give the number."""
+
+_ROUNDING = 1e-9
+"""A smaller share of an amount is not reported as left over."""
+
+
+class Problem(ABC):
+    """What there is to hand out, and what an allocation of it means.
+
+    An allocation is an array `given`, whose form each kind of problem chooses. The solver of the problem returns it;
+    everybody else asks the problem what it means.
+    """
+
+    has_next_best: ClassVar[bool] = True
+    """Whether there is a next best allocation: not if others come arbitrarily close to the best."""
+
+    next_best_is_slow: ClassVar[bool] = False
+    """Whether finding the next best allocation takes one more solution per agent served."""
+
+    @property
+    @abstractmethod
+    def n_agents(self) -> int:
+        """The number of agents."""
+
+    @property
+    def n_items(self) -> int:
+        """The number of items that have names, 0 for problems without."""
+        return 0
+
+    @abstractmethod
+    def utilities_of(self, given: np.ndarray) -> np.ndarray:
+        """The utility of each agent."""
+
+    @abstractmethod
+    def gets(self, given: np.ndarray, agent: int, items: Sequence[str]) -> str:
+        """What an agent who is served gets, in words."""
+
+    @abstractmethod
+    def left_over(self, given: np.ndarray) -> str:
+        """What nobody gets, in words; empty if everything is handed out."""
+
+    @abstractmethod
+    def column(self, given: np.ndarray, items: Sequence[str]) -> tuple[str, list[str] | list[float]]:
+        """What each agent gets as a column of a table: its heading, and one cell per agent."""
+
+    def given_data(self, given: np.ndarray, agents: Sequence[str], items: Sequence[str]) -> dict[str, Any]:
+        """What `served` and `utilities` leave open about the allocation, of the types that JSON has."""
+        return {}
+
+    def served(self, given: np.ndarray) -> np.ndarray:
+        """The indices of the agents who get something, in ascending order."""
+        return np.flatnonzero(self.utilities_of(given) > 0)
+
+    def describe(self, given: np.ndarray, agents: Sequence[str], items: Sequence[str]) -> str:
+        """Who gets what, in one sentence."""
+        served = self.served(given).tolist()
+        if not served:
+            return "Nobody is served: no allocation would raise welfare."
+        parts = listed([f"{agents[i]} gets {self.gets(given, i, items)}" for i in served], NAMED)
+        left = self.left_over(given)
+        return f"{parts} ({len(served)} of {counted(self.n_agents, 'agent')}{left and f'; {left} left over'})."
 
 
 @dataclass(frozen=True, eq=False)
-class ChooseK:
+class ChooseK(Problem):
     """`k` identical resources, at most one per agent.
 
     Attributes:
@@ -45,9 +114,28 @@ class ChooseK:
         """The number of agents who may be served."""
         return len(self.needs)
 
+    def utilities_of(self, given: np.ndarray) -> np.ndarray:
+        """The utility of each agent, where `given` are the indices of the agents served."""
+        utilities = np.zeros(self.n_agents)
+        utilities[given] = self.needs[given]
+        return utilities
+
+    def gets(self, given: np.ndarray, agent: int, items: Sequence[str]) -> str:
+        """A place, and what it is worth to the agent."""
+        return f"a place worth {self.needs[agent]:.4g}"
+
+    def left_over(self, given: np.ndarray) -> str:
+        """The resources that nobody gets."""
+        left = self.k - len(given)
+        return counted(left, "place") if left else ""
+
+    def column(self, given: np.ndarray, items: Sequence[str]) -> tuple[str, list[str] | list[float]]:
+        """Whether each agent is served."""
+        return "served", ["yes" if is_served else "no" for is_served in np.isin(np.arange(self.n_agents), given)]
+
 
 @dataclass(frozen=True, eq=False)
-class Assign:
+class Assign(Problem):
     """Distinct items, each to at most one agent; an agent's utilities add up.
 
     Attributes:
@@ -55,13 +143,15 @@ class Assign:
             stored is forbidden, a stored zero is not.
         capacity: the most items that an agent may have: one number for all or one per agent, at least 1; None is
             unlimited.
-        allowed: for dense utilities, False where the pair is forbidden; by default every pair is allowed. What stands
-            in `utilities` at a forbidden pair is not looked at.
+        allowed: for dense utilities, False where the pair is forbidden; by default every pair is allowed. The utility
+            of a forbidden pair is ignored.
     """
 
     utilities: Any
     capacity: Any = 1
     allowed: Any = None
+
+    next_best_is_slow: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if sparse.issparse(self.utilities):
@@ -104,9 +194,34 @@ class Assign:
         """The number of items, the columns of `utilities`."""
         return int(self.utilities.shape[1])
 
+    def utilities_of(self, given: np.ndarray) -> np.ndarray:
+        """The utility of each agent, where `given` is the agent of each item, -1 if it is left over."""
+        items = np.flatnonzero(given >= 0)
+        worth = self.utilities[given[items], items]
+        worth = worth.toarray() if sparse.issparse(worth) else worth
+        return np.bincount(given[items], weights=np.ravel(worth), minlength=self.n_agents).astype(float)
+
+    def gets(self, given: np.ndarray, agent: int, items: Sequence[str]) -> str:
+        """The agent's items."""
+        return listed([items[j] for j in np.flatnonzero(given == agent).tolist()])
+
+    def left_over(self, given: np.ndarray) -> str:
+        """The items that nobody gets."""
+        left = int((given < 0).sum())
+        return counted(left, "item") if left else ""
+
+    def column(self, given: np.ndarray, items: Sequence[str]) -> tuple[str, list[str] | list[float]]:
+        """The items of each agent."""
+        owned = [np.flatnonzero(given == agent).tolist() for agent in range(self.n_agents)]
+        return "items", ["; ".join(items[j] for j in mine) for mine in owned]
+
+    def given_data(self, given: np.ndarray, agents: Sequence[str], items: Sequence[str]) -> dict[str, Any]:
+        """The owner of each item."""
+        return {"owners": {items[j]: None if i < 0 else agents[i] for j, i in enumerate(given.tolist())}}
+
 
 @dataclass(frozen=True, eq=False)
-class Divide:
+class Divide(Problem):
     """An amount of a divisible resource.
 
     Attributes:
@@ -119,6 +234,8 @@ class Divide:
     amount: float
     rates: Any
     caps: Any = None
+
+    has_next_best: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         check_between("amount", self.amount, 0.0, math.inf, "a finite number above 0", open_low=True, open_high=True)
@@ -138,8 +255,26 @@ class Divide:
         """The number of agents who share."""
         return len(self.rates)
 
+    def utilities_of(self, given: np.ndarray) -> np.ndarray:
+        """The utility of each agent, where `given` is the amount of each."""
+        return np.asarray(self.rates * given)
 
-Problem: TypeAlias = ChooseK | Assign | Divide
+    def gets(self, given: np.ndarray, agent: int, items: Sequence[str]) -> str:
+        """The agent's part of the amount."""
+        return f"{given[agent]:.4g} of {self.amount:.4g}"
+
+    def left_over(self, given: np.ndarray) -> str:
+        """The amount that nobody gets."""
+        left = self.amount - given.sum()
+        return f"{left:.4g}" if left > _ROUNDING * self.amount else ""
+
+    def column(self, given: np.ndarray, items: Sequence[str]) -> tuple[str, list[str] | list[float]]:
+        """The amount of each agent."""
+        return "amount", given.tolist()
+
+    def given_data(self, given: np.ndarray, agents: Sequence[str], items: Sequence[str]) -> dict[str, Any]:
+        """The amount of each agent."""
+        return {"amounts": given.tolist()}
 
 
 def _per_agent(name: str, value: object, most: float = np.nextafter(math.inf, 0)) -> np.ndarray:

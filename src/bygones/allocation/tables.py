@@ -1,7 +1,15 @@
 """Decisions from tables and into tables: needs, past utilities and entitlements read from CSV, the decision written.
 
-Every refusal names the file, the row and the column. Times are numbers of steps, or dates and times in ISO 8601, which
-become numbers of days; a table keeps to one of the two.
+What there is to hand out is one table, in one of four forms:
+
+- `agent`, `need`: places; without the column `need`, every agent has a need of 1.
+- `agent` and one column per item: items; an empty cell is an item that the agent may not take.
+- `agent`, `item`, `utility`: items, one row per agent and item; an agent may not take an item without a row, or with an
+  empty cell.
+- `agent`, `rate`, `cap`, with an amount to divide: both may be left out; an empty cell in `cap` is no limit.
+
+A column `note` is ignored in all of them, and so are empty rows. Every error names the file, the row and the column.
+Times are numbers of steps, or dates and times in ISO 8601, which become numbers of days; a table has one or the other.
 """
 
 from __future__ import annotations
@@ -12,69 +20,81 @@ import math
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
 from bygones._csv import number, read, shield
+from bygones._text import check_text
 from bygones._times import instant
 from bygones.allocation.decision import Decision
-from bygones.allocation.problems import Assign, ChooseK
+from bygones.allocation.requests import Amount, Items, Places, Request
 from bygones.memory import Memory, MemoryState
 
 _DAY = 86_400_000_000
 """Microseconds in a day."""
 
+_COLUMNS = ("agent", "need", "item", "utility", "rate", "cap", "note")
+"""The columns that have a meaning; every other column is an item."""
 
-class NeedsTable(NamedTuple):
-    """What there is to hand out, with the names that the table gives to agents and items."""
+_HINTS = {
+    "needs": ": use k for the number of places",
+    "items": ": use capacity for the most items of one agent",
+    "rates": "",
+}
+"""What to do about an option that is for another form of table."""
 
-    problem: ChooseK | Assign
-    agents: tuple[str, ...]
-    items: tuple[str, ...] | None
+
+_Row: TypeAlias = tuple[int, dict[str, str]]
+"""A row of a table with its line number."""
 
 
 class Moment(NamedTuple):
-    """A time: a number of steps, or of days since 1970 if it was said as a date."""
+    """A time: a number of steps, or of days since 1970 if it was written as a date."""
 
     time: float
     is_date: bool
 
 
 class Past(NamedTuple):
-    """What is remembered, and when it was last added to; None if it never was."""
+    """What is remembered, and the time of the last past utilities; None if there are none."""
 
     state: MemoryState
     last: Moment | None
 
 
-def read_needs(path: Path, *, k: int | None = None, capacity: int | None = None) -> NeedsTable:
-    """The problem in a table with a column `agent` and either `need`, or one column per item.
+def read_needs(
+    path: Path, *, k: int | None = None, capacity: int | None = None, amount: float | None = None
+) -> Request:
+    """What there is to hand out, from a table in one of the forms above.
 
-    With needs, `k` agents are to be served (1 if left out). With items, an empty cell is a forbidden pair, and an agent
-    may have up to `capacity` items (1 if left out). A column `note` is passed over.
+    Args:
+        path: the CSV file.
+        k: the number of places, for a table of needs; by default 1.
+        capacity: the most items that one agent may take, for a table of items; by default 1.
+        amount: the amount to divide, for a table of rates and caps.
     """
-    rows = read(path, ("agent",))
+    rows = [(line, row) for line, row in read(path, ("agent",)) if any(row.values())]
+    if not rows:
+        raise ValueError(f"{path} has no rows below its header")
     columns = [name for name in rows[0][1] if name not in ("agent", "note")]
-    if not columns or ("need" in columns and len(columns) > 1):
-        found = ", ".join(map(repr, columns)) or "none"
-        raise ValueError(f"{path} must have beside 'agent' the column 'need' or one column per item, found {found}")
+    _check_columns(path, columns)
+    options = {"k": k, "capacity": capacity, "amount": amount}
+    form, uses = _form(path, columns, amount)
+    for option, value in options.items():
+        if value is not None and option not in uses:
+            raise ValueError(f"{option} cannot be used with {path}, a table of {form}{_HINTS[form]}")
+    if form == "items":
+        return _items(path, rows, columns, 1 if capacity is None else capacity)
     agents = _agents(path, rows)
-    if columns == ["need"]:
-        if capacity is not None:
-            raise ValueError(f"capacity is for tables with one column per item, but {path} has needs: use k")
-        needs = [_number(path, line, row, "need") for line, row in rows]
-        return NeedsTable(ChooseK(needs, 1 if k is None else k), agents, None)
-    if k is not None:
-        raise ValueError(f"k is for tables with a column 'need', but {path} has items: use capacity")
-    if "" in columns:
-        raise ValueError(f"{path} has a column without a name")
-    allowed = np.array([[row[name] != "" for name in columns] for _, row in rows])
-    if not allowed.any():
-        raise ValueError(f"{path} cannot be decided: every cell of {', '.join(map(repr, columns))} is empty")
-    utilities = [[_number(path, line, row, name) if row[name] else 0.0 for name in columns] for line, row in rows]
-    problem = Assign(utilities, 1 if capacity is None else capacity, allowed)
-    return NeedsTable(problem, agents, tuple(columns))
+    if amount is None:
+        return Places(_numbers(path, rows, "need", agents), 1 if k is None else k)
+    caps = {
+        name: number(_where(path, line, "cap"), row["cap"], finite=False)
+        for name, (line, row) in zip(agents, rows, strict=True)
+        if row.get("cap")
+    }
+    return Amount(amount, _numbers(path, rows, "rate", agents), caps or None)
 
 
 def read_past(path: Path, agents: Sequence[str], memory: Memory) -> Past:
@@ -88,8 +108,8 @@ def read_past(path: Path, agents: Sequence[str], memory: Memory) -> Past:
         name = row["agent"]
         if name not in position:
             raise ValueError(
-                f"{where}column 'agent' must be an agent with needs, got {name!r} (to keep somebody out of this "
-                "decision, give them a need of 0)"
+                f"{where}column 'agent' must be an agent in the table of needs, got {name!r} (give agents who cannot "
+                "be served now a need of 0)"
             )
         now = moment(row["time"], f"{where}column 'time'")
         if last is not None and since(last, now, f"{where}column 'time'", row["time"]) > 0:
@@ -97,8 +117,8 @@ def read_past(path: Path, agents: Sequence[str], memory: Memory) -> Past:
             received, seen, elapsed = np.zeros(len(agents)), set(), now.time - last.time
         if name in seen:
             raise ValueError(
-                f"{where}column 'agent' has {name!r} a second time at {row['time']}: add several utilities of one "
-                "moment up in one row"
+                f"{where}column 'agent' has {name!r} a second time at {row['time']}: add up utilities of the same "
+                "time in one row"
             )
         seen.add(name)
         received[position[name]] = _number(path, line, row, "utility")
@@ -112,13 +132,13 @@ def read_entitlements(path: Path, agents: Sequence[str]) -> np.ndarray:
     found = {}
     for name, (line, row) in zip(_agents(path, rows), rows, strict=True):
         if name not in agents:
-            raise ValueError(f"{path}, row {line}: column 'agent' must be an agent with needs, got {name!r}")
+            raise ValueError(f"{path}, row {line}: column 'agent' must be an agent in the table of needs, got {name!r}")
         found[name] = _number(path, line, row, "entitlement")
         if not found[name]:
             raise ValueError(f"{path}, row {line}: column 'entitlement' must be above 0, got {row['entitlement']!r}")
     missing = [name for name in agents if name not in found]
     if missing:
-        raise ValueError(f"{path} has no row for agent {missing[0]!r}")
+        raise ValueError(f"{path} has no row for agent {missing[0]!r}: give every agent an entitlement")
     return np.array([found[name] for name in agents])
 
 
@@ -136,19 +156,19 @@ def moment(text: str, name: str) -> Moment:
     return Moment(time, False)
 
 
-def since(last: Moment, now: Moment, name: str, said: str, before: str = "the row above") -> float:
-    """The time between, refused where it runs backwards or where dates and numbers meet."""
+def since(last: Moment, now: Moment, name: str, text: str, before: str = "the row above") -> float:
+    """The time from one to the other, which must both be dates or numbers, in this order."""
     if now.is_date != last.is_date:
-        raise ValueError(f"{name} must be a {'date' if last.is_date else 'number'} as in {before}, got {said!r}")
+        raise ValueError(f"{name} must be a {'date' if last.is_date else 'number'} as in {before}, got {text!r}")
     if now.time < last.time:
-        raise ValueError(f"{name} must not run backwards, got {said!r}, earlier than {before}")
+        raise ValueError(f"{name} must not go back in time, got {text!r}, which is before {before}")
     return now.time - last.time
 
 
 def until_now(last: Moment | None, now: str | None) -> float:
     """The time from the last past utilities to the decision.
 
-    Left out, the decision is one step after the last, or now where times are dates.
+    By default the decision is one step after the last utilities, or now where times are dates.
     """
     if now is None and last is not None and last.is_date:
         now = datetime.now(UTC).isoformat()
@@ -163,33 +183,120 @@ def unit_of(last: Moment | None) -> str:
 
 def decision_csv(decision: Decision) -> str:
     """The decision as CSV: one row per agent."""
-    names, agents = decision.items, decision.agents or ()
-    if names is None:
-        is_served = np.isin(np.arange(len(agents)), decision.served)
-        given = ["yes" if served else "no" for served in is_served.tolist()]
-    else:
-        owned = [np.flatnonzero(decision.given == i).tolist() for i in range(len(agents))]
-        given = [shield("; ".join(names[j] for j in mine)) for mine in owned]
+    heading, given = decision.problem.column(decision.given, decision.item_names)
+    columns = (
+        [shield(name) for name in decision.agent_names],
+        [shield(cell) if isinstance(cell, str) else cell for cell in given],
+        decision.utilities.tolist(),
+        decision.before.tolist(),
+        decision.after.tolist(),
+    )
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(
-        ["agent", "served" if names is None else "items", "utility", "remembered_before", "remembered_after"]
-    )
-    numbers = zip(decision.utilities.tolist(), decision.before.tolist(), decision.after.tolist(), strict=True)
-    writer.writerows([shield(agent), what, *three] for agent, what, three in zip(agents, given, numbers, strict=True))
+    writer.writerow(["agent", heading, "utility", "remembered_before", "remembered_after"])
+    writer.writerows(zip(*columns, strict=True))
     return text.getvalue()
 
 
-def _agents(path: Path, rows: Sequence[tuple[int, dict[str, str]]]) -> tuple[str, ...]:
-    seen: set[str] = set()
+def _check_columns(path: Path, columns: Sequence[str]) -> None:
+    if "" in columns:
+        raise ValueError(f"{path} has a column without a name: name it or delete it")
+    singular = {"utilities": "utility"}
+    for name in columns:
+        meant = singular.get(name.lower(), name.lower().removesuffix("s"))
+        if name not in _COLUMNS and meant in _COLUMNS:
+            raise ValueError(f"{path} has a column {name!r}: did you mean {meant!r}?")
+
+
+def _form(path: Path, columns: Sequence[str], amount: float | None) -> tuple[str, tuple[str, ...]]:
+    """What the table is a table of, and the options that go with it."""
+    found = ", ".join(map(repr, columns))
+    if "item" in columns or "utility" in columns:
+        for name in ("item", "utility"):
+            if name not in columns:
+                raise ValueError(f"{path} has no column {name!r}: found 'agent', {found}")
+        _check_alone(path, columns, ("item", "utility"))
+        return "items", ("capacity",)
+    if "need" in columns:
+        _check_alone(path, columns, ("need",))
+        return "needs", ("k",)
+    if "rate" in columns or "cap" in columns:
+        _check_alone(path, columns, ("rate", "cap"))
+        if amount is None:
+            raise ValueError(f"{path} has the columns {found}: give the amount to divide")
+        return "rates", ("amount",)
+    if columns:
+        return "items", ("capacity",)
+    return ("needs", ("k",)) if amount is None else ("rates", ("amount",))
+
+
+def _check_alone(path: Path, columns: Sequence[str], known: Sequence[str]) -> None:
+    """Refuses columns of one form of table beside those of another."""
+    for name in columns:
+        if name not in known:
+            beside = " and ".join(repr(each) for each in known if each in columns)
+            raise ValueError(f"{path} has a column {name!r} beside {beside}: delete it, or name it 'note'")
+
+
+def _items(path: Path, rows: Sequence[_Row], columns: Sequence[str], capacity: int) -> Items:
+    """Items from a table with one column per item, or with one row per agent and item."""
+    utilities: dict[str, dict[str, float]] = {}
+    if "item" in columns:
+        seen: dict[tuple[str, str], int] = {}
+        for line, row in rows:
+            agent, item = (_name(path, line, row, column) for column in ("agent", "item"))
+            if (agent, item) in seen:
+                raise ValueError(
+                    f"{path}, row {line}: agent {agent!r} and item {item!r} are in row {seen[agent, item]} already: "
+                    "keep one of the two"
+                )
+            seen[agent, item] = line
+            mine = utilities.setdefault(agent, {})
+            if row["utility"]:
+                mine[item] = _number(path, line, row, "utility")
+        order = tuple(dict.fromkeys(item for _, item in seen))
+    else:
+        order = tuple(check_text(f"{path}: the name of a column", name, empty=False) for name in columns)
+        for agent, (line, row) in zip(_agents(path, rows), rows, strict=True):
+            try:
+                utilities[agent] = {item: _number(path, line, row, item) for item in order if row[item]}
+            except ValueError as error:
+                raise ValueError(f"{error} (every column but agent, need and note is an item)") from None
+    if not any(utilities.values()):
+        raise ValueError(f"{path} gives no utility: no agent may take any of the items {', '.join(map(repr, order))}")
+    items = Items(utilities, capacity)
+    return items if items.items == order else Items(utilities, capacity, order)
+
+
+def _agents(path: Path, rows: Sequence[_Row]) -> tuple[str, ...]:
+    """The agents of a table with one row each."""
+    seen: dict[str, int] = {}
     for line, row in rows:
-        if not row["agent"]:
-            raise ValueError(f"{path}, row {line}: column 'agent' must not be empty")
-        if row["agent"] in seen:
-            raise ValueError(f"{path}, row {line}: column 'agent' has {row['agent']!r} a second time")
-        seen.add(row["agent"])
-    return tuple(row["agent"] for _, row in rows)
+        name = _name(path, line, row, "agent")
+        if name in seen:
+            raise ValueError(
+                f"{_where(path, line, 'agent')} has {name!r} a second time (first in row {seen[name]}): "
+                "keep one of the two rows"
+            )
+        seen[name] = line
+    return tuple(seen)
+
+
+def _numbers(path: Path, rows: Sequence[_Row], column: str, agents: Sequence[str]) -> dict[str, float]:
+    """A number per agent; 1 for each where there is no such column."""
+    return {
+        name: _number(path, line, row, column) if column in row else 1.0
+        for name, (line, row) in zip(agents, rows, strict=True)
+    }
+
+
+def _name(path: Path, line: int, row: dict[str, str], column: str) -> str:
+    return check_text(_where(path, line, column), row[column], empty=False)
 
 
 def _number(path: Path, line: int, row: dict[str, str], column: str) -> float:
-    return number(f"{path}, row {line}: column {column!r}", row[column])
+    return number(_where(path, line, column), row[column])
+
+
+def _where(path: Path, line: int, column: str) -> str:
+    return f"{path}, row {line}: column {column!r}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from bygones._csv import number, read
-from bygones.ledger.events import check_text
+from bygones._text import check_text
 
 
 def read_entitlements(path: Path) -> dict[str, float]:

@@ -1,4 +1,4 @@
-"""`bygones allocate`: thin. Reads the tables, decides, and prints the decision with its reasons."""
+"""`bygones allocate`: reads the tables, decides, and prints the decision with its reasons."""
 
 from __future__ import annotations
 
@@ -15,36 +15,53 @@ def _optional(help_text: str) -> object:
     return arg(help=help_text, help_behavior_hint="")
 
 
+Needs = Annotated[
+    Positional[Path],
+    arg(
+        metavar="NEEDS",
+        help="CSV file: agent,need for places; agent and one column per item, or agent,item,utility, for items "
+        "(an empty cell: may not take it); agent,rate,cap for an amount.",
+    ),
+]
+NumberOfPlaces = Annotated[
+    int | None,
+    arg(help="The number of places, for a table of needs (default: 1).", help_behavior_hint="", aliases=["-k"]),
+]
+Capacity = Annotated[
+    int | None, _optional("The most items that one agent may take, for a table of items (default: 1).")
+]
+AmountToDivide = Annotated[float | None, _optional("The amount to divide, for a table of rates and caps.")]
+
+
 def allocate(
-    needs: Annotated[
-        Positional[Path],
-        arg(help="CSV file with columns agent and need, or agent and one per item (empty: may not have it)."),
-    ],
-    half_life: Annotated[float, arg(help="Steps, or days where times are dates, until a past utility counts half.")],
+    needs: Needs,
+    half_life: Annotated[float, arg(help="Steps, or days if times are dates, after which a utility counts half.")],
     history: Annotated[
         Path | None,
         _optional(
-            "CSV file with columns agent, time, utility, in the order of time; a time is a number "
-            "or a date. Without it nothing is remembered."
+            "CSV file with the columns agent, time and utility, in the order of time; a time is a number "
+            "or a date. Without a history, nothing is remembered."
         ),
     ] = None,
     welfare: Annotated[
         str, arg(help="What to maximise, e.g. egalitarian, nash, 'alpha_fair(alpha=2)'.")
     ] = "egalitarian",
-    k: Annotated[int | None, _optional("How many agents are served, for a table of needs; 1 if left out.")] = None,
-    capacity: Annotated[int | None, _optional("Most items for one agent, for a table of items; 1 if left out.")] = None,
-    entitlements: Annotated[Path | None, _optional("CSV file with columns agent and entitlement.")] = None,
+    k: NumberOfPlaces = None,
+    capacity: Capacity = None,
+    amount: AmountToDivide = None,
+    entitlements: Annotated[Path | None, _optional("CSV file with the columns agent and entitlement.")] = None,
     now: Annotated[
-        str | None, _optional("The time of the decision. Left out: one step after the last, or now for dates.")
+        str | None,
+        _optional("The time of the decision (default: one step after the last utilities, or now if times are dates)."),
     ] = None,
     average: Annotated[
-        bool, arg(help="Remember the weighted mean over the times in the history, not the sum.")
+        bool, arg(help="Remember the weighted mean over the times in the history instead of the sum.")
     ] = False,
-    seed: Annotated[int | None, _optional("Makes the draw among equally good decisions repeatable.")] = None,
+    seed: Annotated[int | None, _optional("Makes the random draw between equally good choices repeatable.")] = None,
     out: Annotated[Path | None, _optional("Also write the decision to this file, .csv or .json.")] = None,
     json: Annotated[bool, arg(help="Print JSON for programs instead of sentences.")] = False,
 ) -> None:
-    """Decide who is served now, given what everybody had before.
+    """Decide who gets what now, given what everybody received before.
 
     Example: bygones allocate needs.csv --history past.csv --half-life 30 --welfare egalitarian --k 2
     """
@@ -60,28 +77,29 @@ def allocate(
     if seed is not None:
         check_count("seed", seed, least=0)
     memory = Discounted(half_life=half_life, average=average)
-    problem, agents, items = tables.read_needs(needs, k=k, capacity=capacity)
+    request = tables.read_needs(needs, k=k, capacity=capacity, amount=amount)
+    agents = request.agents
     past = tables.Past(memory.init(len(agents)), None)
     if history is not None:
         past = tables.read_past(history, agents, memory)
     decision = allocation.allocate(
-        problem,
+        request.problem(agents),
         memory,
         past.state,
         welfare,
         elapsed=tables.until_now(past.last, now),
         entitlements=None if entitlements is None else tables.read_entitlements(entitlements, agents),
         agents=agents,
-        items=items,
+        items=request.items,
         time_unit=tables.unit_of(past.last),
         rng=np.random.default_rng(seed),
     )
-    reasons = decision.to_dict()
+    data = decision.to_dict()
     if out is not None:
-        as_json = json_format.dumps(reasons, ensure_ascii=False, indent=2) + "\n"
+        as_json = json_format.dumps(data, ensure_ascii=False, indent=2) + "\n"
         out.write_text(as_json if out.suffix == ".json" else tables.decision_csv(decision), encoding="utf-8")
     if json:
-        print_json(reasons)
+        print_json(data)
         return
-    print(decision)
+    print("\n".join(data["reasons"]))
     print_paths([] if out is None else [out])

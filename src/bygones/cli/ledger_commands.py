@@ -1,8 +1,9 @@
-"""`bygones ledger …`: thin. Every command reads its input, calls the ledger, and prints for people or for programs."""
+"""`bygones ledger …`: each command reads its input, calls the ledger, and prints for people or for programs."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -10,10 +11,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import tyro
 from tyro.conf import Positional, arg
 
+from bygones.cli.allocation_commands import AmountToDivide, Capacity, Needs, NumberOfPlaces
 from bygones.cli.console import print_json, print_paths, print_table
 
 if TYPE_CHECKING:
-    from bygones.ledger import Ledger
+    from bygones.ledger import Event, Ledger
 
 app = tyro.extras.SubcommandApp()
 """The commands; the main command line adds them under the name `ledger`."""
@@ -26,52 +28,54 @@ def _optional(help_text: str, metavar: str) -> object:
 Target = Annotated[
     Positional[str], arg(metavar="LEDGER", help="A file such as team.db, or postgresql://user@host/name.")
 ]
-Agent = Annotated[Positional[str], arg(metavar="AGENT", help="Whose, by name.")]
+Agent = Annotated[Positional[str], arg(metavar="AGENT", help="The agent's name.")]
 At = Annotated[
-    str | None, _optional("When: 2026-03-02 or 2026-03-02T22:00+01:00; in UTC unless said; now if left out.", "TIME")
+    str | None,
+    _optional("When, such as 2026-03-02 or 2026-03-02T22:00+01:00; UTC without a zone (default: now).", "TIME"),
 ]
-Note = Annotated[str, _optional("Why, in your words.", "TEXT")]
+Note = Annotated[str, _optional("A remark to record.", "TEXT")]
 Json = Annotated[bool, arg(help="Print JSON for programs.")]
 
 
 @app.command
 def new(
     target: Target,
-    half_life: Annotated[str, arg(help="After this time a past utility counts half: 30d, 12h, inf.")] = "30d",
+    half_life: Annotated[str, arg(help="The time after which a utility counts half: 30d, 12h, never.")] = "30d",
     welfare: Annotated[str, arg(help="What decisions maximise, e.g. nash or 'alpha_fair(alpha=2)'.")] = "egalitarian",
-    newcomers: Annotated[str, arg(help="Newcomers start with zero, mean, median, entitled-share, a number.")] = "mean",
-    hold_stops_clock: Annotated[bool, arg(help="Whether the past of somebody on hold stops fading.")] = True,
-    began: Annotated[str | None, _optional("The first moment that may be recorded; now if left out.", "TIME")] = None,
+    newcomers: Annotated[
+        str, arg(help="What newcomers start with: zero, mean, median, entitled-share or a number.")
+    ] = "mean",
+    hold_stops_clock: Annotated[bool, arg(help="Whether the past of an agent on hold stops fading.")] = True,
+    began: Annotated[str | None, _optional("The earliest time that can be recorded (default: now).", "TIME")] = None,
     json: Json = False,
 ) -> None:
-    """Make a new ledger.
+    """Create a ledger.
 
     Example: bygones ledger new team.db --half-life 30d --began 2026-01-01
     """
-    from bygones.cli.ledger_tables import tell
     from bygones.ledger import Ledger, Rules
 
     rules = Rules(half_life, welfare, newcomers, hold_stops_clock)
     with Ledger.new(target, rules, began=began) as ledger:
-        tell([ledger.event(1)], json, f"{ledger.name} is a new ledger")
+        _print_recorded([ledger.event(1)], json, f"Created {ledger.name}.")
 
 
 @app.command
 def rules(
     target: Target,
     half_life: Annotated[str | None, _optional("The new half-life.", "DURATION")] = None,
-    welfare: Annotated[str | None, _optional("What decisions maximise from then on.", "WELFARE")] = None,
-    newcomers: Annotated[str | None, _optional("What newcomers start with from then on.", "RULE")] = None,
+    welfare: Annotated[str | None, _optional("What decisions maximise.", "WELFARE")] = None,
+    newcomers: Annotated[str | None, _optional("What newcomers start with.", "RULE")] = None,
     hold_stops_clock: Annotated[
         Literal["yes", "no"] | None, _optional("Whether a hold stops the clock.", "{yes,no}")
     ] = None,
-    entitlement: Annotated[tuple[str, ...], _optional("For example dana=2.", "AGENT=NUMBER")] = (),
+    entitlement: Annotated[tuple[str, ...], _optional("An agent's entitlement, such as dana=2.", "AGENT=NUMBER")] = (),
     at: At = None,
     note: Note = "",
     json: Json = False,
 ) -> None:
-    """Show the rules in force, or change some of them from a moment on."""
-    from bygones.cli.ledger_tables import print_rules, tell
+    """Show the rules, or change some of them from a given time on."""
+    from bygones.cli.ledger_tables import print_rules
 
     changes: dict[str, Any] = {"half_life": half_life, "welfare": welfare, "newcomers": newcomers}
     changes["hold_stops_clock"] = None if hold_stops_clock is None else hold_stops_clock == "yes"
@@ -79,7 +83,7 @@ def rules(
     changes = {name: value for name, value in changes.items() if value is not None}
     with _open(target) as ledger:
         if changes:
-            tell([ledger.change_rules(at=at, note=note, **changes)], json, "rules changed")
+            _print_recorded([ledger.change_rules(at=at, note=note, **changes)], json, "Rules changed.")
             return
         settings = ledger.rules(at).to_dict()
     if json:
@@ -93,85 +97,79 @@ def join(
     target: Target,
     agents: Annotated[
         Positional[tuple[str, ...]],
-        arg(metavar="AGENT…", help="Who, by name; several at once start alike.", help_behavior_hint=""),
+        arg(metavar="AGENT…", help="The names of the agents; all start with the same.", help_behavior_hint=""),
     ],
     at: At = None,
-    entitlement: Annotated[float | None, _optional("Relative to the others'; 1 if left out.", "NUMBER")] = None,
+    entitlement: Annotated[
+        float | None, _optional("Entitlement relative to the others' (default: 1).", "NUMBER")
+    ] = None,
     start: Annotated[
-        str | None, _optional("What to start with, in place of the ledger's newcomer rule.", "RULE")
+        str | None, _optional("What to start with, instead of the ledger's newcomer rule.", "RULE")
     ] = None,
     note: Note = "",
     json: Json = False,
 ) -> None:
-    """Somebody takes part from now on."""
-    from bygones.cli.ledger_tables import tell
-
+    """Let agents join."""
     if not agents:
-        raise ValueError("agents must name at least one who joins")
+        raise ValueError("give the name of at least one agent who joins")
     with _open(target) as ledger:
         joined = ledger.join_all(agents, at=at, entitlement=entitlement, newcomers=start, note=note)
-    tell(joined, json, *(f"{event.agent} joined, starting with {event.amount:.4g}" for event in joined))
+    _print_recorded(
+        joined, json, *(f"{event.agent} joined, starting with {event.amount:.4g} remembered." for event in joined)
+    )
 
 
 @app.command
 def leave(target: Target, agent: Agent, at: At = None, note: Note = "", json: Json = False) -> None:
-    """Somebody no longer takes part."""
-    from bygones.cli.ledger_tables import tell
-
+    """Let an agent leave."""
     with _open(target) as ledger:
-        tell([ledger.leave(agent, at=at, note=note)], json, f"{agent} left")
+        _print_recorded([ledger.leave(agent, at=at, note=note)], json, f"{agent} left.")
 
 
 @app.command
 def hold(target: Target, agent: Agent, at: At = None, note: Note = "", json: Json = False) -> None:
-    """Somebody pauses: ill, on leave, on parental time."""
-    from bygones.cli.ledger_tables import tell
-
+    """Put an agent on hold, for example during illness or parental leave."""
     with _open(target) as ledger:
-        tell([ledger.hold(agent, at=at, note=note)], json, f"{agent} is on hold")
+        _print_recorded([ledger.hold(agent, at=at, note=note)], json, f"{agent} is on hold.")
 
 
 @app.command
 def resume(target: Target, agent: Agent, at: At = None, note: Note = "", json: Json = False) -> None:
-    """Somebody on hold takes part again."""
-    from bygones.cli.ledger_tables import tell
-
+    """Let an agent on hold take part again."""
     with _open(target) as ledger:
-        tell([ledger.resume(agent, at=at, note=note)], json, f"{agent} takes part again")
+        _print_recorded([ledger.resume(agent, at=at, note=note)], json, f"{agent} takes part again.")
 
 
 @app.command
 def record(
     target: Target,
     agent: Agent,
-    amount: Annotated[Positional[float], arg(metavar="AMOUNT", help="How much they received.")],
+    amount: Annotated[Positional[float], arg(metavar="AMOUNT", help="The utility received.")],
     at: At = None,
     note: Note = "",
     json: Json = False,
 ) -> None:
-    """Somebody received something."""
-    from bygones.cli.ledger_tables import tell
-
+    """Record what an agent received."""
     with _open(target) as ledger:
         event = ledger.record(agent, amount, at=at, note=note)
-    tell([event], json, f"event {event.seq}: {agent} received {amount:.6g}")
+    _print_recorded([event], json, f"Event {event.seq}: {agent} received {amount:.6g}.")
 
 
 @app.command
 def offset(
     target: Target,
     agent: Agent,
-    amount: Annotated[Positional[float], arg(metavar="AMOUNT", help="How much; below zero, it is forgiven.")],
+    amount: Annotated[
+        Positional[float], arg(metavar="AMOUNT", help="The amount to add; a negative amount is taken off.")
+    ],
     at: At = None,
     note: Note = "",
     json: Json = False,
 ) -> None:
-    """An amount is remembered of somebody though they did not receive it."""
-    from bygones.cli.ledger_tables import tell
-
+    """Change what is remembered of an agent without changing what was received."""
     with _open(target) as ledger:
         event = ledger.offset(agent, amount, at=at, note=note)
-    tell([event], json, f"event {event.seq}: {amount:.6g} is remembered of {agent}, not received")
+    _print_recorded([event], json, f"Event {event.seq}: remembered utility of {agent} changed by {amount:+.6g}.")
 
 
 @app.command(name="import")
@@ -181,10 +179,10 @@ def import_(
     agent: Annotated[str, arg(help="Column with the agent's name.")] = "agent",
     time: Annotated[str, arg(help="Column with the time.")] = "time",
     amount: Annotated[str, arg(help="Column with the amount received.")] = "amount",
-    join: Annotated[bool, arg(help="Agents who never joined do so with their first row, starting with zero.")] = False,
+    join: Annotated[bool, arg(help="Let unknown agents join with their first row, starting with zero.")] = False,
     json: Json = False,
 ) -> None:
-    """Record a history from a table, all of it or, if a row is wrong, nothing."""
+    """Record a history from a CSV file. If a row is wrong, nothing is recorded."""
     from bygones.ledger.csv_files import read_history
 
     entries = read_history(history, agent, time, amount)
@@ -193,18 +191,20 @@ def import_(
     if json:
         print_json({"recorded": len(events), "first": events[0].seq, "last": events[-1].seq})
     else:
-        print(f"recorded {len(events)} events, {events[0].seq} to {events[-1].seq}")
+        print(f"Recorded {len(events)} events, {events[0].seq} to {events[-1].seq}.")
 
 
 @app.command
 def standing(
     target: Target,
     at: At = None,
-    ahead: Annotated[str, arg(help="Also show how things would stand after this time, if nothing happens.")] = "7d",
-    since: Annotated[bool, arg(help="Say since when somebody has been owed, for which all events are read.")] = True,
+    ahead: Annotated[
+        str, arg(help="Also show what will be remembered and owed after this time, if nothing more is recorded.")
+    ] = "7d",
+    since: Annotated[bool, arg(help="Show since when agents have been owed, which reads all events.")] = True,
     json: Json = False,
 ) -> None:
-    """Where everybody stands: received, remembered, owed, since when, and next week if nothing happens."""
+    """Show where everybody stands: received, remembered and owed, now and in a week."""
     from bygones.cli.ledger_tables import print_standing
     from bygones.ledger.times import as_datetime, iso, later_by
 
@@ -216,58 +216,55 @@ def standing(
     if not json:
         print_standing(now, later, ahead, beginnings)
         return
-    told = now.to_dict()
+    data = now.to_dict()
     after = {row["agent"]: row for row in later.rows()}
-    for row in told["agents"]:
+    for row in data["agents"]:
         then = after[row["agent"]]
         row["owed_since"] = iso(beginnings[row["agent"]]) if beginnings and row["agent"] in beginnings else None
         row["later"] = {"at": iso(later.at), "remembered": then["remembered"], "owed": then["owed"]}
-    print_json(told)
+    print_json(data)
 
 
 @app.command
 def decide(
     target: Target,
-    needs: Annotated[
-        Positional[Path],
-        arg(metavar="NEEDS", help="CSV: agent,need for places; agent,item,utility; agent,rate,cap for an amount."),
-    ],
-    k: Annotated[int, arg(help="How many places there are.", aliases=["-k"])] = 1,
-    amount: Annotated[float | None, _optional("Divide this amount instead.", "NUMBER")] = None,
-    capacity: Annotated[int, arg(help="The most items that one agent may get.")] = 1,
+    needs: Needs,
+    k: NumberOfPlaces = None,
+    amount: AmountToDivide = None,
+    capacity: Capacity = None,
     at: At = None,
     yes: Annotated[bool, arg(help="Record without asking.")] = False,
     note: Note = "",
     json: Json = False,
 ) -> None:
-    """Decide who gets what, say why, and record it if you agree.
+    """Decide who gets what now, with the reasons, and record the decision if you confirm.
 
-    With --json nothing is asked: it is recorded with --yes only.
+    With --json there is no question: the decision is recorded only with --yes.
     """
-    from bygones.cli.ledger_tables import agreed, tell_decision
+    from bygones.allocation.tables import read_needs
+    from bygones.cli.ledger_tables import agreed, print_decision
     from bygones.ledger import StaleProposalError
-    from bygones.ledger.csv_files import read_request
 
-    request = read_request(needs, k=k, amount=amount, capacity=capacity)
+    request = read_needs(needs, k=k, amount=amount, capacity=capacity)
     with _open(target) as ledger:
         if yes:
             proposal = ledger.decide(request, at=at, note=note)
-            tell_decision(proposal, json, recorded=True)
+            print_decision(proposal, json, recorded=True)
             return
         while True:
             proposal = ledger.propose(request, at=at)
-            tell_decision(proposal, json, recorded=False)
+            print_decision(proposal, json, recorded=False)
             if json:
                 return
             if not agreed():
-                print("nothing changed")
+                print("Nothing was recorded.")
                 return
             try:
                 ledger.accept(proposal, note)
             except StaleProposalError as stale:
-                print(f"{stale}; this is the new proposal:")
+                print(f"{stale}. The new proposal:")
                 continue
-            print("recorded")
+            print("Recorded.")
             return
 
 
@@ -276,17 +273,15 @@ def correct(
     target: Target,
     event: Annotated[Positional[int], arg(metavar="EVENT", help="The number of the event that was wrong.")],
     amount: Annotated[
-        Positional[float], arg(metavar="AMOUNT", help="What it should have been; 0 if it never happened.")
+        Positional[float], arg(metavar="AMOUNT", help="What the amount should have been; 0 if it never happened.")
     ],
     note: Note = "",
     json: Json = False,
 ) -> None:
-    """Set an event right by a compensating entry; the event itself stays."""
-    from bygones.cli.ledger_tables import tell
-
+    """Correct the amount of an event by a further event; the event itself stays."""
     with _open(target) as ledger:
         entry = ledger.correct(event, amount, note=note)
-    tell([entry], json, f"event {entry.seq} corrects event {event} by {entry.amount:+.6g}")
+    _print_recorded([entry], json, f"Event {entry.seq} corrects event {event} by {entry.amount:+.6g}.")
 
 
 @app.command
@@ -296,31 +291,33 @@ def explain(
     at: At = None,
     json: Json = False,
 ) -> None:
-    """What somebody's standing is made of, or why a decision was made."""
-    from bygones.cli.ledger_tables import tell_contributions, tell_event
+    """Show what an agent's remembered utility consists of, or why a decision was made."""
+    from bygones.cli.ledger_tables import print_contributions, print_event
 
     with _open(target) as ledger:
         if what.isdecimal() and what not in ledger.standing(at).names:
             event = ledger.event(int(what))
             cause = ledger.event(event.refers) if event.kind == "received" and event.refers else event
-            tell_event(event, cause if cause.kind == "decision" else None, json)
+            print_event(event, cause if cause.kind == "decision" else None, json)
             return
-        tell_contributions(what, ledger.contributions(what, at), json)
+        print_contributions(what, ledger.contributions(what, at), json)
 
 
 @app.command
 def verify(
     target: Target,
-    head: Annotated[str | None, _optional("A head noted earlier: no event up to it may have changed.", "HASH")] = None,
+    head: Annotated[
+        str | None, _optional("A head noted earlier, to check that no event up to it has changed.", "HASH")
+    ] = None,
     json: Json = False,
 ) -> None:
-    """Replay all events, compare with the snapshot, and check the chain of hashes. Exit code 1 if anything is wrong."""
+    """Check the chain of hashes and replay all events. The exit code is 1 if anything is wrong."""
     with _open(target) as ledger:
         found = ledger.verify(head)
     if json:
         print_json(found._asdict() | {"ok": found.ok})
     elif found.ok:
-        print(f"{found.events} events of {found.agents} agents: all is well. Head: {found.head}")
+        print(f"Verified {found.events} events of {found.agents} agents. Head: {found.head}")
     else:
         for problem in found.problems:
             print(problem)
@@ -331,11 +328,11 @@ def verify(
 @app.command
 def export(
     target: Target,
-    out: Annotated[Path | None, _optional("The file to write; the terminal if left out.", "FILE")] = None,
+    out: Annotated[Path | None, _optional("The file to write (default: the terminal).", "FILE")] = None,
     kind: Annotated[str | None, _optional("Only events of this kind, such as received.", "KIND")] = None,
     json: Json = False,
 ) -> None:
-    """Write all events as CSV or JSON. In CSV, text that looks like a formula has an apostrophe before it."""
+    """Write all events as CSV or JSON. In CSV, text that looks like a formula starts with an apostrophe."""
     import json as json_module
 
     from bygones.ledger.csv_files import event_dict, of_kind, write_events
@@ -355,18 +352,20 @@ def export(
 @app.command
 def newcomers(
     target: Target,
-    agent: Annotated[str, arg(help="Who would join.")],
+    agent: Annotated[str, arg(help="The name of the newcomer.")],
     decisions: Annotated[int, arg(help="How many decisions to look ahead.")] = 30,
     every: Annotated[str, arg(help="The time between two decisions.")] = "1d",
-    places: Annotated[int, arg(help="How many are served each time.")] = 1,
+    places: Annotated[int, arg(help="The number of places each time.")] = 1,
     worth: Annotated[float, arg(help="What a place is worth.")] = 1.0,
-    entitlement: Annotated[float, arg(help="The newcomer's, relative to the others'.")] = 1.0,
-    number: Annotated[float | None, _optional("Also show starting with this number.", "NUMBER")] = None,
+    entitlement: Annotated[float, arg(help="The newcomer's entitlement, relative to the others'.")] = 1.0,
+    number: Annotated[
+        float | None, _optional("Also show what happens when starting with this number.", "NUMBER")
+    ] = None,
     at: At = None,
-    out: Annotated[Path, arg(help="Folder for the picture.")] = Path("out"),
+    out: Annotated[Path, arg(help="The folder for the figure.")] = Path("out"),
     json: Json = False,
 ) -> None:
-    """What each newcomer rule would mean for somebody over the next decisions, as a picture."""
+    """Compare the newcomer rules for an agent over the next decisions, in a table and a figure."""
     from bygones.ledger.newcomers import foresee_all
     from bygones.report.figures.newcomer_figures import newcomers_figure
     from bygones.report.style import save
@@ -392,6 +391,16 @@ def _open(target: str) -> Ledger:
     from bygones.ledger import Ledger
 
     return Ledger.open(target)
+
+
+def _print_recorded(events: Iterable[Event], json: bool, *sentences: str) -> None:
+    """Prints what was recorded: the events for programs, sentences for people."""
+    from bygones.ledger.csv_files import event_dict
+
+    if json:
+        print_json([event_dict(event) for event in events])
+    else:
+        print("\n".join(sentences))
 
 
 def _parse_entitlement(text: str) -> tuple[str, float]:

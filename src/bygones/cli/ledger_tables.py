@@ -1,9 +1,9 @@
-"""What the ledger's commands say to people and programs. Names are shown as they are, never as markup."""
+"""What the ledger's commands print for people and programs. Names are printed as they are, never as markup."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from rich.text import Text
 
@@ -22,7 +22,7 @@ _WIDTH = 6
 
 
 def print_standing(now: Standing, later: Standing, ahead: str, since: dict[str, int] | None) -> None:
-    """Prints where everybody stands, the most owed first, and how that changes until `later` if nothing happens."""
+    """Prints where everybody stands now and, if nothing more is recorded, later; those who are owed most come first."""
     rules = now.rules
     columns = [
         Column("agent", "left", folds=True), Column("received", gives_way=3), Column("remembered", gives_way=4),
@@ -48,15 +48,17 @@ def print_standing(now: Standing, later: Standing, ahead: str, since: dict[str, 
     title = f"Standing at {shown(now.at)} UTC (half-life {rules.half_life}, {rules.welfare} welfare)"
     print_fitting(title, columns, rows)
     if len(now):
-        print("Owed: what is missing (+) or in excess (-) of the entitled share of all that is remembered.")
+        print("Owed: below (+) or above (-) the entitled share of what is remembered.")
+        print(f"In {ahead}: what will be remembered and owed if nothing more is recorded.")
 
 
 def print_rules(settings: Mapping[str, object]) -> None:
     """Prints the rules in force."""
-    print_table("Rules", ["rule", "setting"], [[name.replace("_", " "), _said(v)] for name, v in settings.items()])
+    rows = [[name.replace("_", " "), _setting(value)] for name, value in settings.items()]
+    print_table("Rules", ["rule", "setting"], rows)
 
 
-def _said(setting: object) -> str:
+def _setting(setting: object) -> str:
     if isinstance(setting, bool):
         return "yes" if setting else "no"
     if isinstance(setting, dict):
@@ -83,28 +85,19 @@ def _since(name: str, now: Standing, row: int, since: dict[str, int] | None) -> 
     return "" if now.last[row] == NEVER else day(int(now.last[row]))
 
 
-def tell(events: Iterable[Event], json: bool, *sentences: str) -> None:
-    """Says what was recorded: sentences for people, the events for programs."""
-    if json:
-        print_json([event_dict(event) for event in events])
-    else:
-        for sentence in sentences:
-            print(sentence)
-
-
-def tell_decision(proposal: Proposal, json: bool, *, recorded: bool) -> None:
-    """Says who gets what and why."""
+def print_decision(proposal: Proposal, json: bool, *, recorded: bool) -> None:
+    """Prints who gets what and why."""
     if json:
         print_json({"recorded": recorded, **proposal.to_dict()})
         return
     for reason in proposal.reasons():
         print(reason)
     if recorded:
-        print("recorded")
+        print("Recorded.")
 
 
-def tell_contributions(agent: str, parts: Sequence[Contribution], json: bool) -> None:
-    """Says what is remembered of somebody, event by event."""
+def print_contributions(agent: str, parts: Sequence[Contribution], json: bool) -> None:
+    """Prints an agent's remembered utility, event by event."""
     if json:
         print_json([part._asdict() | {"time": iso(part.time)} for part in parts])
         return
@@ -116,25 +109,27 @@ def tell_contributions(agent: str, parts: Sequence[Contribution], json: bool) ->
         [str(p.seq), p.kind, day(p.time), f"{p.amount:.6g}", f"{p.weight:.1%}", f"{p.counts:.6g}", p.note]
         for p in parts
     ]
-    print_fitting(f"What is remembered of {agent}", columns, rows)
-    print(f"In all {sum(part.counts for part in parts):.6g} is remembered of {agent}.")
+    print_fitting(f"Remembered utility of {agent}", columns, rows)
+    print(f"Total remembered: {sum(part.counts for part in parts):.6g}")
 
 
-def tell_event(event: Event, decision: Event | None, json: bool) -> None:
-    """Says what an event is, and if it came of a decision, why."""
+def print_event(event: Event, decision: Event | None, json: bool) -> None:
+    """Prints an event and, if it is or follows from a decision, the reasons."""
     if json:
         print_json(event_dict(event) | {"decision": None if decision is None else event_dict(decision)})
         return
-    amount = "" if event.amount is None else f" {event.amount:.6g}"
-    about = "" if event.agent is None else f" {event.agent}:"
-    when = f"at {shown(event.time)} UTC, recorded {shown(event.recorded)} UTC"
-    print(f"event {event.seq}:{about} {event.kind}{amount} {when}")
+    number = "" if event.amount is None else f" {event.amount:.6g}"
+    about = "" if event.agent is None else f"{event.agent}, "
+    when = f"at {shown(event.time)} UTC, recorded at {shown(event.recorded)} UTC"
+    print(f"Event {event.seq}: {about}{event.kind}{number} {when}")
+    if event.note:
+        print(f"Note: {event.note}")
     for reason in (decision.details or {})["reasons"] if decision is not None else ():
         print(reason)
 
 
 def agreed() -> bool:
-    """Whether the person at the terminal says yes; nobody there means no."""
+    """Whether the person at the terminal answers yes; no answer means no."""
     try:
         answer = input("Record this? [y/N] ")
     except EOFError:

@@ -6,11 +6,11 @@ with Ledger.new("team.db", Rules(half_life="30d")) as ledger:
     ledger.decide(Places({"ana": 8, "ben": 8}, k=1))
 """
 
+from bygones.allocation.requests import Amount, Items, Places, Request
 from bygones.ledger.contributions import Contribution
 from bygones.ledger.deciding import Proposal, StaleProposalError
 from bygones.ledger.events import Event
 from bygones.ledger.ledger import Ledger
-from bygones.ledger.requests import Amount, Items, Places, Request
 from bygones.ledger.rules import NEWCOMER_RULES, RuleBook, Rules
 from bygones.ledger.standing import Standing, newcomer_start
 from bygones.ledger.store import LedgerError

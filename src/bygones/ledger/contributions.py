@@ -1,4 +1,4 @@
-"""Questions that need the events again: what a standing is made of, and since when somebody has been owed."""
+"""Questions that need the events again: what a standing consists of, and since when an agent has been owed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from bygones.ledger.watch import Stretch, Watch
 
 
 class Contribution(NamedTuple):
-    """What is left of one event: `counts` of its `amount`, by the `weight` it has by now."""
+    """What is still remembered of one event: `counts`, its `amount` times its `weight` by now."""
 
     seq: int
     kind: str
@@ -28,10 +28,10 @@ class Contribution(NamedTuple):
 
 
 def contributions(connection: sa.Connection, book: RuleBook, at: int, agent: str) -> list[Contribution]:
-    """The events of an agent up to an instant with what still counts of each, the largest part first."""
+    """The events of an agent up to an instant with what is still remembered of each, the largest first."""
     _, agents = rows.load_agents(connection, [agent])
     if not len(agents):
-        raise ValueError(f"unknown agent {agent!r}: it has not joined this ledger")
+        raise rows.unknown_agent(agent)
     table = schema.events
     where = [schema.agents.c.name == agent, table.c.time <= at, table.c.kind.in_(AMOUNTS)]
     events = [event for chunk in rows.load_events(connection, where) for event, _ in chunk]
@@ -48,7 +48,7 @@ def contributions(connection: sa.Connection, book: RuleBook, at: int, agent: str
 def owed_since(connection: sa.Connection, book: RuleBook, at: int) -> dict[str, int]:
     """Since when each of those who are owed something at an instant has been, without a break.
 
-    All events up to then are gone through once, in the order of time; `Watch` says how.
+    All events up to then are read once, in the order of time; see `Watch`.
     """
     ids, agents = rows.load_agents(connection)
     watch = Watch(book, agents)
@@ -58,7 +58,7 @@ def owed_since(connection: sa.Connection, book: RuleBook, at: int) -> dict[str, 
 
 
 def _stretches(connection: sa.Connection, ids: np.ndarray, at: int) -> Iterator[Stretch]:
-    """The events up to an instant in the order of time, many at once, never with one instant's in two parts."""
+    """The events up to an instant in the order of time, many at once, the events of one instant always together."""
     row_of = np.full(int(ids.max(initial=0)) + 1, -1, dtype=np.int64)
     row_of[ids] = np.arange(len(ids))
     table = schema.events

@@ -1,7 +1,7 @@
 """Who gets what now, from everybody's standing, with the reasons.
 
-Ties are drawn by lot from the hash of the ledger's last event: anybody can draw again and get the same, nobody can
-draw until they like the result, and nobody knows the lot before the events that lead to it.
+A random draw decides between equally good choices, seeded with the hash of the ledger's last event. Anybody can repeat
+the draw with the same result, nobody can draw again until they like it, and nobody can know it before that event.
 """
 
 from __future__ import annotations
@@ -14,35 +14,35 @@ from typing import Any
 import numpy as np
 import sqlalchemy as sa
 
+from bygones._text import check_text
 from bygones.allocation import Decision, allocate
+from bygones.allocation.explain import sentences
+from bygones.allocation.requests import Request
 from bygones.ledger import rows
-from bygones.ledger.events import Event, check_text
-from bygones.ledger.requests import Places, Request
+from bygones.ledger.events import Event
 from bygones.ledger.rules import Rules
 from bygones.ledger.snapshot import NEVER
 from bygones.ledger.standing import Standing, standing
 from bygones.ledger.store import LedgerError
 from bygones.ledger.times import UNITS, When, as_datetime, instant, iso, now, shown
+from bygones.ledger.turns import ON_HOLD
 from bygones.ledger.writing import Entry, LedgerWriter
 from bygones.memory import Discounted, Memory, MemoryState, PerfectRecall
 
-NAMED = 20
-"""Reasons are given for as many agents who are served; for more, the numbers speak."""
-
 
 class StaleProposalError(LedgerError):
-    """Something was recorded since the proposal was made."""
+    """Something has been recorded since the proposal was made."""
 
 
 @dataclass(frozen=True, eq=False)
 class Proposal:
-    """A decision that is recorded when it is accepted.
+    """A decision that is recorded once it is accepted.
 
     Attributes:
         request: what there was to hand out.
         head: the number of the ledger's last event, from whose standing this follows.
         standing: where everybody stood.
-        members: the rows of those who took part in the decision, in the order of `allocation`.
+        members: the rows of `standing` of those who took part in the decision, in the order of `allocation`.
         allocation: who gets what.
     """
 
@@ -59,24 +59,20 @@ class Proposal:
 
     @property
     def utilities(self) -> dict[str, float]:
-        """What each of those who are served has from it."""
+        """The utility of each agent who is served."""
         worth = self.allocation.utilities
-        return {self._name(row): float(worth[row]) for row in np.flatnonzero(worth > 0).tolist()}
+        return {self._name(row): float(worth[row]) for row in self.allocation.served.tolist()}
 
     def gets(self) -> dict[str, str]:
-        """What each of those who are served gets, in words."""
-        served = np.flatnonzero(self.allocation.utilities > 0).tolist()
-        return {self._name(row): self.request.given(self.allocation, row) for row in served}
+        """What each agent who is served gets, in words."""
+        return self.allocation.gets
 
     def reasons(self) -> list[str]:
-        """Why, in plain sentences: where those served stood, and what the next best choice would have been."""
-        served = np.flatnonzero(self.allocation.utilities > 0).tolist()
-        if not served:
-            return ["Nobody gets anything: nobody has any use for what there is."]
-        return [*map(self._reason, served[:NAMED]), *self._past(), *self._runner_up()]
+        """The decision and its reasons, with what is owed to those who are served and when they last received."""
+        return sentences(self.allocation, self._standing_of)
 
-    def to_dict(self) -> dict[str, Any]:
-        """The proposal as JSON can hold it."""
+    def details(self) -> dict[str, Any]:
+        """What the ledger stores of the decision."""
         return {
             "at": iso(self.at),
             "welfare": self.standing.rules.welfare,
@@ -88,47 +84,26 @@ class Proposal:
             "gap": self.allocation.gap,
         }
 
+    def to_dict(self) -> dict[str, Any]:
+        """The proposal, of the types that JSON has.
+
+        It has the keys of `Decision.to_dict`, where `utilities` are by name and only of those who are served.
+        """
+        details = self.details()
+        return {**self.allocation.to_dict(), **details, "explanation": " ".join(details["reasons"])}
+
     def _name(self, row: int) -> str:
-        return str(self.standing.names[self.members[row]])
+        return self.allocation.agent_names[row]
 
-    def _reason(self, row: int) -> str:
+    def _standing_of(self, row: int) -> str:
         member = self.members[row]
-        level = (self.standing.remembered / self.standing.entitlements)[self.members]
-        lower = int((level < level[row] * (1 - 1e-12)).sum())
-        rank = "the lowest" if lower == 0 else f"{lower} lower"
-        per = " per unit of entitlement" if self.standing.rules.entitlements else ""
         owed, last = self.standing.owed[member], int(self.standing.last[member])
-        stood = f"owed {owed:.4g}" if owed >= 0 else f"{-owed:.4g} ahead of the entitled share"
-        since = "nothing received before" if last == NEVER else f"last received {shown(last)} UTC"
-        return (
-            f"{self._name(row)} gets {self.request.given(self.allocation, row)}: remembered {level[row]:.4g}{per} "
-            f"({rank} of {len(level)}), {stood}, {since}."
-        )
-
-    def _past(self) -> list[str]:
-        rules = self.standing.rules
-        if math.isinf(rules.seconds):
-            return [f"Everything received counts in full ({rules.welfare} welfare, no half-life)."]
-        return [f"What was received {rules.half_life} ago counts half ({rules.welfare} welfare)."]
-
-    def _runner_up(self) -> list[str]:
-        if not isinstance(self.request, Places):
-            return []
-        other = self.allocation.runner_up
-        if other is None:
-            return []
-        chosen, instead = self.allocation.utilities > 0, other.utilities > 0
-        into = ", ".join(self._name(row) for row in np.flatnonzero(instead & ~chosen).tolist()[:NAMED])
-        out = ", ".join(self._name(row) for row in np.flatnonzero(chosen & ~instead).tolist()[:NAMED])
-        if not into:
-            return []
-        if np.allclose(np.sort(self.allocation.after), np.sort(other.after), rtol=1e-9, atol=0):
-            return [f"{into} instead of {out} would have been as good: the lot decided."]
-        return [f"The next best choice was {into} instead of {out}."]
+        stood = f"owed {owed:.4g}" if owed >= 0 else f"ahead by {-owed:.4g}"
+        return f"{stood}; {'nothing received before' if last == NEVER else f'last received {shown(last)} UTC'}"
 
 
 def propose(connection: sa.Connection, head: sa.Row[Any], request: Request, at: When | None) -> Proposal:
-    """The best allocation from the standing at an instant, by default now; never before the latest event."""
+    """The best allocation from the standing at an instant, by default now; which cannot be before the latest event."""
     book = rows.load_book(head.rules)
     latest = max(int(head.latest), book.began)
     time = max(now(), latest) if at is None else instant(at)
@@ -146,6 +121,7 @@ def propose(connection: sa.Connection, head: sa.Row[Any], request: Request, at: 
         elapsed=0,
         entitlements=stood.entitlements[members] if stood.rules.entitlements else None,
         agents=names,
+        items=request.items,
         time_unit="day",
         rng=np.random.default_rng(int.from_bytes(head.head_hash)),
     )
@@ -153,12 +129,12 @@ def propose(connection: sa.Connection, head: sa.Row[Any], request: Request, at: 
 
 
 def accept(writer: LedgerWriter, proposal: Proposal, note: str = "") -> list[Event]:
-    """Records a decision and what was received by it."""
+    """Records a decision and the utilities received through it."""
     if writer.head.head != proposal.head:
-        raise StaleProposalError("somebody recorded something since this was proposed: decide again")
-    reasons = {"request": proposal.request.to_dict(), **proposal.to_dict()}
+        raise StaleProposalError("something has been recorded since this proposal was made: decide again")
+    details = {"request": proposal.request.to_dict(), **proposal.details()}
     at = as_datetime(proposal.at)
-    decision = writer.append("decision", writer.time(at), details=reasons, note=check_text("note", note))
+    decision = writer.append("decision", writer.time(at), details=details, note=check_text("note", note))
     entries = [Entry(name, utility, at) for name, utility in proposal.utilities.items()]
     return [decision, *writer.amounts("received", entries, refers=decision.seq)]
 
@@ -175,8 +151,12 @@ def _state(remembered: np.ndarray) -> MemoryState:
 
 def _check_agents(request: Request, stood: Standing, names: Sequence[str]) -> None:
     status = dict(zip(stood.names, stood.status, strict=True))
-    for agent in sorted(request.agents - set(names)):
-        where = f"is {status[agent]} at {shown(stood.at)} UTC" if agent in status else "has not joined this ledger"
-        raise ValueError(f"unknown agent {agent!r}: it {where}")
+    for agent in sorted(set(request.agents) - set(names)):
+        if agent not in status:
+            raise rows.unknown_agent(agent)
+        raise ValueError(
+            f"agent {agent!r} is {status[agent]} at {shown(stood.at)} UTC and cannot take part in this decision: "
+            f"{'resume' if status[agent] == ON_HOLD else 'join'} them first, or leave them out of the request"
+        )
     if not names:
-        raise ValueError("nobody is present to decide about: join somebody first")
+        raise ValueError("no agent is present: let somebody join first")

@@ -8,20 +8,16 @@ from __future__ import annotations
 
 import hashlib
 import json
-import unicodedata
 from typing import Any, NamedTuple
 
 AMOUNTS = ("received", "offset", "correction", "join")
-"""Kinds of event with an amount: utility received; an amount remembered though it was not received; the difference
+"""Kinds of event with an amount: a utility received; an offset, remembered though it was not received; the difference
 that corrects one of the others; what a newcomer starts with."""
 
 TURNS = ("join", "leave", "hold", "resume")
-"""Kinds of event that say from when on an agent takes part, and when not."""
+"""Kinds of event that say when an agent takes part and when not."""
 
 KINDS = ("rules", "decision", "received", "offset", "correction", *TURNS)
-
-LONGEST_TEXT = 500
-"""The most characters of an agent's name or a note."""
 
 GENESIS = bytes(32)
 """The hash before the first event."""
@@ -33,12 +29,12 @@ class Event(NamedTuple):
     Attributes:
         seq: its number, from 1 on without gaps.
         kind: one of `KINDS`.
-        time: the instant from which on it counts.
-        recorded: the instant at which it was written down.
-        agent: whom it is about; None for rules and decisions.
-        amount: what was received or counts as if, where the kind has an amount.
-        refers: the event that a correction corrects, or the decision by which something was received.
-        note: why, in the words of whoever recorded it.
+        time: the instant from which it counts.
+        recorded: the instant at which it was recorded.
+        agent: the agent it is about; None for rules and decisions.
+        amount: the amount, for the kinds that have one.
+        refers: the event that a correction corrects, or the decision through which something was received.
+        note: a remark by whoever recorded it.
         details: the settings of a rule change; a decision's needs and reasons.
     """
 
@@ -57,7 +53,7 @@ _encoder = json.JSONEncoder(ensure_ascii=False, allow_nan=False, sort_keys=True,
 
 
 def canonical(value: object) -> str:
-    """JSON in one spelling: keys in order, no spaces, numbers in the fewest digits that mean the same."""
+    """JSON in one spelling: keys in order, no spaces, numbers in their shortest exact form."""
     return _encoder.encode(value)
 
 
@@ -69,19 +65,3 @@ def details_text(event: Event) -> str | None:
 def digest(previous: bytes, event: Event, details: str | None) -> bytes:
     """The hash of an event, its details as they are stored, that follows the event of hash `previous`."""
     return hashlib.sha256(previous + canonical((*event[:-1], details)).encode()).digest()
-
-
-def check_text(name: str, text: object, *, empty: bool = True) -> str:
-    """Text that can stand in a terminal, a table and a database: in one Unicode spelling, without control characters.
-
-    Everything else is data: quotes, emoji, markup and formulas are kept as they are.
-    """
-    clean = unicodedata.normalize("NFC", str(text)).strip()
-    # Everything printable is fine; of the rest, such as joined emoji, only these categories are not.
-    if not clean.isprintable() and any(unicodedata.category(letter) in ("Cc", "Cs", "Zl", "Zp") for letter in clean):
-        raise ValueError(f"{name} must not contain control characters, got {str(text)!r}")
-    if not clean and not empty:
-        raise ValueError(f"{name} must not be empty")
-    if len(clean) > LONGEST_TEXT:
-        raise ValueError(f"{name} must have at most {LONGEST_TEXT} characters, got {len(clean)}")
-    return clean

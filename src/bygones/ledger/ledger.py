@@ -21,11 +21,12 @@ from typing import Any, TypeVar
 
 import sqlalchemy as sa
 
+from bygones._text import check_text
+from bygones.allocation.requests import Request
 from bygones.ledger import deciding, rows, schema, verifying
 from bygones.ledger.contributions import Contribution, contributions, owed_since
 from bygones.ledger.deciding import Proposal
-from bygones.ledger.events import Event, check_text
-from bygones.ledger.requests import Request
+from bygones.ledger.events import Event
 from bygones.ledger.rules import RuleBook, Rules, check_entitlement, check_newcomers
 from bygones.ledger.standing import Standing, newcomer_start, standing
 from bygones.ledger.store import TIMEOUT, Store

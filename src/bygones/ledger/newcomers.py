@@ -1,6 +1,7 @@
-"""What each newcomer rule would mean for somebody over the next decisions.
+"""What each newcomer rule would mean for a newcomer over the next decisions.
 
-The future is simple: a place worth the same to everybody is handed out again and again, and everybody present asks.
+The forecast assumes that places worth the same to everybody are handed out again and again, and that everybody present
+asks for one.
 """
 
 from __future__ import annotations
@@ -22,14 +23,14 @@ from bygones.memory import MemoryState
 
 @dataclass(frozen=True)
 class Forecast:
-    """What would follow from one newcomer rule, per decision, the first entry before any.
+    """What one newcomer rule leads to, decision by decision; the first entry is before any decision.
 
     Attributes:
         rule: the rule.
-        start: what the newcomer starts with in the others' memory.
+        start: the remembered utility that the newcomer starts with.
         received: the newcomer's true total since joining.
-        remembered: what is remembered of the newcomer.
-        others: what is remembered of the others, on average.
+        remembered: the newcomer's remembered utility.
+        others: the mean remembered utility of the others.
     """
 
     rule: str
@@ -39,13 +40,13 @@ class Forecast:
     others: np.ndarray
 
     def to_dict(self) -> dict[str, Any]:
-        """The outcome as JSON can hold it."""
+        """The forecast, of the types that JSON has."""
         lists = {name: getattr(self, name).tolist() for name in ("received", "remembered", "others")}
         return {"rule": self.rule, "start": self.start, **lists}
 
 
 def foresee_all(stood: Standing, *, number: float | None = None, **future: Any) -> list[Forecast]:
-    """What would follow from every newcomer rule, and from starting with a number; see `foresee`."""
+    """The forecasts for every newcomer rule, and for starting with a number; see `foresee`."""
     rules = (*NEWCOMER_RULES, *(() if number is None else (check_newcomers(number),)))
     return [foresee(stood, rule, **future) for rule in rules]
 
@@ -62,13 +63,13 @@ def foresee(
     entitlement: float = 1.0,
     seed: int = 0,
 ) -> Forecast:
-    """The next decisions if somebody joined now and started by this rule.
+    """The next decisions if an agent joined now under this rule.
 
     Args:
         stood: where everybody stands now.
         rule: the newcomer rule.
         agent: who would join; must not be present.
-        decisions: how many decisions to foresee.
+        decisions: how many decisions to forecast.
         every: the time between two of them.
         places: how many are served each time.
         worth: what a place is worth.

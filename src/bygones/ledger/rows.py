@@ -1,4 +1,4 @@
-"""Between the tables and the ledger's own terms: snapshots, rule books and events, loaded and saved."""
+"""Snapshots, rule books and events, loaded from the database's tables and saved to them."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from bygones.ledger.snapshot import Snapshot
 from bygones.memory import MemoryState
 
 CHUNK = 50_000
-"""As many events are held in memory at once."""
+"""Events are read this many at a time."""
 
 IN_CHUNKS: dict[str, Any] = {"yield_per": CHUNK}
 
 FEW = 2_000
-"""As many agents, or fewer, are asked for by name or number; else all are read."""
+"""Up to this many agents are looked up by name or number; for more, all are read."""
 
 
 def load_book(text: str) -> RuleBook:
@@ -55,8 +55,13 @@ def load_agents(connection: sa.Connection, names: Collection[str] | None = None)
     )
 
 
+def unknown_agent(name: str) -> ValueError:
+    """The error for an agent who has never joined."""
+    return ValueError(f"unknown agent {name!r}: no agent of this name has joined the ledger")
+
+
 def save_agents(connection: sa.Connection, ids: np.ndarray, agents: Snapshot) -> None:
-    """Writes the snapshot of these agents in place of what was there."""
+    """Replaces the stored snapshot of these agents."""
     table = schema.agents
     values = [
         {
@@ -76,7 +81,7 @@ def save_agents(connection: sa.Connection, ids: np.ndarray, agents: Snapshot) ->
 
 
 def new_agents(connection: sa.Connection, names: Sequence[str], joined: Sequence[int]) -> tuple[np.ndarray, Snapshot]:
-    """The numbers and the empty snapshot of agents who were not there before."""
+    """The numbers and the empty snapshot of agents who have not joined before."""
     zero = dict.fromkeys(("received", "received_lost", "remembered", "remembered_lost"), 0.0)
     rows = [
         {"name": name, "turns": turns.write(((time, "join"),)), "as_of": time, "last": snapshot.NEVER, **zero}
@@ -153,8 +158,8 @@ def _event(
     seq: int, kind: str, time: int, recorded: int, _: int | None, amount: float | None, refers: int | None,
     note: str, details: str | None, __: bytes, agent: str | None,
 ) -> Event:  # fmt: skip
-    said = None if details is None else json.loads(details)
-    return Event(seq, kind, time, recorded, agent, amount, refers, note, said)
+    loaded = None if details is None else json.loads(details)
+    return Event(seq, kind, time, recorded, agent, amount, refers, note, loaded)
 
 
 def _state(total: Sequence[float], lost: Sequence[float]) -> MemoryState:

@@ -1,12 +1,12 @@
-r"""What a ledger goes by, and how fast its clocks run.
+r"""The rules of a ledger, and how fast its clocks run.
 
-Rules change from a moment on; every change names only the settings that change. Of a utility received at $s$, a
-moment $t$ still counts $2^{-H(s,t)}$, where
+Rules change from an instant on; a change names only the settings that change. Of a utility received at $s$, the share
+$2^{-H(s,t)}$ still counts at $t$, where
 
 $$ H(s, t) = \int_s^t \frac{\mathrm{d}\tau}{h(\tau)} $$
 
 is the number of half-lives between them and $h(\tau)$ the half-life in force at $\tau$. With one half-life this is
-$\gamma^{t-s}$. Where rules say that a hold stops the clock, the time on hold is left out of the integral.
+$\gamma^{t-s}$. Where the rules say that a hold stops the clock, time on hold is left out of the integral.
 """
 
 from __future__ import annotations
@@ -21,26 +21,26 @@ import numpy as np
 
 from bygones._arrays import check_between
 from bygones.ledger.times import SECOND, duration, shown
-from bygones.welfare import named
+from bygones.welfare import Welfare, named
 
 NEWCOMER_RULES = ("zero", "mean", "median", "entitled share")
-"""What a newcomer may start with, by name; a number is accepted as well."""
+"""Newcomer rules by name; a number is accepted as well."""
 
 
 @dataclass(frozen=True)
 class Rules:
-    """What a ledger goes by.
+    """The rules of a ledger.
 
     Attributes:
-        half_life: real time after which a past utility counts half, such as `30d`, `12h` or `inf`.
+        half_life: the time after which a utility counts half, such as `30d`, `12h` or `never` (`inf`).
         welfare: what decisions maximise, such as `egalitarian`, `nash` or `alpha_fair(alpha=2)`.
-        newcomers: what somebody who joins starts with in the others' memory: `zero`, the `mean` or `median` of what is
-            remembered of the members per unit of entitlement, the `entitled share` (owed nothing, owing nothing), or
-            a number.
-        hold_stops_clock: whether the past of somebody on hold stops fading.
-        entitlements: by agent, 1 where not named: twice the entitlement is owed, and in the long run gets, twice as
-            much. Utilitarian welfare, which wants the largest total whoever gets it, keeps this promise only among
-            those who have the same use for what there is.
+        newcomers: the newcomer rule, the remembered utility that an agent who joins starts with: `zero`, the `mean` or
+            `median` of those present per unit of entitlement, the `entitled share` (neither owed nor ahead), or a
+            number.
+        hold_stops_clock: whether the past of an agent on hold stops fading.
+        entitlements: by agent, 1 for those not named. An agent with twice the entitlement is owed, and in the long run
+            gets, twice as much. Under utilitarian welfare, which maximises the total whoever gets it, this holds only
+            among agents with the same needs.
     """
 
     half_life: str = "30d"
@@ -50,6 +50,16 @@ class Rules:
     entitlements: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        if not isinstance(self.half_life, str):
+            raise ValueError(
+                "half_life must be a duration such as '30d', or 'never' if nothing fades, since a ledger remembers by "
+                f"half-life, got {self.half_life!r}"
+            )
+        if not isinstance(self.welfare, str | Welfare):
+            raise ValueError(
+                "welfare must be the name of a registered welfare such as 'nash', since a ledger stores its rules as "
+                f"text, got {self.welfare!r}"
+            )
         duration(self.half_life)
         object.__setattr__(self, "welfare", str(named(self.welfare)))
         object.__setattr__(self, "newcomers", check_newcomers(self.newcomers))
@@ -68,14 +78,14 @@ class Rules:
         known = [setting.name for setting in fields(self)]
         for name in changes:
             if name not in known:
-                raise ValueError(f"rules must be among {', '.join(known)}, got {name!r}")
+                raise ValueError(f"a rule must be one of {', '.join(known)}, got {name!r}")
         merged = dict(changes)
         if "entitlements" in changes:
             merged["entitlements"] = {**self.entitlements, **changes["entitlements"]}
         return replace(self, **merged)
 
     def to_dict(self) -> dict[str, Any]:
-        """All settings, as JSON can hold them."""
+        """All settings, of the types that JSON has."""
         settings = {setting.name: getattr(self, setting.name) for setting in fields(self)}
         return {**settings, "entitlements": dict(self.entitlements)}
 
@@ -88,9 +98,9 @@ class Rules:
 
 def check_newcomers(rule: object) -> str:
     """The newcomer rule, refused unless it is one of `NEWCOMER_RULES` or a finite number of at least 0."""
-    said = str(rule).strip().replace("_", " ").replace("-", " ")
-    if said in NEWCOMER_RULES:
-        return said
+    name = str(rule).strip().replace("_", " ").replace("-", " ")
+    if name in NEWCOMER_RULES:
+        return name
     try:
         number = float(str(rule))
     except ValueError:
@@ -109,7 +119,7 @@ def check_entitlement(weight: object, agent: str) -> float:
 
 
 class Change(NamedTuple):
-    """Settings that change from a moment on; the event that says so breaks ties of time."""
+    """Settings that change from an instant on; of changes at the same instant, the later event comes last."""
 
     time: int
     seq: int
@@ -139,7 +149,7 @@ class RuleBook:
     def at(self, time: int) -> Rules:
         """The rules in force at an instant."""
         if time < self.began:
-            raise ValueError(f"the ledger began {shown(self.began)} UTC, got a moment before that: {shown(time)} UTC")
+            raise ValueError(f"at must not be before the ledger began ({shown(self.began)} UTC), got {shown(time)} UTC")
         return self.history[int(np.searchsorted(self._starts, time, side="right")) - 1]
 
     def after(self, change: Change) -> RuleBook:

@@ -1,11 +1,12 @@
-r"""Where everybody stands at one instant, and what that means for those who join.
+r"""Where everybody stands at one instant, and what newcomers start with.
 
-Of what is remembered in all, agent $i$ is entitled to the share $w_i/\sum_j w_j$ among those present. What it is owed
-is the difference,
+Of all that is remembered, agent $i$ is entitled to the share $w_i/\sum_j w_j$ among those present. The agent is owed
+the difference,
 
 $$ \text{owed}_i = \frac{w_i}{\sum_j w_j}\sum_j Z_j - Z_i , $$
 
-above zero for those who have had too little. Debts and claims sum to zero. Those on hold or away are left out.
+if it is above zero, and ahead by it if it is below zero. Over those present it sums to zero. Agents on hold or away
+are left out.
 """
 
 from __future__ import annotations
@@ -33,11 +34,12 @@ class Standing:
         rules: the rules in force then.
         names: the agents who have joined by then.
         status: `present`, `on hold` or `away`.
-        received: all that was truly received.
-        remembered: what of it, and of offsets, still counts.
+        received: the true total, which never fades.
+        remembered: how much of it, and of offsets, still counts.
         entitlements: relative to one another.
-        owed: what is missing to the entitled share of what is remembered; NaN for those on hold or away.
-        joined: the instants of joining, the latest.
+        owed: by how much `remembered` is below the entitled share (above it if negative); NaN for those on hold or
+            away.
+        joined: the instants at which they last joined.
         last: the instants at which something was last received, or `NEVER`.
     """
 
@@ -61,7 +63,7 @@ class Standing:
         return np.flatnonzero([state == PRESENT for state in self.status])
 
     def to_dict(self) -> dict[str, Any]:
-        """The standing as JSON can hold it."""
+        """The standing, of the types that JSON has."""
         return {"at": iso(self.at), "rules": self.rules.to_dict(), "agents": list(self.rows())}
 
     def rows(self) -> Iterator[dict[str, Any]]:
@@ -82,7 +84,7 @@ class Standing:
 def standing(connection: sa.Connection, book: RuleBook, at: int) -> Standing:
     """The standing at an instant, past or future.
 
-    From the snapshot for all whose latest event is not after it; the events of the others are read again.
+    It follows from the snapshot; the events of agents with later events are read again.
     """
     rules = book.at(at)
     ids, agents = rows.load_agents(connection)
@@ -120,15 +122,15 @@ def owed(remembered: np.ndarray, entitlements: np.ndarray, present: np.ndarray) 
 
 
 def newcomer_start(standing: Standing, rule: str, entitlement: float = 1.0) -> float:
-    """What somebody of this entitlement would start with in the others' memory, by a newcomer rule."""
+    """The remembered utility that a newcomer of this entitlement starts with under a newcomer rule."""
     present = standing.present
     return float(starts(rule, standing.remembered[present], standing.entitlements[present], np.array(entitlement)))
 
 
 def starts(rule: str, remembered: np.ndarray, entitlements: np.ndarray, joining: np.ndarray) -> np.ndarray:
-    """What newcomers of these entitlements start with, given what is remembered of those present, and theirs.
+    """What newcomers start with, given the remembered utilities and entitlements of those present.
 
-    Nobody present: zero, unless the rule is a number.
+    If nobody is present they start with zero, unless the rule is a number.
     """
     if rule not in NEWCOMER_RULES:
         return np.full(joining.shape, float(rule))

@@ -21,15 +21,14 @@ from sqlalchemy.engine import URL, make_url
 from bygones.ledger import schema
 
 TIMEOUT = 30.0
-"""Seconds for which a writer waits for its turn."""
-
+"""Seconds for which a writer waits for the lock."""
 
 CACHE = 65536
 """The most memory, in KiB, for the pages of a SQLite transaction."""
 
 
 class LedgerError(ValueError):
-    """The ledger cannot be read or written, in one sentence."""
+    """The ledger cannot be read or written; the message says why."""
 
 
 class Store:
@@ -52,30 +51,32 @@ class Store:
 
     @contextmanager
     def creating(self) -> Iterator[sa.Connection]:
-        """The tables of a new ledger, kept if the `with` block succeeds; refused where there is a ledger already."""
+        """The tables of a new ledger, kept if the `with` block succeeds; refused if there is a ledger already."""
         if self._is_sqlite and self._path.exists() and self._path.stat().st_size:
-            raise LedgerError(f"{self.name} exists already: a new ledger needs a new file")
+            raise LedgerError(f"{self.name} already exists: give a new ledger a new file")
         with self._connect("IMMEDIATE") as connection:
             if schema.version(connection) is not None:
-                raise LedgerError(f"{self.name} holds a ledger already: a new one needs a new database")
+                raise LedgerError(f"{self.name} already contains a ledger: give a new ledger an empty database")
             schema.create(connection)
             yield connection
 
     def check(self) -> None:
         """Refuses what is not a ledger, is damaged, or is of a newer version; brings an older version up to date."""
         if self._is_sqlite and not self._path.exists():
-            raise LedgerError(f"{self.name} does not exist: make it with `bygones ledger new`")
+            raise LedgerError(f"{self.name} does not exist: create a ledger with `bygones ledger new`")
         with self._connect("DEFERRED") as connection:
             found = schema.version(connection)
         if found is None:
-            raise LedgerError(f"{self.name} is not a ledger: make one with `bygones ledger new`")
+            raise LedgerError(f"{self.name} is not a ledger: create one with `bygones ledger new`")
         if found > schema.VERSION:
             raise LedgerError(
-                f"{self.name} was written by a newer bygones (version {found} of the tables, this one knows "
-                f"{schema.VERSION}): install the newer bygones"
+                f"{self.name} was written by a newer bygones (tables of version {found}, this one reads version "
+                f"{schema.VERSION}): upgrade bygones"
             )
         if not all(step in schema.MIGRATIONS for step in range(found, schema.VERSION)):
-            raise LedgerError(f"{self.name} has tables of version {found}, from which no way leads to {schema.VERSION}")
+            raise LedgerError(
+                f"{self.name} has tables of version {found}, which cannot be migrated to version {schema.VERSION}"
+            )
         if found < schema.VERSION:
             with self._connect("IMMEDIATE") as connection:
                 if not self._is_sqlite:
@@ -84,18 +85,18 @@ class Store:
 
     @contextmanager
     def reading(self) -> Iterator[sa.Connection]:
-        """One moment of the ledger, to be read."""
+        """The ledger as it is at one moment, for reading."""
         with self._connect("DEFERRED") as connection:
             yield connection
 
     @contextmanager
     def writing(self) -> Iterator[tuple[sa.Connection, sa.Row[Any]]]:
-        """The ledger to be read and written by nobody else, with its head; all or nothing is kept."""
+        """The ledger and its head, for reading and writing by nobody else; all changes are kept, or none."""
         with self._connect("IMMEDIATE") as connection:
             yield connection, connection.execute(sa.select(schema.ledger).with_for_update()).one()
 
     def close(self) -> None:
-        """Lets go of the database."""
+        """Closes the database."""
         self._engine.dispose()
 
     @property
@@ -121,39 +122,39 @@ class Store:
             raise LedgerError(self._sentence(error.orig)) from error
 
     def _sentence(self, error: BaseException | None) -> str:
-        said = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        message = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         known = {
-            "locked": "is locked by somebody else who is writing: try again when they have finished",
-            "lock timeout": "is locked by somebody else who is writing: try again when they have finished",
+            "locked": "is locked by another writer: try again later",
+            "lock timeout": "is locked by another writer: try again later",
             "readonly": "is read-only: nothing was recorded",
             "read-only": "is read-only: nothing was recorded",
-            "not a database": "is not a ledger: it is no SQLite file",
+            "not a database": "is not a ledger: it is not a SQLite file",
             "malformed": "is damaged or truncated: restore a backup",
             "disk is full": "cannot be written, the disk is full: nothing was recorded",
             "unable to open": "cannot be opened",
         }
         for part, sentence in known.items():
-            if part in said:
+            if part in message:
                 return f"{self.name} {sentence}"
-        return f"{self.name}: {said}"
+        return f"{self.name}: {message}"
 
 
 def _url(target: str | os.PathLike[str]) -> URL:
     text = os.fspath(target)
     if text in ("", ":memory:"):
-        raise LedgerError(f"a ledger lives in a file or a database, got {text!r}")
+        raise LedgerError(f"a ledger must be a file or a database URL, got {text!r}")
     if "://" not in text:
         return URL.create("sqlite", database=text)
     try:
         url = make_url(re.sub(r"^postgres://", "postgresql://", text))
     except sa.exc.ArgumentError:
         raise LedgerError(
-            f"a ledger is a file or a database URL such as postgresql://host/name, got {text!r}"
+            f"a ledger must be a file or a database URL such as postgresql://host/name, got {text!r}"
         ) from None
     if url.get_backend_name() == "postgresql":
         return url.set(drivername="postgresql+psycopg")
     if url.get_backend_name() != "sqlite":
-        raise LedgerError(f"a ledger is kept in SQLite or PostgreSQL, got {url.render_as_string(hide_password=True)}")
+        raise LedgerError(f"a ledger must be in SQLite or PostgreSQL, got {url.render_as_string(hide_password=True)}")
     return url
 
 

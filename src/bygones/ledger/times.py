@@ -52,14 +52,14 @@ def day(at: int) -> str:
 
 
 def duration(text: str, name: str = "half_life") -> float:
-    """The seconds in a duration such as `30d`, `12 hours` or `inf`; zero is refused: it would switch memory off."""
+    """The seconds in a duration such as `30d`, `12 hours` or `inf`; zero is refused."""
     remembers = name == "half_life"
     accepted = f"a time above 0 with its unit ({', '.join(UNITS)}), such as 30d or 12h"
     accepted += ", or inf to remember everything" if remembers else ""
-    said = str(text).strip()
-    if said.lower() in ("inf", "infinity", "never"):
+    stripped = str(text).strip()
+    if stripped.lower() in ("inf", "infinity", "never"):
         return math.inf
-    match = _DURATION.fullmatch(said)
+    match = _DURATION.fullmatch(stripped)
     if match is None or match[2].lower() not in _SECONDS:
         raise ValueError(f"{name} must be {accepted}, got {text!r}")
     seconds = float(match[1]) * _SECONDS[match[2].lower()]
@@ -67,14 +67,14 @@ def duration(text: str, name: str = "half_life") -> float:
         why = ": after a half-life of zero nothing is remembered" if remembers else ""
         raise ValueError(f"{name} must be {accepted}, got {text!r}{why}")
     if not math.isfinite(seconds):
-        raise ValueError(f"{name} must be {accepted}, got {text!r}: for ever is inf")
+        raise ValueError(f"{name} must be {accepted}, got {text!r}: write inf for a time without end")
     return seconds
 
 
-def later_by(moment: datetime, said: str, name: str) -> datetime:
-    """The moment that is a duration later, refused where no calendar reaches that far."""
-    seconds = duration(said, name)
+def later_by(moment: datetime, text: str, name: str) -> datetime:
+    """The moment that is a duration later, refused if it is beyond the calendar."""
+    seconds = duration(text, name)
     try:
         return moment + timedelta(seconds=seconds)
     except OverflowError:
-        raise ValueError(f"{name} must end before the year 10000, got {said!r}") from None
+        raise ValueError(f"{name} must end before the year 10000, got {text!r}") from None

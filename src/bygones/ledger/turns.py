@@ -1,4 +1,4 @@
-"""From when on an agent takes part, and when not: join, hold, resume, leave, in the order of time."""
+"""When an agent takes part and when not: join, hold, resume, leave, in the order of time."""
 
 from __future__ import annotations
 
@@ -56,19 +56,19 @@ def was_member(turns: Turns, time: int) -> bool:
 
 
 def with_turn(turns: Turns, time: int, kind: str, agent: str) -> Turns:
-    """The turns with one more, refused where they would not follow from one another."""
+    """The turns with one more, refused if one would not follow from the one before."""
     later = tuple(turn for turn in turns if turn[0] > time)
     earlier = turns[: len(turns) - len(later)]
     state = status(turns, time)
     for at, following in ((time, kind), *later):
         if (state, following) not in _NEXT:
-            raise ValueError(f"{agent!r} is {state} at {shown(at)} UTC, so {following!r} cannot come then")
+            raise ValueError(f"agent {agent!r} is {state} at {shown(at)} UTC and cannot {following} then")
         state = _NEXT[state, following]
     return (*earlier, (time, kind), *later)
 
 
 def holds(turns: Turns) -> list[tuple[int, int]]:
-    """The agent's times on hold, the last perhaps without end."""
+    """The agent's times on hold, the last perhaps open-ended."""
     found, since = [], None
     for at, kind in turns:
         if kind == "hold":

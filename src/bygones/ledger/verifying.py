@@ -1,4 +1,4 @@
-"""Whether a ledger is what its events say, and whether its events are what they were."""
+"""Whether the snapshot follows from the events, and whether the events are as they were recorded."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from bygones.ledger.turns import Turns
 from bygones.memory import MemoryState
 
 TOLERANCE = 1e-9
-"""Replay and snapshot add the same numbers in a different order; they agree to this share of their size."""
+"""Replay and snapshot add the same numbers in a different order, and may differ by this share of their size."""
 
 ROUNDING = 1e-13
-"""What was recorded and taken back leaves a trace, in either, of up to this share of all that was ever recorded."""
+"""Amounts that were recorded and taken back leave a rounding error of up to this share of all ever recorded."""
 
 
 class Verification(NamedTuple):
-    """What `verify` found: nothing in `problems` if all is well."""
+    """What `verify` found; `problems` is empty if nothing is wrong."""
 
     events: int
     agents: int
@@ -69,7 +69,7 @@ class _Chain:
             self._break(f"event {self.seq + 1} is missing")
         expected = digest(self.hash, event, details_text(event))
         if expected != stored and not self.broken:
-            self._break(f"event {event.seq} is not what was recorded: its hash does not fit")
+            self._break(f"event {event.seq} is not what was recorded: its hash does not match")
         self.count, self.seq, self.hash = self.count + 1, event.seq, stored
         self.noted_found = self.noted_found or (self.noted is not None and stored.hex() == self.noted)
         if event.kind == "rules":
@@ -91,13 +91,13 @@ def _compare(connection: sa.Connection, row: sa.Row[tuple[object, ...]], chain: 
     problems = []
     book = RuleBook(chain.changes)
     if rows.load_book(row.rules).changes != book.changes:
-        problems.append("the rules in the snapshot are not those of the events")
+        problems.append("the rules in the snapshot do not follow from the events")
     if row.latest != max(chain.latest, book.began):
-        problems.append("the latest instant in the snapshot is not that of the events")
+        problems.append("the latest instant in the snapshot does not follow from the events")
     ids, stored = rows.load_agents(connection)
     turns = {name: tuple((time, kind) for time, _, kind in sorted(each)) for name, each in chain.turns.items()}
     if set(turns) != set(stored.names):
-        return [*problems, "the agents in the snapshot are not those of the events"]
+        return [*problems, "the agents in the snapshot do not follow from the events"]
     replayed = rows.replay(connection, book, ids, snapshot.empty(stored.names, _in_order(turns, stored.names)))
     recorded = np.array([chain.recorded.get(name, 0.0) for name in stored.names])
     differs = {
@@ -109,7 +109,7 @@ def _compare(connection: sa.Connection, row: sa.Row[tuple[object, ...]], chain: 
     }
     for what, where in differs.items():
         problems += [
-            f"the {what} of {stored.names[i]!r} is not what the events say" for i in np.flatnonzero(where)[:10]
+            f"the {what} of {stored.names[i]!r} does not follow from the events" for i in np.flatnonzero(where)[:10]
         ]
     return problems
 

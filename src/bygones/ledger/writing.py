@@ -10,14 +10,15 @@ from typing import Any, NamedTuple
 import numpy as np
 import sqlalchemy as sa
 
+from bygones._text import check_text
 from bygones.ledger import rows, schema, snapshot, turns
-from bygones.ledger.events import AMOUNTS, GENESIS, Event, check_text
+from bygones.ledger.events import AMOUNTS, GENESIS, Event
 from bygones.ledger.rules import Change, RuleBook, Rules
 from bygones.ledger.snapshot import Snapshot
 from bygones.ledger.times import SECOND, When, instant, now, shown
 
 FURTHEST = 366 * 86400 * SECOND
-"""Nothing is recorded further ahead than a year: that is a slip of the pen."""
+"""Nothing is recorded more than a year ahead, which would be a typing error."""
 
 MEMORY_SETTINGS = ("half_life", "hold_stops_clock")
 """Rules on which the snapshot depends."""
@@ -54,14 +55,14 @@ class LedgerWriter:
         self._ids: list[int | None] = []
 
     def time(self, at: When | None, *, ahead: float = FURTHEST, name: str = "at") -> int:
-        """The instant at which something is to be recorded, refused before the ledger began and far ahead."""
+        """The instant of an event, refused if it is before the ledger began or far ahead."""
         if at is None:
             return max(self.recorded, self.book.began)
         time = instant(at, name)
         if time < self.book.began:
             raise ValueError(
-                f"{name} must not be before the ledger began ({shown(self.book.began)} UTC), got {at}; a ledger for an "
-                f"older past is made with an earlier beginning (--began)"
+                f"{name} must not be before the ledger began ({shown(self.book.began)} UTC), got {at}: to record an "
+                "earlier past, make a ledger that begins earlier (--began)"
             )
         if time > self.recorded + ahead:
             raise ValueError(f"{name} must not be more than a year ahead, got {at}")
@@ -89,9 +90,9 @@ class LedgerWriter:
         )
 
     def change_rules(self, time: int, settings: dict[str, Any], note: str = "") -> Event:
-        """Settings change from an instant on."""
+        """Changes settings from an instant on."""
         if not settings:
-            raise ValueError("a rule change must name at least one setting")
+            raise ValueError("a rule change must change at least one setting, got none")
         after = self.book.at(time).changed(settings).to_dict()
         after["entitlements"] = {name: after["entitlements"][name] for name in settings.get("entitlements", ())}
         settings = {name: after[name] for name in settings}
@@ -105,7 +106,7 @@ class LedgerWriter:
         return event
 
     def join(self, name: str, time: int, start: float, note: str) -> Event:
-        """Somebody joins, with what they start with."""
+        """An agent joins and starts with an amount remembered."""
         ids, agents = rows.load_agents(self.connection, [name])
         if len(agents):
             known = self._turned(agents, 0, "join", time)
@@ -116,7 +117,7 @@ class LedgerWriter:
         return self.append("join", time, int(ids[0]), agent=name, amount=start, note=check_text("note", note))
 
     def turn(self, kind: str, agent: str, time: int, note: str) -> Event:
-        """Somebody leaves, holds or resumes."""
+        """An agent leaves, goes on hold or resumes."""
         ids, agents = self._agents([agent])
         known = self._turned(agents, 0, kind, time)
         if time < agents.as_of[0]:
@@ -147,7 +148,7 @@ class LedgerWriter:
         who = [row_of[name] for name in names]
         for i, (row, time) in enumerate(zip(who, times, strict=True)):
             if not turns.was_member(agents.turns[row], time):
-                raise ValueError(f"{_of(i, entries, 'agent')} {names[i]!r} did not take part at {shown(time)} UTC")
+                raise ValueError(f"{_of(i, entries, 'agent')} {names[i]!r} was not a member at {shown(time)} UTC")
         every = np.full(len(who), kind == "received")
         known = _add(agents, self.book, who, times, amounts, is_received=every, serves=every)
         rows.save_agents(self.connection, ids, known)
@@ -164,9 +165,9 @@ class LedgerWriter:
         if found is None:
             raise ValueError(f"there is no event {seq} to correct")
         if found.kind == "correction":
-            raise ValueError(f"event {seq} is a correction itself: correct event {found.refers}, which it corrects")
+            raise ValueError(f"event {seq} is itself a correction: correct event {found.refers} instead")
         if found.kind not in AMOUNTS:
-            raise ValueError(f"event {seq} is of kind {found.kind}, which has no amount to correct")
+            raise ValueError(f"event {seq} has no amount to correct: it is of kind {found.kind}")
         wanted = _check_amount("amount", amount, found.kind)
         earlier = self.connection.execute(
             sa.select(table.c.amount).where(table.c.refers == seq, table.c.kind == "correction")
@@ -187,10 +188,7 @@ class LedgerWriter:
         ids, agents = rows.load_agents(self.connection, wanted)
         unknown = sorted(wanted.difference(agents.names))
         if unknown:
-            raise ValueError(
-                f"unknown agent {unknown[0]!r}: it has not joined this ledger; with --join, an import lets agents join "
-                f"with their first entry"
-            )
+            raise ValueError(f"{rows.unknown_agent(unknown[0])}; join them first, or import with --join")
         return ids, agents
 
     def _turned(self, agents: Snapshot, row: int, kind: str, time: int) -> Snapshot:
@@ -198,7 +196,7 @@ class LedgerWriter:
         latest = int(agents.as_of[row])
         if kind in ("join", "leave") and time < latest:
             raise ValueError(
-                f"{name!r} cannot {kind} at {shown(time)} UTC, before its latest event ({shown(latest)} UTC)"
+                f"{name!r} cannot {kind} at {shown(time)} UTC, before their latest event ({shown(latest)} UTC)"
             )
         return replace(agents, turns=(turns.with_turn(agents.turns[row], time, kind, name),))
 
@@ -242,4 +240,4 @@ def _check_amount(name: str, amount: object, kind: str) -> float:
         raise ValueError(f"{name} must be {accepted}, got {amount!r}") from None
     if not math.isfinite(number) or (number < 0 and kind != "offset"):
         raise ValueError(f"{name} must be {accepted}, got {amount!r}")
-    return number + 0.0  # SQLite does not keep the sign of a zero
+    return number + 0.0  # SQLite drops the sign of a zero

@@ -1,0 +1,144 @@
+"""What there is to hand out, by the agents' names; a `Problem` knows agents by position only.
+
+A table of needs is read as a request, and so is what a ledger is asked to decide.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from bygones._arrays import check_between
+from bygones.allocation.problems import Assign, ChooseK, Divide, Problem
+
+
+class Request(ABC):
+    """What there is to hand out, and who asks for it."""
+
+    @property
+    @abstractmethod
+    def agents(self) -> tuple[str, ...]:
+        """Those who ask for something, in the order in which they are named."""
+
+    @property
+    def items(self) -> tuple[str, ...] | None:
+        """The names of the items, or None if there are none."""
+        return None
+
+    @abstractmethod
+    def problem(self, agents: Sequence[str]) -> Problem:
+        """The problem for these agents, of whom some may not ask for anything."""
+
+    @abstractmethod
+    def to_dict(self) -> dict[str, Any]:
+        """The request, of the types that JSON has."""
+
+
+@dataclass(frozen=True)
+class Places(Request):
+    """`k` identical places; `needs` is the utility of a place to each agent."""
+
+    needs: Mapping[str, float]
+    k: int = 1
+
+    @property
+    def agents(self) -> tuple[str, ...]:
+        """Those who have a need, in the order in which they are named."""
+        return tuple(self.needs)
+
+    def problem(self, agents: Sequence[str]) -> ChooseK:
+        """The problem for these agents; an agent without a need has a need of 0."""
+        return ChooseK([_number(self.needs.get(name, 0.0), f"need of {name!r}") for name in agents], self.k)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The request, of the types that JSON has."""
+        return {"needs": dict(self.needs), "k": self.k}
+
+
+@dataclass(frozen=True)
+class Items(Request):
+    """Distinct items.
+
+    Attributes:
+        utilities: `utilities[agent][item]` is the utility of the item to the agent; an agent may not take an item that
+            is missing.
+        capacity: the most items that one agent may take; None is unlimited.
+        order: all items in order, where some may be taken by nobody; by default those in `utilities`, in the order in
+            which they are first named.
+    """
+
+    utilities: Mapping[str, Mapping[str, float]]
+    capacity: int | None = 1
+    order: tuple[str, ...] | None = None
+
+    def __post_init__(self) -> None:
+        missing = [item for item in self._named() if item not in (self.order or self._named())]
+        if missing:
+            raise ValueError(f"order must name every item, got {self.order!r} without {missing[0]!r}")
+
+    @property
+    def agents(self) -> tuple[str, ...]:
+        """Those who may take something, in the order in which they are named."""
+        return tuple(self.utilities)
+
+    @property
+    def items(self) -> tuple[str, ...]:
+        """The items, in order."""
+        return self.order or self._named()
+
+    def problem(self, agents: Sequence[str]) -> Assign:
+        """The problem for these agents; an agent without utilities may take no item."""
+        utilities, allowed = np.zeros((len(agents), len(self.items))), np.zeros((len(agents), len(self.items)), bool)
+        column = {item: j for j, item in enumerate(self.items)}
+        for i, name in enumerate(agents):
+            for item, utility in self.utilities.get(name, {}).items():
+                utilities[i, column[item]] = _number(utility, f"utility of {item!r} to {name!r}")
+                allowed[i, column[item]] = True
+        return Assign(utilities, self.capacity, allowed)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The request, of the types that JSON has."""
+        utilities = {agent: dict(mine) for agent, mine in self.utilities.items()}
+        order = {} if self.order is None else {"items": list(self.order)}
+        return {"utilities": utilities, "capacity": self.capacity, **order}
+
+    def _named(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(item for mine in self.utilities.values() for item in mine))
+
+
+@dataclass(frozen=True)
+class Amount(Request):
+    """An amount of something divisible; `rates` is utility per unit, `caps` the most that an agent may have."""
+
+    amount: float
+    rates: Mapping[str, float]
+    caps: Mapping[str, float] | None = None
+
+    @property
+    def agents(self) -> tuple[str, ...]:
+        """Those who have a rate or a cap, in the order in which they are named."""
+        return tuple(dict.fromkeys((*self.rates, *(self.caps or ()))))
+
+    def problem(self, agents: Sequence[str]) -> Divide:
+        """The problem for these agents; an agent without a rate has a rate of 0, one without a cap is not limited."""
+        rates = [_number(self.rates.get(name, 0.0), f"rate of {name!r}") for name in agents]
+        if self.caps is None:
+            return Divide(self.amount, rates)
+        caps = [_number(self.caps.get(name, math.inf), f"cap of {name!r}", finite=False) for name in agents]
+        return Divide(self.amount, rates, caps)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The request, of the types that JSON has."""
+        # JSON has no infinity; an agent without a cap is not limited either.
+        caps = None if self.caps is None else {name: cap for name, cap in self.caps.items() if cap != math.inf}
+        return {"amount": self.amount, "rates": dict(self.rates), "caps": caps}
+
+
+def _number(value: Any, name: str, *, finite: bool = True) -> float:
+    accepted = "a finite number of at least 0" if finite else "a number of at least 0"
+    return float(check_between(name, value, 0.0, math.inf, accepted, open_high=finite))

@@ -1,0 +1,46 @@
+"""A ledger written by an earlier version stays readable and verifiable: its file is frozen here for ever."""
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from bygones.cli import program
+from bygones.ledger import Ledger, Places
+
+HEAD = "82cf624a3bed6739a4cdc0ec562c43d2653facfe6e090c039a4165b629de9ca0"
+
+
+@pytest.fixture
+def old(tmp_path):
+    """A ledger of version 1 with every kind of event and of request."""
+    path = tmp_path / "old.db"
+    connection = sqlite3.connect(path)
+    connection.executescript((Path(__file__).parent / "ledger_version_1.sql").read_text(encoding="utf-8"))
+    connection.close()
+    return path
+
+
+def test_it_is_verified_and_stands_where_it_stood(old):
+    with Ledger.open(old) as ledger:
+        found = ledger.verify(HEAD)
+        assert (found.ok, found.events, found.agents, found.head) == (True, 19, 3, HEAD)
+        stood = ledger.standing("2026-01-20")
+        assert stood.names == ("Ana", "Ben O'Hara", "Zoë 🌙")
+        assert stood.status == ("away", "present", "present")
+        assert stood.received.tolist() == [10, 18, 4]
+        assert stood.remembered.tolist() == pytest.approx([2.9715658934334854, 9.458862614405938, 2.3202587723203254])
+
+
+def test_it_goes_on(old):
+    with Ledger.open(old) as ledger:
+        ledger.decide(Places({"Ben O'Hara": 1, "Zoë 🌙": 1}), at="2026-01-20")
+        assert ledger.verify(HEAD).ok
+
+
+def test_the_reasons_of_an_old_decision_are_printed_as_they_were_recorded(old, capsys):
+    program.main(["ledger", "explain", str(old), "11"])
+    printed = capsys.readouterr().out
+    assert printed.startswith("Event 11: decision at 2026-01-09 00:00 UTC, recorded at ")
+    assert "Note: rota\n" in printed
+    assert "The next best choice was Ana instead of Ben O'Hara.\n" in printed
