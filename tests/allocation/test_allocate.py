@@ -224,7 +224,7 @@ class TestAllocation:
         words = allocate(
             Assign(SWEETS), memory, memory.init(2), "nash", agents=["Alice", "Bob"], items=["the cake", "the donut"]
         ).explain()
-        assert words.startswith("Alice gets the donut and Bob gets the cake (2 of 2 agents). Alice: remembered 0 ")
+        assert words.startswith("Alice gets the donut; Bob gets the cake (2 of 2 agents). Alice: remembered 0 ")
         assert "Nothing was remembered before." in words
         assert "(the same agents with other items) would lower welfare by 0.05." in words
 

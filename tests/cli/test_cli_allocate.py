@@ -91,7 +91,7 @@ def test_items_are_written_as_csv_and_json(capsys, write, tmp_path):
     needs = write("items.csv", "agent,early,late\nana,2,1\n'=ben,,1.5\ncem,1,\n")
     out = tmp_path / "decision.csv"
     printed = run(capsys, needs, "--half-life", 30, "--welfare", "utilitarian", "--out", out)
-    assert "ana gets early and =ben gets late (2 of 3 agents).\n" in printed
+    assert "ana gets early; =ben gets late (2 of 3 agents).\n" in printed
     assert f"wrote {out}" in printed
     with out.open(newline="") as file:
         rows = list(csv.DictReader(file))

@@ -7,9 +7,11 @@ import numpy as np
 import pytest
 import sqlalchemy as sa
 
+from bygones import Discounted
 from bygones.ledger import Amount, Entry, Items, Ledger, LedgerError, Places, Rules, StaleProposalError, schema
 from bygones.ledger.rules import Change, RuleBook
 from bygones.ledger.times import instant, iso
+from bygones.welfare import named
 
 
 def remembered(ledger, at):
@@ -234,6 +236,14 @@ def test_what_cannot_be_is_refused_and_nothing_changes(team):
     team.record("cem", 1, at="2026-02-01")
     with pytest.raises(ValueError, match="there is no event 99"):
         team.event(99)
+
+
+def test_a_ledger_refuses_memories_and_welfare_functions_of_ones_own():
+    with pytest.raises(ValueError, match=r"half_life must be a duration such as '30d', or 'never' .*, got Discounted"):
+        Rules(half_life=Discounted(gamma=0.5))
+    with pytest.raises(ValueError, match=r"welfare must be the name of a registered welfare .*, got <function"):
+        Rules(welfare=lambda Z: Z.min())
+    assert Rules(half_life="never", welfare=named("alpha_fair", alpha=2)).welfare == "alpha_fair(alpha=2)"
 
 
 def test_nobody_to_decide_about(new_path):

@@ -85,9 +85,12 @@ class Problem(ABC):
         served = self.served(given).tolist()
         if not served:
             return "Nobody is served: no allocation would raise welfare."
-        parts = listed([f"{agents[i]} gets {self.gets(given, i, items)}" for i in served], NAMED)
+        named = served if len(served) <= NAMED + 1 else served[:NAMED]
+        parts = [f"{agents[i]} gets {self.gets(given, i, items)}" for i in named]
+        others = [f"and {len(served) - len(named)} others"] if len(named) < len(served) else []
         left = self.left_over(given)
-        return f"{parts} ({len(served)} of {counted(self.n_agents, 'agent')}{left and f'; {left} left over'})."
+        count = f"{len(served)} of {counted(self.n_agents, 'agent')}{left and f'; {left} left over'}"
+        return f"{'; '.join([*parts, *others])} ({count})."
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,100 @@
+"""What the problems know about their own allocations, and what a new kind of problem has to provide."""
+
+import json
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from bygones.allocation import Assign, ChooseK, Divide, Problem
+
+ANA, BEN, CEM = AGENTS = ("Ana", "Ben", "Cem")
+ITEMS = ("early", "late", "night")
+TABLE = np.array([[3.0, 1.0, 2.0], [0.0, 2.0, 1.0], [1.0, 1.0, 1.0]])
+
+CASES = {
+    "choose": (ChooseK([2.0, 1.5, 0.0], 2), np.array([0, 1]), [2.0, 1.5, 0.0]),
+    "choose with one left": (ChooseK([2.0, 1.5, 0.0], 3), np.array([0, 1]), [2.0, 1.5, 0.0]),
+    "assign": (Assign(TABLE, 2), np.array([0, 1, 0]), [5.0, 2.0, 0.0]),
+    "assign with one left": (Assign(sparse.csr_array(TABLE)), np.array([0, 1, -1]), [3.0, 2.0, 0.0]),
+    "divide": (Divide(9.0, [1.0, 2.0, 0.0]), np.array([6.0, 3.0, 0.0]), [6.0, 6.0, 0.0]),
+    "divide with some left": (Divide(9.0, [1.0, 2.0, 1.0], 2.0), np.array([2.0, 2.0, 0.0]), [2.0, 4.0, 0.0]),
+}
+SENTENCES = {
+    "choose": "Ana gets a place worth 2; Ben gets a place worth 1.5 (2 of 3 agents).",
+    "choose with one left": "Ana gets a place worth 2; Ben gets a place worth 1.5 (2 of 3 agents; 1 place left over).",
+    "assign": "Ana gets early and night; Ben gets late (2 of 3 agents).",
+    "assign with one left": "Ana gets early; Ben gets late (2 of 3 agents; 1 item left over).",
+    "divide": "Ana gets 6 of 9; Ben gets 3 of 9 (2 of 3 agents).",
+    "divide with some left": "Ana gets 2 of 9; Ben gets 2 of 9 (2 of 3 agents; 5 left over).",
+}
+COLUMNS = {
+    "choose": ("served", ["yes", "yes", "no"]),
+    "choose with one left": ("served", ["yes", "yes", "no"]),
+    "assign": ("items", ["early; night", "late", ""]),
+    "assign with one left": ("items", ["early", "late", ""]),
+    "divide": ("amount", [6.0, 3.0, 0.0]),
+    "divide with some left": ("amount", [2.0, 2.0, 0.0]),
+}
+DATA = {
+    "choose": {},
+    "choose with one left": {},
+    "assign": {"owners": {"early": ANA, "late": BEN, "night": ANA}},
+    "assign with one left": {"owners": {"early": ANA, "late": BEN, "night": None}},
+    "divide": {"amounts": [6.0, 3.0, 0.0]},
+    "divide with some left": {"amounts": [2.0, 2.0, 0.0]},
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_problem_knows_what_an_allocation_means(case):
+    problem, given, utilities = CASES[case]
+    assert problem.n_agents == 3
+    assert problem.n_items == (3 if isinstance(problem, Assign) else 0)
+    assert problem.utilities_of(given).tolist() == utilities
+    assert problem.served(given).tolist() == [0, 1]
+    assert problem.describe(given, AGENTS, ITEMS) == SENTENCES[case]
+    assert problem.column(given, ITEMS) == COLUMNS[case]
+    data = problem.given_data(given, AGENTS, ITEMS)
+    assert json.loads(json.dumps(data)) == data == DATA[case]
+
+
+def test_nobody_served():
+    assert ChooseK([0.0, 0.0], 1).describe(np.array([], dtype=int), AGENTS, ()).startswith("Nobody is served")
+
+
+def test_long_lists_end_in_a_number():
+    names = [f"agent {i}" for i in range(40)]
+    sentence = ChooseK(np.ones(40), 30).describe(np.arange(30), names, ())
+    assert sentence.endswith("agent 9 gets a place worth 1; and 20 others (30 of 40 agents).")
+
+
+class Lottery(Problem):
+    """One prize, worth 1 to whoever wins it: as little as a new kind of problem must provide."""
+
+    @property
+    def n_agents(self):
+        return 3
+
+    def utilities_of(self, given):
+        return np.eye(3)[given]
+
+    def gets(self, given, agent, items):
+        return "the prize"
+
+    def left_over(self, given):
+        return ""
+
+    def column(self, given, items):
+        return "prize", ["yes" if agent == given else "" for agent in range(3)]
+
+
+def test_a_new_kind_of_problem_is_one_class():
+    lottery = Lottery()
+    assert lottery.served(np.array(1)).tolist() == [1]
+    assert lottery.describe(np.array(1), AGENTS, ()) == "Ben gets the prize (1 of 3 agents)."
+    assert (lottery.n_items, lottery.given_data(np.array(1), AGENTS, ())) == (0, {})
+    assert lottery.has_next_best
+    assert not lottery.next_best_is_slow
+    with pytest.raises(TypeError, match="abstract"):
+        Problem()
