@@ -163,9 +163,40 @@ def test_explain(run, team, needs):
     assert run("explain", team, 2).startswith("Event 2: ana, join 0 at 2026-01-01 00:00 UTC")
 
 
+def test_a_rule_change_is_explained(run, team):
+    run("rules", team, "--half-life", "14d", "--entitlement", "ana=2", "--at", "2026-02-01", "--note", "agreed")
+    first, *settings = run("explain", team, 5).splitlines()
+    assert first.startswith("Event 5: rules at 2026-02-01 00:00 UTC, recorded at ")
+    assert settings == ["Note: agreed", "half-life: 14d", "entitlements: ana 2"]
+
+
+def test_columns_without_content_are_left_out(run, team):
+    assert "owed since" not in run("standing", team, "--at", "2026-01-02")
+    assert "note" not in run("explain", team, "ana")
+    run("record", team, "ana", 8, "--at", "2026-01-02", "--note", "first night")
+    assert "owed since" in run("standing", team, "--at", "2026-01-02")
+    assert "note" in run("explain", team, "ana")
+
+
+def test_an_empty_ledger_says_so(run, tmp_path):
+    run("new", tmp_path / "empty.db", "--began", "2026-01-01")
+    assert (
+        run("standing", tmp_path / "empty.db", "--at", "2026-01-02") == "No agent has joined by 2026-01-02 00:00 UTC.\n"
+    )
+
+
+def test_sentences_fit_the_terminal(run, team, needs, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "60")
+    printed = run("decide", team, needs, "--at", "2026-01-02", "--yes")
+    assert all(len(line) <= 60 for line in printed.splitlines())
+    assert "\n  " in printed
+    monkeypatch.delenv("COLUMNS")
+    assert " ".join(printed.split()).startswith(" ".join(run("explain", team, 5).splitlines()[1:]))
+
+
 def test_rules_are_shown_and_changed(run, refused, team):
     shown = " ".join(run("rules", team).split())
-    assert "half life 7d" in shown
+    assert "half-life 7d" in shown
     assert "entitlements equal" in shown
     run("rules", team, "--half-life", "14d", "--entitlement", "ana=2", "--hold-stops-clock", "no", "--at", "2026-02-01")
     shown = " ".join(run("rules", team, "--at", "2026-02-01").split())

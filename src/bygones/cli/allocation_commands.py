@@ -8,11 +8,11 @@ from typing import Annotated
 
 from tyro.conf import Positional, arg
 
-from bygones.cli.console import print_json, print_paths
+from bygones.cli.console import print_json, print_paths, print_sentences
 
 
-def _optional(help_text: str) -> object:
-    return arg(help=help_text, help_behavior_hint="")
+def _optional(help_text: str, metavar: str) -> object:
+    return arg(help=help_text, help_behavior_hint="", metavar=metavar)
 
 
 Needs = Annotated[
@@ -25,12 +25,17 @@ Needs = Annotated[
 ]
 NumberOfPlaces = Annotated[
     int | None,
-    arg(help="The number of places, for a table of needs (default: 1).", help_behavior_hint="", aliases=["-k"]),
+    arg(
+        help="The number of places, for a table of needs (default: 1).",
+        help_behavior_hint="",
+        metavar="NUMBER",
+        aliases=["-k"],
+    ),
 ]
 Capacity = Annotated[
-    int | None, _optional("The most items that one agent may take, for a table of items (default: 1).")
+    int | None, _optional("The most items that one agent may take, for a table of items (default: 1).", "NUMBER")
 ]
-AmountToDivide = Annotated[float | None, _optional("The amount to divide, for a table of rates and caps.")]
+AmountToDivide = Annotated[float | None, _optional("The amount to divide, for a table of rates and caps.", "NUMBER")]
 
 
 def allocate(
@@ -40,7 +45,8 @@ def allocate(
         Path | None,
         _optional(
             "CSV file with the columns agent, time and utility, in the order of time; a time is a number "
-            "or a date. Without a history, nothing is remembered."
+            "or a date. Without a history, nothing is remembered.",
+            "FILE",
         ),
     ] = None,
     welfare: Annotated[
@@ -49,17 +55,21 @@ def allocate(
     k: NumberOfPlaces = None,
     capacity: Capacity = None,
     amount: AmountToDivide = None,
-    entitlements: Annotated[Path | None, _optional("CSV file with the columns agent and entitlement.")] = None,
+    entitlements: Annotated[Path | None, _optional("CSV file with the columns agent and entitlement.", "FILE")] = None,
     now: Annotated[
         str | None,
-        _optional("The time of the decision (default: one step after the last utilities, or now if times are dates)."),
+        _optional(
+            "The time of the decision (default: one step after the last utilities, or now if times are dates).", "TIME"
+        ),
     ] = None,
     average: Annotated[
         bool, arg(help="Remember the weighted mean over the times in the history instead of the sum.")
     ] = False,
-    seed: Annotated[int | None, _optional("Makes the random draw between equally good choices repeatable.")] = None,
-    out: Annotated[Path | None, _optional("Also write the decision to this file, .csv or .json.")] = None,
-    json: Annotated[bool, arg(help="Print JSON for programs instead of sentences.")] = False,
+    seed: Annotated[
+        int | None, _optional("Makes the random draw between equally good choices repeatable.", "NUMBER")
+    ] = None,
+    out: Annotated[Path | None, _optional("Also write the decision to this file, .csv or .json.", "FILE")] = None,
+    json: Annotated[bool, arg(help="Print JSON for programs.")] = False,
 ) -> None:
     """Decide who gets what now, given what everybody received before.
 
@@ -101,5 +111,5 @@ def allocate(
     if json:
         print_json(data)
         return
-    print("\n".join(data["reasons"]))
+    print_sentences(data["reasons"])
     print_paths([] if out is None else [out])

@@ -6,6 +6,7 @@ import csv
 import json
 import math
 import os
+import textwrap
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -64,6 +65,15 @@ def print_fitting(title: str, columns: Sequence[Column], rows: Sequence[Sequence
     lost = dict.fromkeys(column.name for i, column in enumerate(columns) if i not in kept and column.name)
     if lost:
         print(f"A wider terminal also shows: {', '.join(lost)}.")
+
+
+def print_sentences(sentences: Iterable[str]) -> None:
+    """Prints each sentence on a line of its own; one too long for the terminal continues on the next, indented."""
+    wrapper = textwrap.TextWrapper(
+        _console().width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
+    )
+    for sentence in sentences:
+        print(wrapper.fill(sentence))
 
 
 def _console() -> Console:

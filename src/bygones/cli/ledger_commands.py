@@ -31,7 +31,7 @@ Target = Annotated[
 Agent = Annotated[Positional[str], arg(metavar="AGENT", help="The agent's name.")]
 At = Annotated[
     str | None,
-    _optional("When, such as 2026-03-02 or 2026-03-02T22:00+01:00; UTC without a zone (default: now).", "TIME"),
+    _optional("The time, such as 2026-03-02 or 2026-03-02T22:00+01:00; UTC if it has no zone (default: now).", "TIME"),
 ]
 Note = Annotated[str, _optional("A remark to record.", "TEXT")]
 Json = Annotated[bool, arg(help="Print JSON for programs.")]

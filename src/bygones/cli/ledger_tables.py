@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from rich.text import Text
 
 from bygones._text import amount
-from bygones.cli.console import Column, print_fitting, print_json, print_table
+from bygones.cli.console import Column, print_fitting, print_json, print_sentences, print_table
 from bygones.ledger.contributions import Contribution
 from bygones.ledger.csv_files import event_dict
 from bygones.ledger.deciding import Proposal
@@ -24,6 +24,9 @@ _WIDTH = 6
 def print_standing(now: Standing, later: Standing, ahead: str, since: dict[str, int] | None) -> None:
     """Prints where everybody stands now and, if nothing more is recorded, later; those who are owed most come first."""
     rules = now.rules
+    if not len(now):
+        print(f"No agent has joined by {shown(now.at)} UTC.")
+        return
     columns = [
         Column("agent", "left", folds=True), Column("received", gives_way=3), Column("remembered", gives_way=4),
         Column("", "left", gives_way=1), Column(f"in {ahead}", gives_way=2), Column("owed"),
@@ -45,17 +48,22 @@ def print_standing(now: Standing, later: Standing, ahead: str, since: dict[str, 
             _signed(later.owed[then], later.status[then]),
             _since(name, now, row, since),
         ])  # fmt: skip
+    if not any(row[-1] for row in rows):
+        columns, rows = columns[:-1], [row[:-1] for row in rows]
     title = f"Standing at {shown(now.at)} UTC (half-life {rules.half_life}, {rules.welfare} welfare)"
     print_fitting(title, columns, rows)
-    if len(now):
-        print("Owed: below (+) or above (-) the entitled share of what is remembered.")
-        print(f"In {ahead}: what will be remembered and owed if nothing more is recorded.")
+    print("Owed: below (+) or above (-) the entitled share of what is remembered.")
+    print(f"In {ahead}: what will be remembered and owed if nothing more is recorded.")
 
 
 def print_rules(settings: Mapping[str, object]) -> None:
     """Prints the rules in force."""
-    rows = [[name.replace("_", " "), _setting(value)] for name, value in settings.items()]
-    print_table("Rules", ["rule", "setting"], rows)
+    print_table("Rules", ["rule", "setting"], list(_settings(settings)))
+
+
+def _settings(settings: Mapping[str, object]) -> Iterator[tuple[str, str]]:
+    for name, value in settings.items():
+        yield name.replace("_", " ").replace("half life", "half-life"), _setting(value)
 
 
 def _setting(setting: object) -> str:
@@ -90,10 +98,7 @@ def print_decision(proposal: Proposal, json: bool, *, recorded: bool) -> None:
     if json:
         print_json({"recorded": recorded, **proposal.to_dict()})
         return
-    for reason in proposal.reasons():
-        print(reason)
-    if recorded:
-        print("Recorded.")
+    print_sentences([*proposal.reasons(), *(["Recorded."] if recorded else [])])
 
 
 def print_contributions(agent: str, parts: Sequence[Contribution], json: bool) -> None:
@@ -109,6 +114,8 @@ def print_contributions(agent: str, parts: Sequence[Contribution], json: bool) -
         [str(p.seq), p.kind, day(p.time), f"{p.amount:.6g}", f"{p.weight:.1%}", f"{p.counts:.6g}", p.note]
         for p in parts
     ]
+    if not any(part.note for part in parts):
+        columns, rows = columns[:-1], [row[:-1] for row in rows]
     print_fitting(f"Remembered utility of {agent}", columns, rows)
     print(f"Total remembered: {sum(part.counts for part in parts):.6g}")
 
@@ -124,8 +131,10 @@ def print_event(event: Event, decision: Event | None, json: bool) -> None:
     print(f"Event {event.seq}: {about}{event.kind}{number} {when}")
     if event.note:
         print(f"Note: {event.note}")
-    for reason in (decision.details or {})["reasons"] if decision is not None else ():
-        print(reason)
+    if event.kind == "rules":
+        print_sentences(f"{name}: {setting}" for name, setting in _settings(event.details or {}))
+    if decision is not None:
+        print_sentences((decision.details or {})["reasons"])
 
 
 def agreed() -> bool:
