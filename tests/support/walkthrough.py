@@ -12,6 +12,8 @@ import re
 import shlex
 from pathlib import Path
 
+from bygones.cli import program
+
 _BLOCK = re.compile(r"^```(\w+)(?: (\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _COMMENT = re.compile(r"^ *print\(.*\)  # (.*)$", re.MULTILINE)
 
