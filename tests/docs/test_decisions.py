@@ -17,7 +17,7 @@ from support.guides import DOCS
 PAGE = (DOCS / "decisions.md").read_text(encoding="utf-8")
 SOURCES = DOCS.parent / "src"
 CLASSES = {"AllocationProblem": AllocationProblem, "Settings": Settings}
-SWITCH = re.compile(r"`(\w+)` of\s+((?:`[\w.]+`(?:\s+and\s+)?)+),\s+default\s+`([^`]+)`")
+SWITCH = re.compile(r"`(\w+)`\s+of\s+((?:`[\w.]+`(?:\s+and\s+)?)+),\s+default\s+`([^`]+)`")
 
 
 def sections():
@@ -91,6 +91,7 @@ def test_every_switch_exists_and_has_the_default_that_the_page_gives(row, owner,
 
 
 def test_rows_with_a_switch_are_the_ones_that_say_so():
+    assert len(SWITCH.findall(PAGE)) == len(re.findall(r"default\s+`", PAGE))
     assert {row for row, *_ in switches()} == {5, 6, 7, 10, 13, 14, 17}
     assert {row for row, text in sections().items() if "**Switch.**" in text} == {5, 6, 7, 10, 13, 14, 17}
 
