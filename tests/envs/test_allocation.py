@@ -45,7 +45,7 @@ def test_the_same_key_replays_and_nothing_is_changed_in_place():
 
 
 @pytest.mark.parametrize("ends", ["truncation", "termination"])
-def test_the_end_is_said_in_the_chosen_way(ends):
+def test_an_episode_ends_in_the_chosen_way(ends):
     played = episode(AllocationProblem(horizon=5, ends=ends).params(), 6)
     over = [False, False, False, False, True, True]
     assert played.truncated.tolist() == (over if ends == "truncation" else [False] * 6)

@@ -54,7 +54,7 @@ def test_actions_are_the_subsets_in_lexicographic_order():
         ({"welfare": "alpha_fair(alpha=-1)"}, "alpha must be at least 0"),
         ({"welfare": welfare.named("generalized_gini", weights=(1.0, 0.0))}, r"one entry per agent \(10\)"),
         ({"needs": 3}, "needs must be a distribution"),
-        ({"needs": needs.uniform(3, 0.0, 0.0)}, "not all of them 0"),
+        ({"needs": needs.uniform(3, 0.0, 0.0)}, "an upper bound above 0"),
         (
             {"needs": needs.uniform(40), "n_resources": 20},
             "gives 137846528820 actions, more than the 100000 that can be enumerated: use fewer agents",
@@ -85,7 +85,7 @@ def test_the_largest_number_of_actions_is_accepted():
     assert AllocationProblem(needs=needs.uniform(447), n_resources=2).n_actions == 99_681
 
 
-def test_shorter_ways_to_say_settings():
+def test_short_forms_of_settings():
     problem = problem_of(n_agents=5, n_advantaged=1, memory=0.9)
     assert problem.memory == Discounted(gamma=0.9)
     assert problem.needs.bounds[0].tolist() == [0.8, 0, 0, 0, 0]

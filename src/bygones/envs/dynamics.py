@@ -14,7 +14,7 @@ from bygones.envs.problem import AllocationParams, reward, true_utilities
 
 
 class EnvState(NamedTuple):
-    """Where an episode stands, before the decision of step t + 1."""
+    """The state of an episode before the decision of step t + 1."""
 
     t: Array
     """How many steps have been taken."""
@@ -28,11 +28,11 @@ class EnvState(NamedTuple):
 
 
 class Transition(NamedTuple):
-    """What a step brought."""
+    """The outcome of a step."""
 
     utilities: Array
     Z: Array
-    """The memory after it, read out."""
+    """What is remembered after the step."""
     welfare_true: Array
     """The welfare of the true utilities."""
     reward: Array
@@ -75,7 +75,7 @@ def proceed(uniforms: Array, state: EnvState, action: Array, params: AllocationP
 
 
 def account(state: EnvState, outcome: Transition) -> dict[str, Array]:
-    """What is known after a step beside the observation: who received what, now and in all, and how it is judged."""
+    """The `info` of a step: utilities, what was received so far, what is remembered, and the welfare of both."""
     return {
         "utilities": outcome.utilities,
         "cumulative": state.cumulative,

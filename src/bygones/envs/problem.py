@@ -7,7 +7,7 @@ rewarded by
 $$ r_t = (1-\lambda)\,U_t + \lambda\,F_t, \qquad U_t = \sum_i u_i^t, \qquad F_t = W(Z^t) - W(Z^{t-1}). $$
 
 `AllocationProblem` holds the settings, checks them and turns them into `AllocationParams`, the numbers that the
-equations below need. Every choice that the paper leaves unsaid is a named switch.
+equations below need. Every choice that the paper leaves open is a named switch; `docs/decisions.md` lists them by row.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ End = Literal["truncation", "termination"]
 MOST_ACTIONS = 100_000
 
 ROUNDING = 1e-6
-"""How far beyond its bound, in parts of it, rounding may push a remembered value; float32 has steps of 1.2e-7."""
+"""How far rounding may push a remembered value beyond its bound, relative to the bound; float32 has steps of 1.2e-7."""
 
 
 class AllocationParams(NamedTuple):
@@ -64,6 +64,8 @@ class AllocationParams(NamedTuple):
 class AllocationProblem:
     """The settings of the paper's problem; the defaults are the paper's.
 
+    Rows refer to `docs/decisions.md`.
+
     Attributes:
         n_resources: k, how many agents are served at a step.
         horizon: T, steps in an episode.
@@ -71,13 +73,13 @@ class AllocationProblem:
         welfare: how a memory is judged: a name, a `Welfare`, or a function of Z over its last axis. The name `"nash"`
             is log-Nash, as in the paper's experiments.
         weight: λ, the weight of fairness in the reward.
-        needs: where needs come from; the number of agents n is theirs. The default is ten agents, of whom agents 0
-            and 1 are advantaged (row 17: choose others with `bygones.envs.needs`).
-        observation_scale: how Z is observed (row 6): `"none"` as it is; `"fixed"` divided by `fixed_scale`
-            whatever the memory; `"window"` divided by the largest value it can reach in an episode; `"expected"`
-            divided by what an agent expects to remember at the end of one if all are served equally often;
-            `"relative"` as Z/mean(Z) − 1, free of scale.
-        fixed_scale: the one divisor of `"fixed"`.
+        needs: the distribution of needs, which also sets the number of agents n. By default there are ten agents, and
+            agents 0 and 1 are advantaged (row 17). `bygones.envs.needs` has other distributions.
+        observation_scale: how Z is scaled in the observation (row 6). `"none"`: not at all. `"fixed"`: divided by
+            `fixed_scale`, the same for every memory. `"window"`: divided by the largest value that Z can reach in an
+            episode. `"expected"`: divided by what an agent remembers on average at the end of an episode if all agents
+            are served equally often. `"relative"`: Z/mean(Z) − 1.
+        fixed_scale: the divisor of `"fixed"`.
         observe_memory: whether Z is observed; by default yes, except for the instantaneous memory, whose agent
             "only observes immediate needs" (row 7). Entries of a memory that is not observed are zero.
         observe_denominator: whether d is observed as one more entry (row 5): what the memory would hold had every
@@ -122,12 +124,12 @@ class AllocationProblem:
 
     def _check_needs(self) -> None:
         if not all(hasattr(self.needs, name) for name in ("n_agents", "bounds", "mean", "start", "draw")):
-            raise ValueError(
-                f"needs must be a distribution from bygones.envs.needs or one like them, got {self.needs!r}"
-            )
+            raise ValueError(f"needs must be a distribution such as bygones.envs.needs.uniform(10), got {self.needs!r}")
         low, high = self.needs.bounds
         if not (np.min(low) >= 0 and np.max(high) > 0):
-            raise ValueError(f"needs must be at least 0 and not all of them 0, got bounds {low} and {high}")
+            raise ValueError(
+                f"needs must have lower bounds of at least 0 and an upper bound above 0, got {low} and {high}"
+            )
 
     def _check_memory_and_welfare(self) -> None:
         if not isinstance(self.memory, Memory):
@@ -142,8 +144,9 @@ class AllocationProblem:
             )
         if self.memory.can_be_negative and judge.needs_non_negative:
             raise ValueError(
-                f"welfare {self.welfare} needs a memory that never falls below 0, but entries below 0 in this "
-                f"{type(self.memory).__name__} memory can push it there: drop them, or use egalitarian welfare"
+                f"welfare {self.welfare} needs a memory that never falls below 0, but this "
+                f"{type(self.memory).__name__} memory has negative entries and can: use entries of at least 0, or "
+                "egalitarian welfare"
             )
         object.__setattr__(self, "welfare", judge)
 
@@ -275,12 +278,12 @@ class AllocationProblem:
 def problem_of(
     n_agents: int | None = None, n_advantaged: int | None = None, memory: Memory | float | None = None, **settings: Any
 ) -> AllocationProblem:
-    """The problem with these settings, some of them said in a shorter way.
+    """The problem with these settings, with short forms for needs and memory.
 
     Args:
-        n_agents: the paper's needs, for so many agents.
-        n_advantaged: the paper's needs, with so many advantaged agents.
-        memory: a memory, or just the number γ of an additive one.
+        n_agents: the number of agents with the paper's needs.
+        n_advantaged: how many of them are advantaged.
+        memory: a memory, or the number γ of an additive one.
         settings: the other settings of `AllocationProblem`.
     """
     if n_agents is not None or n_advantaged is not None:

@@ -1,9 +1,9 @@
-r"""Where the memory stands in the observation, and between which bounds.
+r"""The place of the memory in the observation, and its bounds.
 
 Bounds. With utilities $u_i \in [l_i, h_i]$ and a memory whose weights on the past sum to at most $b$ (the bound for
 utilities up to one), $Z_i \in [b\min(l_i, 0),\, b\max(h_i, 0)]$: zero is always within, as memories start empty. This
-is so where each agent has a memory of its own and no weight is negative. A linear memory mixes agents, so
-the extreme utilities of all of them count; if it has negative entries, or its inside is not known, with either sign.
+holds if each agent has a memory of its own and no weight is negative. A linear memory mixes agents, so the extreme
+utilities of all agents count; if it has negative entries, or nothing is known about it, with either sign.
 """
 
 from __future__ import annotations
@@ -76,7 +76,9 @@ def layout(
         return Layout(Box(low, high, dtype=dtype.type), dtype, observe_denominator, flat=True, extends_dict=False)
     observed = dict(base.spaces) if isinstance(base, Dict) else {"observation": base}
     if taken := sorted(observed.keys() & remembered.keys()):
-        raise ValueError(f"env must not observe {', '.join(taken)} itself, where the memory is to stand")
+        raise ValueError(
+            f"env already has an observation named {' and '.join(taken)}, which the memory needs; rename it"
+        )
     space = Dict({**observed, **remembered})
     return Layout(space, dtype, observe_denominator, flat=False, extends_dict=isinstance(base, Dict))
 

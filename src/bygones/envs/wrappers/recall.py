@@ -1,7 +1,7 @@
-r"""A memory at work: the rule, what it holds at the moment, and when it is emptied.
+r"""The memory of running episodes: the rule, its current state, and the reset.
 
-Memories are rules and hold nothing; an episode holds something. One environment and a batch of them differ only in
-the leading axes, so the single and the vector wrappers share these lines.
+A memory is a rule; the state of an episode holds the numbers. One environment and a batch differ only in the leading
+axes, so the single and the vector wrappers share this code.
 """
 
 from __future__ import annotations
@@ -56,19 +56,19 @@ class Recall:
 
 
 def over(which: Mask | bool, values: Floats) -> Mask:
-    """A mask of the batch, made to select whole entries of `values`, whose leading axes are the batch."""
+    """The mask of the batch, with axes added so that it selects whole entries of `values`."""
     mask = np.asarray(which)
     return mask.reshape(mask.shape + (1,) * (np.ndim(values) - mask.ndim))
 
 
 def reward_space_of(env: Any, given: Box | None) -> Box:
-    """The bounds of the vector reward: those given, or else the nearest `reward_space` in the chain of wrappers."""
+    """The bounds of the vector reward: those given, or those of the nearest wrapper that has a `reward_space`."""
     space, layer = given, env
     while space is None and layer is not None:
         space, layer = getattr(layer, "reward_space", None), getattr(layer, "env", None)
     if not isinstance(space, Box) or len(space.shape) != 1:
         raise ValueError(
-            f"env must have a vector reward, its reward_space a Box with one entry per objective, got {space}; "
-            "if it has no such attribute, pass reward_space=Box(...)"
+            f"env must have a vector reward with a reward_space, a Box with one entry per objective, got {space}; "
+            "if the environment has no reward_space, pass reward_space=Box(...)"
         )
     return space
