@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import sqlalchemy as sa
 
-from bygones import Discounted
+from bygones import Discounted, welfare
 from bygones.ledger import Amount, Entry, Items, Ledger, LedgerError, Places, Rules, StaleProposalError, schema
 from bygones.ledger.rules import Change, RuleBook
 from bygones.ledger.times import instant, iso
@@ -243,6 +243,7 @@ def test_a_ledger_refuses_memories_and_welfare_functions_of_ones_own():
         Rules(half_life=Discounted(gamma=0.5))
     with pytest.raises(ValueError, match=r"welfare must be the name of a registered welfare .*, got <function"):
         Rules(welfare=lambda Z: Z.min())
+    assert Rules(welfare=welfare.nash).welfare == "nash"
     assert Rules(half_life="never", welfare=named("alpha_fair", alpha=2)).welfare == "alpha_fair(alpha=2)"
 
 

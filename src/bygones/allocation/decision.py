@@ -14,7 +14,7 @@ from bygones._arrays import Array, Number
 from bygones.allocation.aims import entitled
 from bygones.allocation.explain import as_data, sentences
 from bygones.allocation.problems import Problem
-from bygones.memory import Memory, MemoryState
+from bygones.memory import Memory
 from bygones.welfare import Welfare
 
 
@@ -61,8 +61,8 @@ class Decision:
 
     problem: Problem
     memory: Memory
-    state: MemoryState
-    welfare: Welfare | Callable[..., Any]
+    state: Any
+    welfare: Welfare
     elapsed: Number
     entitlements: np.ndarray | None
     agents: tuple[str, ...] | None
@@ -100,7 +100,7 @@ class Decision:
         return {names[i]: self.problem.gets(self.given, i, items) for i in self.served.tolist()}
 
     @cached_property
-    def state_after(self) -> MemoryState:
+    def state_after(self) -> Any:
         """The memory once the utilities have been received."""
         return self.memory.update(self.state, self.utilities, self.elapsed)
 

@@ -14,8 +14,7 @@ import numpy as np
 
 from bygones._text import listed
 from bygones.allocation.problems import NAMED
-from bygones.allocation.solvers.choose import TIE
-from bygones.welfare import Welfare
+from bygones.allocation.ties import TIE
 
 if TYPE_CHECKING:
     from bygones.allocation.decision import Decision
@@ -47,7 +46,7 @@ def as_data(decision: Decision) -> dict[str, Any]:
     return {
         "problem": type(decision.problem).__name__,
         "memory": repr(decision.memory),
-        "welfare": _welfare_name(decision),
+        "welfare": str(decision.welfare),
         "elapsed": _number(decision.elapsed),
         "time_unit": decision.time_unit,
         "agents": list(names),
@@ -108,7 +107,7 @@ def _passed_over(decision: Decision) -> list[str]:
 
 def _past(decision: Decision) -> list[str]:
     """The half-life, and how much of what was remembered still counts."""
-    half_life = float(getattr(decision.memory, "half_life", math.nan))
+    half_life = math.nan if decision.memory.half_life is None else float(decision.memory.half_life)
     told = [f"The half-life is {_time(half_life, decision.time_unit)}."] if 0 < half_life < math.inf else []
     kept = np.asarray(decision.past_kept)
     kept = kept[np.isfinite(kept)]
@@ -122,9 +121,7 @@ def _past(decision: Decision) -> list[str]:
 
 
 def _welfare(decision: Decision) -> str:
-    change = (
-        f"Welfare ({_welfare_name(decision)}) goes from {decision.welfare_before:.6g} to {decision.welfare_after:.6g}"
-    )
+    change = f"Welfare ({decision.welfare}) goes from {decision.welfare_before:.6g} to {decision.welfare_after:.6g}"
     if decision.optimal:
         return f"{change}, the best possible."
     if not math.isfinite(decision.gap):
@@ -178,11 +175,6 @@ def _runner_up_data(decision: Decision, names: Sequence[str]) -> dict[str, Any] 
         "welfare": _number(other.welfare),
         "cost": _number(other.cost),
     }
-
-
-def _welfare_name(decision: Decision) -> str:
-    welfare = decision.welfare
-    return str(welfare) if isinstance(welfare, Welfare) else getattr(welfare, "__name__", repr(welfare))
 
 
 def _ordinal(k: int) -> str:

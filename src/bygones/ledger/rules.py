@@ -21,7 +21,7 @@ import numpy as np
 
 from bygones._arrays import check_between
 from bygones.ledger.times import SECOND, duration, shown
-from bygones.welfare import Welfare, named
+from bygones.welfare import named
 
 NEWCOMER_RULES = ("zero", "mean", "median", "entitled share")
 """Newcomer rules by name; a number is accepted as well."""
@@ -55,13 +55,14 @@ class Rules:
                 "half_life must be a duration such as '30d', or 'never' if nothing fades, since a ledger remembers by "
                 f"half-life, got {self.half_life!r}"
             )
-        if not isinstance(self.welfare, str | Welfare):
+        duration(self.half_life)
+        welfare = named(self.welfare)
+        if welfare.function is not None:
             raise ValueError(
                 "welfare must be the name of a registered welfare such as 'nash', since a ledger stores its rules as "
                 f"text, got {self.welfare!r}"
             )
-        duration(self.half_life)
-        object.__setattr__(self, "welfare", str(named(self.welfare)))
+        object.__setattr__(self, "welfare", str(welfare))
         object.__setattr__(self, "newcomers", check_newcomers(self.newcomers))
         if not isinstance(self.hold_stops_clock, bool):
             raise ValueError(f"hold_stops_clock must be true or false, got {self.hold_stops_clock!r}")
