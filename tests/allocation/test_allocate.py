@@ -379,7 +379,7 @@ class TestBadInput:
     @pytest.mark.parametrize(
         ("change", "message"),
         [
-            ({"problem": "both"}, "problem must be a ChooseK"),
+            ({"problem": "both"}, "problem must be one of ChooseK, Assign, Divide, got 'both'"),
             ({"welfare": 3}, "welfare must be a name"),
             ({"welfare": "happiness"}, "welfare must be one of"),
             ({"welfare": "alpha_fair(alpha=-1)"}, "alpha must be at least 0"),

@@ -167,7 +167,7 @@ def test_a_rule_change_is_explained(run, team):
     run("rules", team, "--half-life", "14d", "--entitlement", "ana=2", "--at", "2026-02-01", "--note", "agreed")
     first, *settings = run("explain", team, 5).splitlines()
     assert first.startswith("Event 5: rules at 2026-02-01 00:00 UTC, recorded at ")
-    assert settings == ["Note: agreed", "half-life: 14d", "entitlements: ana 2"]
+    assert settings == ["Note: agreed", "entitlements: ana 2", "half-life: 14d"]
 
 
 def test_columns_without_content_are_left_out(run, team):

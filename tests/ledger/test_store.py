@@ -98,7 +98,7 @@ def from_version_0(connection):
 def test_a_ledger_in_older_tables_loses_nothing(new_target, monkeypatch):
     target = new_target()
     events, stood, head = write_in_older_tables(target)
-    with pytest.raises(LedgerError, match="tables of version 0, from which no way leads to 1"):
+    with pytest.raises(LedgerError, match="tables of version 0, which cannot be migrated to version 1"):
         Ledger.open(target)
     monkeypatch.setitem(schema.MIGRATIONS, 0, from_version_0)
     for _ in range(2):  # the second time it is up to date
@@ -153,12 +153,12 @@ def test_what_is_no_ledger_is_refused_in_one_sentence(path, tmp_path):
     for target, sentence in [
         (path, "written by a newer bygones"),
         (other, "is not a ledger"),
-        (text, "is no SQLite file"),
+        (text, "is not a SQLite file"),
         (empty, "is not a ledger"),
         (tmp_path / "absent.db", "does not exist"),
         (tmp_path, "cannot be opened"),
-        ("", "a ledger lives in a file"),
-        (":memory:", "a ledger lives in a file"),
+        ("", "a ledger must be a file"),
+        (":memory:", "a ledger must be a file"),
         ("mysql://host/name", "kept in SQLite or PostgreSQL"),
         ("no scheme://", "a ledger is a file or a database URL"),
         ("postgresql://nobody:secret@127.0.0.1:9/x?connect_timeout=1", "127.0.0.1"),
@@ -182,7 +182,7 @@ def test_a_newer_ledger_is_refused_and_left_as_it_is(new_target):
     with engine.begin() as connection:
         connection.execute(sa.text("UPDATE schema_version SET version = 2"))
         connection.execute(sa.text("ALTER TABLE agents ADD COLUMN colour TEXT"))
-    with pytest.raises(LedgerError, match=r"newer bygones \(version 2 of the tables, this one knows 1\)"):
+    with pytest.raises(LedgerError, match=r"newer bygones \(tables of version 2, this one reads version 1\)"):
         Ledger.open(target)
     with engine.begin() as connection:
         assert schema.version(connection) == 2
@@ -211,7 +211,7 @@ def test_a_locked_ledger_is_waited_for_and_then_refused(path):
     other = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
     other.execute("BEGIN IMMEDIATE")
     with Ledger.open(path, timeout=0.05) as ledger:
-        with pytest.raises(LedgerError, match="locked by somebody else"):
+        with pytest.raises(LedgerError, match="locked by another writer"):
             ledger.record("ana", 1)
         assert ledger.standing().received[0] == 0
     with Ledger.open(path, timeout=30) as ledger:
@@ -229,7 +229,7 @@ def test_a_locked_postgresql_ledger(new_database):
         ledger.join("ana")
     other = store.Store(target)
     with other.writing(), Ledger.open(target, timeout=0.1) as impatient:
-        with pytest.raises(LedgerError, match="locked by somebody else"):
+        with pytest.raises(LedgerError, match="locked by another writer"):
             impatient.record("ana", 1)
         assert impatient.standing().received[0] == 0
     other.close()

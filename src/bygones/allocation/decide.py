@@ -67,8 +67,8 @@ def allocate(
             `gap` says how far, at most, it is from the best. Other algorithms do not need one.
         rng: draws among ties; by default a fresh `numpy.random.default_rng()`, so that decisions differ between runs.
     """
-    if not isinstance(problem, ChooseK | Assign | Divide):
-        raise ValueError(f"problem must be a ChooseK, an Assign or a Divide, got {problem!r}")
+    if type(problem) not in _CHOOSE:
+        raise ValueError(f"problem must be one of {', '.join(kind.__name__ for kind in _CHOOSE)}, got {problem!r}")
     if time_limit is not None:
         check_between("time_limit", time_limit, 0.0, math.inf, "a number of seconds above 0, or None", open_low=True)
     n_agents = problem.n_agents

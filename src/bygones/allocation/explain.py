@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from bygones.allocation.decision import Decision
 
 _QUICK = 100
-"""Where the next best choice is slow to find and more agents are served, it is told only if it is known already."""
+"""If finding the next best choice is slow and more agents are served, it is reported only if it is already known."""
 
 _EQUAL = 1e-9
 """Remembered utilities that differ by a smaller share are equal."""
@@ -95,7 +95,7 @@ def _rank(values: np.ndarray, agent: int) -> str:
 
 
 def _passed_over(decision: Decision) -> list[str]:
-    """Who had least and is not served; nothing where somebody who had least is."""
+    """The agents with the lowest remembered utility, if none of them is served."""
     before = np.asarray(decision.before)
     lowest = np.flatnonzero(before <= before.min() + _EQUAL * abs(before.min())).tolist()
     if len(lowest) == len(before) or set(lowest) & set(decision.served.tolist()):
@@ -108,16 +108,16 @@ def _passed_over(decision: Decision) -> list[str]:
 def _past(decision: Decision) -> list[str]:
     """The half-life, and how much of what was remembered still counts."""
     half_life = math.nan if decision.memory.half_life is None else float(decision.memory.half_life)
-    told = [f"The half-life is {_time(half_life, decision.time_unit)}."] if 0 < half_life < math.inf else []
+    fades = [f"The half-life is {_time(half_life, decision.time_unit)}."] if 0 < half_life < math.inf else []
     kept = np.asarray(decision.past_kept)
     kept = kept[np.isfinite(kept)]
     if not len(kept):
-        return [*told, "Nothing was remembered before."]
+        return [*fades, "Nothing was remembered before."]
     if decision.elapsed == 0:
-        return told or ["Past utilities count in full."] if half_life == math.inf else told
+        return ["Past utilities count in full."] if half_life == math.inf else fades
     least, most = _percent(kept.min()), _percent(kept.max())
     share = least if kept.max() - kept.min() <= _EQUAL else f"between {least} and {most}"
-    return [*told, f"Of what was remembered, {share} still counts."]
+    return [*fades, f"Of what was remembered, {share} still counts."]
 
 
 def _welfare(decision: Decision) -> str:
@@ -185,7 +185,7 @@ def _ordinal(k: int) -> str:
 
 
 def _time(length: float, unit: str) -> str:
-    """A length of time in words; less than a day or an hour is told in the next smaller unit."""
+    """A length of time in words; less than a day or an hour is given in the next smaller unit."""
     for larger, smaller, times in (("day", "hour", 24), ("hour", "minute", 60)):
         if unit == larger and length < 1 - 1e-9:
             length, unit = length * times, smaller

@@ -1,8 +1,8 @@
-"""Allocators as policies: whom to serve, step after step, given needs and memory.
+"""Allocators as policies: which agents to serve at each step, given their needs and the memory.
 
 A policy is called with the needs, the number of resources, the memory's state, the number of the step (from 0) and a
-random generator, and answers with the indices of exactly `k` agents, in ascending order. Policies hold rules and no
-history: everything that changes is handed to them.
+random generator, and returns the indices of exactly `k` agents, in ascending order. Policies have no state: everything
+that changes is passed to them.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from bygones.welfare import Welfare
 
 
 class AllocationPolicy(Protocol):
-    """Whom to serve."""
+    """Which agents to serve."""
 
     def __call__(
         self, needs: Array, k: int, state: MemoryState | None, step: int, rng: np.random.Generator
@@ -31,9 +31,9 @@ class AllocationPolicy(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class OneStep:
-    """The allocator as a policy: the agents whose being served now is best for welfare, without looking ahead.
+    """The allocator as a policy: the agents for whom welfare is largest after this step, without looking ahead.
 
-    Resources that nobody has use for go to agents drawn by lot, since a policy serves exactly k.
+    Since a policy serves exactly k agents, resources that no agent has a use for go to agents drawn at random.
     """
 
     memory: Memory
@@ -45,7 +45,7 @@ class OneStep:
         self, needs: Array, k: int, state: MemoryState | None, step: int, rng: np.random.Generator
     ) -> np.ndarray:
         if state is None:
-            raise ValueError("state must be the memory's state, which a one-step allocator goes by, got None")
+            raise ValueError("state must be the state of the memory, which a one-step allocator needs, got None")
         problem = ChooseK(needs, k)
         decision = allocate(
             problem,
@@ -65,7 +65,7 @@ class OneStep:
 
 @dataclass(frozen=True)
 class Utilitarian:
-    """The largest needs, blind to the past; ties by lot."""
+    """The agents with the largest needs, whatever the past; ties are broken at random."""
 
     def __call__(
         self, needs: Array, k: int, state: MemoryState | None, step: int, rng: np.random.Generator
@@ -76,7 +76,7 @@ class Utilitarian:
 
 @dataclass(frozen=True)
 class Random:
-    """Agents drawn by lot."""
+    """Agents drawn at random."""
 
     def __call__(
         self, needs: Array, k: int, state: MemoryState | None, step: int, rng: np.random.Generator
@@ -87,7 +87,7 @@ class Random:
 
 @dataclass(frozen=True)
 class RoundRobin:
-    """Each in turn, whatever the needs."""
+    """Every agent in turn, whatever the needs."""
 
     def __call__(
         self, needs: Array, k: int, state: MemoryState | None, step: int, rng: np.random.Generator

@@ -1,4 +1,4 @@
-"""Fairness that lives between decisions: rules, an append-only list of events, and everybody's standing at any instant.
+"""A fairness memory between decisions: rules, an append-only list of events, and everybody's standing at any instant.
 
 with Ledger.new("team.db", Rules(half_life="30d")) as ledger:
     ledger.join_all(["ana", "ben"])

@@ -1,13 +1,13 @@
 """`Ledger`: a fairness memory that lives on disk between decisions.
 
-What may be recorded late. Amounts (received, offset, correction) may be recorded at any time after the agent joined
-and before it left, in any order, and enter exactly as if recorded in time. Hold and resume may be recorded late where
-they still follow from one another; that agent's events are then read again. Joining and leaving may not be earlier
-than the agent's latest event. A change of the half-life or of what a hold does to the clock may not be earlier than the
-latest event of anybody, since decisions have been made by the rules before it; other rule changes may. What a newcomer
-starts with is computed when the join is recorded, is written in that event, and stays.
+Events can be recorded late, with these limits. Amounts (received, offset, correction) can be recorded for any time
+between the agent's joining and leaving, in any order, and count exactly as if they had been recorded in time. Hold and
+resume can be recorded late if the order of holds still makes sense; the agent's events are then read again. Joining and
+leaving cannot be earlier than the agent's latest event. A change of the half-life, or of what a hold does to the clock,
+cannot be earlier than the latest event of any agent, since decisions have been based on the earlier rules; other rule
+changes can. What a newcomer starts with is computed when the join is recorded, is stored in that event, and stays.
 
-A decision is never earlier than the latest event, so that it takes everything into account.
+A decision cannot be earlier than the latest event, so that it takes everything into account.
 """
 
 from __future__ import annotations
@@ -56,9 +56,9 @@ class Ledger:
 
         Args:
             target: a path or a URL such as `postgresql://user@host/name`.
-            rules: what the ledger goes by.
-            began: the instant from which on events may be recorded; by default now.
-            timeout: seconds to wait for others who are writing.
+            rules: the rules of the ledger.
+            began: the earliest instant that can be recorded; by default now.
+            timeout: seconds to wait for other writers.
         """
         time = None if began is None else instant(began, "began")
         with ExitStack() as stack:
@@ -71,7 +71,7 @@ class Ledger:
 
     @classmethod
     def open(cls, target: str | os.PathLike[str], *, timeout: float = TIMEOUT) -> Ledger:
-        """The ledger that is there; tables of an older version are brought up to date."""
+        """An existing ledger; tables of an older version are migrated."""
         with ExitStack() as stack:
             store = Store(target, timeout)
             stack.callback(store.close)
@@ -81,11 +81,11 @@ class Ledger:
 
     @property
     def name(self) -> str:
-        """Where it is kept: the file or the URL, without a password."""
+        """The file or the URL, without the password."""
         return self._store.name
 
     def close(self) -> None:
-        """Lets go of the database."""
+        """Closes the database."""
         self._store.close()
 
     def __enter__(self) -> Ledger:
@@ -105,15 +105,15 @@ class Ledger:
         newcomers: str | float | None = None,
         note: str = "",
     ) -> Event:
-        """Somebody takes part from now on.
+        """An agent joins.
 
         Args:
-            agent: who.
-            at: since when; by default now.
+            agent: the agent's name.
+            at: the time of joining; by default now.
             entitlement: relative to the others'; by default 1.
-            newcomers: what to start with, in place of the rule of the ledger. Somebody who returns keeps what is
-                still remembered and is lifted to the start, never lowered.
-            note: why.
+            newcomers: what to start with, instead of the ledger's newcomer rule. An agent who returns keeps what is
+                still remembered and is raised to the start, never lowered.
+            note: a remark.
         """
         return self.join_all([agent], at=at, entitlement=entitlement, newcomers=newcomers, note=note)[0]
 
@@ -126,7 +126,7 @@ class Ledger:
         newcomers: str | float | None = None,
         note: str = "",
     ) -> list[Event]:
-        """Several join at once: all start alike, from where the others stand, not from one another."""
+        """Several agents join at once; what they start with depends on those already present, not on one another."""
 
         def write(writer: LedgerWriter) -> list[Event]:
             names = [check_text("agent", agent, empty=False) for agent in agents]
@@ -144,40 +144,40 @@ class Ledger:
         return self._write(write)
 
     def leave(self, agent: str, *, at: When | None = None, note: str = "") -> Event:
-        """Somebody no longer takes part; what is remembered of them fades on."""
+        """An agent leaves; what is remembered of them continues to fade."""
         return self._write(lambda writer: writer.turn("leave", agent, writer.time(at), note))
 
     def hold(self, agent: str, *, at: When | None = None, note: str = "") -> Event:
-        """Somebody pauses: not decided upon, and the clock stops if the rules say so."""
+        """An agent goes on hold: they take no part in decisions, and their past stops fading if the rules say so."""
         return self._write(lambda writer: writer.turn("hold", agent, writer.time(at), note))
 
     def resume(self, agent: str, *, at: When | None = None, note: str = "") -> Event:
-        """Somebody on hold takes part again."""
+        """An agent on hold takes part again."""
         return self._write(lambda writer: writer.turn("resume", agent, writer.time(at), note))
 
     def record(self, agent: str, amount: float, *, at: When | None = None, note: str = "") -> Event:
-        """Somebody received a utility of at least 0."""
+        """Records a utility of at least 0 that an agent received."""
         return self.record_all([Entry(agent, amount, at, note)])[0]
 
     def record_all(self, entries: Iterable[Entry], *, join: bool = False) -> list[Event]:
-        """Records many at once, all or none; faster than one by one.
+        """Records many utilities at once, all or none, which is faster than one by one.
 
         Args:
             entries: who received what, when; by default now.
-            join: whether agents who never joined do so with their first entry, starting with nothing.
+            join: whether unknown agents join with their first entry, starting with zero.
         """
         return self._write(lambda writer: writer.amounts("received", [Entry(*entry) for entry in entries], join=join))
 
     def offset(self, agent: str, amount: float, *, at: When | None = None, note: str = "") -> Event:
-        """An amount is remembered of somebody though it was not received; below zero, it is forgiven."""
+        """Adds an amount to what is remembered of an agent, without changing what was received; it may be negative."""
         return self._write(lambda writer: writer.amounts("offset", [Entry(agent, amount, at, note)]))[0]
 
     def correct(self, seq: int, amount: float = 0.0, *, note: str = "") -> Event:
-        """A compensating entry, after which event `seq` counts as if it had been recorded with this amount."""
+        """Records a correction, after which event `seq` counts as if it had been recorded with this amount."""
         return self._write(lambda writer: writer.correct(seq, amount, note))
 
     def change_rules(self, *, at: When | None = None, note: str = "", **settings: Any) -> Event:
-        """From an instant on, by default now, these settings of `Rules` are different."""
+        """Changes these settings of `Rules` from an instant on, by default now."""
         return self._write(lambda writer: writer.change_rules(writer.time(at, ahead=math.inf), settings, note))
 
     # ------------------------------------------------------------------------------------------------- reading
@@ -191,11 +191,11 @@ class Ledger:
         return self._read(standing, at)
 
     def owed_since(self, at: When | None = None) -> dict[str, int]:
-        """For each of those who are owed something at an instant, since when they have been without a break."""
+        """For each agent who is owed something at an instant, since when they have been owed without a break."""
         return self._read(owed_since, at)
 
     def contributions(self, agent: str, at: When | None = None) -> list[Contribution]:
-        """What an agent's remembered utility is made of, the largest part first."""
+        """What an agent's remembered utility consists of, the largest part first."""
         name = check_text("agent", agent, empty=False)
         return self._read(lambda connection, book, time: contributions(connection, book, time, name), at)
 
@@ -221,7 +221,7 @@ class Ledger:
             return int(connection.execute(sa.select(schema.ledger.c.head)).scalar_one())
 
     def head(self) -> str:
-        """The hash of the last event. Noted elsewhere, it proves later that no event up to it has changed."""
+        """The hash of the last event. Kept elsewhere, it shows later that no event up to it has changed."""
         with self._store.reading() as connection:
             return bytes(connection.execute(sa.select(schema.ledger.c.head_hash)).scalar_one()).hex()
 
@@ -245,11 +245,11 @@ class Ledger:
             return deciding.propose(connection, head, request, at)
 
     def accept(self, proposal: Proposal, note: str = "") -> list[Event]:
-        """Records a proposal; refused with `StaleProposalError` where anything was recorded since it was made."""
+        """Records a proposal; raises `StaleProposalError` if anything has been recorded since it was made."""
         return self._write(lambda writer: deciding.accept(writer, proposal, note))
 
     def decide(self, request: Request, *, at: When | None = None, note: str = "") -> Proposal:
-        """Reads the standing, allocates and records in one transaction: no two decisions from the same standing."""
+        """Proposes and accepts in one transaction, so that no two decisions use the same standing."""
 
         def write(writer: LedgerWriter) -> Proposal:
             proposal = deciding.propose(writer.connection, writer.head, request, at)

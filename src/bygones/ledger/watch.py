@@ -20,10 +20,10 @@ from bygones.ledger.standing import owed
 from bygones.ledger.turns import PRESENT, Clocks, status
 
 SETTLED = 1e-9
-"""Somebody is owed something if it is more than this share of all that is remembered."""
+"""An agent is owed something if it is more than this share of all that is remembered."""
 
 LONGEST = 4.0
-"""Half-lives after which a stretch is counted in the amounts of a later instant, lest digits be lost."""
+"""Half-lives after which a stretch is counted in the amounts of a later instant, so that no digits are lost."""
 
 
 class Stretch(NamedTuple):
