@@ -161,6 +161,25 @@ def test_reasons_speak_of_days_and_hours_never_of_steps(team, half_life, text):
     assert "step" not in " ".join(proposal.reasons()) + proposal.allocation.explain()
 
 
+def test_the_ledger_adds_what_is_owed_and_when_something_was_last_received(team):
+    team.record("ana", 3, at="2026-01-02")
+    proposal = team.propose(Places({"ana": 1, "ben": 1}, 2), at="2026-01-02")
+    _, ana, ben, *_ = proposal.reasons()
+    assert ana.endswith("(highest of 3 agents) and 4 after; ahead by 2; last received 2026-01-02 00:00 UTC.")
+    assert ben.endswith("(joint lowest of 3 agents) and 1 after; owed 1; nothing received before.")
+    data = proposal.to_dict()
+    assert data["reasons"] == proposal.reasons()
+    assert data["explanation"] == " ".join(proposal.reasons())
+    assert data["remembered_before"] == [3, 0, 0]
+
+
+def test_what_is_stored_of_a_decision_has_the_same_keys_as_ever(team):
+    decision, _ = team.accept(team.propose(Places({"ana": 1}), at="2026-01-02"))
+    assert sorted(decision.details) == [
+        "at", "gap", "gets", "half_life", "optimal", "reasons", "request", "utilities", "welfare",
+    ]  # fmt: skip
+
+
 def test_a_decision_takes_everything_into_account(team):
     tomorrow = datetime.now(UTC) + timedelta(days=1)
     team.record("ana", 8, at=tomorrow)

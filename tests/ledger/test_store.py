@@ -159,8 +159,8 @@ def test_what_is_no_ledger_is_refused_in_one_sentence(path, tmp_path):
         (tmp_path, "cannot be opened"),
         ("", "a ledger must be a file"),
         (":memory:", "a ledger must be a file"),
-        ("mysql://host/name", "kept in SQLite or PostgreSQL"),
-        ("no scheme://", "a ledger is a file or a database URL"),
+        ("mysql://host/name", "a ledger must be in SQLite or PostgreSQL"),
+        ("no scheme://", "a ledger must be a file or a database URL"),
         ("postgresql://nobody:secret@127.0.0.1:9/x?connect_timeout=1", "127.0.0.1"),
     ]:
         with pytest.raises(LedgerError, match=sentence) as error:
@@ -169,7 +169,7 @@ def test_what_is_no_ledger_is_refused_in_one_sentence(path, tmp_path):
         assert "\n" not in str(error.value)
     with Ledger.new(empty) as ledger:
         assert ledger.verify().ok
-    with pytest.raises(LedgerError, match="exists already"):
+    with pytest.raises(LedgerError, match="already exists"):
         Ledger.new(text)
     with pytest.raises(LedgerError, match="cannot be opened"):
         Ledger.new(tmp_path / "no" / "folder.db")

@@ -89,7 +89,7 @@ def _rank(values: np.ndarray, agent: int) -> str:
     if level == len(values):
         return "the same as everybody"
     joint = "joint " if level > 1 else ""
-    if lower and lower + level == len(values):
+    if lower + level == len(values):
         return f"{joint}highest of {len(values)} agents"
     return f"{joint}{_ordinal(lower)}lowest of {len(values)} agents"
 
