@@ -1,10 +1,10 @@
-"""Numbers as people write them, in tables, pages and sentences."""
+"""Numbers formatted for people, in tables, pages and sentences."""
 
 from __future__ import annotations
 
 
 def amount(value: float, digits: int = 3, sign: bool = False) -> str:
-    """An amount as people write it: a few digits of small ones, large ones in whole numbers with thousands apart."""
+    """Formats an amount: `digits` significant digits if small, a whole number with thousands separators if large."""
     value = 0.0 if abs(value) < 1e-12 else value
     plus = "+" if sign and value else ""
     return f"{value:{plus},.0f}" if 10.0**digits <= abs(value) < 1e15 else f"{value:{plus},.{digits}g}"

@@ -410,7 +410,7 @@ def test_a_ledger_is_audited_by_its_own_entitlements(tmp_path):
 def test_files_that_are_no_text_are_refused_with_what_to_do(tmp_path):
     book, late = tmp_path / "book.csv", tmp_path / "late.csv"
     book.write_bytes(b"PK\x03\x04\xff\xfe")
-    with pytest.raises(ValueError, match=r"book.csv is a spreadsheet's own file: save it as CSV$"):
+    with pytest.raises(ValueError, match=r"book.csv is a spreadsheet workbook: save it as CSV$"):
         read_history(book)
     late.write_bytes(b"agent,time,utility\n" + b"ana,1,1\n" * 50_000 + "José,2,1\n".encode("latin-1"))
     with pytest.raises(ValueError, match=r"late.csv is not a CSV file in UTF-8: save it again as CSV in UTF-8$"):

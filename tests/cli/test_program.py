@@ -104,7 +104,7 @@ def test_stability_reads_a_matrix(capsys, tmp_path):
     assert got["accepted"] is True
     assert got["spectral_radius"] == pytest.approx(0.6)
     path.write_text("1,0\n0,1\n\n")
-    assert "This memory is refused." in run(capsys, "stability", str(path)).out
+    assert "This memory is rejected." in run(capsys, "stability", str(path)).out
     got = json.loads(run(capsys, "stability", str(path), "--json").out)
     assert (got["accepted"], got["bound"], got["bound_error"]) == (False, "inf", None)
     path.write_text("0.5,-0.2\n0.1,0.4\n")

@@ -116,7 +116,7 @@ def test_requests_from_tables(tmp_path):
         ("agent,need\nana\n", "row 2: expected 2 cells"),
         ("agent,need\nana,1,2\n", "row 2: expected 2 cells"),
         (b"agent,need\n\xff,1\n", "not a CSV file in UTF-8: save it again as CSV in UTF-8"),
-        (b"PK\x03\x04\xff\xfe", "is a spreadsheet's own file: save it as CSV"),
+        (b"PK\x03\x04\xff\xfe", "is a spreadsheet workbook: save it as CSV"),
     ]:
         with pytest.raises(ValueError, match="table.csv.*" + message):
             read(text)
