@@ -148,8 +148,8 @@ def design(matrix: Array, u_max: float = 1.0, non_negative: bool = True) -> Desi
     if non_negative and (A < 0).any():
         i, j = (int(x) for x in np.argwhere(A < 0)[0])
         against.append(
-            f"Entry ({i}, {j}) is {A[i, j]:g}: what agent {j} received lowers the remembered utility of agent {i}, which "
-            "can fall below zero, where log-Nash and alpha-fair welfare are undefined."
+            f"Entry ({i}, {j}) is {A[i, j]:g}: what agent {j} received lowers the remembered utility of agent {i}, "
+            "which can fall below zero, where log-Nash and alpha-fair welfare are undefined."
         )
     if not bounded:
         return Design(False, tuple(against), radius, None, None)
