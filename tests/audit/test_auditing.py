@@ -41,13 +41,13 @@ def test_an_audit_stands_as_the_ledger_does(nights, tmp_path):
 def test_since_is_never_before_anything_happened(monkeypatch):
     history = steps(("a", 0, 4), ("b", 0, 4), ("a", 7, 2), ("a", 9, 2), ("b", 20, 1))
     found = audit(history, ["inf"], every="5")
-    assert (found.since(found.standings[0], 1), found.since_means()) == (
-        7, "Since: the first event of the 5 in which it began.",
+    assert (found.since(found.standings[0], 1), found.since_note()) == (
+        7, "Owed since: the first event of the 5-step period in which the agent became owed.",
     )  # fmt: skip
     monkeypatch.setattr("bygones.audit.auditing.SEARCHED_EVENTS", 4)
     found = audit(history, ["inf"], every="5")
-    assert (found.since(found.standings[0], 1), found.since_means()) == (
-        5, "Since: the start of the 5 in which it began.",
+    assert (found.since(found.standings[0], 1), found.since_note()) == (
+        5, "Owed since: the start of the 5-step period in which the agent became owed.",
     )  # fmt: skip
 
 

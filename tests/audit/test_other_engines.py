@@ -35,8 +35,8 @@ def same(one, other):
         np.testing.assert_allclose(a.remembered, b.remembered, rtol=1e-12)
         np.testing.assert_allclose(a.gini, b.gini, rtol=1e-9, atol=1e-12)
         assert a.since.tolist() == b.since.tolist()
-    said = [[each.sentence(audit.clock.said) for each in audit.conclusions.found] for audit in (one, other)]
-    assert said[0] == said[1]
+    sentences = [[each.sentence(audit.clock.length_text) for each in audit.conclusions.found] for audit in (one, other)]
+    assert sentences[0] == sentences[1]
 
 
 @pytest.fixture(scope="module")
