@@ -37,12 +37,12 @@ def share_chart(audit: Audit, rows: Sequence[int]) -> Chart:
          "marker": marks, "cliponaxis": False, "hovertemplate": "entitled %{x:.1%}<extra></extra>"}
     ]  # fmt: skip
     for n, stood in enumerate(audit.standings):
-        label = half_life_text(audit, stood)
+        title = half_life_text(audit, stood)
         marker = {"size": 11, "symbol": _SYMBOLS[n % len(_SYMBOLS)], "color": PALETTE[n % len(PALETTE)]}
         traces.append(
-            {"type": "scatter", "mode": "markers", "name": label, "x": _listed(stood.share[rows]), "y": y,
+            {"type": "scatter", "mode": "markers", "name": title, "x": _listed(stood.share[rows]), "y": y,
              "marker": marker, "cliponaxis": False, "customdata": names,
-             "hovertemplate": "%{customdata}: %{x:.1%}<extra>" + label + "</extra>"}
+             "hovertemplate": "%{customdata}: %{x:.1%}<extra>" + title + "</extra>"}
         )  # fmt: skip
     places = {"tickvals": y, "ticktext": names, "range": [len(rows) - 0.4, -0.6], "zeroline": False}
     ticks = _tick_format(np.array([stood.share[rows] for stood in audit.standings]))
