@@ -3,10 +3,11 @@ import math
 import numpy as np
 import pytest
 
-from bygones import Discounted, PerfectRecall, inequality
+from bygones import Discounted, PerfectRecall, decay, inequality
 from bygones.allocation import OneStep, Random, RoundRobin, Utilitarian
 from bygones.envs.needs import advantaged, correlated, replayed
 from bygones.simulation import POLICIES, learned_policy, policy_named, simulate
+from support.memories import LastSteps
 
 MEMORY = Discounted(half_life=20)
 
@@ -50,6 +51,13 @@ def test_the_one_step_allocator_remembers_more_welfare_than_the_blind():
     assert isinstance(policy_named("one-step", MEMORY, "nash", 20, 2), OneStep)
 
 
+def test_any_memory_can_be_simulated_whatever_its_state():
+    memory = LastSteps(3)
+    outcome = simulate(OneStep(memory, "egalitarian"), advantaged(4, 1), memory, "egalitarian", 12, n_resources=2)
+    for t in range(12):
+        np.testing.assert_allclose(outcome.remembered[t], outcome.utilities[max(0, t - 2) : t + 1].sum(axis=0))
+
+
 def test_bad_input():
     for options, message in (({"steps": 0}, "steps"), ({"n_resources": 11}, "at most"), ({"seed": -1}, "seed")):
         with pytest.raises(ValueError, match=message):
@@ -76,6 +84,11 @@ def test_a_learned_policy_plays_as_it_does_in_its_environment(tmp_path):
     expected = problem.subsets()[network.predict(seen, rng=np.random.default_rng(1))[0]]
     np.testing.assert_array_equal(policy(needs, 2, state, 0, np.random.default_rng(1)), expected)
     assert (simulate(policy, advantaged(4, 1), memory, "nash", 10).utilities > 0).sum() == 20
+    half_life = Discounted(half_life=decay.half_life(gamma=0.9))
+    assert (
+        learned_policy(path, half_life, 4, 2)(needs, 2, state, 0, np.random.default_rng(1)).tolist()
+        == expected.tolist()
+    )
     with pytest.raises(ValueError, match="was trained to serve 2 of 4 agents, so it cannot serve 2 of 5"):
         learned_policy(path, memory, 5, 2)
     with pytest.raises(ValueError, match=r"was trained with the memory .*gamma=0\.9.*, so it cannot be used with"):

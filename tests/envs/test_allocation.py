@@ -45,7 +45,7 @@ def test_the_same_key_replays_and_nothing_is_changed_in_place():
 
 
 @pytest.mark.parametrize("ends", ["truncation", "termination"])
-def test_the_end_is_said_in_the_chosen_way(ends):
+def test_an_episode_ends_in_the_chosen_way(ends):
     played = episode(AllocationProblem(horizon=5, ends=ends).params(), 6)
     over = [False, False, False, False, True, True]
     assert played.truncated.tolist() == (over if ends == "truncation" else [False] * 6)
@@ -174,7 +174,7 @@ def test_a_memory_in_float32_keeps_the_digits_of_what_it_forgets():
 
 def test_the_unchecked_welfare_is_the_checked_one():
     Z = np.random.default_rng(0).random((4, 10))
-    for name in welfare.REGISTRY:
+    for name in welfare.names():
         parameters = {"alpha": 0.5} if name == "alpha_fair" else {}
         judge = welfare.named(name, **parameters)
         np.testing.assert_array_equal(judge.judge(Z), judge(Z))

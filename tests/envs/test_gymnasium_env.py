@@ -199,7 +199,7 @@ def test_the_myopic_agent_sees_zeros_in_place_of_the_memory():
 
 
 @pytest.mark.parametrize("ends", ["truncation", "termination"])
-def test_the_end_is_said_in_the_chosen_way(ends):
+def test_an_episode_ends_in_the_chosen_way(ends):
     *_, last = (step for step in play(make(horizon=3, ends=ends), 3, seed=0) if len(step) == 5)
     assert (last[2], last[3]) == ((ends == "termination"), (ends == "truncation"))
 

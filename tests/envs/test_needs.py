@@ -86,7 +86,7 @@ def test_replayed_needs_of_a_batch_at_different_steps():
     ("make", "message"),
     [
         (lambda: needs.uniform(0), "n_agents must be a whole number of at least 1"),
-        (lambda: needs.uniform(3, 1.0, 0.5), "low must not be above high"),
+        (lambda: needs.uniform(3, 1.0, 0.5), "low must be at most high"),
         (lambda: needs.uniform(3, -1.0, 0.5), "low must be a finite number of at least 0"),
         (lambda: needs.advantaged(3, 4), r"n_advantaged must be at most n_agents \(3\), got 4"),
         (lambda: needs.lognormal(0.0, 0.0), "sigma must be above 0"),

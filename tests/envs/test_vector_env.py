@@ -166,8 +166,8 @@ def test_correlated_and_replayed_needs_in_a_batch():
     [
         ([0, 1], "actions must be 3 whole numbers"),
         ([0.0, 1.0, 2.0], "actions must be 3 whole numbers"),
-        ([0, 1, 45], "actions must be from 0 to 44, got some from 0 to 45"),
-        ([-1, 1, 2], "actions must be from 0 to 44, got some from -1 to 2"),
+        ([0, 1, 45], "actions must be from 0 to 44, got values from 0 to 45"),
+        ([-1, 1, 2], "actions must be from 0 to 44, got values from -1 to 2"),
     ],
 )
 def test_bad_actions_are_refused(actions, message):

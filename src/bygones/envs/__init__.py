@@ -1,6 +1,6 @@
-"""The paper's learning problem as an environment, and fairness for other people's environments.
+"""The paper's learning problem as an environment, and wrappers that add fairness to other environments.
 
-Importing this package tells Gymnasium, where it is installed, of `bygones/Allocation-v0`.
+Importing this package registers `bygones/Allocation-v0` with Gymnasium, if it is installed.
 """
 
 import importlib.util

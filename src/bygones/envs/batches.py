@@ -1,4 +1,4 @@
-"""Rows of batched states: taking some out, putting some in, and Gymnasium's batched form of info."""
+"""Selects and replaces rows of batched states, and builds Gymnasium's batched form of info."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ Tree = TypeVar("Tree", bound=tuple[Any, ...])
 
 
 def taken(tree: Tree, which: Indices | int) -> Tree:
-    """Those rows of every array in a (named) tuple of tuples and arrays."""
+    """The selected rows of every array in a (named) tuple of tuples and arrays."""
     rows: Tree = _map(lambda array: array[which], tree)
     return rows
 
 
 def merged(tree: Tree, *parts: tuple[Indices, Tree]) -> Tree:
-    """The tree with some rows replaced, as new arrays; a part says which rows and what by."""
+    """The tree with some rows replaced, in new arrays. Each part is a pair of row indices and their new content."""
 
     def replaced(array: Any, *rows: Any) -> Any:
         array = array.copy()
@@ -32,9 +32,9 @@ def merged(tree: Tree, *parts: tuple[Indices, Tree]) -> Tree:
 
 
 def spread(info: Mapping[str, Any], which: Indices, num_envs: int) -> dict[str, Any]:
-    """The info of some environments in the form that Gymnasium gives it for all.
+    """The info of some environments in Gymnasium's form for all environments.
 
-    Arrays have zeros for the other environments, and beside every `name` stands the mask `_name` of those that have it.
+    Arrays are zero for the other environments. For every `name` the mask `_name` marks the environments that have it.
     """
     infos: dict[str, Any] = {}
     for name, value in info.items():
@@ -52,12 +52,12 @@ def spread(info: Mapping[str, Any], which: Indices, num_envs: int) -> dict[str, 
 
 
 def rows(record: Mapping[str, Any], which: Indices) -> dict[str, Any]:
-    """Those rows of every array in a dictionary of arrays and of such dictionaries."""
+    """The selected rows of every array in a nested dictionary of arrays."""
     return {name: rows(value, which) if isinstance(value, Mapping) else value[which] for name, value in record.items()}
 
 
 def as_objects(rows: NDArray[Any], which: Indices, num_envs: int) -> NDArray[np.object_]:
-    """The rows of some environments as Gymnasium gives final observations: one object each, None for the others."""
+    """Rows of some environments in Gymnasium's form for final observations: one object each, None for the others."""
     objects = np.full(num_envs, None, dtype=object)
     for i, row in zip(which, rows, strict=True):
         objects[i] = row

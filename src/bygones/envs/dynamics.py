@@ -7,21 +7,20 @@ on the same noise. Leading axes are a batch of episodes.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from bygones._arrays import Array, namespace
 from bygones.envs.problem import AllocationParams, reward, true_utilities
-from bygones.memory import MemoryState
 
 
 class EnvState(NamedTuple):
-    """Where an episode stands, before the decision of step t + 1."""
+    """The state of an episode before the decision of step t + 1."""
 
     t: Array
     """How many steps have been taken."""
     needs: Array
     needs_state: Array
-    memory: MemoryState
+    memory: Any
     welfare: Array
     """W(Zᵗ), kept so that it is computed once a step."""
     cumulative: Array
@@ -29,11 +28,11 @@ class EnvState(NamedTuple):
 
 
 class Transition(NamedTuple):
-    """What a step brought."""
+    """The outcome of a step."""
 
     utilities: Array
     Z: Array
-    """The memory after it, read out."""
+    """What is remembered after the step."""
     welfare_true: Array
     """The welfare of the true utilities."""
     reward: Array
@@ -45,7 +44,8 @@ def begin(uniforms: Array, params: AllocationParams) -> tuple[EnvState, Transiti
     """The start of an episode, from uniform noise of shape (2, ..., n), and how nothing received is judged."""
     xp = namespace(uniforms)
     batch, n_agents = uniforms.shape[1:-1], uniforms.shape[-1]
-    memory = MemoryState(*(xp.zeros(batch + part.shape) + xp.asarray(part) for part in params.memory.init(n_agents)))
+    empty = params.memory.init(n_agents)
+    memory = type(empty)(*(xp.broadcast_to(xp.asarray(part), batch + part.shape) for part in empty))
     t = xp.zeros(batch, dtype=int)
     needs, needs_state = params.needs.draw(uniforms[1], params.needs.start(uniforms[0]), t + 1)
     nothing, Z = xp.zeros_like(uniforms[0]), params.memory.read(memory)
@@ -75,7 +75,7 @@ def proceed(uniforms: Array, state: EnvState, action: Array, params: AllocationP
 
 
 def account(state: EnvState, outcome: Transition) -> dict[str, Array]:
-    """What is known after a step beside the observation: who received what, now and in all, and how it is judged."""
+    """The `info` of a step: utilities, what was received so far, what is remembered, and the welfare of both."""
     return {
         "utilities": outcome.utilities,
         "cumulative": state.cumulative,

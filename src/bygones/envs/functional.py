@@ -29,7 +29,7 @@ __all__ = [
 
 
 class StepResult(NamedTuple):
-    """What a step gives, in Gymnasium's order, with the state in front."""
+    """The result of a step: the state, then what Gymnasium returns, in its order."""
 
     state: EnvState
     observation: Array
@@ -40,14 +40,14 @@ class StepResult(NamedTuple):
 
 
 def reset(key: Array, params: AllocationParams) -> tuple[EnvState, Array]:
-    """The start of an episode, and its first observation."""
+    """The state at the start of an episode and the first observation."""
     return reset_with(jax.random.uniform(key, (2, params.served.shape[-1])), params)
 
 
 def step(key: Array, state: EnvState, action: Array, params: AllocationParams) -> StepResult:
-    """Serves the agents of an action; the key draws the needs of the next step.
+    """Serves the agents of an action. The key draws the needs of the next step.
 
-    Ends an episode by saying so: whoever calls decides when to reset.
+    At the end of an episode it sets `terminated` or `truncated`. It does not reset: that is up to the caller.
     """
     return step_with(jax.random.uniform(key, state.needs.shape), state, action, params)
 

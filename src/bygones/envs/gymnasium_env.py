@@ -1,4 +1,4 @@
-"""The paper's environment for Gymnasium, in NumPy: a thin shell over `bygones.envs.dynamics`."""
+"""The paper's environment for Gymnasium, in NumPy: a thin layer over `bygones.envs.dynamics`."""
 
 from __future__ import annotations
 
@@ -25,75 +25,76 @@ class AllocationEnv(gym.Env[Observation, np.int64]):
     r"""The paper's repeated allocation problem: serve a few agents at every step, and be fair over time.
 
     ## Description
-    At each step t = 1, …, T every one of n agents has a need. k resources become available; the allocator picks the k
-    agents who receive one, and each of them has a utility equal to its need. Some agents always need more than the
-    others, so that serving the greatest need serves the same few for ever. The reward weighs the utility of the step
-    against the change in a welfare function of what is remembered of everyone's utilities.
+    At each step t = 1, …, T each of n agents has a need, and k resources become available. The action picks the k
+    agents that receive one; each of them receives a utility equal to its need. Some agents always have higher needs
+    than the others, so a policy that serves the highest needs serves the same few agents for ever. The reward is a
+    weighted sum of the step's utility and the change in the welfare of what is remembered.
 
-    By default there are n = 10 agents and k = 2 resources; agents 0 and 1 are the advantaged ones, with needs from
-    U(0.8, 1), the others' needs come from U(0, 1); T = 1000, λ = 0.9, γ = 0.99, log-Nash welfare.
+    By default there are n = 10 agents and k = 2 resources. Agents 0 and 1 are advantaged: their needs come from
+    U(0.8, 1), those of the others from U(0, 1). T = 1000, λ = 0.9, γ = 0.99, and the welfare is log-Nash.
 
     ## Observation Space
     A `Box` of 2n entries in float32 (2n + 1 with `observe_denominator`):
 
-    | Entries | What | Range |
+    | Entries | Content | Range |
     |---|---|---|
-    | 0 … n−1 | the needs of this step | those of the needs |
-    | n … 2n−1 | the memory Zᵗ⁻¹ at the chosen scale | 0 to the most it can reach in T steps |
-    | 2n | the denominator dₜ₋₁ at the chosen scale | 0 to the most it can reach in T steps |
+    | 0 … n−1 | the needs of this step | the bounds of the needs |
+    | n … 2n−1 | the memory Zᵗ⁻¹ at the chosen scale | 0 to the largest value it can reach in T steps |
+    | 2n | the denominator dₜ₋₁ at the chosen scale | 0 to the largest value it can reach in T steps |
 
-    Every range is finite unless needs have no largest value (log-normal ones). The ranges of memory and denominator
-    are those of the paper's theorems, wider by one part in a million to leave room for rounding. A linear memory
-    with negative entries may fall below 0; its range is symmetric.
+    Every range is finite unless the needs are unbounded, as log-normal needs are. The ranges of memory and denominator
+    follow from the paper's theorems, widened by one part in a million for rounding. A linear memory with negative
+    entries may fall below 0, so its range is symmetric.
 
     ## Action Space
     `Discrete(n choose k)`: the subsets of k agents in lexicographic order. `env.unwrapped.problem.subsets()` lists the
-    agents of each action. More than 100,000 subsets are refused.
+    agents of each action. Problems with more than 100,000 subsets are refused.
 
     ## Rewards
-    $r_t = (1-\lambda)\,U_t + \lambda\,(c\,W(Z^t) - W(Z^{t-1}))$ with $U_t$ the total utility of the step, W the
-    welfare function and c = 1 unless `shaping_discount` says otherwise.
+    $r_t = (1-\lambda)\,U_t + \lambda\,(c\,W(Z^t) - W(Z^{t-1}))$ where $U_t$ is the total utility of the step, W is
+    the welfare function, and c is `shaping_discount`, by default 1.
 
     ## Starting State
-    The memory is empty, Z⁰ = 0 and d₀ = 0, and the first needs are drawn.
+    The memory is empty, Z⁰ = 0 and d₀ = 0. The needs of the first step are drawn.
 
     ## Episode End
-    After T steps, as a truncation (a time limit, from whose last observation a learner bootstraps) or, with
-    `ends="termination"`, as a termination. A step after the end raises `ResetNeeded`.
+    The episode is truncated after T steps: a time limit, so learners bootstrap from the last observation. With
+    `ends="termination"` it is terminated instead. A step after the end raises `ResetNeeded`.
 
     ## Information
-    `reset` and `step` give, as arrays that are the caller's to keep: `utilities` (of this step), `cumulative` (true
-    utilities so far), `memory` (Zᵗ unscaled), `welfare_memory` (W of the memory) and `welfare_true` (W of the true
-    utilities, or of their mean if the memory averages). The last step of an episode adds `episode_metrics`, a
-    dictionary with `gini`, `welfare` (both of the true utilities) and `utility_per_step`; it sits beside the `episode`
-    of `RecordEpisodeStatistics` and is batched in the same way in vector environments.
+    `reset` and `step` return these entries, in arrays that you may keep or change: `utilities` (of this step),
+    `cumulative` (what was received so far), `memory` (Zᵗ, unscaled), `welfare_memory` (W of the memory) and
+    `welfare_true` (W of what was received, or of its mean per step if the memory averages). The last step of an episode
+    adds `episode_metrics`, a dictionary with `gini`, `welfare` (both of what was received) and `utility_per_step`.
+    Vector environments batch it in the same way as the `episode` of `RecordEpisodeStatistics`.
 
     ## Arguments
-    - `n_agents`, `n_advantaged`: n and how many of the first agents are advantaged. Instead of these:
-    - `needs`: a distribution from `bygones.envs.needs`, which also says who is advantaged, and by how much.
+    - `n_agents`, `n_advantaged`: n, and how many of the first agents are advantaged.
+    - `needs`: a distribution from `bygones.envs.needs`, instead of `n_agents` and `n_advantaged`.
     - `n_resources`: k.
     - `horizon`: T.
-    - `memory`: a memory of `bygones`, or the number γ of an additive discounted one. `average=True` of a memory is
+    - `memory`: a memory of `bygones`, or the number γ of an additive discounted one. A memory with `average=True` is
       the paper's averaged aggregation.
     - `welfare`: `"nash"` (log-Nash, as the paper uses it), `"egalitarian"`, `"utilitarian"`, `"alpha_fair(alpha=2)"`, …
     - `weight`: λ.
-    - `problem`: an `AllocationProblem` in place of all the settings here.
+    - `problem`: an `AllocationProblem`, instead of all other settings.
     - `render_mode`: `"rgb_array"`, `"human"` or None.
 
-    The paper leaves some choices unsaid. Each is a switch whose default is our reading of the paper:
+    The paper leaves some choices open. Each is a switch whose default is our reading of the paper; see
+    `docs/decisions.md`.
 
-    - `observation_scale`: what Z is divided by before it is observed. `"none"` leaves it as it is; `"fixed"` divides by
-      `fixed_scale` whatever the memory; `"window"` by the most it can reach in an episode; `"expected"` by what an
-      agent expects to remember at the end of one if all are served equally often; `"relative"` shows Z/mean(Z) − 1,
-      free of any scale. It changes what a learner sees, never the reward, and decides how well perfect recall can
-      be learnt: dividing by something that grows with T bounds it as well.
-    - `observe_memory`: whether Z is observed. By default it is, except at γ = 0: the paper's myopic agent sees needs
-      only, and zeros in place of Z. Give True or False to decide otherwise.
-    - `observe_denominator`: adds dₜ₋₁ as entry 2n. Without it, the averaged memory of an episode's early steps is
-      not Markov.
-    - `ends`: `"truncation"` or `"termination"`, see Episode End.
-    - `shaping_discount`: the factor c. 1 is the paper's formula; the learner's own discount factor makes the fairness
-      term potential-based shaping in the strict sense.
+    - `observation_scale`: how Z is scaled in the observation. `"none"` leaves it as it is. `"fixed"` divides by
+      `fixed_scale`, the same for every memory. `"window"` divides by the largest value that Z can reach in an episode.
+      `"expected"` divides by what an agent remembers on average at the end of an episode if all agents are served
+      equally often. `"relative"` shows Z/mean(Z) − 1. The scale changes what a learner sees, never the reward. It
+      decides how well perfect recall can be learned: dividing by something that grows with T bounds it as well.
+    - `observe_memory`: whether Z is observed. By default it is, except at γ = 0: the paper's myopic agent sees only
+      needs, and zeros in place of Z. True or False overrides this.
+    - `observe_denominator`: adds dₜ₋₁ as entry 2n. Without it, an averaged memory is not Markov in the early steps of
+      an episode.
+    - `ends`: `"truncation"` or `"termination"`; see Episode End.
+    - `shaping_discount`: the factor c. 1 is the paper's formula. The learner's discount factor makes the fairness term
+      potential-based shaping in the strict sense.
 
     ## Version History
     * v0: Initial version.
@@ -105,7 +106,7 @@ class AllocationEnv(gym.Env[Observation, np.int64]):
         self, *, render_mode: str | None = None, problem: AllocationProblem | None = None, **settings: Any
     ) -> None:
         if problem is not None and settings:
-            raise ValueError(f"give a problem or its settings, not both; got problem and {', '.join(settings)}")
+            raise ValueError(f"pass either a problem or its settings, not both; got problem and {', '.join(settings)}")
         self.problem = problem_of(**settings) if problem is None else problem
         if render_mode is not None:
             check_one_of("render_mode", render_mode, self.metadata["render_modes"])
@@ -134,7 +135,7 @@ class AllocationEnv(gym.Env[Observation, np.int64]):
 
     def step(self, action: Any) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
         if self._over or self._now is None or self._noise is None:
-            raise ResetNeeded("this episode has not begun or is over: call reset() before step()")
+            raise ResetNeeded("call reset() before step(): no episode has begun, or the last one is over")
         chosen, before, params = self._checked(action), self._now[0], self._params
         state, outcome = proceed(self._noise.row(), before, chosen, params)
         self._now, self._needs_before, self._over = (state, outcome), before.needs, bool(outcome.over)
@@ -153,20 +154,20 @@ class AllocationEnv(gym.Env[Observation, np.int64]):
         )
 
     def choose(self, policy: Callable[..., Any], rng: np.random.Generator) -> int:
-        """The action by which a policy such as `bygones.allocation.policies.OneStep` would serve now."""
+        """The action that a policy such as `bygones.allocation.policies.OneStep` takes now."""
         if self._now is None:
-            raise ResetNeeded("there is nothing to choose yet: call reset() before choose()")
+            raise ResetNeeded("call reset() before choose(): no episode has begun")
         state = self._now[0]
         served = policy(state.needs, self.problem.n_resources, state.memory, int(state.t), rng)
         return self.problem.action(served)
 
     def render(self) -> Any:
-        """The picture of this step as an array (`"rgb_array"`), or None after showing it (`"human"`)."""
+        """The image of this step as an array (`"rgb_array"`), or None after showing it in a window (`"human"`)."""
         if self.render_mode is None:
             gym.logger.warn('render() needs a render_mode: gym.make("bygones/Allocation-v0", render_mode="rgb_array")')
             return None
         if self._now is None:
-            raise ResetNeeded("there is nothing to render yet: call reset() before render()")
+            raise ResetNeeded("call reset() before render(): there is nothing to render yet")
         shows = self.render_mode == "human"
         if self._viewer is None:
             self._viewer = Viewer(self.metadata["render_fps"] if shows else None)
@@ -179,11 +180,11 @@ class AllocationEnv(gym.Env[Observation, np.int64]):
             self._viewer = None
 
     def __getstate__(self) -> dict[str, Any]:
-        # A window cannot be pickled or copied; a copy opens its own when it is asked to render.
+        # A window cannot be pickled or copied; a copy opens its own when it renders.
         return {**self.__dict__, "_viewer": None}
 
     def __copy__(self) -> AllocationEnv:
-        # A shallow copy would draw from the same generator: stepping one would change the other's future.
+        # A shallow copy would share the generator: stepping one would change the needs of the other.
         return deepcopy(self)
 
     def _checked(self, action: Any) -> int:
@@ -204,14 +205,14 @@ def spaces_of(problem: AllocationProblem) -> tuple[gym.Space[Observation], gym.S
 
 
 def own(info: dict[str, Any], arrays: tuple[str, ...] = ("utilities", "cumulative", "memory")) -> dict[str, Any]:
-    """The info with copies of the arrays that the environment works with, the caller's to keep or change."""
+    """The info with copies of the environment's own arrays, so that the caller may keep or change them."""
     for name in arrays:
         info[name] = info[name].copy()
     return info
 
 
 def scene_of(problem: AllocationProblem, state: EnvState, outcome: Transition, needs_before: Any) -> Scene:
-    """What there is to see of one episode after a step that chose among these needs, or before the first."""
+    """What to draw of one episode after a step that chose from these needs, or before the first step."""
     return Scene(
         t=int(state.t),
         horizon=problem.horizon,
@@ -229,4 +230,4 @@ def name_of(problem: AllocationProblem) -> str:
     gamma = getattr(memory, "gamma", None)
     if gamma is None:
         return type(memory).__name__.lower()
-    return f"γ = {gamma:.6g}" + (", averaged" if memory.average else "")  # type: ignore[attr-defined]
+    return f"γ = {gamma:.6g}" + (", averaged" if memory.average else "")

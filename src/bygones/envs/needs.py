@@ -1,4 +1,4 @@
-r"""Where needs come from: what a resource is worth to each agent at a step.
+r"""Distributions of needs: what a resource is worth to each agent at a step.
 
 A distribution turns uniform noise into needs, so that the same equations serve NumPy and JAX and a whole episode's
 noise can be drawn at once. The protocol is two functions: `start` gives the state before the first step (for needs
@@ -17,15 +17,15 @@ from bygones._arrays import Array, Number, check_between, check_count, check_fin
 
 
 class Needs(Protocol):
-    """What every distribution of needs offers."""
+    """The interface of a distribution of needs."""
 
     @property
     def n_agents(self) -> int:
-        """How many agents have needs."""
+        """The number of agents."""
 
     @property
     def bounds(self) -> tuple[Array, Array]:
-        """The least and the largest need of each agent; infinite where there is no largest."""
+        """The smallest and the largest need of each agent; infinity if there is no largest."""
 
     @property
     def mean(self) -> Array:
@@ -41,7 +41,7 @@ class Needs(Protocol):
 class Uniform(NamedTuple):
     r"""Independent needs, $\mathcal{U}(\text{low}_i, \text{low}_i + \text{span}_i)$ for agent $i$ at every step.
 
-    Held as low and span because low + span·noise then never rounds to beyond low + span.
+    Stored as low and span, so that low + span·noise never rounds to more than low + span.
     """
 
     low: Array
@@ -93,11 +93,11 @@ class Lognormal(NamedTuple):
 
 
 class Correlated(NamedTuple):
-    r"""Needs that linger: each agent's need today resembles its need yesterday.
+    r"""Needs that are correlated over time: each agent's need resembles its need at the previous step.
 
-    A standard normal $x^t = \rho\,x^{t-1} + \sqrt{1-\rho^2}\,\mathcal{N}(0,1)$ per agent gives, by its distribution
-    function, the noise of uniform needs: every step is uniform, and successive steps have a correlation close to
-    $\rho$.
+    Each agent has a standard normal $x^t = \rho\,x^{t-1} + \sqrt{1-\rho^2}\,\mathcal{N}(0,1)$. Its distribution
+    function turns $x^t$ into the noise of uniform needs. Needs are uniform at every step, and successive steps have a
+    correlation close to $\rho$.
     """
 
     uniform: Uniform
@@ -125,7 +125,7 @@ class Correlated(NamedTuple):
 
 
 class Replayed(NamedTuple):
-    """Needs replayed from an array the user supplies, of shape (steps, n); it starts over when it ends."""
+    """Needs replayed from an array of shape (steps, n), which repeats when it ends."""
 
     table: Array
 
@@ -172,7 +172,7 @@ def lognormal(mu: Array, sigma: Array) -> Lognormal:
 
 
 def correlated(needs: Uniform, rho: float) -> Correlated:
-    """Uniform needs that linger over time with correlation `rho`, at least 0 and below 1."""
+    """Uniform needs with correlation `rho` between successive steps, at least 0 and below 1."""
     check_between("rho", rho, 0.0, 1.0, "at least 0 and below 1", open_high=True)
     return Correlated(needs, rho)
 
@@ -189,12 +189,12 @@ def _low_and_span(low: Array, high: Array) -> tuple[Array, Array]:
     check_between("low", low, 0.0, math.inf, "a finite number of at least 0", open_high=True)
     check_between("high", high, 0.0, math.inf, "a finite number of at least 0", open_high=True)
     if (low > high).any():
-        raise ValueError(f"low must not be above high, got low {low.max()} and high {high.min()}")
+        raise ValueError(f"low must be at most high, got low {low.max()} and high {high.min()}")
     return low, high - low
 
 
 def _inside(uniforms: Array) -> Array:
-    """Uniform noise kept off 0 and 1, where a normal would be infinite."""
+    """Uniform noise, kept away from 0 and 1, where the normal quantile is infinite."""
     xp = namespace(uniforms)
     tiny = xp.finfo(uniforms.dtype).eps / 2
     return xp.clip(uniforms, tiny, 1 - tiny)

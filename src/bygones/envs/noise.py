@@ -1,7 +1,7 @@
-"""Uniform noise drawn ahead in blocks, since drawing it step by step would cost more than the step.
+"""Uniform noise, drawn in blocks because drawing it step by step would take longer than the step itself.
 
-Every environment has a generator of its own and uses it up row by row, one number per agent. What it sees depends on
-its seed alone, not on how many environments run beside it or how long the blocks are.
+Every environment has its own generator and consumes its noise row by row, one number per agent. The noise depends only
+on the seed, not on the number of environments or the size of the blocks.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ Rows = NDArray[np.float64]
 
 
 class Noise:
-    """The noise of one environment: `rows(2)` are the next two rows of n uniform numbers."""
+    """The noise of one environment: `row()` is the next row of n uniform numbers."""
 
     def __init__(self, generator: np.random.Generator, n_agents: int, ahead: int = 256) -> None:
         self.generator = generator
@@ -33,7 +33,7 @@ class Noise:
 
 
 class NoiseBatch:
-    """The noise of many environments, row by row the same as that of each alone."""
+    """The noise of many environments, the same for each as if it ran alone."""
 
     def __init__(self, generators: Sequence[np.random.Generator], n_agents: int, ahead: int = 64) -> None:
         self.generators = list(generators)
@@ -42,12 +42,12 @@ class NoiseBatch:
         self._all = np.arange(len(self.generators))
 
     def reseed(self, i: int, generator: np.random.Generator) -> None:
-        """Environment i starts over with another generator."""
+        """Gives environment i a new generator."""
         self.generators[i] = generator
         self._next[i] = self._rows.shape[1]
 
     def row(self, which: NDArray[np.intp] | None = None) -> Rows:
-        """The next row of each of these environments, or of all of them."""
+        """The next row of each of these environments; by default of all."""
         which = self._all if which is None else which
         at = self._next[which]
         used_up = at == self._rows.shape[1]

@@ -1,4 +1,4 @@
-"""Tells Gymnasium about the environments of this package, by name only: nothing is imported until one is made."""
+"""Registers the environments with Gymnasium by name. Their modules are imported when an environment is created."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ ID = "bygones/Allocation-v0"
 
 
 def register() -> None:
-    """Registers every environment of this package; once is enough, and again does no harm."""
+    """Registers every environment of this package. Calling it again has no effect."""
     from gymnasium.envs import registration
 
     if ID not in registration.registry:
@@ -14,8 +14,8 @@ def register() -> None:
             ID,
             entry_point="bygones.envs.gymnasium_env:AllocationEnv",
             vector_entry_point="bygones.envs.vector_env:AllocationVectorEnv",
-            # The environment refuses a step before reset itself, and the tests run Gymnasium's checker on it: neither
-            # wrapper is needed around every step.
+            # The environment itself refuses a step before reset, and the tests run Gymnasium's checker, so neither
+            # wrapper is needed.
             order_enforce=False,
             disable_env_checker=True,
         )

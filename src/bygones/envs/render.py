@@ -1,7 +1,7 @@
-"""A picture of an episode: who is served at this step, what everyone received in truth, and what is remembered.
+"""Draws an episode: which agents are served at this step, what was received, and what is remembered.
 
 Drawn with pygame, one column per agent: needs and service at the bottom, the true cumulative utilities at the top, the
-memory in between. The columns of the agents being served are lit through all three.
+memory in between. The columns of the agents that are served are highlighted in all three.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ INK, GREY, PALE, LIT, PAPER = "#1F2937", "#6B7280", "#D1D5DB", "#E6F4EF", "#FFFF
 
 
 class Scene(NamedTuple):
-    """What there is to see after a step."""
+    """What is drawn after a step."""
 
     t: int
     horizon: int
     needs: Floats
-    """The needs among which the step chose; before the first step, those of the first."""
+    """The needs that the step chose from; before the first step, the needs of the first."""
     utilities: Floats
-    """What the step gave."""
+    """The utilities of the step."""
     cumulative: Floats
     memory: Floats
     memory_name: str
 
 
 class Panel(NamedTuple):
-    """One row of columns: where it is and what it shows."""
+    """One row of columns: its position and its content."""
 
     title: str
     top: int
@@ -51,7 +51,7 @@ class Panel(NamedTuple):
 
 
 class Viewer:
-    """Draws scenes, into arrays or, with a frame rate, also into a window."""
+    """Draws scenes into arrays and, if a frame rate is given, also into a window."""
 
     def __init__(self, window_fps: int | None = None) -> None:
         try:
@@ -76,14 +76,14 @@ class Viewer:
             self._clock = pygame.time.Clock()
 
     def draw(self, scene: Scene) -> Frame:
-        """The scene as an array of shape (height, width, 3); shown, too, where there is a window."""
+        """The scene as an array of shape (height, width, 3). It is also shown in the window, if there is one."""
         self._surface.fill(PAPER)
         served = scene.utilities > 0
         self._light_up(served)
         self._header(scene)
         for panel in (
-            Panel("Received so far, in truth", 116, 176, scene.cumulative, [BLUE] * len(served), True),
-            Panel(f"Remembered of it · {scene.memory_name}", 332, 122, scene.memory, [ORANGE] * len(served), True),
+            Panel("Received so far", 116, 176, scene.cumulative, [BLUE] * len(served), True),
+            Panel(f"Remembered · {scene.memory_name}", 332, 122, scene.memory, [ORANGE] * len(served), True),
             Panel("Need at this step", 494, 82, scene.needs, [GREEN if s else PALE for s in served], False),
         ):
             self._panel(panel)
@@ -106,8 +106,8 @@ class Viewer:
         gini = float(inequality.gini(np.maximum(scene.cumulative, 0.0)))
         end = WIDTH - RIGHT
         self._write(f"Gini so far  {gini:.3f}", end, 24, self._large, INK, anchor="right")
-        self._write("0 = all received the same", end, 53, self._small, GREY, anchor="right")
-        self._write(f"{scene.utilities.sum():.2f} given out at this step", LEFT, 53, self._small, GREY)
+        self._write("0 = everyone received the same", end, 53, self._small, GREY, anchor="right")
+        self._write(f"{scene.utilities.sum():.2f} utility at this step", LEFT, 53, self._small, GREY)
         self._pygame.draw.rect(self._surface, PALE, (LEFT, 78, end - LEFT, 4))
         self._pygame.draw.rect(self._surface, INK, (LEFT, 78, round((end - LEFT) * scene.t / scene.horizon), 4))
 
@@ -161,7 +161,7 @@ class Viewer:
 
 
 def _round_up(largest: float) -> float:
-    """The next round number above the largest value, so that the scale of a film jumps now and then, not always."""
+    """A round number at or above the largest value, so that the scale of a video changes only now and then."""
     if largest <= 0:
         return 1.0
     power = 10.0 ** math.floor(math.log10(largest))

@@ -1,4 +1,4 @@
-"""Many of the paper's environments side by side for Gymnasium, stepped in array operations."""
+"""A Gymnasium vector environment: many of the paper's environments, stepped together in array operations."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ Mask = NDArray[np.bool_]
 
 
 class AllocationVectorEnv(VectorEnv[Observation, NDArray[np.integer[Any]], NDArray[Any]]):
-    """`num_envs` copies of `AllocationEnv`, whose docstring says what they do, in one.
+    """`num_envs` copies of `AllocationEnv`, which documents the environment, in one.
 
-    Spaces, infos and autoreset are those of Gymnasium's `SyncVectorEnv` over as many single environments. A seed s
-    gives environment i the seed s + i, and with it the needs, to the bit, of a single environment with that seed.
+    Spaces, infos and autoreset behave as in Gymnasium's `SyncVectorEnv` over the same number of single environments. A
+    seed s gives environment i the seed s + i, so it sees exactly the needs of a single environment with that seed.
 
     Args:
-        num_envs: how many environments.
-        autoreset_mode: what happens to an environment whose episode is over: `NEXT_STEP` resets it at the next step,
-            whose action is ignored; `SAME_STEP` resets it at once and puts the last observation and info into
-            `final_obs` and `final_info`; `DISABLED` leaves it to the caller, with `options={"reset_mask": mask}`.
-        render_mode: None, or `"rgb_array"` for a tuple of pictures, one per environment.
-        settings: those of `AllocationEnv`.
+        num_envs: the number of environments.
+        autoreset_mode: what happens when an episode is over. `NEXT_STEP` resets the environment at the next step and
+            ignores that step's action. `SAME_STEP` resets it at once and puts the last observation and info into
+            `final_obs` and `final_info`. `DISABLED` leaves the reset to the caller: `options={"reset_mask": mask}`.
+        render_mode: None, or `"rgb_array"` for a tuple of images, one per environment.
+        settings: the settings of `AllocationEnv`.
     """
 
     metadata: dict[str, Any] = {  # noqa: RUF012  (the base class declares an instance's attribute)
@@ -90,7 +90,7 @@ class AllocationVectorEnv(VectorEnv[Observation, NDArray[np.integer[Any]], NDArr
 
     def step(self, actions: NDArray[np.integer[Any]]) -> tuple[Observation, Floats, Mask, Mask, dict[str, Any]]:
         if self._now is None:
-            raise ResetNeeded("these environments have not begun: call reset() before step()")
+            raise ResetNeeded("call reset() before step(): no episode has begun")
         before = self._now
         now = self._proceed(before, self._checked(actions))
         _, outcome = now
@@ -113,7 +113,7 @@ class AllocationVectorEnv(VectorEnv[Observation, NDArray[np.integer[Any]], NDArr
         return self._observe(now), outcome.reward, terminated, truncated, infos
 
     def render(self) -> tuple[Frame, ...] | None:
-        """One picture per environment."""
+        """One image per environment."""
         if self.render_mode is None or self._now is None:
             raise ResetNeeded('render() needs render_mode="rgb_array" and a reset() before it')
         self._viewer = self._viewer or Viewer()
@@ -142,7 +142,9 @@ class AllocationVectorEnv(VectorEnv[Observation, NDArray[np.integer[Any]], NDArr
             return proceed(self._noise.row(), before[0], actions, self._params)
         waiting, going = np.flatnonzero(self._over), np.flatnonzero(~self._over)
         if self._mode is AutoresetMode.DISABLED:
-            raise ResetNeeded(f"the episodes of environments {waiting.tolist()} are over: reset them before step()")
+            raise ResetNeeded(
+                f"the episodes of environments {waiting.tolist()} are over: reset these environments before step()"
+            )
         played = proceed(self._noise.row(going), taken(before[0], going), actions[going], self._params)
         return merged(before, (going, played), (waiting, self._begin(waiting)))
 
@@ -182,13 +184,13 @@ class AllocationVectorEnv(VectorEnv[Observation, NDArray[np.integer[Any]], NDArr
             raise ValueError(f"actions must be {self.num_envs} whole numbers, one per environment, got {actions!r}")
         if chosen.min() < 0 or chosen.max() >= self._n_actions:
             raise ValueError(
-                f"actions must be from 0 to {self._n_actions - 1}, got some from {chosen.min()} to {chosen.max()}"
+                f"actions must be from 0 to {self._n_actions - 1}, got values from {chosen.min()} to {chosen.max()}"
             )
         return chosen
 
     def _checked_mask(self, mask: Any) -> Mask:
         if not (isinstance(mask, np.ndarray) and mask.dtype == bool and mask.shape == (self.num_envs,) and mask.any()):
             raise ValueError(
-                f"reset_mask must be a boolean array of shape ({self.num_envs},) with a True, got {mask!r}"
+                f"reset_mask must be a boolean array of shape ({self.num_envs},) with at least one True, got {mask!r}"
             )
         return mask

@@ -86,8 +86,8 @@ def test_time_limit_of_the_environment_is_the_horizon():
     assert RememberRewards(limited, bygones.PerfectRecall()).observation_space.high[-1] == 50
     endless = RememberRewards(make("four-room-v0").unwrapped, bygones.PerfectRecall())
     assert endless.observation_space.high[-1] == np.inf
-    said = RememberRewards(make("four-room-v0").unwrapped, bygones.PerfectRecall(), horizon=7)
-    assert said.observation_space.high[-1] == 7
+    given = RememberRewards(make("four-room-v0").unwrapped, bygones.PerfectRecall(), horizon=7)
+    assert given.observation_space.high[-1] == 7
 
 
 def test_stated_reward_space_takes_the_place_of_the_environments():

@@ -1,9 +1,9 @@
-r"""Where the memory stands in the observation, and between which bounds.
+r"""The place of the memory in the observation, and its bounds.
 
 Bounds. With utilities $u_i \in [l_i, h_i]$ and a memory whose weights on the past sum to at most $b$ (the bound for
 utilities up to one), $Z_i \in [b\min(l_i, 0),\, b\max(h_i, 0)]$: zero is always within, as memories start empty. This
-is so where each agent has a memory of its own and no weight is negative. A linear memory mixes agents, so
-the extreme utilities of all of them count; if it has negative entries, or its inside is not known, with either sign.
+holds if each agent has a memory of its own and no weight is negative. A linear memory mixes agents, so the extreme
+utilities of all agents count; if it has negative entries, or nothing is known about it, with either sign.
 """
 
 from __future__ import annotations
@@ -15,10 +15,9 @@ from typing import Any
 import numpy as np
 from gymnasium.spaces import Box, Dict, Space
 
-from bygones import decay
 from bygones._arrays import check_count
 from bygones.envs.wrappers.recall import Floats
-from bygones.memory import Discounted, Memory, Multiscale
+from bygones.memory import Memory
 
 _ROUNDING = 1e-12
 """A memory's last digit may exceed an exact bound."""
@@ -61,23 +60,25 @@ def layout(
     horizon: float,
 ) -> Layout:
     """The layout for observations from `base` and this memory of rewards from `reward_space`."""
-    if observe_denominator and not isinstance(memory, Discounted):
+    if observe_denominator and memory.denominator(memory.init(reward_space.shape[0])) is None:
         raise ValueError(
-            f"observe_denominator needs a Discounted memory: {type(memory).__name__} memories are not "
-            "averages and have no single denominator"
+            f"observe_denominator must be False for {type(memory).__name__} memory, which keeps no denominator"
         )
     dtype = _float_type(base)
     remembered = {"memory": _box(*memory_range(memory, reward_space, horizon), dtype)}
-    if isinstance(memory, Discounted) and observe_denominator:
-        most = np.array([decay.denominator(memory.gamma, horizon)]) * (1 + _ROUNDING)
-        remembered["denominator"] = _box(np.zeros(1), most, dtype)
+    if observe_denominator:
+        most = np.array([memory.largest_denominator(horizon)]) * (1 + _ROUNDING)
+        least = -most if memory.can_be_negative else np.zeros(1)
+        remembered["denominator"] = _box(least, most, dtype)
     if isinstance(base, Box) and flatten:
         boxes = [base, *remembered.values()]
         low, high = (np.concatenate([np.ravel(side).astype(dtype) for side in sides]) for sides in _sides(boxes))
         return Layout(Box(low, high, dtype=dtype.type), dtype, observe_denominator, flat=True, extends_dict=False)
     observed = dict(base.spaces) if isinstance(base, Dict) else {"observation": base}
     if taken := sorted(observed.keys() & remembered.keys()):
-        raise ValueError(f"env must not observe {', '.join(taken)} itself, where the memory is to stand")
+        raise ValueError(
+            f"env already has an observation named {' and '.join(taken)}, which the memory needs; rename it"
+        )
     space = Dict({**observed, **remembered})
     return Layout(space, dtype, observe_denominator, flat=False, extends_dict=isinstance(base, Dict))
 
@@ -86,7 +87,7 @@ def memory_range(memory: Memory, reward_space: Box, steps: float = math.inf) -> 
     """The least and the largest Z that rewards in `reward_space` can lead to within `steps` steps."""
     reach = memory.bound(1.0, steps) * (1 + _ROUNDING)
     low, high = np.minimum(reward_space.low, 0.0, dtype=float), np.maximum(reward_space.high, 0.0, dtype=float)
-    if not _keeps_agents_apart(memory):
+    if not memory.keeps_agents_apart:
         low, high = np.full_like(low, low.min()), np.full_like(high, high.max())
     if memory.can_be_negative:
         high = np.maximum(-low, high)
@@ -101,10 +102,6 @@ def horizon_of(env: Any, given: int | None) -> float:
         return check_count("horizon", given)
     limit = None if env.spec is None else env.spec.max_episode_steps
     return math.inf if limit is None else float(limit)
-
-
-def _keeps_agents_apart(memory: Memory) -> bool:
-    return isinstance(memory, Discounted | Multiscale)
 
 
 def _times(reach: float, extreme: Floats) -> Floats:

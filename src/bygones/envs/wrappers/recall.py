@@ -1,7 +1,7 @@
-r"""A memory at work: the rule, what it holds at the moment, and when it is emptied.
+r"""The memory of running episodes: the rule, its current state, and the reset.
 
-Memories are rules and hold nothing; an episode holds something. One environment and a batch of them differ only in
-the leading axes, so the single and the vector wrappers share these lines.
+A memory is a rule; the state of an episode holds the numbers. One environment and a batch differ only in the leading
+axes, so the single and the vector wrappers share this code.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import numpy as np
 from gymnasium.spaces import Box
 from numpy.typing import ArrayLike, NDArray
 
-from bygones.memory import Memory, MemoryState
+from bygones.memory import Memory
 
 Floats = NDArray[np.floating[Any]]
 Mask = NDArray[np.bool_]
@@ -26,7 +26,8 @@ class Recall:
             raise ValueError(f"memory must be a bygones memory such as Discounted(gamma=0.99), got {memory!r}")
         self.memory = memory
         self.shape = (*batch, n_agents)
-        self._empty = MemoryState(*(np.broadcast_to(part, batch + part.shape) for part in memory.init(n_agents)))
+        empty = memory.init(n_agents)
+        self._empty = type(empty)(*(np.broadcast_to(part, batch + part.shape) for part in empty))
         self.state = self._empty
 
     @property
@@ -36,8 +37,9 @@ class Recall:
 
     @property
     def denominator(self) -> Floats:
-        """The denominator d, with an axis of length one where Z has the agents."""
-        return np.array(self.state.d)[..., None]
+        """The denominator d, with an axis of length one where Z has the agents; NaN where the memory keeps none."""
+        d = self.memory.denominator(self.state)
+        return np.full((*self.shape[:-1], 1), np.nan) if d is None else np.array(d)[..., None]
 
     def receive(self, rewards: ArrayLike) -> Floats:
         """Remembers a step's vector reward, and gives it back as utilities."""
@@ -50,23 +52,23 @@ class Recall:
     def forget(self, which: Mask | bool = True) -> None:
         """Empties the memories of these entries of the batch, for their episodes begin anew."""
         parts = zip(self._empty, self.state, strict=True)
-        self.state = MemoryState(*(np.where(over(which, held), empty, held) for empty, held in parts))
+        self.state = type(self.state)(*(np.where(over(which, held), empty, held) for empty, held in parts))
 
 
 def over(which: Mask | bool, values: Floats) -> Mask:
-    """A mask of the batch, made to select whole entries of `values`, whose leading axes are the batch."""
+    """The mask of the batch, with axes added so that it selects whole entries of `values`."""
     mask = np.asarray(which)
     return mask.reshape(mask.shape + (1,) * (np.ndim(values) - mask.ndim))
 
 
 def reward_space_of(env: Any, given: Box | None) -> Box:
-    """The bounds of the vector reward: those given, or else the nearest `reward_space` in the chain of wrappers."""
+    """The bounds of the vector reward: those given, or those of the nearest wrapper that has a `reward_space`."""
     space, layer = given, env
     while space is None and layer is not None:
         space, layer = getattr(layer, "reward_space", None), getattr(layer, "env", None)
     if not isinstance(space, Box) or len(space.shape) != 1:
         raise ValueError(
-            f"env must have a vector reward, its reward_space a Box with one entry per objective, got {space}; "
-            "if it has no such attribute, pass reward_space=Box(...)"
+            f"env must have a vector reward with a reward_space, a Box with one entry per objective, got {space}; "
+            "if the environment has no reward_space, pass reward_space=Box(...)"
         )
     return space

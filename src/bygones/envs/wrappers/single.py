@@ -18,22 +18,22 @@ from bygones.welfare import Welfare
 class RememberRewards(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
     """Appends the memory Z of past vector rewards, and optionally its denominator d, to the observation.
 
-    The reward stays the vector it was.
+    The vector reward is not changed.
 
     Observation:
         A Box observation becomes one flat Box: the observation, then Z, then d. Its type is the environment's own
         if that is float32 or float64, else float32. Every other observation (and a Box with `flatten=False`, for
         images) becomes a Dict with the entries `observation`, `memory` and `denominator`; a Dict observation gets
-        the last two beside its own. Bounds of Z and d are finite wherever rewards and memory are bounded,
-        which perfect recall is only over a finite `horizon`.
+        the last two as additional entries. The bounds of Z and d are finite if rewards and memory are bounded;
+        perfect recall is bounded only over a finite `horizon`.
 
     Args:
         env: an environment with a vector reward and MO-Gymnasium's `reward_space`.
-        memory: what is remembered, one entry per component of the reward.
-        observe_denominator: whether d is observed too: together with Z it makes averaged memories Markov.
-        flatten: whether a Box observation becomes flat.
+        memory: the memory, with one entry per component of the reward.
+        observe_denominator: whether d is observed as well. Z and d together make averaged memories Markov.
+        flatten: whether to flatten a Box observation.
         horizon: the longest episode in steps; by default the environment's time limit, if it has one.
-        reward_space: the bounds of the vector reward, where they are not those the environment states.
+        reward_space: the bounds of the vector reward; by default those of the environment.
     """
 
     def __init__(
@@ -87,21 +87,22 @@ class FairReward(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
     r"""Turns a vector reward $u^t$ into $(1-\lambda)\sum_i u_i^t + \lambda\,(W(Z^t) - W(Z^{t-1}))$.
 
     Info:
-        Every step, in fresh arrays: `utilities` (the vector reward), `cumulative` (their plain sum since the
-        episode began), `memory` (Z) and `welfare_memory`, W(Z). At the last step of an episode also `episode_metrics`:
-        `welfare`, W of the true utilities (their mean if the memory is an average), and `gini` of the cumulative
-        utilities. The Gini coefficient has no meaning for negative utilities: it is left out if the reward space
-        allows them. The names are those of `bygones/Allocation-v0`.
+        Every step, in new arrays: `utilities` (the vector reward), `cumulative` (what was received: the sum of the
+        vector rewards in this episode), `memory` (Z) and `welfare_memory`, W(Z). The last step of an episode adds
+        `episode_metrics`: `welfare`, W of what was received (of its mean per step if the memory is an average), and
+        `gini` of what was received. The Gini coefficient has no meaning for negative utilities, so it is absent if the
+        reward space allows them. `bygones/Allocation-v0` uses the same names.
 
     Args:
         env: an environment with a vector reward and MO-Gymnasium's `reward_space`.
-        memory: the memory that is judged. It is kept here, whether or not the agent observes one.
+        memory: the memory that W judges. The wrapper keeps its own, whether or not the agent observes one.
         welfare: the welfare function W, or its name, such as "nash" (log-Nash, as the paper uses it) or
-            "alpha_fair(alpha=2)". Those that need utilities of at least 0 are refused where the reward space allows
-            negative ones.
+            "alpha_fair(alpha=2)". Functions that need utilities of at least 0 are refused if the reward space allows
+            negative rewards.
         weight: λ between 0 (total utility alone) and 1 (fairness alone).
-        shaping_discount: the learner's discount factor δ, for $\delta\,W(Z^t) - W(Z^{t-1})$; 1 is the paper's.
-        reward_space: the bounds of the vector reward, where they are not those the environment states.
+        shaping_discount: the factor δ in $\delta\,W(Z^t) - W(Z^{t-1})$: 1 in the paper; the learner's discount factor
+            for strict potential-based shaping.
+        reward_space: the bounds of the vector reward; by default those of the environment.
     """
 
     def __init__(

@@ -1,12 +1,12 @@
-"""The wrappers for vector environments: every sub-environment's memory in one array operation.
+"""The wrappers for vector environments: one array operation updates the memories of all sub-environments.
 
-What has to be right here is when a memory is emptied. A vector environment begins new episodes by itself, and says how
-in `metadata["autoreset_mode"]`:
+The difficult part is when to empty a memory. A vector environment begins new episodes by itself, in the way that
+`metadata["autoreset_mode"]` says:
 
-- NEXT_STEP: the step after the last one of an episode is the reset. Its reward is no utility.
-- SAME_STEP: the last step is also the reset. What is returned belongs to the new episode, except for the reward;
-  the old one's last observation and info stand in `final_obs` and `final_info`.
-- DISABLED: nothing happens until `reset(options={"reset_mask": ...})` says which sub-environments begin anew.
+- NEXT_STEP: the step after the last step of an episode is the reset. Its reward is not a utility.
+- SAME_STEP: the last step is also the reset. It returns the first observation of the new episode; the last observation
+  and info of the old one are in `final_obs` and `final_info`.
+- DISABLED: a sub-environment is reset only by `reset(options={"reset_mask": ...})`.
 """
 
 from __future__ import annotations
@@ -28,21 +28,21 @@ from bygones.welfare import Welfare
 
 
 class _EpisodeWrapper(VectorWrapper):
-    """Knows which sub-environments begin an episode, and when."""
+    """Tracks which sub-environments begin an episode, and when."""
 
     def __init__(self, env: VectorEnv[Any, Any, Any]) -> None:
         super().__init__(env)
         self._mode = env.metadata.get("autoreset_mode")
         if not isinstance(self._mode, AutoresetMode):
             raise ValueError(
-                f"env must say in metadata['autoreset_mode'] how it begins new episodes, one of "
+                f"env must have metadata['autoreset_mode'], one of "
                 f"{', '.join(f'AutoresetMode.{mode.name}' for mode in AutoresetMode)}, got {self._mode!r}"
             )
         self._ended = np.zeros(env.num_envs, dtype=bool)
 
     def _reset(self, seed: Any, options: dict[str, Any] | None) -> tuple[Any, dict[str, Any], Mask]:
-        """Resets, and says which sub-environments were."""
-        # Vector environments take the mask out of the options they are given; the caller's are left as they are.
+        """Resets, and returns which sub-environments were reset."""
+        # Vector environments remove the mask from their options, so they get a copy.
         options = None if options is None else dict(options)
         which = np.ones(self.num_envs, dtype=bool)
         if options is not None and "reset_mask" in options:
@@ -52,7 +52,7 @@ class _EpisodeWrapper(VectorWrapper):
         return observations, infos, which
 
     def _step(self, actions: Any) -> tuple[tuple[Any, Any, Any, Any, dict[str, Any]], Mask, Mask]:
-        """Steps, and says which sub-environments were reset instead, and which were reset right after."""
+        """Steps, and returns which sub-environments were reset instead of stepped, and which after the step."""
         observations, rewards, terminations, truncations, infos = self.env.step(actions)
         instead = self._ended if self._mode is AutoresetMode.NEXT_STEP else np.zeros_like(self._ended)
         self._ended = terminations | truncations
@@ -92,7 +92,7 @@ class VectorRememberRewards(_EpisodeWrapper):
         self.observation_space = batch_space(self._layout.space, env.num_envs)
 
     def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
-        """Starts episodes with empty memories, everywhere or where `options["reset_mask"]` says."""
+        """Starts episodes with empty memories, in all sub-environments or in those of `options["reset_mask"]`."""
         observations, infos, which = self._reset(seed, options)
         self._recall.forget(which)
         return self._join(observations), infos
@@ -141,7 +141,7 @@ class VectorFairReward(_EpisodeWrapper):
         self.reward_space = Box(-float("inf"), float("inf"), ())
 
     def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
-        """Starts episodes with empty memories, everywhere or where `options["reset_mask"]` says."""
+        """Starts episodes with empty memories, in all sub-environments or in those of `options["reset_mask"]`."""
         observations, infos, which = self._reset(seed, options)
         self._fairness.begin(which)
         return observations, infos
@@ -165,7 +165,7 @@ class VectorFairReward(_EpisodeWrapper):
 
 
 def _tell(infos: dict[str, Any], record: Mapping[str, Any], about: Mask) -> None:
-    """Enters the record of these sub-environments into the infos, in Gymnasium's batched form."""
+    """Adds the record of these sub-environments to the infos, in Gymnasium's batched form."""
     which = np.flatnonzero(about)
     if len(which):
         infos |= spread(rows(record, which), which, len(about))
