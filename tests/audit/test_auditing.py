@@ -129,15 +129,15 @@ def test_bad_settings_are_refused():
 def test_everything_for_programs_is_plain(nights):
     import json
 
-    told = audit(read_history(nights, timezone="Europe/Berlin"), ["7d", "inf"], gone_after="20d").to_dict()
-    text = json.dumps(told, allow_nan=False, default=str)
+    data = audit(read_history(nights, timezone="Europe/Berlin"), ["7d", "inf"], gone_after="20d").to_dict()
+    text = json.dumps(data, allow_nan=False, default=str)
     assert "NaN" not in text
-    assert told["timezone"] == "Europe/Berlin"
-    assert told["at"] == "2026-02-21T21:00:00Z"
-    assert told["half_lives"][0]["half_life"] == "7d"
-    first = told["half_lives"][0]["agents"][0]
+    assert data["timezone"] == "Europe/Berlin"
+    assert data["at"] == "2026-02-21T21:00:00Z"
+    assert data["half_lives"][0]["half_life"] == "7d"
+    first = data["half_lives"][0]["agents"][0]
     assert set(first) >= {"agent", "share", "entitled_share", "owed", "owed_since", "remembered"}
-    assert len(told["half_lives"][0]["over_time"]["gini"]) == len(told["half_lives"][0]["over_time"]["at"])
+    assert len(data["half_lives"][0]["over_time"]["gini"]) == len(data["half_lives"][0]["over_time"]["at"])
 
 
 def test_shares_over_time_sum_to_one(nights):

@@ -73,8 +73,8 @@ def test_without_a_search_a_flip_lies_between_two_half_lives():
     assert (most.flips[0].low, most.flips[0].high, most.flips[0].is_exact) == (20, math.inf, False)
     assert "up to a half-life between 20 and inf" in most.sentence(found.clock.length_text)
     assert 20 < most.flips[0].half_life < math.inf
-    told = most.to_dict(lambda half_life: half_life)
-    assert told["flips"][0]["before"] == "ana"
+    data = most.to_dict(lambda half_life: half_life)
+    assert data["flips"][0]["before"] == "ana"
 
 
 def test_what_holds_at_every_half_life():
@@ -119,7 +119,7 @@ def test_the_search_asks_exactly_and_only_for_half_lives_between():
 
 
 @pytest.mark.parametrize("refine", [True, False])
-def test_a_tie_that_is_reached_only_if_nothing_fades_is_told_so(refine):
+def test_a_tie_that_is_reached_only_if_nothing_fades_is_reported_as_such(refine):
     # By the end a and b received 5 each, b of it later: a is owed at every half-life, and nothing if nothing fades.
     events = [("a", 0, 4), ("b", 2, 2), ("a", 4, 1), ("b", 10, 3)]
     found = look(events, ["2", "10", "inf"], refine=refine)

@@ -38,8 +38,8 @@ def test_as_many_are_served_among_those_who_asked():
     (replay,) = audit(history, ["inf"], entitlements={"cem": 2}).replays
     assert replay.decisions == 2
     assert replay.instead.received[2] == pytest.approx(5)
-    told = replay.to_dict(("ana", "ben", "cem"))
-    assert told["actual"]["received"] == {"ana": 3.0, "ben": 1.0, "cem": 0.0}
+    data = replay.to_dict(("ana", "ben", "cem"))
+    assert data["actual"]["received"] == {"ana": 3.0, "ben": 1.0, "cem": 0.0}
 
 
 def test_a_history_decided_by_the_allocator_is_decided_the_same_again():

@@ -77,7 +77,7 @@ def test_the_help_of_a_group_lists_its_commands_with_summaries(capsys, monkeypat
     listed = {name.removeprefix("• ").split()[0] for name in re.findall(r"• \S+", text)}
     assert listed == set(known)
     for name in known:
-        assert re.search(rf"• {name} +[A-Z]\w+ ", text), name
+        assert re.search(rf"• {name} +[A-Z]\w+", text), name
     assert is_a_sentence(description(text).split("\n\n")[0])
 
 
