@@ -45,7 +45,9 @@ def run(folder, *options, profile, constants=()):
     environment = {**os.environ, "PYTHONPATH": str(TESTS), "BYGONES_HYPOTHESIS": profile}
     command = [sys.executable, "-m", "pytest", "-p", "support.examples", "-p", "no:cacheprovider", *options]
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
-    return done.stdout + done.stderr, {path.name: path.read_text().split() for path in folder.iterdir() if path.name in FILES}
+    return done.stdout + done.stderr, {
+        path.name: path.read_text().split() for path in folder.iterdir() if path.name in FILES
+    }
 
 
 def test_exploring_takes_ten_times_the_examples_and_says_how_to_replay(tmp_path):
