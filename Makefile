@@ -39,7 +39,7 @@ mutation: .venv/installed-dev  ## Mutation testing of the mathematical core
 mutants: N ?= 300
 mutants: SEED ?= 1
 mutants: .venv/installed-dev  ## N small changes drawn at random beyond the core, each tried against the tests of its module
-	cd tests && ../$(BIN)/python -m support.mutants --number $(N) --seed $(SEED)
+	PYTHONPATH=tests $(BIN)/python -m support.mutants --number $(N) --seed $(SEED)
 
 format: .venv/installed-dev  ## Format and sort imports
 	$(BIN)/ruff format .
