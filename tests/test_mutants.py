@@ -104,9 +104,9 @@ def test_outcomes(program, outcome):
 
 def test_a_scratch_folder_holds_a_copy_of_the_package():
     with mutants.scratch() as folder:
-        copy = folder / "src" / "bygones" / "memory.py"
-        assert copy.read_bytes() == (mutants.PACKAGE / "memory.py").read_bytes()
-        assert not Path(copy).samefile(mutants.PACKAGE / "memory.py")
+        copy = folder / "src" / "bygones" / "decay.py"
+        assert copy.read_bytes() == (mutants.PACKAGE / "decay.py").read_bytes()
+        assert not Path(copy).samefile(mutants.PACKAGE / "decay.py")
 
 
 def test_the_summary_counts_and_shows_survivors():

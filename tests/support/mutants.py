@@ -53,7 +53,13 @@ class Area(NamedTuple):
 AREAS = {
     "learn/ppo.py": Area(
         "learn/ppo.py",
-        ("learn/test_ppo.py", "learn/test_runs.py", "learn/test_native.py", "parity/test_sb3_*.py"),
+        (
+            "learn/test_ppo.py",
+            "learn/test_collect.py",
+            "learn/test_runs.py",
+            "learn/test_native.py",
+            "parity/test_sb3_*.py",
+        ),
     ),
     "learn/environment.py": Area(
         "learn/environment.py",
