@@ -1,44 +1,71 @@
-"""Makes memories and welfare functions JAX pytrees: importing this module registers them.
+"""Makes memories and welfare functions JAX pytrees: importing this module registers bygones' own.
 
 Their numbers (γ, weights, α) become leaves, so that a memory can be an argument of a jitted function, be stacked
 and mapped over, and change without compiling again. What kind of memory or welfare it is stays part of the
 structure. Instantaneous and perfect recall come back as the discounted memories they are.
+
+A memory of your own is registered by one decorator:
+
+    @register("cap")
+    @dataclass(frozen=True)
+    class Capped(Memory): ...
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import jax
 
 from bygones.memory import Discounted, Instantaneous, Linear, Multiscale, PerfectRecall
 from bygones.welfare import Welfare
 
+Kind = TypeVar("Kind", bound=type)
 
-def _rebuild(kind: type, names: tuple[str, ...], leaves: Any) -> Any:
+
+def register(*numbers: str, fixed: tuple[str, ...] = (), rebuilt_as: type | None = None) -> Callable[[Kind], Kind]:
+    """A class decorator that makes the instances of a class JAX pytrees.
+
+    Args:
+        numbers: names of the attributes that are numbers or arrays. They become leaves, and may be traced.
+        fixed: names of the attributes that decide shapes or the course of the program, such as the length of a window.
+            They must be hashable; another value is compiled again.
+        rebuilt_as: the class of what JAX puts together again, by default the class itself.
+    """
+
+    def add(kind: Kind) -> Kind:
+        jax.tree_util.register_pytree_node(
+            kind,
+            lambda it: (tuple(getattr(it, name) for name in numbers), tuple(getattr(it, name) for name in fixed)),
+            lambda kept, leaves: _rebuild(rebuilt_as or kind, (*numbers, *fixed), (*leaves, *kept)),
+        )
+        return kind
+
+    return add
+
+
+def is_registered(value: object) -> bool:
+    """Whether JAX knows what the value is made of."""
+    return not jax.tree_util.all_leaves([value])
+
+
+def _rebuild(kind: type, names: tuple[str, ...], parts: tuple[Any, ...]) -> Any:
     # Past the constructor: its checks have been made, and leaves may be placeholders without numbers.
     rebuilt: Any = object.__new__(kind)
-    for name, leaf in zip(names, leaves, strict=True):
-        object.__setattr__(rebuilt, name, leaf)
+    for name, part in zip(names, parts, strict=True):
+        object.__setattr__(rebuilt, name, part)
     return rebuilt
 
 
-def _register(kind: type, names: tuple[str, ...], rebuilt_as: type | None = None) -> None:
-    jax.tree_util.register_pytree_node(
-        kind,
-        lambda memory: (tuple(getattr(memory, name) for name in names), None),
-        lambda _, leaves: _rebuild(rebuilt_as or kind, names, leaves),
-    )
-
-
-_register(Discounted, ("gamma", "forgets", "average"))
-_register(Instantaneous, ("gamma", "forgets", "average"), Discounted)
-_register(PerfectRecall, ("gamma", "forgets", "average"), Discounted)
-_register(Linear, ("matrix", "readout"))
-_register(Multiscale, ("gammas", "forgets", "weights"))
+register("gamma", "forgets", "average")(Discounted)
+register("gamma", "forgets", "average", rebuilt_as=Discounted)(Instantaneous)
+register("gamma", "forgets", "average", rebuilt_as=Discounted)(PerfectRecall)
+register("matrix", "readout")(Linear)
+register("gammas", "forgets", "weights")(Multiscale)
 
 jax.tree_util.register_pytree_node(
     Welfare,
-    lambda welfare: (tuple(welfare.parameters.values()), (welfare.name, tuple(welfare.parameters))),
-    lambda said, leaves: Welfare(said[0], dict(zip(said[1], leaves, strict=True))),
+    lambda welfare: (tuple(welfare.parameters.values()), (welfare.name, tuple(welfare.parameters), welfare.function)),
+    lambda kept, leaves: Welfare(kept[0], dict(zip(kept[1], leaves, strict=True)), kept[2]),
 )

@@ -18,9 +18,8 @@ from bygones import inequality
 from bygones._arrays import Array, check_count
 from bygones.allocation.policies import AllocationPolicy, OneStep, Random, RoundRobin, Utilitarian
 from bygones.envs.needs import Needs
-from bygones.envs.problem import as_judge
 from bygones.memory import Discounted, Memory, MemoryState
-from bygones.welfare import Welfare
+from bygones.welfare import Welfare, as_judge
 
 POLICIES: dict[str, Callable[[Memory, str | Welfare], AllocationPolicy]] = {
     "one-step": OneStep,

@@ -3,8 +3,16 @@ r"""How good a vector of remembered utilities is.
 A welfare function judges $Z = (z_1,\dots,z_n)$ by one number, larger is better. All functions here work over the
 last axis, so that $W(Z \mid \mathcal{A})$ of many candidate allocations is one call.
 
-A function with parameters becomes a `Welfare` when they are fixed: `named("alpha_fair", alpha=2)` or, as on the
-command line, `named("alpha_fair(alpha=2)")`.
+A function with its parameters fixed is a `Welfare`: `named("alpha_fair", alpha=2)` or, as on the command line,
+`named("alpha_fair(alpha=2)")`. Wherever a name is accepted, so is a `Welfare` and any function of $Z$.
+
+What callers can do with a welfare depends on its *form*, which is said here and nowhere else:
+
+- `AlphaFair`: a sum of one concave curve per agent, or its limits, total utility and the worst-off agent;
+- `Ranked`: the utilities in ascending order, times falling weights;
+- None: any other function. It can be evaluated, and nothing more is known about it.
+
+`register` adds a function to those that have a name.
 """
 
 from __future__ import annotations
@@ -16,6 +24,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
+from typing import NamedTuple, TypeAlias, overload
 
 import numpy as np
 
@@ -89,65 +98,215 @@ def leximin_key(Z: Array) -> Array:
     return namespace(Z).sort(Z, axis=-1)
 
 
+class AlphaFair(NamedTuple):
+    r"""The form $\sum_i \varphi(z_i)$ with $\varphi'(z) = (z+s)^{-\alpha}$, from total utility to the worst-off agent.
+
+    Attributes:
+        alpha: 0 is total utility, infinity the worst-off agent.
+        eps: the shift $s$ where α is at least 1 and finite; elsewhere there is none.
+        product: whether the welfare is the exponential of the sum, as Nash welfare is of the sum of logarithms. It
+            ranks alike, except that all allocations that leave somebody with nothing are tied.
+    """
+
+    alpha: float
+    eps: float = 0.0
+    product: bool = False
+
+    @property
+    def shift(self) -> float:
+        """The shift $s$, 0 where there is none."""
+        return self.eps if 1 <= self.alpha < math.inf else 0.0
+
+
+class Ranked(NamedTuple):
+    r"""The form $\sum_i w_i z_{(i)}$: the utilities in ascending order, times weights that never increase.
+
+    Attributes:
+        weights: of the ranks, the worst-off first; None for $w_i = (2(n-i)+1)/n^2$.
+    """
+
+    weights: Array | None = None
+
+    def among(self, n_agents: int) -> np.ndarray:
+        """The weights for that many agents, checked."""
+        weights = _gini_weights(n_agents) if self.weights is None else self.weights
+        generalized_gini(np.zeros(n_agents), weights)
+        return np.asarray(weights, dtype=float)
+
+
+Form: TypeAlias = AlphaFair | Ranked | None
+
+
 @dataclass(frozen=True)
 class Welfare:
-    """A welfare function with its parameters fixed; call it with Z."""
+    """A welfare function with its parameters fixed; call it with Z.
+
+    Attributes:
+        name: a registered name, or that of `function`.
+        parameters: by name.
+        function: None for a registered name, else the function of Z that this welfare is.
+    """
 
     name: str
     parameters: Mapping[str, object] = field(default_factory=lambda: MappingProxyType({}))
+    function: Callable[..., Array] | None = None
     judge: Callable[[Array], Array] = field(init=False, repr=False, compare=False)
     """The same function without its checks, for inner loops that have checked already."""
 
     def __post_init__(self) -> None:
-        if self.name not in REGISTRY:
-            raise ValueError(f"welfare must be one of {', '.join(REGISTRY)}, got {self.name!r}")
-        known = [name for name in inspect.signature(REGISTRY[self.name]).parameters if name != "Z"]
-        for name in self.parameters:
-            if name not in known:
-                raise ValueError(f"welfare {self.name} takes {', '.join(known) or 'no parameters'}, got {name!r}")
-        if self.name == "alpha_fair" and "alpha" not in self.parameters:
-            raise ValueError("welfare alpha_fair needs its alpha, e.g. alpha_fair(alpha=2)")
+        entry = self._entry
+        _check_parameters(self.name, entry.function, self.parameters)
         object.__setattr__(self, "parameters", MappingProxyType(dict(self.parameters)))
-        object.__setattr__(self, "judge", functools.partial(_FORMULAS[self.name], **self.parameters))
+        judge = functools.partial(entry.formula, **self.parameters) if self.parameters else entry.formula
+        object.__setattr__(self, "judge", judge)
+
+    @property
+    def form(self) -> Form:
+        """What is known of the function besides its values."""
+        return self._entry.form(**self.parameters)
 
     @property
     def needs_non_negative(self) -> bool:
         """Whether it has no value where an agent has less than 0."""
-        return self.name in ("nash", "log_nash") or (
-            self.name == "alpha_fair" and self.parameters["alpha"] not in (0, math.inf)
-        )
+        form = self.form
+        return isinstance(form, AlphaFair) and form.alpha not in (0, math.inf)
+
+    @property
+    def is_named(self) -> bool:
+        """Whether its text, `str(welfare)`, says all there is to it."""
+        return self.function is None
+
+    @property
+    def _entry(self) -> _Entry:
+        if self.function is not None:
+            return _Entry(self.function, self.function, _formless)
+        if self.name not in _ENTRIES:
+            raise ValueError(f"welfare must be one of {', '.join(_ENTRIES)}, got {self.name!r}")
+        return _ENTRIES[self.name]
 
     def __call__(self, Z: Array) -> Array:
-        return REGISTRY[self.name](Z, **self.parameters)
+        return self._entry.function(Z, **self.parameters)
 
     def __str__(self) -> str:
         inside = ", ".join(f"{name}={value}" for name, value in self.parameters.items())
         return f"{self.name}({inside})" if inside else self.name
 
-    def __reduce__(self) -> tuple[type[Welfare], tuple[str, dict[str, object]]]:
-        return Welfare, (self.name, dict(self.parameters))
+    def __reduce__(self) -> tuple[type[Welfare], tuple[str, dict[str, object], Callable[..., Array] | None]]:
+        return Welfare, (self.name, dict(self.parameters), self.function)
 
     def __hash__(self) -> int:
-        return hash(str(self))
+        return hash((str(self), self.function))
 
 
-REGISTRY: dict[str, Callable[..., Array]] = {
-    function.__name__: function for function in (utilitarian, egalitarian, nash, log_nash, alpha_fair, generalized_gini)
-}
-"""Every welfare function by its name on the command line and in settings."""
+AnyWelfare: TypeAlias = str | Welfare | Callable[..., Array]
+"""A welfare as people give it: a name, a `Welfare`, or a function of Z."""
 
 
-def named(name: str | Welfare, **parameters: object) -> Welfare:
-    """The welfare of that name: `named("nash")`, `named("alpha_fair", alpha=2)`, `named("alpha_fair(alpha=2)")`."""
-    if isinstance(name, Welfare):
-        return Welfare(name.name, {**name.parameters, **parameters})
-    base, said = _parse(name)
-    return Welfare(base, {**said, **parameters})
+class _Entry(NamedTuple):
+    function: Callable[..., Array]
+    formula: Callable[..., Array]
+    """The function without its checks."""
+    form: Callable[..., Form]
+    """The form, given the parameters."""
+
+
+_ENTRIES: dict[str, _Entry] = {}
+
+
+def _formless(**parameters: object) -> Form:
+    return None
+
+
+@overload
+def register(function: Callable[..., Array], /) -> Callable[..., Array]: ...
+
+
+@overload
+def register(
+    *, form: Callable[..., Form] = ..., formula: Callable[..., Array] | None = ...
+) -> Callable[[Callable[..., Array]], Callable[..., Array]]: ...
+
+
+def register(
+    function: Callable[..., Array] | None = None,
+    /,
+    *,
+    form: Callable[..., Form] = _formless,
+    formula: Callable[..., Array] | None = None,
+) -> Callable[..., Array] | Callable[[Callable[..., Array]], Callable[..., Array]]:
+    """Gives a welfare function its name on the command line and in settings. A decorator, with or without arguments.
+
+    Args:
+        function: takes Z, agents along its last axis, and its parameters by name; larger is better.
+        form: takes the same parameters and returns the form, which makes `allocate` exact for large problems. Without
+            one, nothing is known of the function but its values.
+        formula: the same function without checks, for inner loops.
+    """
+
+    def add(function: Callable[..., Array]) -> Callable[..., Array]:
+        known = _ENTRIES.get(function.__name__)
+        if known is not None and known.function.__module__ != function.__module__:
+            raise ValueError(f"welfare {function.__name__!r} exists already: choose another name")
+        _ENTRIES[function.__name__] = _Entry(function, formula or function, form)
+        return function
+
+    return add if function is None else add(function)
+
+
+def names() -> tuple[str, ...]:
+    """The names of all registered welfare functions."""
+    return tuple(_ENTRIES)
+
+
+def named(welfare: AnyWelfare, /, **parameters: object) -> Welfare:
+    """The welfare that is meant: `named("nash")`, `named("alpha_fair", alpha=2)`, `named("alpha_fair(alpha=2)")`.
+
+    Spaces and empty brackets make no difference: `"nash"`, `" nash"` and `"nash()"` are one welfare. A function that
+    is registered is the welfare of its name; any other function of Z is taken as it is.
+    """
+    if isinstance(welfare, Welfare):
+        return Welfare(welfare.name, {**welfare.parameters, **parameters}, welfare.function)
+    if isinstance(welfare, str):
+        name, found = _parse(welfare)
+        return Welfare(name, {**found, **parameters})
+    if not callable(welfare):
+        raise ValueError(f"welfare must be a name such as 'nash', a Welfare, or a function of Z, got {welfare!r}")
+    name = getattr(welfare, "__name__", type(welfare).__name__)
+    if name in _ENTRIES and _ENTRIES[name].function is welfare:
+        return Welfare(name, parameters)
+    return Welfare(name, parameters, welfare)
+
+
+def as_judge(welfare: AnyWelfare) -> Welfare:
+    """The welfare by which learning is rewarded, in the form that shares one compiled program with most others.
+
+    The name `nash` means log-Nash here, as in the paper's experiments; a `Welfare` or a function is taken as it is.
+    Total utility, log-Nash and the worst-off agent are α-fair welfare at α = 0, 1 and ∞.
+    """
+    chosen = named(welfare)
+    if isinstance(welfare, str) and chosen.name == "nash":
+        chosen = named("log_nash")
+    form = chosen.form
+    if not isinstance(form, AlphaFair) or form.product:
+        return chosen
+    return named("alpha_fair", alpha=float(form.alpha), eps=float(form.eps or 1e-6))
+
+
+def _check_parameters(name: str, function: Callable[..., Array], given: Mapping[str, object]) -> None:
+    try:
+        (_, *known) = inspect.signature(function).parameters.values()
+    except ValueError:  # some functions written in C do not tell
+        return
+    words = [p.name for p in known if p.kind is not p.VAR_KEYWORD]
+    for word in given:
+        if word not in words and len(words) == len(known):
+            raise ValueError(f"welfare {name} takes {', '.join(words) or 'no parameters'}, got {word!r}")
+    for p in known:
+        if p.default is p.empty and p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY) and p.name not in given:
+            raise ValueError(f"welfare {name} needs its {p.name}, e.g. {name}({p.name}=2)")
 
 
 def _parse(text: str) -> tuple[str, dict[str, object]]:
-    if not isinstance(text, str):
-        raise ValueError(f"welfare must be a name such as 'nash' or 'alpha_fair(alpha=2)', got {text!r}")
     name, opened, inside = text.strip().partition("(")
     name = name.strip().replace("-", "_")
     if not opened:
@@ -179,9 +338,13 @@ def _log_sum(Z: Array, eps: Number = 1e-6) -> Array:
 
 def _sorted_sum(Z: Array, weights: Array | None = None) -> Array:
     if weights is None:
-        n_agents = Z.shape[-1]
-        weights = (2 * np.arange(n_agents, 0, -1) - 1) / n_agents**2
+        weights = _gini_weights(Z.shape[-1])
     return (namespace(Z).sort(Z, axis=-1) * weights).sum(axis=-1)
+
+
+def _gini_weights(n_agents: int) -> np.ndarray:
+    """The weights for which generalised Gini welfare is the mean times one minus the Gini coefficient."""
+    return np.asarray((2 * np.arange(n_agents, 0, -1) - 1) / n_agents**2)
 
 
 def _alpha_fair(Z: Array, alpha: Number, eps: Number = 1e-6) -> Array:
@@ -195,16 +358,6 @@ def _alpha_fair(Z: Array, alpha: Number, eps: Number = 1e-6) -> Array:
         return _min(Z)
     shifted = Z + eps if alpha > 1 else Z
     return (shifted ** (1.0 - alpha)).sum(axis=-1) / (1.0 - alpha)
-
-
-_FORMULAS: dict[str, Callable[..., Array]] = {
-    "utilitarian": _sum,
-    "egalitarian": _min,
-    "nash": _product,
-    "log_nash": _log_sum,
-    "alpha_fair": _alpha_fair,
-    "generalized_gini": _sorted_sum,
-}
 
 
 def _alpha_fair_at_traced(Z: Array, alpha: Array, eps: Number) -> Array:
@@ -233,3 +386,11 @@ def _non_negative(name: str, Z: Array) -> Array:
 
 def _check_eps(eps: Number) -> None:
     check_between("eps", eps, 0.0, math.inf, "a finite number above 0", open_low=True, open_high=True)
+
+
+register(formula=_sum, form=lambda: AlphaFair(0.0))(utilitarian)
+register(formula=_min, form=lambda: AlphaFair(math.inf))(egalitarian)
+register(formula=_product, form=lambda: AlphaFair(1.0, product=True))(nash)
+register(formula=_log_sum, form=lambda eps=1e-6: AlphaFair(1.0, eps))(log_nash)
+register(formula=_alpha_fair, form=lambda alpha, eps=1e-6: AlphaFair(alpha, eps))(alpha_fair)
+register(formula=_sorted_sum, form=lambda weights=None: Ranked(weights))(generalized_gini)

@@ -288,7 +288,7 @@ class TestWelfare:
 
     def test_a_function_of_ones_own_is_refused_where_there_are_too_many(self):
         memory = PerfectRecall()
-        with pytest.raises(ValueError, match=r"no structure.*100,000"):
+        with pytest.raises(ValueError, match=r"no known form.*100,000"):
             allocate(ChooseK(np.ones(60), 30), memory, memory.init(60), lambda z: z.sum())
 
     def test_gini_weights_that_amount_to_less_are_taken_for_what_they_are(self):

@@ -174,7 +174,7 @@ def test_a_memory_in_float32_keeps_the_digits_of_what_it_forgets():
 
 def test_the_unchecked_welfare_is_the_checked_one():
     Z = np.random.default_rng(0).random((4, 10))
-    for name in welfare.REGISTRY:
+    for name in welfare.names():
         parameters = {"alpha": 0.5} if name == "alpha_fair" else {}
         judge = welfare.named(name, **parameters)
         np.testing.assert_array_equal(judge.judge(Z), judge(Z))

@@ -184,8 +184,8 @@ def test_no_stop_of_the_slider_leaves_anything_to_a_draw(example, half_life):
 def test_a_report_needs_no_jax(tmp_path):
     code = (
         "import sys; sys.modules['jax'] = None; sys.modules['matplotlib'] = None\n"
-        "from bygones import cli\n"
-        "cli.main(['report', 'evidence/grid/tenfold', '--evidence', 'none', '--out', sys.argv[1]])"
+        "from bygones.cli import program\n"
+        "program.main(['report', 'evidence/grid/tenfold', '--evidence', 'none', '--out', sys.argv[1]])"
     )
     subprocess.run([sys.executable, "-c", code, tmp_path / "report.html"], check=True, cwd=ROOT, capture_output=True)
     assert "How much past does fairness need?" in (tmp_path / "report.html").read_text(encoding="utf-8")

@@ -38,13 +38,14 @@ def tell_who_and_much(tell):
 
 def see_surroundings(tell):
     os.kill(os.getpid(), signal.SIGINT)
-    said = Path("/proc/self/environ").read_text().split("\0")
-    return dict(pair.split("=", 1) for pair in said if pair)
+    pairs = Path("/proc/self/environ").read_text().split("\0")
+    return dict(pair.split("=", 1) for pair in pairs if pair)
 
 
 if __name__ == "__main__":
+    import jobs
+
     from bygones.learn.processes import in_processes
-    from support import jobs
 
     for _ in in_processes(
         jobs.say_nothing_for_ever, [(), ()], lambda _, pid: print(pid, flush=True), workers=2, environment={}

@@ -12,6 +12,8 @@ import re
 import shlex
 from pathlib import Path
 
+from bygones.cli import program
+
 _BLOCK = re.compile(r"^```(\w+)(?: (\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _COMMENT = re.compile(r"^ *print\(.*\)  # (.*)$", re.MULTILINE)
 
@@ -29,8 +31,8 @@ def walk_through(page: Path, folder: Path) -> dict:
                 for command, expected in _commands(text):
                     _same(expected, _printed(lambda command=command: _run(command)), command)
             elif language == "python":
-                said = _printed(lambda text=text: exec(compile(text, str(page), "exec"), names))
-                _same("\n".join(_COMMENT.findall(text)), said, text)
+                printed = _printed(lambda text=text: exec(compile(text, str(page), "exec"), names))
+                _same("\n".join(_COMMENT.findall(text)), printed, text)
     return names
 
 
@@ -40,8 +42,8 @@ def _commands(text: str) -> list[tuple[str, str]]:
 
 
 def _run(command: str) -> None:
-    program, *arguments = shlex.split(command)
-    assert program == "bygones", command
+    name, *arguments = shlex.split(command)
+    assert name == "bygones", command
     program.main(arguments)
 
 
@@ -52,6 +54,8 @@ def _printed(what) -> str:
     return out.getvalue()
 
 
-def _same(expected: str, said: str, what: str) -> None:
-    trimmed = ["\n".join(line.rstrip() for line in text.strip().splitlines()) + "\n" for text in (expected, said)]
-    assert doctest.OutputChecker().check_output(*trimmed, doctest.ELLIPSIS), f"{what}\nprints\n{said}\nnot\n{expected}"
+def _same(expected: str, printed: str, what: str) -> None:
+    trimmed = ["\n".join(line.rstrip() for line in text.strip().splitlines()) + "\n" for text in (expected, printed)]
+    assert doctest.OutputChecker().check_output(*trimmed, doctest.ELLIPSIS), (
+        f"{what}\nprints\n{printed}\nnot\n{expected}"
+    )

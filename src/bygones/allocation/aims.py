@@ -24,8 +24,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from bygones import welfare as functions
-from bygones.welfare import REGISTRY, Welfare, named
+from bygones.welfare import Ranked, Welfare
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,43 +102,36 @@ class Gini:
 Aim: TypeAlias = ConcaveSum | Leximin | Gini
 
 
-def as_welfare(welfare: object) -> Welfare | Callable[[Any], Any]:
-    """The welfare said by a name, a `Welfare`, or one of the functions of `bygones.welfare`; other functions as is."""
-    if isinstance(welfare, str | Welfare):
-        return named(welfare)
-    if callable(welfare):
-        name = getattr(welfare, "__name__", "")
-        return named(name) if REGISTRY.get(name) is welfare else welfare
-    raise ValueError(f"welfare must be a name such as 'nash', a Welfare, or a function of Z, got {welfare!r}")
-
-
-def entitled(welfare: Any, entitlements: np.ndarray | None) -> Callable[[Any], Any]:
+def entitled(welfare: Welfare, entitlements: np.ndarray | None) -> Callable[[Any], Any]:
     """The welfare of remembered utilities per unit of entitlement, agents along the last axis.
 
-    An agent counts as often as it is entitled; a function of the user's own is left to judge by itself.
+    An agent counts as often as it is entitled. A welfare of no known form judges Z per unit of entitlement as it is.
     """
-    if entitlements is None or not isinstance(welfare, Welfare):
-        return welfare  # type: ignore[no-any-return]
-    if welfare.name == "generalized_gini":
-        return _gini_weights(welfare, entitlements).of
-    if _alpha(welfare) == math.inf:
+    form = welfare.form
+    if entitlements is None or form is None:
+        return welfare
+    if isinstance(form, Ranked):
+        return _gini(form, entitlements).of
+    if form.alpha == math.inf:
         return welfare
     # The welfare of one agent alone is its curve.
-    if welfare.name == "nash":
+    if form.product:
         return lambda Z: np.prod(welfare(np.asarray(Z)[..., None]) ** entitlements, axis=-1)
     return lambda Z: np.sum(welfare(np.asarray(Z)[..., None]) * entitlements, axis=-1)
 
 
-def aim(welfare: Welfare, base: np.ndarray, entitlements: np.ndarray | None = None) -> Aim:
-    """The shape of the welfare, refused where the memory is outside its domain."""
+def aim(welfare: Welfare, base: np.ndarray, entitlements: np.ndarray | None = None) -> Aim | None:
+    """The shape of the welfare, None if it has no known form; refused where the memory is outside its domain."""
     mass = 1.0 if entitlements is None else entitlements
-    if welfare.name == "generalized_gini":
-        return _plainest(_gini_weights(welfare, np.broadcast_to(mass, len(base))), mass)
-    alpha = _alpha(welfare)
+    form = welfare.form
+    if form is None:
+        return None
+    if isinstance(form, Ranked):
+        return _plainest(_gini(form, np.broadcast_to(mass, len(base))), mass)
     welfare(np.ones(1))  # its parameters are checked where they are defined
-    if alpha == math.inf:
+    if form.alpha == math.inf:
         return Leximin()
-    if alpha == 0:
+    if form.alpha == 0:
         return ConcaveSum(0.0, mass=mass)
     if base.min() < 0:
         bad = int(np.argmin(base))
@@ -147,23 +139,12 @@ def aim(welfare: Welfare, base: np.ndarray, entitlements: np.ndarray | None = No
             f"welfare {welfare} needs remembered utilities of at least 0, got {base[bad]:g} for agent {bad}: "
             "take egalitarian, utilitarian or generalized_gini, or a memory without negative entries"
         )
-    if welfare.name == "nash":
-        return ConcaveSum(1.0, product=True, mass=mass)
-    eps = float(welfare.parameters.get("eps", 1e-6))  # type: ignore[arg-type]
-    return ConcaveSum(alpha, shift=eps if alpha >= 1 else 0.0, mass=mass)
+    return ConcaveSum(float(form.alpha), float(form.shift), form.product, mass)
 
 
-def _alpha(welfare: Welfare) -> float:
-    known = {"utilitarian": 0.0, "egalitarian": math.inf, "nash": 1.0, "log_nash": 1.0}
-    return known[welfare.name] if welfare.name in known else float(welfare.parameters["alpha"])  # type: ignore[arg-type]
-
-
-def _gini_weights(welfare: Welfare, entitlements: np.ndarray) -> Gini:
-    n_agents, weights = len(entitlements), welfare.parameters.get("weights")
-    if weights is None:
-        weights = (2 * np.arange(n_agents, 0, -1) - 1) / n_agents**2
-    functions.generalized_gini(np.zeros(n_agents), weights)  # refuses weights that are not falling, or not n of them
-    return Gini(np.asarray(weights, dtype=float), entitlements * (n_agents / entitlements.sum()))
+def _gini(form: Ranked, entitlements: np.ndarray) -> Gini:
+    n_agents = len(entitlements)
+    return Gini(form.among(n_agents), entitlements * (n_agents / entitlements.sum()))
 
 
 def _plainest(gini: Gini, mass: Any) -> Aim:

@@ -11,7 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from bygones._arrays import Array, Number, check_between
-from bygones.allocation.aims import ConcaveSum, Leximin, aim, as_welfare, entitled
+from bygones.allocation.aims import ConcaveSum, Leximin, aim, entitled
 from bygones.allocation.decision import Decision, utilities_of
 from bygones.allocation.outlook import Outlook, outlook
 from bygones.allocation.problems import Assign, ChooseK, Divide, Problem
@@ -21,8 +21,9 @@ from bygones.allocation.solvers.choose import choose
 from bygones.allocation.solvers.divide import divide
 from bygones.allocation.solvers.linear_model import Programme
 from bygones.allocation.solvers.milp import solve
-from bygones.memory import Memory, MemoryState
-from bygones.welfare import Welfare
+from bygones.allocation.ties import best_of
+from bygones.memory import Memory
+from bygones.welfare import AnyWelfare, Welfare, named
 
 FEW = 100_000
 """As many allocations, or fewer, are looked at one by one where no faster exact algorithm applies."""
@@ -31,8 +32,8 @@ FEW = 100_000
 def allocate(
     problem: Problem,
     memory: Memory,
-    state: MemoryState,
-    welfare: str | Welfare | Callable[..., Any],
+    state: Any,
+    welfare: AnyWelfare,
     *,
     elapsed: Number = 1,
     entitlements: Array | None = None,
@@ -44,16 +45,16 @@ def allocate(
 ) -> Decision:
     r"""The best allocation now, given what is remembered.
 
-    Exact, for every problem, memory and welfare. Among allocations of equal welfare leximin decides, and among those
+    Exact for problems of any size where the memory says how it responds to utilities (`Memory.response`) and the
+    welfare has a known form (`Welfare.form`), as all of bygones' own do. Otherwise every allocation is looked at, and
+    problems with too many of them are refused. Among allocations of equal welfare leximin decides, and among those
     still equal a draw, so that over many repetitions tied agents are served equally often.
 
     Args:
         problem: what there is to hand out: `ChooseK`, `Assign` or `Divide`.
         memory: how the past is remembered.
         state: what is remembered, before this decision; it is not changed.
-        welfare: a name such as `"nash"` or `"alpha_fair(alpha=2)"`, a `Welfare`, or a function of
-            `bygones.welfare`. Any other function of Z has no structure to use, so that problems of more than 100,000
-            allocations are refused.
+        welfare: a name such as `"nash"` or `"alpha_fair(alpha=2)"`, a `Welfare`, or a function of Z.
         elapsed: time since the last utilities, in steps of the memory.
         entitlements: per agent. An agent of entitlement $w_i$ counts as $w_i$ agents with a remembered utility of
             $Z_i/w_i$ each: a sum such as log-Nash is $\sum_i w_i\,\varphi(Z_i/w_i)$, egalitarian the least $Z_i/w_i$.
@@ -72,22 +73,23 @@ def allocate(
         check_between("time_limit", time_limit, 0.0, math.inf, "a number of seconds above 0, or None", open_low=True)
     n_agents = problem.n_agents
     look = outlook(memory, state, n_agents, elapsed, entitlements)
-    function = as_welfare(welfare)
+    function = named(welfare)
     weights = None if entitlements is None else np.asarray(entitlements, dtype=float)
     judge = entitled(function, weights)
-    shape = aim(function, look.base, weights) if isinstance(function, Welfare) else None
-    if look.mixing is not None and isinstance(shape, ConcaveSum) and shape.alpha > 0 and look.mixing.min() < 0:
-        i, j = (int(x) for x in np.argwhere(look.mixing < 0)[0])
+    shape = aim(function, look.base, weights)
+    mixing = look.mixing if isinstance(look, Outlook) else None
+    if mixing is not None and isinstance(shape, ConcaveSum) and shape.alpha > 0 and mixing.min() < 0:
+        i, j = (int(x) for x in np.argwhere(mixing < 0)[0])
         raise ValueError(
             f"welfare {function} needs a memory that never falls below 0, but what agent {j} gets lowers what is "
             f"remembered of agent {i}: take egalitarian, utilitarian or generalized_gini"
         )
     rng = np.random.default_rng() if rng is None else rng
-    decision = _DECIDE[type(problem)](_Case(problem, look, function, judge, shape, rng, time_limit))
-    gap = decision.gap
+    choice = _CHOOSE[type(problem)](_Case(problem, look, function, judge, shape, rng, time_limit))
+    gap = choice.gap
     if gap and isinstance(shape, ConcaveSum) and shape.product:
         # The product was maximised by its logarithm.
-        gap = float(judge(look.after(utilities_of(problem, decision.given)))) * math.expm1(gap)
+        gap = float(judge(look.after(utilities_of(problem, choice.given)))) * math.expm1(gap)
     return Decision(
         problem=problem,
         memory=memory,
@@ -98,19 +100,19 @@ def allocate(
         agents=_names("agents", agents, n_agents),
         items=_names("items", items, problem.n_items if isinstance(problem, Assign) else 0),
         time_unit=time_unit,
-        given=decision.given,
-        optimal=decision.optimal,
+        given=choice.given,
+        optimal=choice.optimal,
         gap=gap,
-        find_runner_up=decision.runner_up,
+        find_runner_up=choice.runner_up,
     )
 
 
 @dataclass(frozen=True, eq=False)
 class _Case:
     problem: Any
-    look: Outlook
-    welfare: Any
-    judge: Any
+    look: Any
+    welfare: Welfare
+    judge: Callable[[Any], Any]
     aim: Any
     rng: np.random.Generator
     time_limit: float | None
@@ -118,60 +120,80 @@ class _Case:
     @property
     def is_separable(self) -> bool:
         """Whether agents' memories depend on their own utilities, and a fast algorithm knows the welfare."""
-        return self.look.mixing is None and isinstance(self.aim, ConcaveSum | Leximin)
+        return self.has_response and self.look.mixing is None and isinstance(self.aim, ConcaveSum | Leximin)
+
+    @property
+    def has_response(self) -> bool:
+        """Whether the memory says how it responds to utilities."""
+        return isinstance(self.look, Outlook)
+
+    def check_structure(self, allocations: float = math.inf) -> None:
+        """Refuses what can be solved only by looking at every allocation, where there are too many."""
+        how_many, smaller = "a division has infinitely many allocations", ""
+        if math.isfinite(allocations):
+            how_many = f"this problem has about {allocations:.3g} allocations, more than the {FEW:,} we can look at"
+            smaller = ", or a smaller problem"
+        if not self.has_response:
+            memory = type(self.look.memory).__name__
+            raise ValueError(
+                f"{memory} memory does not say how it responds to utilities (Memory.response), and {how_many}: "
+                f"use a memory that does, such as Discounted{smaller}"
+            )
+        if self.aim is None:
+            raise ValueError(
+                f"welfare {self.welfare} has no known form (Welfare.form), and {how_many}: use a welfare that has one, "
+                f"such as 'nash'{smaller}"
+            )
 
 
 @dataclass(frozen=True, eq=False)
-class _Decision:
+class _Choice:
     given: np.ndarray
     runner_up: Callable[[], np.ndarray | None]
     gap: float = 0.0
     optimal: bool = True
 
 
-def _choose_k(case: _Case) -> _Decision:
+def _choose_k(case: _Case) -> _Choice:
     needs, k = case.problem.needs, case.problem.k
     if case.is_separable:
-        return _Decision(*choose(case.look.base, case.look.gain(needs), k, case.aim, case.rng))
+        return _Choice(*choose(case.look.base, case.look.gain(needs), k, case.aim, case.rng))
     useful = np.flatnonzero(needs > 0)
     ones = np.ones(len(needs), dtype=int)
-    decision = _by_options(case, enumerate.Options(useful, useful, needs[useful], ones, k))
-    return _translate(decision, lambda taken: useful[taken])
+    choice = _by_options(case, enumerate.Options(useful, useful, needs[useful], ones, k))
+    return _translate(choice, lambda taken: useful[taken])
 
 
-def _assign(case: _Case) -> _Decision:
+def _assign(case: _Case) -> _Choice:
     utilities, capacity = case.problem.utilities, case.problem.capacity
     m = case.problem.n_items
     if case.is_separable and (capacity == 1).all():
         holds = one_each(utilities, case.look, case.aim, case.rng)
-        return _Decision(_owners(holds, m), lambda: _without_one_pair(case, holds))
+        return _Choice(_owners(holds, m), lambda: _without_one_pair(case, holds))
     if case.is_separable and (capacity == m).all() and isinstance(case.aim, ConcaveSum) and case.aim.alpha == 0:
         unique = to_the_best(utilities, case.look, case.aim.mass)
         if unique is not None:
-            return _Decision(unique[0], lambda: unique[1] if (unique[0] >= 0).any() else None)
+            return _Choice(unique[0], lambda: unique[1] if (unique[0] >= 0).any() else None)
     pairs = sparse.coo_array(utilities)
     useful = pairs.data > 0
     agents, items = pairs.row[useful], pairs.col[useful]
-    decision = _by_options(case, enumerate.Options(agents, items, pairs.data[useful], capacity, m))
+    choice = _by_options(case, enumerate.Options(agents, items, pairs.data[useful], capacity, m))
 
     def owners(taken: np.ndarray) -> np.ndarray:
         owner = np.full(m, -1)
         owner[items[taken]] = agents[taken]
         return owner
 
-    return _translate(decision, owners)
+    return _translate(choice, owners)
 
 
-def _divide(case: _Case) -> _Decision:
+def _divide(case: _Case) -> _Choice:
     problem, look = case.problem, case.look
-    if case.aim is None:
-        raise ValueError(
-            f"welfare {case.welfare!r} has no structure that a division could use: give the name of a welfare function"
-        )
+    case.check_structure()
     if look.mixing is None:
         slope = np.broadcast_to(look.slope * problem.rates, len(problem.rates))
         parts = divide(look.base, slope, problem.caps, problem.amount, case.aim)
-        return _Decision(parts, lambda: None)
+        return _Choice(parts, lambda: None)
     programme = Programme(
         look.base,
         sparse.csr_array(look.mixing * problem.rates),
@@ -181,30 +203,26 @@ def _divide(case: _Case) -> _Decision:
         whole=False,
     )
     solution = solve(programme, case.aim, case.rng, case.time_limit)
-    return _Decision(solution.x, lambda: None, solution.gap, solution.optimal)
+    return _Choice(solution.x, lambda: None, solution.gap, solution.optimal)
 
 
-_DECIDE: dict[type, Callable[[_Case], _Decision]] = {ChooseK: _choose_k, Assign: _assign, Divide: _divide}
+_CHOOSE: dict[type, Callable[[_Case], _Choice]] = {ChooseK: _choose_k, Assign: _assign, Divide: _divide}
 
 
-def _by_options(case: _Case, options: enumerate.Options) -> _Decision:
+def _by_options(case: _Case, options: enumerate.Options) -> _Choice:
     """The options taken, by looking at all allocations where they are few, else by an integer programme."""
     allocations = enumerate.count(options)
     if allocations <= FEW:
-        batched = isinstance(case.welfare, Welfare)
+        batched = case.welfare.is_named
         taken, second = enumerate.enumerate_all(options, case.look, case.judge, case.rng, batched=batched)
-        return _Decision(taken, lambda: second)
-    if case.aim is None:
-        raise ValueError(
-            f"welfare {case.welfare!r} has no structure to use, and this problem has about {allocations:.3g} "
-            f"allocations, more than the {FEW:,} that can be looked at: give the name of a welfare function"
-        )
+        return _Choice(taken, lambda: second)
+    case.check_structure(allocations)
     solution = solve(programme_of(options, case.look), case.aim, case.rng, case.time_limit)
 
     def runner_up() -> np.ndarray | None:
         return None if solution.runner_up is None else np.flatnonzero(solution.runner_up)
 
-    return _Decision(np.flatnonzero(solution.x), runner_up, solution.gap, solution.optimal)
+    return _Choice(np.flatnonzero(solution.x), runner_up, solution.gap, solution.optimal)
 
 
 def programme_of(options: enumerate.Options, look: Outlook) -> Programme:
@@ -236,7 +254,7 @@ def _without_one_pair(case: _Case, holds: np.ndarray) -> np.ndarray | None:
     if not others:
         return None
     Z = case.look.after(np.array([utilities_of(case.problem, owners) for owners in others]))
-    return others[enumerate.best(np.asarray(case.judge(Z)), Z, case.rng)]
+    return others[best_of(np.asarray(case.judge(Z)), Z, case.rng)]
 
 
 def _owners(holds: np.ndarray, n_items: int) -> np.ndarray:
@@ -245,14 +263,14 @@ def _owners(holds: np.ndarray, n_items: int) -> np.ndarray:
     return owners
 
 
-def _translate(decision: _Decision, given: Callable[[np.ndarray], np.ndarray]) -> _Decision:
-    """A decision about options as one about the problem."""
+def _translate(choice: _Choice, given: Callable[[np.ndarray], np.ndarray]) -> _Choice:
+    """A choice of options as one of the problem's allocations."""
 
     def runner_up() -> np.ndarray | None:
-        second = decision.runner_up()
+        second = choice.runner_up()
         return None if second is None else given(second)
 
-    return _Decision(given(decision.given), runner_up, decision.gap, decision.optimal)
+    return _Choice(given(choice.given), runner_up, choice.gap, choice.optimal)
 
 
 def _names(name: str, names: Sequence[str] | None, count: int) -> tuple[str, ...] | None:

@@ -15,7 +15,7 @@ from bygones._arrays import Array, Number
 from bygones.allocation.aims import entitled
 from bygones.allocation.explain import as_data, explain
 from bygones.allocation.problems import Assign, ChooseK, Divide, Problem
-from bygones.memory import Memory, MemoryState
+from bygones.memory import Memory
 from bygones.welfare import Welfare
 
 
@@ -62,8 +62,8 @@ class Decision:
 
     problem: Problem
     memory: Memory
-    state: MemoryState
-    welfare: Welfare | Callable[..., Any]
+    state: Any
+    welfare: Welfare
     elapsed: Number
     entitlements: np.ndarray | None
     agents: tuple[str, ...] | None
@@ -89,7 +89,7 @@ class Decision:
         return np.flatnonzero(self.given > 0)
 
     @cached_property
-    def state_after(self) -> MemoryState:
+    def state_after(self) -> Any:
         """The memory once the utilities have been received."""
         return self.memory.update(self.state, self.utilities, self.elapsed)
 

@@ -9,9 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bygones.allocation.problems import Assign, ChooseK, Divide
-from bygones.allocation.solvers.choose import TIE
-from bygones.memory import Discounted
-from bygones.welfare import Welfare
+from bygones.allocation.ties import TIE
 
 if TYPE_CHECKING:
     from bygones.allocation.decision import Decision
@@ -110,8 +108,8 @@ def _lowest(allocation: Decision) -> list[str]:
 def _past(allocation: Decision) -> list[str]:
     kept = np.asarray(allocation.past_kept)
     kept = kept[np.isfinite(kept)]
-    memory = allocation.memory
-    life = float(memory.half_life) if isinstance(memory, Discounted) else math.nan
+    half_life = allocation.memory.half_life
+    life = math.nan if half_life is None else float(half_life)
     half = f"At a half-life of {_time(life, allocation.time_unit)}" if 0 < life < math.inf else "In this memory"
     if not len(kept):
         return ["Nothing was remembered before."]
@@ -182,8 +180,7 @@ def _item_names(allocation: Decision) -> Sequence[str]:
 
 
 def _welfare_name(allocation: Decision) -> str:
-    welfare = allocation.welfare
-    return str(welfare) if isinstance(welfare, Welfare) else getattr(welfare, "__name__", repr(welfare))
+    return str(allocation.welfare)
 
 
 def _list(words: Sequence[str]) -> str:

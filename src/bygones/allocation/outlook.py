@@ -1,9 +1,10 @@
 r"""What an allocation would make of the memory.
 
-Every memory here answers a candidate's utilities $u$ by a sum, $Z \mid \mathcal{A} = \text{base} + R\,u$: the base is
-what remains of the past when nobody gets anything. Where $R$ is diagonal and not negative an agent's memory depends
-on its own utility alone, and the fast algorithms apply; a linear memory whose readout mixes agents has a full $R$.
-All numbers are per unit of entitlement.
+Where the memory responds to a candidate's utilities $u$ by a sum, $Z \mid \mathcal{A} = \text{base} + R\,u$
+(`Memory.response`), the base is what remains of the past when nobody gets anything. Where $R$ is diagonal and not
+negative an agent's memory depends on its own utility alone, and the fast algorithms apply; a linear memory whose
+readout mixes agents has a full $R$. Of any other memory only its answer to given candidates is known
+(`Unstructured`). All numbers are per unit of entitlement.
 """
 
 from __future__ import annotations
@@ -14,9 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from bygones import decay
 from bygones._arrays import Array, Number, check_between
-from bygones.memory import Discounted, Linear, Memory, MemoryState, Multiscale, check_entitlements
+from bygones.memory import Memory, check_entitlements
+
+_AT_ONCE = 1024
+"""How many candidates a memory is asked about at once."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,61 +47,57 @@ class Outlook:
         return np.asarray(self.base + self.slope * utilities)
 
 
+@dataclass(frozen=True, eq=False)
+class Unstructured:
+    """The memory that an allocation would leave, where the memory itself has to be asked.
+
+    Attributes:
+        base: per agent, what remains of the past when nobody gets anything.
+    """
+
+    memory: Memory
+    state: Any
+    elapsed: Number
+    entitlements: Array | None
+    base: np.ndarray
+
+    def after(self, utilities: np.ndarray) -> np.ndarray:
+        """Z given these utilities, agents along the last axis; a memory with a large state is asked in parts."""
+        rows = utilities.reshape(-1, utilities.shape[-1])
+        parts = [
+            self.memory.ahead(self.state, rows[i : i + _AT_ONCE], self.elapsed, self.entitlements)
+            for i in range(0, len(rows), _AT_ONCE)
+        ]
+        return np.concatenate(parts, dtype=float).reshape(utilities.shape)
+
+
 def outlook(
-    memory: Memory, state: MemoryState, n_agents: int, elapsed: Number = 1, entitlements: Array | None = None
-) -> Outlook:
+    memory: Memory, state: Any, n_agents: int, elapsed: Number = 1, entitlements: Array | None = None
+) -> Outlook | Unstructured:
     """How the memory will respond, `elapsed` steps after its last utilities."""
     held = memory.n_agents(state)
     if held != n_agents:
         raise ValueError(f"state must hold the memory of the problem's {n_agents} agents, got {held}")
     check_between("elapsed", elapsed, 0.0, math.inf, "a finite time of at least 0", open_high=True)
-    d = math.nan
-    if isinstance(memory, Discounted):
-        base, d = _faded(memory, state, elapsed)
-    else:
+    per_entitlement = 1.0 if entitlements is None else 1.0 / np.asarray(check_entitlements(entitlements, n_agents))
+    response = memory.response(state, elapsed)
+    if response is None:
         base = np.asarray(memory.read(memory.advance(state, np.zeros(n_agents), elapsed)), dtype=float)
+        _check_single(base, n_agents)
+        return Unstructured(memory, state, elapsed, entitlements, base * per_entitlement)
+    base, gain = response.base, np.asarray(response.gain)
+    _check_single(base, n_agents)
+    base = base if entitlements is None else base * per_entitlement
+    if gain.ndim == 2:
+        own = np.diag(gain)
+        if (gain != np.diag(own)).any():
+            return Outlook(base, None, gain * np.reshape(per_entitlement, (-1, 1)))
+        gain = own
+    if np.min(gain) < 0:
+        return Outlook(base, None, np.diag(np.broadcast_to(gain * per_entitlement, n_agents)))
+    return Outlook(base, gain * per_entitlement)
+
+
+def _check_single(base: np.ndarray, n_agents: int) -> None:
     if base.shape != (n_agents,):
         raise ValueError(f"state must be one memory, not a batch of them, got a memory of shape {base.shape}")
-    per_entitlement = 1.0 if entitlements is None else 1.0 / np.asarray(check_entitlements(entitlements, n_agents))
-    slope: Any
-    if isinstance(memory, Discounted):
-        slope = 1.0 / d if memory.average else 1.0
-    elif isinstance(memory, Multiscale):
-        slope = float(np.sum(memory.weights))
-    else:
-        mixing = _probe(memory, state, n_agents, elapsed)
-        own = np.diag(mixing)
-        if (mixing != np.diag(own)).any() or own.min() < 0:
-            return Outlook(base * per_entitlement, None, mixing * np.reshape(per_entitlement, (-1, 1)))
-        slope = own
-    if np.min(slope) < 0:
-        return Outlook(base * per_entitlement, None, np.diag(np.broadcast_to(slope * per_entitlement, n_agents)))
-    return Outlook(base if entitlements is None else base * per_entitlement, slope * per_entitlement)
-
-
-def _faded(memory: Discounted, state: MemoryState, elapsed: Number) -> tuple[np.ndarray, float]:
-    """What remains of a discounted memory, and its denominator: `advance` without keeping book of rounding errors.
-
-    Two thirds of the work of `advance` go into what rounding drops from its result, which a decision does not need.
-    """
-    left, taken = decay.kept(memory.gamma, elapsed)
-    Z, lost = np.asarray(state.Z, dtype=float), np.asarray(state.Z_lost, dtype=float)
-    if left < 0.5:
-        base = left * Z
-    else:
-        base = Z * -taken
-        base += Z
-    if lost.any():
-        base += left * lost
-    d = left * float(state.d) + 1.0
-    if memory.average:
-        base /= d
-    return base, d
-
-
-def _probe(memory: Memory, state: MemoryState, n_agents: int, elapsed: Number) -> np.ndarray:
-    """The matrix R, one agent's unit utility at a time."""
-    # A linear memory responds alike whatever it holds, and an empty one swallows no digits.
-    start = memory.init(n_agents) if isinstance(memory, Linear) else state
-    nothing = memory.read(memory.advance(start, np.zeros(n_agents), elapsed))
-    return np.asarray(memory.read(memory.advance(start, np.eye(n_agents), elapsed)) - nothing).T

@@ -15,7 +15,7 @@ import numpy as np
 from bygones._arrays import Array, Number
 from bygones.allocation.decide import allocate
 from bygones.allocation.problems import ChooseK
-from bygones.allocation.solvers.choose import best
+from bygones.allocation.ties import best_k
 from bygones.memory import Memory, MemoryState
 from bygones.welfare import Welfare
 
@@ -71,7 +71,7 @@ class Utilitarian:
         self, needs: Array, k: int, state: MemoryState | None, step: int, rng: np.random.Generator
     ) -> np.ndarray:
         problem = ChooseK(needs, k)
-        return best([lambda who: problem.needs[who]], problem.n_agents, problem.k, rng)
+        return best_k([lambda who: problem.needs[who]], problem.n_agents, problem.k, rng)
 
 
 @dataclass(frozen=True)

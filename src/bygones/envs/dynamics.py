@@ -7,11 +7,10 @@ on the same noise. Leading axes are a batch of episodes.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from bygones._arrays import Array, namespace
 from bygones.envs.problem import AllocationParams, reward, true_utilities
-from bygones.memory import MemoryState
 
 
 class EnvState(NamedTuple):
@@ -21,7 +20,7 @@ class EnvState(NamedTuple):
     """How many steps have been taken."""
     needs: Array
     needs_state: Array
-    memory: MemoryState
+    memory: Any
     welfare: Array
     """W(Zᵗ), kept so that it is computed once a step."""
     cumulative: Array
@@ -45,7 +44,8 @@ def begin(uniforms: Array, params: AllocationParams) -> tuple[EnvState, Transiti
     """The start of an episode, from uniform noise of shape (2, ..., n), and how nothing received is judged."""
     xp = namespace(uniforms)
     batch, n_agents = uniforms.shape[1:-1], uniforms.shape[-1]
-    memory = MemoryState(*(xp.zeros(batch + part.shape) + xp.asarray(part) for part in params.memory.init(n_agents)))
+    empty = params.memory.init(n_agents)
+    memory = type(empty)(*(xp.broadcast_to(xp.asarray(part), batch + part.shape) for part in empty))
     t = xp.zeros(batch, dtype=int)
     needs, needs_state = params.needs.draw(uniforms[1], params.needs.start(uniforms[0]), t + 1)
     nothing, Z = xp.zeros_like(uniforms[0]), params.memory.read(memory)

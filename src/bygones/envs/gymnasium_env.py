@@ -229,4 +229,4 @@ def name_of(problem: AllocationProblem) -> str:
     gamma = getattr(memory, "gamma", None)
     if gamma is None:
         return type(memory).__name__.lower()
-    return f"γ = {gamma:.6g}" + (", averaged" if memory.average else "")  # type: ignore[attr-defined]
+    return f"γ = {gamma:.6g}" + (", averaged" if memory.average else "")

@@ -19,12 +19,11 @@ from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
-from bygones import decay, inequality
-from bygones import welfare as welfares
+from bygones import inequality
 from bygones._arrays import Array, Number, check_between, check_count, check_one_of, namespace, select
 from bygones.envs.needs import Needs, advantaged
-from bygones.memory import Discounted, Memory, MemoryState, Multiscale
-from bygones.welfare import Welfare
+from bygones.memory import Discounted, Memory
+from bygones.welfare import AnyWelfare, Welfare, as_judge
 
 Scale = Literal["none", "fixed", "window", "expected", "relative"]
 End = Literal["truncation", "termination"]
@@ -69,7 +68,8 @@ class AllocationProblem:
         n_resources: k, how many agents are served at a step.
         horizon: T, steps in an episode.
         memory: how the past is remembered; its `average` is the paper's aggregation.
-        welfare: how a memory is judged; `"nash"` is log-Nash, as in the paper's experiments.
+        welfare: how a memory is judged: a name, a `Welfare`, or a function of Z over its last axis. The name `"nash"`
+            is log-Nash, as in the paper's experiments.
         weight: λ, the weight of fairness in the reward.
         needs: where needs come from; the number of agents n is theirs. The default is ten agents, of whom agents 0
             and 1 are advantaged (row 17: choose others with `bygones.envs.needs`).
@@ -81,9 +81,8 @@ class AllocationProblem:
         observe_memory: whether Z is observed; by default yes, except for the instantaneous memory, whose agent
             "only observes immediate needs" (row 7). Entries of a memory that is not observed are zero.
         observe_denominator: whether d is observed as one more entry (row 5): what the memory would hold had every
-            utility been one. Linear and multiscale memories show what they would read out then, on average over
-            the agents. It is scaled like the memory: divided by `fixed_scale`, or by its largest value in an
-            episode (`"window"`, `"expected"`, `"relative"`).
+            utility been one, on average over the agents (`Memory.denominator`). It is scaled like the memory: divided
+            by `fixed_scale`, or by its largest value in an episode (`"window"`, `"expected"`, `"relative"`).
         ends: `"truncation"`, a time limit after which a learner bootstraps, or `"termination"` (row 14).
         shaping_discount: the factor c in F = c·W(Zᵗ) − W(Zᵗ⁻¹): 1 as the paper writes it, the learner's discount
             factor for potential-based shaping in the strict sense (row 10).
@@ -92,7 +91,7 @@ class AllocationProblem:
     n_resources: int = 2
     horizon: int = 1000
     memory: Memory = field(default_factory=lambda: Discounted(gamma=0.99))
-    welfare: Welfare | str = "nash"
+    welfare: AnyWelfare = "nash"
     weight: float = 0.9
     needs: Needs = field(default_factory=advantaged)
     observation_scale: Scale = "none"
@@ -135,7 +134,12 @@ class AllocationProblem:
             raise ValueError(f"memory must be a bygones memory such as Discounted(gamma=0.99), got {self.memory!r}")
         self.memory.init(self.n_agents)
         judge = as_judge(self.welfare)
-        judge(np.ones(self.n_agents))
+        judged = np.shape(judge(np.ones((2, self.n_agents))))
+        if judged != (2,):
+            raise ValueError(
+                f"welfare {judge} must judge the last axis of Z, one number per leading index, "
+                f"got shape {judged} for Z of shape {(2, self.n_agents)}"
+            )
         if self.memory.can_be_negative and judge.needs_non_negative:
             raise ValueError(
                 f"welfare {self.welfare} needs a memory that never falls below 0, but entries below 0 in this "
@@ -150,12 +154,21 @@ class AllocationProblem:
         )
         if scale == "relative" and self.memory.can_be_negative:
             raise ValueError("observation_scale 'relative' needs a memory that never falls below 0, got one that can")
+        kind = type(self.memory).__name__
         if scale == "window" and not math.isfinite(self._reach):
-            raise ValueError("observation_scale 'window' needs needs with a largest value, got needs without one")
-        if not 0 < self._divisor < math.inf:
             raise ValueError(
-                f"observation_scale {scale!r} needs a divisor above 0, got {self._divisor} for this memory"
+                f"observation_scale 'window' divides Z by its largest value, but {kind} memory of these needs "
+                "has none: use another scale"
             )
+        if self.observe_denominator and self.memory.denominator(self.memory.init(self.n_agents)) is None:
+            raise ValueError(f"observe_denominator must be False for {kind} memory, which keeps no denominator")
+        divisors = [self._divisor, *([self._denominator_divisor] if self.observe_denominator else [])]
+        for divisor in divisors:
+            if not np.finfo(float).tiny <= divisor < math.inf:
+                raise ValueError(
+                    f"observation_scale {scale!r} needs a finite divisor above 0, but {kind} memory of these needs "
+                    f"gives {divisor}: use another scale"
+                )
 
     @property
     def n_agents(self) -> int:
@@ -172,7 +185,7 @@ class AllocationProblem:
         """Whether Z is observed, the default resolved."""
         if self.observe_memory is not None:
             return self.observe_memory
-        return not (isinstance(self.memory, Discounted) and self.memory.gamma == 0)
+        return not self.memory.forgets_at_once
 
     @property
     def u_max(self) -> float:
@@ -195,13 +208,9 @@ class AllocationProblem:
         """The numbers of this problem."""
         served = np.zeros((self.n_actions, self.n_agents))
         np.put_along_axis(served, self.subsets(), 1.0, axis=1)
-        memory = self.memory
-        if isinstance(memory, Discounted):
-            # Plain numbers in one structure, so that one compiled program serves every γ.
-            memory = Discounted(gamma=float(memory.gamma), average=bool(memory.average))
         assert isinstance(self.welfare, Welfare)
         return AllocationParams(
-            memory=memory,
+            memory=self.memory.canonical(),
             welfare=self.welfare,
             needs=self.needs,
             served=served,
@@ -234,7 +243,7 @@ class AllocationProblem:
             Z_low = -Z_high if is_symmetric else 0.0
         parts_low, parts_high = [low, np.full(n, Z_low)], [high, np.full(n, Z_high)]
         if self.observe_denominator:
-            d_high = self._largest_denominator / self._denominator_divisor * (1 + ROUNDING)
+            d_high = self.memory.largest_denominator(self.horizon) / self._denominator_divisor * (1 + ROUNDING)
             parts_low.append(np.full(1, -d_high if is_symmetric else 0.0))
             parts_high.append(np.full(1, d_high))
         return np.concatenate(parts_low), np.concatenate(parts_high)
@@ -244,12 +253,6 @@ class AllocationProblem:
         return self.memory.bound(self.u_max, self.horizon) if math.isfinite(self.u_max) else math.inf
 
     @property
-    def _largest_denominator(self) -> float:
-        if isinstance(self.memory, Discounted):
-            return float(decay.denominator(self.memory.gamma, self.horizon))
-        return self.memory.bound(1.0, self.horizon)
-
-    @property
     def _divisor(self) -> float:
         if self.observation_scale == "fixed":
             return self.fixed_scale
@@ -257,14 +260,16 @@ class AllocationProblem:
             return self._reach
         if self.observation_scale == "expected":
             expected_utility = self.n_resources / self.n_agents * float(np.mean(self.needs.mean))
-            return expected_utility * remembered_of_ones(self.memory, self.n_agents, self.horizon)
+            return expected_utility * self.memory.after_ones(self.n_agents, self.horizon)
         return 1.0
 
     @property
     def _denominator_divisor(self) -> float:
         if self.observation_scale == "none":
             return 1.0
-        return self.fixed_scale if self.observation_scale == "fixed" else self._largest_denominator
+        if self.observation_scale == "fixed":
+            return self.fixed_scale
+        return self.memory.largest_denominator(self.horizon)
 
 
 def problem_of(
@@ -290,42 +295,13 @@ def problem_of(
     return AllocationProblem(**settings)
 
 
-def remembered_of_ones(memory: Memory, n_agents: int, steps: int) -> float:
-    """What is remembered, on average over the agents, after `steps` steps in which everyone received one."""
-    if isinstance(memory, Discounted):
-        return float(select(memory.average, 1.0, decay.denominator(memory.gamma, steps)))
-    state, ones = memory.init(n_agents), np.ones(n_agents)
-    for _ in range(steps):
-        state = memory.advance(state, ones)
-    return float(memory.read(state).mean())
-
-
-def as_judge(welfare: Welfare | str) -> Welfare:
-    """The welfare that judges a memory, in the form in which all of the α-fair family are one structure.
-
-    `"nash"` becomes log-Nash, as in the paper's experiments. Utilitarian, log-Nash and egalitarian welfare are α-fair
-    welfare at α = 0, 1 and ∞.
-    """
-    chosen = welfares.named("log_nash" if welfare == "nash" else welfare)
-    alphas = {
-        "utilitarian": 0.0,
-        "log_nash": 1.0,
-        "egalitarian": math.inf,
-        "alpha_fair": chosen.parameters.get("alpha"),
-    }
-    if chosen.name not in alphas:
-        return chosen
-    alpha, eps = alphas[chosen.name], chosen.parameters.get("eps", 1e-6)
-    return welfares.named("alpha_fair", alpha=float(alpha), eps=float(eps))  # type: ignore[arg-type]
-
-
-def observe(needs: Array, state: MemoryState, params: AllocationParams, Z: Array | None = None) -> Array:
+def observe(needs: Array, state: Any, params: AllocationParams, Z: Array | None = None) -> Array:
     """The observation: needs, the memory Zᵗ⁻¹ at the chosen scale, and d where it is observed, in float32.
 
     Whoever has read Z out of the state already can pass it on.
     """
-    xp = namespace(needs, state.Z)
     Z = params.memory.read(state) if Z is None else Z
+    xp = namespace(needs, Z)
     seen = Z * (params.memory_scale * params.observe_memory)
     if params.relative is not False:
         mean = Z.mean(axis=-1, keepdims=True)
@@ -335,16 +311,9 @@ def observe(needs: Array, state: MemoryState, params: AllocationParams, Z: Array
         seen = select(params.relative, relative * params.observe_memory, seen)
     parts = [needs, seen]
     if params.denominator_scale is not None:
-        parts.append(_one_denominator(state, params.memory)[..., None] * params.denominator_scale)
+        d: Any = params.memory.denominator(state)
+        parts.append(d[..., None] * params.denominator_scale)
     return xp.concatenate(parts, axis=-1, dtype=np.float32)
-
-
-def _one_denominator(state: MemoryState, memory: Memory) -> Array:
-    """The denominator as one number: what would be read out, on average over the agents, had every utility been one."""
-    if isinstance(memory, Discounted):
-        return state.d
-    d = state.d[..., None] if isinstance(memory, Multiscale) else state.d
-    return memory.read(state._replace(Z=d)).mean(axis=-1)
 
 
 def reward(total: Number, welfare: Number, welfare_before: Number, params: AllocationParams) -> Number:
@@ -354,7 +323,7 @@ def reward(total: Number, welfare: Number, welfare_before: Number, params: Alloc
 
 def true_utilities(cumulative: Array, t: Number, params: AllocationParams) -> Array:
     """The true utilities as the fairness score sees them after t ≥ 1 steps: their mean if the memory averages."""
-    average = getattr(params.memory, "average", False)
+    average = params.memory.average
     if average is False:
         return cumulative
     steps = t if average is True else select(average, t, namespace(t).ones_like(t))

@@ -18,10 +18,9 @@ import numpy as np
 
 from bygones import decay, welfare
 from bygones._arrays import Array, check_count
+from bygones.allocation.ties import best_of
 from bygones.memory import Discounted, Instantaneous, Memory, PerfectRecall
 from bygones.welfare import Welfare
-
-_TIE = 1e-12
 
 
 @dataclass(frozen=True)
@@ -140,7 +139,8 @@ def run(
         present = np.flatnonzero(joins <= t)
         choices = _allocations(len(example.items), present, bundles)
         candidates = _utilities(choices, worth)
-        chosen = _best(memory.ahead(state, candidates)[:, present], judge, rng)
+        Z = memory.ahead(state, candidates)[:, present]
+        chosen = best_of(np.asarray(judge(Z)), Z, rng)
         state = memory.update(state, candidates[chosen])
         utilities.append(candidates[chosen])
         remembered.append(memory.values(state))
@@ -177,13 +177,3 @@ def _utilities(owners: Array, worth: Array) -> Array:
     """What each agent receives under each allocation."""
     received = owners[:, None, :] == np.arange(len(worth))[None, :, None]
     return (received * worth).sum(axis=-1)
-
-
-def _best(Z: Array, judge: Welfare, rng: np.random.Generator) -> int:
-    """The allocation of highest welfare; ties by leximin, then by a draw."""
-    ranks = np.column_stack([judge(Z), welfare.leximin_key(Z)])
-    tied = np.arange(len(Z))
-    for score in ranks.T:
-        best = score[tied].max()
-        tied = tied[score[tied] >= best - _TIE * max(1.0, abs(best))]
-    return int(rng.choice(tied))

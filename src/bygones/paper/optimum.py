@@ -40,9 +40,8 @@ from scipy import optimize, special, stats
 from bygones import inequality
 from bygones._arrays import Array, check_between, check_count
 from bygones.envs.needs import Needs, advantaged
-from bygones.envs.problem import as_judge
 from bygones.learn.settings import Settings
-from bygones.welfare import Welfare
+from bygones.welfare import AlphaFair, AnyWelfare, Ranked, Welfare, as_judge
 
 SAMPLES = 1_000_000
 """Fresh draws of needs that the weights are judged on."""
@@ -155,7 +154,8 @@ def optimum(
         seed: of all draws.
     """
     judge = as_judge(welfare)
-    if judge.name not in ("alpha_fair", "generalized_gini"):
+    form = judge.form
+    if form is None or (isinstance(form, AlphaFair) and form.product):
         accepted = "utilitarian, nash, egalitarian, alpha_fair(alpha=...) or generalized_gini"
         raise ValueError(f"welfare must be {accepted}, got {welfare}")
     if check_count("n_resources", n_resources) > needs.n_agents:
@@ -195,7 +195,7 @@ def episode_gini(settings: Settings) -> float:
     return float(np.mean(ginis))
 
 
-def equal_utility(welfare: Welfare | str, value: Array, n_agents: int) -> Array:
+def equal_utility(welfare: AnyWelfare, value: Array, n_agents: int) -> Array:
     """The utility at which, if all agents had it, welfare would have this value."""
     judge = as_judge(welfare)
     value = np.asarray(value, dtype=float)
@@ -215,20 +215,21 @@ def _for_sizes(welfare: str, n_agents: int, n_resources: int, n_advantaged: int)
 
 def _by_rank(judge: Welfare, n_agents: int) -> Array | None:
     """The weights g by rank, the worst-off first, of a welfare that is linear in sorted utilities; None of others."""
-    if judge.name == "generalized_gini":
-        # On the utilities (0, …, 0, 1, …, 1) welfare is a sum of the last weights.
-        sums = np.asarray(judge(np.tri(n_agents)[:, ::-1]), dtype=float)
-        return np.diff(sums, prepend=0.0)[::-1]
+    form = judge.form
+    if isinstance(form, Ranked):
+        return form.among(n_agents)
     return {0.0: np.ones(n_agents), math.inf: np.eye(n_agents)[0]}.get(_alpha(judge))
 
 
 def _alpha(judge: Welfare) -> float:
-    return float(judge.parameters["alpha"])  # type: ignore[arg-type]
+    assert isinstance(judge.form, AlphaFair)
+    return judge.form.alpha
 
 
 def _eps(judge: Welfare) -> float:
     """What is added to utilities before they are judged."""
-    return float(judge.parameters["eps"]) if _alpha(judge) >= 1 else 0.0  # type: ignore[arg-type]
+    assert isinstance(judge.form, AlphaFair)
+    return judge.form.shift
 
 
 def _spread(needs: Needs, seed: np.random.SeedSequence) -> tuple[Array, Array]:

@@ -333,7 +333,6 @@ def test_bad_settings_of_fair_reward(change, message):
     [
         ({"memory": None}, "memory must be a bygones memory"),
         ({"horizon": 0}, "horizon must be a whole number of at least 1, got 0"),
-        ({"memory": bygones.Linear(np.eye(2) / 2), "observe_denominator": True}, "needs a Discounted memory"),
     ],
 )
 def test_bad_settings_of_remember_rewards(change, message):

@@ -16,9 +16,9 @@ from scipy import sparse
 from bygones.allocation.aims import ConcaveSum, Leximin
 from bygones.allocation.outlook import Outlook
 from bygones.allocation.solvers.auction import auction
-from bygones.allocation.solvers.choose import TIE
 from bygones.allocation.solvers.leximin import DenseValues, SparseValues, leximin
 from bygones.allocation.solvers.matching import DenseGains, Gains, SparseGains, least_cost, match
+from bygones.allocation.ties import TIE
 
 _STEEPNESS = 200.0
 

@@ -11,17 +11,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias
 
 import numpy as np
 
 from bygones.allocation.aims import ConcaveSum, Leximin
-
-TIE = 1e-12
-"""Two numbers tie if they differ by no more than this share of their size."""
-
-Key: TypeAlias = Callable[[Any], np.ndarray]
-"""Numbers to be selected by, of the agents asked for."""
+from bygones.allocation.ties import Key, best_k
 
 
 def choose(
@@ -39,37 +33,13 @@ def choose(
     keys: list[Key] = [lambda who: -base[who], lambda who: gain[who]]
     if isinstance(aim, ConcaveSum):
         keys.insert(0, lambda who: _rank(aim.among(who), base[who], gain[who]))
-    served = best(keys, len(gain), k, rng)
+    served = best_k(keys, len(gain), k, rng)
 
     def runner_up() -> np.ndarray | None:
         other = _swap_one(keys, len(gain), served, rng)
         return other if other is None or useful is None else useful[other]
 
     return served if useful is None else useful[served], runner_up
-
-
-def best(keys: Sequence[Key], n: int, k: int, rng: np.random.Generator) -> np.ndarray:
-    """The indices of the k of n with lexicographically largest keys, in ascending order; what still ties by lot."""
-    if k >= n:
-        return np.arange(n)
-    chosen: list[np.ndarray] = []
-    tied: np.ndarray | slice = slice(None)
-    for key in keys:
-        values = key(tied)
-        if len(values) <= k:
-            break
-        threshold = np.partition(values, len(values) - k)[len(values) - k] if k else math.inf
-        slack = TIE * abs(threshold) if math.isfinite(threshold) else 0.0
-        at_least = np.flatnonzero(values >= threshold - slack)
-        above = values[at_least] > threshold + slack
-        at_least = at_least if isinstance(tied, slice) else tied[at_least]
-        chosen.append(at_least[above])
-        tied = at_least[~above]
-        k -= len(chosen[-1])
-    assert not isinstance(tied, slice)
-    if k < len(tied):
-        tied = rng.choice(tied, k, replace=False)
-    return np.sort(np.concatenate([*chosen, tied]))
 
 
 def _rank(aim: ConcaveSum, base: np.ndarray, gain: np.ndarray) -> np.ndarray:
@@ -98,8 +68,8 @@ def _swap_one(keys: Sequence[Key], n: int, served: np.ndarray, rng: np.random.Ge
     if not len(served):
         return None
     others = np.setdiff1d(np.arange(n), served, assume_unique=True)
-    kept = served[best([_among(key, served) for key in keys], len(served), len(served) - 1, rng)]
-    first = others[best([_among(key, others) for key in keys], len(others), 1, rng)]
+    kept = served[best_k([_among(key, served) for key in keys], len(served), len(served) - 1, rng)]
+    first = others[best_k([_among(key, others) for key in keys], len(others), 1, rng)]
     return np.sort(np.concatenate([kept, first]))
 
 

@@ -19,8 +19,8 @@ from __future__ import annotations
 import numpy as np
 
 from bygones.allocation.aims import ConcaveSum, Gini, Leximin
-from bygones.allocation.solvers.choose import TIE
 from bygones.allocation.solvers.divide_gini import divide_gini
+from bygones.allocation.ties import TIE
 
 
 def divide(

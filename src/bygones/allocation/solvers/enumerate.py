@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bygones.allocation.outlook import Outlook
-from bygones.allocation.solvers.choose import TIE
+from bygones.allocation.outlook import Outlook, Unstructured
+from bygones.allocation.ties import best_of
 
 
 class Options(NamedTuple):
@@ -39,7 +39,12 @@ def count(options: Options) -> float:
 
 
 def enumerate_all(
-    options: Options, look: Outlook, welfare: Callable[[Any], Any], rng: np.random.Generator, *, batched: bool
+    options: Options,
+    look: Outlook | Unstructured,
+    welfare: Callable[[Any], Any],
+    rng: np.random.Generator,
+    *,
+    batched: bool,
 ) -> tuple[np.ndarray, np.ndarray | None]:
     """The options taken in the best allocation, and in the next best (None if there is no other).
 
@@ -55,9 +60,9 @@ def enumerate_all(
     gifts[np.arange(len(options.agent)), options.agent] = options.utility
     Z = look.after(taken @ gifts)
     W = np.asarray(welfare(Z) if batched else [float(welfare(z)) for z in Z], dtype=float)
-    first = best(W, Z, rng)
+    first = best_of(W, Z, rng)
     others = np.delete(np.arange(len(W)), first)
-    second = others[best(W[others], Z[others], rng)] if len(others) else None
+    second = others[best_of(W[others], Z[others], rng)] if len(others) else None
     return np.flatnonzero(taken[first]), None if second is None else np.flatnonzero(taken[second])
 
 
@@ -76,16 +81,3 @@ def _all_allocations(options: Options) -> np.ndarray:
             grown.append((more_taken, more_load))
         taken, load = (np.concatenate(parts) for parts in zip(*grown, strict=True))
     return taken
-
-
-def best(W: np.ndarray, Z: np.ndarray, rng: np.random.Generator) -> int:
-    """The largest welfare, then leximin, then a draw."""
-    top = W.max()
-    slack = 10 * TIE * abs(top) + TIE * min(1.0, np.abs(Z).max()) if math.isfinite(top) else 0.0
-    tied = np.flatnonzero(top - slack <= W)
-    ascending = np.sort(Z[tied], axis=1)
-    for column in range(Z.shape[1]):
-        worst = ascending[:, column]
-        stay = worst >= worst.max() - TIE * abs(worst.max())
-        tied, ascending = tied[stay], ascending[stay]
-    return int(rng.choice(tied))

@@ -28,7 +28,7 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.csgraph import min_weight_full_bipartite_matching
 
-from bygones.allocation.solvers.choose import TIE
+from bygones.allocation.ties import TIE
 
 Test: TypeAlias = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
 

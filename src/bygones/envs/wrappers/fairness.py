@@ -14,10 +14,9 @@ from numpy.typing import ArrayLike
 
 from bygones import inequality
 from bygones._arrays import check_between
-from bygones.envs.problem import as_judge
 from bygones.envs.wrappers.recall import Floats, Mask, Recall, over
 from bygones.memory import Memory, PerfectRecall
-from bygones.welfare import Welfare
+from bygones.welfare import AnyWelfare, Welfare, as_judge, named
 
 
 class Fairness:
@@ -26,7 +25,7 @@ class Fairness:
     def __init__(
         self,
         memory: Memory,
-        welfare: str | Welfare,
+        welfare: AnyWelfare,
         weight: float,
         shaping_discount: float,
         reward_space: Box,
@@ -38,8 +37,8 @@ class Fairness:
         self.welfare = as_judge(welfare)
         self._remembered = Recall(memory, n_agents, batch)
         # The truth on the memory's own scale: totals, or means where the memory is an average.
-        self._true = Recall(PerfectRecall(average=getattr(memory, "average", False)), n_agents, batch)
-        _check_signs(self.welfare, welfare, memory, reward_space)
+        self._true = Recall(PerfectRecall(average=memory.average), n_agents, batch)
+        _check_signs(self.welfare, str(named(welfare)), memory, reward_space)
         self._has_shares = bool((reward_space.low >= 0).all())
         self._welfare_of_nothing = np.asarray(self.welfare(self._remembered.values))
         self._welfare = self._welfare_of_nothing
@@ -76,7 +75,7 @@ class Fairness:
         return record
 
 
-def _check_signs(welfare: Welfare, said: str | Welfare, memory: Memory, reward_space: Box) -> None:
+def _check_signs(welfare: Welfare, name: str, memory: Memory, reward_space: Box) -> None:
     """Refuses a welfare that has no value below zero where the memory can get there."""
     negative = np.flatnonzero(reward_space.low < 0)
     if not welfare.needs_non_negative or not (len(negative) or memory.can_be_negative):
@@ -88,7 +87,7 @@ def _check_signs(welfare: Welfare, said: str | Welfare, memory: Memory, reward_s
         else "this memory can fall below zero"
     )
     raise ValueError(
-        f"welfare {said} needs utilities of at least 0, but {cause}; "
+        f"welfare {name} needs utilities of at least 0, but {cause}; "
         "use 'egalitarian' or 'utilitarian', which take any sign"
     )
 

@@ -15,10 +15,9 @@ from typing import Any
 import numpy as np
 from gymnasium.spaces import Box, Dict, Space
 
-from bygones import decay
 from bygones._arrays import check_count
 from bygones.envs.wrappers.recall import Floats
-from bygones.memory import Discounted, Memory, Multiscale
+from bygones.memory import Memory
 
 _ROUNDING = 1e-12
 """A memory's last digit may exceed an exact bound."""
@@ -61,16 +60,16 @@ def layout(
     horizon: float,
 ) -> Layout:
     """The layout for observations from `base` and this memory of rewards from `reward_space`."""
-    if observe_denominator and not isinstance(memory, Discounted):
+    if observe_denominator and memory.denominator(memory.init(reward_space.shape[0])) is None:
         raise ValueError(
-            f"observe_denominator needs a Discounted memory: {type(memory).__name__} memories are not "
-            "averages and have no single denominator"
+            f"observe_denominator must be False for {type(memory).__name__} memory, which keeps no denominator"
         )
     dtype = _float_type(base)
     remembered = {"memory": _box(*memory_range(memory, reward_space, horizon), dtype)}
-    if isinstance(memory, Discounted) and observe_denominator:
-        most = np.array([decay.denominator(memory.gamma, horizon)]) * (1 + _ROUNDING)
-        remembered["denominator"] = _box(np.zeros(1), most, dtype)
+    if observe_denominator:
+        most = np.array([memory.largest_denominator(horizon)]) * (1 + _ROUNDING)
+        least = -most if memory.can_be_negative else np.zeros(1)
+        remembered["denominator"] = _box(least, most, dtype)
     if isinstance(base, Box) and flatten:
         boxes = [base, *remembered.values()]
         low, high = (np.concatenate([np.ravel(side).astype(dtype) for side in sides]) for sides in _sides(boxes))
@@ -86,7 +85,7 @@ def memory_range(memory: Memory, reward_space: Box, steps: float = math.inf) -> 
     """The least and the largest Z that rewards in `reward_space` can lead to within `steps` steps."""
     reach = memory.bound(1.0, steps) * (1 + _ROUNDING)
     low, high = np.minimum(reward_space.low, 0.0, dtype=float), np.maximum(reward_space.high, 0.0, dtype=float)
-    if not _keeps_agents_apart(memory):
+    if not memory.keeps_agents_apart:
         low, high = np.full_like(low, low.min()), np.full_like(high, high.max())
     if memory.can_be_negative:
         high = np.maximum(-low, high)
@@ -101,10 +100,6 @@ def horizon_of(env: Any, given: int | None) -> float:
         return check_count("horizon", given)
     limit = None if env.spec is None else env.spec.max_episode_steps
     return math.inf if limit is None else float(limit)
-
-
-def _keeps_agents_apart(memory: Memory) -> bool:
-    return isinstance(memory, Discounted | Multiscale)
 
 
 def _times(reach: float, extreme: Floats) -> Floats:

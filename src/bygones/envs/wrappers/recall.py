@@ -12,7 +12,7 @@ import numpy as np
 from gymnasium.spaces import Box
 from numpy.typing import ArrayLike, NDArray
 
-from bygones.memory import Memory, MemoryState
+from bygones.memory import Memory
 
 Floats = NDArray[np.floating[Any]]
 Mask = NDArray[np.bool_]
@@ -26,7 +26,8 @@ class Recall:
             raise ValueError(f"memory must be a bygones memory such as Discounted(gamma=0.99), got {memory!r}")
         self.memory = memory
         self.shape = (*batch, n_agents)
-        self._empty = MemoryState(*(np.broadcast_to(part, batch + part.shape) for part in memory.init(n_agents)))
+        empty = memory.init(n_agents)
+        self._empty = type(empty)(*(np.broadcast_to(part, batch + part.shape) for part in empty))
         self.state = self._empty
 
     @property
@@ -36,8 +37,9 @@ class Recall:
 
     @property
     def denominator(self) -> Floats:
-        """The denominator d, with an axis of length one where Z has the agents."""
-        return np.array(self.state.d)[..., None]
+        """The denominator d, with an axis of length one where Z has the agents; NaN where the memory keeps none."""
+        d = self.memory.denominator(self.state)
+        return np.full((*self.shape[:-1], 1), np.nan) if d is None else np.array(d)[..., None]
 
     def receive(self, rewards: ArrayLike) -> Floats:
         """Remembers a step's vector reward, and gives it back as utilities."""
@@ -50,7 +52,7 @@ class Recall:
     def forget(self, which: Mask | bool = True) -> None:
         """Empties the memories of these entries of the batch, for their episodes begin anew."""
         parts = zip(self._empty, self.state, strict=True)
-        self.state = MemoryState(*(np.where(over(which, held), empty, held) for empty, held in parts))
+        self.state = type(self.state)(*(np.where(over(which, held), empty, held) for empty, held in parts))
 
 
 def over(which: Mask | bool, values: Floats) -> Mask:

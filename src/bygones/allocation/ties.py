@@ -1,0 +1,55 @@
+"""How equally good choices are told apart: leximin first, then a seeded draw, never the first index.
+
+This is row 12 of `docs/decisions.md`. All allocators share it. Numbers that differ by rounding alone count as equal.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+
+TIE = 1e-12
+"""Two numbers tie if they differ by no more than this share of their size."""
+
+Key: TypeAlias = Callable[[Any], np.ndarray]
+"""Numbers to be selected by, of the agents asked for."""
+
+
+def best_of(W: np.ndarray, Z: np.ndarray, rng: np.random.Generator) -> int:
+    """The largest welfare, then leximin, then a draw."""
+    top = W.max()
+    slack = 10 * TIE * abs(top) + TIE * min(1.0, np.abs(Z).max()) if math.isfinite(top) else 0.0
+    tied = np.flatnonzero(top - slack <= W)
+    ascending = np.sort(Z[tied], axis=1)
+    for column in range(Z.shape[1]):
+        worst = ascending[:, column]
+        stay = worst >= worst.max() - TIE * abs(worst.max())
+        tied, ascending = tied[stay], ascending[stay]
+    return int(rng.choice(tied))
+
+
+def best_k(keys: Sequence[Key], n: int, k: int, rng: np.random.Generator) -> np.ndarray:
+    """The indices of the k of n with lexicographically largest keys, in ascending order; what still ties by lot."""
+    if k >= n:
+        return np.arange(n)
+    chosen: list[np.ndarray] = []
+    tied: np.ndarray | slice = slice(None)
+    for key in keys:
+        values = key(tied)
+        if len(values) <= k:
+            break
+        threshold = np.partition(values, len(values) - k)[len(values) - k] if k else math.inf
+        slack = TIE * abs(threshold) if math.isfinite(threshold) else 0.0
+        at_least = np.flatnonzero(values >= threshold - slack)
+        above = values[at_least] > threshold + slack
+        at_least = at_least if isinstance(tied, slice) else tied[at_least]
+        chosen.append(at_least[above])
+        tied = at_least[~above]
+        k -= len(chosen[-1])
+    assert not isinstance(tied, slice)
+    if k < len(tied):
+        tied = rng.choice(tied, k, replace=False)
+    return np.sort(np.concatenate([*chosen, tied]))

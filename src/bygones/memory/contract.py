@@ -1,0 +1,189 @@
+r"""What every memory promises.
+
+A memory holds rules and no past; its *state* holds the past. Three methods make a memory:
+
+- `init(n_agents)`: the empty state, a named tuple of arrays;
+- `advance(state, utilities, elapsed)`: the state after utilities arrive;
+- `read(state)`: the remembered utilities $Z$, agents along the last axis.
+
+They are pure, leave their arguments as they are, and treat leading axes as a batch. With them a memory works in the
+environment, the wrappers, the simulator, the learner and, for small problems, in `allocate`.
+
+Everything else is a *promise*, which lets callers do better: `response` makes `allocate` exact for problems of any
+size, `bound` gives observations a finite range, and so on. The defaults here promise nothing. A promise is about
+`advance` and `read`, so a subclass that overrides either of them starts again from these defaults and restates what
+is still true.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import fields, is_dataclass
+from typing import Any, Generic, NamedTuple
+
+import numpy as np
+from typing_extensions import TypeVar
+
+from bygones._arrays import Array, Number, check_between, check_finite
+
+State = TypeVar("State", bound=tuple[Any, ...], default=Any)
+"""What a memory holds between two steps: a named tuple of arrays whose leading axes are a batch."""
+
+PROMISES = (
+    "after_ones",
+    "bound",
+    "can_be_negative",
+    "denominator",
+    "forgets_at_once",
+    "half_life",
+    "keeps_agents_apart",
+    "largest_denominator",
+    "n_agents",
+    "response",
+)
+
+
+class Response(NamedTuple):
+    r"""How a memory responds to utilities $u$: $Z \mid u = \text{base} + G\,u$.
+
+    Attributes:
+        base: what is remembered of each agent if nobody receives anything.
+        gain: $G$, as one number for all agents, one number per agent, or a matrix of agents by agents where what one
+            agent receives changes what is remembered of another.
+    """
+
+    base: np.ndarray
+    gain: float | np.ndarray
+
+
+class Memory(ABC, Generic[State]):
+    """The interface that every memory fits. Memories are frozen; states are never changed in place."""
+
+    average: Any = False
+    """Whether Z is on the scale of a mean utility per step rather than of a total."""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if cls.__dict__.keys() & {"advance", "read"}:
+            for promise in PROMISES:
+                if promise not in cls.__dict__:
+                    setattr(cls, promise, Memory.__dict__[promise])
+
+    @abstractmethod
+    def init(self, n_agents: int) -> State:
+        """The empty memory of `n_agents` agents."""
+
+    @abstractmethod
+    def advance(self, state: State, utilities: Array, elapsed: Number = 1) -> State:
+        """`update` without its checks, for inner loops that have checked already."""
+
+    @abstractmethod
+    def read(self, state: State) -> Array:
+        """The remembered utilities Z, before entitlements."""
+
+    def response(self, state: State, elapsed: Number = 1) -> Response | None:
+        r"""How Z responds to utilities that arrive `elapsed` steps from now; None where it is not affine in them."""
+        return None
+
+    def bound(self, u_max: float, steps: float = math.inf) -> float:
+        r"""The largest $|Z_i|$ that utilities in $[0, u_{\max}]$ can reach within `steps` steps, or infinity."""
+        return math.inf
+
+    @property
+    def can_be_negative(self) -> bool:
+        """Whether utilities of at least 0 can leave a Z below 0."""
+        return True
+
+    @property
+    def keeps_agents_apart(self) -> bool:
+        """Whether the Z of an agent depends on its own utilities only."""
+        return False
+
+    @property
+    def forgets_at_once(self) -> bool:
+        """Whether nothing of the past is left after one step."""
+        return False
+
+    @property
+    def half_life(self) -> Number | None:
+        """Steps after which a past utility counts half, or None if there is no such number."""
+        return None
+
+    def denominator(self, state: State) -> Array | None:
+        """What Z would be had every utility been one, on average over the agents; None if that is not kept."""
+        return None
+
+    def largest_denominator(self, steps: float) -> float:
+        """The largest `denominator` that `steps` steps can lead to."""
+        return self.bound(1.0, steps)
+
+    def after_ones(self, n_agents: int, steps: int) -> float:
+        """What Z is, on average over the agents, after `steps` steps in which every utility was one."""
+        state, ones = self.init(n_agents), np.ones(n_agents)
+        for _ in range(steps):
+            state = self.advance(state, ones)
+        return float(np.mean(self.read(state)))
+
+    def canonical(self) -> Memory[Any]:
+        """The same memory in plain numbers, in the form that shares a compiled program with most others."""
+        return self
+
+    def matches(self, other: object) -> bool:
+        """Whether the other memory is this one, up to the rounding of numbers given in another unit."""
+        if not isinstance(other, Memory):
+            return False
+        mine: Any = self.canonical()
+        theirs: Any = other.canonical()
+        if type(mine) is not type(theirs) or not is_dataclass(mine):
+            return bool(mine == theirs)
+        return all(_alike(getattr(mine, f.name), getattr(theirs, f.name)) for f in fields(mine) if f.compare)
+
+    def update(self, state: State, utilities: Array, elapsed: Number = 1) -> State:
+        """The memory after `utilities` arrive, `elapsed` steps after the previous ones.
+
+        Args:
+            state: the memory so far; it is not changed.
+            utilities: one finite number per agent along the last axis; leading axes are a batch.
+            elapsed: real time since the last update, in steps. Zero means the same instant.
+        """
+        utilities = check_finite("utilities", utilities)
+        n_agents = self.n_agents(state)
+        if utilities.ndim == 0 or utilities.shape[-1] != n_agents:
+            raise ValueError(
+                f"utilities must have one entry per agent ({n_agents}) along the last axis, got shape {utilities.shape}"
+            )
+        check_between("elapsed", elapsed, 0.0, math.inf, "a finite time of at least 0", open_high=True)
+        return self.advance(state, utilities, elapsed)
+
+    def values(self, state: State, entitlements: Array | None = None) -> Array:
+        """The remembered utilities Z; with entitlements, per unit of entitlement."""
+        Z = self.read(state)
+        return Z if entitlements is None else Z / check_entitlements(entitlements, Z.shape[-1])
+
+    def ahead(self, state: State, utilities: Array, elapsed: Number = 1, entitlements: Array | None = None) -> Array:
+        """Z given these candidate utilities, Zᵗ|A: what `values` would be after `update`.
+
+        Any number of candidates at once: with utilities of shape (..., n) the answer has shape (..., n).
+        """
+        return self.values(self.update(state, utilities, elapsed), entitlements)
+
+    def n_agents(self, state: State) -> int:
+        """The number of agents whose past the state holds."""
+        return int(self.read(state).shape[-1])
+
+
+def check_entitlements(entitlements: Array, n_agents: int) -> Array:
+    """The entitlements as an array, refused unless they are one finite number above zero per agent."""
+    weights = check_finite("entitlements", entitlements)
+    if weights.shape != (n_agents,):
+        raise ValueError(f"entitlements must have one entry per agent ({n_agents}), got shape {weights.shape}")
+    return check_between("entitlements", weights, 0.0, math.inf, "above 0 for every agent", open_low=True)
+
+
+def _alike(a: object, b: object) -> bool:
+    try:
+        numbers = np.asarray(a, dtype=float), np.asarray(b, dtype=float)
+    except (TypeError, ValueError):
+        return bool(a == b)
+    return numbers[0].shape == numbers[1].shape and bool(np.allclose(*numbers, rtol=1e-9, atol=0, equal_nan=True))

@@ -1,0 +1,160 @@
+r"""What is remembered of past utilities: one recursion, several names.
+
+A fairness memory sums up, for each of $n$ agents, the utilities $u^1, u^2, \dots$ received so far. Between two
+utilities the past fades by $\gamma$ per step, then the new utility is added; beside it runs the denominator $d$,
+what the memory would hold had every utility been one:
+
+$$ Z^t = \gamma\,Z^{t-1} + u^t, \qquad d_t = \gamma\,d_{t-1} + 1, \qquad Z^0 = 0,\; d_0 = 0. $$
+
+The additive memory is $Z^t$ (Definition 4); the averaged memory is $Z^t/d_t$ (Definition 5), which is the paper's
+$(\gamma\,d_{t-1}Z^{t-1} + u^t)/(\gamma\,d_{t-1} + 1)$ without the multiplying back and forth. Instantaneous fairness
+is $\gamma=0$ and perfect recall $\gamma=1$ of the same lines of code. Replacing the number $\gamma$ by a matrix gives
+linear memories (Theorem 5), replacing it by several numbers read out with weights gives several time scales.
+
+Rounding. A large $Z$ swallows the low digits of a small $u$: in float32, perfect recall of utilities of 0.1 stops
+growing near two million. The state therefore also keeps what rounding has dropped so far (compensated summation
+after Kahan and Neumaier), and where $\gamma$ is close to one the fading is computed as $Z - (1-\gamma)Z$. A million
+updates are then as exact as one.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from bygones import decay
+from bygones._arrays import Array, Number, check_count, namespace, select
+from bygones.memory.contract import Memory, Response
+from bygones.memory.sums import MemoryState, fade_and_add, per_agent
+
+
+@dataclass(frozen=True, init=False)
+class Discounted(Memory[MemoryState]):
+    r"""Discounted recall: a utility received $k$ steps ago counts with weight $\gamma^k$ (Definitions 4 and 5).
+
+    Give the decay in exactly one way: `gamma`, or `half_life` in steps, or effective `window` in steps (see
+    `bygones.decay`). With `average=True` the memory is the weighted mean of the past instead of its weighted sum.
+    Both numbers may be JAX tracers.
+    """
+
+    gamma: Number
+    average: Any
+    forgets: Number = field(init=False, repr=False, compare=False)
+    """1 − γ, kept beside γ because float32 would lose its digits: at γ = 0.999 all but the first five."""
+
+    def __init__(
+        self, *, gamma: Number = None, half_life: Number = None, window: Number = None, average: Any = False
+    ) -> None:
+        object.__setattr__(self, "gamma", decay.gamma(gamma=gamma, half_life=half_life, window=window))
+        takes = decay.share_of_last(1, half_life=half_life, window=window) if gamma is None else 1 - gamma
+        object.__setattr__(self, "forgets", takes)
+        object.__setattr__(self, "average", average)
+
+    def init(self, n_agents: int) -> MemoryState:
+        n_agents = check_count("n_agents", n_agents)
+        return MemoryState(np.zeros(n_agents), np.zeros(()), np.zeros(n_agents), np.zeros(()))
+
+    def advance(self, state: MemoryState, utilities: Array, elapsed: Number = 1) -> MemoryState:
+        left, taken = decay.kept(self.gamma, elapsed, self.forgets)
+        Z, Z_lost = fade_and_add(state.Z, state.Z_lost, utilities, per_agent(left), per_agent(taken))
+        d, d_lost = fade_and_add(state.d, state.d_lost, 1.0, left, taken)
+        return MemoryState(Z, d, Z_lost, d_lost)
+
+    def read(self, state: MemoryState) -> Array:
+        if self.average is False:
+            return state.Z
+        mean = state.Z / per_agent(_never_zero(state.d))
+        return mean if self.average is True else select(self.average, mean, state.Z)
+
+    def bound(self, u_max: float, steps: float = math.inf) -> float:
+        additive = decay.additive_bound(u_max, self.gamma, steps)
+        return float(select(self.average, decay.averaged_bound(u_max), additive))
+
+    def response(self, state: MemoryState, elapsed: Number = 1) -> Response:
+        # `advance` without keeping book of rounding errors: two thirds of its work go into what rounding drops from
+        # its result, which a decision does not need.
+        left, taken = decay.kept(self.gamma, elapsed, self.forgets)
+        Z, lost = np.asarray(state.Z, dtype=float), np.asarray(state.Z_lost, dtype=float)
+        if left < 0.5:
+            base = left * Z
+        else:
+            base = Z * -taken
+            base += Z
+        if lost.any():
+            base += left * lost
+        if not self.average:
+            return Response(base, 1.0)
+        d = left * float(state.d) + 1.0
+        return Response(base / d, 1.0 / d)
+
+    @property
+    def can_be_negative(self) -> bool:
+        return False
+
+    @property
+    def keeps_agents_apart(self) -> bool:
+        return True
+
+    @property
+    def forgets_at_once(self) -> bool:
+        return bool(self.gamma == 0)
+
+    @property
+    def half_life(self) -> Number:
+        return decay.half_life(gamma=self.gamma)
+
+    def denominator(self, state: MemoryState) -> Array:
+        return state.d
+
+    def largest_denominator(self, steps: float) -> float:
+        return float(decay.denominator(self.gamma, steps))
+
+    def after_ones(self, n_agents: int, steps: int) -> float:
+        return float(select(self.average, 1.0, decay.denominator(self.gamma, steps)))
+
+    def n_agents(self, state: MemoryState) -> int:
+        return int(state.Z.shape[-1])
+
+    def canonical(self) -> Memory[MemoryState]:
+        plain = copy.copy(self)
+        for name, number in (("gamma", float(self.gamma)), ("forgets", float(self.forgets))):
+            object.__setattr__(plain, name, number)
+        object.__setattr__(plain, "average", bool(self.average))
+        return plain
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class Instantaneous(Discounted):
+    r"""Only the latest utility is remembered (Definition 1): $\gamma = 0$ of the discounted memory."""
+
+    def __init__(self) -> None:
+        super().__init__(gamma=0.0)
+
+    def __repr__(self) -> str:
+        return "Instantaneous()"
+
+    def canonical(self) -> Discounted:
+        return Discounted(gamma=self.gamma, average=bool(self.average))
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class PerfectRecall(Discounted):
+    r"""Every utility is remembered for ever (Definition 2): $\gamma = 1$ of the discounted memory."""
+
+    def __init__(self, average: Any = False) -> None:
+        super().__init__(gamma=1.0, average=average)
+
+    def __repr__(self) -> str:
+        return f"PerfectRecall(average={self.average})"
+
+    def canonical(self) -> Discounted:
+        return Discounted(gamma=self.gamma, average=bool(self.average))
+
+
+def _never_zero(d: Array) -> Array:
+    """The denominator, which is at least one from the first utility on; an empty memory divides zero by one."""
+    return max(d, 1.0) if isinstance(d, float) else namespace(d).maximum(d, 1.0)

@@ -1,0 +1,270 @@
+"""What a memory and a welfare function of somebody's own can rely on, everywhere in the package."""
+
+from dataclasses import dataclass
+
+import gymnasium as gym
+import jax
+import numpy as np
+import pytest
+from gymnasium.utils.env_checker import check_env
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bygones import Discounted, Instantaneous, Linear, Memory, Multiscale, PerfectRecall, welfare
+from bygones.allocation import Assign, ChooseK, Divide, allocate
+from bygones.envs import functional, needs
+from bygones.envs.problem import AllocationProblem
+from bygones.envs.vector_env import AllocationVectorEnv
+from bygones.envs.wrappers import FairReward, RememberRewards
+from bygones.memory.contract import PROMISES, Response
+from bygones.pytrees import is_registered
+from support.brute_force import best, candidates
+from support.memories import CappedRecall, LastSteps
+from support.vector_rewards import make
+
+OWN = [LastSteps(3), CappedRecall(0.9, 1.5)]
+SHIPPED = [
+    Instantaneous(),
+    PerfectRecall(),
+    PerfectRecall(average=True),
+    Discounted(gamma=0.3),
+    Discounted(half_life=20, average=True),
+    Multiscale(gammas=(0.5, 0.99), weights=(0.5, 2.0)),
+    Multiscale(gammas=(0.5, 0.99), weights=(-2.0, 0.5)),
+    Linear(0.5 * np.eye(3) + 0.1),
+    Linear(np.kron(np.diag([0.5, 0.9]), np.eye(3)), readout=np.hstack([np.eye(3), np.full((3, 3), 0.1)])),
+]
+
+
+def after(memory, *utilities):
+    state = memory.init(len(utilities[0]))
+    for one in utilities:
+        state = memory.update(state, np.asarray(one, dtype=float))
+    return state
+
+
+class TestPromises:
+    @pytest.mark.parametrize("memory", SHIPPED, ids=repr)
+    @pytest.mark.parametrize("elapsed", [0, 1, 2.5])
+    def test_the_response_is_what_the_memory_does(self, memory, elapsed):
+        rng = np.random.default_rng(0)
+        state = after(memory, *rng.random((40, 3)))
+        base, gain = memory.response(state, elapsed)
+        utilities = rng.random((5, 3))
+        moved = utilities @ np.asarray(gain).T if np.ndim(gain) == 2 else utilities * gain
+        np.testing.assert_allclose(base + moved, memory.ahead(state, utilities, elapsed), rtol=1e-12, atol=1e-13)
+
+    @pytest.mark.parametrize("memory", SHIPPED, ids=repr)
+    def test_the_denominator_is_what_ones_would_have_left(self, memory):
+        ones = after(memory, *np.ones((30, 3)))
+        assert memory.after_ones(3, 30) == pytest.approx(np.mean(memory.read(ones)))
+        seen = memory.denominator(after(memory, *np.random.default_rng(1).random((30, 3))))
+        additive = PerfectRecall() if memory == PerfectRecall(average=True) else memory
+        if getattr(memory, "average", False):
+            additive = Discounted(gamma=memory.gamma)
+        assert seen == pytest.approx(additive.after_ones(3, 30))
+        assert seen <= memory.largest_denominator(30) * (1 + 1e-12)
+
+    def test_a_subclass_that_reads_otherwise_promises_nothing_of_its_own_accord(self):
+        for promise in PROMISES:
+            if promise not in ("can_be_negative", "bound"):
+                assert CappedRecall.__dict__[promise] is Memory.__dict__[promise]
+        assert CappedRecall(0.9, 1.0).response(CappedRecall(0.9, 1.0).init(2)) is None
+        assert CappedRecall(0.9, 1.0).half_life is None
+
+    def test_a_subclass_that_changes_neither_keeps_every_promise(self):
+        class Labelled(Discounted):
+            label = "mine"
+
+        assert Labelled(gamma=0.5).bound(1.0) == 2.0
+        assert Labelled(gamma=0.5).half_life == 1.0
+        assert isinstance(Labelled(gamma=0.5).response(Labelled(gamma=0.5).init(2)), Response)
+
+    def test_memories_match_across_units(self):
+        assert Discounted(half_life=69).matches(Discounted(gamma=0.5 ** (1 / 69)))
+        assert PerfectRecall().matches(Discounted(gamma=1.0))
+        assert not Discounted(gamma=0.99).matches(Discounted(gamma=0.9900001))
+        assert not Discounted(gamma=0.9).matches(CappedRecall(0.9, 1.0))
+        assert not CappedRecall(0.9, 1.0).matches(CappedRecall(0.9, 2.0))
+        assert not Discounted(gamma=0.9).matches(0.9)
+        assert LastSteps(3).matches(LastSteps(3))
+
+
+@pytest.mark.parametrize("memory", OWN, ids=repr)
+class TestOnesOwnMemory:
+    def test_in_the_environment(self, memory):
+        env = gym.make("bygones.envs:bygones/Allocation-v0", memory=memory, n_agents=3, n_resources=1, horizon=20)
+        check_env(env.unwrapped, skip_render_check=True)
+        env.reset(seed=0)
+        state = memory.init(3)
+        for step in range(20):
+            observation, *_, info = env.step(step % 3)
+            state = memory.update(state, info["utilities"])
+            np.testing.assert_allclose(observation[3:], memory.values(state), rtol=1e-6)
+        env.close()
+
+    def test_a_batch_of_environments_is_each_of_them(self, memory):
+        problem = {"memory": memory, "n_agents": 3, "n_resources": 1, "horizon": 5}
+        many = AllocationVectorEnv(num_envs=2, **problem)
+        many.reset(seed=3)
+        alone = [gym.make("bygones/Allocation-v0", **problem) for _ in range(2)]
+        for i, env in enumerate(alone):
+            env.reset(seed=3 + i)
+        for step in range(5):
+            seen = many.step(np.array([step % 3, (step + 1) % 3]))[0]
+            one_by_one = [env.step((step + i) % 3)[0] for i, env in enumerate(alone)]
+            np.testing.assert_allclose(seen, one_by_one, rtol=1e-6)
+
+    def test_as_pure_functions_under_jit(self, memory):
+        assert is_registered(memory)
+        problem = AllocationProblem(memory=memory, needs=needs.advantaged(3, 1), n_resources=1, horizon=5)
+        params = problem.params()
+        assert type(params.memory) is type(memory)
+        state, _ = jax.jit(functional.reset)(jax.random.key(0), params)
+        held = memory.init(3)
+        for step in range(5):
+            result = jax.jit(functional.step)(jax.random.key(step), state, step % 3, params)
+            held = memory.update(held, np.asarray(result.info["utilities"], dtype=float))
+            state = result.state
+        np.testing.assert_allclose(result.info["memory"], memory.values(held), rtol=1e-5)
+
+    def test_in_the_wrappers(self, memory):
+        fair = FairReward(make("fishwood-v0"), memory, "egalitarian", 1.0)
+        fair.reset(seed=0)
+        state, before = memory.init(2), 0.0
+        for _ in range(6):
+            _, reward, *_, info = fair.step(fair.action_space.sample())
+            state = memory.update(state, info["utilities"])
+            now = float(np.min(memory.values(state)))
+            assert reward == pytest.approx(now - before)
+            before = now
+        seen = RememberRewards(make("fishwood-v0"), memory, flatten=False)
+        observation, _ = seen.reset(seed=0)
+        np.testing.assert_array_equal(observation["memory"], np.zeros(2))
+        with pytest.raises(ValueError, match=r"observe_denominator must be False for \w+ memory"):
+            RememberRewards(make("fishwood-v0"), memory, observe_denominator=True)
+
+    def test_in_the_simulator(self, memory):
+        from bygones import simulation
+
+        run = getattr(simulation, "simulate", None) or simulation.play
+        policy = simulation.policy_named("one-step", memory, "egalitarian", 4, 2)
+        played = run(policy, needs.advantaged(4, 1), memory, "egalitarian", 30, 2)
+        state = memory.init(4)
+        for step, utilities in enumerate(played.utilities):
+            state = memory.update(state, utilities)
+            np.testing.assert_allclose(played.remembered[step], memory.values(state))
+        assert played.utilities.sum(axis=0).min() > 0
+
+    def test_it_keeps_no_denominator_for_the_observation(self, memory):
+        with pytest.raises(ValueError, match=r"observe_denominator must be False for .* keeps no denominator"):
+            AllocationProblem(memory=memory, observe_denominator=True)
+
+    @given(seed=st.integers(0, 2**32 - 1), name=st.sampled_from(["egalitarian", "nash", "log_nash", "utilitarian"]))
+    def test_what_allocate_calls_optimal_is(self, memory, seed, name):
+        rng = np.random.default_rng(seed)
+        state = after(memory, *(rng.random((4, 5)) * rng.integers(0, 2, (4, 5))))
+        amounts = rng.integers(0, 4, 5).astype(float)
+        decision = allocate(ChooseK(amounts, 2), memory, state, name, rng=rng)
+        W, Z = best(candidates(amounts, k=2), memory, state, welfare.named(name), decided=decision.utilities)
+        assert decision.optimal
+        assert decision.welfare_after == pytest.approx(W, rel=1e-9, abs=1e-12)
+        np.testing.assert_allclose(np.sort(decision.after), Z, rtol=1e-9, atol=1e-12)
+
+    def test_large_problems_are_refused_in_one_sentence(self, memory):
+        many = memory.init(200)
+        sentence = r"^\w+ memory does not say how it responds to utilities .*allocations.*use a memory that does"
+        with pytest.raises(ValueError, match=sentence):
+            allocate(ChooseK(np.ones(200), 20), memory, many, "egalitarian")
+        with pytest.raises(ValueError, match=sentence):
+            allocate(Assign(np.ones((200, 20))), memory, many, "nash")
+        with pytest.raises(ValueError, match=sentence):
+            allocate(Divide(1.0, np.ones(200)), memory, many, "nash")
+
+
+def worst_two(Z):
+    return np.sort(Z, axis=-1)[..., :2].sum(axis=-1)
+
+
+class TestOnesOwnWelfare:
+    def test_a_function_is_accepted_wherever_a_name_is(self):
+        problem = AllocationProblem(welfare=worst_two, n_resources=1, needs=needs.advantaged(3, 1), horizon=5)
+        env = gym.make("bygones/Allocation-v0", welfare=worst_two, n_agents=3, n_resources=1, horizon=5, weight=1.0)
+        env.reset(seed=0)
+        Z = np.zeros(3)
+        for action in (0, 1, 2):
+            before = worst_two(Z)
+            _, reward, *_, info = env.step(action)
+            Z = info["memory"]
+            assert reward == pytest.approx(worst_two(Z) - before)
+        assert problem.params().welfare(np.array([3.0, 1.0, 2.0])) == 3.0
+        memory = Discounted(gamma=0.5)
+        decision = allocate(ChooseK([1.0, 2.0, 3.0], 1), memory, after(memory, [4, 0, 0]), worst_two)
+        assert decision.served.tolist() == [2]
+        assert "worst_two" in decision.explain()
+        FairReward(make("fishwood-v0"), memory, worst_two, 0.5)
+
+    def test_one_that_does_not_work_over_the_last_axis_is_refused(self):
+        with pytest.raises(ValueError, match="welfare min must judge the last axis of Z"):
+            AllocationProblem(welfare=np.min)
+
+    def test_a_registered_name_works_without_a_form(self):
+        @welfare.register
+        def lowest_two(Z):
+            """The two worst-off."""
+            return np.sort(Z, axis=-1)[..., :2].sum(axis=-1)
+
+        try:
+            assert "lowest_two" in welfare.names()
+            assert welfare.named("lowest-two").form is None
+            assert AllocationProblem(welfare="lowest_two").params().welfare.name == "lowest_two"
+            memory = Discounted(gamma=0.5)
+            decision = allocate(ChooseK([1.0, 2.0, 3.0], 1), memory, after(memory, [4, 0, 0]), "lowest_two")
+            assert decision.served.tolist() == [2]
+            with pytest.raises(ValueError, match="lowest_two has no known form"):
+                allocate(Divide(1.0, [1.0, 1.0]), memory, memory.init(2), "lowest_two")
+        finally:
+            welfare._ENTRIES.pop("lowest_two")
+
+    def test_a_form_makes_it_exact_at_any_size(self):
+        @welfare.register(form=lambda power: welfare.AlphaFair(1 - power))
+        def sum_of_powers(Z, power):
+            return (Z**power).sum(axis=-1) / power
+
+        try:
+            memory, rng = PerfectRecall(), np.random.default_rng(0)
+            state, amounts = after(memory, rng.random(300)), rng.random(300)
+            mine = allocate(ChooseK(amounts, 30), memory, state, "sum_of_powers(power=0.5)")
+            theirs = allocate(ChooseK(amounts, 30), memory, state, "alpha_fair(alpha=0.5)")
+            np.testing.assert_array_equal(mine.served, theirs.served)
+            assert mine.optimal
+            with pytest.raises(ValueError, match=r"needs its power, e\.g\. sum_of_powers\(power=2\)"):
+                welfare.named("sum_of_powers")
+        finally:
+            welfare._ENTRIES.pop("sum_of_powers")
+
+    def test_a_name_is_not_taken_twice(self):
+        def nash(Z):
+            return Z.sum()
+
+        with pytest.raises(ValueError, match="welfare 'nash' exists already"):
+            welfare.register(nash)
+
+    @pytest.mark.parametrize("text", ["nash", " nash", "nash()", "nash ( ) ", "Nash"])
+    def test_one_name_is_one_welfare_everywhere(self, text):
+        if text == "Nash":
+            with pytest.raises(ValueError, match="welfare must be one of"):
+                welfare.named(text)
+            return
+        assert welfare.named(text) == welfare.named("nash")
+        assert AllocationProblem(welfare=text).welfare == AllocationProblem(welfare="nash").welfare
+        assert welfare.as_judge(text) == welfare.as_judge("nash")
+
+
+def test_what_is_not_registered_with_jax_is_seen():
+    @dataclass(frozen=True)
+    class Stranger(Discounted):
+        pass
+
+    assert not is_registered(Stranger(gamma=0.5))
+    assert is_registered(Discounted(gamma=0.5))
