@@ -102,15 +102,19 @@ def main() -> None:
     results = {result["diff"]: result for result in read(options.out)}
     mutants = list(drawn(areas, random.Random(options.seed), options.number))
     todo = [mutant for mutant in mutants if mutant.diff not in results]
-    options.out.parent.mkdir(parents=True, exist_ok=True)
-    with ThreadPoolExecutor(AT_ONCE) as pool, options.out.open("a") as file:
+    pool = ThreadPoolExecutor(AT_ONCE)
+    try:
         tests = sorted({test for mutant in todo for test in tests_of(mutant.area)})
         known = dict(zip(tests, pool.map(measure, tests), strict=True))
+        options.out.parent.mkdir(parents=True, exist_ok=True)
         for i, trial in enumerate(as_completed([pool.submit(attempt, mutant, known) for mutant in todo]), 1):
             result = trial.result()
             results[result["diff"]] = result
-            print(json.dumps(result), file=file, flush=True)
+            with options.out.open("a") as file:
+                print(json.dumps(result), file=file)
             print(f"{i}/{len(todo)} {result['outcome']} after {result['seconds']} s: {result['path']}", flush=True)
+    finally:
+        pool.shutdown(cancel_futures=True)
     print(summary([results[mutant.diff] for mutant in mutants]))
 
 
