@@ -5,7 +5,7 @@ BIN := .venv/bin
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 OUT ?= out
 
-.PHONY: help demo test soak mutation format clean
+.PHONY: help demo test soak explore mutation mutants format clean
 
 help:  ## Say what there is
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 14
@@ -28,9 +28,18 @@ soak: .venv/installed-soak  ## The long tests, and the environments on the oldes
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --upgrade --target .venv/gymnasium-oldest gymnasium==1.3.0
 	PYTHONPATH=.venv/gymnasium-oldest $(BIN)/pytest -n 2 -m "not soak" tests/envs
 
+explore: SEED ?= $(shell $(PYTHON) -c 'import secrets; print(secrets.randbits(32))')
+explore: .venv/installed-dev  ## Every property with ten times the examples and a fresh seed; SEED= and TEST= replay a failure
+	BYGONES_HYPOTHESIS=explore $(BIN)/pytest -n 2 -m hypothesis --hypothesis-seed=$(SEED) $(if $(TEST),'$(TEST)')
+
 mutation: .venv/installed-dev  ## Mutation testing of the mathematical core
 	BYGONES_HYPOTHESIS=mutation $(BIN)/mutmut run --max-children 2
 	$(BIN)/mutmut results
+
+mutants: N ?= 300
+mutants: SEED ?= 1
+mutants: .venv/installed-dev  ## N small changes drawn at random beyond the core, each tried against the tests of its module
+	PYTHONPATH=tests $(BIN)/python -m support.mutants --number $(N) --seed $(SEED)
 
 format: .venv/installed-dev  ## Format and sort imports
 	$(BIN)/ruff format .

@@ -188,7 +188,7 @@ BAD = [
     (decay.rate, {"last": 5}, "last together with share; got last"),
     (decay.rate, {"share": 0.5}, "last together with share; got share"),
     (decay.rate, {"gamma": 0.5, "share": 0.5}, "got gamma and share"),
-    (decay.rate, {"halflife": 5}, "unknown way to say a decay: halflife; known are gamma, half_life"),
+    (decay.rate, {"halflife": 5}, "unknown decay option 'halflife'; choose one of gamma, half_life"),
     (decay.rate, {"last": 0, "share": 0.5}, "last must be a finite number above 0, got 0"),
     (decay.rate, {"last": math.inf, "share": 0.5}, "last must be a finite number above 0, got inf"),
     (decay.rate, {"last": 5, "share": 0}, "share must be strictly between 0 and 1, got 0"),

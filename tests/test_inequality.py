@@ -125,7 +125,7 @@ def test_the_last_axis_is_agents(measure):
 @pytest.mark.parametrize(
     ("x", "message"),
     [
-        ([1, -1e-9], "x must be at least 0: inequality of shares has no meaning below zero, got"),
+        ([1, -1e-9], "x must be at least 0, because shares are undefined for negative utilities, got"),
         ([1, math.nan], "x must be finite, got nan at index 1"),
         ([math.inf], "x must be finite, got inf at index 0"),
         (3.0, r"x must have at least one agent along its last axis, got shape \(\)"),

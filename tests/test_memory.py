@@ -341,6 +341,26 @@ def test_bad_settings_are_refused(build, message):
         build()
 
 
+subnormal = st.builds(
+    math.copysign, st.floats(5e-324, np.finfo(float).tiny, exclude_max=True), st.sampled_from([1, -1])
+)
+
+
+@given(st.lists(st.floats(-2, 2, allow_subnormal=False), min_size=3, max_size=3), st.integers(0, 2), subnormal)
+def test_weights_so_small_that_products_lose_their_digits_are_refused(weights, position, small):
+    weights[position] = small
+    with pytest.raises(ValueError, match=r"weights must be 0 or at least 2.23e-308 in size, got .*: use 0"):
+        Multiscale((0.5, 0.9, 1.0), weights)
+    with pytest.raises(ValueError, match=r"readout must be 0 or at least 2.23e-308 in size, got .*: use 0"):
+        Linear(np.eye(3), readout=[weights])
+
+
+def test_the_smallest_weights_that_are_accepted():
+    tiny = np.finfo(float).tiny
+    assert Multiscale((0.5, 0.5), (-tiny, 0.0)).bound(1.0, 1) == tiny
+    assert Linear([[0.5]], readout=[[tiny]]).bound(1.0, 1) == tiny
+
+
 @every_memory
 @pytest.mark.parametrize(
     ("utilities", "elapsed", "message"),

@@ -6,13 +6,14 @@ import pytest
 from bygones import Discounted, PerfectRecall, inequality
 from bygones.allocation import OneStep, Random, RoundRobin, Utilitarian
 from bygones.envs.needs import advantaged, correlated, replayed
-from bygones.simulation import POLICIES, learned, play, policy_named
+from bygones.simulation import POLICIES, learned_policy, policy_named, simulate
+from support.memories import LastSteps
 
 MEMORY = Discounted(half_life=20)
 
 
 def test_what_is_received_is_remembered():
-    played = play(Random(), advantaged(6, 2), MEMORY, "egalitarian", 30, n_resources=2, seed=3)
+    played = simulate(Random(), advantaged(6, 2), MEMORY, "egalitarian", 30, n_resources=2, seed=3)
     state = MEMORY.init(6)
     for utilities, remembered in zip(played.utilities, played.remembered, strict=True):
         assert (utilities > 0).sum() == 2
@@ -25,23 +26,23 @@ def test_what_is_received_is_remembered():
 
 def test_every_policy_meets_the_same_needs():
     needs = correlated(advantaged(4, 1), 0.5)
-    everyone = [play(policy, needs, MEMORY, "nash", 20, 4, seed=5).utilities for policy in (Random(), RoundRobin())]
+    everyone = [simulate(policy, needs, MEMORY, "nash", 20, 4, seed=5).utilities for policy in (Random(), RoundRobin())]
     np.testing.assert_array_equal(*everyone)
-    again = play(Random(), needs, MEMORY, "nash", 20, 2, seed=5)
-    np.testing.assert_array_equal(again.utilities, play(Random(), needs, MEMORY, "nash", 20, 2, seed=5).utilities)
-    assert (again.utilities != play(Random(), needs, MEMORY, "nash", 20, 2, seed=6).utilities).any()
+    again = simulate(Random(), needs, MEMORY, "nash", 20, 2, seed=5)
+    np.testing.assert_array_equal(again.utilities, simulate(Random(), needs, MEMORY, "nash", 20, 2, seed=5).utilities)
+    assert (again.utilities != simulate(Random(), needs, MEMORY, "nash", 20, 2, seed=6).utilities).any()
 
 
 def test_the_summary_by_hand():
-    played = play(RoundRobin(), replayed([[1.0, 4.0]]), PerfectRecall(), "nash", 4, 1)
+    played = simulate(RoundRobin(), replayed([[1.0, 4.0]]), PerfectRecall(), "nash", 4, 1)
     assert played.summary() == pytest.approx({"gini": 0.3, "egalitarian": 0.5, "nash": 1.0, "utility_per_step": 2.5})
-    assert play(Utilitarian(), replayed([[1.0, 4.0]]), PerfectRecall(), "nash", 4, 1).summary()["nash"] == 0
+    assert simulate(Utilitarian(), replayed([[1.0, 4.0]]), PerfectRecall(), "nash", 4, 1).summary()["nash"] == 0
 
 
 def test_the_one_step_allocator_remembers_more_welfare_than_the_blind():
     needs = advantaged(20, 4)
     ends = {
-        name: play(policy_named(name, MEMORY, "nash", 20, 2), needs, MEMORY, "nash", 200)
+        name: simulate(policy_named(name, MEMORY, "nash", 20, 2), needs, MEMORY, "nash", 200)
         .welfare_remembered[-50:]
         .mean()
         for name in POLICIES
@@ -50,10 +51,17 @@ def test_the_one_step_allocator_remembers_more_welfare_than_the_blind():
     assert isinstance(policy_named("one-step", MEMORY, "nash", 20, 2), OneStep)
 
 
+def test_any_memory_can_be_simulated_whatever_its_state():
+    memory = LastSteps(3)
+    outcome = simulate(OneStep(memory, "egalitarian"), advantaged(4, 1), memory, "egalitarian", 12, n_resources=2)
+    for t in range(12):
+        np.testing.assert_allclose(outcome.remembered[t], outcome.utilities[max(0, t - 2) : t + 1].sum(axis=0))
+
+
 def test_bad_input():
-    for said, message in (({"steps": 0}, "steps"), ({"n_resources": 11}, "at most"), ({"seed": -1}, "seed")):
+    for options, message in (({"steps": 0}, "steps"), ({"n_resources": 11}, "at most"), ({"seed": -1}, "seed")):
         with pytest.raises(ValueError, match=message):
-            play(Random(), advantaged(), MEMORY, "nash", **({"steps": 5} | said))
+            simulate(Random(), advantaged(), MEMORY, "nash", **({"steps": 5} | options))
     with pytest.raises(ValueError, match="policy must be one of"):
         policy_named("kind", MEMORY, "nash", 10, 2)
 
@@ -75,10 +83,12 @@ def test_a_learned_policy_plays_as_it_does_in_its_environment(tmp_path):
     seen = observe(needs, state, problem.params())
     expected = problem.subsets()[network.predict(seen, rng=np.random.default_rng(1))[0]]
     np.testing.assert_array_equal(policy(needs, 2, state, 0, np.random.default_rng(1)), expected)
-    assert (play(policy, advantaged(4, 1), memory, "nash", 10).utilities > 0).sum() == 20
-    with pytest.raises(ValueError, match="learned to serve 2 of 4 agents"):
-        learned(path, memory, 5, 2)
-    with pytest.raises(ValueError, match="learned with the memory"):
-        learned(path, MEMORY, 4, 2)
+    assert (simulate(policy, advantaged(4, 1), memory, "nash", 10).utilities > 0).sum() == 20
+    rounded = learned_policy(path, Discounted(gamma=math.nextafter(0.9, 1)), 4, 2)
+    np.testing.assert_array_equal(rounded(needs, 2, state, 0, np.random.default_rng(1)), expected)
+    with pytest.raises(ValueError, match="was trained to serve 2 of 4 agents, so it cannot serve 2 of 5"):
+        learned_policy(path, memory, 5, 2)
+    with pytest.raises(ValueError, match=r"was trained with the memory .*gamma=0\.9.*, so it cannot be used with"):
+        learned_policy(path, MEMORY, 4, 2)
     with pytest.raises(ValueError, match="state must be"):
         policy(needs, 2, None, 0, np.random.default_rng(1))

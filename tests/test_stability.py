@@ -132,7 +132,7 @@ def test_design_accepts_and_says_what_to_expect():
     assert verdict.growth.factor == 1
     assert verdict.reasons == (
         "The spectral radius is 0.5, below 1, so the memory forgets.",
-        "Utilities up to 3 never push it beyond 6.",
+        "With utilities up to 3, it never exceeds 6.",
     )
     assert str(verdict).startswith("This memory is accepted.\n- The spectral radius is 0.5")
 
@@ -140,15 +140,15 @@ def test_design_accepts_and_says_what_to_expect():
 def test_design_warns_of_swelling():
     verdict = design(SWELLING)
     assert verdict.accepted
-    assert verdict.reasons[-1] == "Before it fades, a memory can grow to 10.5 times its utility (step 1)."
-    assert "can grow to 1.5 times its utility" in design([[0.5, 1.0], [0.0, 0.5]]).reasons[-1]
+    assert verdict.reasons[-1] == "Before it fades, a utility can grow to 10.5 times its size (at step 1)."
+    assert "can grow to 1.5 times its size" in design([[0.5, 1.0], [0.0, 0.5]]).reasons[-1]
 
 
 @pytest.mark.parametrize(
     ("matrix", "reason"),
     [
-        (np.eye(2), "The spectral radius is 1, not below 1: some part of the past is never forgotten"),
-        (2 * np.eye(2), "The spectral radius is 2, above 1: a single utility grows without end, about 2-fold"),
+        (np.eye(2), "The spectral radius is 1, not below 1: part of the past is never forgotten"),
+        (2 * np.eye(2), "The spectral radius is 2, above 1: a single utility grows without bound, about 2-fold"),
     ],
 )
 def test_design_refuses_what_is_unbounded(matrix, reason):
@@ -161,15 +161,15 @@ def test_design_refuses_what_is_unbounded(matrix, reason):
     assert verdict.reasons[0].startswith(reason)
     assert verdict.reasons[0].endswith(("as under perfect recall.", "each step."))
     assert len(verdict.reasons) == 1
-    assert str(verdict).startswith("This memory is refused.\n- The spectral")
+    assert str(verdict).startswith("This memory is rejected.\n- The spectral")
 
 
 def test_design_refuses_negative_entries_for_log_nash():
     matrix = np.array([[0.5, 0.0], [-0.1, 0.5]])
     verdict = design(matrix)
     assert not verdict.accepted
-    assert "Entry (1, 0) is -0.1: what agent 0 received lowers what is remembered of agent 1" in verdict.reasons[0]
-    assert verdict.reasons[0].endswith("below zero, where log-Nash and alpha-fair welfare have no value.")
+    assert "Entry (1, 0) is -0.1: what agent 0 received lowers the remembered utility of agent 1" in verdict.reasons[0]
+    assert verdict.reasons[0].endswith("below zero, where log-Nash and alpha-fair welfare are undefined.")
     assert verdict.bound is not None
     assert design(matrix, non_negative=False).accepted
     assert len(design(-2 * np.eye(2)).reasons) == 2

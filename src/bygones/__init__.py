@@ -1,31 +1,134 @@
-"""Temporal fairness in repeated allocation: remember the past, and let it go."""
+"""Temporal fairness in repeated allocation: remember the past, and let it go.
 
-from bygones import decay, inequality, memory, stability, welfare
-from bygones.memory import Discounted, Instantaneous, Linear, Memory, MemoryState, Multiscale, PerfectRecall
-from bygones.welfare import Welfare, alpha_fair, egalitarian, generalized_gini, leximin_key, log_nash, nash, utilitarian
+The names below are imported from their modules when they are first used, so `import bygones` is fast and needs no
+optional dependency.
+
+memory = bygones.Discounted(half_life=30)
+decision = bygones.allocate(bygones.ChooseK(needs, k=2), memory, memory.init(len(needs)), "egalitarian")
+"""
+
+import difflib
+import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from bygones import (
+        allocation,
+        audit,
+        decay,
+        envs,
+        inequality,
+        learn,
+        ledger,
+        memory,
+        simulation,
+        stability,
+        welfare,
+    )
+    from bygones.allocation import Assign, ChooseK, Decision, Divide, allocate
+    from bygones.audit import read_history
+    from bygones.learn import Settings, evaluate, train
+    from bygones.ledger import Ledger, Rules
+    from bygones.memory import Discounted, Instantaneous, Linear, Memory, MemoryState, Multiscale, PerfectRecall
+    from bygones.simulation import simulate
+    from bygones.welfare import (
+        Welfare,
+        alpha_fair,
+        egalitarian,
+        generalized_gini,
+        leximin_key,
+        log_nash,
+        nash,
+        utilitarian,
+    )
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "Assign",
+    "ChooseK",
+    "Decision",
     "Discounted",
+    "Divide",
     "Instantaneous",
+    "Ledger",
     "Linear",
     "Memory",
     "MemoryState",
     "Multiscale",
     "PerfectRecall",
+    "Rules",
+    "Settings",
     "Welfare",
     "__version__",
+    "allocate",
+    "allocation",
     "alpha_fair",
+    "audit",
     "decay",
     "egalitarian",
+    "envs",
+    "evaluate",
     "generalized_gini",
     "inequality",
+    "learn",
+    "ledger",
     "leximin_key",
     "log_nash",
     "memory",
     "nash",
+    "read_history",
+    "simulate",
+    "simulation",
     "stability",
+    "train",
     "utilitarian",
     "welfare",
 ]
+
+_NAMES = {
+    "allocation": ("Assign", "ChooseK", "Decision", "Divide", "allocate"),
+    "audit": ("read_history",),
+    "learn": ("Settings", "evaluate", "train"),
+    "ledger": ("Ledger", "Rules"),
+    "memory": ("Discounted", "Instantaneous", "Linear", "Memory", "MemoryState", "Multiscale", "PerfectRecall"),
+    "simulation": ("simulate",),
+    "welfare": (
+        "Welfare", "alpha_fair", "egalitarian", "generalized_gini", "leximin_key", "log_nash", "nash", "utilitarian",
+    ),
+}  # fmt: skip
+"""The module that defines each name."""
+
+_EXTRAS = ("audit", "learn", "ledger")
+"""Modules with optional dependencies; the extra that installs them has the same name."""
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
+
+def _import(name: str) -> object:
+    """The public name, imported on first use (PEP 562)."""
+    module = next((module for module, names in _NAMES.items() if name in names), name)
+    if name not in __all__:
+        near = difflib.get_close_matches(name, __all__, n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        # With a name and no object, Python adds no second suggestion of its own.
+        raise AttributeError(f"module 'bygones' has no attribute {name!r}{hint}", name=name)
+    try:
+        home = importlib.import_module(f"bygones.{module}")
+        value = home if module == name else getattr(home, name)
+    except ModuleNotFoundError as error:
+        if module not in _EXTRAS or (error.name or "").startswith("bygones"):
+            raise
+        raise ModuleNotFoundError(
+            f"bygones.{name} needs {error.name}, which is not installed: pip install 'bygones[{module}]'",
+            name=error.name,
+        ) from error
+    globals()[name] = value
+    return value
+
+
+if not TYPE_CHECKING:
+    # Type checkers read the imports above instead, and so report a name that does not exist.
+    __getattr__ = _import

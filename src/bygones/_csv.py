@@ -1,10 +1,10 @@
-"""Tables as CSV: read with the row of whatever is wrong, and safe to open in a spreadsheet.
+"""CSV tables: errors name the row, and what is written is safe to open in a spreadsheet.
 
-A cell that a spreadsheet would take for a formula (it begins with = + - @, a tab or a return) is written with an
-apostrophe before it, as spreadsheets expect of text; reading takes the apostrophe off again.
+A cell that a spreadsheet would read as a formula (it begins with = + - @, a tab or a carriage return) is written with a
+leading apostrophe, which spreadsheets treat as a mark of text; reading removes the apostrophe again.
 
-Spreadsheets write tables with commas, semicolons or tabs between the cells: the header says which. With semicolons the
-comma is free to be the decimal sign, and is read as one.
+Cells may be separated by commas, semicolons, tabs or bars; the separator is detected from the header. In a table
+separated by semicolons, a comma in a number is the decimal sign.
 """
 
 from __future__ import annotations
@@ -24,34 +24,36 @@ _SHIELDED = re.compile(r"'+[=+\-@\t\r]")
 
 
 def separator(header: str) -> str:
-    """What stands between the cells of a table with this header."""
+    """The character that separates the cells of a table with this header."""
     return max(_SEPARATORS, key=header.count)
 
 
 def not_text(path: Path, error: Exception) -> ValueError:
-    """What is wrong with a file that should have been a table in text, and what to do about it."""
+    """The error for a file that cannot be read as CSV, with what to do about it."""
     with path.open("rb") as file:
         is_workbook = file.read(4) in _WORKBOOKS
     if is_workbook:
-        return ValueError(f"{path} is a spreadsheet's own file: save it as CSV")
-    told = f": {error}" if isinstance(error, csv.Error) else ": save it again as CSV in UTF-8"
-    return ValueError(f"{path} is not a CSV file in UTF-8{told}")
+        return ValueError(f"{path} is a spreadsheet workbook: save it as CSV")
+    reason = str(error) if isinstance(error, csv.Error) else "save it again as CSV in UTF-8"
+    return ValueError(f"{path} is not a CSV file in UTF-8: {reason}")
 
 
 def shield(cell: str) -> str:
-    """Text that no spreadsheet takes for a formula."""
+    """The cell, protected so that no spreadsheet reads it as a formula."""
     return f"'{cell}" if _FORMULA.match(cell) else cell
 
 
 def unshield(cell: str) -> str:
-    """The text that `shield` was given."""
+    """The cell as it was before `shield`."""
     return cell[1:] if _SHIELDED.match(cell) else cell
 
 
 def read(path: Path, needed: Sequence[str], *, empty: bool = False) -> list[tuple[int, dict[str, str]]]:
     """The rows of a CSV file with a header, each with its line number.
 
-    Refused where a needed column is missing, a column is there twice, or there are no rows, unless it may be empty.
+    Raises:
+        ValueError: if a needed column is missing, a column name is repeated, a row has too few or too many cells, or
+            there are no rows (unless `empty` is true).
     """
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
@@ -79,7 +81,7 @@ def read(path: Path, needed: Sequence[str], *, empty: bool = False) -> list[tupl
 
 
 def number(name: str, cell: str, *, finite: bool = True) -> float:
-    """The number in a cell, refused by the name of the cell unless it is at least 0."""
+    """The number in a cell; raises ValueError with the name of the cell unless it is at least 0."""
     accepted = "a finite number of at least 0" if finite else "a number of at least 0"
     try:
         value = float(cell)
@@ -91,6 +93,6 @@ def number(name: str, cell: str, *, finite: bool = True) -> float:
 
 
 def _clean(cell: str, between: str) -> str:
-    """The cell in one Unicode spelling, so that a name is the same name in every table, and a number with a point."""
+    """The cell in NFC, so that a name is spelled the same in every table, with a decimal point in numbers."""
     clean = unshield(unicodedata.normalize("NFC", cell).strip())
     return clean.replace(",", ".") if between == ";" and _DECIMAL_COMMA.fullmatch(clean) else clean

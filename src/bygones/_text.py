@@ -1,4 +1,4 @@
-"""Text as people write it, in tables, pages and sentences: numbers, lists, names and notes."""
+"""Text for people, in tables, pages and sentences: numbers, lists, names and notes."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ LONGEST_TEXT = 500
 
 
 def amount(value: float, digits: int = 3, sign: bool = False) -> str:
-    """An amount as people write it: a few digits of small ones, large ones in whole numbers with thousands apart."""
+    """Formats an amount: `digits` significant digits if small, a whole number with thousands separators if large."""
     value = 0.0 if abs(value) < 1e-12 else value
     plus = "+" if sign and value else ""
     return f"{value:{plus},.0f}" if 10.0**digits <= abs(value) < 1e15 else f"{value:{plus},.{digits}g}"
 
 
-def counted(number: int, word: str) -> str:
-    """A number with its word, such as `1 agent` or `3 agents`."""
-    return f"{number} {word}" if number == 1 else f"{number} {word}s"
+def counted(number: int, noun: str) -> str:
+    """A count with its noun: `1 event`, `2 events`."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def listed(words: Sequence[str], most: int | None = None) -> str:

@@ -1,7 +1,7 @@
-"""Instants as people write them: whole microseconds since 1970 in UTC; text without a time zone is taken as UTC.
+"""Reads dates and times. An instant is a whole number of microseconds since 1970 in UTC; UTC is the default time zone.
 
-Times are written in ISO 8601 or, as spreadsheets in much of Europe write them, day first with points: 02.03.2026 22:00.
-Dates with slashes are refused, since 02/03/2026 is in February for some and in March for others.
+Times are written in ISO 8601 or, as in many European spreadsheets, with the day first: 02.03.2026 22:00. Dates with
+slashes are not accepted, because 02/03/2026 means 3 February to some readers and 2 March to others.
 """
 
 from __future__ import annotations
@@ -11,23 +11,23 @@ from datetime import UTC, date, datetime, timedelta
 from typing import TypeAlias
 
 When: TypeAlias = datetime | date | str
-"""A moment as callers may say it: a datetime, a date (its midnight), or ISO 8601 text."""
+"""A time as callers may give it: a datetime, a date (midnight at its start), or ISO 8601 text."""
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 """The instant 0."""
 
 
 DAY_FIRST = r"^(\d\d?)\.(\d\d?)\.(\d{4})"
-"""How a time begins that is written with the day first."""
+"""Matches the beginning of a time that is written with the day first."""
 
 
 def read(text: str) -> datetime:
-    """The time that a text says, with a zone only if it says one."""
+    """Parses a time; it has a time zone only if the text names one."""
     return datetime.fromisoformat(re.sub(DAY_FIRST, _year_first, text.strip()))
 
 
 def instant(value: When, name: str = "at") -> int:
-    """The instant that a datetime, a date or an ISO 8601 text such as `2026-03-02T22:00+01:00` names."""
+    """The instant of a datetime, a date or an ISO 8601 text such as `2026-03-02T22:00+01:00`."""
     if isinstance(value, str):
         try:
             value = read(value)

@@ -1,7 +1,6 @@
-r"""How fast a memory lets go, in every unit people use.
+r"""How fast a memory fades, in every unit people use.
 
-Under past discounting a utility received $k$ steps ago counts with weight $\gamma^k$. The same decay can be
-said as
+Under past discounting a utility received $k$ steps ago counts with weight $\gamma^k$. The same decay can be given as
 
 - the discount factor $\gamma \in [0, 1]$,
 - the half-life $t_{1/2} = \ln(1/2) / \ln\gamma$ (Definition 6), after which a weight has halved,
@@ -9,14 +8,14 @@ said as
 - the effective window $W_\mathrm{eff} = 1/(1-\gamma)$, the total weight of all the past,
 - "at least a share $1-\varepsilon$ of the weight in the last $m$ steps", $\gamma = \varepsilon^{1/m}$.
 
-Every function takes exactly one of these as a keyword and gives another: `half_life(window=100)`,
-`gamma(last=30, share=0.95)`. They meet in the decay rate $r = -\ln\gamma$, which keeps its digits where
-$\gamma$ is close to one. Perfect recall is $\gamma = 1$ ($r = 0$, everything else infinite); forgetting at once
-is $\gamma = 0$. A half-life of zero is refused, not taken to mean one of them.
+Every function takes exactly one of these as a keyword and returns another: `half_life(window=100)`,
+`gamma(last=30, share=0.95)`. All conversions go through the decay rate $r = -\ln\gamma$, which stays precise where
+$\gamma$ is close to one. Perfect recall is $\gamma = 1$ ($r = 0$, everything else infinite); a memory that forgets
+everything at once is $\gamma = 0$. A half-life of zero is an error, because it could be read as either.
 
-The module also holds what the theorems say of sizes: the denominator $d_t$, the bounds of the additive and the
-averaged memory, the responsiveness of the averaged memory, and the number of bins of a grid over the memory.
-Time counts the utilities received: after `steps=t` steps the paper's index is $t-1$ in Theorem 1 and 2.
+The module also holds the sizes in the theorems: the denominator $d_t$, the bounds of the additive and the averaged
+memory, the responsiveness of the averaged memory, and the number of bins of a grid over the memory. Time counts the
+utilities received: after `steps=t` steps the index in Theorems 1 and 2 of the paper is $t-1$.
 """
 
 from __future__ import annotations
@@ -33,8 +32,8 @@ from bygones._arrays import Number, check_between, check_count, is_traced, names
 _RATE_TIMES = {"half_life": -math.log(1 / 2), "tenth_life": -math.log(1 / 10)}
 
 
-class Said(TypedDict, total=False):
-    """The ways to say a decay: exactly one of them, `last` and `share` together counting as one."""
+class DecayOptions(TypedDict, total=False):
+    """The keywords that specify a decay. Give exactly one; `last` and `share` go together and count as one."""
 
     gamma: Number
     half_life: Number
@@ -44,8 +43,8 @@ class Said(TypedDict, total=False):
     share: Number
 
 
-def rate(**said: Unpack[Said]) -> Number:
-    r"""The decay rate $r = -\ln\gamma$ per step, from exactly one of the ways to say a decay.
+def rate(**options: Unpack[DecayOptions]) -> Number:
+    r"""The decay rate $r = -\ln\gamma$ per step, from exactly one of the keywords below.
 
     Args:
         gamma: discount factor $\gamma \in [0, 1]$.
@@ -55,7 +54,7 @@ def rate(**said: Unpack[Said]) -> Number:
         last: number of recent steps $m > 0$, together with `share`.
         share: share $1-\varepsilon \in (0, 1)$ of the total weight that those steps hold.
     """
-    given: dict[str, Number] = {name: value for name, value in said.items() if value is not None}
+    given: dict[str, Number] = {name: value for name, value in options.items() if value is not None}
     share = given.pop("share", None)
     if len(given) != 1 or (share is not None) != ("last" in given):
         named = [*given, *(["share"] if share is not None else [])]
@@ -74,54 +73,54 @@ def rate(**said: Unpack[Said]) -> Number:
         check_between(name, value, 0.0, math.inf, "a finite number above 0", open_low=True, open_high=True)
         return _surprise(share) / value
     if name not in _RATE_TIMES:
-        raise ValueError(f"unknown way to say a decay: {name}; known are {', '.join(Said.__annotations__)}")
+        raise ValueError(f"unknown decay option {name!r}; choose one of {', '.join(DecayOptions.__annotations__)}")
     check_between(
         name, value, 0.0, math.inf, "above 0 (gamma=0 forgets at once, gamma=1 forgets nothing)", open_low=True
     )
     return _RATE_TIMES[name] / value
 
 
-def gamma(**said: Unpack[Said]) -> Number:
-    r"""The discount factor $\gamma = e^{-r}$; with `last` and `share`, the largest one that keeps the promise."""
-    r = rate(**said)
-    exact = said.get("gamma")
+def gamma(**options: Unpack[DecayOptions]) -> Number:
+    r"""The discount factor $\gamma = e^{-r}$; with `last` and `share`, the largest one that satisfies them."""
+    r = rate(**options)
+    exact = options.get("gamma")
     return exact if exact is not None else _quiet(lambda xp: xp.exp(-r), r)
 
 
-def half_life(**said: Unpack[Said]) -> Number:
+def half_life(**options: Unpack[DecayOptions]) -> Number:
     r"""The half-life $t_{1/2} = \ln 2 / r$: infinite at $\gamma=1$, zero at $\gamma=0$."""
-    return _over(_RATE_TIMES["half_life"], rate(**said))
+    return _over(_RATE_TIMES["half_life"], rate(**options))
 
 
-def tenth_life(**said: Unpack[Said]) -> Number:
+def tenth_life(**options: Unpack[DecayOptions]) -> Number:
     r"""The tenth-life $t_{1/10} = \ln 10 / r$: infinite at $\gamma=1$, zero at $\gamma=0$."""
-    return _over(_RATE_TIMES["tenth_life"], rate(**said))
+    return _over(_RATE_TIMES["tenth_life"], rate(**options))
 
 
-def window(**said: Unpack[Said]) -> Number:
+def window(**options: Unpack[DecayOptions]) -> Number:
     r"""The effective window $W_\mathrm{eff} = 1/(1-\gamma) = 1/(1-e^{-r})$: infinite at $\gamma=1$."""
-    return _over(1.0, _share(rate(**said), 1.0))
+    return _over(1.0, _share(rate(**options), 1.0))
 
 
-def share_of_last(steps: Number, **said: Unpack[Said]) -> Number:
+def share_of_last(steps: Number, **options: Unpack[DecayOptions]) -> Number:
     r"""The share $1-\gamma^m$ of the total weight that the last $m$ steps hold (zero under perfect recall)."""
     check_between("steps", steps, 0.0, math.inf, "a finite number of at least 0", open_high=True)
-    return _share(rate(**said), steps)
+    return _share(rate(**options), steps)
 
 
-def steps_for_share(wanted: Number, **said: Unpack[Said]) -> Number:
+def steps_for_share(wanted: Number, **options: Unpack[DecayOptions]) -> Number:
     r"""The number of recent steps $m = \ln\varepsilon / \ln\gamma$ that hold a `wanted` share $1-\varepsilon$.
 
     A real number; the smallest whole number of steps is its ceiling. Infinite under perfect recall.
     """
-    return _over(_surprise(wanted), rate(**said))
+    return _over(_surprise(wanted), rate(**options))
 
 
-def equivalents(**said: Unpack[Said]) -> dict[str, float]:
+def equivalents(**options: Unpack[DecayOptions]) -> dict[str, float]:
     """One decay in every unit; also the recent steps that hold 50, 90, 95 and 99% of the weight."""
-    shares = {f"steps_for_{percent}%": steps_for_share(percent / 100, **said) for percent in (50, 90, 95, 99)}
-    lives = {"half_life": half_life(**said), "tenth_life": tenth_life(**said), "window": window(**said)}
-    return {"gamma": gamma(**said), **lives, **shares}
+    shares = {f"steps_for_{percent}%": steps_for_share(percent / 100, **options) for percent in (50, 90, 95, 99)}
+    lives = {"half_life": half_life(**options), "tenth_life": tenth_life(**options), "window": window(**options)}
+    return {"gamma": gamma(**options), **lives, **shares}
 
 
 def denominator(gamma: Number, steps: Number = math.inf) -> Number:
@@ -164,7 +163,7 @@ def bins_perfect_recall(steps: int, bin_width: float, u_max: float = 1.0, n_agen
     r"""Grid cells needed for additive perfect recall after `steps` steps (Theorem 1), as an exact integer.
 
     $\lceil t\,u_{\max}/\Delta\rceil$ per coordinate, to the power of the number of coordinates. Decimal
-    inputs are taken at their word: a width of 0.1 is one tenth, not the nearest binary fraction.
+    inputs are read as decimals: a width of 0.1 is one tenth, not the nearest binary fraction.
     """
     return _cells(check_count("steps", steps) * _exact("u_max", u_max), bin_width, n_agents)
 
@@ -179,9 +178,10 @@ def bins_discounted(gamma: float, bin_width: float, u_max: float = 1.0, n_agents
 
 
 def kept(gamma: Number, elapsed: Number = 1, forgets: Number = None) -> tuple[Number, Number]:
-    r"""What `elapsed` steps leave of the past, $\gamma^{e}$, and what they take, $1-\gamma^{e}$, to full precision.
+    r"""The weights after `elapsed` steps: what is left of the past, $\gamma^{e}$, and what is gone, $1-\gamma^{e}$.
 
-    `forgets` is $1-\gamma$ where the caller knows it better than the subtraction does.
+    Both are computed to full precision. `forgets` is $1-\gamma$, for callers who know it more precisely than
+    subtraction can give.
     """
     if _is_one_step(elapsed):
         return gamma, 1 - gamma if forgets is None else forgets
@@ -223,7 +223,7 @@ def _over(numerator: Number, divisor: Number) -> Number:
 
 
 def _quiet(formula: Callable[[Any], Number], *values: Number) -> Number:
-    """The formula on the values' own namespace; limits such as 1/0 are meant here, and scalars come back plain."""
+    """Evaluates the formula in NumPy or JAX, as the values are; limits such as 1/0 are intended, scalars are floats."""
     xp = namespace(*values)
     with np.errstate(divide="ignore", invalid="ignore"):
         result = formula(xp)

@@ -1,9 +1,9 @@
 r"""How unequal a vector of true utilities is.
 
-All measures work over the last axis, on $x_1,\dots,x_n$ with mean $\mu$. Utilities must not be negative: shares of
-a total mean nothing where some parts are below zero, and a `ValueError` says so. When nobody has anything,
-everybody has the same: the inequality is zero (Jain's index, which counts the agents treated equally, is one).
-A single agent is always equal.
+All measures work over the last axis, on $x_1,\dots,x_n$ with mean $\mu$. Negative utilities raise a `ValueError`,
+because shares of a total are meaningless where some parts are below zero. When nobody has anything, everybody has the
+same: the inequality is zero (Jain's index, which counts the agents treated equally, is one). A single agent is always
+equal.
 """
 
 from __future__ import annotations
@@ -61,17 +61,19 @@ def theil(x: Array) -> Array:
 def atkinson(x: Array, epsilon: Number) -> Array:
     r"""Atkinson's index $1 - \frac1\mu\bigl(\frac1n\sum_i x_i^{1-\epsilon}\bigr)^{1/(1-\epsilon)}$, $\epsilon > 0$.
 
-    At $\epsilon=1$ one minus the geometric over the arithmetic mean; from there on, an agent with nothing (while
+    At $\epsilon=1$ one minus the geometric over the arithmetic mean; from there on, one agent with nothing (while
     others have something) makes it 1. Infinity is $1 - \min_i x_i/\mu$.
     """
-    check_between("epsilon", epsilon, 0.0, math.inf, "above 0 (infinity looks at the worst-off alone)", open_low=True)
+    check_between(
+        "epsilon", epsilon, 0.0, math.inf, "above 0 (infinity considers only the worst-off agent)", open_low=True
+    )
     relative = _relative_to_mean(_utilities(x))
     xp = namespace(relative, epsilon)
     has = relative > 0
     logs = xp.log(xp.where(has, relative, 1.0))
     is_log, is_min = epsilon == 1, epsilon == math.inf
     order = select(is_log | is_min, 1.0, 1.0 - epsilon)
-    # The power mean by way of logarithms, the largest term taken out: no power overflows.
+    # The power mean in logarithms, with the largest term factored out, so that no power overflows.
     terms = xp.where(has, order * logs, -math.inf)
     largest = terms.max(axis=-1, keepdims=True)
     power_mean = xp.exp((largest[..., 0] + xp.log(xp.exp(terms - largest).mean(axis=-1))) / order)
@@ -84,7 +86,7 @@ def _utilities(x: Array) -> Array:
     x = check_finite("x", x)
     if x.ndim == 0 or x.shape[-1] == 0:
         raise ValueError(f"x must have at least one agent along its last axis, got shape {x.shape}")
-    return check_between("x", x, 0.0, math.inf, "at least 0: inequality of shares has no meaning below zero")
+    return check_between("x", x, 0.0, math.inf, "at least 0, because shares are undefined for negative utilities")
 
 
 def _ratio(part: Array, whole: Array) -> Array:

@@ -1,12 +1,11 @@
-r"""Policies played out on the same needs, step after step.
+r"""Simulates allocation policies on the same needs, step after step.
 
-At every step each agent has a need, a policy serves $k$ of them, and what they receive enters the memory. Policies that
-are played with the same seed meet the same needs, so that what differs between them is theirs.
+At every step each agent has a need, the policy serves $k$ agents, and what they receive enters the memory. Two
+simulations with the same seed see the same needs, so any difference between them comes from the policies.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,7 +17,7 @@ from bygones import inequality
 from bygones._arrays import Array, check_count
 from bygones.allocation.policies import AllocationPolicy, OneStep, Random, RoundRobin, Utilitarian
 from bygones.envs.needs import Needs
-from bygones.memory import Discounted, Memory, MemoryState
+from bygones.memory import Memory, MemoryState
 from bygones.welfare import Welfare, as_judge
 
 POLICIES: dict[str, Callable[[Memory, str | Welfare], AllocationPolicy]] = {
@@ -27,17 +26,17 @@ POLICIES: dict[str, Callable[[Memory, str | Welfare], AllocationPolicy]] = {
     "round-robin": lambda memory, welfare: RoundRobin(),
     "random": lambda memory, welfare: Random(),
 }
-"""Policies by the names that the command line knows."""
+"""The policies that can be chosen by name, as on the command line."""
 
 
 @dataclass(frozen=True, eq=False)
-class Played:
-    """What happened under a policy, one row per step and one column per agent.
+class Simulation:
+    """The outcome of a simulation, with one row per step and one column per agent.
 
     Attributes:
         utilities: what each agent received at each step.
         remembered: Z after each step.
-        welfare: how memories are judged; `"nash"` is log-Nash, as in the paper's experiments.
+        welfare: the welfare function that judges Z; `"nash"` is log-Nash, as in the paper's experiments.
     """
 
     utilities: Array
@@ -56,14 +55,15 @@ class Played:
 
     @cached_property
     def welfare_remembered(self) -> Array:
-        """The welfare of what is remembered after each step."""
+        """The welfare of Z after each step."""
         return self.welfare(self.remembered)
 
     def summary(self) -> dict[str, float]:
-        """What it comes to in the end, on true utilities a step.
+        """Fairness and efficiency of the whole simulation, computed on true utilities per step.
 
-        Egalitarian welfare is the worst-off agent's; Nash welfare is given as the geometric mean, which has the unit of
-        a utility however many agents there are.
+        Returns:
+            `gini`, the Gini coefficient; `egalitarian`, the utility of the worst-off agent; `nash`, the geometric mean,
+            which has the unit of a utility for any number of agents; and `utility_per_step`, the sum over agents.
         """
         true = self.cumulative[-1] / len(self.utilities)
         with np.errstate(divide="ignore"):
@@ -77,8 +77,8 @@ class Played:
 
 
 @dataclass(frozen=True, eq=False)
-class Learned:
-    """A trained policy, which sees needs and memory as it did when it learned."""
+class LearnedPolicy:
+    """A trained policy that observes needs and memory as it did in training."""
 
     choose: Callable[[Array, MemoryState | None, np.random.Generator], int]
     subsets: np.ndarray
@@ -89,7 +89,7 @@ class Learned:
         return np.asarray(self.subsets[self.choose(needs, state, rng)])
 
 
-def play(
+def simulate(
     policy: AllocationPolicy,
     needs: Needs,
     memory: Memory,
@@ -98,18 +98,22 @@ def play(
     n_resources: int = 2,
     seed: int = 0,
     done: Callable[[], object] = lambda: None,
-) -> Played:
-    """Plays a policy out.
+) -> Simulation:
+    """Simulates a policy for a number of steps.
 
     Args:
-        policy: whom to serve.
-        needs: where needs come from.
-        memory: how the past is remembered.
-        welfare: how memories are judged.
-        steps: how many times resources are handed out.
-        n_resources: k, how many agents are served at a step.
-        seed: of the needs, which are equal for equal seeds whatever the policy, and of the policy's draws.
-        done: called after each step, for progress.
+        policy: decides whom to serve at each step.
+        needs: generates the needs of all agents.
+        memory: how the past is remembered; any `Memory`.
+        welfare: the welfare function that judges the memory, or its name.
+        steps: the number of steps.
+        n_resources: k, the number of agents served at each step.
+        seed: seeds the needs and the policy's random choices. The needs depend on nothing else, so that policies
+            simulated with the same seed see the same needs.
+        done: called after each step, for example to advance a progress bar.
+
+    Returns:
+        What each agent received and what was remembered after every step.
     """
     steps, k, n = check_count("steps", steps), check_count("n_resources", n_resources), needs.n_agents
     if k > n:
@@ -125,22 +129,26 @@ def play(
         state = memory.update(state, utilities[t])
         remembered[t] = memory.values(state)
         done()
-    return Played(utilities, remembered, judge)
+    return Simulation(utilities, remembered, judge)
 
 
 def policy_named(
     name: str, memory: Memory, welfare: str | Welfare, n_agents: int, n_resources: int
 ) -> AllocationPolicy:
-    """The policy of that name in `POLICIES`, or the learned one in a file of that name that ends in `.safetensors`."""
+    """The policy called `name` in `POLICIES`, or the trained policy in the file `name` if it ends in `.safetensors`."""
     if name in POLICIES:
         return POLICIES[name](memory, welfare)
     if not name.endswith(".safetensors"):
-        raise ValueError(f"policy must be one of {', '.join(POLICIES)}, or a file.safetensors, got {name!r}")
-    return learned(Path(name), memory, n_agents, n_resources)
+        raise ValueError(f"policy must be one of {', '.join(POLICIES)}, or a .safetensors file, got {name!r}")
+    return learned_policy(Path(name), memory, n_agents, n_resources)
 
 
-def learned(path: Path, memory: Memory, n_agents: int, n_resources: int) -> Learned:
-    """The policy in a file that `bygones.learn.Policy.save` wrote; refused where it learned another problem."""
+def learned_policy(path: Path, memory: Memory, n_agents: int, n_resources: int) -> LearnedPolicy:
+    """Loads a policy saved by `bygones.learn.TrainedPolicy.save`.
+
+    Raises:
+        ValueError: if the policy was trained on another number of agents or resources, or with another memory.
+    """
     from bygones.envs.problem import observe
     from bygones.learn.policy import TrainedPolicy
 
@@ -148,22 +156,16 @@ def learned(path: Path, memory: Memory, n_agents: int, n_resources: int) -> Lear
     problem = network.settings.problem()
     if (problem.n_agents, problem.n_resources) != (n_agents, n_resources):
         raise ValueError(
-            f"{path} learned to serve {problem.n_resources} of {problem.n_agents} agents, "
-            f"which it has to be played with, got {n_resources} of {n_agents}"
+            f"{path} was trained to serve {problem.n_resources} of {problem.n_agents} agents, "
+            f"so it cannot serve {n_resources} of {n_agents}"
         )
-    known = problem.memory
-    assert isinstance(known, Discounted)
-    if not (
-        isinstance(memory, Discounted)
-        and math.isclose(memory.gamma, known.gamma, rel_tol=1e-9)
-        and memory.average == known.average
-    ):
-        raise ValueError(f"{path} learned with the memory {known}, which it has to be played with, got {memory}")
+    if not problem.memory.matches(memory):
+        raise ValueError(f"{path} was trained with the memory {problem.memory}, so it cannot be used with {memory}")
     params = problem.params()
 
     def choose(needs: Array, state: MemoryState | None, rng: np.random.Generator) -> int:
         if state is None:
-            raise ValueError("state must be the memory's state, which a learned policy sees, got None")
+            raise ValueError("state must be the state of the memory, which a learned policy observes, got None")
         return int(network.predict(observe(needs, state, params), rng=rng)[0])
 
-    return Learned(choose, problem.subsets())
+    return LearnedPolicy(choose, problem.subsets())

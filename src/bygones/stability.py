@@ -5,11 +5,11 @@ $\rho(A) < 1$. Then, with $\|u^t\|_\infty \le u_{\max}$,
 
 $$ \|Z^t\|_\infty \;\le\; u_{\max} \sum_{k=0}^{\infty} \|A^k\|_\infty , $$
 
-and this module computes the sum with a proven bound on what the truncated tail can add: if
+and this module computes the sum with a proven bound on the truncated tail: if
 $q = \|A^m\|_\infty < 1$ then $\sum_{k\ge m}\|A^k\|_\infty \le \frac{q}{1-q}\sum_{k<m}\|A^k\|_\infty$.
 
-The condition is about matrices that do not change over time. An averaging memory, a sliding window or a memory
-that is reset now and then is bounded without satisfying it.
+The condition applies to matrices that do not change over time. An averaging memory, a sliding window or a memory
+that is reset from time to time is bounded without satisfying it.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Growth:
 
 @dataclass(frozen=True)
 class Design:
-    """What `design` says of a matrix: accepted or not, and why, in words."""
+    """The verdict of `design` on a matrix: accepted or rejected, with the reasons in sentences."""
 
     accepted: bool
     reasons: tuple[str, ...]
@@ -53,12 +53,12 @@ class Design:
     growth: Growth | None
 
     def __str__(self) -> str:
-        verdict = "accepted" if self.accepted else "refused"
+        verdict = "accepted" if self.accepted else "rejected"
         return "\n".join([f"This memory is {verdict}.", *(f"- {reason}" for reason in self.reasons)])
 
 
 def check_square(name: str, matrix: Array) -> Array:
-    """The matrix as an array, refused unless it is square, non-empty and finite."""
+    """The matrix as an array; raises ValueError unless it is square, non-empty and finite."""
     array = check_finite(name, matrix)
     if array.ndim != 2 or array.shape[0] != array.shape[1] or array.shape[0] == 0:
         raise ValueError(f"{name} must be a square matrix, got shape {array.shape}")
@@ -73,14 +73,14 @@ def spectral_radius(matrix: Array) -> float:
 def is_bounded(matrix: Array) -> bool:
     r"""Whether every bounded sequence of utilities leaves the memory bounded: $\rho(A) < 1$ (Theorem 5).
 
-    Eigenvalues of defective matrices are known far more coarsely than machine precision, so the question is put to
-    the powers instead: bounded means that some $\|A^m\|_\infty$ is small. Powers up to $2^{40}$ are looked at, so a
-    radius within about $10^{-12}$ of one counts as one.
+    The eigenvalues of a defective matrix are far less precise than machine precision, so the test uses powers instead:
+    the memory is bounded when some $\|A^m\|_\infty$ is small. Powers up to $2^{40}$ are tried, so a radius within about
+    $10^{-12}$ of one counts as one.
     """
     power = _checked(matrix)
     for _ in range(40):
         norm = _norm(power)
-        # Squaring doubles the relative error each time; one half is far enough below one to be no accident.
+        # Squaring doubles the relative error each time; one half is far enough below one to be safe.
         if norm < 0.5:
             return True
         if not norm < 1e100:
@@ -90,10 +90,10 @@ def is_bounded(matrix: Array) -> bool:
 
 
 def bound(matrix: Array, u_max: float = 1.0, steps: float = math.inf, tolerance: float = 1e-9) -> Bound:
-    r"""The bound $u_{\max}\sum_{k<\text{steps}}\|A^k\|_\infty$ with the error of cutting the sum off.
+    r"""The bound $u_{\max}\sum_{k<\text{steps}}\|A^k\|_\infty$ with its truncation error.
 
-    Powers are added until the tail is proven to be below `tolerance` times the sum. The value is rounded up by
-    the tail, so that it is a bound whatever the tail is. Infinite if the matrix is not bounded and `steps` is not
+    Powers are added until the tail is proven to be below `tolerance` times the sum. The value includes
+    the bound on the tail, so it is always an upper bound. Infinite if the matrix is not bounded and `steps` is not
     given.
     """
     A = _checked(matrix)
@@ -133,13 +133,13 @@ def transient_growth(matrix: Array) -> Growth:
 
 
 def design(matrix: Array, u_max: float = 1.0, non_negative: bool = True) -> Design:
-    """Looks a memory matrix over before it is used, and says in words why it is refused.
+    """Checks a memory matrix before it is used, and explains the verdict.
 
     Args:
         matrix: the memory transition matrix A, one row and column per agent.
         u_max: the largest utility of a step.
-        non_negative: whether the memory must stay non-negative, as log-Nash and α-fair welfare need. Pass
-            False for welfare functions that take negative values (utilitarian, egalitarian).
+        non_negative: whether the memory must stay non-negative, as log-Nash and α-fair welfare require. Pass
+            False for welfare functions that accept negative values (utilitarian, egalitarian).
     """
     A = _checked(matrix)
     _check_u_max(u_max)
@@ -148,28 +148,28 @@ def design(matrix: Array, u_max: float = 1.0, non_negative: bool = True) -> Desi
     if non_negative and (A < 0).any():
         i, j = (int(x) for x in np.argwhere(A < 0)[0])
         against.append(
-            f"Entry ({i}, {j}) is {A[i, j]:g}: what agent {j} received lowers what is remembered of agent {i}, which "
-            "can push a memory below zero, where log-Nash and alpha-fair welfare have no value."
+            f"Entry ({i}, {j}) is {A[i, j]:g}: what agent {j} received lowers the remembered utility of agent {i}, "
+            "which can fall below zero, where log-Nash and alpha-fair welfare are undefined."
         )
     if not bounded:
         return Design(False, tuple(against), radius, None, None)
     reach, growth = bound(A, u_max), transient_growth(A)
     remarks = [
         f"The spectral radius is {radius:.6g}, below 1, so the memory forgets.",
-        f"Utilities up to {u_max:g} never push it beyond {reach.value:.6g}.",
+        f"With utilities up to {u_max:g}, it never exceeds {reach.value:.6g}.",
     ]
     if growth.factor > 1:
         remarks.append(
-            f"Before it fades, a memory can grow to {growth.factor:.4g} times its utility (step {growth.step})."
+            f"Before it fades, a utility can grow to {growth.factor:.4g} times its size (at step {growth.step})."
         )
     return Design(not against, tuple(against + remarks), radius, reach, growth)
 
 
 def power(matrix: Array, elapsed: Number) -> Array:
-    r"""$A^{\text{elapsed}}$, the fading of a linear memory over real time.
+    r"""$A^{\text{elapsed}}$: how a linear memory fades over real time.
 
-    Whole numbers work for every matrix. A fraction of a step needs a matrix with a real fractional power, which
-    one with negative real eigenvalues does not have.
+    Whole numbers of steps work for every matrix. A fraction of a step needs a matrix with a real fractional power,
+    which a matrix with negative real eigenvalues does not have.
     """
     if is_traced(elapsed) or np.ndim(elapsed):
         raise ValueError(f"elapsed must be a plain number for a linear memory, got {elapsed!r}")
@@ -200,12 +200,12 @@ def _check_u_max(u_max: float) -> None:
 def _why_unbounded(radius: float) -> str:
     if radius > 1 + 1e-9:
         return (
-            f"The spectral radius is {radius:.6g}, above 1: a single utility grows without end, "
+            f"The spectral radius is {radius:.6g}, above 1: a single utility grows without bound, "
             f"about {radius:.4g}-fold each step."
         )
     return (
-        f"The spectral radius is {radius:.6g}, not below 1: some part of the past is never forgotten, so a steady "
-        "utility adds up without end, as under perfect recall."
+        f"The spectral radius is {radius:.6g}, not below 1: part of the past is never forgotten, so constant "
+        "utilities add up without bound, as under perfect recall."
     )
 
 

@@ -87,7 +87,7 @@ def test_every_form(read, text, options, expected):
         ("agent,need\nana\n", {}, ", row 2: expected 2 cells"),
         ("agent,need\nana,1,2\n", {}, ", row 2: expected 2 cells"),
         (b"agent,need\n\xff,1\n", {}, " is not a CSV file in UTF-8: save it again as CSV in UTF-8"),
-        (b"PK\x03\x04\xff\xfe", {}, " is a spreadsheet's own file: save it as CSV"),
+        (b"PK\x03\x04\xff\xfe", {}, " is a spreadsheet workbook: save it as CSV"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_named_with_file_row_and_column(read, tmp_path, text, options, message):

@@ -41,13 +41,13 @@ def test_an_audit_stands_as_the_ledger_does(nights, tmp_path):
 def test_since_is_never_before_anything_happened(monkeypatch):
     history = steps(("a", 0, 4), ("b", 0, 4), ("a", 7, 2), ("a", 9, 2), ("b", 20, 1))
     found = audit(history, ["inf"], every="5")
-    assert (found.since(found.standings[0], 1), found.since_means()) == (
-        7, "Since: the first event of the 5 in which it began.",
+    assert (found.since(found.standings[0], 1), found.since_note()) == (
+        7, "Owed since: the first event of the 5-step period in which the agent became owed.",
     )  # fmt: skip
     monkeypatch.setattr("bygones.audit.auditing.SEARCHED_EVENTS", 4)
     found = audit(history, ["inf"], every="5")
-    assert (found.since(found.standings[0], 1), found.since_means()) == (
-        5, "Since: the start of the 5 in which it began.",
+    assert (found.since(found.standings[0], 1), found.since_note()) == (
+        5, "Owed since: the start of the 5-step period in which the agent became owed.",
     )  # fmt: skip
 
 
@@ -129,15 +129,15 @@ def test_bad_settings_are_refused():
 def test_everything_for_programs_is_plain(nights):
     import json
 
-    told = audit(read_history(nights, timezone="Europe/Berlin"), ["7d", "inf"], gone_after="20d").to_dict()
-    text = json.dumps(told, allow_nan=False, default=str)
+    data = audit(read_history(nights, timezone="Europe/Berlin"), ["7d", "inf"], gone_after="20d").to_dict()
+    text = json.dumps(data, allow_nan=False, default=str)
     assert "NaN" not in text
-    assert told["timezone"] == "Europe/Berlin"
-    assert told["at"] == "2026-02-21T21:00:00Z"
-    assert told["half_lives"][0]["half_life"] == "7d"
-    first = told["half_lives"][0]["agents"][0]
+    assert data["timezone"] == "Europe/Berlin"
+    assert data["at"] == "2026-02-21T21:00:00Z"
+    assert data["half_lives"][0]["half_life"] == "7d"
+    first = data["half_lives"][0]["agents"][0]
     assert set(first) >= {"agent", "share", "entitled_share", "owed", "owed_since", "remembered"}
-    assert len(told["half_lives"][0]["over_time"]["gini"]) == len(told["half_lives"][0]["over_time"]["at"])
+    assert len(data["half_lives"][0]["over_time"]["gini"]) == len(data["half_lives"][0]["over_time"]["at"])
 
 
 def test_shares_over_time_sum_to_one(nights):

@@ -31,11 +31,11 @@ def test_a_flip_is_where_the_exact_sums_cross():
     assert flip.half_life == pytest.approx(exact, rel=1e-6)
     assert (flip.before, flip.after) == ("ana", "ben")
     assert flip.is_exact
-    sentences = [each.sentence(found.clock.said) for each in found.conclusions.flip]
-    said = found.clock.said(flip.half_life)
-    assert f"ana is owed most up to a half-life of {said}; beyond that ben is owed most." in sentences
-    assert f"ana is owed more than ben up to a half-life of {said}; beyond that ben is owed more than ana." in sentences
-    assert f"ana is owed up to a half-life of {said}; beyond that ana is ahead." in sentences
+    sentences = [each.sentence(found.clock.length_text) for each in found.conclusions.flip]
+    text = found.clock.length_text(flip.half_life)
+    assert f"ana is owed most up to a half-life of {text}; beyond that ben is owed most." in sentences
+    assert f"ana is owed more than ben up to a half-life of {text}; beyond that ben is owed more than ana." in sentences
+    assert f"ana is owed up to a half-life of {text}; beyond that ana is ahead." in sentences
 
 
 @settings(max_examples=10)
@@ -71,17 +71,17 @@ def test_without_a_search_a_flip_lies_between_two_half_lives():
     found = look(events, ["2", "20", "inf"], refine=False)
     most = found.conclusions.flip[0]
     assert (most.flips[0].low, most.flips[0].high, most.flips[0].is_exact) == (20, math.inf, False)
-    assert "up to a half-life between 20 and inf" in most.sentence(found.clock.said)
+    assert "up to a half-life between 20 and inf" in most.sentence(found.clock.length_text)
     assert 20 < most.flips[0].half_life < math.inf
-    told = most.to_dict(lambda half_life: half_life)
-    assert told["flips"][0]["before"] == "ana"
+    data = most.to_dict(lambda half_life: half_life)
+    assert data["flips"][0]["before"] == "ana"
 
 
-def test_what_holds_is_said_to_hold():
+def test_what_holds_at_every_half_life():
     found = look([("ana", 0, 10.0), ("ben", 0, 1.0)], ["2", "20", "inf"]).conclusions
     assert not found.flip
     assert found.hold[0].sentence(str) == "ben is owed most at every half-life from 2.0 to inf."
-    assert [each.claim for each in found.telling] == ["ben is owed most", "ben is owed", "ana is ahead"]
+    assert [each.claim for each in found.informative] == ["ben is owed most", "ben is owed", "ana is ahead"]
     assert len(found.hold) == 4
     assert (found.pairs, found.pairs_flip) == (1, 0)
     alone = look([("ana", 0, 10.0)], ["2"]).conclusions
@@ -119,12 +119,12 @@ def test_the_search_asks_exactly_and_only_for_half_lives_between():
 
 
 @pytest.mark.parametrize("refine", [True, False])
-def test_a_tie_that_is_reached_only_if_nothing_fades_is_told_so(refine):
+def test_a_tie_that_is_reached_only_if_nothing_fades_is_reported_as_such(refine):
     # By the end a and b received 5 each, b of it later: a is owed at every half-life, and nothing if nothing fades.
     events = [("a", 0, 4), ("b", 2, 2), ("a", 4, 1), ("b", 10, 3)]
     found = look(events, ["2", "10", "inf"], refine=refine)
-    said = [each.sentence(found.clock.said) for each in found.conclusions.flip]
-    assert said == [
+    sentences = [each.sentence(found.clock.length_text) for each in found.conclusions.flip]
+    assert sentences == [
         "a is owed most at every finite half-life; if nothing fades, nobody is owed anything.",
         "a is owed at every finite half-life; if nothing fades, a has exactly the entitled share.",
         "b is ahead at every finite half-life; if nothing fades, b has exactly the entitled share.",
@@ -138,9 +138,9 @@ def test_a_flip_before_a_tie_if_nothing_fades():
     # 4x^10 + x^6 is what is remembered of a and 4x^11 + x^5 of c, where x = 2^(-1/h); both are 5 at x = 1.
     found = look([("a", 1, 4), ("c", 0, 4), ("a", 5, 1), ("c", 6, 1), ("a", 11, 0)], ["1", "10", "inf"])
     crossing = -1 / math.log2(brentq(lambda x: 4 * x**5 + x - 1 - 4 * x**6, 0.3, 0.99))
-    said = found.clock.said(crossing)
-    assert found.conclusions.flip[0].sentence(found.clock.said) == (
-        f"a is owed most up to a half-life of {said}; beyond that c is owed most; if nothing fades, nobody is owed "
+    text = found.clock.length_text(crossing)
+    assert found.conclusions.flip[0].sentence(found.clock.length_text) == (
+        f"a is owed most up to a half-life of {text}; beyond that c is owed most; if nothing fades, nobody is owed "
         "anything."
     )
 

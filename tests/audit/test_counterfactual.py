@@ -38,8 +38,8 @@ def test_as_many_are_served_among_those_who_asked():
     (replay,) = audit(history, ["inf"], entitlements={"cem": 2}).replays
     assert replay.decisions == 2
     assert replay.instead.received[2] == pytest.approx(5)
-    told = replay.to_dict(("ana", "ben", "cem"))
-    assert told["actual"]["received"] == {"ana": 3.0, "ben": 1.0, "cem": 0.0}
+    data = replay.to_dict(("ana", "ben", "cem"))
+    assert data["actual"]["received"] == {"ana": 3.0, "ben": 1.0, "cem": 0.0}
 
 
 def test_a_history_decided_by_the_allocator_is_decided_the_same_again():
@@ -68,13 +68,13 @@ def test_newcomers_start_as_the_rule_says_in_both_worlds():
 
 
 @pytest.mark.parametrize("words", [("yes", "no"), ("1", "0"), ("TRUE", "False"), (1, 0), (1.0, 0.0), (True, False)])
-def test_served_may_be_said_in_many_ways(words):
+def test_served_may_be_written_in_many_ways(words):
     yes, no = words
     history = asked(("ana", 0, 4.0, yes), ("ben", 0, 3.0, no))
     assert audit(history, ["inf"]).received.tolist() == [4, 0]
 
 
-def test_what_is_wrong_is_said_with_its_row(monkeypatch):
+def test_errors_name_the_row(monkeypatch):
     with pytest.raises(ValueError, match=r"row 2: served must be 1 or 0, true or false, yes or no, got 'perhaps'"):
         asked(("ana", 0, 4.0, "yes"), ("ben", 0, 3.0, "perhaps"))
     with pytest.raises(ValueError, match=r"row 2: need must be a finite number of at least 0, got -3.0"):

@@ -1,4 +1,4 @@
-"""Histories from everywhere: the same events are the same history, and what is wrong is said in one sentence."""
+"""Histories from everywhere: the same events are the same history, and errors are one sentence."""
 
 import sqlite3
 from datetime import UTC, datetime
@@ -95,12 +95,12 @@ def test_the_same_events_are_the_same_history_everywhere(somewhere, tmp_path):
 
 
 @pytest.mark.parametrize("somewhere", [in_csv, in_sqlite, in_memory, in_duckdb])
-def test_times_without_a_zone_are_in_the_zone_that_is_said(somewhere, tmp_path):
+def test_times_without_a_zone_are_in_the_given_zone(somewhere, tmp_path):
     source, more = somewhere(tmp_path)
     history = read_history(source, **COLUMNS, **more, timezone="Europe/Berlin")
     assert history.clock == Clock(zone="Europe/Berlin", assumed=True)
     assert history.clock.sentence() == (
-        "Times without a zone were taken as Europe/Berlin; all times are shown in Europe/Berlin."
+        "Times without a time zone were read as Europe/Berlin; all times are shown in Europe/Berlin."
     )
     times = sorted(history.fetch(history.events)["time"].to_pylist())
     moments = [datetime.fromtimestamp(time / 1e6, UTC).isoformat() for time in times]
@@ -123,7 +123,7 @@ def test_an_hour_that_comes_twice_is_the_earlier_one_everywhere(write):
         assert edges == ["2026-03-29T01:30:00+00:00", "2026-10-25T00:30:00+00:00"]
 
 
-def test_a_zone_in_the_text_is_kept_and_its_lack_is_said(write):
+def test_a_zone_in_the_text_is_kept_and_its_absence_is_noted(write):
     path = write(("agent", "time", "utility"), ("ana", "2026-07-01T12:00+05:00", 1), ("ana", "2026-07-01T12:00Z", 1))
     history = read_history(path, timezone="Europe/Berlin")
     assert not history.clock.assumed
@@ -162,7 +162,7 @@ def test_dates_are_midnights_and_whole_numbers_are_steps():
 def test_step_numbers_in_csv(write):
     history = read_history(write(("agent", "time", "utility"), ("a", "3", "1"), ("a", "17.5", "1")))
     assert (history.clock.steps, history.last) == (True, 17.5)
-    assert audit(history).clock.said(audit(history).standings[0].half_life) == "10"
+    assert audit(history).clock.length_text(audit(history).standings[0].half_life) == "10"
 
 
 def test_a_ledger_and_its_export_are_the_same_history(tmp_path):
@@ -187,7 +187,7 @@ def test_a_ledger_and_its_export_are_the_same_history(tmp_path):
         assert found.names == ("=ben()", "ana", "cem")
         assert found.received.tolist() == [3, 7, 0]
         np.testing.assert_allclose(found.standings[0].remembered, [3 * 2 ** (-5.5 / 7), 3.5, 0])
-        assert "events of a ledger" in found.notes[1]
+        assert "This history is a ledger" in found.notes[1]
 
 
 @pytest.mark.parametrize(
@@ -206,11 +206,11 @@ def test_a_ledger_and_its_export_are_the_same_history(tmp_path):
         (r"row 3: utility must be a finite number of at least 0, got nothing", "agent,time,utility", "a,1,1\nb,2,"),
         (r"row 3: agent must be a name, got nothing", "agent,time,utility", "a,1,1\n,2,2"),
         (r"row 3: agent must be a name, got '  '", "agent,time,utility", "a,1,1\n  ,2,2"),
-        (r"add up to more than a number can hold", "agent,time,utility", "a,1,1e308\na,2,1e308"),
-        (r"has no events", "agent,time,utility", ""),
+        (r"sum of the utilities is too large", "agent,time,utility", "a,1,1e308\na,2,1e308"),
+        (r"contains no events", "agent,time,utility", ""),
     ],
 )  # fmt: skip
-def test_what_is_wrong_is_said_with_its_row(tmp_path, message, header, rows):
+def test_errors_name_the_row(tmp_path, message, header, rows):
     path = tmp_path / "bad.csv"
     path.write_text(f"{header}\n{rows}\n")
     with pytest.raises(ValueError, match=message):
@@ -236,13 +236,13 @@ def test_bad_sources_are_refused(tmp_path, write):
     torn.write_bytes(path.read_bytes()[:3000])
     with pytest.raises(ValueError, match="cannot be read"):
         read_history(torn, **COLUMNS)
-    with pytest.raises(ValueError, match="table is for databases"):
+    with pytest.raises(ValueError, match="table applies only to databases"):
         read_history(write(("agent", "time", "utility"), ("a", 1, 1)), table="x")
     with pytest.raises(ValueError, match=r"foo://x cannot be read|Don't know how to connect"):
         read_history("foo://x")
     with pytest.raises(ValueError, match="format must be"):
         read_history("x.csv", format="excel")
-    with pytest.raises(ValueError, match="resource is for --format sacct"):
+    with pytest.raises(ValueError, match="resource applies only to the format sacct"):
         read_history("x.csv", resource="gpu")
     with pytest.raises(ValueError, match="needs and served must be given together"):
         read_history("x.csv", needs="need")
@@ -298,7 +298,7 @@ def test_csv_files_come_in_many_ways(tmp_path):
         ("has the column 'time' twice", b"agent,time,time,utility\na,1,1,1\n"),
         ("is not a CSV file in UTF-8", "agent,time,utility\nJos\xe9,1,1\n".encode("latin-1")),
         ("row 2: expected 3 cells as in the header, got 2", b"agent,time,utility\na,1\n"),
-        ("time must lie within 285 years, got times from 202-06-01 to 2026-06-01",
+        ("time must span less than 285 years, got times from 202-06-01 to 2026-06-01",
          b"agent,time,utility\na,0202-06-01,1\na,2026-06-01,1\n"),
     ],
 )  # fmt: skip
@@ -330,13 +330,13 @@ def test_columns_of_the_wrong_type_are_refused():
 def test_clocks_read_and_show_lengths_and_moments():
     clock, steps = Clock(zone="Europe/Berlin"), Clock(steps=True)
     assert clock.length("90min") == 5_400_000_000
-    assert [clock.said(clock.length(text)) for text in ("90s", "90min", "30h", "11.3d", "3y", "inf")] == [
+    assert [clock.length_text(clock.length(text)) for text in ("90s", "90min", "30h", "11.3d", "3y", "inf")] == [
         "1.5min", "1.5h", "1.25d", "11.3d", "3y", "inf",
     ]  # fmt: skip
     assert clock.shown(clock.moment("2026-07-01T12:00")) == "2026-07-01 12:00"
-    assert clock.told(clock.moment("2026-07-01T12:00")) == "2026-07-01T10:00:00Z"
+    assert clock.json_time(clock.moment("2026-07-01T12:00")) == "2026-07-01T10:00:00Z"
     assert clock.drawn(clock.moment("2026-07-01T12:00Z")) == "2026-07-01T14:00:00"
-    assert (steps.length("3"), steps.moment("7"), steps.drawn(7), steps.said(12345)) == (3, 7, 7, "12,345")
+    assert (steps.length("3"), steps.moment("7"), steps.drawn(7), steps.length_text(12345)) == (3, 7, 7, "12,345")
     for wrong in ("7d", "0", "-1", "nan"):
         with pytest.raises(ValueError, match="half_life must be a number of steps above 0"):
             steps.length(wrong)
@@ -404,13 +404,13 @@ def test_a_ledger_is_audited_by_its_own_entitlements(tmp_path):
     np.testing.assert_allclose(early.standings[0].owed, stood.owed, rtol=1e-12)
     assert late.entitled.tolist() == pytest.approx([1 / 3, 2 / 3])
     assert asked.entitled.tolist() == [0.5, 0.5]
-    assert "offsets, holds and leaving are left out" in late.notes[1]
+    assert "offsets, holds and departures are left out" in late.notes[1]
 
 
 def test_files_that_are_no_text_are_refused_with_what_to_do(tmp_path):
     book, late = tmp_path / "book.csv", tmp_path / "late.csv"
     book.write_bytes(b"PK\x03\x04\xff\xfe")
-    with pytest.raises(ValueError, match=r"book.csv is a spreadsheet's own file: save it as CSV$"):
+    with pytest.raises(ValueError, match=r"book.csv is a spreadsheet workbook: save it as CSV$"):
         read_history(book)
     late.write_bytes(b"agent,time,utility\n" + b"ana,1,1\n" * 50_000 + "José,2,1\n".encode("latin-1"))
     with pytest.raises(ValueError, match=r"late.csv is not a CSV file in UTF-8: save it again as CSV in UTF-8$"):

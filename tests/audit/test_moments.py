@@ -38,7 +38,7 @@ def test_every_half_life_from_the_shortest_on_is_answered_closely(events, shorte
 
 
 def flips(found):
-    return [each.sentence(found.clock.said) for each in found.conclusions.flip]
+    return [each.sentence(found.clock.length_text) for each in found.conclusions.flip]
 
 
 @settings(max_examples=15)

@@ -34,11 +34,11 @@ def test_gpu_hours_of_users(jobs):
     assert received == pytest.approx({"ana": 5, "ben": 25 + 2})
     assert found.utility == "GPU-hours"
     assert found.notes[1:] == (
-        "Usage is in GPU-hours, spread over each job's time in parts of at most an hour.",
-        "Jobs still running: 1, counted by what they have used so far.",
-        "Jobs that never ran: 2, passed over.",
+        "Usage is in GPU-hours, spread evenly over each job's run time in slices of at most one hour.",
+        "Included 1 job still running, with the usage so far.",
+        "Skipped 2 jobs that never ran.",
     )
-    assert "taken as UTC" in found.notes[0]
+    assert "read as UTC" in found.notes[0]
 
 
 def test_other_resources_and_accounts(jobs):
@@ -83,10 +83,10 @@ def test_cpus_are_counted_where_there_are_no_gpus(tmp_path):
         ("row 2: User must be a name, got nothing", "JobID|User|Start|End|Elapsed|AllocCPUS",
          "1||2026-01-01T00:00:00|Unknown|01:00|1"),
         ("row 2: expected 6 cells", "JobID|User|Start|End|Elapsed|AllocCPUS", "1|a"),
-        ("has no job that ran", "JobID|User|Start|End|Elapsed|AllocCPUS", "1|a|Unknown|Unknown|00:00|1"),
+        ("contains no job that ran", "JobID|User|Start|End|Elapsed|AllocCPUS", "1|a|Unknown|Unknown|00:00|1"),
     ],
 )  # fmt: skip
-def test_what_is_wrong_is_said_with_its_row(tmp_path, message, header, row):
+def test_errors_name_the_row(tmp_path, message, header, row):
     path = tmp_path / "sacct.txt"
     path.write_text(f"{header}\n{row}\n")
     with pytest.raises(ValueError, match=message):
@@ -94,7 +94,7 @@ def test_what_is_wrong_is_said_with_its_row(tmp_path, message, header, row):
 
 
 def test_other_files_are_refused(jobs, tmp_path):
-    with pytest.raises(ValueError, match=r"resource must be one that a job .* has \(billing, cpu, gpu, mem, node\)"):
+    with pytest.raises(ValueError, match=r"resource must be one that a job .* uses \(billing, cpu, gpu, mem, node\)"):
         sacct.read(jobs, resource="fpga")
     binary = tmp_path / "binary"
     binary.write_bytes(b"\xff\xfe|\x00")

@@ -36,10 +36,10 @@ def test_what_is_remembered_is_what_the_memory_remembers_event_by_event(events, 
         every = None
     found = audit(read_history(arrow(events, 1_700_000_000_000_000)), HALF_LIVES, every=every, refine=False)
     end = max(time for _, time, _ in events)
-    for stood, said in zip(found.standings, HALF_LIVES, strict=True):
-        expected = remembered(events, HOURS[said] * 3_600_000_000, end)
+    for trajectory, half_life in zip(found.standings, HALF_LIVES, strict=True):
+        expected = remembered(events, HOURS[half_life] * 3_600_000_000, end)
         values = [expected[name] for name in found.names]
-        np.testing.assert_allclose(stood.remembered, values, rtol=1e-11, atol=1e-300)
+        np.testing.assert_allclose(trajectory.remembered, values, rtol=1e-11, atol=1e-300)
 
 
 @settings(max_examples=20)
@@ -52,10 +52,10 @@ def test_steps_may_be_any_numbers(events):
         {"agent": agents, "time": pa.array(times, pa.float64()), "utility": pa.array(utilities, pa.float64())}
     )
     found = audit(read_history(table), ["0.5", "20", "inf"], refine=False)
-    for stood, half_life in zip(found.standings, (0.5, 20.0, math.inf), strict=True):
+    for trajectory, half_life in zip(found.standings, (0.5, 20.0, math.inf), strict=True):
         expected = remembered(events, half_life, max(times))
         values = [expected[name] for name in found.names]
-        np.testing.assert_allclose(stood.remembered, values, rtol=1e-9, atol=1e-290)
+        np.testing.assert_allclose(trajectory.remembered, values, rtol=1e-9, atol=1e-290)
 
 
 @settings(max_examples=15)
@@ -99,7 +99,7 @@ def test_periods_cover_the_history_and_end_with_the_audit():
     assert periods(Clock(steps=True), 0.0, 100.0, None).length == 2
     assert periods(Clock(steps=True), 5.0, 5.0, None).count == 1
     assert periods(Clock(steps=True), 0.0, 1.0, "0.02").count == 51
-    with pytest.raises(ValueError, match=r"every must leave at most 2000 periods, got '0.001'"):
+    with pytest.raises(ValueError, match=r"every must split the history into at most 2000 periods, got '0.001'"):
         periods(Clock(steps=True), 0.0, 100.0, "0.001")
-    with pytest.raises(ValueError, match="every must be finite"):
+    with pytest.raises(ValueError, match="every must be a finite length"):
         periods(Clock(), 0.0, 100.0, "inf")

@@ -1,4 +1,5 @@
 import re
+from pathlib import Path
 
 import pytest
 
@@ -30,7 +31,7 @@ def test_a_report_of_own_runs(capsys, tmp_path, own):
 def test_own_runs_beside_a_set_of_evidence(tmp_path, own):
     sets = tmp_path / "sets"
     sets.mkdir()
-    (sets / "tenfold").symlink_to(program.Path("evidence/grid/tenfold").resolve())
+    (sets / "tenfold").symlink_to(Path("evidence/grid/tenfold").resolve())
     program.main(["report", str(own), "--evidence", str(sets), "--out", str(tmp_path / "both.html")])
     assert runs(tmp_path / "both.html") == "55"
 

@@ -1,15 +1,16 @@
 import pytest
 
-from bygones.cli.console import Column, amount, print_fitting, print_table
+from bygones._text import amount
+from bygones.cli.console import Column, print_fitting, print_table
 
 
 @pytest.mark.parametrize(
-    ("value", "said"),
+    ("value", "text"),
     [(0.0, "0"), (1e-15, "0"), (0.12345, "0.123"), (12.345, "12.3"), (999.4, "999"), (4652.3, "4,652"),
      (-1119.7, "-1,120"), (12_345_678.0, "12,345,678"), (1e18, "1e+18"), (float("inf"), "inf")],
 )  # fmt: skip
-def test_amounts_as_people_write_them(value, said):
-    assert amount(value) == said
+def test_amounts_as_people_write_them(value, text):
+    assert amount(value) == text
 
 
 def test_a_table_in_a_pipe_is_not_cut(capsys, monkeypatch):
@@ -43,12 +44,12 @@ def test_a_table_fits_and_loses_no_letter_of_the_columns_that_stay(monkeypatch, 
     columns = [Column("who", "left", folds=True), Column("how much"), Column("since", gives_way=2),
                Column("bar", "left", gives_way=1), Column("why", "left", gives_way=2)]  # fmt: skip
     print_fitting("Table", columns, [["somebody with a name", "12345678", "2026-01-01", "███", "a reason"]])
-    said = capsys.readouterr().out
-    assert max(len(line.rstrip()) for line in said.splitlines() if "wider" not in line) <= width
-    assert "…" not in said
-    assert "12345678" in said
-    header = next(line for line in said.splitlines() if " who " in line)
+    out = capsys.readouterr().out
+    assert max(len(line.rstrip()) for line in out.splitlines() if "wider" not in line) <= width
+    assert "…" not in out
+    assert "12345678" in out
+    header = next(line for line in out.splitlines() if " who " in line)
     shown = [name for name in ("since", "bar", "why") if name in header]
     assert shown == (["since", "bar", "why"] if width >= 50 else ["since", "why"] if width >= 45 else [])
-    assert all(word in said for word in ("somebody", "with", "name"))
-    assert ("A wider terminal also shows: " in said) == (width < 50)
+    assert all(word in out for word in ("somebody", "with", "name"))
+    assert ("A wider terminal also shows: " in out) == (width < 50)

@@ -3,35 +3,44 @@ import sys
 import pytest
 import tyro._errors
 
-from bygones.cli import main, usage
+from bygones.cli import program, usage
 
 WRONG = [
     ("allocate", "NEEDS and --half-life are missing; see bygones allocate --help"),
     ("ledger record", "LEDGER, AGENT and AMOUNT are missing; see bygones ledger record --help"),
     ("ledger record team.db ana", "AMOUNT is missing; see bygones ledger record --help"),
-    ("ledger record team.db ana x", "AMOUNT must be a number, got 'x'; see bygones --help"),
-    ("ledger correct team.db x 3", "EVENT must be a whole number, got 'x'; see bygones --help"),
-    ("audit h.csv --threads many", "--threads must be a whole number, got 'many'; see bygones --help"),
-    ("audit h.csv --format odd", "--format must be one of auto, table, ledger, sacct, got 'odd'; see bygones audit"),
+    ("ledger record team.db ana x", "AMOUNT must be a number, got 'x'; see bygones ledger record --help"),
+    ("ledger correct team.db x 3", "EVENT must be a whole number, got 'x'; see bygones ledger correct --help"),
+    ("audit h.csv --threads many", "--threads must be a whole number, got 'many'; see bygones audit --help"),
+    ("audit h.csv --format odd", "--format must be one of auto, ledger, sacct, table, got 'odd'; see bygones audit"),
     ("audit h.csv --refine odd", "--refine must be one of "),
-    ("nosuch", "'nosuch' is not known; see bygones --help"),
-    ("decay --nope 3", "'--nope' and '3' are not known; see bygones --help"),
-    ("allocate needs.csv --nope", "--half-life is missing, and '--nope' is not known; see bygones allocate --help"),
+    ("nosuch", "unknown command 'nosuch': choose one of ledger, allocate, "),
+    ("alocate needs.csv", "unknown command 'alocate': did you mean 'allocate'? See bygones --help"),
+    ("ledger recrd team.db", "unknown command 'recrd': did you mean 'record'? See bygones ledger --help"),
+    ("--nope", "'--nope' is not recognized; see bygones --help"),
+    ("ledger --nope", "'--nope' is not recognized; see bygones ledger --help"),
+    ("simulate some-example", "EXAMPLE must be one of example-1, example-2, got 'some-example'; see bygones simulate"),
+    ("simulate --gamma 0.5 x", "--gamma must be numbers, got '0.5', 'x'; see bygones simulate --help"),
+    ("decay --nope 3", "'--nope' and '3' are not recognized; see bygones decay --help"),
+    (
+        "allocate needs.csv --nope",
+        "--half-life is missing, and '--nope' is not recognized; see bygones allocate --help",
+    ),
     ("decay --half-life", "--half-life needs a value; see bygones decay --help"),
-    ("decay --half-life x", "--half-life: expected a number, got 'x'; see bygones --help"),
-    ("table 2", "NAME must be one of 1, got '2'; see bygones table --help"),
-    ("reproduce --horizon 10 x", "--horizon must be whole numbers, got '10', 'x'; see bygones --help"),
-    ("reproduce --gamma x", "--gamma must be numbers, got 'x'; see bygones --help"),
-    ("reproduce --seeds x", "--seeds must be a whole number, got 'x'; see bygones --help"),
-    ("", "the command must be one of train, reproduce, "),
-    ("ledger", "the command must be one of new, rules, "),
+    ("decay --half-life x", "--half-life: expected a number, got 'x'; see bygones decay --help"),
+    ("table 2", "TABLE must be one of 1, got '2'; see bygones table --help"),
+    ("reproduce --horizon 10 x", "--horizon must be whole numbers, got '10', 'x'; see bygones reproduce --help"),
+    ("reproduce --gamma x", "--gamma must be numbers, got 'x'; see bygones reproduce --help"),
+    ("reproduce --seeds x", "--seeds must be a whole number, got 'x'; see bygones reproduce --help"),
+    ("", "choose a command: ledger, allocate, "),
+    ("ledger", "choose a command: new, rules, "),
 ]
 
 
 @pytest.mark.parametrize(("words", "sentence"), WRONG)
-def test_what_cannot_be_understood_is_refused_in_one_sentence(capsys, words, sentence):
+def test_a_wrong_command_line_is_explained_in_one_sentence(capsys, words, sentence):
     with pytest.raises(SystemExit) as stop:
-        main.main(words.split())
+        program.main(words.split())
     out, err = capsys.readouterr()
     assert stop.value.code == 2
     assert out == ""
@@ -45,13 +54,13 @@ class New(tyro._errors.ParseErrorEvent):
 
 
 @pytest.mark.parametrize("event", [New("bygones"), object()])
-def test_what_a_later_tyro_tells_differently_is_left_to_it(event):
-    assert usage._refuse(event) is None
+def test_events_of_a_later_tyro_are_left_to_tyro(event):
+    assert usage._refuse(event, "bygones") is None
 
 
-def test_without_the_hook_the_box_of_tyro_is_shown(capsys, monkeypatch):
+def test_without_the_hook_tyro_shows_its_own_box(capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "tyro._errors", None)
     with pytest.raises(SystemExit) as stop:
-        main.main(["decay", "--nope"])
+        program.main(["decay", "--nope"])
     assert stop.value.code == 2
     assert "Unrecognized options" in capsys.readouterr().err

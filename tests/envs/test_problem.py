@@ -3,7 +3,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bygones import Discounted, Instantaneous, Linear, Multiscale, PerfectRecall, welfare
@@ -18,6 +18,7 @@ from bygones.envs.problem import (
     true_welfare,
 )
 
+TINY = np.finfo(float).tiny
 SWAP = np.array([[0.5, -0.1], [0.2, 0.4]])
 
 
@@ -73,6 +74,18 @@ def test_actions_are_the_subsets_in_lexicographic_order():
         (
             {"memory": Multiscale((0.5, 0.5), (1, -1)), "welfare": "egalitarian", "observation_scale": "expected"},
             "'expected' needs a finite divisor above 0, but Multiscale memory of these needs gives 0.0",
+        ),
+        (
+            {
+                "memory": Multiscale((0.5,), (TINY,)),
+                "needs": needs.uniform(3, 0.0, 0.25),
+                "observation_scale": "window",
+            },
+            "'window' needs a finite divisor above 0, but Multiscale memory of these needs gives 1.1125",
+        ),
+        (
+            {"memory": Multiscale((0.5,), (0.0,)), "observation_scale": "relative", "observe_denominator": True},
+            "'relative' needs a finite divisor above 0, but Multiscale memory of these needs gives 0.0",
         ),
     ],
 )
@@ -206,7 +219,8 @@ def test_a_need_that_never_changes_has_an_interval():
 
 
 def numbers(low, high):
-    return st.floats(low, high, allow_subnormal=False)
+    """Weights: 0, ordinary ones, and some so small that hardly anything can be divided by them."""
+    return st.floats(low, high, allow_subnormal=False) | st.floats(TINY, 1e-300) | st.just(0.0)
 
 
 memories = st.one_of(
@@ -232,19 +246,27 @@ memories = st.one_of(
     noise=st.sampled_from(["most", "least", "any"]),
 )
 def test_every_observation_lies_within_the_bounds(memory, high, scale, with_denominator, actions, noise):
-    assume(memory.bound(1.0, 1) > 0)
     scale = "none" if scale == "relative" and memory.can_be_negative else scale
     table = {"most": np.full((1, 3), high), "least": np.zeros((1, 3)), "any": np.linspace(0, high, 12).reshape(4, 3)}
     wide = np.vstack([np.zeros(3), np.full(3, high)])
-    problem = AllocationProblem(
-        needs=needs.replayed(np.vstack([wide, table[noise]])),
-        n_resources=1,
-        horizon=len(actions),
-        memory=memory,
-        welfare="utilitarian",
-        observation_scale=scale,
-        observe_denominator=with_denominator,
+    setting = {
+        "needs": needs.replayed(np.vstack([wide, table[noise]])),
+        "n_resources": 1,
+        "horizon": len(actions),
+        "memory": memory,
+        "welfare": "utilitarian",
+        "observation_scale": scale,
+        "observe_denominator": with_denominator,
+    }
+    divisors = [memory.bound(high, len(actions))] if scale == "window" else []
+    divisors += (
+        [memory.largest_denominator(len(actions))] if with_denominator and scale in ("window", "relative") else []
     )
+    if min(divisors, default=1.0) < TINY:
+        with pytest.raises(ValueError, match="needs a finite divisor above 0, but"):
+            AllocationProblem(**setting)
+        return
+    problem = AllocationProblem(**setting)
     low, high_ = (bound.astype(np.float32) for bound in problem.observation_bounds())
     assert np.isfinite(low).all()
     assert np.isfinite(high_).all()

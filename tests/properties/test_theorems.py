@@ -26,6 +26,22 @@ def trajectory(memory, history):
     return np.array(Z)
 
 
+def remembered(memory, events):
+    """The memory of utilities of different ages, of which the latest has just arrived."""
+    events = sorted(events, key=lambda event: -event[0])
+    state, before = memory.init(len(events[0][1])), events[0][0]
+    for age, u in events:
+        state, before = memory.update(state, u, elapsed=before - age), age
+    return state
+
+
+def same_for_ever(memory, a, b, future):
+    """Whatever comes, the two states remember the same, to rounding."""
+    for u in future:
+        a, b = memory.update(a, u), memory.update(b, u)
+        np.testing.assert_allclose(memory.values(a), memory.values(b), rtol=1e-9, atol=1e-12)
+
+
 class TestTheorem1StateExplosionUnderPerfectRecall:
     @given(utilities)
     def test_the_memory_is_the_sum_of_the_past_within_its_bound(self, history):
@@ -109,6 +125,19 @@ class TestTheorem3AveragedPerfectRecallNeedsTime:
         assert after_short == pytest.approx((t * z + u) / (t + 1))
         assert abs(after_short - u) < abs(after_long - u)
 
+    @given(utilities, st.data())
+    def test_with_the_time_they_do_not(self, past, data):
+        """Pasts with the same Z at the same time have the same future: here utilities swapped and passed on."""
+        memory = PerfectRecall(average=True)
+        other = past[data.draw(st.permutations(range(len(past))))]
+        passed_on = data.draw(st.floats(0, 1)) * np.minimum(other[0], U_MAX - other[-1])
+        other[0] -= passed_on
+        other[-1] += passed_on
+        a, b = (remembered(memory, [(float(-t), u) for t, u in enumerate(history)]) for history in (past, other))
+        np.testing.assert_allclose(memory.values(a), memory.values(b), rtol=1e-12, atol=1e-15)
+        assert a.d == b.d
+        same_for_ever(memory, a, b, future=data.draw(utilities))
+
     @given(st.floats(0, U_MAX), st.integers(1, 20), st.integers(1, 20))
     def test_if_the_next_utility_equals_the_memory_they_do_not(self, z, t, later):
         memory = PerfectRecall(average=True)
@@ -146,17 +175,35 @@ class TestTheorem4PastDiscountedAveraging:
             assert (Z[t] <= np.maximum(Z[t - 1], u) + 1e-12).all()
             assert t == 1 or (Z[t] >= np.minimum(Z[t - 1], u) - 1e-12).all()
 
-    @given(st.floats(0.1, 0.999), utilities, utilities, st.floats(0, U_MAX))
-    def test_ii_memory_and_denominator_suffice(self, gamma, one, other, u):
-        """Two pasts with the same (Z, d) have the same future, uᵗ⁺¹ being given."""
+    @given(st.floats(0.1, 0.999), utilities.filter(lambda past: len(past) > 1), st.data())
+    def test_ii_memory_and_denominator_suffice(self, gamma, past, data):
+        """Two pasts of different lengths with the same (Z, d) have the same future, uᵗ⁺¹, uᵗ⁺², … being given.
+
+        For some utilities before the last, the other past has two that came a half-life earlier and have the same
+        mean: each counts half as much.
+        """
         memory = Discounted(gamma=gamma, average=True)
-        a, b = memory.init(3), memory.init(3)
-        for x in one:
-            a = memory.update(a, x)
-        for x in other:
-            b = memory.update(b, x)
-        b = b._replace(Z=a.Z, d=a.d, Z_lost=a.Z_lost, d_lost=a.d_lost)
-        np.testing.assert_array_equal(memory.ahead(a, np.full(3, u)), memory.ahead(b, np.full(3, u)))
+        events = [(float(age), u) for age, u in zip(range(len(past) - 1, -1, -1), past, strict=True)]
+        doubled = data.draw(st.sets(st.integers(0, len(past) - 2), min_size=1))
+        shift = data.draw(st.floats(-1, 1)) * np.minimum(past, U_MAX - past)
+        other = [event for i, event in enumerate(events) if i not in doubled]
+        for i in doubled:
+            age, u = events[i]
+            other += [(age + memory.half_life, u + shift[i]), (age + memory.half_life, u - shift[i])]
+        a, b = remembered(memory, events), remembered(memory, other)
+        np.testing.assert_allclose(memory.values(a), memory.values(b), rtol=1e-9, atol=1e-12)
+        assert a.d == pytest.approx(b.d, rel=1e-9)
+        same_for_ever(memory, a, b, future=data.draw(utilities))
+
+    @given(st.floats(0.5, 0.999), st.floats(0, U_MAX), st.floats(0, U_MAX), st.integers(1, 5), st.integers(1, 5))
+    def test_ii_memory_alone_does_not(self, gamma, z, u, t, later):
+        """With the same Z but another d, the same next utility (other than Z) moves Z further where d is smaller."""
+        assume(abs(z - u) > 1e-3)
+        memory = Discounted(gamma=gamma, average=True)
+        short, long = (remembered(memory, [(float(age), [z]) for age in range(k)]) for k in (t, t + later))
+        np.testing.assert_allclose(memory.values(short), memory.values(long))
+        after_short, after_long = (memory.ahead(state, [u])[0] for state in (short, long))
+        assert abs(after_short - u) < abs(after_long - u) - 1e-7
 
     @given(below_one, st.integers(1, 40), st.floats(0.1, 1))
     def test_iii_the_newest_utility_keeps_its_weight(self, gamma, t, more):

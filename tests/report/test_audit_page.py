@@ -127,7 +127,7 @@ def test_the_command_writes_a_page(tmp_path, capsys):
     path.write_text("agent,time,utility\nana,2026-01-01,1\nben,2026-01-02,2\n")
     program.main(["audit", str(path), "--page", str(page)])
     assert f"wrote {page}" in capsys.readouterr().out
-    assert "Times without a zone were taken as UTC" in page.read_text()
+    assert "Times without a time zone were read as UTC" in page.read_text()
     program.main(["audit", str(path), "--page", str(page), "--json"])
     assert "wrote" not in capsys.readouterr().out
 

@@ -9,7 +9,7 @@ from bygones.paper.grid import GAMMAS, HORIZONS, memory_label
 from bygones.paper.optimum import episode_gini, for_settings
 from bygones.report.figures import paper_figures
 from bygones.report.figures.paper_figures import claims_figure, draw, draw_all, names
-from bygones.simulation import play
+from bygones.simulation import simulate
 from support import synthetic_results
 
 MEMORIES = [memory_label(gamma) for gamma in GAMMAS]
@@ -147,7 +147,7 @@ def test_the_allocator_that_learns_nothing_is_drawn_beside_those_that_learn(resu
     scale = results.distinct("observation_scale")[0]
     gini, score = (draw(name, results, scale).axes[0] for name in ("3a", "2a"))
     memory = PerfectRecall()
-    played = play(OneStep(memory, "egalitarian"), advantaged(), memory, "egalitarian", max(HORIZONS))
+    played = simulate(OneStep(memory, "egalitarian"), advantaged(), memory, "egalitarian", max(HORIZONS))
     at = np.array(HORIZONS) - 1
     np.testing.assert_allclose(lines(gini)["one-step allocator"].get_ydata(), played.gini[at])
     np.testing.assert_allclose(lines(score)["one-step allocator"].get_ydata(), played.cumulative[at].min(axis=1))

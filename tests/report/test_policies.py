@@ -4,13 +4,13 @@ from bygones import Discounted
 from bygones.allocation import Random, RoundRobin
 from bygones.envs.needs import advantaged
 from bygones.report.figures.policy_figures import policies_figure
-from bygones.simulation import play
+from bygones.simulation import simulate
 
 
 def test_the_figure_shows_every_policy_in_every_panel():
     policies = {"random": Random(), "round-robin": RoundRobin()}
     memory = Discounted(half_life=5)
-    played = {name: play(policy, advantaged(5), memory, "nash", 100) for name, policy in policies.items()}
+    played = {name: simulate(policy, advantaged(5), memory, "nash", 100) for name, policy in policies.items()}
     true, remembered, gini, judged = policies_figure(played, "nash").axes
     for axes in (true, remembered, gini, judged):
         assert axes.get_legend_handles_labels()[1] == list(policies)
@@ -22,6 +22,6 @@ def test_the_figure_shows_every_policy_in_every_panel():
 
 
 def test_one_step_can_be_drawn():
-    played = {"random": play(Random(), advantaged(5), Discounted(half_life=5), "egalitarian", 1)}
+    played = {"random": simulate(Random(), advantaged(5), Discounted(half_life=5), "egalitarian", 1)}
     figure = policies_figure(played, "egalitarian")
     assert all(len(axes.lines[0].get_xdata()) == 1 for axes in figure.axes)

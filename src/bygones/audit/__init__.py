@@ -1,4 +1,4 @@
-"""What a history looks like under any half-life: from events, wherever they lie, to standings and conclusions.
+"""Audits a history of events under several half-lives: who is owed, since when, and which conclusions hold.
 
 history = read_history("rides.parquet", agent="driver", time="at", utility="fare")
 print(audit(history, ["1d", "7d", "30d", "inf"]).conclusions.hold)

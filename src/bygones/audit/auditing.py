@@ -1,4 +1,4 @@
-"""The audit: what a history looks like under several half-lives."""
+"""The audit: who is owed under several half-lives, how equal it was over time, and which conclusions hold."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 from bygones.audit import moments
 from bygones.audit.clock import Clock
 from bygones.audit.conclusions import Ask, Conclusions, conclude
-from bygones.audit.counterfactual import Replay, decide_again
+from bygones.audit.counterfactual import Replay, replay_decisions
 from bygones.audit.history import History
 from bygones.audit.sums import Periods, Sums, collect, expression, first_events, periods
 from bygones.audit.trajectory import Members, Trajectory, entitled_shares, members, standing, walk
@@ -21,37 +21,40 @@ from bygones.ledger.standing import owed
 from bygones.welfare import named
 
 HALF_LIVES = ("1d", "7d", "30d", "inf")
+"""The default half-lives where times are instants."""
+
 STEP_HALF_LIVES = ("10", "100", "1000", "inf")
+"""The default half-lives where times are step numbers."""
 
 ASKED_AT_ONCE = 1_000_000
-"""In a longer history, half-lives are asked about only where a first look says that something flips."""
+"""In a longer history, an approximation decides at which half-lives to compute exactly."""
 
 SEARCHED_EVENTS = 10_000_000
-"""In a longer history, the half-lives at which conclusions flip are searched for only on request."""
+"""In a longer history, the search for the half-lives at which conclusions flip is off by default."""
 
 
 @dataclass(frozen=True, eq=False)
 class Audit:
-    """What a history looks like under several half-lives.
+    """The result of `audit`.
 
     Attributes:
         label: where the history came from.
         clock: what its times mean.
-        utility: the name of what was received.
-        n_events: how many events there are, up to the moment of the audit.
-        first: the time of the first.
-        periods: the periods at whose ends it was looked at.
-        members: who takes part, and when.
-        received: what each agent received in all, faded or not.
+        utility: the name of the column with what was received.
+        n_events: the number of events up to the moment of the audit.
+        first: the time of the first event.
+        periods: the periods at whose ends standings are computed.
+        members: who takes part, and from when.
+        received: the total that each agent received, which never fades.
         is_present: who takes part at the moment of the audit.
         entitled: the share to which each of those is entitled; NaN for the others.
         standings: where everybody stands under each half-life, the shortest first.
-        conclusions: what holds at every half-life and what does not.
-        replays: by half-life, what would have happened had the allocator decided instead; empty where the history does
-            not say who asked.
-        sums: the decayed sums that all of this follows from.
+        conclusions: what holds at every half-life and what depends on it.
+        replays: for each half-life, the outcome if the allocator had decided instead; empty where the history does not
+            record who asked.
+        sums: the decayed sums from which everything else is computed.
         first_events: by period, the time of its first event; empty in histories of more than ten million events.
-        notes: what was passed over or assumed, in sentences.
+        notes: what was skipped or assumed, in sentences.
     """
 
     label: str
@@ -76,39 +79,40 @@ class Audit:
         """The agents."""
         return self.members.names
 
-    def ranked(self, stood: Trajectory) -> list[int]:
+    def ranked(self, trajectory: Trajectory) -> list[int]:
         """The rows of the agents, the most owed first, those who are away last."""
-        keys = [(math.isnan(stood.owed[row]), -stood.owed[row], name) for row, name in enumerate(self.names)]
+        keys = [(math.isnan(trajectory.owed[row]), -trajectory.owed[row], name) for row, name in enumerate(self.names)]
         return sorted(range(len(self.names)), key=keys.__getitem__)
 
-    def since(self, stood: Trajectory, row: int) -> float | None:
-        """Since when somebody has been owed without a break, to the period in which it began."""
-        return None if stood.since[row] < 0 else self._began(int(stood.since[row]))
+    def since(self, trajectory: Trajectory, row: int) -> float | None:
+        """Since when an agent has been owed without interruption, accurate to one period; None if it is not owed."""
+        return None if trajectory.since[row] < 0 else self._began(int(trajectory.since[row]))
 
     def newcomers(self) -> list[int]:
-        """The rows of those who came after the first period."""
+        """The rows of the agents who joined after the first period."""
         return [row for row in range(len(self.names)) if self.members.first[row] < self.periods.count - 1]
 
     def joined(self, row: int) -> float:
-        """Since when somebody takes part, to the period in which they came."""
+        """Since when an agent takes part, accurate to one period."""
         return self._began(int(self.members.first[row]))
 
     def _began(self, period: int) -> float:
-        """When something happened that came about in a period: only events change anything, so at its first or later.
+        """When a change that was seen in a period began: at its first event, because only events change anything.
 
         Where the first event is not known, the start of the period.
         """
         return self.first_events.get(period, max(self.periods.start_of(period), self.first))
 
-    def since_means(self) -> str:
-        """What `since` says, in a sentence."""
-        what = "first event" if self.first_events else "start"
-        return f"Since: the {what} of the {self.clock.said(self.periods.length)} in which it began."
+    def since_note(self) -> str:
+        """What `since` means, in one sentence."""
+        moment = "first event" if self.first_events else "start"
+        length = self.clock.length_text(self.periods.length) + ("-step" if self.clock.steps else "")
+        return f"Owed since: the {moment} of the {length} period in which the agent became owed."
 
-    def over_time(self, stood: Trajectory, rows: Sequence[int]) -> np.ndarray:
-        """The shares of some agents of all that is remembered, at the end of each period; NaN while they are away."""
+    def over_time(self, trajectory: Trajectory, rows: Sequence[int]) -> np.ndarray:
+        """Some agents' shares of everything remembered at the end of each period; NaN while an agent is away."""
         shares = []
-        for each in walk(self.sums, self.periods, self.members, stood.half_life):
+        for each in walk(self.sums, self.periods, self.members, trajectory.half_life):
             total = each.remembered[each.is_present].sum()
             shares.append(np.where(each.is_present[rows], each.remembered[rows] / (total or 1.0), math.nan))
         return np.array(shares)
@@ -118,58 +122,59 @@ class Audit:
         return [self.periods.end_of(period) for period in range(self.periods.count - 1, -1, -1)]
 
     def to_dict(self) -> dict[str, Any]:
-        """The audit as JSON can hold it."""
-        told, said = self.clock.told, self.clock.said
+        """The audit as plain data for JSON."""
+        time, length = self.clock.json_time, self.clock.length_text
         return {
             "history": self.label,
             "utility": self.utility,
             "events": self.n_events,
-            "first": told(self.first),
-            "at": told(self.periods.end),
+            "first": time(self.first),
+            "at": time(self.periods.end),
             "timezone": None if self.clock.steps else self.clock.zone,
             "times_without_zone": self.clock.assumed,
-            "period": said(self.periods.length),
+            "period": length(self.periods.length),
             "newcomer_rule": self.members.newcomers,
             "notes": list(self.notes),
-            "half_lives": [self._standing_dict(stood) for stood in self.standings],
-            "decided_again": {said(each.half_life): each.to_dict(self.names) for each in self.replays},
+            "half_lives": [self._standing_dict(trajectory) for trajectory in self.standings],
+            "decided_again": {length(each.half_life): each.to_dict(self.names) for each in self.replays},
             "conclusions": {
                 "pairs": self.conclusions.pairs,
                 "pairs_that_flip": self.conclusions.pairs_flip,
                 "found": [
-                    each.to_dict(self._number) | {"sentence": each.sentence(said)} for each in self.conclusions.found
+                    each.to_dict(self._number) | {"sentence": each.sentence(length)} for each in self.conclusions.found
                 ],
             },
         }
 
-    def _standing_dict(self, stood: Trajectory) -> dict[str, Any]:
-        told = self.clock.told
-        series = {name: [_plain(x) for x in getattr(stood, name)] for name in ("gini", "egalitarian", "nash", "mean")}
+    def _standing_dict(self, trajectory: Trajectory) -> dict[str, Any]:
+        time = self.clock.json_time
+        measures = ("gini", "egalitarian", "nash", "mean")
+        series = {name: [_plain(x) for x in getattr(trajectory, name)] for name in measures}
         agents = []
-        for row in self.ranked(stood):
-            since = self.since(stood, row)
+        for row in self.ranked(trajectory):
+            since = self.since(trajectory, row)
             agents.append(
                 {
                     "agent": self.names[row],
                     "present": bool(self.is_present[row]),
-                    "joined": told(self.joined(row)),
+                    "joined": time(self.joined(row)),
                     "received": float(self.received[row]),
-                    "remembered": float(stood.remembered[row]),
+                    "remembered": float(trajectory.remembered[row]),
                     "entitlement": float(self.members.entitlements[row]),
-                    "share": _plain(stood.share[row]),
+                    "share": _plain(trajectory.share[row]),
                     "entitled_share": _plain(self.entitled[row]),
-                    "owed": _plain(stood.owed[row]),
-                    "owed_since": None if since is None else told(since),
+                    "owed": _plain(trajectory.owed[row]),
+                    "owed_since": None if since is None else time(since),
                 }
             )
         return {
-            "half_life": self.clock.said(stood.half_life),
+            "half_life": self.clock.length_text(trajectory.half_life),
             "agents": agents,
-            "over_time": {"at": [told(end) for end in self.ends()], **series},
+            "over_time": {"at": [time(end) for end in self.ends()], **series},
         }
 
     def _number(self, half_life: float) -> float:
-        """A half-life for programs: days, or steps."""
+        """A half-life as a number for JSON: in days, or in steps."""
         return half_life if self.clock.steps else half_life / 86_400e6
 
 
@@ -185,22 +190,25 @@ def audit(
     refine: bool | None = None,
     welfare: str = "egalitarian",
 ) -> Audit:
-    """What a history looks like under several half-lives.
+    """Audits a history under several half-lives.
 
     Args:
         history: the events, see `read_history`.
-        half_lives: durations such as `7d`, or numbers of steps; `inf` forgets nothing.
-        entitlements: by agent, 1 where not named. Agents without events take part from the beginning. By default those
-            of a ledger's rules at the moment of the audit, and else all alike.
-        newcomers: what those who come later start with in the others' memory, as in the ledger. By default nothing, so
-            that what is remembered is what was received and no more.
-        gone_after: after so long without an event somebody counts as away; never by default, since getting nothing is
-            what an audit is there to see.
+        half_lives: durations such as `7d`, or numbers of steps; with `inf` nothing fades.
+        entitlements: the entitlement of each agent; 1 for agents not named. Agents without events take part from the
+            beginning. By default those in a ledger's rules at the moment of the audit, or the same for everyone.
+        newcomers: the newcomer rule: with how much remembered utility an agent who joins later starts, as in the
+            ledger. By default zero, so that only what was received is remembered.
+        gone_after: an agent without an event for this long counts as away. By default never, because receiving nothing
+            is exactly what an audit should show.
         every: the length of a period.
-        at: the moment of the audit; events after it are left out. By default the last event.
-        refine: whether the half-lives at which conclusions flip are searched for, which asks the engine again a few
-            times; by default in histories of up to ten million events.
-        welfare: what the allocator maximises when it decides again, where the history says who asked.
+        at: the moment of the audit; later events are left out. By default the time of the last event.
+        refine: whether to search for the half-lives at which conclusions flip, which queries the engine a few more
+            times. By default true for histories of up to ten million events.
+        welfare: what the allocator maximises when decisions are replayed, where the history records who asked.
+
+    Returns:
+        Standings, measures over time and conclusions under each half-life.
     """
     clock = history.clock
     chosen = _half_lives(clock, half_lives)
@@ -224,23 +232,23 @@ def audit(
 
     sums = ask(chosen, cut)
     if entitlements is None:
-        # A ledger's rules may name somebody who has not joined yet.
+        # A ledger's rules may name an agent who has not joined yet.
         weights = {name: weight for name, weight in history.entitlements(end).items() if name in sums.names}
     who = members(sums, cut, weights, rule, away)
     standings = tuple(standing(sums, cut, who, half_life) for half_life in chosen)
     is_present = ~np.isnan(standings[0].owed)
 
     def owed_at(wanted: Sequence[float]) -> dict[float, np.ndarray]:
-        # Where nobody starts with anything, the end follows from the events without the periods between.
+        # If newcomers start with zero, the final standing needs only the events, not the periods between.
         within = cut.as_one() if rule == "zero" else cut
         found = ask(wanted, within)
         return {half_life: _owed(found, within, who, half_life, is_present) for half_life in wanted}
 
     searched = n_events <= SEARCHED_EVENTS if refine is None else refine
-    known = {stood.half_life: _relative(stood.owed, stood.remembered) for stood in standings}
+    known = {trajectory.half_life: _relative(trajectory.owed, trajectory.remembered) for trajectory in standings}
     guess = None
     if searched and rule == "zero" and n_events > ASKED_AT_ONCE and len(chosen) > 1:
-        # Everybody fades alike, so that it does not matter for shares if the moment of the audit is later.
+        # All memories fade alike, so shares do not depend on how long after the last event the audit is.
         guess = _guess(history, events, min(end, history.last), chosen[0], who, is_present)
     conclusions = conclude(who.names, known, owed_at if searched else None, guess=guess)
     received = np.bincount(who.rows(sums), sums.received, len(who.names))
@@ -258,25 +266,20 @@ def audit(
         entitled=entitled_shares(who, is_present),
         standings=standings,
         conclusions=conclusions,
-        replays=() if history.requests is None else decide_again(history, who, chosen, end, welfare),
+        replays=() if history.requests is None else replay_decisions(history, who, chosen, end, welfare),
         sums=sums,
         first_events={each["period"]: each["first"] for each in begun},
         notes=(clock.sentence(), *history.notes),
     )
 
 
-def counted(number: int, what: str) -> str:
-    """A number of things, in words: `1 event`, `2 events`."""
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
-
-
-def _half_lives(clock: Clock, said: Sequence[str | float] | None) -> list[float]:
-    said = said or (STEP_HALF_LIVES if clock.steps else HALF_LIVES)
-    return sorted({clock.length(each) for each in said})
+def _half_lives(clock: Clock, given: Sequence[str | float] | None) -> list[float]:
+    defaults = STEP_HALF_LIVES if clock.steps else HALF_LIVES
+    return sorted({clock.length(each) for each in given or defaults})
 
 
 def _owed(sums: Sums, cut: Periods, who: Members, half_life: float, is_present: np.ndarray) -> np.ndarray:
-    """What everybody is owed in the end under one half-life, as a share of all that is remembered."""
+    """What each agent is owed at the moment of the audit under one half-life, as a share of everything remembered."""
     if who.newcomers == "zero":
         remembered = np.bincount(who.rows(sums), sums.decayed[half_life], len(who.names))
     else:
@@ -286,7 +289,7 @@ def _owed(sums: Sums, cut: Periods, who: Members, half_life: float, is_present: 
 
 
 def _guess(history: History, events: Any, newest: float, shortest: float, who: Members, is_present: np.ndarray) -> Ask:
-    """What everybody is owed, closely, at any half-life from the shortest on, from one pass over the events."""
+    """Approximates what each agent is owed at any half-life from the shortest on, in one pass over the events."""
     table = history.fetch(moments.expression(events, newest, shortest))
     agents = table["agent"].combine_chunks().dictionary_encode()
     row_of = {name: row for row, name in enumerate(who.names)}
@@ -302,7 +305,7 @@ def _guess(history: History, events: Any, newest: float, shortest: float, who: M
 
 
 def _relative(missing: np.ndarray, remembered: np.ndarray) -> np.ndarray:
-    """What is owed as a share of all that is remembered of those who take part."""
+    """What is owed, as a share of everything remembered of the agents who take part."""
     return np.asarray(missing / (remembered[~np.isnan(missing)].sum() or 1.0))
 
 

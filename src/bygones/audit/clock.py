@@ -1,7 +1,7 @@
-"""What the times of a history mean: instants in a time zone, or step numbers; and the lengths between them.
+"""What the times of a history mean: instants in a time zone, or step numbers.
 
-An instant is a whole number of microseconds since 1970 in UTC, as in the ledger. A step number is itself. Half-lives
-are durations such as `7d` between instants and plain numbers between steps.
+An instant is a whole number of microseconds since 1970 in UTC, as in the ledger. Lengths of time, such as half-lives,
+are durations such as `7d` if times are instants, and plain numbers if times are step numbers.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from bygones._times import read
 from bygones.ledger.times import SECOND, UNITS, as_datetime, duration, iso
 
 PERIODS = 60
-"""A history is looked at in at most this many periods, unless their length is given."""
+"""A history is split into at most this many periods, unless their length is given."""
 
 MOST_PERIODS = 2000
-"""More periods than this are refused."""
+"""The largest number of periods that may be asked for."""
 
 _NICE = (1, 5, 15, 60, 300, 900, 3600, 3 * 3600, 6 * 3600, 12 * 3600, 86400)
 _NICE_DAYS = (2, 7, 14, 28, 91, 182, 365)
@@ -30,42 +30,42 @@ _CLOSE = 2.2
 
 @dataclass(frozen=True)
 class Clock:
-    """How times are read and shown.
+    """How times are read and written.
 
     Attributes:
         steps: whether times are step numbers.
         zone: the time zone in which instants are shown.
-        assumed: whether times came without a zone, so that they were taken to be in `zone`.
+        assumed: whether times came without a time zone, so that they were read as times in `zone`.
     """
 
     steps: bool = False
     zone: str = "UTC"
     assumed: bool = False
 
-    def length(self, said: str | float, name: str = "half_life") -> float:
+    def length(self, value: str | float, name: str = "half_life") -> float:
         """A length of time in microseconds or steps: above 0, perhaps infinite."""
         if not self.steps:
-            return duration(str(said), name) * SECOND
-        accepted = "a number of steps above 0, or inf, since the times of this history are step numbers"
+            return duration(str(value), name) * SECOND
+        accepted = "a number of steps above 0, or inf, because the times in this history are step numbers"
         try:
-            steps = float(said)
+            steps = float(value)
         except ValueError:
-            raise ValueError(f"{name} must be {accepted}, got {said!r}") from None
+            raise ValueError(f"{name} must be {accepted}, got {value!r}") from None
         if not steps > 0:
-            raise ValueError(f"{name} must be {accepted}, got {said!r}")
+            raise ValueError(f"{name} must be {accepted}, got {value!r}")
         return steps
 
-    def moment(self, said: str, name: str = "at") -> float | int:
-        """A moment that somebody names: a date or time, in the zone unless it has one of its own, or a step number."""
+    def moment(self, text: str, name: str = "at") -> float | int:
+        """Parses a date or time, in the clock's zone unless the text names another, or a step number."""
         if self.steps:
             try:
-                return float(said)
+                return float(text)
             except ValueError:
-                raise ValueError(f"{name} must be a step number as in the history, got {said!r}") from None
+                raise ValueError(f"{name} must be a step number, as in the history, got {text!r}") from None
         try:
-            when = read(said)
+            when = read(text)
         except ValueError:
-            raise ValueError(f"{name} must be a date or time such as 2026-03-02, got {said!r}") from None
+            raise ValueError(f"{name} must be a date or time such as 2026-03-02, got {text!r}") from None
         when = when.replace(tzinfo=ZoneInfo(self.zone)) if when.tzinfo is None else when
         return (when - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
 
@@ -77,15 +77,15 @@ class Clock:
         """A moment for people, to the day."""
         return f"{at:,.12g}" if self.steps else self._local(at).strftime("%Y-%m-%d")
 
-    def told(self, at: float) -> str | float:
-        """A moment for programs: ISO 8601 in UTC, or the step number."""
+    def json_time(self, at: float) -> str | float:
+        """A moment for JSON: ISO 8601 in UTC, or the step number."""
         return at if self.steps else iso(round(at))
 
     def drawn(self, at: float) -> str | float:
-        """A moment as charts take it: local time without its zone, or the step number."""
+        """A moment for a chart: local time without its zone, or the step number."""
         return at if self.steps else self._local(at).replace(tzinfo=None).isoformat()
 
-    def said(self, length: float) -> str:
+    def length_text(self, length: float) -> str:
         """A length of time for people: `11.3d`, `90min`, or a number of steps."""
         if math.isinf(length):
             return "inf"
@@ -96,7 +96,7 @@ class Clock:
         return f"{seconds / UNITS[unit]:.3g}{unit}"
 
     def period(self, span: float) -> float:
-        """A length that cuts the span into at most `PERIODS` periods, as people would choose it."""
+        """A round length that splits the span into at most `PERIODS` periods."""
         if span <= 0:
             return 1.0 if self.steps else UNITS["d"] * SECOND
         least = span / PERIODS
@@ -109,7 +109,7 @@ class Clock:
         return math.ceil(least / (365 * 86400 * SECOND)) * 365.0 * 86400 * SECOND
 
     def landmarks(self, taken: Sequence[float]) -> list[float]:
-        """Round half-lives within the range of these, none too close to one of them to be told apart on an axis."""
+        """Round half-lives within the range of these, none so close to one of them that axis labels would overlap."""
         low, high = min(taken), max(filter(math.isfinite, taken))
         if self.steps:
             round_ones = [10.0**n for n in range(math.ceil(math.log10(low)), math.floor(math.log10(high)) + 1)]
@@ -119,11 +119,11 @@ class Clock:
         return [h for h in round_ones if low < h < high and all(max(h / t, t / h) > _CLOSE for t in finite)]
 
     def sentence(self) -> str:
-        """What was made of the times, for people."""
+        """How times were read and are shown, in one sentence."""
         if self.steps:
             return "Times are step numbers."
         if self.assumed:
-            return f"Times without a zone were taken as {self.zone}; all times are shown in {self.zone}."
+            return f"Times without a time zone were read as {self.zone}; all times are shown in {self.zone}."
         return f"All times are shown in {self.zone}."
 
     def _local(self, at: float) -> datetime:
@@ -131,7 +131,7 @@ class Clock:
 
 
 def check_zone(name: str) -> str:
-    """The time zone's name, refused unless it is known."""
+    """The name of the time zone; raises ValueError if there is no such zone."""
     try:
         return ZoneInfo(name).key
     except (ZoneInfoNotFoundError, ValueError, OSError):
@@ -141,8 +141,8 @@ def check_zone(name: str) -> str:
 def offsets(zone: str, first: int, last: int) -> list[tuple[int, int]]:
     """The zone's offsets from UTC between two local times, each with the local time from which on it holds.
 
-    All in microseconds; the first holds from the beginning. Where a local time occurs twice the earlier instant is
-    meant, and one that is skipped is read with the offset before the gap.
+    All values are in microseconds; the first offset holds from the beginning. A local time that occurs twice is read as
+    the earlier instant, and one that a clock change skips is read with the offset before the change.
     """
     found = [(first, _offset(zone, first))]
     step = 7 * 86400 * SECOND

@@ -1,13 +1,13 @@
-r"""Which conclusions hold whatever the half-life, which flip, and at which half-life they do.
+r"""Which conclusions hold at every half-life, which flip, and at which half-life they do.
 
-A conclusion is a question with an answer at every half-life: who is owed most, whether somebody is owed at all, whether
-one is owed more than another. It is asked at the half-lives of the audit. Where the answers at two neighbouring
-half-lives differ, the half-life at which the answer changes lies between them. It is searched for by asking again at
-half-lives between, exactly, as if they had been given: an interpolation says where to ask, never what the answer is.
-What is reported is an interval of half-lives at most 0.1% wide with one answer at its one end and another at its other.
+A conclusion is a question with an answer at every half-life: who is owed most, whether an agent is owed at all, whether
+one agent is owed more than another. It is answered at the half-lives of the audit. Where the answers at two adjacent
+half-lives differ, the answer flips somewhere between them. The search computes the answer exactly at half-lives in
+between; an interpolation chooses where to compute, never what the answer is. The result is an interval of half-lives at
+most 0.1% wide with different answers at its two ends.
 
-An answer that changes and changes back between two neighbouring half-lives is not seen. To leave less room for that,
-the search begins with half-lives between those of the audit.
+An answer that flips and flips back between two adjacent half-lives is not noticed. To make that less likely, the
+search begins with additional half-lives between those of the audit.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ import numpy as np
 from bygones.ledger.watch import SETTLED
 
 Owed: TypeAlias = Mapping[float, np.ndarray]
-"""By half-life, what each agent is owed as a share of all that is remembered; NaN for those who are away."""
+"""For each half-life, what each agent is owed as a share of everything remembered; NaN for agents who are away."""
 
 Ask: TypeAlias = Callable[[Sequence[float]], Owed]
-"""Answers what each agent is owed, at any half-lives."""
+"""Computes what each agent is owed at the given half-lives."""
 
 NOTABLE = 8
-"""As many agents are compared pair by pair: those owed most at some half-life, and those furthest ahead."""
+"""The number of agents compared pair by pair: those owed most at some half-life, and those furthest ahead."""
 
 SEARCHED = 16
-"""As many flips are searched for between the half-lives of the audit; others are told to lie between two of them."""
+"""The number of flips to search for; others are only reported to lie between two half-lives of the audit."""
 
 PAIRS_COUNTED = 2000
-"""Among at most this many agents, the pairs that keep their order are counted."""
+"""The largest number of agents for which the pairs that keep their order are counted."""
 
 _BETWEEN = 3
 _NAMED = 4
@@ -45,9 +45,9 @@ _NARROW = 0.001
 
 @dataclass(frozen=True)
 class Flip:
-    """An answer that changes between two half-lives: `before` up to `low`, `after` from `high` on.
+    """An answer that changes between two half-lives: it is `before` up to `low`, and `after` from `high` on.
 
-    Where it changes in between, `half_life`, is interpolated.
+    `half_life` is the interpolated half-life at which it changes.
     """
 
     low: float
@@ -63,12 +63,12 @@ class Flip:
 
     @property
     def is_at_infinity(self) -> bool:
-        """Whether the answer changes only if nothing fades at all: it ends in a tie there."""
+        """Whether the answer changes only if nothing fades at all, where it ends in a tie."""
         return math.isinf(self.high) and _is_tie(self.after)
 
 
 class Tie(str):
-    """An answer that names several, none before the others; or the answer that neither of two is."""
+    """An answer that names several agents as equals, or says that two agents are equal."""
 
     __slots__ = ()
 
@@ -80,10 +80,10 @@ class Conclusion:
     Attributes:
         kind: `most` (who is owed most), `owed` (whether `agent` is owed) or `order` (whether `agent` is owed more than
             `other`).
-        agent: whom it is about; empty for `most`.
-        other: whom they are compared with.
-        answers: by half-life of the audit, the answer.
-        flips: where it changes, the shortest half-life first.
+        agent: the agent in question; empty for `most`.
+        other: the agent it is compared with.
+        answers: the answer at each half-life of the audit.
+        flips: where the answer changes, the shortest half-life first.
     """
 
     kind: str
@@ -99,21 +99,21 @@ class Conclusion:
 
     @property
     def claim(self) -> str:
-        """The answer at the shortest half-life, in words."""
+        """The answer at the shortest half-life, as a clause."""
         return self._claim(self.answers[min(self.answers)])
 
-    def sentence(self, said: Callable[[float], str]) -> str:
-        """The conclusion for people, given how to say a half-life."""
+    def sentence(self, length_text: Callable[[float], str]) -> str:
+        """The conclusion as a sentence; `length_text` formats a half-life."""
         half_lives = sorted(self.answers)
         if self.holds:
-            # Nobody is owed anything at any of them; everything else holds at every one.
+            # "Nobody is owed anything" takes "at any half-life"; every other claim takes "at every".
             which = "any" if self.answers[half_lives[0]] == "" else "every"
-            over = f"{which} half-life from {said(half_lives[0])} to {said(half_lives[-1])}"
-            where = over if len(half_lives) > 1 else f"a half-life of {said(half_lives[0])}"
+            over = f"{which} half-life from {length_text(half_lives[0])} to {length_text(half_lives[-1])}"
+            where = over if len(half_lives) > 1 else f"a half-life of {length_text(half_lives[0])}"
             return f"{self.claim} at {where}."
         flips = [flip for flip in self.flips if not flip.is_at_infinity]
         claims = [self._claim(self.flips[0].before), *(self._claim(flip.after) for flip in flips)]
-        until = [f"{claim} up to {_until(flip, said)}" for claim, flip in zip(claims, flips, strict=False)]
+        until = [f"{claim} up to {_until(flip, length_text)}" for claim, flip in zip(claims, flips, strict=False)]
         found = (
             f"{'; then '.join(until)}; beyond that {claims[-1]}" if flips else f"{claims[0]} at every finite half-life"
         )
@@ -131,19 +131,19 @@ class Conclusion:
         one, two = (self.other, self.agent) if answer == "less" else (self.agent, self.other)
         return f"{one} is owed as much as {two}" if answer == "as much" else f"{one} is owed more than {two}"
 
-    def to_dict(self, told: Callable[[float], Any]) -> dict[str, Any]:
-        """The conclusion as JSON can hold it."""
+    def to_dict(self, number: Callable[[float], float]) -> dict[str, Any]:
+        """The conclusion as plain data for JSON; `number` converts a half-life to the unit of the output."""
         return {
             "kind": self.kind,
             "agent": self.agent or None,
             "other": self.other or None,
             "holds": self.holds,
-            "answers": {str(told(half_life)): answer for half_life, answer in self.answers.items()},
+            "answers": {str(number(half_life)): answer for half_life, answer in self.answers.items()},
             "flips": [
                 {
-                    "half_life": told(f.half_life),
-                    "low": told(f.low),
-                    "high": told(f.high),
+                    "half_life": number(f.half_life),
+                    "low": number(f.low),
+                    "high": number(f.high),
                     "exact": f.is_exact,
                     "before": f.before,
                     "after": f.after,
@@ -155,15 +155,15 @@ class Conclusion:
 
 @dataclass(frozen=True)
 class Conclusions:
-    """All conclusions of an audit, and of how many pairs of agents the order depends on the half-life.
+    """All conclusions of an audit, and the number of pairs of agents whose order depends on the half-life.
 
     Attributes:
         found: the conclusions, who is owed most first.
-        pairs: how many pairs of agents there are; None where there are too many to count.
-        pairs_flip: of how many the order is not the same at every half-life of the audit.
-        asked: what everybody is owed at every half-life that was asked about.
-        searched: whether the half-lives at which answers change were searched for.
+        pairs: the number of pairs of agents; None if there are too many to count.
+        pairs_flip: the number of pairs whose order is not the same at every half-life of the audit.
+        asked: what each agent is owed at every half-life at which that was computed.
         notable: the rows of the agents who were compared pair by pair.
+        searched: whether the half-lives at which answers change were searched for.
     """
 
     found: tuple[Conclusion, ...]
@@ -175,12 +175,12 @@ class Conclusions:
 
     @property
     def hold(self) -> tuple[Conclusion, ...]:
-        """Those that are the same at every half-life."""
+        """The conclusions that are the same at every half-life."""
         return tuple(each for each in self.found if each.holds)
 
     @property
-    def telling(self) -> tuple[Conclusion, ...]:
-        """What holds, without comparisons that follow from one being owed and the other ahead."""
+    def informative(self) -> tuple[Conclusion, ...]:
+        """The conclusions that hold, without comparisons that follow from one agent being owed and the other ahead."""
         sides = {each.agent: each.answers[min(each.answers)] for each in self.hold if each.kind == "owed"}
         apart = {"owed", "ahead"}
         return tuple(
@@ -191,16 +191,16 @@ class Conclusions:
 
     @property
     def flip(self) -> tuple[Conclusion, ...]:
-        """Those that depend on the half-life."""
+        """The conclusions that depend on the half-life."""
         return tuple(each for each in self.found if not each.holds)
 
 
 def conclude(
     names: Sequence[str], owed: Owed, ask: Ask | None, settled: float = SETTLED, guess: Ask | None = None
 ) -> Conclusions:
-    """The conclusions at the half-lives of the audit; flips are searched for if there is somebody to ask.
+    """The conclusions at the half-lives of the audit; if `ask` is given, it is used to search for flips.
 
-    Where asking is expensive, a guess that is nearly right says where to ask; every answer is asked for all the same.
+    Where `ask` is expensive, its approximation `guess` decides where to ask. Every answer still comes from `ask`.
     """
     notable = _notable(owed)
     questions = _questions(names, notable, owed, settled)
@@ -222,7 +222,7 @@ def conclude(
 
 
 def _search(questions: Sequence[_Question], known: Owed, ask: Ask) -> Owed:
-    """What is known once it has been asked where the answers change."""
+    """What is known after asking at half-lives close to where the answers change."""
     for _ in range(_PASSES):
         wide = [(q, gap) for q in questions for gap in _gaps(q, known) if _is_wide(q, known, *gap)][:SEARCHED]
         wanted = {h for q, gap in wide for h in _aim(gap, *q.margins(*(known[end] for end in gap)))} - set(known)
@@ -239,25 +239,25 @@ class _Question:
     other: str
     answer: Callable[[np.ndarray], str]
     margins: Callable[[np.ndarray, np.ndarray], tuple[float, float]]
-    """Of two half-lives with different answers, numbers that are zero where the answer changes."""
+    """For two half-lives with different answers, the values of a margin that is zero where the answer changes."""
 
 
 def _notable(owed: Owed) -> list[int]:
-    """The rows of those who are owed most at some half-life and of those who are furthest ahead, in turns."""
+    """The rows of the agents owed most at some half-life and of those furthest ahead, in alternation."""
     shares = np.array([np.nan_to_num(each) for each in owed.values()])
     present = ~np.isnan(next(iter(owed.values())))
     ends = [np.argsort(-side.max(axis=0), kind="stable").tolist() for side in (shares, -shares)]
-    in_turns = dict.fromkeys(row for pair in zip(*ends, strict=True) for row in pair if present[row])
-    return list(in_turns)[:NOTABLE]
+    alternating = dict.fromkeys(row for pair in zip(*ends, strict=True) for row in pair if present[row])
+    return list(alternating)[:NOTABLE]
 
 
 def _questions(names: Sequence[str], notable: Sequence[int], owed: Owed, settled: float) -> list[_Question]:
     shortest = owed[min(owed)]
-    # What is next to nothing is so beside an average share.
+    # Amounts count as zero if they are tiny compared with an average share.
     little = settled / max(1, int((~np.isnan(shortest)).sum()))
     questions = [_who_is_owed_most(names, settled, little)] if notable else []
     questions += [_is_owed(names, row, little) for row in notable]
-    # Each pair is told the way round that is true at the shortest half-life.
+    # Each pair is put in the order that is true at the shortest half-life.
     for one, two in itertools.combinations(notable, 2):
         pair = (one, two) if shortest[one] >= shortest[two] else (two, one)
         questions.append(_is_owed_more(names, *pair, settled))
@@ -305,19 +305,19 @@ def _gaps(question: _Question, known: Owed) -> list[tuple[float, float]]:
 
 
 def _aim(gap: tuple[float, float], low_margin: float, high_margin: float) -> list[float]:
-    """Half-lives close to where the margin is zero, on both sides."""
+    """Half-lives close to where the margin is zero, one on each side."""
     low, high = gap
     slow, fast = 1 / high, 1 / low
     rate = _crossing(slow, fast, low_margin, high_margin)
     aimed = [rate * (1 + _NARROW / 2.1), rate / (1 + _NARROW / 2.1)]
     if fast > 1.02 * slow:
-        # A gap that is still wide is also halved: where the margin is far from straight, aiming alone is slow.
+        # A wide gap is also halved, because interpolation alone converges slowly where the margin is far from linear.
         aimed.append(_middle(slow, fast))
     return [1 / each for each in aimed if slow < each < fast]
 
 
 def _crossing(slow: float, fast: float, low_margin: float, high_margin: float) -> float:
-    """The rate at which a straight margin is zero; the middle where it does not change its sign."""
+    """The rate at which a linear margin is zero, or the middle if the margin does not change its sign."""
     if low_margin * high_margin >= 0:
         return _middle(slow, fast)
     return fast + (slow - fast) * low_margin / (low_margin - high_margin)
@@ -339,7 +339,7 @@ def _between(low: float, high: float) -> list[float]:
 
 
 def _is_wide(question: _Question, known: Owed, low: float, high: float) -> bool:
-    """Whether it is worth looking between two half-lives with different answers."""
+    """Whether two half-lives with different answers are far enough apart to search between them."""
     at_infinity = math.isinf(high) and _is_tie(question.answer(known[high]))
     return not at_infinity and not _is_narrow(low, high)
 
@@ -349,19 +349,19 @@ def _is_tie(answer: str) -> bool:
 
 
 def _together(names: Sequence[str]) -> str:
-    """Several names, in words."""
-    said = list(names) if len(names) <= _NAMED else [*names[: _NAMED - 1], f"{len(names) - _NAMED + 1} others"]
-    return f"{', '.join(said[:-1])} and {said[-1]}"
+    """Several names joined into a phrase."""
+    shown = list(names) if len(names) <= _NAMED else [*names[: _NAMED - 1], f"{len(names) - _NAMED + 1} others"]
+    return f"{', '.join(shown[:-1])} and {shown[-1]}"
 
 
 def _is_narrow(low: float, high: float) -> bool:
     return high <= low * (1 + _NARROW)
 
 
-def _until(flip: Flip, said: Callable[[float], str]) -> str:
+def _until(flip: Flip, length_text: Callable[[float], str]) -> str:
     if flip.is_exact:
-        return f"a half-life of {said(flip.half_life)}"
-    return f"a half-life between {said(flip.low)} and {said(flip.high)}"
+        return f"a half-life of {length_text(flip.half_life)}"
+    return f"a half-life between {length_text(flip.low)} and {length_text(flip.high)}"
 
 
 def _count_pairs(owed: Owed) -> tuple[int | None, int | None]:

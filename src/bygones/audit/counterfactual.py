@@ -1,9 +1,9 @@
-"""What would have happened had the allocator decided instead, on the same needs.
+"""What would have happened if the allocator had decided instead, on the same needs.
 
-A history that says who asked and what they would have had from being served, and not only who was served, can be
-decided again. At every time at which somebody was served, as many of those who asked are served again, chosen by the
-allocator from what it remembers of its own decisions. Both worlds begin with nothing remembered, meet the same needs,
-and treat newcomers by the same rule; they are compared at the moment of the audit.
+The decisions of a history can be replayed if it records who asked and each agent's need, not only who was served. At
+every time at which agents were served, the allocator serves the same number of those who asked, based on what it
+remembers of its own decisions. Both courses of events start with an empty memory, see the same needs and use the same
+newcomer rule; they are compared at the moment of the audit.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from bygones.ledger.standing import starts
 from bygones.memory import Discounted, Memory, MemoryState, PerfectRecall
 
 MOST_ROWS = 200_000
-"""A history of more rows than this is not decided again."""
+"""The largest history, in rows, whose decisions can be replayed."""
 
 SEED = 0
-"""Of draws among equally good decisions, so that an audit comes out the same every time."""
+"""Seeds the draws among equally good decisions, so that every audit of a history gives the same result."""
 
 
 class WorldTotals(NamedTuple):
-    """What a world came to: received by each agent, in all; and of what is remembered, Gini, least, Nash and mean."""
+    """The outcome of one course of events: what agents received, and the Gini, least, Nash and mean remembered."""
 
     received: np.ndarray
     total: float
@@ -41,14 +41,14 @@ class WorldTotals(NamedTuple):
 
 @dataclass(frozen=True)
 class Replay:
-    """The history and what the allocator would have made of it, under one half-life.
+    """The actual decisions compared with the allocator's, under one half-life.
 
     Attributes:
-        half_life: of the allocator's memory, and of the comparison.
-        decisions: how many times somebody was served.
-        differ: how many of them the allocator decides otherwise.
-        actual: what the history came to.
-        instead: what the allocator's decisions come to.
+        half_life: the half-life of the allocator's memory and of the comparison.
+        decisions: the number of decisions.
+        differ: the number of decisions in which the allocator serves other agents.
+        actual: the outcome of the actual decisions.
+        instead: the outcome of the allocator's decisions.
     """
 
     half_life: float
@@ -58,15 +58,15 @@ class Replay:
     instead: WorldTotals
 
     def to_dict(self, names: tuple[str, ...]) -> dict[str, Any]:
-        """The replay as JSON can hold it."""
+        """The replay as plain data for JSON."""
 
-        def told(outcome: WorldTotals) -> dict[str, Any]:
+        def as_dict(outcome: WorldTotals) -> dict[str, Any]:
             received = dict(zip(names, outcome.received.tolist(), strict=True))
             return outcome._asdict() | {"received": received}
 
         return {"decisions": self.decisions, "differ": self.differ} | {
-            "actual": told(self.actual),
-            "instead": told(self.instead),
+            "actual": as_dict(self.actual),
+            "instead": as_dict(self.instead),
         }
 
 
@@ -77,10 +77,10 @@ class _Request(NamedTuple):
     served: np.ndarray
 
 
-def decide_again(
+def replay_decisions(
     history: History, who: Members, half_lives: Sequence[float], end: float, welfare: str = "egalitarian"
 ) -> tuple[Replay, ...]:
-    """What would have happened had the allocator decided instead, with memories of these half-lives."""
+    """Replays the decisions of a history with an allocator whose memory has each of these half-lives."""
     requests = list(_requests(history, who, end))
     return tuple(_replay(requests, who, half_life, end, welfare) for half_life in half_lives)
 
@@ -100,7 +100,7 @@ def _replay(requests: Sequence[_Request], who: Members, half_life: float, end: f
 
 
 class _World:
-    """One course of events: what each agent received and what is remembered of it. A step is a half-life."""
+    """One course of events: what each agent received and what is still remembered. A step is one half-life."""
 
     def __init__(self, who: Members, half_life: float) -> None:
         self._who = who
@@ -112,7 +112,7 @@ class _World:
         self._received = np.zeros(len(who.names))
 
     def admit(self, request: _Request) -> None:
-        """Time passes until the request, and those who ask for the first time join."""
+        """Advances time to the request and lets agents who ask for the first time join."""
         self._pass(request.time)
         joins = request.who[~self._is_present[request.who]]
         if len(joins):
@@ -137,14 +137,14 @@ class _World:
         return np.asarray(members[decision.served])
 
     def serve(self, request: _Request, chosen: np.ndarray) -> None:
-        """Those who are chosen receive what they need."""
+        """Gives the chosen agents what they need."""
         utilities = np.zeros(len(self._received))
         utilities[request.who] = np.where(np.isin(request.who, chosen), request.needs, 0.0)
         self._received += utilities
         self._state = self._memory.advance(self._state, utilities, 0)
 
     def outcome(self, end: float) -> WorldTotals:
-        """What it came to in the end."""
+        """The outcome at the moment of the audit."""
         self._pass(end)
         present = np.flatnonzero(self._is_present)
         remembered = self._memory.read(self._state)[present]
@@ -160,9 +160,11 @@ class _World:
 
 
 def _requests(history: History, who: Members, end: float) -> Iterator[_Request]:
-    """Who asked and who was served, at each time at which somebody was, in the order of time."""
+    """Who asked and who was served, for each time at which agents were served, in chronological order."""
     if history.n_events > MOST_ROWS:
-        raise ValueError(f"needs are decided again in histories of up to {MOST_ROWS:,} rows, got {history.n_events:,}")
+        raise ValueError(
+            f"decisions can be replayed in histories of up to {MOST_ROWS:,} rows, got {history.n_events:,}"
+        )
     asked = history.requests
     table = history.fetch(asked.filter(asked.time <= end).order_by("time"))
     row_of = {name: row for row, name in enumerate(who.names)}
@@ -173,6 +175,6 @@ def _requests(history: History, who: Members, end: float) -> Iterator[_Request]:
     for low, high in zip(edges, [*edges[1:], len(times)], strict=True):
         if len(np.unique(agents[low:high])) < high - low:
             when = history.clock.shown(times[low])
-            raise ValueError(f"{history.source.label}: an agent asks twice at {when}, which cannot be decided again")
+            raise ValueError(f"{history.source.label}: an agent asks twice at {when}, so decisions cannot be replayed")
         if served[low:high].any():
             yield _Request(float(times[low]), agents[low:high], needs[low:high], served[low:high])

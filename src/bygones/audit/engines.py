@@ -1,4 +1,4 @@
-"""Where a history lies and which engine reads it: files by DuckDB, tables by their own database through Ibis."""
+"""Opens a history in the engine that reads it: DuckDB for files, or the database that holds it, through Ibis."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from bygones._csv import not_text, separator
 
 LEDGER_TABLES = frozenset({"ledger", "agents", "events", "schema_version"})
 LEDGER_COLUMNS = ("seq", "kind", "time", "agent", "amount", "refers")
-"""What an export of a ledger has, whichever way it was made."""
+"""The columns of every export of a ledger."""
 
 _BATCH = 100_000
 _LONGEST_LINE = 1_000_000
@@ -31,17 +31,17 @@ _WRONG_LENGTH = re.compile(r"CSV Error on Line: (\d+)\n.*Expected Number of Colu
 
 @dataclass(frozen=True)
 class Source:
-    """A table as somebody keeps it.
+    """The table that a history comes from.
 
     Attributes:
-        table: the table, as Ibis sees it.
-        label: what to call it in a sentence.
-        above: the number of lines above the first row, so that rows have the numbers that an editor shows.
-        shielded: whether names may have an apostrophe before them that shields spreadsheets from formulas.
+        table: the Ibis table.
+        label: its name in messages.
+        above: the number of lines above the first row, so that row numbers agree with an editor's line numbers.
+        shielded: whether names may have a leading apostrophe that protects spreadsheets from formulas.
         decimal_comma: whether a comma in a number is the decimal sign.
-        instants: whether whole numbers in place of times are microseconds since 1970, as in a ledger's own tables.
-        rules: of a ledger, all its rules, as its tables keep them.
-        owned: whether the connection was made for this source, and ends with it.
+        instants: whether times are whole microseconds since 1970, as in the tables of a ledger.
+        rules: for a ledger, all its rules, as its tables store them.
+        owned: whether the connection was opened for this source, and is closed with it.
     """
 
     table: Any
@@ -60,11 +60,11 @@ class Source:
 
     @property
     def engine(self) -> str:
-        """The name of the engine, as Ibis calls it."""
+        """The name of the engine in Ibis."""
         return str(self.table.get_backend().name)
 
     def close(self) -> None:
-        """Ends the connection, if it was made for this source."""
+        """Closes the connection, if it was opened for this source."""
         if self.owned:
             self.table.get_backend().disconnect()
 
@@ -74,14 +74,14 @@ class Source:
 
 
 def open_source(source: Any, table: str | None = None, *, threads: int | None = None, memory: str = "3GB") -> Source:
-    """The history that a path, a glob, a URL or an object in memory names.
+    """Opens the table at a path, a glob or a URL, or a table in memory.
 
     Args:
         source: a CSV or Parquet file or glob, a DuckDB or SQLite file, a URL that Ibis can connect to, an Ibis table,
             or a table in memory that Ibis can take (Arrow, pandas, Polars).
-        table: which table, for databases; `schema.table` where schemas matter.
-        threads: how many threads DuckDB may use; all by default.
-        memory: how much memory DuckDB may use before it works on disk.
+        table: the table to read, for databases; `schema.table` for a table in another schema.
+        threads: the number of threads that DuckDB may use; by default all.
+        memory: how much memory DuckDB may use before it spills to disk.
     """
     import ibis
     import ibis.expr.types as ir
@@ -90,33 +90,33 @@ def open_source(source: Any, table: str | None = None, *, threads: int | None = 
         return Source(source, "the table", owned=False)
     if not isinstance(source, str | Path):
         return Source(ibis.memtable(source), "the table", owned=False)
-    said = str(source)
-    if "://" in said:
-        return _from_url(said, table)
-    path = Path(said)
+    label = str(source)
+    if "://" in label:
+        return _from_url(label, table)
+    path = Path(label)
     kind = _kind(path)
     if kind == "duckdb":
-        with readable(said):
-            return _from_database(ibis.duckdb.connect(said, read_only=True), table, said)
+        with readable(label):
+            return _from_database(ibis.duckdb.connect(label, read_only=True), table, label)
     duckdb = _duckdb(threads, memory)
     if kind == "sqlite":
         copied, rules = _from_sqlite(path, table)
-        return Source(_register(duckdb, copied), said, rules=rules)
+        return Source(_register(duckdb, copied), label, rules=rules)
     if table is not None:
-        raise ValueError(f"table is for databases, but {said} is a file of its own")
-    with readable(said):
+        raise ValueError(f"table applies only to databases, but {label} is a single table")
+    with readable(label):
         if kind == "parquet":
-            return Source(duckdb.read_parquet(str(path / "**" / "*.parquet") if path.is_dir() else said), said)
+            return Source(duckdb.read_parquet(str(path / "**" / "*.parquet") if path.is_dir() else label), label)
         return _from_csv(duckdb, path)
 
 
 def in_memory(table: pa.Table, label: str, *, threads: int | None = None, memory: str = "3GB") -> Source:
-    """A table that was read from something else, in DuckDB."""
+    """An Arrow table, registered in DuckDB."""
     return Source(_register(_duckdb(threads, memory), table), label)
 
 
 def check_columns(found: Sequence[str], wanted: Sequence[str], label: str) -> None:
-    """Refuses a table that lacks a column, and says which were found and which was perhaps meant."""
+    """Raises ValueError for a missing column, with the columns that exist and the nearest match."""
     for name in wanted:
         if name not in found:
             near = difflib.get_close_matches(name.lower(), [each.lower() for each in found], n=1)
@@ -127,7 +127,7 @@ def check_columns(found: Sequence[str], wanted: Sequence[str], label: str) -> No
 
 @contextmanager
 def readable(label: str) -> Iterator[None]:
-    """Turns an engine's refusal into one sentence."""
+    """Turns an engine's error into a ValueError with one sentence."""
     try:
         yield
     except _refusals() as error:
@@ -141,7 +141,7 @@ def readable(label: str) -> Iterator[None]:
 
 
 def _refusals() -> tuple[type[Exception], ...]:
-    """The errors of the engines that are loaded by now; no other can have refused."""
+    """The error types of the engines that have been imported; no other engine can have raised an error."""
     known = (("duckdb", "Error"), ("ibis.common.exceptions", "IbisError"), ("psycopg", "Error"),
              ("pyspark.errors", "PySparkException"))  # fmt: skip
     return tuple(getattr(sys.modules[module], name) for module, name in known if module in sys.modules)
@@ -159,7 +159,7 @@ def _duckdb(threads: int | None, memory: str) -> Any:
         connection = ibis.duckdb.connect(memory_limit=memory, **settings)
     except _refusals():
         raise ValueError(f"memory must be an amount such as 3GB, got {memory!r}") from None
-    # Row numbers are only told if something is wrong, and then found again.
+    # Error messages name the row, so rows must keep their order.
     connection.raw_sql("SET preserve_insertion_order = true")
     return connection
 
@@ -206,13 +206,13 @@ def _check_table(known: Sequence[str], table: str | None, label: str) -> str:
     if table is None and len(known) == 1:
         return known[0]
     if table is None or table not in known:
-        asked = "needs a table to be named" if table is None else f"has no table {table!r}"
-        raise ValueError(f"{label} {asked}: found {', '.join(map(repr, known)) or 'none'}")
+        problem = "has several tables, choose one" if table is None else f"has no table {table!r}"
+        raise ValueError(f"{label} {problem}: found {', '.join(map(repr, known)) or 'none'}")
     return table
 
 
 def _from_sqlite(path: Path, table: str | None) -> tuple[pa.Table, str | None]:
-    """A table of an SQLite file, column by column numbers or text, as its values are; of a ledger, events and rules."""
+    """A table of an SQLite file, with each column typed by its values; for a ledger, its events and its rules."""
     try:
         with closing(sqlite3.connect(f"file:{path.absolute().as_posix()}?mode=ro", uri=True)) as connection:
             listed = connection.execute("SELECT name FROM sqlite_master WHERE type IN ('table', 'view') ORDER BY name")
@@ -226,12 +226,12 @@ def _from_sqlite(path: Path, table: str | None) -> tuple[pa.Table, str | None]:
 
 
 def _means_ledger(known: Sequence[str], table: str | None) -> bool:
-    """Whether a database holds a ledger, whose events are meant."""
+    """Whether to read the database as a ledger: it has the tables of one, and no other table was named."""
     return table in (None, "events") and set(known) >= LEDGER_TABLES
 
 
 def _ledger_table(connection: Any) -> Any:
-    """The events of a ledger where they are, with the agents' names."""
+    """The events of a ledger with the names of the agents, queried in its database."""
     events, agents = connection.table("events"), connection.table("agents")
     named = events.join(agents, events.agent == agents.id)
     return named.select("seq", "kind", "time", agents.name.name("agent"), "amount", "refers")
@@ -280,7 +280,7 @@ def _quoted(name: str) -> str:
 
 
 def _kind(path: Path) -> str:
-    """What a file is, by its first bytes where they say, else by its name."""
+    """The type of a file, by its first bytes if they are known, otherwise by its name."""
     if path.is_file():
         with path.open("rb") as file:
             start = file.read(16)
@@ -294,7 +294,7 @@ def _kind(path: Path) -> str:
 
 
 def _from_csv(duckdb: Any, path: Path) -> Source:
-    """All columns of a CSV file as text, named and separated as its first line says."""
+    """All columns of a CSV file as text; the first line gives the names and the separator."""
     is_glob = any(letter in str(path) for letter in "*?[")
     first = next((Path(name) for name in sorted(glob(str(path), recursive=True))), path) if is_glob else path
     reader = gzip.open if first.suffix == ".gz" else open

@@ -1,4 +1,4 @@
-"""Tables beside a history: entitlements."""
+"""Reads the entitlements that go with a history."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from bygones._text import check_text
 
 
 def read_entitlements(path: Path) -> dict[str, float]:
-    """One entitlement per agent, above 0, from a table `agent`, `entitlement`."""
+    """Reads one entitlement above 0 per agent from a CSV file with the columns `agent` and `entitlement`."""
     found: dict[str, float] = {}
     for line, row in read(path, ("agent", "entitlement")):
         where = f"{path}, row {line}: "
         name = check_text(f"{where}agent", row["agent"], empty=False)
         if name in found:
-            raise ValueError(f"{where}{name!r} is there already")
+            raise ValueError(f"{where}{name!r} appears twice")
         found[name] = number(f"{where}entitlement", row["entitlement"])
         if not found[name]:
             raise ValueError(f"{where}entitlement must be above 0, got {row['entitlement']!r}")

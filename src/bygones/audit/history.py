@@ -1,8 +1,7 @@
-"""A history made ready for the audit: who (`agent`), when (`time`), how much (`utility`), from any table.
+"""Prepares a history for the audit: from any table to the columns `agent`, `time` and `utility`.
 
-Times become whole microseconds since 1970 in UTC, or stay the step numbers that they are. All of this is part of the
-one expression that the engine evaluates; only the first and the last time are asked for beforehand, which engines know
-or find quickly.
+Times become whole microseconds since 1970 in UTC, or stay step numbers. The conversion is part of the one expression
+that the engine evaluates; only the first and the last time are queried beforehand, which is quick.
 """
 
 from __future__ import annotations
@@ -27,14 +26,14 @@ from bygones.audit.clock import Clock, check_zone, offsets
 from bygones.audit.engines import Source, check_columns, in_memory, open_source, readable
 
 _ZONED = r":\d\d(\.\d+)?\s*([zZ]|UTC|[+-]\d\d(:?\d\d)?)$"
-"""Text of a time that says its zone."""
+"""Matches the text of a time that names its zone."""
 
 _YES, _NO = ("1", "true", "yes", "y", "t"), ("0", "false", "no", "n", "f")
 _A_NUMBER = "a finite number of at least 0"
 
 
 def _builtin(name: str, moment: Any, result: Any) -> Any:
-    """A function of a moment that an engine has of its own."""
+    """A built-in function of an engine that takes a moment."""
     make = ibis.udf.scalar.builtin(name=name, signature=((moment,), result))
     return make(lambda moment: None)
 
@@ -46,18 +45,18 @@ _TYPEOF = _builtin("typeof", dt.timestamp, dt.string)
 
 @dataclass(frozen=True)
 class History:
-    """Events that an engine can be asked about.
+    """The events of a history, ready to be queried.
 
     Attributes:
-        source: the table as somebody keeps it.
+        source: the table that the events come from.
         events: an Ibis table with the columns `agent`, `time` and `utility`.
         clock: what the times mean.
-        first: the first time of an event.
-        last: the last.
-        n_events: how many events there are.
-        columns: which columns they come from, by their meaning.
-        requests: where the history has them, who asked: an Ibis table with `agent`, `time`, `need` and `served`.
-        notes: what was passed over or assumed, in sentences.
+        first: the time of the first event.
+        last: the time of the last event.
+        n_events: the number of events.
+        columns: for each of the meanings `agent`, `time` and so on, the name of its column in the source.
+        requests: who asked, where the history records it: an Ibis table with `agent`, `time`, `need` and `served`.
+        notes: what was skipped or assumed, in sentences.
     """
 
     source: Source
@@ -71,7 +70,7 @@ class History:
     notes: tuple[str, ...] = ()
 
     def close(self) -> None:
-        """Ends the connection to the engine, if it was made for this history."""
+        """Closes the connection to the engine, if it was opened for this history."""
         self.source.close()
 
     def __enter__(self) -> History:
@@ -81,12 +80,12 @@ class History:
         self.close()
 
     def fetch(self, expression: Any) -> Any:
-        """The engine's answer to an expression, as an Arrow table."""
+        """Evaluates an expression in the engine; the result is an Arrow table."""
         with readable(self.source.label):
             return expression.to_pyarrow()
 
     def entitlements(self, at: float) -> Mapping[str, float]:
-        """Of a ledger, the entitlements that its rules name at a moment; none of anything else."""
+        """The entitlements in the rules of a ledger at a moment; empty if the history is not a ledger."""
         if self.source.rules is None:
             return {}
         from bygones.ledger.rows import load_book
@@ -95,7 +94,7 @@ class History:
         return book.at(max(int(at), book.began)).entitlements
 
     def check_sums(self, table: Any) -> None:
-        """Refuses a history with events that have no agent, no time or no utility, and says where the first is."""
+        """Raises ValueError for the first event without a valid agent or utility."""
         if any(name is None or not str(name).strip() for name in table["agent"].unique().to_pylist()):
             agent = self.events.agent
             self._refuse("agent", agent.isnull() | (agent.cast("string").strip() == ""), "a name")
@@ -104,10 +103,10 @@ class History:
         if not math.isfinite(total):
             utility = self.events.utility
             self._refuse("utility", ~(utility >= 0).fill_null(False) | utility.isnan() | utility.isinf(), _A_NUMBER)
-            raise ValueError(f"{self.source.label}: the utilities add up to more than a number can hold")
+            raise ValueError(f"{self.source.label}: the sum of the utilities is too large for a floating-point number")
 
     def clean_name(self, name: str) -> str:
-        """An agent's name as it can stand in a terminal and on a page, in one spelling, without control characters."""
+        """An agent's name in one Unicode spelling and without control characters, safe for a terminal and a page."""
         name = unicodedata.normalize("NFC", unshield(name.strip()) if self.source.shielded else name.strip())
         if name.isprintable():
             return name
@@ -124,7 +123,7 @@ def refuse(source: Source, rows: Any, what: str, column: str, is_bad: Any, accep
     with readable(source.label):
         found = numbered.filter(numbered.bad).order_by("row").limit(1).to_pyarrow().to_pylist()
     if found:
-        row, value = found[0]["row"] + 1 + source.above, found[0].get(f"{what}_said", found[0][what])
+        row, value = found[0]["row"] + 1 + source.above, found[0].get(f"{what}_raw", found[0][what])
         raise ValueError(f"{source.label}, row {row}: {column} must be {accepted}, got {_quoted(value)}")
 
 
@@ -143,29 +142,34 @@ def read_history(
     threads: int | None = None,
     memory: str = "3GB",
 ) -> History:
-    """The history in a file, a database or a table in memory.
+    """Reads a history from a file, a database or a table in memory.
 
     Args:
-        source: see `bygones.audit.engines.open_source`.
-        agent: the column with the agents' names; by default `agent`, or `User` for sacct.
+        source: a file, glob, URL or table; see `bygones.audit.engines.open_source`.
+        agent: the column with the names of the agents; by default `agent`, or `User` for sacct.
         time: the column with the times; by default `time`.
-        utility: the column with what was received; by default `utility`, or `amount` of a ledger's events. With needs,
-            by default the need of those who were served and nothing for the others.
-        needs: the column with what each agent would have had from being served, where the history says who asked.
-        served: the column that says who was served: 1 or 0, true or false, yes or no.
-        table: which table, for databases.
-        format: `table`, `ledger` (events of a ledger), `sacct` (output of Slurm's `sacct -P`), or `auto`, which takes
-            the events of a ledger and the output of sacct for what they are.
-        timezone: the zone of times that do not say theirs, and in which times are shown.
-        resource: of sacct, what is counted: `cpu`, `gpu`, or any other name in AllocTRES.
-        threads: how many threads DuckDB may use; all by default.
+        utility: the column with what was received; by default `utility`, or `amount` for the events of a ledger. If
+            `needs` is given, the default is the need of agents who were served and zero for the others.
+        needs: the column with each agent's need, where the history records who asked.
+        served: the column that tells who was served: 1 or 0, true or false, yes or no.
+        table: the table to read, for databases.
+        format: `table`, `ledger` (events of a ledger), `sacct` (output of Slurm's `sacct -P`), or `auto`, which
+            recognises the events of a ledger and the output of sacct.
+        timezone: the time zone of times without one; times are also shown in it.
+        resource: what to count in the output of sacct: `cpu`, `gpu`, or any other name in AllocTRES.
+        threads: the number of threads that DuckDB may use; by default all.
         memory: how much memory DuckDB may use.
+
+    Returns:
+        The history, which holds a connection to its engine: use it in a `with` block, or close it.
     """
     zone = check_zone(timezone)
     if format not in ("auto", "table", "ledger", "sacct"):
         raise ValueError(f"format must be auto, table, ledger or sacct, got {format!r}")
     if (needs is None) != (served is None):
-        raise ValueError("needs and served must be given together: what each would have had, and who was served")
+        raise ValueError(
+            "needs and served must be given together: the columns with each agent's need and with who was served"
+        )
     plain = isinstance(source, str | Path) and time is None and utility is None and needs is None
     if format == "sacct" or (format == "auto" and plain and sacct.is_sacct(source)):
         usage = sacct.read(source, agent or "User", resource)
@@ -174,7 +178,7 @@ def read_history(
             opened, opened.table, {"agent": "agent", "time": "time", "utility": usage.unit}, zone, usage.notes
         )
     if resource is not None:
-        raise ValueError(f"resource is for --format sacct, got {resource!r}")
+        raise ValueError(f"resource applies only to the format sacct, got {resource!r}")
     opened = open_source(source, table, threads=threads, memory=memory)
     with ExitStack() as on_refusal:
         on_refusal.callback(opened.close)
@@ -184,10 +188,10 @@ def read_history(
     return history
 
 
-def _from_source(opened: Source, said: dict[str, str | None], format: str, zone: str) -> History:
-    agent, time, utility, needs, served = said.values()
-    chosen = all(column is None for column in (agent, time, utility))
-    if format == "ledger" or (format == "auto" and chosen and opened.is_ledger()):
+def _from_source(opened: Source, given: dict[str, str | None], format: str, zone: str) -> History:
+    agent, time, utility, needs, served = given.values()
+    unnamed = all(column is None for column in (agent, time, utility))
+    if format == "ledger" or (format == "auto" and unnamed and opened.is_ledger()):
         rows, notes = _of_ledger(opened)
         return _history(opened, rows, {"agent": "agent", "time": "time", "utility": "amount"}, zone, notes)
     columns = {"agent": agent or "agent", "time": time or "time"}
@@ -201,10 +205,10 @@ def _from_source(opened: Source, said: dict[str, str | None], format: str, zone:
 
 
 def _history(source: Source, rows: Any, columns: dict[str, str], zone: str, notes: tuple[str, ...] = ()) -> History:
-    """The history in rows with the columns `agent`, `time` and `utility` of whatever types."""
+    """The history in rows with the columns `agent`, `time` and `utility`, of any type."""
     rows, clock, bounds = with_times(source, rows, columns["time"], zone)
     if not bounds["n"]:
-        raise ValueError(f"{source.label} has no events")
+        raise ValueError(f"{source.label} contains no events")
     requests = None
     if "need" in columns:
         requests = _requests(source, rows, columns)
@@ -212,20 +216,20 @@ def _history(source: Source, rows: Any, columns: dict[str, str], zone: str, note
             columns = columns | {"utility": columns["need"]}
             rows = requests.mutate(utility=ibis.ifelse(requests.served, requests.need, 0.0))
     utility = as_number(rows.utility, source, columns["utility"])
-    events = rows.mutate(utility=utility, utility_said=rows.utility)
+    events = rows.mutate(utility=utility, utility_raw=rows.utility)
     return History(source, events, clock, bounds["first"], bounds["last"], bounds["n"], columns, requests, notes)
 
 
 def _requests(source: Source, rows: Any, columns: dict[str, str]) -> Any:
-    """The rows with what each agent needed and whether they were served, refused where one of them is not said."""
-    need, said = as_number(rows.need, source, columns["need"]), rows.served
-    if said.type().is_string():
-        word = said.strip().lower()
+    """The rows with each agent's need and whether it was served; raises ValueError where either is missing."""
+    need, answer = as_number(rows.need, source, columns["need"]), rows.served
+    if answer.type().is_string():
+        word = answer.strip().lower()
         served = ibis.cases((word.isin(_YES), True), (word.isin(_NO), False))
     else:
-        number = as_number(said, source, columns["served"])
+        number = as_number(answer, source, columns["served"])
         served = ibis.cases((number == 1, True), (number == 0, False))
-    asked = rows.mutate(need=need, served=served, need_said=rows.need, served_said=said)
+    asked = rows.mutate(need=need, served=served, need_raw=rows.need, served_raw=answer)
     refuse(source, asked, "served", columns["served"], asked.served.isnull(), "1 or 0, true or false, yes or no")
     bad = ~(asked.need >= 0).fill_null(False) | asked.need.isnan() | asked.need.isinf()
     refuse(source, asked, "need", columns["need"], bad, _A_NUMBER)
@@ -233,7 +237,7 @@ def _requests(source: Source, rows: Any, columns: dict[str, str]) -> Any:
 
 
 def as_number(column: Any, source: Source, name: str) -> Any:
-    """A column of numbers, from numbers or from text, where what is not a number is missing."""
+    """A column of numbers, from numbers or text; text that is not a number becomes NULL."""
     kind = column.type()
     if kind.is_string():
         text = column.strip().replace(",", ".") if source.decimal_comma else column.strip()
@@ -244,47 +248,47 @@ def as_number(column: Any, source: Source, name: str) -> Any:
 
 
 def with_times(source: Source, rows: Any, name: str, zone: str) -> tuple[Any, Clock, dict[str, Any]]:
-    """The rows with `time` in microseconds or steps, what it means, and its first and last value and their number."""
-    said = rows.time
-    kind = said.type()
+    """The rows with `time` in microseconds or steps, the clock, and the first time, the last time and the row count."""
+    raw = rows.time
+    kind = raw.type()
     if kind.is_string():
         return _with_text_times(source, rows, name, zone)
     if kind.is_numeric():
-        steps = said.cast("int64" if kind.is_integer() else "float64")
-        bounds = _bounds(source, rows, name, steps.min(), steps.max(), said.count())
-        return rows.mutate(time=steps, time_said=said), Clock(steps=not source.instants, zone=zone), bounds
+        steps = raw.cast("int64" if kind.is_integer() else "float64")
+        bounds = _bounds(source, rows, name, steps.min(), steps.max(), raw.count())
+        return rows.mutate(time=steps, time_raw=raw), Clock(steps=not source.instants, zone=zone), bounds
     if not (kind.is_timestamp() or kind.is_date()):
         raise ValueError(f"{source.label}: {name} must be times, dates or step numbers, got a column of type {kind}")
     assumed = kind.is_date() or not _has_zone(source, rows)
-    moments = said.cast("timestamp") if kind.is_date() else said
+    moments = raw.cast("timestamp") if kind.is_date() else raw
     first, last = (microseconds(each, source.engine) for each in (moments.min(), moments.max()))
-    bounds = _bounds(source, rows, name, first, last, said.count())
+    bounds = _bounds(source, rows, name, first, last, raw.count())
     _check_span(source, name, bounds)
     time = microseconds(moments, source.engine)
     if assumed and zone != "UTC" and bounds["n"]:
         time = time - _offset_of(time, zone, bounds)
         bounds |= {edge: bounds[edge] - offsets(zone, bounds[edge], bounds[edge])[0][1] for edge in ("first", "last")}
-    return rows.mutate(time=time, time_said=said), Clock(zone=zone, assumed=assumed), bounds
+    return rows.mutate(time=time, time_raw=raw), Clock(zone=zone, assumed=assumed), bounds
 
 
 def _has_zone(source: Source, rows: Any) -> bool:
-    """Whether the times are instants, not the reading of some clock on a wall."""
+    """Whether the times are instants, not local times without a zone."""
     if source.engine != "pyspark":
         return bool(rows.time.type().timezone is not None)
-    # Ibis does not tell Spark's two kinds of time apart, Spark does.
+    # Ibis does not distinguish Spark's two types of timestamp, so Spark itself is asked.
     with readable(source.label):
         kinds = rows.limit(1).select(kind=_TYPEOF(rows.limit(1).time)).to_pyarrow()["kind"].to_pylist()
     return bool(kinds == ["timestamp"])
 
 
 def microseconds(moment: Any, engine: str) -> Any:
-    """Whole microseconds since 1970 of a column of times; times without a zone are taken as UTC."""
+    """Whole microseconds since 1970 of a column of times; times without a zone are read as UTC."""
     if engine == "duckdb":
         return _EPOCH_US(moment)
     if engine == "pyspark":
         return _UNIX_MICROS(moment.cast(dt.Timestamp("UTC")))
     if engine == "postgres":
-        # PostgreSQL's epoch has the fraction, exactly.
+        # In PostgreSQL the epoch includes the exact fraction of a second.
         return (moment.epoch_seconds() * 1_000_000).cast("int64")
     return (moment.truncate("s").epoch_seconds() * 1_000_000 + moment.microsecond()).cast("int64")
 
@@ -294,21 +298,21 @@ def _with_text_times(source: Source, rows: Any, name: str, zone: str) -> tuple[A
         raise ValueError(
             f"{source.label}: {name} must be times, dates or numbers, got text: cast it in a view or query"
         )
-    said = rows.time.strip()
+    text = rows.time.strip()
     with readable(source.label):
-        sample = rows.select(time=said).filter(said.length() > 0).limit(1).to_pyarrow()["time"].to_pylist()
+        sample = rows.select(time=text).filter(text.length() > 0).limit(1).to_pyarrow()["time"].to_pylist()
     if sample and re.match(DAY_FIRST, sample[0]):
-        said = said.re_replace(DAY_FIRST, r"\3-\2-\1")
+        text = text.re_replace(DAY_FIRST, r"\3-\2-\1")
     if sample and _is_number(sample[0]):
-        ready = rows.mutate(time=said.try_cast("float64"), time_said=rows.time)
+        ready = rows.mutate(time=text.try_cast("float64"), time_raw=rows.time)
         accepted = "a step number, as in the first row"
         bounds = _bounds(source, ready, name, ready.time.min(), ready.time.max(), ready.time.count(), accepted)
         return ready, Clock(steps=True, zone=zone), bounds
     rows.get_backend().raw_sql("SET TimeZone = 'UTC'")
-    # DuckDB reads a time that says its zone only with its seconds.
-    full = said.re_replace(r"([T ]\d\d:\d\d)([zZ]|[+-].*)?$", r"\1:00\2")
+    # DuckDB reads a time with a zone only if it has seconds.
+    full = text.re_replace(r"([T ]\d\d:\d\d)([zZ]|[+-].*)?$", r"\1:00\2")
     time = microseconds(full.try_cast(dt.Timestamp("UTC")), "duckdb")
-    ready = rows.mutate(time=time, time_said=rows.time, is_zoned=said.re_search(_ZONED))
+    ready = rows.mutate(time=time, time_raw=rows.time, is_zoned=text.re_search(_ZONED))
     accepted = "a date or time such as 2026-03-02T22:00+01:00"
     bounds = _bounds(source, ready, name, ready.time.min(), ready.time.max(), ready.time.count(), accepted)
     _check_span(source, name, bounds)
@@ -341,14 +345,14 @@ def _offset_of(time: Any, zone: str, bounds: dict[str, Any]) -> Any:
 
 
 def _check_span(source: Source, name: str, bounds: dict[str, Any]) -> None:
-    """Refuses times so far apart that their microseconds would not fit a number exactly: somebody mistyped a year."""
+    """Raises ValueError if times are too far apart for exact microseconds, which usually means a mistyped year."""
     if bounds["n"] and bounds["last"] - bounds["first"] >= 2**53:
         first, last = (Clock().day(bounds[edge]) for edge in ("first", "last"))
-        raise ValueError(f"{source.label}: {name} must lie within 285 years, got times from {first} to {last}")
+        raise ValueError(f"{source.label}: {name} must span less than 285 years, got times from {first} to {last}")
 
 
 def _of_ledger(source: Source) -> tuple[Any, tuple[str, ...]]:
-    """What was received by a ledger's events, corrected; whoever joins is there from then on, with nothing."""
+    """What was received in a ledger, after corrections; an agent who joins has an event with a utility of zero."""
     check_columns(source.columns, ("seq", "kind", "time", "agent", "amount", "refers"), source.label)
     events = source.table.select("seq", "kind", "time", "agent", "amount", "refers")
     events = events.filter(events.kind.isin(["received", "correction", "join"]))
@@ -360,11 +364,13 @@ def _of_ledger(source: Source) -> tuple[Any, tuple[str, ...]]:
         joined=(events.kind == "join").any(),
     )
     net = net.filter(net.received | net.joined)
-    # What is left of a corrected amount is never below zero, but for the rounding of a sum.
+    # A corrected amount is never negative, except for the rounding of the sum.
     utility = ibis.ifelse(net.received, ibis.greatest(net.utility, 0.0), 0.0)
-    left_out = "offsets, holds and leaving" if source.rules is not None else "offsets, holds, leaving and entitlements"
+    left_out = "offsets, holds and departures"
+    if source.rules is None:
+        left_out = "offsets, holds, departures and entitlements"
     return net.order_by("original").select(agent=net.agent, time=net.time, utility=utility), (
-        f"These are the events of a ledger: what was received, as corrected; {left_out} are left out.",
+        f"This history is a ledger. What was received counts, after corrections; {left_out} are left out.",
     )
 
 

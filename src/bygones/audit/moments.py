@@ -1,14 +1,14 @@
-r"""What is remembered at any half-life, closely, from one pass over the events: where to look for a flip.
+r"""Approximates what is remembered at any half-life from one pass over the events, to find where to look for flips.
 
-Ages, counted in `UNIT` shortest half-lives, are cut into stretches $[0, 1), [1, 2), [2, 4), [4, 8), \dots$ An age in
+Ages, counted in `UNIT` shortest half-lives, are split into stretches $[0, 1), [1, 2), [2, 4), [4, 8), \dots$ An age in
 the stretch of middle $c$ and half-length $w$ is $c + wx$ with $-1 \le x \le 1$, and
 
 $$ e^{-\lambda(c + wx)} \approx e^{-\lambda c} \sum_{k=0}^{K} a_k(\lambda w)\, x^k , $$
 
 where the $a_k$ are the Chebyshev series of $e^{-yx}$, cut off after degree $K$. The sums $\sum u\,x^k$ of an agent and
-a stretch therefore answer for every half-life from the shortest on. What old stretches lack in accuracy has faded: the
-error is below $10^{-6}$ of what was received. That is close enough to know at which half-lives to ask exactly, and it
-is used for nothing else.
+a stretch therefore give the result for every half-life from the shortest on. Old stretches are less accurate, but they
+have faded: the error is below $10^{-6}$ of what was received. That is accurate enough to choose the half-lives at which
+to compute exactly, and the approximation is used for nothing else.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ import pyarrow as pa
 from scipy.special import ive
 
 DEGREE = 8
-"""The degree at which the series is cut off."""
+"""The degree at which the series is truncated."""
 
 UNIT = 2.0
-"""The first stretch, in shortest half-lives."""
+"""The length of the first stretch, as a multiple of the shortest half-life."""
 
 
 def expression(events: Any, end: float, shortest: float) -> Any:
@@ -46,10 +46,10 @@ def expression(events: Any, end: float, shortest: float) -> Any:
 
 
 class Moments:
-    """The sums of all agents, ready to be asked about any half-life."""
+    """The sums of all agents, from which any half-life can be evaluated."""
 
     def __init__(self, table: pa.Table, rows: np.ndarray, n_agents: int, shortest: float) -> None:
-        """Takes the engine's answer and the row of the agent of each of its entries."""
+        """Takes the result of the engine and, for each of its entries, the row of the agent."""
         self._rows, self._n, self._unit = rows, n_agents, UNIT * shortest
         self._stretch = np.asarray(table["stretch"].to_numpy(), dtype=np.int64)
         self._sums = np.column_stack([table[f"moment_{k}"].to_numpy() for k in range(DEGREE + 1)])
@@ -58,7 +58,7 @@ class Moments:
         self._half = length / 2
 
     def remembered(self, half_life: float) -> np.ndarray:
-        """What is remembered of each agent under a half-life that is not shorter than the shortest."""
+        """What is remembered of each agent under a half-life not shorter than the shortest."""
         rate = math.log(2) * self._unit / half_life
         k = np.arange(DEGREE + 1)
         # The scaled Bessel function carries e^(-λw), so that only the decay to the stretch's start is left.
@@ -68,7 +68,7 @@ class Moments:
 
 
 def _monomials() -> np.ndarray:
-    """Chebyshev polynomials, a row each, by their coefficients."""
+    """The coefficients of the Chebyshev polynomials, one row each."""
     rows = np.zeros((DEGREE + 1, DEGREE + 1))
     for k, unit in enumerate(np.eye(DEGREE + 1)):
         polynomial = np.polynomial.chebyshev.cheb2poly(unit[: k + 1])

@@ -1,9 +1,9 @@
-"""Usage of a Slurm cluster from `sacct -P`: who used how many CPUs, GPUs or other resources, when, for how long.
+"""Reads the usage of a Slurm cluster from `sacct -P`: who used how many CPUs, GPUs or other resources, and when.
 
-A job uses its allocated resources from its start to its end. Its usage is spread over that time in equal parts of at
-most an hour, each counted at the end of its part, in resource-hours; the total is resources times `Elapsed`. Jobs that
-still run count as far as they have come. Steps of jobs (`123.batch`) repeat what their job says and are passed over,
-and so are jobs that never ran.
+A job uses its allocated resources from its start to its end. Its usage, in resource-hours, is spread evenly over that
+time in slices of at most one hour, and each slice counts at its end; the total is resources times `Elapsed`. Jobs that
+are still running count for what they have used so far. Job steps (`123.batch`) repeat the usage of their job and are
+skipped, and so are jobs that never ran.
 """
 
 from __future__ import annotations
@@ -17,10 +17,11 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from bygones._text import counted
 from bygones.audit.engines import check_columns
 
 SLICE = 3600
-"""A job's usage is spread over its time in parts of at most this many seconds."""
+"""The longest slice of a job's usage, in seconds."""
 
 _ELAPSED = re.compile(r"(?:(\d+)-)?(?:(\d+):)?(\d+):(\d+)(?:\.\d+)?")
 _UNKNOWN = ("", "unknown", "none", "n/a")
@@ -31,7 +32,7 @@ _LONGEST_HEADER = 10_000
 
 
 class Usage(NamedTuple):
-    """Usage as a history: a table with `agent`, `time` (without a zone) and `utility`, its unit, and what was done."""
+    """Usage as a history: a table with `agent`, `time` (without a zone) and `utility`, its unit, and notes."""
 
     table: pa.Table
     unit: str
@@ -47,33 +48,33 @@ class _Job(NamedTuple):
 
 
 def read(path: str | Path, agent: str = "User", resource: str | None = None) -> Usage:
-    """The usage in a file that `sacct -P` wrote.
+    """Reads the usage from a file written by `sacct -P`.
 
     Args:
         path: the file, with a header and cells separated by `|`.
-        agent: whose usage it is: a column such as `User` or `Account`.
-        resource: what is counted, as AllocTRES names it: `cpu`, `gpu` (for `gres/gpu`), `mem` (in GiB), `billing`, …;
-            by default GPUs if any job has one, else CPUs.
+        agent: the column that names the agent, such as `User` or `Account`.
+        resource: what to count, by its name in AllocTRES: `cpu`, `gpu` (for `gres/gpu`), `mem` (in GiB), `billing`, …;
+            by default GPUs if any job has one, otherwise CPUs.
     """
     jobs, skipped, running = _jobs(Path(path), agent)
     if not jobs:
-        raise ValueError(f"{path} has no job that ran")
+        raise ValueError(f"{path} contains no job that ran")
     chosen = resource or ("gpu" if any("gpu" in job.tres for job in jobs) else "cpu")
     known = sorted({name for job in jobs for name in job.tres})
     if chosen not in known:
-        raise ValueError(f"resource must be one that a job in {path} has ({', '.join(known)}), got {chosen!r}")
+        raise ValueError(f"resource must be one that a job in {path} uses ({', '.join(known)}), got {chosen!r}")
     amounts = np.array([job.tres.get(chosen, 0.0) * job.elapsed / 3600 for job in jobs])
     unit = "GiB-hours of memory" if chosen == "mem" else f"{chosen.upper() if len(chosen) == 3 else chosen}-hours"
-    notes = [f"Usage is in {unit}, spread over each job's time in parts of at most an hour."]
+    notes = [f"Usage is in {unit}, spread evenly over each job's run time in slices of at most one hour."]
     if running:
-        notes.append(f"Jobs still running: {running}, counted by what they have used so far.")
+        notes.append(f"Included {counted(running, 'job')} still running, with the usage so far.")
     if skipped:
-        notes.append(f"Jobs that never ran: {skipped}, passed over.")
+        notes.append(f"Skipped {counted(skipped, 'job')} that never ran.")
     return Usage(_spread(jobs, amounts), unit, tuple(notes))
 
 
 def is_sacct(path: str | Path) -> bool:
-    """Whether a file is what `sacct -P` writes, by its first line."""
+    """Whether the first line of a file is a header written by `sacct -P`."""
     try:
         with Path(path).open(encoding="utf-8-sig") as file:
             return {"JobID", "Start", "End", "Elapsed"} <= set(file.readline(_LONGEST_HEADER).strip().split("|"))
@@ -99,7 +100,7 @@ def _spread(jobs: list[_Job], amounts: np.ndarray) -> pa.Table:
 
 
 def _jobs(path: Path, agent: str) -> tuple[list[_Job], int, int]:
-    """The jobs that ran, how many never did, and how many still run."""
+    """The jobs that ran, the number that never ran, and the number still running."""
     jobs, skipped, running = [], 0, 0
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
@@ -185,7 +186,7 @@ def _tres(text: str, name: str) -> dict[str, float]:
 def _amount(text: str, name: str, *, bytes_of: bool = False) -> float:
     match = re.fullmatch(r"(\d+(?:\.\d+)?)([KMGTP]?)[cn]?", text.strip(), re.IGNORECASE)
     if match is None:
-        raise ValueError(f"{name} must be a number, perhaps with K, M, G or T, got {text!r}")
+        raise ValueError(f"{name} must be a number, optionally followed by K, M, G or T, got {text!r}")
     number, suffix = float(match[1]), match[2].upper()
     if bytes_of:
         # Memory without a suffix is in megabytes.

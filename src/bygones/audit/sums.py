@@ -1,14 +1,14 @@
-r"""Events to decayed sums per agent and period: one Ibis expression, evaluated where the events are.
+r"""Decayed sums per agent and period: one Ibis expression, evaluated where the events are stored.
 
-Time is cut into periods of length $L$ that end at $E, E-L, E-2L, \dots$. For each agent $i$, period $p$ and half-life
+Time is split into periods of length $L$ that end at $E, E-L, E-2L, \dots$. For each agent $i$, period $p$ and half-life
 $h$ the engine computes
 
 $$ S_{i,p}(h) = \sum_{t \in p} u_i(t)\, 2^{-(E_p - t)/h}, \qquad E_p = E - pL . $$
 
-Decay is measured from the end of the event's own period, so that no weight vanishes that still counts at that time
-and every exponent is as exact as the times are. What is remembered at the end of a period follows from the sums by the
-memory's own recursion (`bygones.audit.trajectory`). No approximation is made: sums are float64, added in the order that
-the engine likes, so that a sum of N terms, none of them negative, is right to about N roundings at worst.
+Decay is measured from the end of the event's own period, so that weights which still count do not underflow and
+exponents are as exact as the times. What is remembered at the end of a period follows from the sums by the memory's own
+recursion (`bygones.audit.trajectory`). Nothing is approximated: sums are float64, added in an order that the engine
+chooses, so a sum of N non-negative terms is correct to about N roundings at worst.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ import pyarrow as pa
 from bygones.audit.clock import MOST_PERIODS, Clock
 
 FADED = 600.0
-"""Of an event, less than e to the minus this counts as nothing."""
+"""An event whose weight is below e to the minus this counts as zero."""
 
 
 @dataclass(frozen=True)
@@ -33,8 +33,8 @@ class Periods:
 
     Attributes:
         end: the moment of the audit.
-        length: of each period, in microseconds or steps.
-        count: how many there are.
+        length: the length of each period, in microseconds or steps.
+        count: the number of periods.
     """
 
     end: float
@@ -42,15 +42,15 @@ class Periods:
     count: int
 
     def as_one(self) -> Periods:
-        """One period, longer than all of them."""
+        """A single period that covers all of them."""
         return Periods(self.end, (self.count + 1) * self.length, 1)
 
     def end_of(self, period: int) -> float:
-        """The moment at which a period ends; it belongs to the period."""
+        """The moment at which a period ends, which is part of the period."""
         return self.end - period * self.length
 
     def start_of(self, period: int) -> float:
-        """The moment at which a period starts; it belongs to the one before."""
+        """The moment at which a period starts, which is part of the period before."""
         return self.end - (period + 1) * self.length
 
 
@@ -58,12 +58,12 @@ def periods(clock: Clock, first: float, end: float, every: str | None) -> Period
     """The periods that cover a history from its first event to the moment of the audit."""
     length = clock.period(end - first) if every is None else clock.length(every, "every")
     if math.isinf(length):
-        raise ValueError("every must be finite: how long a period is, got inf")
-    # The same division as in the engine: `//` would not round and could count one period less.
+        raise ValueError("every must be a finite length of time, got inf")
+    # The same division as in the engine; `//` does not round and could give one period less.
     count = math.floor((end - first) / length) + 1
     if count > MOST_PERIODS:
         raise ValueError(
-            f"every must leave at most {MOST_PERIODS} periods, got {every!r}, which makes {count} of this history"
+            f"every must split the history into at most {MOST_PERIODS} periods, got {every!r}, which makes {count}"
         )
     return Periods(end, length, count)
 
@@ -76,8 +76,8 @@ class Sums:
         names: the agents.
         agent: the row of each entry in `names`.
         period: the number of each entry's period.
-        received: plain sums.
-        decayed: by half-life, the decayed sums.
+        received: the plain sums.
+        decayed: the decayed sums for each half-life.
     """
 
     names: tuple[str, ...]
@@ -90,8 +90,8 @@ class Sums:
 def expression(events: Any, cut: Periods, half_lives: Sequence[float]) -> Any:
     """The sums as an Ibis expression over events with columns `agent`, `time` and `utility`.
 
-    Utilities that are missing, negative or not a number make a sum not a number, which is how they are noticed without
-    looking at every event twice.
+    A utility that is missing, negative or not a number turns its sum into NaN. That is how bad events are noticed
+    without a second pass.
     """
     import ibis
 
@@ -110,13 +110,13 @@ def expression(events: Any, cut: Periods, half_lives: Sequence[float]) -> Any:
 
 
 def _weight(since: Any, longest: float, half_life: float) -> Any:
-    """How much of an event counts at the end of its period; nothing once less than e^-600 of it does."""
+    """The weight of an event at the end of its period; zero if it is below e^-600."""
     import ibis
 
     exponent = since * (-math.log(2) / half_life)
     if longest * math.log(2) / half_life <= FADED:
         return exponent.exp()
-    # PostgreSQL refuses to compute a power too small for a number.
+    # PostgreSQL raises an error where an exponential underflows.
     return ibis.ifelse(exponent < -FADED, 0.0, exponent.exp())
 
 
@@ -127,7 +127,7 @@ def first_events(events: Any, cut: Periods) -> Any:
 
 
 def collect(table: pa.Table, half_lives: Sequence[float]) -> Sums:
-    """The sums from the engine's answer."""
+    """The sums from the result of the engine."""
     agents = table["agent"].combine_chunks().dictionary_encode()
     received = _numbers(table["received"])
     decayed = {
@@ -135,7 +135,7 @@ def collect(table: pa.Table, half_lives: Sequence[float]) -> Sums:
         for i, half_life in enumerate(half_lives)
     }
     names = np.array([str(name) for name in agents.dictionary.to_pylist()], dtype=object)
-    # Engines answer in any order; the audit does not depend on it.
+    # Engines return rows in any order; sorting makes the audit independent of it.
     order = np.argsort(names, kind="stable")
     rank = np.empty(len(names), dtype=np.int64)
     rank[order] = np.arange(len(names))
@@ -144,14 +144,14 @@ def collect(table: pa.Table, half_lives: Sequence[float]) -> Sums:
 
 
 def _age(events: Any, cut: Periods) -> Any:
-    """How long before the moment of the audit the events were."""
+    """The age of each event at the moment of the audit."""
     import ibis
 
     return (ibis.literal(cut.end, type=events.time.type()) - events.time).cast("float64")
 
 
 def _period(age: Any, cut: Periods) -> Any:
-    # Engines take a number with a point for a decimal, and would multiply an integer by it in decimals.
+    # Engines read a literal with a point as a decimal, so without the cast they would compute in decimals.
     return (age / cut.length).floor().cast("float64")
 
 

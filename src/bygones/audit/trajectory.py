@@ -1,12 +1,12 @@
-r"""Where everybody stood at the end of every period, from decayed sums, by the memory's own recursion.
+r"""Computes everybody's standing at the end of every period from decayed sums, by the memory's own recursion.
 
 $$ Z_p = 2^{-L/h}\, Z_{p+1} + S_p $$
 
-Periods count backwards from the moment of the audit, so that $p+1$ is before $p$. Somebody takes part from the start of
-the period of their first event on. What they start with in the others' memory follows from the newcomer rule and from
-how the others stood then, as in the ledger; a founder, whom nobody preceded, starts with nothing unless the rule is a
-number. Where a time is set after which somebody counts as gone, those without events for that long are away, and come
-back as newcomers who keep what is still remembered of them.
+Periods count backwards from the moment of the audit, so $p+1$ is before $p$. An agent takes part from the start of the
+period of its first event. How much remembered utility it starts with follows from the newcomer rule and the standing of
+the others at that time, as in the ledger; an agent who joins first, when nobody else takes part, starts with nothing
+unless the rule is a number. If `gone_after` is set, an agent without events for that long is away, and comes back as a
+newcomer who keeps what is still remembered.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from bygones.memory import Discounted
 
 @dataclass(frozen=True, eq=False)
 class Members:
-    """Who takes part, and when.
+    """Who takes part, and from when.
 
     Attributes:
         names: the agents.
-        entitlements: relative to one another.
-        first: the period of each agent's first event; those who have none are there from the beginning.
+        entitlements: the entitlement of each agent, relative to the others.
+        first: the period of each agent's first event; agents without events take part from the beginning.
         newcomers: the newcomer rule.
-        gone_after: in periods, how long after their last event somebody still takes part.
+        gone_after: how long after its last event an agent still takes part, in periods.
     """
 
     names: tuple[str, ...]
@@ -48,8 +48,8 @@ class Members:
         return np.asarray(np.array([row_of[name] for name in sums.names], dtype=np.int64)[sums.agent])
 
 
-class Stood(NamedTuple):
-    """How things stood at the end of a period: what is remembered of each agent, and who took part."""
+class PeriodEnd(NamedTuple):
+    """The end of a period: what is remembered of each agent, and who takes part."""
 
     period: int
     remembered: np.ndarray
@@ -58,18 +58,19 @@ class Stood(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Trajectory:
-    """Where everybody stands at the moment of the audit under one half-life, and how it came to that.
+    """Everybody's standing at the moment of the audit under one half-life, and the measures over time.
 
     Attributes:
         half_life: in microseconds or steps.
         remembered: what is remembered of each agent.
-        share: of what is remembered of all who take part; NaN for those who are away.
-        owed: what is missing to the entitled share; NaN for those who are away.
-        since: the period since whose start each has been owed without a break, or -1.
-        gini: of what is remembered per unit of entitlement, at the end of each period, the earliest first.
-        egalitarian: the least of it.
-        nash: its geometric mean, which ranks as Nash welfare does whatever the number of agents.
-        mean: its mean, by which the two before become comparable between half-lives.
+        share: each agent's share of everything remembered of those who take part; NaN for agents who are away.
+        owed: how far each agent is below its entitled share, negative if above; NaN for agents who are away.
+        since: the period since which each agent has been owed without interruption, or -1.
+        gini: the Gini coefficient of what is remembered per unit of entitlement, at the end of each period, the
+            earliest first.
+        egalitarian: the least remembered per unit of entitlement.
+        nash: the geometric mean, which ranks like Nash welfare for any number of agents.
+        mean: the mean, by which the two above become comparable between half-lives.
     """
 
     half_life: float
@@ -86,7 +87,7 @@ class Trajectory:
 def members(
     sums: Sums, cut: Periods, entitlements: Mapping[str, float], newcomers: str, gone_after: float = math.inf
 ) -> Members:
-    """Everybody with an event or an entitlement; without an entitlement it is 1."""
+    """Everybody with an event or an entitlement; the default entitlement is 1."""
     names = tuple(sorted({*sums.names, *entitlements}))
     first = np.full(len(names), -1)
     weights = np.array([entitlements.get(name, 1.0) for name in names])
@@ -95,8 +96,8 @@ def members(
     return replace(who, first=np.where(first < 0, cut.count - 1, first))
 
 
-def walk(sums: Sums, cut: Periods, who: Members, half_life: float) -> Iterator[Stood]:
-    """How things stood at the end of each period, the earliest first."""
+def walk(sums: Sums, cut: Periods, who: Members, half_life: float) -> Iterator[PeriodEnd]:
+    """What is remembered at the end of each period, the earliest first."""
     rows = who.rows(sums)
     order = np.argsort(-sums.period, kind="stable")
     edges = np.searchsorted(-sums.period[order], -np.arange(cut.count)[::-1], side="left").tolist()
@@ -113,22 +114,22 @@ def walk(sums: Sums, cut: Periods, who: Members, half_life: float) -> Iterator[S
             state = memory.advance(state, _starts(who, memory.read(state), is_present, joins), 0)
         is_present = takes_part
         state = memory.advance(state, np.bincount(rows[here], amounts[here], len(who.names)))
-        yield Stood(period, memory.read(state), is_present)
+        yield PeriodEnd(period, memory.read(state), is_present)
 
 
 def standing(sums: Sums, cut: Periods, who: Members, half_life: float) -> Trajectory:
-    """Where everybody stands under one half-life."""
+    """Everybody's standing under one half-life."""
     since = np.full(len(who.names), -1)
     measures = np.empty((4, cut.count))
-    for stood in walk(sums, cut, who, half_life):
-        present = np.flatnonzero(stood.is_present)
-        missing = owed(stood.remembered, who.entitlements, present)
-        total = stood.remembered[present].sum()
+    for end in walk(sums, cut, who, half_life):
+        present = np.flatnonzero(end.is_present)
+        missing = owed(end.remembered, who.entitlements, present)
+        total = end.remembered[present].sum()
         is_owed = missing > SETTLED * total
-        since = np.where(is_owed, np.where(since < 0, stood.period, since), -1)
-        measures[:, cut.count - 1 - stood.period] = measure(stood.remembered[present], who.entitlements[present])
-    share = np.where(stood.is_present, stood.remembered / (total or 1.0), math.nan)
-    return Trajectory(half_life, stood.remembered, share, missing, since, *measures)
+        since = np.where(is_owed, np.where(since < 0, end.period, since), -1)
+        measures[:, cut.count - 1 - end.period] = measure(end.remembered[present], who.entitlements[present])
+    share = np.where(end.is_present, end.remembered / (total or 1.0), math.nan)
+    return Trajectory(half_life, end.remembered, share, missing, since, *measures)
 
 
 def measure(remembered: np.ndarray, entitlements: np.ndarray) -> tuple[float, float, float, float]:
@@ -148,13 +149,13 @@ def measure(remembered: np.ndarray, entitlements: np.ndarray) -> tuple[float, fl
 
 
 def entitled_shares(who: Members, is_present: np.ndarray) -> np.ndarray:
-    """The share to which each of those who take part is entitled; NaN for the others."""
+    """The entitled share of each agent who takes part; NaN for the others."""
     weights = np.where(is_present, who.entitlements, math.nan)
     return np.asarray(weights / np.nansum(weights))
 
 
 def _starts(who: Members, remembered: np.ndarray, is_present: np.ndarray, joins: np.ndarray) -> np.ndarray:
-    """What is added to the memory of those who join: what the newcomer rule says, less what is still remembered."""
+    """What is added to the memory of agents who join: their start by the newcomer rule, less what they still have."""
     present = np.flatnonzero(is_present)
     added = np.zeros(len(remembered))
     wanted = starts(who.newcomers, remembered[present], who.entitlements[present], who.entitlements[joins])

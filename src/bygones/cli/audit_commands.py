@@ -1,4 +1,4 @@
-"""`bygones audit`: thin. Reads the history, looks at it, and prints for people or programs, or writes a page."""
+"""`bygones audit`: thin. Reads a history, audits it, and prints a summary or JSON, or writes a page."""
 
 from __future__ import annotations
 
@@ -7,11 +7,8 @@ from typing import Annotated, Literal
 
 from tyro.conf import Positional, arg
 
+from bygones.cli.arguments import Json, optional
 from bygones.cli.console import print_json, print_paths
-
-
-def _optional(help_text: str, metavar: str) -> object:
-    return arg(help=help_text, help_behavior_hint="", metavar=metavar)
 
 
 def audit(
@@ -19,72 +16,90 @@ def audit(
         Positional[str],
         arg(
             metavar="HISTORY",
-            help="A CSV or Parquet file or glob, a DuckDB or SQLite file, a ledger, or a URL such as postgresql://…",
+            help="CSV or Parquet file or glob, DuckDB or SQLite file, ledger, or URL such as postgresql://user@host/name.",
         ),
     ],
     agent: Annotated[
-        str | None, _optional("Column with the agent's name; agent if left out, User for sacct.", "COLUMN")
+        str | None, optional("Column with the names of the agents; agent if left out, or User for sacct.", "COLUMN")
     ] = None,
     time: Annotated[
-        str | None, _optional("Column with time stamps, dates or step numbers; time if left out.", "COLUMN")
+        str | None, optional("Column with timestamps, dates or step numbers; time if left out.", "COLUMN")
     ] = None,
-    utility: Annotated[str | None, _optional("Column with what was received; utility if left out.", "COLUMN")] = None,
+    utility: Annotated[str | None, optional("Column with what was received; utility if left out.", "COLUMN")] = None,
     half_life: Annotated[
         str | None,
-        _optional(
-            "Half-lives to compare, such as 1d,7d,30d,inf; numbers of steps where times are step numbers.", "LIST"
+        optional(
+            "Half-lives to compare: durations such as 1d,7d,30d,inf, or numbers of steps if times are step numbers.",
+            "LIST",
         ),
     ] = None,
-    table: Annotated[str | None, _optional("Which table, for databases.", "NAME")] = None,
+    table: Annotated[str | None, optional("Table to read, if HISTORY is a database.", "NAME")] = None,
     format: Annotated[
         Literal["auto", "table", "ledger", "sacct"],
-        arg(help="What the history is: a table, events of a ledger, or the output of Slurm's sacct -P."),
+        arg(help="Format of the history: a table, a ledger, or the output of Slurm's sacct -P; auto detects it."),
     ] = "auto",
     resource: Annotated[
-        str | None, _optional("For sacct: cpu, gpu, mem, …; GPUs if there are any, else CPUs, if left out.", "NAME")
+        str | None,
+        optional(
+            "Resource to count in the output of sacct: cpu, gpu, mem, …; if left out, gpu if jobs have any, or cpu.",
+            "NAME",
+        ),
     ] = None,
-    entitlements: Annotated[Path | None, _optional("CSV file with columns agent and entitlement.", "FILE")] = None,
+    entitlements: Annotated[Path | None, optional("CSV file with the columns agent and entitlement.", "FILE")] = None,
     newcomers: Annotated[
-        str, arg(help="Those who come later start with zero, mean, median, entitled-share, or a number.")
+        str,
+        arg(
+            metavar="RULE",
+            help="Newcomer rule for agents who join later: zero, mean, median, entitled-share or a number.",
+        ),
     ] = "zero",
     gone_after: Annotated[
-        str | None, _optional("After so long without an event somebody counts as away; never if left out.", "DURATION")
+        str | None, optional("An agent without an event for this long counts as away; never if left out.", "DURATION")
     ] = None,
     needs: Annotated[
         str | None,
-        _optional(
-            "Column with what an agent would have had from being served; with --served, decides again.", "COLUMN"
+        optional(
+            "Column with each agent's need. With --served, also compares the decisions with the allocator's.", "COLUMN"
         ),
     ] = None,
     served: Annotated[
-        str | None, _optional("Column that says who was served: 1 or 0, true or false, yes or no.", "COLUMN")
+        str | None, optional("Column that tells who was served: 1 or 0, true or false, yes or no.", "COLUMN")
     ] = None,
-    welfare: Annotated[str, arg(help="What the allocator maximises when it decides again.")] = "egalitarian",
+    welfare: Annotated[
+        str, arg(metavar="WELFARE", help="Welfare that the allocator maximises, with --needs.")
+    ] = "egalitarian",
     every: Annotated[
-        str | None, _optional("The length of a period, such as 7d; at most 60 periods if left out.", "DURATION")
+        str | None, optional("Length of a period, such as 7d; if left out, chosen for at most 60 periods.", "DURATION")
     ] = None,
-    at: Annotated[str | None, _optional("The moment of the audit; the last event if left out.", "TIME")] = None,
+    at: Annotated[str | None, optional("Moment of the audit; the time of the last event if left out.", "TIME")] = None,
     timezone: Annotated[
-        str, arg(help="The zone of times that do not say theirs, and in which times are shown.")
+        str, arg(metavar="ZONE", help="Time zone of times without one, and in which times are shown.")
     ] = "UTC",
     refine: Annotated[
         Literal["yes", "no"] | None,
-        _optional(
-            "Search for the half-lives at which conclusions flip; up to ten million events if left out.", "{yes,no}"
+        optional(
+            "Whether to search for the half-lives at which conclusions flip; by default yes, up to ten million events.",
+            "{yes,no}",
         ),
     ] = None,
-    threads: Annotated[int | None, _optional("How many threads DuckDB may use; all if left out.", "NUMBER")] = None,
-    memory: Annotated[str, arg(help="How much memory DuckDB may use before it works on disk.")] = "3GB",
-    page: Annotated[
-        Path | None, _optional("Also write the audit as a page, one file that works offline.", "FILE")
+    threads: Annotated[
+        int | None, optional("Number of threads that DuckDB may use; all if left out.", "NUMBER")
     ] = None,
-    json: Annotated[bool, arg(help="Print JSON for programs.")] = False,
+    memory: Annotated[str, arg(metavar="SIZE", help="Memory that DuckDB may use before it spills to disk.")] = "3GB",
+    page: Annotated[
+        Path | None, optional("Also write the audit as an HTML page, a single file that works offline.", "FILE")
+    ] = None,
+    json: Json = False,
 ) -> None:
-    """What a history looks like under several half-lives: who is owed, since when, and which conclusions hold.
+    """Audit a history under several half-lives: who is owed, since when, and which conclusions hold.
 
-    Example: bygones audit rides.parquet --agent driver --time at --utility fare --half-life 1d,7d,30d,inf
+    For example:
+        bygones audit history.csv
+        bygones audit rides.parquet --agent driver --time at --utility fare --half-life 1d,7d,30d,inf
+        bygones audit sacct.txt --format sacct --timezone Europe/Berlin --page audit.html
+        bygones audit requests.csv --needs need --served served --welfare nash
     """
-    from bygones.audit import audit as look
+    from bygones.audit import audit as run_audit
     from bygones.audit import read_history
     from bygones.audit.entitlements import read_entitlements
     from bygones.cli.audit_tables import print_audit
@@ -97,7 +112,7 @@ def audit(
         format=format, timezone=timezone, resource=resource, threads=threads, memory=memory,
     )  # fmt: skip
     with reading as events:
-        found = look(
+        found = run_audit(
             events, None if half_life is None else half_life.split(","), entitlements=weights, newcomers=newcomers,
             gone_after=gone_after, every=every, at=at, welfare=welfare,
             refine=None if refine is None else refine == "yes",

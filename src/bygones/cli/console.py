@@ -1,4 +1,4 @@
-"""What the command line needs to talk with people and programs: tables, JSON, progress, and tables read from files."""
+"""Output of the command line: tables, JSON, paths and progress bars; and matrices read from files."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from rich.text import Text
 
 _FOLDED = 10
 UNCUT = 10_000
-"""A width that no table needs."""
+"""A width that no table reaches."""
 
 
 def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """Prints a table for people: numbers to the right, six digits; text as it is, never as markup."""
+    """Prints a table, with numbers right-aligned to six digits; text is printed verbatim, never as markup."""
     rows = [list(row) for row in rows]
     table = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD)
     for index, column in enumerate(columns):
@@ -37,13 +37,13 @@ def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[obje
 
 
 class Column(NamedTuple):
-    """A column of a table that fits the terminal.
+    """A column of a table that adapts to the width of the terminal.
 
     Attributes:
-        name: its heading.
-        justify: to which side its cells go.
-        gives_way: where the terminal is narrow, columns go in this order, those of 1 first; 0 stays.
-        folds: whether long cells go on in the next line.
+        name: the heading.
+        justify: how cells are aligned.
+        gives_way: the order in which columns are left out in a narrow terminal, beginning with 1; 0 is never left out.
+        folds: whether long cells continue on the next line.
     """
 
     name: str
@@ -53,12 +53,12 @@ class Column(NamedTuple):
 
 
 def print_fitting(title: str, columns: Sequence[Column], rows: Sequence[Sequence[str | Text]]) -> None:
-    """Prints a table, without some of its columns where the terminal is too narrow for all; text is never markup."""
+    """Prints a table, leaving out columns if the terminal is too narrow; text is printed verbatim, never as markup."""
     console = _console()
     orders = sorted({column.gives_way for column in columns if column.gives_way})
     for gone in (0, *orders):
         kept = [i for i, column in enumerate(columns) if not 0 < column.gives_way <= gone]
-        # After each column there is a space and, between two, the line of the box; so there is on both sides.
+        # Each column is followed by a space and a line of the box, or by the edge of the table.
         if sum(_width(columns[i], [row[i] for row in rows]) + 2 for i in kept) + 1 <= console.width:
             break
     console.print(_fitting(title, [columns[i] for i in kept], [[row[i] for i in kept] for row in rows]))
@@ -77,13 +77,13 @@ def print_sentences(sentences: Iterable[str]) -> None:
 
 
 def _console() -> Console:
-    """As wide as the terminal; in a file or a pipe nothing is cut, unless COLUMNS says how wide it is."""
+    """As wide as the terminal; in a file or a pipe nothing is cut off, unless COLUMNS sets the width."""
     console = Console()
     return console if console.is_terminal or "COLUMNS" in os.environ else Console(width=UNCUT)
 
 
 def _width(column: Column, cells: Iterable[str | Text]) -> int:
-    """How many characters wide a column must be."""
+    """The least width of a column, in characters."""
     return _FOLDED if column.folds else max(cell_len(str(text)) for text in (column.name, *cells))
 
 
@@ -103,19 +103,19 @@ def _fitting(title: str, columns: Sequence[Column], rows: Iterable[Sequence[str 
 
 
 def print_json(value: object) -> None:
-    """Prints JSON for programs; infinities, which JSON lacks, appear as the string "inf" or "-inf"."""
+    """Prints JSON; infinities, which JSON lacks, become the strings "inf" and "-inf"."""
     print(json.dumps(_finite(value), ensure_ascii=False, indent=2))
 
 
 def print_paths(paths: Iterable[Path]) -> None:
-    """Says which files were written."""
+    """Prints which files were written."""
     for path in paths:
         print(f"wrote {path}")
 
 
 @contextmanager
 def progress(what: str, total: int) -> Iterator[Callable[..., None]]:
-    """A progress bar for the length of a `with` block; call the given function with how much was done, 1 by default."""
+    """Shows a progress bar in a `with` block; call the function it yields with the work done, by default 1."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True)) as bars:
         task = bars.add_task(what, total=total)
@@ -127,7 +127,7 @@ def progress(what: str, total: int) -> Iterator[Callable[..., None]]:
 
 
 def read_matrix(path: Path) -> list[list[float]]:
-    """A matrix from a CSV file without header, refused with row and column where an entry is not a number."""
+    """Reads a matrix from a CSV file without a header; errors name the row and the column."""
     with path.open(newline="", encoding="utf-8-sig") as file:
         rows = [row for row in csv.reader(file) if row]
     if not rows:

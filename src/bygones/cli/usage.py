@@ -1,34 +1,63 @@
-"""What is wrong with a command line, in one sentence instead of tyro's box."""
+"""Explains a wrong command line in one sentence, instead of in tyro's box."""
 
 from __future__ import annotations
 
+import difflib
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from tyro.extras import SubcommandApp
+
+
+def names_of(app: SubcommandApp) -> Collection[str]:
+    """The names of the commands in a group; none where a version of tyro keeps them elsewhere."""
+    return getattr(app, "_subcommands", ())
+
+
+def check_command(known: Collection[str], words: Sequence[str], program: str) -> str:
+    """The program followed by the command with which the words begin, if they begin with a command and not a flag.
+
+    Raises:
+        ValueError: with one helpful sentence, if there are no words or the first is not a known command.
+    """
+    if not words:
+        raise ValueError(f"choose a command: {', '.join(known)}; see {program} --help")
+    name = words[0]
+    if name.startswith("-") or not known:
+        return program
+    if name not in known:
+        near = difflib.get_close_matches(name, known, n=1)
+        hint = f"did you mean {near[0]!r}? See" if near else f"choose one of {', '.join(known)}; see"
+        raise ValueError(f"unknown command {name!r}: {hint} {program} --help")
+    return f"{program} {name}"
+
 
 @contextmanager
-def one_sentence() -> Iterator[None]:
-    """Command lines that cannot be understood raise a ValueError with the sentence.
+def one_sentence(program: str) -> Iterator[None]:
+    """Within this context, a command line that tyro cannot parse raises a ValueError with one sentence.
 
-    What tyro tells of them is private to it: where a version tells it differently, its own box is shown.
+    The sentence ends with the help to consult: that of `program`, the command as typed, or of a more specific command.
+
+    The hook is private to tyro. Where a version of tyro lacks it or changes it, tyro's own box is shown.
     """
     try:
         from tyro._errors import on_parse_error
     except ImportError:
         yield
         return
-    with on_parse_error(_refuse):
+    with on_parse_error(lambda event: _refuse(event, program)):
         yield
 
 
-def _refuse(event: Any) -> None:
+def _refuse(event: Any, program: str) -> None:
     try:
-        sentence, helpful = _SENTENCES[type(event).__name__](event), event._help_progs()
+        sentence, found = _SENTENCES[type(event).__name__](event), event._help_progs()
     except (AttributeError, KeyError):
         return
-    raise ValueError(f"{sentence}; see {helpful if isinstance(helpful, str) else helpful[0]} --help")
+    most_specific = max(program, found if isinstance(found, str) else found[0], key=len)
+    raise ValueError(f"{sentence}; see {most_specific} --help")
 
 
 def _missing(event: Any) -> str:
@@ -38,8 +67,7 @@ def _missing(event: Any) -> str:
 
 
 def _missing_subcommand(event: Any) -> str:
-    got = "nothing" if event.found_token is None else repr(event.found_token)
-    return f"the command must be one of {', '.join(event.subcommand_spec.parser_from_name)}, got {got}"
+    return f"choose a command: {', '.join(event.subcommand_spec.parser_from_name)}"
 
 
 def _bad_value(event: Any) -> str:
@@ -47,38 +75,38 @@ def _bad_value(event: Any) -> str:
 
 
 def _choice(event: Any) -> str:
-    choices = [choice for choice in event.choices if choice != "None"]
+    choices = sorted(choice for choice in event.choices if choice != "None")
     return f"{_name(event.argument)} must be one of {', '.join(choices)}, got {event.value!r}"
 
 
 def _failure(event: Any) -> str:
     if event.argument is None:
         return str(event.message)
-    name, metavar = _name(event.argument), str(event.argument.lowered.metavar)
-    for python_says, accepted in _NOT_NUMBERS:
-        if match := re.search(python_says, event.message):
+    name, kind = _name(event.argument), str(event.argument.field.type_stripped)
+    for pattern, accepted in _NOT_NUMBERS:
+        if match := re.search(pattern, event.message):
             return f"{name} must be {accepted}, got {match[1]}"
-    unreadable, kinds = _UNREADABLE.match(event.message), [words for kind, words in _KINDS.items() if kind in metavar]
+    unreadable, kinds = _UNREADABLE.match(event.message), [text for word, text in _ACCEPTED.items() if word in kind]
     if unreadable is None or not kinds:
         return f"{name}: {event.message}"
-    return f"{name} must be {kinds[0]['...' in metavar]}, got {unreadable[1]}"
+    return f"{name} must be {kinds[0]['...' in kind]}, got {unreadable[1]}"
 
 
 _NOT_NUMBERS = (
     (r"could not convert string to float: ('.*')", "a number"),
     (r"invalid literal for int\(\) with base 10: ('.*')", "a whole number"),
 )
-"""What Python says of a word that is no number."""
+"""Python's error messages for text that is not a number, and what the argument accepts."""
 
 _UNREADABLE = re.compile(r"(?:Could not find valid parse for arguments|no type matching .* from):? \[(.*?)\]")
-"""What tyro says of words that are none of the values an argument may have."""
+"""tyro's error messages for text that fits none of the types of an argument."""
 
-_KINDS = {"INT": ("a whole number", "whole numbers"), "FLOAT": ("a number", "numbers")}
-"""What is one of a kind called, and what are several."""
+_ACCEPTED = {"int": ("a whole number", "whole numbers"), "float": ("a number", "numbers")}
+"""What an argument of a Python type accepts, for one value and for several."""
 
 
 def _unknown(tokens: list[str]) -> str:
-    return f"{_list(map(repr, tokens))} {'is' if len(tokens) == 1 else 'are'} not known"
+    return f"{_list(map(repr, tokens))} {'is' if len(tokens) == 1 else 'are'} not recognized"
 
 
 _SENTENCES: dict[str, Any] = {
@@ -92,9 +120,9 @@ _SENTENCES: dict[str, Any] = {
 
 
 def _name(argument: Any) -> str:
-    """The flag, or the place on the command line as the help spells it."""
+    """The flag, or the name of a positional argument as the help spells it."""
     name = str(argument.display_name())
-    return name if name.startswith("-") else str(argument.field.argconf.metavar or name.upper())
+    return name if name.startswith("-") else str(argument.field.argconf.metavar or name.upper()).strip("[]")
 
 
 def _list(words: Any) -> str:

@@ -1,10 +1,10 @@
-r"""The paper's two examples, played out: Alice and Bob share a cake and a donut, over and over.
+r"""The paper's two examples: Alice and Bob share a cake and a donut at every step.
 
-At every step both items are handed out anew, each to the agent for whom the welfare of the remembered utilities
-$W(Z^t \mid \mathcal{A})$ comes out highest (equation 4). In Example 1 both are there from the start; in Example 2 Bob
-joins after ten steps, in which Alice has everything. How the past is remembered decides what happens next: Figure 1.
+At each step both items are allocated so that the welfare of the remembered utilities $W(Z^t \mid \mathcal{A})$ is
+highest (equation 4). In Example 1 both agents take part from the start. In Example 2 Bob joins after ten steps, during
+which Alice receives everything. What happens next depends on the memory, as Figure 1 shows.
 
-Ties go to the leximin-better allocation, then to a seeded draw, never to whoever is listed first.
+Ties go to the allocation that is better under leximin, then to a seeded random draw, never to the first in the list.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from bygones.welfare import Welfare
 
 @dataclass(frozen=True)
 class Example:
-    """A repeated division of the same items among a few agents.
+    """The same items, allocated among a few agents at every step.
 
     Attributes:
-        agents: their names.
-        items: what is handed out at every step.
+        agents: the names of the agents.
+        items: the names of the items allocated at every step.
         utilities: what each item is worth to each agent, one row per agent.
-        joins: how many steps pass before each agent is there.
+        joins: the number of steps before each agent joins.
     """
 
     agents: tuple[str, ...]
@@ -41,12 +41,13 @@ class Example:
 
 
 EXAMPLE_1 = Example(("Alice", "Bob"), ("cake", "donut"), ((0.2, 0.5), (0.3, 0.5)), joins=(0, 0))
-"""Both agents participate from the start."""
+"""Both agents take part from the start."""
 
 EXAMPLE_2 = Example(("Alice", "Bob"), ("cake", "donut"), ((0.2, 0.5), (0.3, 0.5)), joins=(0, 10))
 """Alice is alone for ten steps; Bob joins at step 11."""
 
 EXAMPLES = {"example-1": EXAMPLE_1, "example-2": EXAMPLE_2}
+"""The examples by the names used on the command line."""
 
 FIGURE_1_MEMORIES: dict[str, Memory] = {
     "instantaneous": Instantaneous(),
@@ -55,9 +56,10 @@ FIGURE_1_MEMORIES: dict[str, Memory] = {
     "γ = 0.99": Discounted(gamma=0.99),
     "perfect recall": PerfectRecall(),
 }
-"""The memories that Figure 1 compares, by the names it gives them."""
+"""The memories compared in Figure 1, by their labels there."""
 
 TABLE_1_GAMMAS = (0.80, 0.90, 0.95, 0.97, 0.99)
+"""The discount factors in Table 1."""
 
 
 @dataclass(frozen=True)
@@ -65,9 +67,10 @@ class ExampleHistory:
     """What happened in an example, one row per step.
 
     Attributes:
+        example: the example that was run.
         utilities: what each agent received at each step.
         remembered: Z after each step.
-        owners: which agent got each item at each step, as an index; -1 for an item left over.
+        owners: the index of the agent who received each item at each step; -1 for an item left over.
     """
 
     example: Example
@@ -103,7 +106,7 @@ class ExampleHistory:
 
 
 class Table1Row(NamedTuple):
-    """Half-life and effective window of a discount factor."""
+    """One row of Table 1: the half-life and the effective window of a discount factor."""
 
     gamma: float
     half_life: float
@@ -119,16 +122,16 @@ def run(
     bundles: bool = True,
     seed: int = 0,
 ) -> ExampleHistory:
-    """Plays an example out under a memory and a welfare function.
+    """Runs an example under a memory and a welfare function.
 
     Args:
         example: `EXAMPLE_1`, `EXAMPLE_2`, or one of your own.
         memory: how the past is remembered.
-        welfare_function: how remembered utilities are judged; those of agents who have joined count.
-        steps: how many times the items are handed out.
-        bundles: whether one agent may take several items at once. Without, everyone takes at most one, and items
-            for which nobody is left stay on the table.
-        seed: draws among allocations that are equally good.
+        welfare_function: judges the remembered utilities of the agents who have joined.
+        steps: the number of steps.
+        bundles: whether one agent may receive several items at the same step. If not, each agent receives at most one,
+            and items without a taker are left over.
+        seed: seeds the draw among equally good allocations.
     """
     steps = check_count("steps", steps)
     judge, rng = welfare.named(welfare_function), np.random.default_rng(seed)
@@ -151,7 +154,7 @@ def run(
 def figure_1(steps: int = 50, done: Callable[[], object] = lambda: None) -> dict[str, dict[str, ExampleHistory]]:
     """The histories behind Figure 1: for each example, one per memory, under egalitarian welfare.
 
-    `done` is called after each history, for progress.
+    `done` is called after each history, for example to advance a progress bar.
     """
     histories: dict[str, dict[str, ExampleHistory]] = {name: {} for name in EXAMPLES}
     for (name, example), (label, memory) in itertools.product(EXAMPLES.items(), FIGURE_1_MEMORIES.items()):
@@ -166,11 +169,11 @@ def table_1(gammas: tuple[float, ...] = TABLE_1_GAMMAS) -> list[Table1Row]:
 
 
 def _allocations(n_items: int, present: Array, bundles: bool) -> Array:
-    """Every way to hand out the items: one row per way, one owner per item."""
+    """Every possible allocation of the items: one row per allocation, one owner per item."""
     if bundles:
         return np.array(list(itertools.product(present, repeat=n_items)))
-    hands = [*present, *[-1] * max(0, n_items - len(present))]
-    return np.unique(list(itertools.permutations(hands, n_items)), axis=0)
+    takers = [*present, *[-1] * max(0, n_items - len(present))]
+    return np.unique(list(itertools.permutations(takers, n_items)), axis=0)
 
 
 def _utilities(owners: Array, worth: Array) -> Array:

@@ -37,12 +37,12 @@ def share_chart(audit: Audit, rows: Sequence[int]) -> Chart:
          "marker": marks, "cliponaxis": False, "hovertemplate": "entitled %{x:.1%}<extra></extra>"}
     ]  # fmt: skip
     for n, stood in enumerate(audit.standings):
-        said = said_half_life(audit, stood)
+        title = half_life_text(audit, stood)
         marker = {"size": 11, "symbol": _SYMBOLS[n % len(_SYMBOLS)], "color": PALETTE[n % len(PALETTE)]}
         traces.append(
-            {"type": "scatter", "mode": "markers", "name": said, "x": _listed(stood.share[rows]), "y": y,
+            {"type": "scatter", "mode": "markers", "name": title, "x": _listed(stood.share[rows]), "y": y,
              "marker": marker, "cliponaxis": False, "customdata": names,
-             "hovertemplate": "%{customdata}: %{x:.1%}<extra>" + said + "</extra>"}
+             "hovertemplate": "%{customdata}: %{x:.1%}<extra>" + title + "</extra>"}
         )  # fmt: skip
     places = {"tickvals": y, "ticktext": names, "range": [len(rows) - 0.4, -0.6], "zeroline": False}
     ticks = _tick_format(np.array([stood.share[rows] for stood in audit.standings]))
@@ -59,7 +59,7 @@ def share_chart(audit: Audit, rows: Sequence[int]) -> Chart:
     )
     return Chart(
         {"data": traces, "layout": layout},
-        alt=f"Shares under each half-life. At {said_half_life(audit, stood)}: {alt}.",
+        alt=f"Shares under each half-life. At {half_life_text(audit, stood)}: {alt}.",
         caption="Shares of what is remembered, a mark per half-life.",
         height=130 + 30 * len(rows),
     )
@@ -70,8 +70,8 @@ def series_chart(audit: Audit, name: str, title: str) -> Chart:
     lines, ends = [], []
     for n, stood in enumerate(audit.standings):
         series = getattr(stood, name) / (1.0 if name == "gini" else np.maximum(stood.mean, 1e-300))
-        lines.append(_line(audit, said_half_life(audit, stood), series, n))
-        ends.append(f"{amount(series[-1])} with {said_half_life(audit, stood)}")
+        lines.append(_line(audit, half_life_text(audit, stood), series, n))
+        ends.append(f"{amount(series[-1])} with {half_life_text(audit, stood)}")
     alt = f"{title}, over time; in the end {', '.join(ends)}."
     layout = {"yaxis": {**_APART, "range": [-0.02, 1.03]}, **_time_layout(audit)}
     return Chart({"data": lines, "layout": layout}, alt=alt, caption=title, height=290)
@@ -87,8 +87,8 @@ def agents_chart(audit: Audit) -> Chart:
     names = ", ".join(audit.names[row] for row in rows)
     return Chart(
         {"data": lines, "layout": layout},
-        alt=f"Shares of what is remembered over time, {said_half_life(audit, stood)}, of {names}.",
-        caption=f"Shares remembered, {said_half_life(audit, stood)}: those owed most and those furthest ahead.",
+        alt=f"Shares of what is remembered over time, {half_life_text(audit, stood)}, of {names}.",
+        caption=f"Shares remembered, {half_life_text(audit, stood)}: those owed most and those furthest ahead.",
         height=340,
     )
 
@@ -109,14 +109,14 @@ def half_life_chart(audit: Audit) -> Chart:
         {"type": "scatter", "mode": "lines", "name": label(_short(audit.names[row])), "x": x,
          "y": _listed(np.array([audit.conclusions.asked[half_life][row] for half_life in asked])),
          "line": {"color": PALETTE[n % len(PALETTE)], "width": 2, "dash": _DASHES[n % len(_DASHES)]},
-         "customdata": [audit.clock.said(half_life) for half_life in asked],
+         "customdata": [audit.clock.length_text(half_life) for half_life in asked],
          "hovertemplate": "%{y:+.1%} at %{customdata}"}
         for n, row in enumerate(rows)
     ]  # fmt: skip
     ticks = _tick_format(np.array([audit.conclusions.asked[half_life][list(rows)] for half_life in asked]), "+")
     marks += audit.clock.landmarks([*marks, finite[0], end])
     places = [(half_life if math.isfinite(half_life) else end) / unit for half_life in marks]
-    words = ["∞" if math.isinf(half_life) else audit.clock.said(half_life) for half_life in marks]
+    words = ["∞" if math.isinf(half_life) else audit.clock.length_text(half_life) for half_life in marks]
     layout = {
         "xaxis": {**_APART, "type": "log", "tickvals": places, "ticktext": words, "title": {"text": "half-life"}},
         "yaxis": {**_APART, "tickformat": ticks, "zeroline": True, "zerolinewidth": 2,
@@ -127,7 +127,7 @@ def half_life_chart(audit: Audit) -> Chart:
     return Chart(
         {"data": traces, "layout": layout},
         alt="What those owed most and those furthest ahead are owed, at every half-life asked for. "
-        + " ".join(each.sentence(audit.clock.said) for each in most),
+        + " ".join(each.sentence(audit.clock.length_text) for each in most),
         caption="What somebody is owed, as a share of all that is remembered, over the half-life. Where two lines "
         "cross, who is owed more flips; at zero, whether somebody is owed at all.",
         height=380,
@@ -136,7 +136,7 @@ def half_life_chart(audit: Audit) -> Chart:
 
 def replay_chart(audit: Audit) -> Chart:
     """How unequal it was in the end, and would have been."""
-    x = [audit.clock.said(each.half_life) for each in audit.replays]
+    x = [audit.clock.length_text(each.half_life) for each in audit.replays]
     worlds = (("as it was", [each.actual.gini for each in audit.replays], MUTED),
               ("allocator", [each.instead.gini for each in audit.replays], PALETTE[2]))  # fmt: skip
     traces = [
@@ -177,9 +177,9 @@ def _time_layout(audit: Audit) -> dict[str, Any]:
     }
 
 
-def said_half_life(audit: Audit, stood: Trajectory | Replay) -> str:
+def half_life_text(audit: Audit, stood: Trajectory | Replay) -> str:
     """A half-life in words."""
-    return "nothing fades" if math.isinf(stood.half_life) else f"half-life {audit.clock.said(stood.half_life)}"
+    return "nothing fades" if math.isinf(stood.half_life) else f"half-life {audit.clock.length_text(stood.half_life)}"
 
 
 def _listed(values: np.ndarray) -> list[float | None]:

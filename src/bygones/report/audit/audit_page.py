@@ -5,16 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from bygones._text import amount
+from bygones._text import amount, counted
 from bygones.audit import Audit, Trajectory
-from bygones.audit.auditing import counted
 from bygones.ledger.watch import SETTLED
 from bygones.report.audit.audit_charts import (
     agents_chart,
     half_life_chart,
+    half_life_text,
     percent,
     replay_chart,
-    said_half_life,
     series_chart,
     share_chart,
 )
@@ -68,7 +67,7 @@ def _lede(audit: Audit) -> str:
     most = next((each for each in audit.conclusions.found if each.kind == "most"), None)
     if most is None:
         return "Nobody takes part at the moment of the audit."
-    sentence = most.sentence(audit.clock.said)
+    sentence = most.sentence(audit.clock.length_text)
     if not most.answers[min(most.answers)]:
         sentence = sentence[0].upper() + sentence[1:]  # it begins with nobody, not with a name
     if len(most.flips) > 2:
@@ -106,14 +105,14 @@ def _standing_table(audit: Audit, stood: Trajectory) -> dict[str, Any]:
     most = f"{who} owed most, since {audit.clock.day(since)}" if since is not None else "nobody is owed"
     some = f"The {SHOWN // 2} most owed and the {SHOWN // 2} furthest ahead." if len(rows) < len(ranked) else ""
     return {
-        "title": said_half_life(audit, stood).capitalize(),
+        "title": half_life_text(audit, stood).capitalize(),
         "summary": most,
         "note": " ".join(
             filter(
                 None,
                 (
                     "Owed: what is missing (+) or in excess (−) of the entitled share of all that is remembered.",
-                    audit.since_means(),
+                    audit.since_note(),
                     _unit(audit),
                     some,
                 ),
@@ -148,8 +147,8 @@ def _side(owed: float, total: float) -> str:
 
 def _over_time(audit: Audit) -> list[Block]:
     blocks: list[Block] = [
-        f"How equal what is remembered was at the end of each {audit.clock.said(audit.periods.length)}, under each "
-        "half-life. Welfare is drawn relative to the mean, since a longer half-life remembers more: 1 is equality."
+        f"How equal what is remembered was at the end of each {audit.clock.length_text(audit.periods.length)}, under "
+        "each half-life. Welfare is drawn relative to the mean, since a longer half-life remembers more: 1 is equality."
     ]
     for name, title in (
         ("gini", "Gini coefficient: 0 is equality"),
@@ -162,13 +161,13 @@ def _over_time(audit: Audit) -> list[Block]:
 
 
 def _conclusions(audit: Audit) -> list[Block]:
-    found, said = audit.conclusions, audit.clock.said
+    found, text = audit.conclusions, audit.clock.length_text
     blocks: list[Block] = []
     if len(found.asked) > 2 and found.notable:
         blocks.append(half_life_chart(audit))
     groups = [
-        ("Depends on the half-life", [each.sentence(said) for each in found.flip]),
-        ("Holds at every half-life asked for", [f"{each.claim}." for each in found.telling]),
+        ("Depends on the half-life", [each.sentence(text) for each in found.flip]),
+        ("Holds at every half-life asked for", [f"{each.claim}." for each in found.informative]),
     ]
     blocks.append(fragment("audit_conclusions.html.jinja", groups=[group for group in groups if group[1]], most=LISTED))
     if found.pairs and found.pairs > 1 and len(audit.standings) > 1:
@@ -180,12 +179,12 @@ def _conclusions(audit: Audit) -> list[Block]:
 
 
 def _replays(audit: Audit) -> list[Block]:
-    said = audit.clock.said
+    text = audit.clock.length_text
     came_to: list[list[object]] = []
     for each in audit.replays:
         for what, outcome in (("as it was", each.actual), ("allocator", each.instead)):
             numbers = [outcome.gini, outcome.egalitarian, outcome.nash, outcome.total]
-            came_to.append([said(each.half_life), what, *numbers, None if what == "as it was" else each.differ])
+            came_to.append([text(each.half_life), what, *numbers, None if what == "as it was" else each.differ])
     rows = _some(audit, audit.standings[-1])
     received = [
         [audit.names[row], float(audit.replays[0].actual.received[row]),
@@ -203,7 +202,7 @@ def _replays(audit: Audit) -> list[Block]:
         ),
         Table(
             "What each received in all, as it was and had the allocator decided with a memory of each half-life.",
-            ["agent", "as it was", *(said(each.half_life) for each in audit.replays)],
+            ["agent", "as it was", *(text(each.half_life) for each in audit.replays)],
             received,
         ),
     ]
@@ -221,7 +220,7 @@ def _method(audit: Audit) -> list[Block]:
     return [
         " ".join(audit.notes),
         f"Looked at up to {clock.shown(audit.periods.end)}, in {audit.periods.count:,} periods of "
-        f"{clock.said(audit.periods.length)}. {newcomers}",
+        f"{clock.length_text(audit.periods.length)}. {newcomers}",
         f"{_EXACT} {_SEARCHED if audit.conclusions.searched else _NOT_SEARCHED}",
     ]
 

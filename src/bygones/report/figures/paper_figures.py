@@ -27,7 +27,7 @@ from bygones.paper.optimum import episode_gini, for_settings
 from bygones.paper.results import Results
 from bygones.paper.statistics import standard_error
 from bygones.report.style import INK, MEMORY_LOOK, MUTED, RULE, house_style, save
-from bygones.simulation import Played, play
+from bygones.simulation import Simulation, simulate
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -200,11 +200,11 @@ def _against_horizon(metric: str, welfare: str, aggregation: str) -> Callable[[R
 
 
 @functools.cache
-def one_step(run: Settings) -> Played:
+def one_step(run: Settings) -> Simulation:
     """What the allocator that remembers everything does in the problem of a run, without having learned anything."""
     memory = PerfectRecall(average=run.aggregation == "averaged")
     welfare = "log_nash" if run.welfare == "nash" else run.welfare
-    return play(OneStep(memory, welfare), run.problem().needs, memory, welfare, run.horizon, run.n_resources)
+    return simulate(OneStep(memory, welfare), run.problem().needs, memory, welfare, run.horizon, run.n_resources)
 
 
 def _training_curves(welfare: str, aggregation: str) -> Callable[[Results], Figure]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from bygones._arrays import Array
 from bygones.report.style import PALETTE, house_style
-from bygones.simulation import Played
+from bygones.simulation import Simulation
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -21,7 +21,7 @@ _PARTS = 150
 _DASHES = ("-", (0, (6, 1.5)), (0, (1, 1.2)), (0, (5, 1.2, 1, 1.2)))
 
 
-def policies_figure(played: Mapping[str, Played], welfare: str) -> Figure:
+def policies_figure(played: Mapping[str, Simulation], welfare: str) -> Figure:
     """True and remembered utilities, inequality and welfare over time, in one look per policy."""
     with house_style():
         from matplotlib.figure import Figure

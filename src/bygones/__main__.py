@@ -1,0 +1,5 @@
+"""`python -m bygones` is the command line."""
+
+from bygones.cli.program import main
+
+main()

@@ -1,0 +1,37 @@
+"""Arguments that several commands share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from tyro.conf import arg
+from tyro.constructors import PrimitiveConstructorSpec
+
+
+def optional(help_text: str, metavar: str | None = None) -> object:
+    """An argument that may be left out; its explanation says what happens then."""
+    return arg(help=help_text, help_behavior_hint="", metavar=metavar)
+
+
+def _number(words: list[str]) -> float:
+    try:
+        return float(words[0])
+    except ValueError:
+        raise ValueError(f"expected a number, got {words[0]!r}") from None
+
+
+Number = Annotated[
+    float | None,
+    PrimitiveConstructorSpec(
+        nargs=1,
+        metavar="NUMBER",
+        instance_from_str=_number,
+        is_instance=lambda value: value is None or isinstance(value, float),
+        str_from_instance=lambda value: ["not given" if value is None else str(value)],
+    ),
+]
+"""A number that may be left out."""
+
+Json = Annotated[bool, arg(help="Print JSON for other programs; infinite numbers appear as the text 'inf'.")]
+Out = Annotated[Path, arg(metavar="FOLDER", help="Folder for the files that the command writes.")]

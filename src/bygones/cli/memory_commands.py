@@ -1,0 +1,91 @@
+"""`bygones decay` and `bygones stability`: thin. Describe a memory before it is used."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Annotated
+
+from tyro.conf import Positional, arg
+
+from bygones.cli.arguments import Json, Number, optional
+from bygones.cli.console import print_json, print_table, read_matrix
+
+
+def decay(
+    gamma: Annotated[Number, optional("Discount factor γ per step, from 0 to 1.")] = None,
+    half_life: Annotated[Number, optional("Half-life: steps until a past utility counts half.")] = None,
+    tenth_life: Annotated[Number, optional("Tenth-life: steps until a past utility counts a tenth.")] = None,
+    window: Annotated[Number, optional("Effective window: the total weight of the past, in steps.")] = None,
+    last: Annotated[Number, optional("Number of recent steps that carry --share of the total weight.")] = None,
+    share: Annotated[Number, optional("Share of the total weight in the --last steps, for example 0.95.")] = None,
+    horizon: Annotated[
+        float, arg(metavar="STEPS", help="Number of steps for the bounds; inf for no limit.")
+    ] = math.inf,
+    u_max: Annotated[float, arg(metavar="NUMBER", help="Largest utility per step, for the bounds.")] = 1.0,
+    json: Json = False,
+) -> None:
+    """Convert a decay between discount factor, half-life, window and share of recent steps.
+
+    Give the decay in exactly one way: --gamma, --half-life, --tenth-life, --window, or --last with --share.
+
+    For example:
+        bygones decay --half-life 7
+        bygones decay --last 30 --share 0.95
+        bygones decay --gamma 0.99 --horizon 1000 --u-max 2
+    """
+    from bygones import decay as d
+
+    numbers = d.equivalents(
+        gamma=gamma, half_life=half_life, tenth_life=tenth_life, window=window, last=last, share=share
+    )
+    numbers["additive_bound"] = d.additive_bound(u_max, numbers["gamma"], horizon)
+    numbers["averaged_bound"] = d.averaged_bound(u_max)
+    numbers["responsiveness"] = d.responsiveness(numbers["gamma"], horizon)
+    when = "at any time" if horizon == math.inf else f"after {horizon:g} steps"
+    eventually = "in the long run" if horizon == math.inf else when
+    meaning = {
+        "gamma": "weight of a past utility after one step",
+        "half_life": "steps until a past utility counts half",
+        "tenth_life": "steps until a past utility counts a tenth",
+        "window": "total weight of the past, in steps",
+        **{f"steps_for_{p}%": f"recent steps that carry {p}% of the total weight" for p in (50, 90, 95, 99)},
+        "additive_bound": f"largest remembered sum {when}, with utilities up to {u_max:g}",
+        "averaged_bound": f"largest remembered mean, with utilities up to {u_max:g}",
+        "responsiveness": f"weight of the newest utility in the remembered mean {eventually}",
+    }
+    if json:
+        print_json(numbers)
+    else:
+        print_table("Decay", ["quantity", "value", "meaning"], [[n, v, meaning[n]] for n, v in numbers.items()])
+
+
+def stability(
+    matrix: Annotated[Positional[Path], arg(metavar="MATRIX", help="CSV file with a square matrix and no header.")],
+    u_max: Annotated[float, arg(metavar="NUMBER", help="Largest utility per step.")] = 1.0,
+    allow_negative: Annotated[bool, arg(help="Accept negative entries, which log-Nash welfare cannot handle.")] = False,
+    json: Json = False,
+) -> None:
+    """Check whether a linear memory Z' = AZ + u is bounded, and explain the verdict.
+
+    For example, with a file matrix.csv that contains the lines 0.5,0.2 and 0.1,0.4:
+        bygones stability matrix.csv
+        bygones stability matrix.csv --u-max 10 --allow-negative
+    """
+    from bygones import stability as s
+
+    verdict = s.design(read_matrix(matrix), u_max, non_negative=not allow_negative)
+    numbers = {
+        "accepted": verdict.accepted,
+        "spectral_radius": verdict.spectral_radius,
+        "bound": verdict.bound.value if verdict.bound else math.inf,
+        "bound_error": verdict.bound.error if verdict.bound else None,
+        "worst_growth": verdict.growth.factor if verdict.growth else math.inf,
+        "worst_growth_step": verdict.growth.step if verdict.growth else None,
+        "reasons": list(verdict.reasons),
+    }
+    if json:
+        print_json(numbers)
+        return
+    print_table("Linear memory", ["quantity", "value"], [[n, v] for n, v in numbers.items() if n != "reasons"])
+    print(verdict)

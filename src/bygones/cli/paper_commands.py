@@ -1,0 +1,91 @@
+"""`bygones figure` and `bygones table`: thin. Draw the paper's figures and compute its table."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+from typing import Annotated, Literal
+
+from tyro.conf import Positional, arg
+
+from bygones.cli.arguments import Json, Out, optional
+from bygones.cli.console import print_json, print_paths, print_table, progress
+
+
+def figure(
+    name: Annotated[
+        Positional[str],
+        arg(metavar="FIGURE", help="Figure to draw: 1, 2a to 5b, 6 to 9, optimum, scales, claims, or all."),
+    ],
+    places: Annotated[
+        tuple[Path, ...],
+        optional("Folders or files of results; the folders in evidence/grid if left out.", "PATH…"),
+    ] = (),
+    observation_scale: Annotated[
+        str | None,
+        optional("Observation scale of the runs to draw, if results have several; window if left out.", "SCALE"),
+    ] = None,
+    settings: Annotated[
+        tuple[str, ...],
+        arg(
+            name="set",
+            metavar="NAME=VALUE…",
+            help="Draw only runs with these settings, such as ends=termination.",
+            help_behavior_hint="",
+        ),
+    ] = (),
+    out: Out = Path("out"),
+) -> None:
+    """Draw a figure of the paper as PNG and SVG.
+
+    Figure 1 is computed on the spot; the other figures are drawn from results.
+
+    For example:
+        bygones figure 1
+        bygones figure 3b --observation-scale none
+        bygones figure all --places out/paper/results --out figures
+    """
+    if name in ("1", "all"):
+        _draw_figure_1(out)
+    if name != "1":
+        from bygones.cli import learning_commands
+
+        learning_commands.draw(name, places, observation_scale, settings, out)
+
+
+def _draw_figure_1(out: Path) -> None:
+    from bygones.paper import examples as s
+    from bygones.report.figures.example_figures import figure_1
+    from bygones.report.style import save
+
+    with progress("Figure 1", total=len(s.EXAMPLES) * len(s.FIGURE_1_MEMORIES)) as advance:
+        histories = s.figure_1(done=advance)
+    print_paths(save(figure_1(histories), out, "figure-1"))
+
+
+def table(
+    name: Annotated[Positional[Literal["1"]], arg(metavar="TABLE", help="Table to compute: 1.")],
+    out: Out = Path("out"),
+    json: Json = False,
+) -> None:
+    """Compute a table of the paper, print it and write it as CSV.
+
+    For example:
+        bygones table 1
+    """
+    from bygones.paper import examples as s
+
+    rows = s.table_1()
+    out.mkdir(parents=True, exist_ok=True)
+    path = out / f"table-{name}.csv"
+    with path.open("w", newline="") as file:
+        csv.writer(file).writerows([s.Table1Row._fields, *rows])
+    if json:
+        print_json([row._asdict() for row in rows])
+        return
+    print_table(
+        "Table 1: half-life and effective window",
+        ["γ", "half-life (steps)", "effective window (steps)"],
+        [[f"{row.gamma:.2f}", f"{row.half_life:.2f}", f"{row.window:.1f}"] for row in rows],
+    )
+    print_paths([path])

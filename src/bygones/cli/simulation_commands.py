@@ -1,0 +1,153 @@
+"""`bygones simulate`: thin. Runs the paper's examples or compares policies, then prints and plots the outcome."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from tyro.conf import Positional, arg
+
+from bygones.cli.arguments import Json, Out, optional
+from bygones.cli.console import print_json, print_paths, print_table, progress
+
+if TYPE_CHECKING:
+    from bygones.memory import Memory
+
+
+def simulate(
+    example: Annotated[
+        Positional[Literal["example-1", "example-2"] | None],
+        optional("The paper's example to run: example-1 or example-2. Leave it out to compare policies.", "[EXAMPLE]"),
+    ] = None,
+    policy: Annotated[
+        tuple[str, ...],
+        optional(
+            "Policies to compare: one-step, utilitarian, round-robin, random, or a trained policy in a .safetensors "
+            "file.",
+            "POLICY…",
+        ),
+    ] = (),
+    gamma: Annotated[
+        tuple[float, ...], optional("Discount factors of the memories to compare; only one with --policy.", "NUMBER…")
+    ] = (),
+    half_life: Annotated[
+        tuple[float, ...],
+        optional("Half-lives, in steps, of the memories to compare; only one with --policy.", "STEPS…"),
+    ] = (),
+    welfare: Annotated[
+        str, arg(metavar="WELFARE", help="Welfare function, such as egalitarian, nash or 'alpha_fair(alpha=2)'.")
+    ] = "egalitarian",
+    steps: Annotated[int | None, optional("For an example: number of steps; 50 if left out.", "STEPS")] = None,
+    bundles: Annotated[bool, arg(help="For an example: whether one agent may receive both items.")] = True,
+    agents: Annotated[int, arg(metavar="NUMBER", help="For policies: number of agents.")] = 10,
+    advantaged: Annotated[
+        int, arg(metavar="NUMBER", help="For policies: number of agents with needs from U(0.8, 1) instead of U(0, 1).")
+    ] = 2,
+    resources: Annotated[
+        int, arg(metavar="NUMBER", help="For policies: number of agents who are served at each step.")
+    ] = 2,
+    horizon: Annotated[int | None, optional("For policies: number of steps; 1000 if left out.", "STEPS")] = None,
+    seed: Annotated[int, arg(metavar="SEED", help="Seed of the needs and of draws among equally good decisions.")] = 0,
+    out: Out = Path("out"),
+    json: Json = False,
+) -> None:
+    """Run one of the paper's examples, or compare policies on the same needs.
+
+    In the examples Alice and Bob share a cake and a donut at every step. Without --gamma or --half-life, the memories
+    of Figure 1 are compared. With --policy, agents with random needs are served instead.
+
+    For example:
+        bygones simulate example-1
+        bygones simulate example-2 --half-life 5 20 --welfare nash
+        bygones simulate --policy one-step random --agents 100 --horizon 10000 --half-life 50
+    """
+    from bygones.memory import Discounted
+
+    memories = {f"γ = {g:g}": Discounted(gamma=g) for g in gamma}
+    memories |= {f"half-life {h:g}": Discounted(half_life=h) for h in half_life}
+    if (example is None) == (not policy):
+        raise ValueError("give either an example (example-1 or example-2) or policies (--policy one-step random)")
+    if example is not None:
+        if horizon is not None:
+            raise ValueError("--horizon is for policies; use --steps with an example")
+        _simulate_example(example, memories, welfare, 50 if steps is None else steps, bundles, seed, out, json)
+        return
+    if steps is not None:
+        raise ValueError("--steps is for examples; use --horizon with --policy")
+    if len(memories) > 1:
+        raise ValueError(f"policies are compared under one memory, got {', '.join(memories)}")
+    label, memory = next(iter(memories.items()), ("half-life 50", Discounted(half_life=50)))
+    sizes = (agents, advantaged, resources, 1000 if horizon is None else horizon)
+    _simulate_policies(policy, label, memory, welfare, sizes, seed, out, json)
+
+
+def _simulate_example(
+    example: str,
+    memories: Mapping[str, Memory],
+    welfare: str,
+    steps: int,
+    bundles: bool,
+    seed: int,
+    out: Path,
+    json: bool,
+) -> None:
+    from bygones.paper import examples as s
+    from bygones.report.figures.example_figures import example_figure
+    from bygones.report.style import save
+
+    histories = {
+        label: s.run(s.EXAMPLES[example], memory, welfare, steps, bundles=bundles, seed=seed)
+        for label, memory in (memories or s.FIGURE_1_MEMORIES).items()
+    }
+    paths = save(example_figure(example, histories), out, example)
+    if json:
+        print_json({label: history.to_dict() for label, history in histories.items()})
+        return
+    rows = [[label, *h.cumulative[-1], h.difference[-1], h.perceived_difference[-1]] for label, h in histories.items()]
+    columns = ["memory", "Alice received", "Bob received", "Alice's lead", "remembered lead"]
+    print_table(f"{example.replace('-', ' ').capitalize()} after {steps} steps, {welfare} welfare", columns, rows)
+    print_paths(paths)
+
+
+def _simulate_policies(
+    names: Sequence[str],
+    label: str,
+    memory: Memory,
+    welfare: str,
+    sizes: tuple[int, int, int, int],
+    seed: int,
+    out: Path,
+    json: bool,
+) -> None:
+    from bygones import simulation as s
+    from bygones._arrays import check_count
+    from bygones.envs.needs import advantaged
+    from bygones.report.figures.policy_figures import policies_figure
+    from bygones.report.style import save
+    from bygones.welfare import named
+
+    n_agents, n_advantaged, k, horizon = sizes
+    needs = advantaged(n_agents, n_advantaged)
+    # Checked here, before a progress bar appears.
+    check_count("horizon", horizon)
+    if check_count("resources", k) > n_agents:
+        raise ValueError(f"resources must be at most the number of agents ({n_agents}), got {k}")
+    named(welfare)
+    policies = {name: s.policy_named(name, memory, welfare, n_agents, k) for name in names}
+    with progress("Simulating", total=len(policies) * horizon) as advance:
+        simulations = {
+            name: s.simulate(policy, needs, memory, welfare, horizon, k, seed, advance)
+            for name, policy in policies.items()
+        }
+    paths = save(policies_figure(simulations, welfare), out, "policies")
+    results = {name: each.summary() for name, each in simulations.items()}
+    if json:
+        print_json(results)
+        return
+    print_table(
+        f"{k} of {n_agents} agents served for {horizon} steps, {label}, {welfare} welfare",
+        ["policy", "Gini", "egalitarian (least)", "Nash (geometric mean)", "total utility per step"],
+        [[name, *result.values()] for name, result in results.items()],
+    )
+    print_paths(paths)
