@@ -12,7 +12,7 @@ import tyro
 from tyro.conf import Positional, arg
 
 from bygones.cli.allocation_commands import AmountToDivide, Capacity, Needs, NumberOfPlaces
-from bygones.cli.console import print_json, print_paths, print_table
+from bygones.cli.console import print_json, print_paths
 
 if TYPE_CHECKING:
     from bygones.ledger import Event, Ledger
@@ -205,24 +205,18 @@ def standing(
     json: Json = False,
 ) -> None:
     """Show where everybody stands: received, remembered and owed, now and in a week."""
-    from bygones.cli.ledger_tables import print_standing
-    from bygones.ledger.times import as_datetime, iso, later_by
+    from bygones.cli.ledger_tables import print_standing, standing_data
+    from bygones.ledger.times import as_datetime, later_by
 
     with _open(target) as ledger:
         now = ledger.standing(at)
         moment = as_datetime(now.at)
         later = ledger.standing(later_by(moment, ahead, "ahead"))
         beginnings = ledger.owed_since(moment) if since else None
-    if not json:
+    if json:
+        print_json(standing_data(now, later, beginnings))
+    else:
         print_standing(now, later, ahead, beginnings)
-        return
-    data = now.to_dict()
-    after = {row["agent"]: row for row in later.rows()}
-    for row in data["agents"]:
-        then = after[row["agent"]]
-        row["owed_since"] = iso(beginnings[row["agent"]]) if beginnings and row["agent"] in beginnings else None
-        row["later"] = {"at": iso(later.at), "remembered": then["remembered"], "owed": then["owed"]}
-    print_json(data)
 
 
 @app.command
@@ -366,6 +360,7 @@ def newcomers(
     json: Json = False,
 ) -> None:
     """Compare the newcomer rules for an agent over the next decisions, in a table and a figure."""
+    from bygones.cli.ledger_tables import print_forecasts
     from bygones.ledger.newcomers import foresee_all
     from bygones.report.figures.newcomer_figures import newcomers_figure
     from bygones.report.style import save
@@ -381,9 +376,7 @@ def newcomers(
     if json:
         print_json([outcome.to_dict() for outcome in outcomes])
         return
-    rows = [[o.rule, o.start, o.received[-1], share * places * worth * decisions] for o in outcomes]
-    columns = ["newcomer rule", "starts with", "would receive", "entitled share"]
-    print_table(f"{agent} over the next {decisions} decisions", columns, rows)
+    print_forecasts(agent, outcomes, share * places * worth * decisions)
     print_paths(paths)
 
 

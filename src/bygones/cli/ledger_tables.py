@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from rich.text import Text
 
@@ -13,6 +14,7 @@ from bygones.ledger.contributions import Contribution
 from bygones.ledger.csv_files import event_dict
 from bygones.ledger.deciding import Proposal
 from bygones.ledger.events import Event
+from bygones.ledger.newcomers import Forecast
 from bygones.ledger.snapshot import NEVER
 from bygones.ledger.standing import Standing
 from bygones.ledger.times import day, iso, shown
@@ -54,6 +56,25 @@ def print_standing(now: Standing, later: Standing, ahead: str, since: dict[str, 
     print_fitting(title, columns, rows)
     print("Owed: below (+) or above (-) the entitled share of what is remembered.")
     print(f"In {ahead}: what will be remembered and owed if nothing more is recorded.")
+
+
+def standing_data(now: Standing, later: Standing, since: dict[str, int] | None) -> dict[str, Any]:
+    """The same for programs."""
+    data = now.to_dict()
+    after = {row["agent"]: row for row in later.rows()}
+    for row in data["agents"]:
+        then = after[row["agent"]]
+        row["owed_since"] = iso(since[row["agent"]]) if since and row["agent"] in since else None
+        row["later"] = {"at": iso(later.at), "remembered": then["remembered"], "owed": then["owed"]}
+    return data
+
+
+def print_forecasts(agent: str, forecasts: Sequence[Forecast], entitled: float) -> None:
+    """Prints what each newcomer rule would lead to, beside the share that the newcomer is entitled to."""
+    decisions = len(forecasts[0].received) - 1
+    columns = ["newcomer rule", "starts with", "would receive", "entitled share"]
+    rows = [[each.rule, each.start, each.received[-1], entitled] for each in forecasts]
+    print_table(f"{agent} over the next {decisions} decisions", columns, rows)
 
 
 def print_rules(settings: Mapping[str, object]) -> None:
