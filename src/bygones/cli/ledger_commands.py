@@ -74,7 +74,12 @@ def rules(
     note: Note = "",
     json: Json = False,
 ) -> None:
-    """Show the rules, or change some of them from a given time on."""
+    """Show the rules, or change some of them from a given time on.
+
+    For example:
+        bygones ledger rules team.db
+        bygones ledger rules team.db --half-life 60d --entitlement dana=2 --at 2026-06-01
+    """
     from bygones.cli.ledger_tables import print_rules
 
     changes: dict[str, Any] = {"half_life": half_life, "welfare": welfare, "newcomers": newcomers}
@@ -109,7 +114,12 @@ def join(
     note: Note = "",
     json: Json = False,
 ) -> None:
-    """Let agents join."""
+    """Let agents join.
+
+    For example:
+        bygones ledger join team.db ana ben cem
+        bygones ledger join team.db dana --entitlement 0.5 --start mean
+    """
     if not agents:
         raise ValueError("give the name of at least one agent who joins")
     with _open(target) as ledger:
@@ -121,21 +131,33 @@ def join(
 
 @app.command
 def leave(target: Target, agent: Agent, at: At = None, note: Note = "", json: Json = False) -> None:
-    """Let an agent leave."""
+    """Let an agent leave.
+
+    For example:
+        bygones ledger leave team.db ana --at 2026-03-02
+    """
     with _open(target) as ledger:
         _print_recorded([ledger.leave(agent, at=at, note=note)], json, f"{agent} left.")
 
 
 @app.command
 def hold(target: Target, agent: Agent, at: At = None, note: Note = "", json: Json = False) -> None:
-    """Put an agent on hold, for example during illness or parental leave."""
+    """Put an agent on hold, for example during illness or parental leave.
+
+    For example:
+        bygones ledger hold team.db ana --note "parental leave"
+    """
     with _open(target) as ledger:
         _print_recorded([ledger.hold(agent, at=at, note=note)], json, f"{agent} is on hold.")
 
 
 @app.command
 def resume(target: Target, agent: Agent, at: At = None, note: Note = "", json: Json = False) -> None:
-    """Let an agent on hold take part again."""
+    """Let an agent on hold take part again.
+
+    For example:
+        bygones ledger resume team.db ana
+    """
     with _open(target) as ledger:
         _print_recorded([ledger.resume(agent, at=at, note=note)], json, f"{agent} takes part again.")
 
@@ -149,7 +171,11 @@ def record(
     note: Note = "",
     json: Json = False,
 ) -> None:
-    """Record what an agent received."""
+    """Record what an agent received.
+
+    For example:
+        bygones ledger record team.db ana 8 --at 2026-03-02T22:00+01:00
+    """
     with _open(target) as ledger:
         event = ledger.record(agent, amount, at=at, note=note)
     _print_recorded([event], json, f"Event {event.seq}: {agent} received {amount:.6g}.")
@@ -166,7 +192,11 @@ def offset(
     note: Note = "",
     json: Json = False,
 ) -> None:
-    """Change what is remembered of an agent without changing what was received."""
+    """Change what is remembered of an agent without changing what was received.
+
+    For example:
+        bygones ledger offset team.db ana 5 --note "worked elsewhere"
+    """
     with _open(target) as ledger:
         event = ledger.offset(agent, amount, at=at, note=note)
     _print_recorded([event], json, f"Event {event.seq}: remembered utility of {agent} changed by {amount:+.6g}.")
@@ -182,7 +212,11 @@ def import_(
     join: Annotated[bool, arg(help="Let unknown agents join with their first row, starting with zero.")] = False,
     json: Json = False,
 ) -> None:
-    """Record a history from a CSV file. If a row is wrong, nothing is recorded."""
+    """Record a history from a CSV file. If a row is wrong, nothing is recorded.
+
+    For example:
+        bygones ledger import team.db history.csv
+    """
     from bygones.ledger.csv_files import read_history
 
     entries = read_history(history, agent, time, amount)
@@ -204,7 +238,11 @@ def standing(
     since: Annotated[bool, arg(help="Show since when agents have been owed, which reads all events.")] = True,
     json: Json = False,
 ) -> None:
-    """Show where everybody stands: received, remembered and owed, now and in a week."""
+    """Show where everybody stands: received, remembered and owed, now and in a week.
+
+    For example:
+        bygones ledger standing team.db
+    """
     from bygones.cli.ledger_tables import print_standing, standing_data
     from bygones.ledger.times import as_datetime, later_by
 
@@ -234,6 +272,9 @@ def decide(
     """Decide who gets what now, with the reasons, and record the decision if you confirm.
 
     With --json there is no question: the decision is recorded only with --yes.
+
+    For example:
+        bygones ledger decide team.db needs.csv --k 2
     """
     from bygones.allocation.tables import read_needs
     from bygones.cli.ledger_tables import agreed, print_decision
@@ -272,7 +313,11 @@ def correct(
     note: Note = "",
     json: Json = False,
 ) -> None:
-    """Correct the amount of an event by a further event; the event itself stays."""
+    """Correct the amount of an event by a further event; the event itself stays.
+
+    For example:
+        bygones ledger correct team.db 12 6
+    """
     with _open(target) as ledger:
         entry = ledger.correct(event, amount, note=note)
     _print_recorded([entry], json, f"Event {entry.seq} corrects event {event} by {entry.amount:+.6g}.")
@@ -285,7 +330,12 @@ def explain(
     at: At = None,
     json: Json = False,
 ) -> None:
-    """Show what an agent's remembered utility consists of, or why a decision was made."""
+    """Show what an agent's remembered utility consists of, or why a decision was made.
+
+    For example:
+        bygones ledger explain team.db ana
+        bygones ledger explain team.db 12
+    """
     from bygones.cli.ledger_tables import print_contributions, print_event
 
     with _open(target) as ledger:
@@ -305,7 +355,11 @@ def verify(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Check the chain of hashes and replay all events. The exit code is 1 if anything is wrong."""
+    """Check the chain of hashes and replay all events. The exit code is 1 if anything is wrong.
+
+    For example:
+        bygones ledger verify team.db
+    """
     with _open(target) as ledger:
         found = ledger.verify(head)
     if json:
@@ -326,7 +380,11 @@ def export(
     kind: Annotated[str | None, _optional("Only events of this kind, such as received.", "KIND")] = None,
     json: Json = False,
 ) -> None:
-    """Write all events as CSV or JSON. In CSV, text that looks like a formula starts with an apostrophe."""
+    """Write all events as CSV or JSON. In CSV, text that looks like a formula starts with an apostrophe.
+
+    For example:
+        bygones ledger export team.db --out events.csv
+    """
     import json as json_module
 
     from bygones.ledger.csv_files import event_dict, of_kind, write_events
@@ -359,7 +417,11 @@ def newcomers(
     out: Annotated[Path, arg(help="The folder for the figure.")] = Path("out"),
     json: Json = False,
 ) -> None:
-    """Compare the newcomer rules for an agent over the next decisions, in a table and a figure."""
+    """Compare the newcomer rules for an agent over the next decisions, in a table and a figure.
+
+    For example:
+        bygones ledger newcomers team.db --agent elif --decisions 20 --every 1d
+    """
     from bygones.cli.ledger_tables import print_forecasts
     from bygones.ledger.newcomers import foresee_all
     from bygones.report.figures.newcomer_figures import newcomers_figure
