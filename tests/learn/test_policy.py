@@ -5,18 +5,16 @@ import numpy as np
 import pytest
 
 from bygones.learn import safetensors
-from bygones.learn.networks import initial
 from bygones.learn.policy import TrainedPolicy
 from bygones.learn.settings import Settings
+from support.sharp_networks import sharp
 
 SETTINGS = Settings(gamma=0.9, hidden=(8, 8))
 
 
 @pytest.fixture
 def policy() -> TrainedPolicy:
-    networks = initial(0, 20, 45, (8, 8))
-    sharper = networks.policy[-1]._replace(weight=networks.policy[-1].weight * 300)
-    return TrainedPolicy(SETTINGS, networks._replace(policy=(*networks.policy[:-1], sharper)))
+    return TrainedPolicy(SETTINGS, sharp(0, 20, 45, (8, 8)))
 
 
 @pytest.fixture
@@ -57,9 +55,9 @@ def test_the_file_is_what_safetensors_reads(policy: TrainedPolicy, tmp_path: Pat
     tensors = theirs.load_file(tmp_path / "policy.safetensors")
     np.testing.assert_array_equal(tensors["policy.0.weight"], policy.networks.policy[0].weight)
     theirs.save_file({"x": np.arange(3, dtype=np.float32)}, tmp_path / "x.safetensors", metadata={"a": "b"})
-    read, said = safetensors.load(tmp_path / "x.safetensors")
+    read, metadata = safetensors.load(tmp_path / "x.safetensors")
     np.testing.assert_array_equal(read["x"], [0.0, 1.0, 2.0])
-    assert said == {"a": "b"}
+    assert metadata == {"a": "b"}
 
 
 def test_other_files_are_refused(policy: TrainedPolicy, tmp_path: Path) -> None:

@@ -14,17 +14,23 @@ import numpy as np
 from bygones.learn.runs import RunProgress, Watch
 from bygones.learn.settings import Settings
 
+FLUSH_SECONDS = 2
+"""Seconds after which points are in TensorBoard's files."""
+
 
 def to_tensorboard(folder: Path | str, settings: Sequence[Settings]) -> Watch:
-    """Writes the curves of each run to a folder of its own, for TensorBoard to show."""
+    """Writes the curves of each run to a folder of its own, for TensorBoard to show.
+
+    A thread does the writing: points reach the disk within a few seconds, the last ones when the process ends.
+    """
     from tensorboardX import SummaryWriter
 
-    writers = [SummaryWriter(str(Path(folder) / _name(i, run))) for i, run in enumerate(settings)]
+    folders = [str(Path(folder) / _name(i, run)) for i, run in enumerate(settings)]
+    writers = [SummaryWriter(folder, flush_secs=FLUSH_SECONDS) for folder in folders]
 
     def write(run: int, step: int, point: dict[str, float]) -> None:
         for name, value in point.items():
             writers[run].add_scalar(name, value, step)
-        writers[run].flush()
 
     return _pointwise(write)
 
