@@ -24,7 +24,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from bygones.learn.many import single_threaded
+from bygones.learn.processes import single_threaded
 
 os.environ.update(single_threaded())
 

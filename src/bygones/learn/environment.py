@@ -16,7 +16,6 @@ import jax.numpy as jnp
 import bygones.pytrees  # noqa: F401  (registers memories and welfare functions)
 from bygones._arrays import Array
 from bygones.envs.problem import AllocationParams, AllocationProblem, episode_metrics, observe, reward
-from bygones.memory import MemoryState
 
 
 class Environment(Protocol):
@@ -66,7 +65,7 @@ class AllocationState(NamedTuple):
     t: Array
     needs: Array
     needs_state: Array
-    memory: MemoryState
+    memory: Any
     cumulative: Array
     """The true, undiscounted utilities of the episode so far."""
 
@@ -89,7 +88,7 @@ class FunctionalAllocation:
         return AllocationNoise(*(jax.random.uniform(k, (steps, self.n_agents)) for k in jax.random.split(key, 3)))
 
     def start(self, noise: AllocationNoise, params: AllocationParams) -> AllocationState:
-        memory = jax.tree.map(lambda leaf: jnp.asarray(leaf, jnp.float32), params.memory.init(self.n_agents))
+        memory = jax.tree.map(_single, params.memory.init(self.n_agents))
         needs, needs_state = params.needs.draw(noise.first, params.needs.start(noise.start), 1)
         return AllocationState(jnp.zeros((), jnp.int32), needs, needs_state, memory, jnp.zeros_like(needs))
 
@@ -122,3 +121,8 @@ class FunctionalAllocation:
             "utility_least": per_step.min(axis=-1),
             "utility_most": per_step.max(axis=-1),
         }
+
+
+def _single(leaf: Array) -> Array:
+    """Numbers in single precision; counts and positions as they are."""
+    return jnp.asarray(leaf, jnp.float32 if jnp.issubdtype(leaf.dtype, jnp.floating) else None)

@@ -93,6 +93,11 @@ def single_threaded() -> dict[str, str]:
     return {"XLA_FLAGS": f"{flags} --xla_cpu_multi_thread_eigen=false".strip(), **threads}
 
 
+def one_core() -> dict[str, str]:
+    """The environment of a worker that trains one run: one thread, and the CPU only."""
+    return {**single_threaded(), "JAX_PLATFORMS": "cpu"}
+
+
 def usable_cores() -> int:
     """How many cores this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
