@@ -2,6 +2,7 @@
 
 import functools
 import multiprocessing
+import os
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -182,7 +183,7 @@ def cluster(monkeypatch):
     ray = pytest.importorskip("ray")
     from ray.cluster_utils import Cluster
 
-    monkeypatch.setenv("PYTHONPATH", str(Path(fake_trainer.__file__).parents[1]))
+    monkeypatch.setenv("PYTHONPATH", str(Path(fake_trainer.__file__).parents[1]), prepend=os.pathsep)
     cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
     yield cluster
     ray.shutdown()
