@@ -1,4 +1,4 @@
-"""Everything that makes a run what it is: one frozen dataclass, whose defaults are the paper's (row 18).
+"""The settings of a run: one frozen dataclass, whose defaults are the paper's (row 18).
 
 A field is at once a setting, its default, its explanation and its flag on the command line. Settings that cannot work
 are refused here, before anything is compiled.
