@@ -1,3 +1,5 @@
+import subprocess
+import sys
 from pathlib import Path
 
 import jax.numpy as jnp
@@ -47,6 +49,27 @@ def test_saved_and_loaded(policy: TrainedPolicy, observations: np.ndarray, tmp_p
     assert loaded.settings == SETTINGS
     np.testing.assert_array_equal(loaded(observations), policy(observations))
     np.testing.assert_array_equal(loaded.value(observations), policy.value(observations))
+
+
+def test_a_policy_is_saved_loaded_and_asked_without_jax(tmp_path: Path) -> None:
+    program = """
+import sys
+sys.modules["jax"] = None
+import numpy as np
+from bygones import Multiscale
+from bygones.envs.problem import AllocationProblem
+from bygones.learn import Run, Settings, TrainedPolicy
+from bygones.learn.networks import initial
+
+for run in (Run(), Run(Settings(), AllocationProblem(memory=Multiscale((0.9, 0.5), (0.5, 0.5))))):
+    TrainedPolicy(run.settings, initial(0, 20, 45, (64, 64)), run.custom_problem).save(sys.argv[1])
+    policy = TrainedPolicy.load(sys.argv[1])
+    assert 0 <= policy.predict(np.zeros(20))[0] < 45
+    print(type(policy.problem.memory).__name__)
+"""
+    file = str(tmp_path / "policy.safetensors")
+    done = subprocess.run([sys.executable, "-c", program, file], capture_output=True, text=True, check=False)
+    assert done.stdout.split() == ["Discounted", "Multiscale"], done.stderr
 
 
 def test_the_file_is_what_safetensors_reads(policy: TrainedPolicy, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 A description is plain names and numbers. It tells problems apart, and where every part is bygones' own the problem can
 be rebuilt from it. Nothing in it is executed: a memory, welfare function or needs from elsewhere is only named there.
+JAX is imported only for those, so that a saved policy can be read without it.
 """
 
 from __future__ import annotations
@@ -13,10 +14,8 @@ import re
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-import jax
 import numpy as np
 
-import bygones.pytrees  # noqa: F401  (registers memories and welfare functions)
 from bygones import memory, welfare
 from bygones._arrays import Array
 from bygones.envs import needs
@@ -88,17 +87,11 @@ def as_run(run: AnyRun, problem: AllocationProblem | None = None) -> Run:
 def check_registered(problem: AllocationProblem) -> None:
     """Refuses a problem with parts of which JAX does not know what they are made of."""
     for name in ("memory", "needs"):
-        part = getattr(problem, name)
-        if jax.tree_util.all_leaves([part]):
-            raise ValueError(
-                f"{name} must be registered with JAX to be learned with: decorate the class {type(part).__name__} "
-                "with bygones.pytrees.register"
-            )
+        _flattened(name, getattr(problem, name))
 
 
 def description(problem: AllocationProblem) -> Description:
     """The problem in plain names and numbers, as JSON has them."""
-    check_registered(problem)
     plain = {name: getattr(problem, name) for name in _PLAIN}
     parts = {"memory": _memory(problem.memory), "welfare": _welfare(problem), "needs": _needs(problem.needs)}
     described: Description = json.loads(json.dumps({**plain, **parts}, default=_as_plain))
@@ -121,7 +114,7 @@ def rebuilt(described: Description) -> AllocationProblem:
 
 def _memory(it: Any) -> Description:
     if getattr(memory, type(it).__name__, None) is not type(it):
-        return _foreign(it)
+        return _foreign("memory", it)
     taken = inspect.signature(type(it)).parameters
     names = [its.name for its in dataclasses.fields(it) if its.name in taken]
     return {"kind": type(it).__name__, "numbers": {name: getattr(it, name) for name in names}}
@@ -129,7 +122,7 @@ def _memory(it: Any) -> Description:
 
 def _needs(it: Any) -> Description:
     if getattr(needs, type(it).__name__, None) is not type(it):
-        return _foreign(it)
+        return _foreign("needs", it)
     numbers = {name: _needs(part) if hasattr(part, "_fields") else part for name, part in it._asdict().items()}
     return {"kind": type(it).__name__, "numbers": numbers}
 
@@ -143,14 +136,29 @@ def _welfare(problem: AllocationProblem) -> Description:
     # Functions may share a name, as lambdas do; what they make of two vectors tells them apart.
     ramp = np.linspace(0.1, 1.0, problem.n_agents)
     values = [float(f"{float(judge(Z)):.6g}") for Z in (ramp, 7 * ramp[::-1] ** 2)]
-    return {**_foreign(judge), "kind": judge.name, "numbers": numbers, "values": values}
+    return {**_foreign("welfare", judge), "kind": judge.name, "numbers": numbers, "values": values}
 
 
-def _foreign(it: Any) -> Description:
-    """Something that is not bygones' own, as JAX sees it."""
-    leaves, structure = jax.tree.flatten(it)
+def _foreign(name: str, it: Any) -> Description:
+    """A part that is not bygones' own, as JAX sees it."""
+    leaves, structure = _flattened(name, it)
     kind = f"{type(it).__module__}.{type(it).__qualname__}"
-    return {"kind": kind, "numbers": leaves, "structure": re.sub(" at 0x[0-9a-f]+", "", str(structure))}
+    return {"kind": kind, "numbers": leaves, "structure": re.sub(" at 0x[0-9a-f]+", "", structure)}
+
+
+def _flattened(name: str, it: Any) -> tuple[list[Any], str]:
+    """The numbers of a part, and the text of its structure; a part that JAX does not know is refused."""
+    import jax
+
+    import bygones.pytrees  # noqa: F401  (registers memories and welfare functions)
+
+    if jax.tree_util.all_leaves([it]):
+        raise ValueError(
+            f"{name} must be registered with JAX to be learned with: decorate the class {type(it).__name__} "
+            "with bygones.pytrees.register"
+        )
+    leaves, structure = jax.tree.flatten(it)
+    return leaves, str(structure)
 
 
 def _rebuilt(module: Any, described: Description) -> Any:
