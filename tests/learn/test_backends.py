@@ -11,7 +11,7 @@ import jax
 import numpy as np
 import pytest
 
-from bygones.envs.needs import uniform
+from bygones.envs.needs import lognormal, uniform
 from bygones.envs.problem import AllocationProblem
 from bygones.learn import Run, backends, ray_tasks
 from bygones.learn.backends import Finished, cache_compilations, train_many
@@ -149,8 +149,9 @@ def test_batches_share_kinds_of_memory_welfare_and_needs() -> None:
         AllocationProblem(memory=Multiscale((0.5, 0.99), (0.1, 0.9))),
         AllocationProblem(memory=Multiscale((0.9,), (1.0,))),
         AllocationProblem(welfare="generalized_gini"),
+        AllocationProblem(needs=lognormal(np.zeros(10), 0.5)),
     ]
-    assert backends.batches([Settings(), *problems]) == [(0, 1, 3), (2, 4), (5,), (6,)]
+    assert backends.batches([Settings(), *problems]) == [(0, 1, 3), (2, 4), (5,), (6,), (7,)]
 
 
 def test_problems_of_ones_own_are_trained_in_processes_too() -> None:
