@@ -24,7 +24,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from bygones.learn.many import single_threaded
+from bygones.learn.processes import single_threaded
 
 os.environ.update(single_threaded())
 
@@ -207,7 +207,7 @@ def parts(settings: Settings, work: dict[str, float]) -> dict[str, tuple[float, 
     (rollout, after, _), collecting = timed(
         functools.partial(ppo.collect, shape=shape), key, state.networks, state.environment, params
     )
-    (samples, _), evaluating = timed(ppo.evaluate, state.networks, rollout, numbers)
+    (samples, _), evaluating = timed(ppo.samples_of, state.networks, rollout, numbers)
     order, ordering = timed(functools.partial(ppo.permutations, shape=shape), key)
     improve = functools.partial(ppo.improve, shape=shape)
     given = (state.networks, state.adam, samples, np.asarray(order), numbers)

@@ -73,7 +73,7 @@ def test_a_trained_policy_is_not_overwritten_by_another(capsys, tmp_path):
             "stopped; the same command goes on from the last checkpoint",
         ),
         (["reproduce", "--plan"], "bygones.paper.run.estimate", "stopped"),
-        (["reproduce"], "bygones.paper.backends.in_processes", "stopped; 0 of 30 runs are in "),
+        (["reproduce"], "bygones.learn.backends.in_processes", "stopped; 0 of 30 runs are in "),
     ],
 )
 def test_ctrl_c_ends_with_a_sentence(capsys, tmp_path, monkeypatch, words, interrupted, sentence):

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bygones.learn.logging import to_tensorboard, to_wandb
+from bygones.learn.logging import to_wandb
 from bygones.learn.runs import RunProgress
 from bygones.learn.settings import Settings
 
@@ -24,23 +24,52 @@ NEWS = RunProgress(
 RUNS = [Settings(), Settings(seed=1)]
 
 
+TO_TENSORBOARD = """
+import sys
+from learn.test_logging import NEWS, RUNS
+from bygones.learn.logging import to_tensorboard
+
+to_tensorboard(sys.argv[1], RUNS)(NEWS)
+"""
+
+
 def test_tensorboard_files_are_written(tmp_path: Path) -> None:
+    """In a process of its own: all points are in the files when it has ended."""
     pytest.importorskip("tensorboardX")
-    to_tensorboard(tmp_path, RUNS)(NEWS)
+    program = [sys.executable, "-c", TO_TENSORBOARD, str(tmp_path)]
+    subprocess.run(program, cwd=Path(__file__).parents[1], check=True)
     folders = sorted(tmp_path.iterdir())
     assert [folder.name[:4] for folder in folders] == ["0000", "0001"]
-    assert all(any(folder.glob("events*")) for folder in folders)
+    points = [[(event.step, scalars(event)) for event in events(folder) if scalars(event)] for folder in folders]
+    assert points == [[], [(2048, {"reward": 0.1}), (4096, {"gini": 0.5}), (4096, {"reward": 0.2})]]
+
+
+def events(folder: Path) -> Iterator[Any]:
+    """The events in TensorBoard's files: each is its length, a checksum, the event, and another checksum."""
+    from tensorboardX.proto.event_pb2 import Event
+
+    for file in sorted(folder.glob("events*")):
+        data = file.read_bytes()
+        while data:
+            length = int.from_bytes(data[:8], "little")
+            yield Event.FromString(data[12 : 12 + length])
+            data = data[16 + length :]
+
+
+def scalars(event: Any) -> dict[str, float]:
+    """The numbers of an event, to the six digits that its float32 has."""
+    return {value.tag: round(value.simple_value, 6) for value in event.summary.value}
 
 
 def test_wandb_is_told_of_finite_points(monkeypatch: pytest.MonkeyPatch) -> None:
     logged: list[Any] = []
 
     class Run:
-        def __init__(self, **said: Any) -> None:
-            self.said = said
+        def __init__(self, **options: Any) -> None:
+            self.options = options
 
         def log(self, point: dict[str, float], step: int) -> None:
-            logged.append((self.said["config"]["seed"], step, point))
+            logged.append((self.options["config"]["seed"], step, point))
 
     fake = types.ModuleType("wandb")
     fake.init = Run
@@ -66,9 +95,9 @@ print(json.dumps([{name: np.asarray(curve).tolist() for name, curve in run.curve
 def test_real_wandb_writes_the_curves_to_disk(tmp_path: Path) -> None:
     offline = {**os.environ, "WANDB_MODE": "offline", "WANDB_SILENT": "true", "WANDB_ERROR_REPORTING": "false"}
     offline["WANDB__SERVICE_WAIT"] = "600"  # seconds; a busy machine may take more than its 30 to start the service
-    said = subprocess.run([sys.executable, "-c", TRAIN, tmp_path], env=offline, capture_output=True, text=True)
-    assert said.returncode == 0, said.stderr
-    curves = json.loads(said.stdout.splitlines()[-1])
+    done = subprocess.run([sys.executable, "-c", TRAIN, tmp_path], env=offline, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    curves = json.loads(done.stdout.splitlines()[-1])
     files = sorted(tmp_path.glob("wandb/offline-run-*/*.wandb"))
     written = {run["seed"]: run for run in map(wandb_file, files)}
     assert sorted(written) == [0, 1]

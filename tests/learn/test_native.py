@@ -139,13 +139,13 @@ def test_nowhere_to_keep_what_was_compiled_is_no_obstacle(tmp_path: Path) -> Non
     assert done.stdout.split() == ["0.0", str(package / "learn" / "native.py")]
 
 
-def read_as_python(monkeypatch: pytest.MonkeyPatch, said: str = "", instead: str = "") -> Any:
+def read_as_python(monkeypatch: pytest.MonkeyPatch, original: str = "", replacement: str = "") -> Any:
     """The module's `improve` run by Python itself, with some words of it replaced."""
     text = Path(native.__file__).read_text()
-    assert said in text
+    assert original in text
     monkeypatch.setattr("numba.njit", lambda **_: lambda function: function)
     names: dict[str, Any] = {"__name__": "native_in_python"}
-    exec(compile(text.replace(said, instead), native.__file__, "exec"), names)
+    exec(compile(text.replace(original, replacement), native.__file__, "exec"), names)
     return names["improve"]
 
 
@@ -162,16 +162,16 @@ SPOILED = {
 def test_python_reads_it_as_the_machine_does(monkeypatch: pytest.MonkeyPatch) -> None:
     settings = SMALL.replace(entropy_weight=0.01, epochs=2)
     start, adam, samples, order = some_samples(settings)
-    said = (start, adam, samples, order, runs.numbers_of(settings), settings.batch_size)
+    arguments = (start, adam, samples, order, runs.numbers_of(settings), settings.batch_size)
     with np.errstate(all="ignore"):
-        read = read_as_python(monkeypatch)(*said)
-    assert off(read[0], native.improve(*said)[0], start) < 1e-5
+        read = read_as_python(monkeypatch)(*arguments)
+    assert off(read[0], native.improve(*arguments)[0], start) < 1e-5
 
 
-@pytest.mark.parametrize(("said", "instead"), SPOILED.values(), ids=SPOILED)
-def test_any_slip_would_show(said: str, instead: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("original", "replacement"), SPOILED.values(), ids=SPOILED)
+def test_any_slip_would_show(original: str, replacement: str, monkeypatch: pytest.MonkeyPatch) -> None:
     start, adam, samples, order = some_samples(SMALL)
     given = (start, adam, samples, order[:1], runs.numbers_of(SMALL), SMALL.batch_size)
     with np.errstate(all="ignore"):
-        spoiled = read_as_python(monkeypatch, said, instead)(*given)
+        spoiled = read_as_python(monkeypatch, original, replacement)(*given)
     assert off(spoiled[0], native.improve(*given)[0], start) > 1e-4

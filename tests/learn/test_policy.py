@@ -1,3 +1,5 @@
+import subprocess
+import sys
 from pathlib import Path
 
 import jax.numpy as jnp
@@ -5,18 +7,16 @@ import numpy as np
 import pytest
 
 from bygones.learn import safetensors
-from bygones.learn.networks import initial
 from bygones.learn.policy import TrainedPolicy
 from bygones.learn.settings import Settings
+from support.sharp_networks import sharp
 
 SETTINGS = Settings(gamma=0.9, hidden=(8, 8))
 
 
 @pytest.fixture
 def policy() -> TrainedPolicy:
-    networks = initial(0, 20, 45, (8, 8))
-    sharper = networks.policy[-1]._replace(weight=networks.policy[-1].weight * 300)
-    return TrainedPolicy(SETTINGS, networks._replace(policy=(*networks.policy[:-1], sharper)))
+    return TrainedPolicy(SETTINGS, sharp(0, 20, 45, (8, 8)))
 
 
 @pytest.fixture
@@ -51,15 +51,36 @@ def test_saved_and_loaded(policy: TrainedPolicy, observations: np.ndarray, tmp_p
     np.testing.assert_array_equal(loaded.value(observations), policy.value(observations))
 
 
+def test_a_policy_is_saved_loaded_and_asked_without_jax(tmp_path: Path) -> None:
+    program = """
+import sys
+sys.modules["jax"] = None
+import numpy as np
+from bygones import Multiscale
+from bygones.envs.problem import AllocationProblem
+from bygones.learn import Run, Settings, TrainedPolicy
+from bygones.learn.networks import initial
+
+for run in (Run(), Run(Settings(), AllocationProblem(memory=Multiscale((0.9, 0.5), (0.5, 0.5))))):
+    TrainedPolicy(run.settings, initial(0, 20, 45, (64, 64)), run.custom_problem).save(sys.argv[1])
+    policy = TrainedPolicy.load(sys.argv[1])
+    assert 0 <= policy.predict(np.zeros(20))[0] < 45
+    print(type(policy.problem.memory).__name__)
+"""
+    file = str(tmp_path / "policy.safetensors")
+    done = subprocess.run([sys.executable, "-c", program, file], capture_output=True, text=True, check=False)
+    assert done.stdout.split() == ["Discounted", "Multiscale"], done.stderr
+
+
 def test_the_file_is_what_safetensors_reads(policy: TrainedPolicy, tmp_path: Path) -> None:
     theirs = pytest.importorskip("safetensors.numpy")
     policy.save(tmp_path / "policy.safetensors")
     tensors = theirs.load_file(tmp_path / "policy.safetensors")
     np.testing.assert_array_equal(tensors["policy.0.weight"], policy.networks.policy[0].weight)
     theirs.save_file({"x": np.arange(3, dtype=np.float32)}, tmp_path / "x.safetensors", metadata={"a": "b"})
-    read, said = safetensors.load(tmp_path / "x.safetensors")
+    read, metadata = safetensors.load(tmp_path / "x.safetensors")
     np.testing.assert_array_equal(read["x"], [0.0, 1.0, 2.0])
-    assert said == {"a": "b"}
+    assert metadata == {"a": "b"}
 
 
 def test_other_files_are_refused(policy: TrainedPolicy, tmp_path: Path) -> None:

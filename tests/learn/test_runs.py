@@ -148,7 +148,7 @@ def test_killed_at_any_moment_it_goes_on_to_the_same_result(tmp_path: Path) -> N
 def test_a_checkpoint_of_other_settings_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "one.npz"
     train(checkpoint=file)
-    with pytest.raises(ValueError, match="of other settings"):
+    with pytest.raises(ValueError, match="belongs to other settings"):
         train(SMALL.replace(seed=1), checkpoint=file)
 
 

@@ -20,7 +20,7 @@ def test_defaults_are_the_papers() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "message"),
     [
         ({"batch_size": 60}, r"batch_size must divide rollout_steps \(2048\), got 60"),
         ({"batch_size": 4096}, "batch_size must divide"),
@@ -38,8 +38,8 @@ def test_defaults_are_the_papers() -> None:
         ({"value_weight": -1.0}, "value_weight must be a finite number of at least 0"),
     ],
 )
-def test_settings_that_cannot_work_are_refused(changes: dict, said: str) -> None:
-    with pytest.raises(ValueError, match=said):
+def test_settings_that_cannot_work_are_refused(changes: dict, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
         Settings(**changes)
 
 
@@ -64,8 +64,8 @@ def test_replace_checks_again() -> None:
 
 def test_settings_are_the_command_line() -> None:
     tyro = pytest.importorskip("tyro")
-    said = tyro.cli(Settings, args=["--gamma", "0.9", "--horizon", "100", "--welfare", "egalitarian"])
-    assert said == Settings(gamma=0.9, horizon=100, welfare="egalitarian")
+    parsed = tyro.cli(Settings, args=["--gamma", "0.9", "--horizon", "100", "--welfare", "egalitarian"])
+    assert parsed == Settings(gamma=0.9, horizon=100, welfare="egalitarian")
 
 
 def test_every_field_is_explained() -> None:

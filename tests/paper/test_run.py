@@ -100,6 +100,13 @@ def test_ctrl_c_keeps_what_is_finished_and_says_how_to_go_on(tmp_path):
     assert len(execute(RUNS, tmp_path, on="accelerator", trainer=fake_trainer.train)) == len(RUNS)
 
 
+def test_a_process_that_dies_is_reported_and_what_is_finished_is_kept(tmp_path):
+    execute(RUNS[:2], tmp_path, on="accelerator", trainer=fake_trainer.train)
+    with pytest.raises(OSError, match=r"a training process died .*; what was finished is kept"):
+        execute(RUNS, tmp_path, on="cpu", workers=1, trainer=fake_trainer.dies)
+    assert len(read(tmp_path)) == 2
+
+
 def test_an_estimate_is_measured_and_knows_what_is_done(tmp_path):
     plan = estimate(RUNS, tmp_path / "new", on="accelerator", trainer=fake_trainer.slow)
     assert (plan.runs, plan.runs_done, plan.place) == (10, 0, "accelerator")

@@ -38,7 +38,7 @@ def short() -> Recorded:
 
 def natively(start: Networks, rollout: ppo.Rollout, order: Any, numbers: ppo.Numbers, shape: ppo.Shape) -> Networks:
     """As `improved`, with the updates in machine code."""
-    samples, _ = jax.jit(ppo.evaluate)(start, rollout, numbers)
+    samples, _ = jax.jit(ppo.samples_of)(start, rollout, numbers)
     zeros = jax.tree.map(np.zeros_like, start)
     return native.improve(start, ppo.Adam(zeros, zeros, 0), samples, order, numbers, shape.batch_size)[0]
 
@@ -63,7 +63,7 @@ def off_the_way(recorded: Recorded, settings: Settings = SHORT) -> float:
 
 
 def test_values_probabilities_and_advantages(settings: Settings, recorded: Recorded) -> None:
-    samples, values = jax.jit(ppo.evaluate)(recorded.start, recorded.rollout, runs.numbers_of(settings))
+    samples, values = jax.jit(ppo.samples_of)(recorded.start, recorded.rollout, runs.numbers_of(settings))
     for ours, theirs in (
         (values, recorded.values),
         (samples.log_probs, recorded.log_probs),

@@ -5,9 +5,9 @@ import pytest
 import torch
 
 from bygones.learn import sb3
-from bygones.learn.networks import initial
 from bygones.learn.policy import TrainedPolicy
 from bygones.learn.settings import Settings
+from support.sharp_networks import sharp
 
 SETTINGS = Settings(gamma=0.99, rollout_steps=64, total_steps=1000)
 
@@ -25,9 +25,7 @@ def theirs(model: sb3.PPO, observations: np.ndarray) -> tuple[np.ndarray, np.nda
 
 
 def test_exported_state_dict_acts_the_same(observations: np.ndarray) -> None:
-    networks = initial(3, 20, 45, (64, 64))
-    sharper = networks.policy[-1]._replace(weight=networks.policy[-1].weight * 200)
-    policy = TrainedPolicy(SETTINGS, networks._replace(policy=(*networks.policy[:-1], sharper)))
+    policy = TrainedPolicy(SETTINGS, sharp(3, 20, 45, (64, 64), 200))
     model = sb3.learner(SETTINGS)
     model.policy.load_state_dict(policy.state_dict())
     probabilities, values = theirs(model, observations)

@@ -8,8 +8,8 @@ import time
 
 import numpy as np
 
+from bygones.learn.ray_tasks import Board
 from bygones.learn.runs import RunProgress, TrainResult
-from bygones.paper.backends import _Board
 from bygones.paper.grid import identity
 
 N_NEWS = 4
@@ -45,16 +45,16 @@ def dies(runs, progress):
     os._exit(9)
 
 
-class DyingBoard(_Board):
+class DyingBoard(Board):
     """A board that dies with every third piece of news."""
 
     n_put = 0
 
-    async def put(self, news):
+    async def put(self, report):
         self.n_put += 1
         if self.n_put == 3:
             os._exit(9)
-        await super().put(news)
+        await super().put(report)
 
 
 def _final(run):

@@ -3,11 +3,14 @@
 It heeds Ctrl-C even if it was started by something that does not, such as a job in the background of a shell.
 """
 
+import os
 import signal
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
+TESTS = str(Path(__file__).parents[1])
+sys.path.insert(0, TESTS)
+os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [TESTS, os.environ.get("PYTHONPATH")]))  # for Ray's workers
 
 if __name__ == "__main__":
     from bygones.paper.grid import grid

@@ -8,8 +8,7 @@ import sys
 import jax
 import numpy as np
 
-from bygones.learn import runs
-from bygones.learn.many import cache_compilations
+from bygones.learn import cache_compilations, runs
 from bygones.learn.settings import Settings
 
 SETTINGS = Settings(

@@ -8,25 +8,32 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from bygones.learn.many import cache_compilations, train_many
+    from bygones.learn.backends import cache_compilations, train_many
+    from bygones.learn.evaluation import Evaluation, evaluate
     from bygones.learn.policy import TrainedPolicy
+    from bygones.learn.problems import Run
     from bygones.learn.runs import RunProgress, TrainResult, train, train_batch
     from bygones.learn.settings import Settings
 
 __all__ = [
+    "Evaluation",
+    "Run",
     "RunProgress",
     "Settings",
     "TrainResult",
     "TrainedPolicy",
     "cache_compilations",
+    "evaluate",
     "train",
     "train_batch",
     "train_many",
 ]
 
 _HOMES = {
-    "many": ("cache_compilations", "train_many"),
+    "backends": ("cache_compilations", "train_many"),
+    "evaluation": ("Evaluation", "evaluate"),
     "policy": ("TrainedPolicy",),
+    "problems": ("Run",),
     "runs": ("RunProgress", "TrainResult", "train", "train_batch"),
     "settings": ("Settings",),
 }

@@ -1,47 +1,53 @@
-"""Curves sent elsewhere while runs go on: to TensorBoard or Weights & Biases. Both are extras, off by default.
+"""Sends curves to TensorBoard or Weights & Biases while runs are being trained. Both are optional.
 
-Each function gives a callback for the `progress` argument of `train` and its siblings.
+Each function returns a callback for the `progress` argument of `train`, `train_batch` and `train_many`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from bygones.learn.problems import AnyRun, as_run
 from bygones.learn.runs import RunProgress, Watch
-from bygones.learn.settings import Settings
+
+FLUSH_SECONDS = 2
+"""Seconds after which points are in TensorBoard's files."""
 
 
-def to_tensorboard(folder: Path | str, settings: Sequence[Settings]) -> Watch:
-    """Writes the curves of each run to a folder of its own, for TensorBoard to show."""
+def to_tensorboard(folder: Path | str, runs: Sequence[AnyRun]) -> Watch:
+    """Writes the curves of each run to a folder of its own, for TensorBoard to show.
+
+    A thread does the writing: points reach the disk within a few seconds, the last ones when the process ends.
+    """
     from tensorboardX import SummaryWriter
 
-    writers = [SummaryWriter(str(Path(folder) / _name(i, run))) for i, run in enumerate(settings)]
+    folders = [str(Path(folder) / _name(i, run)) for i, run in enumerate(runs)]
+    writers = [SummaryWriter(folder, flush_secs=FLUSH_SECONDS) for folder in folders]
 
     def write(run: int, step: int, point: dict[str, float]) -> None:
         for name, value in point.items():
             writers[run].add_scalar(name, value, step)
-        writers[run].flush()
 
     return _pointwise(write)
 
 
-def to_wandb(project: str, settings: Sequence[Settings], **options: Any) -> Watch:
+def to_wandb(project: str, runs: Sequence[AnyRun], **options: Any) -> Watch:
     """Logs the curves of each run to a Weights & Biases run of its own; options go to `wandb.init`."""
     import wandb
 
-    runs = [
-        wandb.init(project=project, name=_name(i, run), config=run.to_dict(), reinit="create_new", **options)
-        for i, run in enumerate(settings)
+    logs = [
+        wandb.init(project=project, name=_name(i, run), config=as_run(run).to_dict(), reinit="create_new", **options)
+        for i, run in enumerate(runs)
     ]
-    return _pointwise(lambda run, step, point: runs[run].log(point, step=step))
+    return _pointwise(lambda run, step, point: logs[run].log(point, step=step))
 
 
-def _pointwise(write: Any) -> Watch:
-    """Takes news apart into points; metrics of rollouts in which no episode ended are left out."""
+def _pointwise(write: Callable[[int, int, dict[str, float]], None]) -> Watch:
+    """Writes progress point by point; metrics of rollouts in which no episode ended are left out."""
 
     def watch(news: RunProgress) -> None:
         for run, curves in zip(news.runs, news.curves, strict=True):
@@ -52,5 +58,11 @@ def _pointwise(write: Any) -> Watch:
     return watch
 
 
-def _name(i: int, run: Settings) -> str:
-    return f"{i:04d}-gamma={run.gamma}-{run.aggregation}-{run.welfare}-T={run.horizon}-seed={run.seed}"
+def _name(i: int, run: AnyRun) -> str:
+    run = as_run(run)
+    settings, custom = run.settings, run.custom_problem
+    if custom is None:
+        learned = f"gamma={settings.gamma}-{settings.aggregation}-{settings.welfare}"
+    else:
+        learned = f"{type(custom.memory).__name__}-{custom.welfare}"
+    return f"{i:04d}-{learned}-T={settings.horizon}-seed={settings.seed}"

@@ -10,8 +10,10 @@ from typing import Any
 import numpy as np
 
 from bygones._arrays import Array, namespace
+from bygones.envs.problem import AllocationProblem
 from bygones.learn import safetensors
 from bygones.learn.networks import Layer, Networks, apply
+from bygones.learn.problems import Run, description, rebuilt
 from bygones.learn.settings import Settings
 
 _TORCH = {"policy": ("mlp_extractor.policy_net", "action_net"), "value": ("mlp_extractor.value_net", "value_net")}
@@ -20,10 +22,22 @@ _TORCH = {"policy": ("mlp_extractor.policy_net", "action_net"), "value": ("mlp_e
 
 @dataclass(frozen=True)
 class TrainedPolicy:
-    """A trained policy: call it with an observation, or many, for the probability of each action."""
+    """A trained policy: call it with an observation, or many, for the probability of each action.
+
+    Attributes:
+        settings: how it was trained.
+        networks: what was learned.
+        custom_problem: None, or the problem that was learned instead of the one that the settings describe.
+    """
 
     settings: Settings
     networks: Networks
+    custom_problem: AllocationProblem | None = None
+
+    @property
+    def problem(self) -> AllocationProblem:
+        """What it has learned to solve."""
+        return Run(self.settings, self.custom_problem).problem
 
     def __call__(self, observations: Array) -> Array:
         """The probability of each action, along the last axis."""
@@ -57,18 +71,41 @@ class TrainedPolicy:
         return (drawn * reached[..., -1:] >= reached).sum(axis=-1), None
 
     def save(self, path: Path | str) -> None:
-        """Writes one safetensors file, with the settings as JSON in its header."""
-        safetensors.save(path, _named(self.networks), {"settings": json.dumps(self.settings.to_dict())})
+        """Writes one safetensors file; the settings, and the problem if it is a custom one, are JSON in its header."""
+        metadata = {"settings": json.dumps(self.settings.to_dict())}
+        if self.custom_problem is not None:
+            metadata["problem"] = json.dumps(description(self.custom_problem))
+        safetensors.save(path, _named(self.networks), metadata)
 
     @classmethod
-    def load(cls, path: Path | str) -> TrainedPolicy:
-        """The policy that `save` wrote."""
-        tensors, said = safetensors.load(path)
-        if "settings" not in said:
+    def load(cls, path: Path | str, problem: AllocationProblem | None = None) -> TrainedPolicy:
+        """The policy that `save` wrote.
+
+        Args:
+            path: the file.
+            problem: what the policy was trained on. It is only needed where the problem has a memory, welfare or needs
+                that are not bygones' own, which a file cannot hold.
+
+        Raises:
+            ValueError: the file is not a saved policy, its problem must be given, or another one was given.
+        """
+        tensors, metadata = safetensors.load(path)
+        if "settings" not in metadata:
             raise ValueError(f"{path} is not a saved policy: it has no settings in its header")
-        settings = Settings.from_dict(json.loads(said["settings"]))
+        settings = Settings.from_dict(json.loads(metadata["settings"]))
+        described = json.loads(metadata["problem"]) if "problem" in metadata else None
+        if problem is not None and description(problem) != (described or description(settings.problem())):
+            raise ValueError(f"{path} was trained on another problem: {described or settings}")
+        if problem is None and described is not None:
+            try:
+                problem = rebuilt(described)
+            except ValueError as error:
+                raise ValueError(
+                    f"{error}: give the problem that {path} was trained on, as TrainedPolicy.load(path, problem=...)"
+                ) from None
         count = len(settings.hidden) + 1
-        return cls(settings, Networks(*(_layers(tensors, network, count) for network in Networks._fields)))
+        networks = Networks(*(_layers(tensors, network, count) for network in Networks._fields))
+        return cls(settings, networks, problem if described else None)
 
     def state_dict(self) -> dict[str, Any]:
         """The parameters as torch tensors, under the names of Stable-Baselines3's `MlpPolicy`."""

@@ -81,7 +81,7 @@ class Adam(NamedTuple):
 
 
 class Rollout(NamedTuple):
-    """What was seen and done, steps along the first axis."""
+    """What was observed and done, steps along the first axis."""
 
     observations: Array
     actions: Array
@@ -89,7 +89,7 @@ class Rollout(NamedTuple):
     terminated: Array
     truncated: Array
     reached: Array
-    """What each step led to, before a new episode starts."""
+    """The observation after each step, before a new episode starts."""
     last: Array
     """The observation from which the next rollout will go on."""
 
@@ -105,7 +105,7 @@ class Samples(NamedTuple):
 
 
 class RunState(NamedTuple):
-    """Everything a run is between two rollouts: saving it and going on is the same as never having stopped."""
+    """The whole state of a run between two rollouts: one that is saved and resumed ends as if it had never stopped."""
 
     key: Array
     """The data of the key from which every rollout's randomness is drawn."""
@@ -115,7 +115,7 @@ class RunState(NamedTuple):
     rollouts: Array
     """How many rollouts have been learned from."""
     stopped: Array
-    """Whether the loss was not finite: the run stands where it was before that rollout."""
+    """Whether the loss was not finite; if so, the run stays where it was before that rollout."""
     episodes: Array
     counted: Array
     """How many of the final episodes have ended."""
@@ -124,7 +124,7 @@ class RunState(NamedTuple):
 
 
 class CurvePoint(NamedTuple):
-    """One point of a run's curves: what one rollout came to."""
+    """One point of a run's curves: the results of one rollout."""
 
     episodes: Array
     """How many episodes ended in it."""
@@ -180,13 +180,13 @@ def experience(
 ) -> tuple[Samples, Array, RunState, CurvePoint]:
     """One rollout: its samples, the orders in which to learn from them, the run after it, and its point on the curves.
 
-    What the updates will say is still missing: networks and moments in the run, losses on the curves.
+    What the updates compute is not filled in yet: networks and moments of the run, losses on the curves.
     """
     env = shape.environment
     key = jax.random.fold_in(jax.random.wrap_key_data(state.key), state.rollouts)
     collect_key, order_key = jax.random.split(key)
     rollout, after, last = collect(collect_key, state.networks, state.environment, params, shape)
-    samples, values = evaluate(state.networks, rollout, numbers)
+    samples, values = samples_of(state.networks, rollout, numbers)
     order = permutations(order_key, shape)
 
     over = rollout.terminated | rollout.truncated
@@ -227,11 +227,11 @@ def settle(
 
 
 def collect(key: Array, networks: Networks, state: Any, params: Any, shape: Shape) -> tuple[Rollout, Any, Any]:
-    """Acts for a rollout from a state on; also the states after each step, and the one it ends in."""
+    """One rollout from a state on; also the states after each step, and the one from which the next rollout goes on."""
     env, steps = shape.environment, shape.rollout_steps
     noise_key, action_key = jax.random.split(key)
     noise = env.noise(noise_key, steps)
-    # A logit plus Gumbel noise is largest with the probability that its softmax says.
+    # The largest logit plus Gumbel noise is a draw from their softmax.
     gumbel = jax.random.gumbel(action_key, (steps, env.n_actions))
 
     def restart(noise: Any, after: Any) -> Any:
@@ -263,7 +263,7 @@ def collect(key: Array, networks: Networks, state: Any, params: Any, shape: Shap
     return rollout, after, last
 
 
-def evaluate(networks: Networks, rollout: Rollout, numbers: Numbers) -> tuple[Samples, Array]:
+def samples_of(networks: Networks, rollout: Rollout, numbers: Numbers) -> tuple[Samples, Array]:
     """The samples of a rollout, and the values that its advantages are measured against."""
     log_policy = jax.nn.log_softmax(apply(networks.policy, rollout.observations))
     values, reached = (apply(networks.value, seen)[:, 0] for seen in (rollout.observations, rollout.reached))

@@ -1,9 +1,9 @@
-"""Jobs in processes of their own, one at a time in each, and what they have to tell meanwhile.
+"""Jobs in processes of their own, one at a time in each, and their reports on the way.
 
-This process and a worker share one pipe and nothing else. What a job tells and what it comes to arrive in the order in
-which they were sent, so that nothing is lost between the two; a worker that tells faster than it is heard waits. Either
-side learns from a closed pipe that the other is gone: to stop is to close it, and a worker that was killed, even in the
-middle of a word, has closed it too.
+This process and a worker share one pipe and nothing else. The reports and the result of a job arrive in the order in
+which they were sent, so none is lost; a worker that reports faster than this process reads waits. A closed pipe tells
+either side that the other is gone: this process closes it to stop a worker, and a worker that is killed, even in the
+middle of a message, closes it too.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from typing import Any, TypeVar
 
 Result = TypeVar("Result")
 
-_TOLD, _DONE, _FAILED = "told", "done", "failed"
+_REPORT, _DONE, _FAILED = "report", "done", "failed"
 
 
 class WorkerDiedError(OSError):
-    """A worker ended in the middle of a job, without an error of the job's."""
+    """A worker process ended in the middle of a job, and not by an error that the job raised."""
 
 
 def in_processes(
@@ -38,21 +38,21 @@ def in_processes(
     workers: int,
     environment: Mapping[str, str],
 ) -> Generator[tuple[int, Result]]:
-    """Does a job for every task in new processes; gives each task's position and result when it is done.
+    """Does a job for every task in new processes; yields each task's position and result when it is done.
 
-    When the caller leaves, by closing the generator, by an error or by Ctrl-C, the jobs end when they next tell
-    something, and the workers are waited for. Ctrl-C itself does not reach them.
+    When the caller leaves, by closing the generator, by an error or by Ctrl-C, the jobs end at their next report, and
+    this process waits for the workers. Ctrl-C itself does not reach them.
 
     Args:
-        job: called in a worker as `job(tell, *task)`; what it gives to `tell` is heard here. Like the tasks and all
-            that comes back, it is pickled.
+        job: called in a worker as `job(report, *task)`; what it passes to `report` is heard here. It is pickled, and so
+            are tasks, reports and results.
         tasks: the arguments of each call.
-        heard: called here with a task's position and what its job told; always before its result is given.
-        workers: how many processes, if there are as many tasks.
+        heard: called here with a task's position and a report of its job; always before its result is yielded.
+        workers: how many processes; never more than there are tasks.
         environment: variables of the workers, in place before they load any library.
 
     Raises:
-        WorkerDiedError: a worker was killed. What a job raises is raised here as well.
+        WorkerDiedError: a worker was killed. An error that a job raises is raised here as well.
     """
     context = multiprocessing.get_context("spawn")
     waiting = iter(enumerate(tasks))
@@ -71,7 +71,7 @@ def in_processes(
         while busy:
             for worker in wait(list(busy)):
                 kind, content = _received(worker)
-                if kind == _TOLD:
+                if kind == _REPORT:
                     heard(busy[worker], content)
                 elif kind == _FAILED:
                     raise content
@@ -93,6 +93,11 @@ def single_threaded() -> dict[str, str]:
     return {"XLA_FLAGS": f"{flags} --xla_cpu_multi_thread_eigen=false".strip(), **threads}
 
 
+def one_core() -> dict[str, str]:
+    """The environment of a worker that trains one run: one thread, and the CPU only."""
+    return {**single_threaded(), "JAX_PLATFORMS": "cpu"}
+
+
 def usable_cores() -> int:
     """How many cores this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -100,9 +105,9 @@ def usable_cores() -> int:
 
 @contextmanager
 def _inherited(environment: Mapping[str, str]) -> Iterator[None]:
-    """What is started in this block finds these variables from its first moment on, and is deaf to Ctrl-C."""
+    """Processes that are started in this block have these variables from the start, and ignore Ctrl-C."""
     before = {name: os.environ.get(name) for name in environment}
-    heeded = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    handled = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     os.environ.update(environment)
     try:
         yield
@@ -112,7 +117,7 @@ def _inherited(environment: Mapping[str, str]) -> Iterator[None]:
                 del os.environ[name]
             else:
                 os.environ[name] = value
-        signal.pthread_sigmask(signal.SIG_SETMASK, heeded)
+        signal.pthread_sigmask(signal.SIG_SETMASK, handled)
 
 
 def _hand_over(worker: Any, waiting: Iterator[tuple[int, tuple[Any, ...]]], busy: dict[Any, int]) -> None:
@@ -139,24 +144,24 @@ def _died() -> WorkerDiedError:
 
 
 def _serve(caller: Connection, job: Callable[..., Any]) -> None:
-    """The life of a worker: job after job, until nobody is there to hear of them."""
+    """What a worker does: job after job, until the pipe is closed."""
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    say = partial(_say, caller)
+    send = partial(_send, caller)
     while True:
         try:
             task = caller.recv()
         except (EOFError, OSError):
             return
         try:
-            result = job(partial(say, _TOLD), *task)
-        except Exception as error:  # whatever it is, it is the caller's to raise
+            result = job(partial(send, _REPORT), *task)
+        except Exception as error:  # whatever it is, the caller raises it
             error.add_note(f"In a worker:\n{traceback.format_exc()}")
-            say(_FAILED, error)
+            send(_FAILED, error)
         else:
-            say(_DONE, result)
+            send(_DONE, result)
 
 
-def _say(caller: Connection, kind: str, content: Any) -> None:
+def _send(caller: Connection, kind: str, content: Any) -> None:
     try:
         caller.send((kind, content))
     except ConnectionError:

@@ -13,7 +13,7 @@ import hashlib
 import importlib.util
 import json
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -23,9 +23,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from bygones._arrays import Array, check_count
+from bygones.envs.problem import AllocationParams, AllocationProblem
 from bygones.learn import networks, ppo
 from bygones.learn.environment import FunctionalAllocation
 from bygones.learn.networks import Networks
+from bygones.learn.policy import TrainedPolicy
+from bygones.learn.problems import AnyRun, Run, as_run, check_registered
 from bygones.learn.settings import Settings
 
 SEGMENT = 16
@@ -33,18 +36,19 @@ SEGMENT = 16
 
 
 class RunProgress(NamedTuple):
-    """News of some runs, after each segment."""
+    """How far some runs are, after each segment."""
 
     runs: tuple[int, ...]
-    """Which runs, as positions in the list of settings."""
+    """Which runs, as positions in the list of runs."""
     steps: int
-    """How many steps each of them has been taken through."""
+    """How many steps each of them has taken."""
     total_steps: int
     curves: tuple[dict[str, Array], ...]
     """The points that are new on each run's curves."""
 
 
 Watch = Callable[[RunProgress], None]
+"""Called with the progress of some runs after each segment."""
 
 
 @dataclass(frozen=True)
@@ -52,13 +56,14 @@ class TrainResult:
     """What a run came to.
 
     Attributes:
-        settings: what was run.
+        settings: the settings of the run.
         networks: what was learned, as NumPy arrays.
         curves: one entry per rollout: `steps` taken so far, `episodes` that ended in it, the mean of each episode
             metric over them (NaN where none ended), and `reward`, `policy_loss`, `value_loss` and
             `explained_variance` of the rollout.
         final: the mean of each episode metric over the last episodes, a share `settings.last_share` of all.
         stopped_at: None, or after how many steps the loss was no longer finite; the networks are those before.
+        custom_problem: None, or the problem that was learned instead of the one that the settings describe.
     """
 
     settings: Settings
@@ -66,15 +71,31 @@ class TrainResult:
     curves: dict[str, Array]
     final: dict[str, float]
     stopped_at: int | None
+    custom_problem: AllocationProblem | None = None
+
+    @property
+    def policy(self) -> TrainedPolicy:
+        """What was learned, ready to act and to be saved."""
+        return TrainedPolicy(self.settings, self.networks, self.custom_problem)
 
 
-def train(settings: Settings, key: Array | None = None, **options: Any) -> TrainResult:
-    """A whole run. Without a key, the settings' seed is its randomness. Options are those of `train_batch`."""
-    return train_batch([settings], None if key is None else jnp.stack([key]), **options)[0]
+def train(
+    run: AnyRun, key: Array | None = None, *, problem: AllocationProblem | None = None, **options: Any
+) -> TrainResult:
+    """Trains one policy.
+
+    Args:
+        run: settings of the paper's problem; or a problem, which is learned with the default settings.
+        key: the randomness of the run; by default the seed of the settings.
+        problem: what to learn instead of the problem that the settings describe. Any memory, welfare and needs will do;
+            of the settings only the learner's are used.
+        options: those of `train_batch`.
+    """
+    return train_batch([as_run(run, problem)], None if key is None else jnp.stack([key]), **options)[0]
 
 
 def train_batch(
-    settings: Sequence[Settings],
+    runs: Sequence[AnyRun],
     keys: Array | None = None,
     *,
     progress: Watch | None = None,
@@ -87,9 +108,10 @@ def train_batch(
     """Runs of one shape, advanced together in this process.
 
     Args:
-        settings: the runs; sizes of networks, rollouts and observations must be equal, all else may differ.
+        runs: sizes of networks, rollouts and observations must be equal, and so must the kinds of memory, welfare and
+            needs (all α-fair welfare functions are one kind); all else may differ.
         keys: one key per run; by default the seeds of the settings. Initial networks always come from the seeds.
-        progress: told after every segment.
+        progress: called after every segment.
         checkpoint: a file to which the runs are saved after every segment, and from which they go on if it exists.
         segment: rollouts between two looks at the runs.
         batched: whether the runs are one batched program; by default yes if there are several. A run's numbers
@@ -98,22 +120,23 @@ def train_batch(
             can be: on a CPU, not batched, with Numba installed. The numbers depend on this in their last digits too.
         choices: implementation choices of `ppo.Shape` (`flat`, `unroll`, `precision`), for measuring them.
     """
-    shape = _common_shape(settings, choices)
+    batch = [as_run(run) for run in runs]
+    shape = _common_shape(batch, choices)
     check_count("segment", segment)
-    batched = len(settings) > 1 if batched is None else batched
-    params, numbers = (_stack([of(run) for run in settings], batched) for of in (params_of, numbers_of))
-    total = max(run.rollouts for run in settings)
-    saved = _load(checkpoint, settings) if checkpoint is not None else None
+    batched = len(batch) > 1 if batched is None else batched
+    params, numbers = (_stack([of(run) for run in batch], batched) for of in (params_of, numbers_of))
+    total = max(run.settings.rollouts for run in batch)
+    saved = _load(checkpoint, batch) if checkpoint is not None else None
     if saved is None:
         points: list[dict[str, Array]] = []
-        done, state = 0, begin(settings, keys, shape, batched)
+        done, state = 0, begin(batch, keys, shape, batched)
     else:
         done, leaves, points = saved
-        like = jax.eval_shape(lambda: begin(settings[:1], None, shape, batched))
+        like = jax.eval_shape(lambda: begin(batch[:1], None, shape, batched))
         state = jax.tree.unflatten(jax.tree.structure(like), [jnp.asarray(leaf) for leaf in leaves])
     native = can_be_native() and not batched if native is None else native
     if native and batched:
-        raise ValueError("native updates are of one run at a time: say native=False or batched=False")
+        raise ValueError("native updates train one run at a time: set native=False or batched=False")
     if native and not can_be_native():
         raise ValueError("native=True needs Numba, which is not installed: pip install 'bygones[learn]'")
     advance = _native(shape) if native else _compiled(shape, segment, batched)
@@ -123,23 +146,23 @@ def train_batch(
         points.append(_rows(curve, count, batched))
         done += count
         if checkpoint is not None:
-            _save(checkpoint, settings, done, jax.tree.leaves(state), points)
+            _save(checkpoint, batch, done, jax.tree.leaves(state), points)
         if progress is not None:
-            news = tuple(_curves(points[-1:], run, i, done - count) for i, run in enumerate(settings))
+            new = tuple(_curves(points[-1:], run.settings, i, done - count) for i, run in enumerate(batch))
             steps = done * shape.rollout_steps
-            progress(RunProgress(tuple(range(len(settings))), steps, total * shape.rollout_steps, news))
+            progress(RunProgress(tuple(range(len(batch))), steps, total * shape.rollout_steps, new))
     host = jax.tree.map(np.asarray, state)
-    return [_result(run, _row(host, i) if batched else host, points, i) for i, run in enumerate(settings)]
+    return [_result(run, _row(host, i) if batched else host, points, i) for i, run in enumerate(batch)]
 
 
-def begin(settings: Sequence[Settings], keys: Array | None, shape: ppo.Shape, batched: bool) -> ppo.RunState:
+def begin(runs: Sequence[AnyRun], keys: Array | None, shape: ppo.Shape, batched: bool) -> ppo.RunState:
     """Runs before their first rollout; without keys, their seeds are their randomness."""
-    env = shape.environment
-    starts = [networks.initial(run.seed, env.observation_size, env.n_actions, run.hidden) for run in settings]
+    env, settings = shape.environment, [as_run(run).settings for run in runs]
+    starts = [networks.initial(one.seed, env.observation_size, env.n_actions, one.hidden) for one in settings]
     if keys is None:
-        keys = jax.vmap(jax.random.key)(np.array([run.seed for run in settings], np.uint32))
-    said = (_stack(starts, batched), _stack([params_of(run) for run in settings], batched))
-    begun: ppo.RunState = _begin(batched)(keys if batched else keys[0], *said, shape)
+        keys = jax.vmap(jax.random.key)(np.array([one.seed for one in settings], np.uint32))
+    stacked = (_stack(trees, batched) for trees in (starts, [params_of(run) for run in runs]))
+    begun: ppo.RunState = _begin(batched)(keys if batched else keys[0], *stacked, shape)
     return begun
 
 
@@ -148,35 +171,48 @@ def can_be_native() -> bool:
     return jax.default_backend() == "cpu" and importlib.util.find_spec("numba") is not None
 
 
-def shape_of(settings: Settings, **choices: Any) -> ppo.Shape:
+def shape_of(run: AnyRun, **choices: Any) -> ppo.Shape:
     """What is fixed when the program of a run is compiled."""
-    said = {"flat": jax.default_backend() == "cpu", **choices}
+    run = as_run(run)
     return ppo.Shape(
-        environment=FunctionalAllocation.of(settings.problem()),
-        rollout_steps=settings.rollout_steps,
-        batch_size=settings.batch_size,
-        epochs=settings.epochs,
-        entropy=settings.entropy_weight > 0,
-        **said,
+        environment=FunctionalAllocation.of(run.problem),
+        rollout_steps=run.settings.rollout_steps,
+        batch_size=run.settings.batch_size,
+        epochs=run.settings.epochs,
+        entropy=run.settings.entropy_weight > 0,
+        **{"flat": jax.default_backend() == "cpu", **choices},
     )
 
 
-def numbers_of(settings: Settings) -> ppo.Numbers:
+def program_of(run: AnyRun, **choices: Any) -> Hashable:
+    """What runs must have in common to be one batch: their shape, their networks, and what their numbers belong to."""
+    leaves, structure = jax.tree.flatten(params_of(run))
+    shapes = tuple((leaf.shape, leaf.dtype) for leaf in leaves)
+    return shape_of(run, **choices), as_run(run).settings.hidden, structure, shapes
+
+
+def numbers_of(run: AnyRun) -> ppo.Numbers:
     """The learner's numbers of a run."""
-    said = {name: getattr(settings, name) for name in ppo.Numbers._fields}
-    return ppo.Numbers(*(np.asarray(v, np.int32 if isinstance(v, int) else np.float32) for v in said.values()))
+    settings = as_run(run).settings
+    values = (getattr(settings, name) for name in ppo.Numbers._fields)
+    return ppo.Numbers(*(np.asarray(v, np.int32 if isinstance(v, int) else np.float32) for v in values))
 
 
-def params_of(settings: Settings) -> Any:
+def params_of(run: AnyRun) -> AllocationParams:
     """The environment's numbers of a run, as arrays: equal types for every run, hence one compiled program."""
+    problem = as_run(run).problem
+    check_registered(problem)
     kinds = {"b": np.bool_, "i": np.int32, "f": np.float32}
-    return jax.tree.map(lambda leaf: np.asarray(leaf, kinds[np.asarray(leaf).dtype.kind]), settings.problem().params())
+    params: AllocationParams = jax.tree.map(
+        lambda leaf: np.asarray(leaf, kinds[np.asarray(leaf).dtype.kind]), problem.params()
+    )
+    return params
 
 
-def digest(settings: Sequence[Settings]) -> str:
-    """A short name for these runs, different for different settings."""
-    said = json.dumps([run.to_dict() for run in settings], sort_keys=True)
-    return hashlib.sha256(said.encode()).hexdigest()[:16]
+def digest(runs: Sequence[AnyRun]) -> str:
+    """A short name for these runs, different for different settings and problems."""
+    text = json.dumps([as_run(run).to_dict() for run in runs], sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 @functools.cache
@@ -217,17 +253,17 @@ def _compiled(shape: ppo.Shape, most: int, batched: bool) -> Callable[..., tuple
     return compiled
 
 
-def _common_shape(settings: Sequence[Settings], choices: dict[str, Any]) -> ppo.Shape:
-    if not settings:
-        raise ValueError("settings must hold at least one run, got none")
-    first = shape_of(settings[0], **choices)
-    for run in settings[1:]:
-        if shape_of(run, **choices) != first or run.hidden != settings[0].hidden:
+def _common_shape(runs: Sequence[Run], choices: dict[str, Any]) -> ppo.Shape:
+    if not runs:
+        raise ValueError("runs must hold at least one run, got none")
+    first = program_of(runs[0], **choices)
+    for run in runs[1:]:
+        if program_of(run, **choices) != first:
             raise ValueError(
-                f"settings of one batch must agree in sizes (agents, resources, d observed, rollout, batch, epochs, "
-                f"hidden, entropy bonus or not), got {settings[0]} and {run}"
+                f"runs of one batch must agree in sizes (agents, resources, d observed, rollout, batch, epochs, "
+                f"hidden, entropy bonus or not) and in kinds of memory, welfare and needs, got {runs[0]} and {run}"
             )
-    return first
+    return shape_of(runs[0], **choices)
 
 
 def _stack(trees: Sequence[Any], batched: bool) -> Any:
@@ -246,9 +282,9 @@ def _rows(curve: ppo.CurvePoint, count: int, batched: bool) -> dict[str, Array]:
     return {name: value[:, :count] for name, value in named.items() if name != "sums"}
 
 
-def _curves(points: list[dict[str, Array]], settings: Settings, run: int, done: int = 0) -> dict[str, Array]:
+def _curves(points: list[dict[str, Array]], settings: Settings, row: int, done: int = 0) -> dict[str, Array]:
     """The curves of one run, from sums over episodes to means."""
-    joined = {name: np.concatenate([some[name][run] for some in points]) for name in points[0]}
+    joined = {name: np.concatenate([some[name][row] for some in points]) for name in points[0]}
     episodes = joined.pop("episodes")
     steps = settings.rollout_steps * (done + 1 + np.arange(len(episodes)))
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -257,17 +293,17 @@ def _curves(points: list[dict[str, Array]], settings: Settings, run: int, done: 
     return {"steps": steps, "episodes": episodes, **means, **others}
 
 
-def _result(settings: Settings, state: ppo.RunState, points: list[dict[str, Array]], run: int) -> TrainResult:
+def _result(run: Run, state: ppo.RunState, points: list[dict[str, Array]], row: int) -> TrainResult:
     learned = int(state.rollouts)
-    curves = {name: value[:learned] for name, value in _curves(points, settings, run).items()}
+    curves = {name: value[:learned] for name, value in _curves(points, run.settings, row).items()}
     counted = int(state.counted)
     final = {name: float(value) / counted if counted else float("nan") for name, value in state.counted_sums.items()}
-    stopped_at = (learned + 1) * settings.rollout_steps if state.stopped else None
-    return TrainResult(settings, state.networks, curves, final, stopped_at)
+    stopped_at = (learned + 1) * run.settings.rollout_steps if state.stopped else None
+    return TrainResult(run.settings, state.networks, curves, final, stopped_at, run.custom_problem)
 
 
 def _save(
-    path: Path | str, settings: Sequence[Settings], done: int, leaves: list[Array], points: list[dict[str, Array]]
+    path: Path | str, runs: Sequence[Run], done: int, leaves: list[Array], points: list[dict[str, Array]]
 ) -> None:
     """Writes a checkpoint; the old one stays whole until the new one is."""
     path = Path(path)
@@ -276,18 +312,18 @@ def _save(
     state = {f"state_{i}": np.asarray(leaf) for i, leaf in enumerate(leaves)}
     unfinished = path.with_name(path.name + ".part")
     with unfinished.open("wb") as file:
-        np.savez(file, allow_pickle=False, runs=np.array(digest(settings)), done=np.array(done), **curves, **state)
+        np.savez(file, allow_pickle=False, runs=np.array(digest(runs)), done=np.array(done), **curves, **state)
     os.replace(unfinished, path)
 
 
-def _load(path: Path | str, settings: Sequence[Settings]) -> tuple[int, list[Array], list[dict[str, Array]]] | None:
+def _load(path: Path | str, runs: Sequence[Run]) -> tuple[int, list[Array], list[dict[str, Array]]] | None:
     """The checkpoint of these runs, None if there is none yet; that of other runs is refused."""
     path = Path(path)
     if not path.exists():
         return None
     with np.load(path, allow_pickle=False) as file:
-        if str(file["runs"]) != digest(settings):
-            raise ValueError(f"checkpoint {path} is of other settings; choose another file or remove it")
+        if str(file["runs"]) != digest(runs):
+            raise ValueError(f"checkpoint {path} belongs to other settings; choose another file or remove it")
         count = sum(name.startswith("state_") for name in file.files)
         points = {name.removeprefix("curve_"): file[name] for name in file.files if name.startswith("curve_")}
         return int(file["done"]), [file[f"state_{i}"] for i in range(count)], [points]

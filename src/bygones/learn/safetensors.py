@@ -15,9 +15,9 @@ import numpy as np
 from bygones._arrays import Array
 
 
-def save(path: Path | str, tensors: dict[str, Array], said: dict[str, str]) -> None:
-    """Writes float32 arrays by name, and words about them."""
-    header: dict[str, object] = {"__metadata__": said}
+def save(path: Path | str, tensors: dict[str, Array], metadata: dict[str, str]) -> None:
+    """Writes float32 arrays by name, and metadata about them."""
+    header: dict[str, object] = {"__metadata__": metadata}
     parts, end = [], 0
     for name, tensor in tensors.items():
         raw = np.ascontiguousarray(tensor, dtype="<f4").tobytes()
@@ -34,14 +34,14 @@ def save(path: Path | str, tensors: dict[str, Array], said: dict[str, str]) -> N
 
 
 def load(path: Path | str) -> tuple[dict[str, Array], dict[str, str]]:
-    """The float32 arrays of a file, by name, and the words about them."""
+    """The float32 arrays of a file, by name, and the metadata."""
     content = Path(path).read_bytes()
     length = int.from_bytes(content[:8], "little")
     try:
         header = json.loads(content[8 : 8 + length])
     except (UnicodeDecodeError, json.JSONDecodeError):
         raise ValueError(f"{path} is not a safetensors file: its header is not JSON") from None
-    said = header.pop("__metadata__", {})
+    metadata = header.pop("__metadata__", {})
     tensors = {}
     for name, place in header.items():
         if place["dtype"] != "F32":
@@ -50,4 +50,4 @@ def load(path: Path | str) -> tuple[dict[str, Array], dict[str, str]]:
         if end > len(content):
             raise ValueError(f"{path} is cut off: tensor {name} ends at byte {end} of {len(content)}")
         tensors[name] = np.frombuffer(content[begin:end], "<f4").reshape(place["shape"]).copy()
-    return tensors, said
+    return tensors, metadata

@@ -39,7 +39,7 @@ def learner(settings: Settings, env: gymnasium.Env[Any, Any] | None = None) -> P
 
 
 def train(settings: Settings, seen: EpisodeSeen | None = None, threads: int = 1) -> PPO:
-    """A whole run of Stable-Baselines3; `seen` is told of every episode as it ends."""
+    """A whole run of Stable-Baselines3; `seen` is called at the end of every episode."""
     torch.set_num_threads(threads)
     model = learner(settings)
     model.learn(settings.total_steps, callback=_Episodes(seen, settings.horizon) if seen else None)

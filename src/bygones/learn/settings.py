@@ -1,4 +1,4 @@
-"""Everything that makes a run what it is: one frozen dataclass, whose defaults are the paper's (row 18).
+"""The settings of a run: one frozen dataclass, whose defaults are the paper's (row 18).
 
 A field is at once a setting, its default, its explanation and its flag on the command line. Settings that cannot work
 are refused here, before anything is compiled.
@@ -17,6 +17,24 @@ from bygones.envs.problem import AllocationProblem, End, Scale
 from bygones.memory import Discounted
 
 Aggregation = Literal["additive", "averaged"]
+
+_OF_PROBLEM = (
+    "gamma",
+    "aggregation",
+    "welfare",
+    "weight",
+    "horizon",
+    "n_agents",
+    "n_resources",
+    "n_advantaged",
+    "observation_scale",
+    "fixed_scale",
+    "observe_memory",
+    "observe_denominator",
+    "ends",
+    "shaping_discount",
+)
+"""The settings that describe the problem; all others are the learner's."""
 
 
 @dataclass(frozen=True)
@@ -146,15 +164,24 @@ class Settings:
         """These settings with some of them changed."""
         return dataclasses.replace(self, **changes)
 
+    def of_learner(self, horizon: int) -> Settings:
+        """The learner's part of these settings, for a problem of that horizon: all that describes a problem is default.
+
+        Raises:
+            ValueError: no episode of the problem would end within `total_steps`.
+        """
+        part = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        return Settings(**{name: value for name, value in part.items() if name not in _OF_PROBLEM}, horizon=horizon)
+
     def to_dict(self) -> dict[str, Any]:
         """Plain names and numbers, for JSON."""
         return {**dataclasses.asdict(self), "hidden": list(self.hidden)}
 
     @classmethod
-    def from_dict(cls, said: dict[str, Any]) -> Settings:
+    def from_dict(cls, values: dict[str, Any]) -> Settings:
         """The settings that `to_dict` wrote; unknown names are refused."""
         known = [field.name for field in dataclasses.fields(cls)]
-        for name in said:
+        for name in values:
             if name not in known:
                 raise ValueError(f"unknown setting {name!r}; known are {', '.join(known)}")
-        return cls(**said)
+        return cls(**values)

@@ -14,13 +14,20 @@ from contextlib import closing, nullcontext
 from pathlib import Path
 from typing import NamedTuple
 
-from bygones._arrays import check_count, check_one_of
-from bygones.learn.processes import usable_cores
+import numpy as np
+
+from bygones._arrays import Array, check_count, check_one_of
+from bygones.learn import backends, ray_tasks
+from bygones.learn.processes import WorkerDiedError, usable_cores
+from bygones.learn.runs import RunProgress, TrainResult
 from bygones.learn.settings import Settings
-from bygones.paper import backends, provenance
+from bygones.paper import provenance
 from bygones.paper.grid import grid, identity, settings_said
 from bygones.paper.progress import GridProgress, Tracker, duration, now_and_then
-from bygones.paper.results import Results, RunResult, read, writing
+from bygones.paper.results import Results, RunResult, read, thinned, writing
+
+Heard = Callable[[int, int, float], None]
+"""Called with a run's position, how many steps it has taken, and its latest Gini (NaN if no episode has ended)."""
 
 PLACES = ("auto", "cpu", "accelerator", "ray")
 MEASURED_ROLLOUTS = 48
@@ -61,7 +68,7 @@ def execute(
     batch: int = backends.MOST_IN_A_BATCH,
     address: str | None = None,
     command: str | None = None,
-    trainer: backends.Trainer = backends.learner,
+    trainer: backends.Trainer[Settings] = backends.learner,
 ) -> Results:
     """Trains the runs that the folder does not hold yet, and gives the results of all of them.
 
@@ -111,7 +118,7 @@ def estimate(
     workers: int | None = None,
     batch: int = backends.MOST_IN_A_BATCH,
     address: str | None = None,
-    trainer: backends.Trainer = backends.learner,
+    trainer: backends.Trainer[Settings] = backends.learner,
 ) -> Estimate:
     """Measures how long the runs would take that the folder does not hold yet, by training a little of them.
 
@@ -123,8 +130,8 @@ def estimate(
     place = _place(on, address, workers)
     if not todo:
         return Estimate(len(runs), len(runs), place, math.nan, 0.0, 0.0)
-    with backends.ray_cluster(address) if place == "ray" else nullcontext() as ray:
-        cpus = backends.ray_cpus(ray) if ray else None
+    with ray_tasks.cluster(address) if place == "ray" else nullcontext() as ray:
+        cpus = ray_tasks.cpus(ray) if ray else None
         together = cpus or (workers or usable_cores() if place == "cpu" else len(backends.batches(todo, batch)[0]))
         short = [_shortened(run) for run in todo[:together]]
         clock = _Clock(len(short))
@@ -186,20 +193,42 @@ def _place(on: str, address: str | None, workers: int | None) -> str:
 def _trained(
     runs: Sequence[Settings],
     place: str,
-    heard: backends.Heard,
+    heard: Heard,
     workers: int | None,
     batch: int,
     address: str | None,
-    trainer: backends.Trainer,
+    trainer: backends.Trainer[Settings],
 ) -> Generator[list[RunResult]]:
+    """Trains the runs, yields what is kept of them, and reports how far each is."""
     if not runs:
         return
+
+    def progress(news: RunProgress) -> None:
+        for position, curves in zip(news.runs, news.curves, strict=True):
+            heard(position, news.steps, _latest(curves["gini"]))
+
     if place == "accelerator":
-        yield from backends.in_batches(runs, heard, most=batch, trainer=trainer)
+        found = backends.in_batches(runs, progress, most=batch, trainer=trainer)
     elif place == "ray":
-        yield from backends.on_ray(runs, heard, address=address, trainer=trainer)
+        found = backends.on_ray(runs, progress, address=address, trainer=trainer)
     else:
-        yield from backends.in_processes(runs, heard, workers=workers, trainer=trainer)
+        found = backends.in_processes(runs, progress, workers=workers, trainer=trainer)
+    try:
+        with closing(found):
+            for _, results, seconds in found:
+                yield [_kept(result, seconds / len(results)) for result in results]
+    except WorkerDiedError as error:
+        raise OSError(f"{error}; what was finished is kept") from None
+
+
+def _kept(result: TrainResult, seconds: float) -> RunResult:
+    return RunResult(result.settings, result.final, thinned(result.curves), seconds, result.stopped_at)
+
+
+def _latest(ginis: Array) -> float:
+    """The last of them that is known: NaN stands for a rollout in which no episode ended."""
+    known = ginis[~np.isnan(ginis)]
+    return float(known[-1]) if len(known) else math.nan
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

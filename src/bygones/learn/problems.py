@@ -1,0 +1,177 @@
+"""What a run learns: the problem that its settings describe, or any other, and how that one is written down.
+
+A description is plain names and numbers. It tells problems apart, and where every part is bygones' own the problem can
+be rebuilt from it. Nothing in it is executed: a memory, welfare function or needs from elsewhere is only named there.
+JAX is imported only for those, so that a saved policy can be read without it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import json
+import re
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from bygones import memory, welfare
+from bygones._arrays import Array
+from bygones.envs import needs
+from bygones.envs.problem import AllocationProblem
+from bygones.learn.settings import Settings
+from bygones.welfare import Welfare
+
+Description: TypeAlias = dict[str, Any]
+
+_PLAIN = (
+    "n_resources",
+    "horizon",
+    "weight",
+    "observation_scale",
+    "fixed_scale",
+    "observe_memory",
+    "observe_denominator",
+    "ends",
+    "shaping_discount",
+)
+"""The fields of a problem that are names and numbers already."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """One training: the learner's settings, and a problem if it is not the one that the settings describe.
+
+    With a problem of its own, a run takes only the learner's part of the settings: its gamma, welfare, number of agents
+    and all else that describes a problem are not used.
+    """
+
+    settings: Settings = field(default_factory=Settings)
+    custom_problem: AllocationProblem | None = None
+
+    def __post_init__(self) -> None:
+        if self.custom_problem is not None:
+            object.__setattr__(self, "settings", self.settings.of_learner(self.custom_problem.horizon))
+
+    @property
+    def problem(self) -> AllocationProblem:
+        """What is learned."""
+        return self.settings.problem() if self.custom_problem is None else self.custom_problem
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain names and numbers, for JSON; equal for equal runs only."""
+        settings = self.settings.to_dict()
+        if self.custom_problem is None:
+            return settings
+        return {"settings": settings, "problem": description(self.custom_problem)}
+
+
+AnyRun: TypeAlias = Settings | AllocationProblem | Run
+"""A run as people give it: settings, which describe the paper's problem; a problem; or both as a `Run`."""
+
+
+def as_run(run: AnyRun, problem: AllocationProblem | None = None) -> Run:
+    """The run that is meant."""
+    if isinstance(run, Settings):
+        return Run(run, problem)
+    if problem is not None:
+        raise ValueError(f"give a problem once: as problem= beside Settings, got it beside {type(run).__name__}")
+    if isinstance(run, AllocationProblem):
+        return Run(custom_problem=run)
+    if not isinstance(run, Run):
+        raise ValueError(f"a run must be Settings, an AllocationProblem or a Run, got {run!r}")
+    return run
+
+
+def check_registered(problem: AllocationProblem) -> None:
+    """Refuses a problem with parts of which JAX does not know what they are made of."""
+    for name in ("memory", "needs"):
+        _flattened(name, getattr(problem, name))
+
+
+def description(problem: AllocationProblem) -> Description:
+    """The problem in plain names and numbers, as JSON has them."""
+    plain = {name: getattr(problem, name) for name in _PLAIN}
+    parts = {"memory": _memory(problem.memory), "welfare": _welfare(problem), "needs": _needs(problem.needs)}
+    described: Description = json.loads(json.dumps({**plain, **parts}, default=_as_plain))
+    return described
+
+
+def rebuilt(described: Description) -> AllocationProblem:
+    """The problem of a description; refused unless every part of it is bygones' own."""
+    foreign = [name for name in ("memory", "welfare", "needs") if "structure" in described[name]]
+    if foreign:
+        kinds = ", ".join(f"the {name} {described[name]['kind']}" for name in foreign)
+        raise ValueError(f"{kinds} cannot be rebuilt from a description")
+    parts = {
+        "memory": _rebuilt(memory, described["memory"]),
+        "welfare": welfare.named(described["welfare"]["kind"], **described["welfare"]["numbers"]),
+        "needs": _rebuilt(needs, described["needs"]),
+    }
+    return AllocationProblem(**{name: described[name] for name in _PLAIN}, **parts)
+
+
+def _memory(it: Any) -> Description:
+    if getattr(memory, type(it).__name__, None) is not type(it):
+        return _foreign("memory", it)
+    taken = inspect.signature(type(it)).parameters
+    names = [its.name for its in dataclasses.fields(it) if its.name in taken]
+    return {"kind": type(it).__name__, "numbers": {name: getattr(it, name) for name in names}}
+
+
+def _needs(it: Any) -> Description:
+    if getattr(needs, type(it).__name__, None) is not type(it):
+        return _foreign("needs", it)
+    numbers = {name: _needs(part) if hasattr(part, "_fields") else part for name, part in it._asdict().items()}
+    return {"kind": type(it).__name__, "numbers": numbers}
+
+
+def _welfare(problem: AllocationProblem) -> Description:
+    judge = problem.welfare
+    assert isinstance(judge, Welfare)
+    numbers = dict(judge.parameters)
+    if getattr(judge, "function", None) is None:
+        return {"kind": judge.name, "numbers": numbers}
+    # Functions may share a name, as lambdas do; what they make of two vectors tells them apart.
+    ramp = np.linspace(0.1, 1.0, problem.n_agents)
+    values = [float(f"{float(judge(Z)):.6g}") for Z in (ramp, 7 * ramp[::-1] ** 2)]
+    return {**_foreign("welfare", judge), "kind": judge.name, "numbers": numbers, "values": values}
+
+
+def _foreign(name: str, it: Any) -> Description:
+    """A part that is not bygones' own, as JAX sees it."""
+    leaves, structure = _flattened(name, it)
+    kind = f"{type(it).__module__}.{type(it).__qualname__}"
+    return {"kind": kind, "numbers": leaves, "structure": re.sub(" at 0x[0-9a-f]+", "", structure)}
+
+
+def _flattened(name: str, it: Any) -> tuple[list[Any], str]:
+    """The numbers of a part, and the text of its structure; a part that JAX does not know is refused."""
+    import jax
+
+    import bygones.pytrees  # noqa: F401  (registers memories and welfare functions)
+
+    if jax.tree_util.all_leaves([it]):
+        raise ValueError(
+            f"{name} must be registered with JAX to be learned with: decorate the class {type(it).__name__} "
+            "with bygones.pytrees.register"
+        )
+    leaves, structure = jax.tree.flatten(it)
+    return leaves, str(structure)
+
+
+def _rebuilt(module: Any, described: Description) -> Any:
+    kind = getattr(module, described["kind"])
+    return kind(**{name: _rebuilt_number(module, value) for name, value in described["numbers"].items()})
+
+
+def _rebuilt_number(module: Any, value: Any) -> Any:
+    if isinstance(value, dict):
+        return _rebuilt(module, value)
+    return np.array(value, float) if isinstance(value, list) else value
+
+
+def _as_plain(value: Array) -> Any:
+    """Arrays and NumPy's numbers as lists and numbers."""
+    return np.asarray(value).tolist()

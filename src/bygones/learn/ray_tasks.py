@@ -1,0 +1,127 @@
+"""Jobs as tasks of a Ray cluster, and what they report meanwhile. Ray is optional, and imported when it is needed."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import re
+import socket
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from typing import Any, TypeVar
+
+Result = TypeVar("Result")
+
+
+def in_tasks(
+    job: Callable[..., Result],
+    tasks: Sequence[tuple[Any, ...]],
+    heard: Callable[[Any], None],
+    *,
+    address: str | None,
+    environment: Mapping[str, str],
+) -> Generator[Result]:
+    """Does a job for every task on a Ray cluster and yields the results as they come; lost tasks are run again.
+
+    A result may overtake the last reports of its task, and a task that was lost starts over and reports again.
+
+    Args:
+        job: called on a worker as `job(report, *task)`; what it gives to `report` is heard here.
+        tasks: the arguments of each call.
+        heard: called here with every report.
+        address: of the cluster; without one, Ray runs on this machine.
+        environment: variables of the workers.
+    """
+    with cluster(address) as ray:
+        options = {"num_cpus": 1, "max_retries": -1, "runtime_env": {"env_vars": dict(environment)}}
+        task = ray.remote(**options)(_with_board)
+        board = ray.remote(num_cpus=0, max_restarts=-1, scheduling_strategy=_beside_driver(ray))(Board).remote()
+        ray.wait([board.__ray_ready__.remote()])  # or the first reports would come late, and all at once
+        reports = board.take.remote()
+        waiting = iter(tasks)
+        going: set[Any] = set()
+        try:
+            while True:
+                # Few are handed over at a time, as many again as can be going on: more could only wait.
+                for arguments in itertools.islice(waiting, max(0, 2 * cpus(ray) - len(going))):
+                    going.add(task.remote(board, job, *arguments))
+                if not going:
+                    break
+                while (ready := ray.wait([*going, reports])[0][0]) == reports:
+                    # Should the board be lost, so is what was on it; it is put up again, and tasks are not concerned.
+                    with suppress(ray.exceptions.RayActorError):
+                        for report in ray.get(reports):
+                            heard(report)
+                    reports = board.take.remote()
+                going.remove(ready)
+                yield ray.get(ready)
+        finally:
+            for reference in going:
+                ray.cancel(reference, force=True)
+            ray.kill(board)
+
+
+@contextmanager
+def cluster(address: str | None = None) -> Iterator[Any]:
+    """Ray, connected to the cluster at this address or started on this machine; an open connection is used as it is."""
+    try:
+        import ray
+    except ImportError:
+        raise ValueError("training on Ray needs Ray, which is not installed: pip install 'bygones[ray]'") from None
+    if ray.is_initialized():
+        yield ray
+        return
+    _check_answers(address)
+    ray.init(address=address, include_dashboard=False, log_to_driver=False)
+    try:
+        yield ray
+    finally:
+        ray.shutdown()
+
+
+def cpus(ray: Any) -> int:
+    """How many CPUs the cluster has now, at least one: the first may still be on its way."""
+    return max(1, int(ray.cluster_resources().get("CPU", 0)))
+
+
+class Board:
+    """An actor on a Ray cluster to which tasks put their reports, and from which the driver takes them."""
+
+    def __init__(self) -> None:
+        self._reports: list[Any] = []
+        self._some = asyncio.Event()
+
+    async def put(self, report: Any) -> None:
+        """Adds a report."""
+        self._reports.append(report)
+        self._some.set()
+
+    async def take(self) -> list[Any]:
+        """All reports since the last time; waits for the first."""
+        await self._some.wait()
+        self._some.clear()
+        taken, self._reports = self._reports, []
+        return taken
+
+
+def _with_board(board: Any, job: Callable[..., Any], *task: Any) -> Any:
+    """A job on a worker; its reports are put on the board, and not waited for."""
+    return job(board.put.remote, *task)
+
+
+def _check_answers(address: str | None) -> None:
+    """Refuses an address where nobody listens, for which Ray itself would go on asking for many minutes."""
+    place = re.fullmatch(r"(?:ray://)?(.+):(\d+)", address or "")
+    if place is None:
+        return
+    try:
+        socket.create_connection((place[1], int(place[2])), timeout=10).close()
+    except OSError as error:
+        raise ConnectionError(f"no Ray cluster answers at {address}: {error.strerror or error}") from None
+
+
+def _beside_driver(ray: Any) -> Any:
+    """On the driver's own node, as long as it is there: what is lost with that node has nobody to report to either."""
+    return ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(
+        ray.get_runtime_context().get_node_id(), soft=True
+    )
