@@ -119,7 +119,7 @@ def test_an_estimate_says_where_it_was_measured():
 def test_the_bare_command_line(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(running.backends.learner, "__code__", fake_learner.__code__)
     words = [
-        "--scale",
+        "--size",
         "quick",
         "--out",
         str(tmp_path),

@@ -269,7 +269,7 @@ def figure(
         tuple[Path, ...], _optional("Folders or files of results; by default the evidence, each of evidence/grid.")
     ] = (),
     observation_scale: Annotated[
-        str | None, _optional("Which runs, where results have several scales; by default window, called paper.")
+        str | None, _optional("Observation scale of the runs, where results have several; by default window.")
     ] = None,
     settings: Annotated[
         tuple[str, ...], arg(name="set", help="Which runs, where they differ in anything else: ends=termination.")

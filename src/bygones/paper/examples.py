@@ -1,10 +1,11 @@
-r"""The paper's two examples, played out: Alice and Bob share a cake and a donut, over and over.
+r"""The paper's two examples: Alice and Bob share a cake and a donut, again and again.
 
-At every step both items are handed out anew, each to the agent for whom the welfare of the remembered utilities
-$W(Z^t \mid \mathcal{A})$ comes out highest (equation 4). In Example 1 both are there from the start; in Example 2 Bob
-joins after ten steps, in which Alice has everything. How the past is remembered decides what happens next: Figure 1.
+At every step both items are allocated so that the welfare of the remembered utilities $W(Z^t \mid \mathcal{A})$ is as
+high as possible (equation 4). In Example 1 both agents are present from the start; in Example 2 Bob joins after ten
+steps, in which Alice gets everything. What happens next depends on how the past is remembered: Figure 1.
 
-Ties go to the leximin-better allocation, then to a seeded draw, never to whoever is listed first.
+Ties go to the leximin-better allocation, then to a seeded draw, never to the agent listed first (docs/decisions.md,
+row 12).
 """
 
 from __future__ import annotations
@@ -30,9 +31,9 @@ class Example:
 
     Attributes:
         agents: their names.
-        items: what is handed out at every step.
+        items: what is allocated at every step.
         utilities: what each item is worth to each agent, one row per agent.
-        joins: how many steps pass before each agent is there.
+        joins: how many steps pass before each agent joins.
     """
 
     agents: tuple[str, ...]
@@ -42,7 +43,7 @@ class Example:
 
 
 EXAMPLE_1 = Example(("Alice", "Bob"), ("cake", "donut"), ((0.2, 0.5), (0.3, 0.5)), joins=(0, 0))
-"""Both agents participate from the start."""
+"""Both agents are present from the start."""
 
 EXAMPLE_2 = Example(("Alice", "Bob"), ("cake", "donut"), ((0.2, 0.5), (0.3, 0.5)), joins=(0, 10))
 """Alice is alone for ten steps; Bob joins at step 11."""
@@ -56,19 +57,19 @@ FIGURE_1_MEMORIES: dict[str, Memory] = {
     "γ = 0.99": Discounted(gamma=0.99),
     "perfect recall": PerfectRecall(),
 }
-"""The memories that Figure 1 compares, by the names it gives them."""
+"""The memories that Figure 1 compares, by their names in the figure."""
 
 TABLE_1_GAMMAS = (0.80, 0.90, 0.95, 0.97, 0.99)
 
 
 @dataclass(frozen=True)
 class ExampleHistory:
-    """What happened in an example, one row per step.
+    """The history of an example, one row per step.
 
     Attributes:
         utilities: what each agent received at each step.
         remembered: Z after each step.
-        owners: which agent got each item at each step, as an index; -1 for an item left over.
+        owners: the index of the agent that got each item at each step; -1 for an item that nobody got.
     """
 
     example: Example
@@ -83,12 +84,12 @@ class ExampleHistory:
 
     @property
     def difference(self) -> Array:
-        """How far the first agent is ahead of the second in true utility, after each step."""
+        """The first agent's lead over the second in true utility, after each step."""
         return self.cumulative[:, 0] - self.cumulative[:, 1]
 
     @property
     def perceived_difference(self) -> Array:
-        """How far the first agent is ahead of the second in remembered utility, after each step."""
+        """The first agent's lead over the second in remembered utility, after each step."""
         return self.remembered[:, 0] - self.remembered[:, 1]
 
     def to_dict(self) -> dict[str, object]:
@@ -120,16 +121,16 @@ def run(
     bundles: bool = True,
     seed: int = 0,
 ) -> ExampleHistory:
-    """Plays an example out under a memory and a welfare function.
+    """Simulates an example under a memory and a welfare function.
 
     Args:
         example: `EXAMPLE_1`, `EXAMPLE_2`, or one of your own.
         memory: how the past is remembered.
-        welfare_function: how remembered utilities are judged; those of agents who have joined count.
-        steps: how many times the items are handed out.
-        bundles: whether one agent may take several items at once. Without, everyone takes at most one, and items
-            for which nobody is left stay on the table.
-        seed: draws among allocations that are equally good.
+        welfare_function: how the remembered utilities of the agents that have joined are judged.
+        steps: how many times the items are allocated.
+        bundles: whether one agent may take several items at once. Otherwise everyone takes at most one, and nobody
+            gets the items left over.
+        seed: of the draws among equally good allocations.
     """
     steps = check_count("steps", steps)
     judge, rng = welfare.named(welfare_function), np.random.default_rng(seed)
@@ -166,7 +167,7 @@ def table_1(gammas: tuple[float, ...] = TABLE_1_GAMMAS) -> list[Table1Row]:
 
 
 def _allocations(n_items: int, present: Array, bundles: bool) -> Array:
-    """Every way to hand out the items: one row per way, one owner per item."""
+    """Every allocation of the items: one row per allocation, one owner per item."""
     if bundles:
         return np.array(list(itertools.product(present, repeat=n_items)))
     hands = [*present, *[-1] * max(0, n_items - len(present))]
