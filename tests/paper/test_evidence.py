@@ -86,7 +86,7 @@ def test_updates_on_a_core_learn_what_those_on_a_gpu_learn():
         inside += int(((metrics[0][1] >= metrics[0][0].min()) & (metrics[0][1] <= metrics[0][0].max())).sum())
     assert len(chances) == 12
     reported = re.search(
-        r"probability of (\S+) to (\S+), and (\d+) of the 40", (ROOT / "evidence" / "README.md").read_text()
+        r"p-values from (\S+) to (\S+), and (\d+) of the 40", (ROOT / "evidence" / "README.md").read_text()
     )
     assert reported is not None
     assert (f"{min(chances):.2f}", f"{max(chances):.2f}", str(inside)) == reported.groups()

@@ -31,17 +31,17 @@ def test_progress_speaks():
     assert "left; Gini: myopic 0.50" in str(now)
 
 
-@pytest.mark.parametrize(("seconds", "said"), [(45, "45 s"), (600, "10 min"), (3 * 3600, "3.0 h")])
-def test_durations_for_people(seconds, said):
-    assert duration(seconds) == said
+@pytest.mark.parametrize(("seconds", "text"), [(45, "45 s"), (600, "10 min"), (3 * 3600, "3.0 h")])
+def test_durations_in_words(seconds, text):
+    assert duration(seconds) == text
 
 
 def test_lines_come_now_and_then():
-    said = []
-    often, rarely = (now_and_then(said.append, seconds) for seconds in (0.0, 3600.0))
+    lines = []
+    often, rarely = (now_and_then(lines.append, seconds) for seconds in (0.0, 3600.0))
     for tell in (often, often, rarely, rarely):
         tell(Tracker(RUNS, 0, lambda progress: None).now())
-    assert len(said) == 3
+    assert len(lines) == 3
 
 
 def far_enough(tell):
