@@ -65,5 +65,5 @@ def test_a_terminal_sees_the_runs_and_the_ginis(capsys, monkeypatch):
     with watched() as tell:
         far_enough(tell)
     shown = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", capsys.readouterr().err)
-    for part in ("2 of 12 runs", "steps a second", "now: egalitarian additive, myopic, T = 100, seed 0", "0.50"):
+    for part in ("2 of 12 runs", "steps per second", "now: egalitarian additive, myopic, T = 100, seed 0", "0.50"):
         assert part in shown

@@ -107,21 +107,21 @@ def test_the_answer_says_who_fails(results):
     follow = results.where(**PROTOCOL)
     unscaled, scaled = (story._answer(follow, scale) for scale in ("none", "window"))
     assert unscaled.verdict == (
-        "At the longest horizon under observation scale none, perfect recall fails, while γ = 0.99 works."
+        "At the longest horizon, with observation scale none, perfect recall fails, while γ = 0.99 works."
     )
     assert (
         "0.66 for perfect recall, 0.07 for γ = 0.99 and 0.58 for the myopic agent under egalitarian" in unscaled.numbers
     )
     assert unscaled.numbers.endswith("; 0.78, 0.20 and 0.74 under Nash welfare.")
-    assert unscaled.elsewhere == "Under every other scale, perfect recall fails under Nash welfare only."
+    assert unscaled.elsewhere == "With every other scale, perfect recall fails under Nash welfare only."
     assert "perfect recall fails under Nash welfare, while γ = 0.99 works." in scaled.verdict
-    assert scaled.elsewhere == "Under every other scale, perfect recall fails."
+    assert scaled.elsewhere == "With every other scale, perfect recall fails."
     egalitarian = story._answer(follow.where(welfare="egalitarian", observation_scale="window"), "window")
     assert egalitarian.verdict == "At the longest horizon, perfect recall works, and so does γ = 0.99."
     assert egalitarian.elsewhere == ""
     assert story._answer(follow.where(gamma=1.0), "none") is None
-    assert story._elsewhere({"works"}, "works") == "Perfect recall works under every other scale as well."
-    assert story._elsewhere({"works", "fails"}, "works") == "Under other scales, the result for perfect recall varies."
+    assert story._elsewhere({"works"}, "works") == "Perfect recall works with every other scale as well."
+    assert story._elsewhere({"works", "fails"}, "works") == "With other scales, the result for perfect recall varies."
 
 
 def test_the_short_answer_of_runs_that_all_differ_from_the_papers_is_about_them():

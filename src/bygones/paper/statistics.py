@@ -131,5 +131,5 @@ def _bootstrap(samples: tuple[Array, ...], statistic: Callable[..., Any], seed: 
 def _seeds(name: str, values: Array) -> Array:
     values = check_finite(name, values)
     if values.ndim != 1 or len(values) == 0:
-        raise ValueError(f"{name} must hold one number per seed, for at least one seed, got shape {values.shape}")
+        raise ValueError(f"{name} must be one number per seed, for at least one seed, got shape {values.shape}")
     return values

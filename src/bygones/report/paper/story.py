@@ -147,7 +147,7 @@ def _answer(results: Results, scale: str) -> Answer | None:
         numbers.append(pattern.format(of[RECALL], of[FADING], of[MYOPIC], WELFARE_NAMES[welfare]))
         pattern = "{:.2f}, {:.2f} and {:.2f} under {}"
     others = [found for one in SCALES if one != scale and (found := _means(results, one))]
-    where = f" under observation scale {scale}" if others else ""
+    where = f", with observation scale {scale}" if others else ""
     return Answer(
         f"At the longest horizon{where}, perfect recall {everything}{rest}.",
         f"The final Gini coefficient (0 is equality) is {'; '.join(numbers)}.",
@@ -176,11 +176,11 @@ def _elsewhere(others: set[str], here: str) -> str:
     if not others:
         return ""
     if others == {here}:
-        return f"Perfect recall {here} under every other scale as well."
+        return f"Perfect recall {here} with every other scale as well."
     if len(others) > 1:
-        return "Under other scales, the result for perfect recall varies."
+        return "With other scales, the result for perfect recall varies."
     (there,) = others
-    return f"Under every other scale, perfect recall {there}{' only' if 'under' in there else ''}."
+    return f"With every other scale, perfect recall {there}{' only' if 'under' in there else ''}."
 
 
 def _rows(origin: str, results: Results, scale: str, sets: Mapping[str, Results]) -> list[list[str]]:

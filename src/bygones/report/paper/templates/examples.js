@@ -132,8 +132,8 @@ window.bygones.examples = (() => {
     const [lead, perceived] = [part("lead-chart"), part("perceived-chart")];
     lead.setAttribute("aria-label", `Alice's lead over Bob in total utility, step by step. At the end: ${shown(history.lead.at(-1))}.`);
     perceived.setAttribute("aria-label", `Alice's lead over Bob in remembered utility, step by step. At the end: ${shown(history.perceived.at(-1))}.`);
-    draw(lead, figure(example, history, "lead", "Alice's lead in total utility"));
-    draw(perceived, figure(example, history, "perceived", "Alice's lead in remembered utility"));
+    draw(lead, figure(example, history, "lead", "Alice's lead, total"));
+    draw(perceived, figure(example, history, "perceived", "Alice's lead, remembered"));
   }
 
   slider.addEventListener("input", show);
