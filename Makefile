@@ -14,7 +14,7 @@ demo: .venv/installed  ## Figure 1, Table 1, and a slice of the paper trained fo
 	$(BIN)/bygones figure 1 --out $(OUT)
 	$(BIN)/bygones table 1 --out $(OUT)
 	$(BIN)/bygones decay --half-life 7
-	$(BIN)/bygones reproduce --scale quick --out $(OUT)/paper
+	$(BIN)/bygones reproduce --size quick --out $(OUT)/paper
 
 test: .venv/installed-dev  ## Format, lint, types, import contract, tests with coverage
 	$(BIN)/ruff format --check .

@@ -3,7 +3,7 @@ r"""How fast a memory fades, in every unit people use.
 Under past discounting a utility received $k$ steps ago counts with weight $\gamma^k$. The same decay can be given as
 
 - the discount factor $\gamma \in [0, 1]$,
-- the half-life $t_{1/2} = \ln(1/2) / \ln\gamma$ (Definition 6), after which a weight has halved,
+- the half-life $t_{1/2} = \ln(1/2) / \ln\gamma$ (Definition 5), after which a weight has halved,
 - the tenth-life $t_{1/10} = \ln(1/10) / \ln\gamma$, after which a tenth of it is left,
 - the effective window $W_\mathrm{eff} = 1/(1-\gamma)$, the total weight of all the past,
 - "at least a share $1-\varepsilon$ of the weight in the last $m$ steps", $\gamma = \varepsilon^{1/m}$.

@@ -26,23 +26,26 @@ def test_train_keeps_policies_and_curves(capsys, tmp_path):
         (["train", "--welfare", "kind"], "welfare must be one of"),
         (["train", "--horizon", "2000000"], "horizon must be at most total_steps"),
         (["reproduce", "--horizon", "0"], "horizon must be a whole number of at least 1"),
-        (["reproduce", "--set", "gamma=1"], "gamma has a flag of its own: say --gamma, not --set gamma=…"),
-        (["reproduce", "--set", "observation_scale=none"], "say --observation-scale, not --set"),
-        (["reproduce", "--set", "seed=1"], "say how many with --seeds"),
+        (["reproduce", "--set", "gamma=1"], "gamma has its own flag: use --gamma instead of --set gamma=…"),
+        (["reproduce", "--set", "observation_scale=none"], "use --observation-scale instead of --set"),
+        (["reproduce", "--set", "seed=1"], "set their number with --seeds"),
         (["reproduce", "--workers", "0", "--plan"], "workers must be a whole number of at least 1, got 0"),
         (["reproduce", "--on", "cpu", "--address", "auto"], "address is that of a Ray cluster"),
         (["train", "--seeds", "0"], "seeds must be a whole number of at least 1, got 0"),
         (["train", "--workers", "0"], "workers must be a whole number of at least 1, got 0"),
         (["claims", "absent"], "absent: no such file or folder of results"),
-        (["claims", "evidence/grid/tenfold", "--why", "C99"], "claims are C1, C2"),
+        (["claims", "evidence/grid/tenfold", "--why", "C99"], "a claim must be one of C1, C2"),
         (["figure", "2z", "--places", "evidence/grid/none"], "figure must be one of 1, 2a, 2b"),
         (["figure", "2z"], "figure must be one of 1, 2a, 2b"),
-        (["results"], "results needs folders or files of results"),
+        (["results"], "name at least one folder or file of results"),
         (
             ["results", "evidence/grid/tenfold", "--where", "gamma=0.5"],
-            "there are no such runs in evidence/grid/tenfold",
+            "none of the 40 runs in evidence/grid/tenfold match",
         ),
-        (["results", "evidence/grid/tenfold", "--where", "gamma=high"], "gamma is a column of type double, and cannot"),
+        (
+            ["results", "evidence/grid/tenfold", "--where", "gamma=high"],
+            "gamma is a column of type double, so it cannot",
+        ),
     ],
 )
 def test_bad_input_is_one_sentence_and_exit_code_2(capsys, words, message):
@@ -59,7 +62,7 @@ def test_a_trained_policy_is_not_overwritten_by_another(capsys, tmp_path):
     before = (tmp_path / "seed-0.safetensors").read_bytes()
     with pytest.raises(SystemExit):
         program.main([*words, "--gamma", "1"])
-    assert "seed-0.safetensors: holds a policy trained with another gamma" in capsys.readouterr().err
+    assert "seed-0.safetensors: this policy was trained with another gamma" in capsys.readouterr().err
     assert (tmp_path / "seed-0.safetensors").read_bytes() == before
     program.main([*words, "--gamma", "0.9"])
 
@@ -70,7 +73,7 @@ def test_a_trained_policy_is_not_overwritten_by_another(capsys, tmp_path):
         (
             ["train"],
             "bygones.cli.learning_commands.train_many",
-            "stopped; the same command goes on from the last checkpoint",
+            "stopped; the same command resumes from the last checkpoint",
         ),
         (["reproduce", "--plan"], "bygones.paper.run.estimate", "stopped"),
         (["reproduce"], "bygones.learn.backends.in_processes", "stopped; 0 of 30 runs are in "),
@@ -96,10 +99,10 @@ def test_results_are_shown_and_exported(capsys, tmp_path):
 def test_runs_of_different_settings_are_not_averaged_together(capsys):
     words = ["--where", "welfare=nash", "horizon=10000", "aggregation=additive", "gamma=1"]
     program.main(["results", "evidence/grid/none", "evidence/grid/termination", "evidence/grid/tenfold", *words])
-    said = capsys.readouterr().out
+    printed = capsys.readouterr().out
     about = "30 runs, observation_scale=none, welfare=nash, aggregation=additive, horizon=10000, gamma=1, weight=0.9"
-    assert " ".join(said.split()).startswith(about)
-    kinds = [line.split()[:3] for line in said.splitlines()[-4:-1]]
+    assert " ".join(printed.split()).startswith(about)
+    kinds = [line.split()[:3] for line in printed.splitlines()[-4:-1]]
     assert kinds == [
         ["1000000", "termination", "10"],
         ["1000000", "truncation", "10"],
@@ -119,20 +122,23 @@ def test_claims_under_another_protocol(capsys):
     program.main(["claims", "evidence/grid/termination", "--set", "ends=termination"])
     assert "fails" in capsys.readouterr().out
     program.main(["claims", "evidence/grid/termination"])
-    said = capsys.readouterr().out
-    assert "fails" not in said
-    assert "bygones claims … --set ends=termination" in said
+    printed = capsys.readouterr().out
+    assert "fails" not in printed
+    assert "bygones claims … --set ends=termination" in printed
     program.main(["claims", "evidence/grid/lambda"])
-    assert "What is missing first: egalitarian additive, " in capsys.readouterr().out
+    assert "The first gap: egalitarian additive, " in capsys.readouterr().out
 
 
 def test_every_number_behind_a_claim(capsys, monkeypatch):
     monkeypatch.delenv("COLUMNS", raising=False)  # parallel tests have one
     program.main(["claims", "evidence/grid/none", "--why", "C2", "C13"])
-    said = " ".join(capsys.readouterr().out.split())
-    assert "C2 under scale “none”: fails" in said
-    assert "nash additive, T = 500 not so 0.256 0.234 to 0.277 at most 0 0.257 (0.233 to 0.28) +1.00" in said
-    assert "C13 under scale “none”: too few (egalitarian additive, perfect recall, T = 5000, total_steps" in said
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "C2 under observation scale none: fails" in printed
+    assert "nash additive, T = 500 not as claimed 0.256 0.234 to 0.277 at most 0 0.257 (0.233 to 0.28) +1.00" in printed
+    assert (
+        "C13 under observation scale none: too few (egalitarian additive, perfect recall, T = 5000, total_steps"
+        in printed
+    )
 
 
 def test_the_evidence_is_found_from_anywhere(capsys, tmp_path, monkeypatch):
@@ -147,7 +153,7 @@ def test_without_the_evidence_results_must_be_named(capsys, tmp_path, monkeypatc
     with pytest.raises(SystemExit) as stop:
         program.main(["claims"])
     assert stop.value.code == 2
-    assert "nowhere: the shipped runs are not here" in capsys.readouterr().err
+    assert "nowhere: the shipped evidence was not found" in capsys.readouterr().err
 
 
 def test_a_figure_from_the_shipped_evidence(capsys, tmp_path):
@@ -191,12 +197,12 @@ def test_reproduce_ends_with_ginis_and_a_page(capsys, tmp_path, monkeypatch):
     words = ["reproduce", "--welfare", "nash", "--horizon", "20", "--gamma", "0.9", "1", "--workers", "1"]
     tiny = ["total_steps=128", "rollout_steps=64", "batch_size=16", "epochs=1", "hidden=[4]"]
     program.main([*words, "--out", str(tmp_path), "--set", *tiny])
-    said = capsys.readouterr().out
-    assert "perfect recall" in said
-    assert "Too few runs to judge" in said
+    printed = capsys.readouterr().out
+    assert "perfect recall" in printed
+    assert "too few runs to judge" in printed
     assert (tmp_path / "report.html").stat().st_size > 100_000
     assert (tmp_path / "figures" / "figure-3b.png").stat().st_size > 10_000
     program.main([*words, "--out", str(tmp_path), "--set", *tiny, "--plan"])
-    said = capsys.readouterr().out
-    assert "horizon 20; gamma 0.9, 1; weight 0.9; 1 seed of 128 steps" in said
-    assert "2 runs, 2 of them done" in said
+    printed = capsys.readouterr().out
+    assert "horizon 20; gamma 0.9, 1; weight 0.9; 1 seed of 128 steps" in printed
+    assert "2 runs, 2 of them done" in printed

@@ -17,7 +17,7 @@ def own(tmp_path_factory):
 
 
 def runs(path):
-    return re.search(r"Here is what ([\d,]+) training runs say", path.read_text(encoding="utf-8"))[1]
+    return re.search(r"This page shows the results of ([\d,]+) training runs", path.read_text(encoding="utf-8"))[1]
 
 
 def test_a_report_of_own_runs(capsys, tmp_path, own):
@@ -46,5 +46,5 @@ def test_nothing_to_report_is_one_sentence(capsys, tmp_path):
     with pytest.raises(SystemExit) as stop:
         program.main(["report", "--evidence", str(tmp_path / "nowhere"), "--out", str(tmp_path / "none.html")])
     assert stop.value.code == 2
-    assert "a report needs results, got none" in capsys.readouterr().err
+    assert "a report needs at least one run" in capsys.readouterr().err
     assert not list(tmp_path.iterdir())

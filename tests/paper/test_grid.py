@@ -5,7 +5,16 @@ import numpy as np
 import pytest
 
 from bygones.learn.settings import Settings
-from bygones.paper.grid import GAMMAS, HORIZONS, PAPER_SCALE, Grid, grid, identity, memory_label, setting, settings_said
+from bygones.paper.grid import (
+    GAMMAS,
+    HORIZONS,
+    Grid,
+    grid,
+    identity,
+    memory_label,
+    parse_setting,
+    parse_shared_settings,
+)
 
 
 def test_the_papers_grid_is_a_thousand_different_runs():
@@ -36,30 +45,33 @@ def test_subsets_and_common_settings():
     assert {(run.total_steps, run.ends, run.gamma) for run in runs} == {(10_000_000, "termination", 1.0)}
 
 
-def test_settings_as_they_are_said():
-    assert setting("ends=termination") == ("ends", "termination")
-    assert setting("total_steps=10000000") == ("total_steps", 10_000_000)
-    assert setting("observe_denominator=true") == ("observe_denominator", True)
-    with pytest.raises(ValueError, match="a setting is said as name=value, got 'ends'"):
-        setting("ends")
+def test_settings_on_a_command_line():
+    assert parse_setting("ends=termination") == ("ends", "termination")
+    assert parse_setting("total_steps=10000000") == ("total_steps", 10_000_000)
+    assert parse_setting("observe_denominator=true") == ("observe_denominator", True)
+    with pytest.raises(ValueError, match="a setting must be written name=value, got 'ends'"):
+        parse_setting("ends")
 
 
-def test_settings_that_a_grid_varies_are_said_with_flags():
-    assert settings_said(["ends=termination", "n_agents=4"]) == {"ends": "termination", "n_agents": 4}
-    with pytest.raises(ValueError, match="horizon has a flag of its own: say --horizon, not --set horizon="):
-        settings_said(["horizon=5"])
-    with pytest.raises(ValueError, match="say --observation-scale, not --set"):
-        settings_said(["observation_scale=none"])
-    with pytest.raises(ValueError, match="say how many with --seeds"):
-        settings_said(["seed=5"])
+def test_settings_that_a_grid_varies_have_their_own_flags():
+    assert parse_shared_settings(["ends=termination", "n_agents=4"]) == {"ends": "termination", "n_agents": 4}
+    with pytest.raises(ValueError, match="horizon has its own flag: use --horizon instead of --set horizon="):
+        parse_shared_settings(["horizon=5"])
+    with pytest.raises(ValueError, match="use --observation-scale instead of --set"):
+        parse_shared_settings(["observation_scale=none"])
+    with pytest.raises(ValueError, match="set their number with --seeds"):
+        parse_shared_settings(["seed=5"])
 
 
-def test_the_observation_scale_named_paper():
-    assert {run.observation_scale for run in grid("quick", observation_scale="paper").runs()} == {PAPER_SCALE}
+def test_a_size_is_not_an_observation_scale():
+    with pytest.raises(
+        ValueError, match="observation_scale must be one of none, fixed, window, expected, relative, got"
+    ):
+        grid("quick", observation_scale="paper")
 
 
 def test_bad_grids_are_refused():
-    with pytest.raises(ValueError, match="scale must be one of quick, paper, got 'huge'"):
+    with pytest.raises(ValueError, match="size must be one of quick, paper, got 'huge'"):
         grid("huge")
     with pytest.raises(ValueError, match="unknown setting 'colour'"):
         grid("quick", colour="red")
@@ -82,8 +94,8 @@ def test_identity_depends_on_values_and_not_on_how_they_are_written():
 
 def test_identity_is_the_same_in_another_process():
     code = "from bygones.paper.grid import *; from bygones.learn.settings import *; print(identity(Settings()))"
-    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
-    assert said == identity(Settings())
+    printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
+    assert printed == identity(Settings())
 
 
 def test_memories_have_the_names_of_the_house_style():

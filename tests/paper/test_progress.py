@@ -31,17 +31,17 @@ def test_progress_speaks():
     assert "left; Gini: myopic 0.50" in str(now)
 
 
-@pytest.mark.parametrize(("seconds", "said"), [(45, "45 s"), (600, "10 min"), (3 * 3600, "3.0 h")])
-def test_durations_for_people(seconds, said):
-    assert duration(seconds) == said
+@pytest.mark.parametrize(("seconds", "text"), [(45, "45 s"), (600, "10 min"), (3 * 3600, "3.0 h")])
+def test_durations_in_words(seconds, text):
+    assert duration(seconds) == text
 
 
 def test_lines_come_now_and_then():
-    said = []
-    often, rarely = (now_and_then(said.append, seconds) for seconds in (0.0, 3600.0))
+    lines = []
+    often, rarely = (now_and_then(lines.append, seconds) for seconds in (0.0, 3600.0))
     for tell in (often, often, rarely, rarely):
         tell(Tracker(RUNS, 0, lambda progress: None).now())
-    assert len(said) == 3
+    assert len(lines) == 3
 
 
 def far_enough(tell):
@@ -65,5 +65,5 @@ def test_a_terminal_sees_the_runs_and_the_ginis(capsys, monkeypatch):
     with watched() as tell:
         far_enough(tell)
     shown = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", capsys.readouterr().err)
-    for part in ("2 of 12 runs", "steps a second", "now: egalitarian additive, myopic, T = 100, seed 0", "0.50"):
+    for part in ("2 of 12 runs", "steps per second", "now: egalitarian additive, myopic, T = 100, seed 0", "0.50"):
         assert part in shown

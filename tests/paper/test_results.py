@@ -17,7 +17,7 @@ from bygones.paper.results import RunResult, merge, read, thinned, writing
 from support import fake_trainer
 
 RUNS = grid("quick", horizon=(100, 1000), seeds=2).runs()
-ORIGIN = provenance.Provenance({"python": "3"}, "a machine", "a command")
+ORIGIN = provenance.Provenance({"python": "3"}, "a machine", "a command", "a commit")
 
 
 def trained(runs):
@@ -49,6 +49,7 @@ def test_what_is_written_is_read_back(tmp_path):
         for curve in CURVES:
             np.testing.assert_array_equal(found[f"curve_{curve}"][i], expected[name].curves[curve])
     assert set(found["hardware"]) == {"a machine"}
+    assert set(found["commit"]) == {"a commit"}
     assert json.loads(found["software"][0]) == {"python": "3"}
 
 
@@ -56,9 +57,10 @@ def test_resuming_knows_what_is_done_and_never_writes_a_run_twice(tmp_path):
     fill(tmp_path, RUNS[:3])
     with writing(tmp_path) as writer:
         assert writer.done == {identity(run) for run in RUNS[:3]}
-        with pytest.raises(ValueError, match="a run is written once"):
+        again = f"a run can be written only once, got again: {identity(RUNS[2])}$"
+        with pytest.raises(ValueError, match=again):
             writer.add(trained(RUNS[2:4]), ORIGIN)
-        with pytest.raises(ValueError, match="a run is written once"):
+        with pytest.raises(ValueError, match=f"got again: {identity(RUNS[5])}$"):
             writer.add(trained([RUNS[5], RUNS[5]]), ORIGIN)
     assert len(read(tmp_path)) == 3
 
@@ -73,7 +75,7 @@ def test_filter_and_columns(tmp_path):
     assert len(found.where(gamma=0.5)) == 0
     assert len(found.where(hidden=(64, 64), observe_memory=None)) == len(RUNS)
     assert len(found.where(hidden=[64])) == 0
-    with pytest.raises(ValueError, match="gamma is a column of type double, and cannot be 'high'"):
+    with pytest.raises(ValueError, match="gamma is a column of type double, so it cannot be 'high'"):
         found.where(gamma="high")
     with pytest.raises(ValueError, match=r"column must be one of .*got 'gimi'"):
         found["gimi"]
@@ -85,7 +87,7 @@ def test_filter_and_columns(tmp_path):
 
 def test_curves_of_unequal_length_are_refused(tmp_path):
     fill(tmp_path, RUNS[:1], [RUNS[1].replace(total_steps=64_000)])
-    with pytest.raises(ValueError, match="runs of equal length, at least one, got 2 lengths"):
+    with pytest.raises(ValueError, match="curves must all have the same length, got 2 lengths among 2 runs"):
         read(tmp_path).curves("gini")
 
 
@@ -100,9 +102,9 @@ def test_thinning_counts_every_episode_once():
 
 
 def test_every_column_says_what_it_means():
-    said = columns()
-    assert [name for name, _, _ in said] == SCHEMA.names
-    assert all(meaning for _, _, meaning in said)
+    described = columns()
+    assert [name for name, _, _ in described] == SCHEMA.names
+    assert all(meaning for _, _, meaning in described)
 
 
 def test_csv_holds_everything_but_the_curves(tmp_path):
@@ -165,14 +167,14 @@ def test_a_corrupt_file_is_named_and_left_alone(tmp_path):
 
 def test_other_peoples_parquet_is_refused(tmp_path):
     pq.write_table(pa.table({"x": [1]}), tmp_path / "x.parquet")
-    with pytest.raises(ValueError, match="not of bygones results"):
+    with pytest.raises(ValueError, match="does not contain bygones results"):
         read(tmp_path)
 
 
 def test_another_layout_is_refused(tmp_path):
     table = SCHEMA.empty_table().replace_schema_metadata({"bygones.format": "99"})
     pq.write_table(table, tmp_path / "x.parquet")
-    with pytest.raises(ValueError, match=f"has layout 99, this version of bygones reads layout {FORMAT}"):
+    with pytest.raises(ValueError, match=f"has layout 99, but this version of bygones reads layout {FORMAT}"):
         read(tmp_path)
 
 
@@ -183,7 +185,7 @@ def test_results_of_another_version_are_read_but_not_mixed(tmp_path, monkeypatch
     monkeypatch.undo()
     assert len(read(tmp_path)) == 2
     with (
-        pytest.raises(ValueError, match=r"holds results of bygones 99.1.0, this is .*another folder"),
+        pytest.raises(ValueError, match=r"holds results of bygones 99.1.0, but this is .*another folder"),
         writing(tmp_path),
     ):
         pass
@@ -202,7 +204,7 @@ def test_a_patch_version_is_the_same_version(tmp_path, monkeypatch):
 
 def test_a_second_writer_is_told_who_is_writing(tmp_path):
     with writing(tmp_path):
-        with pytest.raises(BlockingIOError, match=f"being written to by process {os.getpid()} on ") as caught:
+        with pytest.raises(BlockingIOError, match=f"process {os.getpid()} on .* is writing to this folder") as caught:
             fill(tmp_path, RUNS[:1])
         assert caught.value.filename == str(tmp_path)
     fill(tmp_path, RUNS[:1])
@@ -229,8 +231,10 @@ try:
 except OSError as error:
     print(error.errno, error.strerror)
 """
-    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    assert said.startswith(f"{errno.EFBIG} this batch could not be written (File too large); earlier batches are safe")
+    printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert printed.startswith(
+        f"{errno.EFBIG} this batch could not be written (File too large); earlier batches are safe"
+    )
     assert only_file(tmp_path).read_bytes() == before
     assert not list(tmp_path.glob(".*.unfinished"))
     fill(tmp_path, RUNS[1:3])
@@ -242,3 +246,31 @@ def test_what_a_killed_writer_left_is_cleared(tmp_path):
     fill(tmp_path, RUNS[:1])
     assert not list(tmp_path.glob(".*.unfinished"))
     assert len(read(tmp_path)) == 1
+
+
+def test_a_pandas_data_frame_holds_everything(tmp_path):
+    pytest.importorskip("pandas")
+    fill(tmp_path, RUNS[:2])
+    found = read(tmp_path)
+    frame = found.to_pandas()
+    assert list(frame.columns) == SCHEMA.names
+    assert frame["final_gini"].tolist() == found["final_gini"].tolist()
+    assert frame["curve_gini"][0].tolist() == pytest.approx(found["curve_gini"][0].tolist(), nan_ok=True)
+
+
+def test_a_polars_data_frame_holds_everything(tmp_path):
+    pytest.importorskip("polars")
+    fill(tmp_path, RUNS[:2])
+    found = read(tmp_path)
+    frame = found.to_polars()
+    assert frame.columns == SCHEMA.names
+    assert frame["final_gini"].to_list() == found["final_gini"].tolist()
+    assert frame["curve_steps"][0].to_list() == found["curve_steps"][0].tolist()
+
+
+@pytest.mark.parametrize(("package", "name"), [("pandas", "pandas"), ("polars", "Polars")])
+def test_data_frames_need_their_package(tmp_path, monkeypatch, package, name):
+    monkeypatch.setitem(sys.modules, package, None)
+    expected = f"^to_{package} needs {name}, which is not installed: pip install {package}$"
+    with pytest.raises(ImportError, match=expected):
+        getattr(read(tmp_path), f"to_{package}")()

@@ -118,15 +118,15 @@ def test_an_estimate_is_measured_and_knows_what_is_done(tmp_path):
 
 def test_an_estimate_says_where_it_was_measured():
     measured = {"runs": 10, "runs_done": 4, "steps_per_second": 1e4, "start_seconds": 2.0, "seconds": 600.0}
-    said = "10 runs, 4 of them done; the rest takes about 10 min"
-    assert str(Estimate(**measured, place="cpu")) == f"{said} here"
-    assert str(Estimate(**measured, place="ray", cpus=16)) == f"{said} on the 16 CPUs of the Ray cluster"
+    text = "10 runs, 4 of them done; the rest takes about 10 min"
+    assert str(Estimate(**measured, place="cpu")) == f"{text} here"
+    assert str(Estimate(**measured, place="ray", cpus=16)) == f"{text} on the 16 CPUs of the Ray cluster"
 
 
 def test_the_bare_command_line(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(running.backends.learner, "__code__", fake_learner.__code__)
     words = [
-        "--scale",
+        "--size",
         "quick",
         "--out",
         str(tmp_path),
@@ -144,11 +144,11 @@ def test_the_bare_command_line(tmp_path, capsys, monkeypatch):
     assert set(read(tmp_path)["observation_scale"]) == {"window"}
     running.main([*words, "--plan"])
     assert "4 runs, 0 of them done; the rest takes about" in capsys.readouterr().out
-    for bad, said in (
+    for bad, message in (
         (["--set", "x"], "name=value"),
         (["--observation-scale", "x"], "observation_scale must be one of"),
     ):
-        with pytest.raises(SystemExit, match=said):
+        with pytest.raises(SystemExit, match=message):
             running.main([*words, *bad])
 
 
@@ -211,10 +211,10 @@ def test_killed_at_twenty_random_moments_and_resumed_nothing_is_lost_or_doubled(
 @pytest.mark.soak
 def test_two_processes_never_write_to_the_same_folder(tmp_path):
     processes = [start(tmp_path) for _ in range(2)]
-    said = [process.communicate()[1] for process in processes]
+    errors = [process.communicate()[1] for process in processes]
     assert sorted(process.returncode for process in processes) == [0, 1]
     # Whoever is refused at the very moment at which the other begins does not know its name yet.
-    assert re.search("being written to by (another )?process", "".join(said))
+    assert re.search("process.* is writing to this folder", "".join(errors))
     assert len(read(tmp_path)) == len(grid("quick", seeds=4).runs())
 
 
@@ -231,9 +231,9 @@ def test_ctrl_c_stops_all_processes(tmp_path, monkeypatch, on):
         time.sleep(0.05)
     assert len(marked(mark)) > 2
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to all that are in the foreground
-    _, said = process.communicate()
-    assert "stopped;" in said
-    assert said.strip().endswith("the same command goes on from there")
+    _, error = process.communicate()
+    assert "stopped;" in error
+    assert error.strip().endswith("the same command goes on from there")
     while marked(mark):
         time.sleep(0.1)
 

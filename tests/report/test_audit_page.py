@@ -51,13 +51,13 @@ def test_names_are_text_on_the_page(found):
 def test_everything_the_audit_says_is_on_the_page(found):
     page = audit_page(found)
     assert [section.title for section in page.sections] == [
-        "Where everybody stands", "Over time", "What depends on the half-life", "Had the allocator decided",
-        "What was looked at",
+        "Where everybody stands", "Over time", "What depends on the half-life", "If the allocator had decided",
+        "Data and method",
     ]  # fmt: skip
     html = render(page)
     for words in (
         "Gini coefficient", "Egalitarian welfare", "Nash welfare", "entitled", "owed most, since", "step numbers",
-        "from the first period on", "Holds at every half-life", "Depends on the half-life", "pairs of agents",
+        "from the first period", "Holds at all of the given half-lives", "Depends on the half-life", "pairs of agents",
     ):  # fmt: skip
         assert words in html, words
 
@@ -65,7 +65,7 @@ def test_everything_the_audit_says_is_on_the_page(found):
 def test_many_agents_are_shown_in_part(tmp_path):
     table = pa.table({"agent": [f"agent {i}" for i in range(100)], "time": [0] * 100, "utility": list(range(100))})
     html = write_audit(audit(read_history(table), ["inf"]), tmp_path / "audit.html").read_text()
-    assert "The 15 most owed and the 15 furthest ahead" in html
+    assert "The table shows the 15 most owed and the 15 furthest ahead" in html
     assert "agent 0" in html
     assert '<th scope="row">agent 50</th>' not in html
 
@@ -93,12 +93,12 @@ def test_two_who_are_owed_alike_are_told_together():
     assert "a and b are owed most at a half-life of 10." in html
 
 
-def test_what_is_even_is_said_in_whole_sentences_and_in_no_colour():
+def test_an_even_history_is_described_in_whole_sentences_and_without_colour():
     table = pa.table({"agent": ["a", "b"], "time": [3, 3], "utility": [1.0, 1.0]})
     page = audit_page(audit(read_history(table), ["10", "inf"]))
     assert page.lede == (
         "Nobody is owed anything at any half-life from 10 to inf. "
-        "The two keep their order at every half-life asked for."
+        "The two keep their order at all of the given half-lives."
     )
     html = render(page)
     assert '<td class="number ">0</td>' in html
@@ -107,9 +107,9 @@ def test_what_is_even_is_said_in_whole_sentences_and_in_no_colour():
     assert chart.figure["layout"]["xaxis"]["range"] == [2, 4]
 
 
-def test_what_was_not_searched_for_is_not_said_to_be_known():
+def test_the_page_states_how_exactly_half_lives_are_known():
     table = pa.table({"agent": ["a", "b", "a"], "time": [0, 20, 30], "fare": [10.0, 6.0, 0.0]})
-    for refine, words in ((False, "only known to lie between"), (True, "known to one part in a thousand")):
+    for refine, words in ((False, "known only to lie between"), (True, "accurate to one part in a thousand")):
         html = render(audit_page(audit(read_history(table, utility="fare"), ["2", "inf"], refine=refine)))
         assert words in html
         assert "Amounts: fare." in html

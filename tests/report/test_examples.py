@@ -33,8 +33,8 @@ def test_example_figure_takes_memories_of_ones_own():
     histories = {"mine": examples.run(examples.EXAMPLE_2, examples.Discounted(half_life=5), steps=15)}
     figure = example_figure("example-2", histories)
     assert [axes.get_title(loc="left") for axes in figure.axes] == [
-        "Example 2: what happened",
-        "Example 2: what is remembered",
+        "Example 2: true utility",
+        "Example 2: remembered utility",
     ]
 
 

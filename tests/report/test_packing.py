@@ -119,9 +119,9 @@ def test_runs_that_stopped_are_left_out(results):
         ({"welfare": "egalitarian", "aggregation": "averaged"}, "λ = 0.9"),
         (
             {"ends": "termination", "shaping_discount": 0.99},
-            "episodes end in termination, shaping is discounted by 0.99",
+            "episodes that end by termination, shaping discounted by 0.99",
         ),
-        ({"observe_denominator": True}, "dₜ is observed"),
+        ({"observe_denominator": True}, "dₜ observed"),
         ({"total_steps": 10_000_000}, "10,000,000 steps of training"),
         ({"learning_rate": 0.001}, "learning_rate = 0.001"),
         ({"observation_scale": "window", "gamma": 0.5, "seed": 3, "horizon": 7}, AS_THE_PAPER),

@@ -75,22 +75,22 @@ def test_the_distance_to_the_optimum_is_a_share(results):
 
 def test_scales_side_by_side(results):
     figure = draw("scales", results)
-    assert [axes.get_title(loc="left") for axes in figure.axes] == ["scale “none”", "scale “window”", "", ""]
+    assert [axes.get_title(loc="left") for axes in figure.axes] == ["scale: none", "scale: window", "", ""]
     assert [axes.get_xlabel() for axes in figure.axes] == ["", "", "horizon T", "horizon T"]
     assert figure.axes[0].get_ylabel() == "Gini coefficient, egalitarian welfare"
     assert figure.axes[2].get_ylabel() == "Gini coefficient, Nash welfare"
 
 
-def test_a_figure_says_of_which_runs_it_is(results):
+def test_a_figure_names_its_runs(results):
     (axes,) = draw("3a", results, "window").axes
-    assert axes.get_title(loc="right") == "observation scale “window”"
+    assert axes.get_title(loc="right") == "observation scale window"
     longer = results.where(gamma=1.0)
     (axes,) = draw("3a", longer, "none", total_steps=10_000_000).axes
-    assert axes.get_title(loc="right") == "observation scale “none”, total_steps = 10000000"
-    assert draw("6", results, "none").texts[-1].get_text() == "observation scale “none”"
+    assert axes.get_title(loc="right") == "observation scale none, total_steps = 10000000"
+    assert draw("6", results, "none").texts[-1].get_text() == "observation scale none"
     assert draw("scales", results).texts[-1].get_text() == ""
     (legend,) = draw("3b", results, "window").legends
-    assert [text.get_text() for text in legend.get_texts()][-2:] == ["a run", "mean ± standard error"]
+    assert [text.get_text() for text in legend.get_texts()][-2:] == ["one run", "mean ± standard error"]
 
 
 def test_claims_by_scale(results):
@@ -116,11 +116,11 @@ def test_a_single_seed_and_few_horizons_are_enough_to_draw():
 def test_what_cannot_be_drawn_is_refused(results):
     with pytest.raises(ValueError, match=r"figure must be one of 2a, .*got '1'"):
         draw("1", results)
-    with pytest.raises(ValueError, match="observation_scale must be one of none, window, since"):
+    with pytest.raises(ValueError, match=r"several observation scales \(none, window\): choose one"):
         draw("2a", results)
     with pytest.raises(ValueError, match="observation_scale must be one of none, window, got 'fixed'"):
         draw("2a", results, "fixed")
-    with pytest.raises(ValueError, match="no runs to draw figure 2a from"):
+    with pytest.raises(ValueError, match="there are no runs for figure 2a among these"):
         draw("2a", results, "window", ends="termination")
 
 

@@ -47,11 +47,11 @@ def text(document):
 def test_every_claim_is_there_with_its_verdicts(both, results):
     for judged in judge(results, ["C2", "C3", "C5", "C9"]):
         (claim,) = re.findall(rf'<details class="claim" id="{judged.name}">(.*?)</summary>', both, re.DOTALL)
-        said = text(claim)
-        assert judged.claim.split("'")[0] in said
+        shown = text(claim)
+        assert judged.claim.split("'")[0] in shown
         for scale, verdict in judged.by_scale.items():
             words = {"holds": "● holds", "fails": "✕ fails"}
-            assert f"{scale} {words.get(verdict.word, '')}" in said
+            assert f"{scale} {words.get(verdict.word, '')}" in shown
 
 
 def test_claims_are_c1_to_c13_each_once(both):
@@ -73,19 +73,19 @@ def test_all_sets_of_runs_are_there_each_by_its_name(both, results):
 
 
 def test_own_runs_stand_beside_the_evidence(both):
-    said = text(both)
-    assert "your runs, egalitarian welfare 0." in said
-    assert "evidence, Nash welfare, means at other scales 0." in said
-    assert "Your runs are enough to judge 0 of the 13 claims" in said
-    assert "02:00" not in said
-    assert "finished 2027-01-02 03:04 UTC" in said
+    shown = text(both)
+    assert "your runs, egalitarian welfare 0." in shown
+    assert "evidence, Nash welfare, means under other scales 0." in shown
+    assert "Your own runs are enough to judge 0 of the 13 claims" in shown
+    assert "02:00" not in shown
+    assert "finished 2027-01-02 03:04 UTC" in shown
 
 
 def test_own_runs_alone_make_a_page(alone):
-    said = text(alone)
-    assert "Here is what 30 training runs say." in said
-    assert "13 are open" in said
-    assert "1 seed, at least 3 are needed" in said
+    shown = text(alone)
+    assert "This page shows the results of 30 training runs." in shown
+    assert "13 are undecided" in shown
+    assert "1 seed, at least 3 are needed" in shown
     assert 'data-runs="' in alone
     assert len(alone.encode()) < 5_500_000
 
@@ -99,7 +99,7 @@ def test_the_table_of_the_short_answer_is_read_from_the_runs(results):
     several = story._rows("evidence", follow, "none", {"evidence": follow})
     assert several[0][3].startswith(f"0.66 (0.09{story.DASH}0.80)")
     other = story._ginis(follow, "egalitarian", "window")[1.0].mean()
-    assert several[1] == ["egalitarian welfare, means at other scales", *several[1][1:3], f"{other:.2f}"]
+    assert several[1] == ["egalitarian welfare, means under other scales", *several[1][1:3], f"{other:.2f}"]
     assert story._range(0.014, 0.04) == f"0.01{story.DASH}0.04"
 
 
@@ -107,43 +107,43 @@ def test_the_answer_says_who_fails(results):
     follow = results.where(**PROTOCOL)
     unscaled, scaled = (story._answer(follow, scale) for scale in ("none", "window"))
     assert unscaled.verdict == (
-        "Shown to the network as it is, a memory of everything fails, while letting the past fade works."
+        "At the longest horizon, with observation scale none, perfect recall fails, while γ = 0.99 works."
     )
     assert (
-        "0.66 with everything remembered, 0.07 with a fading memory and 0.58 without any under egal" in unscaled.numbers
+        "0.66 for perfect recall, 0.07 for γ = 0.99 and 0.58 for the myopic agent under egalitarian" in unscaled.numbers
     )
     assert unscaled.numbers.endswith("; 0.78, 0.20 and 0.74 under Nash welfare.")
-    assert unscaled.elsewhere == "On every other scale, a memory of everything fails under Nash welfare only."
-    assert "a memory of everything fails under Nash welfare, while letting the past fade works." in scaled.verdict
-    assert scaled.elsewhere == "On every other scale, a memory of everything fails."
+    assert unscaled.elsewhere == "With every other scale, perfect recall fails under Nash welfare only."
+    assert "perfect recall fails under Nash welfare, while γ = 0.99 works." in scaled.verdict
+    assert scaled.elsewhere == "With every other scale, perfect recall fails."
     egalitarian = story._answer(follow.where(welfare="egalitarian", observation_scale="window"), "window")
-    assert egalitarian.verdict == "Remembering everything works, and so does letting the past fade."
+    assert egalitarian.verdict == "At the longest horizon, perfect recall works, and so does γ = 0.99."
     assert egalitarian.elsewhere == ""
     assert story._answer(follow.where(gamma=1.0), "none") is None
-    assert story._elsewhere({"works"}, "works") == "It works on every other scale as well."
-    assert story._elsewhere({"works", "fails"}, "works") == "On other scales it comes out differently."
+    assert story._elsewhere({"works"}, "works") == "Perfect recall works with every other scale as well."
+    assert story._elsewhere({"works", "fails"}, "works") == "With other scales, the result for perfect recall varies."
 
 
-def test_the_story_of_runs_that_are_all_unlike_the_papers_is_told_of_them():
+def test_the_short_answer_of_runs_that_all_differ_from_the_papers_is_about_them():
     long = synthetic_results.results(seeds=1, extra=False, total_steps=20_000)
-    said = render(report_page(long))
-    assert "20,000 steps of training. With γ = 0.99, half" in text(said)
-    assert said.count("&#34;variant&#34;: &#34;20,000 steps of training&#34;") == 2
-    assert "Remembering everything fails, while letting the past fade works." in text(said)
+    document = render(report_page(long))
+    assert "20,000 steps of training. With γ = 0.99, half" in text(document)
+    assert document.count("&#34;variant&#34;: &#34;20,000 steps of training&#34;") == 2
+    assert "At the longest horizon, perfect recall fails, while γ = 0.99 works." in text(document)
 
 
 def test_runs_of_another_kind_make_a_page_too():
     few = synthetic_results.results(seeds=1, scales=("window",), extra=True)
     long = few.where(total_steps=10_000_000, horizon=5000, welfare="nash")
-    said = text(render(report_page(long)))
-    assert "Here is what 1 training run says." in said
-    assert "10,000,000 steps of training" in said
+    shown = text(render(report_page(long)))
+    assert "This page shows the results of 1 training run." in shown
+    assert "10,000,000 steps of training" in shown
 
 
 def test_other_protocols_are_judged_beside_the_papers(both):
     (claim,) = re.findall(r'<details class="claim" id="C11">(.*?)</summary>', both, re.DOTALL)
-    assert re.search(r"dₜ is observed: none (● holds|✕ fails|\? cannot tell)", text(claim))
-    assert re.search(r"Of those that stand, .*\d+ fails? where dₜ is observed", text(both))
+    assert re.search(r"dₜ observed: none (● holds|✕ fails|\? cannot tell)", text(claim))
+    assert re.search(r"Of those that hold, .*\d+ fails? for runs with dₜ observed", text(both))
 
 
 def test_how_it_was_run_is_what_was_written_beside_the_runs(both, results):
@@ -151,6 +151,7 @@ def test_how_it_was_run_is_what_was_written_beside_the_runs(both, results):
         assert command in both
     assert "NVIDIA H200" in both
     assert "jax 0.11.2" in both
+    assert "(commit 0123abc+changes)" in both
 
 
 def test_every_observation_scale_has_words():
@@ -158,9 +159,9 @@ def test_every_observation_scale_has_words():
 
 
 def test_no_results_are_refused(results):
-    with pytest.raises(ValueError, match="a report needs results, got none"):
+    with pytest.raises(ValueError, match="a report needs at least one run"):
         report_page()
-    with pytest.raises(ValueError, match="a report needs results"):
+    with pytest.raises(ValueError, match="a report needs at least one run"):
         report_page(Results(results.table.slice(0, 0)))
     assert read_evidence(ROOT / "nowhere") is None
 

@@ -64,7 +64,11 @@ def test_the_first_charts_show_every_run(chromium, path):
 def test_own_runs_alone_are_drawn_as_any_and_named_in_the_legend(chromium, tmp_path, results):
     with opened(chromium, write_report(tmp_path / "own.html", as_own(results))) as page:
         chart = see(page, "[data-runs] >> nth=0")
-        assert chart.locator(".legendtext").all_text_contents() == ["only today", "fading, γ = 0.99", "everything"]
+        assert chart.locator(".legendtext").all_text_contents() == [
+            "myopic",
+            "past-discounted, γ = 0.99",
+            "perfect recall",
+        ]
         assert dots(drawn(page, "[data-runs] >> nth=0")) == 3 * 3
         named = see(page, "[data-part=chart]").locator(".legendtext").all_text_contents()
         assert {"myopic", "γ = 0.99", "perfect recall"} <= set(named)
@@ -77,21 +81,22 @@ def test_charts_by_scale_show_every_scale(chromium, path):
         assert dots(drawn(page, "[data-runs] >> nth=2")) == 2 * 5 * 10
 
 
-def test_each_choice_changes_the_chart_and_what_is_said(chromium, of_evidence):
+def test_each_choice_changes_the_chart_and_its_description(chromium, of_evidence):
     choices = {
         "welfare": "nash",
         "aggregation": "averaged",
         "observation_scale": "relative",
         "metric": "utility_least",
-        "variant": "dₜ is observed",
+        "variant": "dₜ observed",
     }
     with opened(chromium, of_evidence) as page:
         see(page, "[data-part=chart]")
         for name, value in choices.items():
-            before, said = drawn(page, "[data-part=chart]"), page.locator("#chooser [data-part=said]").text_content()
+            before = drawn(page, "[data-part=chart]")
+            described = page.locator("#chooser [data-part=description]").text_content()
             page.locator(f"select[name={name}]").select_option(value)
             assert drawn(page, "[data-part=chart]") != before
-            assert page.locator("#chooser [data-part=said]").text_content() != said
+            assert page.locator("#chooser [data-part=description]").text_content() != described
             assert page.locator(f"select[name={name}]").input_value() == value
 
 
@@ -149,7 +154,7 @@ def test_training_curves_on_demand(chromium, path, results):
         page.locator("select[name=horizon]").select_option("100")
         assert drawn(page, "[data-part=curve-chart]") != few
         page.locator("select[name=metric]").select_option("utility_least")
-        assert "Only final values were kept" in page.locator("[data-part=curve-note]").text_content()
+        assert "Only final values were stored" in page.locator("[data-part=curve-note]").text_content()
 
 
 def test_hovering_a_dot_tells_its_number(chromium, path):

@@ -39,7 +39,7 @@ def test_deciding_comparisons_come_first(judged):
     assert not c3.rest
     unfair = judge(synthetic_results.results(lambda run: 0.4 + 0.1 * (run.gamma == 1.0), seeds=3, extra=False), ["C1"])
     (failed,) = grouped({"own": unfair})[FAILS][0].by_set["own"]
-    assert failed.first[0].said == "not so"
+    assert failed.first[0].outcome_text == "not as claimed"
 
 
 def test_other_sets_are_shown_where_they_could_be_judged(judged):
@@ -51,7 +51,7 @@ def test_other_sets_are_shown_where_they_could_be_judged(judged):
     assert {one.chip.word for claim in alone[NOT_ENOUGH] for one in claim.by_set["your runs"]} == {TOO_FEW}
 
 
-def test_the_page_says_verdicts_in_words_and_signs(judged):
+def test_verdicts_are_shown_as_words_and_symbols(judged):
     html = claims_html(grouped({"evidence": judged}))
     for judgement in judged:
         assert f'id="{judgement.name}"' in html

@@ -27,10 +27,12 @@ def as_own(results):
     runs = results.where(
         **PROTOCOL, observation_scale="none", aggregation="additive", horizon=(100, 1000, 10000), seed=3
     )
-    table, when = runs.table, datetime.datetime(2027, 1, 2, 3, 4)
-    place = table.schema.get_field_index("finished")
-    column = table.schema.field(place)
-    return Results(table.set_column(place, column, pa.array([when] * len(table), column.type)))
+    table = runs.table
+    for name, value in {"finished": datetime.datetime(2027, 1, 2, 3, 4), "commit": "0123abc+changes"}.items():
+        place = table.schema.get_field_index(name)
+        column = table.schema.field(place)
+        table = table.set_column(place, column, pa.array([value] * len(table), column.type))
+    return Results(table)
 
 
 def memory_of(half_life):

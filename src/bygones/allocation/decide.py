@@ -1,4 +1,4 @@
-r"""`allocate`: the allocation $\mathcal{A}$ of largest welfare $W(Z \mid \mathcal{A})$ (equation 4 of the paper)."""
+r"""`allocate`: the allocation $\mathcal{A}$ of largest welfare $W(Z \mid \mathcal{A})$ (equation 5 of the paper)."""
 
 from __future__ import annotations
 

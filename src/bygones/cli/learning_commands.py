@@ -1,4 +1,4 @@
-"""`bygones train`, `reproduce`, `claims`, `results`: thin. Needs JAX, so it is imported only if one of them is run."""
+"""`bygones train`, `reproduce`, `claims` and `results`. They need JAX, so this module is imported only for them."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from tyro.conf import OmitArgPrefixes, Positional, arg
 
 from bygones._arrays import check_count
 from bygones.cli.console import print_json, print_paths, print_table, progress
+from bygones.envs.problem import Scale
 from bygones.learn import TrainedPolicy, TrainResult, cache_compilations, train_many
 from bygones.learn.settings import Settings
 
@@ -25,16 +26,16 @@ if TYPE_CHECKING:
 
 app = tyro.extras.SubcommandApp()
 
-Json = Annotated[bool, arg(help="Print JSON for programs.")]
+Json = Annotated[bool, arg(help="Print JSON.")]
 SETTING_HELP = "Any other setting of the runs, such as ends=termination."
-PLACES_HELP = "Folders or files of results; by default the evidence, each folder of evidence/grid."
+PLACES_HELP = "Folders or files of results; by default the shipped evidence, every folder in evidence/grid."
 GRID_COLUMNS = ("observation_scale", "welfare", "aggregation", "horizon", "gamma", "weight")
 
 
 @app.command
 def train(
     settings: Annotated[OmitArgPrefixes[Settings], arg(name="")],
-    seeds: Annotated[int, arg(help="How many runs, with seeds counted from --seed.")] = 1,
+    seeds: Annotated[int, arg(help="Number of runs, with seeds counted from --seed.")] = 1,
     workers: Annotated[
         int | None, arg(help="Processes on a CPU; by default one per core.", help_behavior_hint="")
     ] = None,
@@ -43,7 +44,7 @@ def train(
 ) -> None:
     """Train PPO on the paper's problem; every setting is a flag.
 
-    Writes a policy (safetensors) and its curves (CSV) per seed. A run that was stopped goes on where it was.
+    Writes a policy (safetensors) and its training curves (CSV) for each seed. The same command resumes a stopped run.
 
     Example: bygones train --gamma 0.99 --horizon 10000 --welfare nash --seeds 10
     """
@@ -65,19 +66,19 @@ def train(
         try:
             results = train_many(runs, progress=heard, checkpoints=out / "checkpoints", workers=workers)
         except KeyboardInterrupt:
-            raise KeyboardInterrupt("stopped; the same command goes on from the last checkpoint") from None
+            raise KeyboardInterrupt("stopped; the same command resumes from the last checkpoint") from None
     paths = [path for result in results for path in _keep(result, out)]
     rows = [{"seed": r.settings.seed, **r.final, "stopped_at": r.stopped_at} for r in results]
     if json:
         print_json(rows)
         return
     columns = {
-        "seed": "seed", "gini": "Gini", "welfare": "fairness score", "utility_per_step": "utility a step",
-        "utility_least": "least", "utility_most": "most", "stopped_at": "stopped at step",
+        "seed": "seed", "gini": "Gini", "welfare": "fairness score", "utility_per_step": "utility per step",
+        "utility_least": "worst-off agent", "utility_most": "best-off agent", "stopped_at": "stopped at step",
     }  # fmt: skip
     shown = [name for name in columns if any(row[name] is not None for row in rows)]
     print_table(
-        f"γ = {settings.gamma:g}, T = {settings.horizon}, {settings.welfare}: mean over the last episodes",
+        f"γ = {settings.gamma:g}, T = {settings.horizon}, {settings.welfare}: means over the last episodes",
         [columns[name] for name in shown],
         [[row[name] for name in shown] for row in rows],
     )
@@ -86,33 +87,33 @@ def train(
 
 @app.command
 def reproduce(
-    scale: Annotated[
-        Literal["quick", "paper"], arg(help="A slice of the paper with one seed, or its 1000 runs.")
+    size: Annotated[
+        Literal["quick", "paper"], arg(help="A slice of the paper's grid with one seed, or all of its 1000 runs.")
     ] = "quick",
     welfare: Annotated[tuple[str, ...], arg(help="Only these welfare functions.")] = (),
     aggregation: Annotated[tuple[str, ...], arg(help="Only these aggregations.")] = (),
     horizon: Annotated[tuple[int, ...], arg(help="Only these horizons.")] = (),
     gamma: Annotated[tuple[float, ...], arg(help="Only these past discounts.")] = (),
-    seeds: Annotated[int | None, arg(help="How many seeds.", help_behavior_hint="")] = None,
+    seeds: Annotated[int | None, arg(help="Number of seeds.", help_behavior_hint="")] = None,
     weight: Annotated[float | None, arg(help="λ of every run; by default the paper's.", help_behavior_hint="")] = None,
     observation_scale: Annotated[
-        str, arg(help="none, fixed, window, expected, relative, or paper: the one under which most claims hold.")
+        Scale, arg(help="How the network sees the memory: as it is, or divided by one of several scales.")
     ] = "none",
     settings: Annotated[tuple[str, ...], arg(name="set", help=SETTING_HELP)] = (),
-    on: Annotated[Literal["auto", "cpu", "accelerator", "ray"], arg(help="Where it runs.")] = "auto",
+    on: Annotated[Literal["auto", "cpu", "accelerator", "ray"], arg(help="Where to train.")] = "auto",
     address: Annotated[str | None, arg(help="Address of a Ray cluster.", help_behavior_hint="")] = None,
     workers: Annotated[int | None, arg(help="Processes on a CPU.", help_behavior_hint="")] = None,
-    plan: Annotated[bool, arg(help="Only say what would run, and how long it would take there, measured.")] = False,
-    out: Annotated[Path, arg(help="Folder for results, figures and the report; a stopped run goes on from it.")] = Path(
-        "out/paper"
-    ),
+    plan: Annotated[bool, arg(help="Only print the plan and a measured estimate of how long it would take.")] = False,
+    out: Annotated[
+        Path, arg(help="Folder for results, figures and the report; the same command resumes a stopped experiment.")
+    ] = Path("out/paper"),
 ) -> None:
-    """Run the paper's experiment: training, figures, a verdict on every claim, and a report to open in a browser.
+    """Run the paper's experiment: train, draw the figures, judge every claim and write a report for the browser.
 
-    Example: bygones reproduce --scale quick
+    Example: bygones reproduce --size quick
     """
     from bygones.paper.claims import judge
-    from bygones.paper.grid import grid, settings_said
+    from bygones.paper.grid import grid, parse_shared_settings
     from bygones.paper.judging import departure
     from bygones.paper.progress import watched
     from bygones.paper.results import evidence_folder
@@ -121,9 +122,9 @@ def reproduce(
     from bygones.report.paper.paper_page import read_evidence, write_report
 
     lists = {"welfare": welfare, "aggregation": aggregation, "horizon": horizon, "gamma": gamma}
-    said: Mapping[str, Any] = {name: values for name, values in lists.items() if values}
-    said = {**said, **{name: v for name, v in (("seeds", seeds), ("weight", weight)) if v is not None}}
-    runs = grid(scale, **said, **settings_said(settings), observation_scale=observation_scale).runs()
+    changes: dict[str, Any] = {name: values for name, values in lists.items() if values}
+    changes |= {name: value for name, value in (("seeds", seeds), ("weight", weight)) if value is not None}
+    runs = grid(size, **changes, **parse_shared_settings(settings), observation_scale=observation_scale).runs()
     results_folder = out / "results"
     if plan:
         print(f"{_varied(runs)}, in {results_folder}")
@@ -131,7 +132,7 @@ def reproduce(
         return
     with watched() as heard:
         results = execute(
-            runs, results_folder, on=on, progress=heard, workers=workers, address=address, command=_said_command()
+            runs, results_folder, on=on, progress=heard, workers=workers, address=address, command=_own_command()
         )
     print_paths(draw_all(results, out / "figures", **departure(results)))
     _print_ginis(results)
@@ -146,18 +147,18 @@ def claims(
     settings: Annotated[tuple[str, ...], arg(name="set", help=SETTING_HELP)] = (),
     json: Json = False,
 ) -> None:
-    """Judge the paper's claims C1 to C13 from results, under every observation scale that is in them.
+    """Judge the paper's claims C1 to C13 from results, under every observation scale that occurs in them.
 
     Example: bygones claims --why C6
 
     Example: bygones claims --set ends=termination
     """
     from bygones.paper.claims import CLAIMS, judge
-    from bygones.paper.grid import setting
+    from bygones.paper.grid import parse_setting
     from bygones.paper.judging import departure
     from bygones.paper.results import read
 
-    changes = dict(map(setting, settings))
+    changes = dict(map(parse_setting, settings))
     found = read(*(places or _evidence()))
     judgements = judge(found, why or tuple(CLAIMS), **changes)
     if json:
@@ -173,28 +174,27 @@ def claims(
 def results(
     places: Annotated[Positional[tuple[Path, ...]], arg(help="Folders or files of results.", help_behavior_hint="")],
     csv_file: Annotated[
-        Path | None, arg(name="csv", help="Write all columns but the curves there.", help_behavior_hint="")
+        Path | None, arg(name="csv", help="Write all columns except the curves to this file.", help_behavior_hint="")
     ] = None,
-    merge_into: Annotated[Path | None, arg(help="Write them all into one new folder.", help_behavior_hint="")] = None,
+    merge_into: Annotated[Path | None, arg(help="Write these runs to a new folder.", help_behavior_hint="")] = None,
     where: Annotated[
         tuple[str, ...], arg(help="Only runs with these values, such as welfare=nash gamma=[0.99,1].")
     ] = (),
 ) -> None:
-    """Show, filter, merge and export results of experiments: means over seeds, one line for each kind of run.
+    """Show, filter, merge and export results: means over seeds, one line for each combination of settings.
 
     Example: bygones results evidence/grid/none --where welfare=nash horizon=10000 --csv runs.csv
     """
     from bygones.paper.columns import SETTINGS
-    from bygones.paper.grid import setting
+    from bygones.paper.grid import parse_setting
     from bygones.paper.results import merge, read
 
     if not places:
-        raise ValueError("results needs folders or files of results, such as out/paper/results")
-    wanted, every = dict(map(setting, where)), read(*places)
+        raise ValueError("name at least one folder or file of results, such as out/paper/results")
+    wanted, every = dict(map(parse_setting, where)), read(*places)
     found = every.where(**wanted)
     if not len(found):
-        others = f", only {len(every)} others" if len(every) else ""
-        raise ValueError(f"there are no such runs in {', '.join(map(str, places))}{others}")
+        raise ValueError(f"none of the {len(every)} runs in {', '.join(map(str, places))} match")
     if merge_into:
         merge(places, merge_into, **wanted)
     if csv_file:
@@ -203,14 +203,14 @@ def results(
     kinds: dict[tuple[str, ...], list[int]] = {}
     rows = found.table.select([name for name in SETTINGS if name != "seed"]).to_pylist()
     for number, row in enumerate(rows):
-        kinds.setdefault(tuple(map(_setting_said, row.values())), []).append(number)
+        kinds.setdefault(tuple(map(_setting_text, row.values())), []).append(number)
     order = [*GRID_COLUMNS, *(name for name in rows[0] if name not in GRID_COLUMNS)]
-    varied = [name for name in order if len({_setting_said(row[name]) for row in rows}) > 1]
-    shared = [f"{name}={_setting_said(rows[0][name])}" for name in GRID_COLUMNS if name not in varied]
+    varied = [name for name in order if len({_setting_text(row[name]) for row in rows}) > 1]
+    shared = [f"{name}={_setting_text(rows[0][name])}" for name in GRID_COLUMNS if name not in varied]
     metrics = [found[f"final_{name}"] for name in ("gini", "welfare", "utility_per_step")]
     print_table(
         ", ".join([f"{len(found)} runs", *shared]),
-        [*varied, "runs", "Gini", "fairness score", "utility a step"],
+        [*varied, "runs", "Gini", "fairness score", "utility per step"],
         [
             [*(rows[some[0]][name] for name in varied), len(some), *(round(float(m[some].mean()), 4) for m in metrics)]
             for _, some in sorted(kinds.items(), key=lambda kind: [_sortable(rows[kind[1][0]][v]) for v in varied])
@@ -221,20 +221,19 @@ def results(
 def draw(
     name: str, places: tuple[Path, ...], observation_scale: str | None, settings: Sequence[str], out: Path
 ) -> None:
-    """Draws a figure from results, or all of them, and says which files were written."""
+    """Draws a figure from results, or all of them, and prints the files that were written."""
     from bygones._arrays import check_one_of
     from bygones.paper.claims import judge
-    from bygones.paper.grid import PAPER_SCALE, setting
+    from bygones.paper.grid import parse_setting
     from bygones.paper.judging import departure
     from bygones.paper.results import read
     from bygones.report.figures import paper_figures
     from bygones.report.style import save
 
     check_one_of("figure", name, ["1", *paper_figures.names(), "claims", "all"])
-    found, changes = read(*(places or _evidence())), dict(map(setting, settings))
-    scales = found.distinct("observation_scale")
-    if observation_scale in (None, "paper") and (len(scales) > 1 or observation_scale):
-        observation_scale = PAPER_SCALE
+    found, changes = read(*(places or _evidence())), dict(map(parse_setting, settings))
+    if observation_scale is None and len(found.distinct("observation_scale")) > 1:
+        observation_scale = paper_figures.DEFAULT_SCALE
     if name in ("claims", "all"):
         print_paths(save(paper_figures.claims_figure(judge(found, **changes)), out, "figure-claims"))
     changes = changes or departure(found)
@@ -245,12 +244,14 @@ def draw(
 
 
 def _check_free(out: Path, run: Settings) -> None:
-    """Refuses to write over the policy of a run with other settings."""
+    """Refuses to overwrite the policy of a run with other settings."""
     path = out / f"seed-{run.seed}.safetensors"
     if path.exists() and (there := TrainedPolicy.load(path).settings) != run:
-        apart = [name for name, value in run.to_dict().items() if there.to_dict()[name] != value]
+        different = [name for name, value in run.to_dict().items() if there.to_dict()[name] != value]
         raise FileExistsError(
-            errno.EEXIST, f"holds a policy trained with another {', '.join(apart)}; choose another --out", str(path)
+            errno.EEXIST,
+            f"this policy was trained with another {', '.join(different)}; choose another --out",
+            str(path),
         )
 
 
@@ -266,7 +267,7 @@ def _keep(result: TrainResult, out: Path) -> list[Path]:
 
 
 def _print_ginis(found: Results) -> None:
-    """Memories against horizons: how unequal true utilities are in the end, the mean over seeds."""
+    """The final Gini of true utilities by memory and horizon, as means over seeds."""
     from bygones.paper.grid import memory_label
 
     horizons = found.distinct("horizon")
@@ -277,52 +278,51 @@ def _print_ginis(found: Results) -> None:
         cells = [some.where(horizon=horizon)["final_gini"] for horizon in horizons]
         means = [f"{cell.mean():.2f}" if len(cell) else "" for cell in cells]
         rows.append([f"{welfare} {aggregation}", memory_label(gamma), *means])
-    print_table("Gini in the end, 0 is equal", ["welfare", "memory", *(f"T = {T}" for T in horizons)], rows)
+    print_table("Final Gini coefficient (0 is equality)", ["welfare", "memory", *(f"T = {T}" for T in horizons)], rows)
 
 
-def _print_claims(judgements: Sequence[Judgement], apart: Mapping[str, Any]) -> None:
-    """The verdicts; `apart` is how all the runs differ from those that the claims are about."""
+def _print_claims(judgements: Sequence[Judgement], changes: Mapping[str, Any]) -> None:
+    """The verdicts; `changes` are the settings in which all the runs differ from the paper's protocol."""
     from bygones.paper.judging import MIN_SEEDS
 
     verdicts = [verdict for judgement in judgements for verdict in judgement.by_scale.values()]
     if not any(verdict.comparisons for verdict in verdicts):
-        print(
-            f"Too few runs to judge any of the paper's claims: each needs {MIN_SEEDS} seeds of some cells of the grid."
-        )
-        if apart:
-            said = " ".join(f"{name}={_setting_said(value)}" for name, value in apart.items())
-            print(f"These runs are not as in the paper; to judge them all the same: bygones claims … --set {said}")
+        print(f"There are too few runs to judge any of the paper's claims: a claim needs {MIN_SEEDS} seeds per cell.")
+        if changes:
+            text = " ".join(f"{name}={_setting_text(value)}" for name, value in changes.items())
+            print(f"These runs differ from the paper's protocol. To judge them anyway: bygones claims … --set {text}")
         elif verdicts:
-            print(f"What is missing first: {verdicts[0].reason}.")
+            print(f"The first gap: {verdicts[0].reason}.")
         return
     print_table("The paper's claims", ["", "verdict", "claim"], [[j.name, j.word, j.claim] for j in judgements])
     scales = list(judgements[0].by_scale)
     if len(scales) > 1:
         rows = [[j.name, *(j.by_scale[scale].short for scale in scales)] for j in judgements]
         print_table("Under each observation scale", ["", *scales], rows)
-    print("The numbers behind a verdict: --why C6, for instance; of all of them: --json.")
+    print("For the numbers behind a verdict, add --why and its name, such as --why C6; for all of them, add --json.")
 
 
 def _print_comparisons(judgement: Judgement) -> None:
-    """A claim, what it asks, and every comparison that was made, under each observation scale."""
+    """A claim, its criterion, and every comparison that was made, under each observation scale."""
     print(f"{judgement.name}  {judgement.claim}  {judgement.word.upper()}\n{judgement.criterion}\n")
+    outcomes = {True: "as claimed", False: "not as claimed", None: "cannot tell"}
     for scale, verdict in judgement.by_scale.items():
-        title = f"{judgement.name} under scale “{scale}”: {verdict.short}"
+        title = f"{judgement.name} under observation scale {scale}: {verdict.short}"
         if not verdict.comparisons:
             print(f"{title} ({verdict.reason})\n")
             continue
         rows = [
-            [made.what, {True: "as asked", False: "not so", None: "cannot tell"}[made.outcome], f"{made.value:.3g}",
+            [made.what, outcomes[made.outcome], f"{made.value:.3g}",
              f"{made.interval.low:.3g} to {made.interval.high:.3g}", made.wanted,
              _with_interval(made.middle, made.middle_interval),
              None if made.effect is None else f"{made.effect:+.2f}", "yes" if made.splits else ""]
             for made in verdict.comparisons
         ]  # fmt: skip
-        columns = ["compared", "came out", "value", "95% interval", "asked", "middle half", "effect", "two groups"]
+        columns = ["quantity", "outcome", "value", "95% interval", "claimed", "interquartile", "effect", "two groups"]
         print_table(title, columns, rows)
     print(
-        "Means over seeds, with bootstrap intervals; middle half: the same of interquartile means; effect: Cliff's "
-        "delta; two groups: the seeds fall into two. The seeds and their standard errors: --json."
+        "Values are means over seeds with bootstrap intervals. Interquartile: the same for interquartile means. "
+        "Effect: Cliff's delta. Two groups: the seeds split into two. For all seeds and standard errors, add --json."
     )
 
 
@@ -333,15 +333,15 @@ def _with_interval(value: float | None, interval: tuple[float, float] | None) ->
 
 
 def _varied(runs: Sequence[Settings]) -> str:
-    """What a plan holds, in words."""
+    """The lists of values in a plan, in words."""
     lists = {name: list(dict.fromkeys(getattr(run, name) for run in runs)) for name in GRID_COLUMNS}
-    said = [f"{name} {', '.join(map(_setting_said, values))}" for name, values in lists.items()]
+    parts = [f"{name} {', '.join(map(_setting_text, values))}" for name, values in lists.items()]
     seeds = len({run.seed for run in runs})
-    return f"{'; '.join(said)}; {seeds} {'seed' if seeds == 1 else 'seeds'} of {runs[0].total_steps:,} steps"
+    return f"{'; '.join(parts)}; {seeds} {'seed' if seeds == 1 else 'seeds'} of {runs[0].total_steps:,} steps"
 
 
-def _setting_said(value: object) -> str:
-    """A setting as the command line takes it."""
+def _setting_text(value: object) -> str:
+    """A setting as it is written on the command line."""
     return f"{value:g}" if isinstance(value, float) else (value if isinstance(value, str) else json_format.dumps(value))
 
 
@@ -354,10 +354,10 @@ def _evidence() -> list[Path]:
 
     folder = evidence_folder()
     if not folder.is_dir():
-        reason = "the shipped runs are not here (they come with the repository); name folders of results"
+        reason = "the shipped evidence was not found (it comes with the repository); name folders of results instead"
         raise FileNotFoundError(errno.ENOENT, reason, str(folder))
     return sorted(folder.iterdir())
 
 
-def _said_command() -> str:
+def _own_command() -> str:
     return shlex.join(["bygones", *sys.argv[1:]])

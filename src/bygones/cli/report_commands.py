@@ -1,4 +1,4 @@
-"""`bygones report`: thin. Reads results and writes one page; needs neither JAX nor a screen."""
+"""`bygones report`: reads results and writes one page; needs neither JAX nor a screen."""
 
 from __future__ import annotations
 
@@ -16,18 +16,19 @@ if TYPE_CHECKING:
 
 def report(
     places: Annotated[
-        Positional[tuple[Path, ...]], arg(help="Folders or files of your own results; without, the evidence alone.")
+        Positional[tuple[Path, ...]],
+        arg(help="Folders or files of your own results; without any, the page shows the evidence alone."),
     ] = (),
     evidence: Annotated[
         Path | None,
         arg(
-            help="Folder with sets of results to show beside yours; by default evidence/grid, if it is there.",
+            help="Folder with sets of results to show beside yours; by default evidence/grid, if it exists.",
             help_behavior_hint="",
         ),
     ] = None,
     out: Annotated[Path, arg(help="The file to write.")] = Path("report.html"),
 ) -> None:
-    """Make one HTML page of the paper's claims and every run behind them; opens without a network.
+    """Write one HTML page with the paper's claims and every run behind them; it opens without a network.
 
     Example: bygones report out/paper/results --out out/report.html
     """
@@ -46,5 +47,5 @@ def report(
 
 
 def _written(results: Results) -> Iterator[tuple[str, object]]:
-    """The runs, each as it was written: a run made again is another, although it has the same name."""
+    """Name and date of each run: a run that was repeated counts as another, although it has the same name."""
     return zip(results["run"].tolist(), results["finished"].tolist(), strict=True)

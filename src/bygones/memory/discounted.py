@@ -6,7 +6,7 @@ what the memory would hold had every utility been one:
 
 $$ Z^t = \gamma\,Z^{t-1} + u^t, \qquad d_t = \gamma\,d_{t-1} + 1, \qquad Z^0 = 0,\; d_0 = 0. $$
 
-The additive memory is $Z^t$ (Definition 4); the averaged memory is $Z^t/d_t$ (Definition 5), which is the paper's
+The additive memory is $Z^t$ (Definition 3); the averaged memory is $Z^t/d_t$ (Definition 4), which is the paper's
 $(\gamma\,d_{t-1}Z^{t-1} + u^t)/(\gamma\,d_{t-1} + 1)$ without the multiplying back and forth. Instantaneous fairness
 is $\gamma=0$ and perfect recall $\gamma=1$ of the same lines of code. Replacing the number $\gamma$ by a matrix gives
 linear memories (Theorem 5), replacing it by several numbers read out with weights gives several time scales.
@@ -34,7 +34,7 @@ from bygones.memory.sums import MemoryState, fade_and_add, per_agent
 
 @dataclass(frozen=True, init=False)
 class Discounted(Memory[MemoryState]):
-    r"""Discounted recall: a utility received $k$ steps ago counts with weight $\gamma^k$ (Definitions 4 and 5).
+    r"""Discounted recall: a utility received $k$ steps ago counts with weight $\gamma^k$ (Definitions 3 and 4).
 
     Give the decay in exactly one way: `gamma`, or `half_life` in steps, or effective `window` in steps (see
     `bygones.decay`). With `average=True` the memory is the weighted mean of the past instead of its weighted sum.

@@ -1,15 +1,15 @@
 """The paper's claims C1 to C13, each as a question that results can answer.
 
-Every claim is a function that lists the comparisons which must all come out true; its docstring is the criterion. The
-thresholds below come from the paper's wording, not from results, with one exception: *fair* was a Gini below 0.11
-until two runs at T = 100 were seen, and is now relative, for the reason given here. Fairness is judged by the Gini
-coefficient of true utilities, which compares across memories and welfare functions; fairness scores are not
-comparable and enter only where a claim is about them. *Fair* is meant as the paper means it, by comparing agents with
-each other: nearer to equality than to the myopic agent in the same cell. No fixed Gini would do, because chance alone
-makes short episodes unequal: over 100 steps even the best stationary policy has a Gini of 0.11.
+Every claim is a function that lists the comparisons that must all be true; its docstring is the criterion. The
+thresholds below come from the paper's wording, not from results, with one exception: *fair* meant a Gini below 0.11
+until two runs at T = 100 had been seen, and is now relative, for the following reason. Fairness is judged by the Gini
+coefficient of true utilities, which can be compared across memories and welfare functions; fairness scores cannot, and
+are used only where a claim is about them. *Fair* has the paper's meaning, which compares agents with each other: nearer
+to equality than to the myopic agent in the same cell. No fixed Gini would work, because chance alone makes short
+episodes unequal: over 100 steps even the best stationary policy has a Gini of 0.11.
 
-A claim is judged under each observation scale by itself (row 6 of the decisions). Where scales disagree, it *depends on
-the observation scale*.
+A claim is judged under each observation scale separately (docs/decisions.md, row 6). Where scales disagree, the claim
+*depends on the observation scale*.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ from bygones.paper.judging import (
 from bygones.paper.results import Results
 
 FAIR_SHARE = 0.5
-"""A memory is fair where its mean Gini is below this share of the myopic agent's: nearer to equality than to it."""
+"""A memory is fair if its mean Gini is below this share of the myopic agent's: nearer to equality than to myopia."""
 
 MARGIN = 0.05
-"""A difference in Gini that matters. The paper's contrasts are visible by eye on an axis from 0 to 0.8; two curves less
-than 0.05 apart read as the same there."""
+"""The smallest difference in Gini that matters. The paper's contrasts are visible on an axis from 0 to 0.8, where two
+curves less than 0.05 apart look the same."""
 
 MYOPIC_UTILITY = (1.7, 1.9)
 """What counts as "about 1.8" per step: closer to 1.8 than to 1.6 or 2.0."""
@@ -53,13 +53,13 @@ LOOKS_FINE = 0.25
 """A fairness score "looks fine" if it lies within this share of the way from the best memory to the myopic agent."""
 
 GROWS = 0.5
-"""Rank correlation from which on a quantity counts as growing with the horizon."""
+"""The rank correlation from which a quantity counts as growing with the horizon."""
 
 MORE_STEPS = 10_000_000
 """The "more steps" of C13: ten times the paper's."""
 
 ASKED_ABOUT = ("total_steps", "weight")
-"""Parts of the protocol that claims vary: C13 the steps, C12 the weight λ."""
+"""The parts of the protocol that claims vary: C13 the steps, C12 the weight λ."""
 
 MYOPIC, RECALL = 0.0, 1.0
 DISCOUNTED = (0.9, 0.99, 0.999)
@@ -249,7 +249,7 @@ CLAIMS: dict[str, Callable[[Cells], Ask]] = {
 
 @dataclass(frozen=True)
 class Judgement:
-    """A claim with what came out, under each observation scale and altogether."""
+    """A claim and its verdict, under each observation scale and overall."""
 
     name: str
     claim: str
@@ -265,7 +265,7 @@ class Judgement:
         return words.pop() if words else NOT_ENOUGH
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything as plain lists and dictionaries, for JSON."""
+        """The judgement as plain lists and dictionaries, for JSON."""
         scales = {
             scale: {
                 "word": found.word,
@@ -286,11 +286,11 @@ class Judgement:
 def judge(results: Results, names: Sequence[str] = tuple(CLAIMS), **changes: Any) -> list[Judgement]:
     """Judges claims from results, under every observation scale that occurs in them.
 
-    `changes` are settings in which the runs to judge differ from the paper's protocol: `ends="termination"`.
+    `changes` are the settings in which the runs to judge differ from the paper's protocol: `ends="termination"`.
     """
     unknown = [name for name in names if name not in CLAIMS]
     if unknown:
-        raise ValueError(f"claims are {', '.join(CLAIMS)}, got {', '.join(unknown)}")
+        raise ValueError(f"a claim must be one of {', '.join(CLAIMS)}, got {', '.join(unknown)}")
     protocol = {**PROTOCOL, **changes}
     left = {name: protocol.pop(name) for name in ASKED_ABOUT if name in protocol}
     follow = results.where(**protocol)
@@ -321,7 +321,7 @@ def _where(welfare: str, aggregation: str, horizon: int) -> str:
 
 
 def _fair(cells: Cells, welfare: str, gamma: float, horizons: Sequence[int]) -> Ask:
-    """That a memory is fair at each of these horizons, additive."""
+    """Asks that a memory is fair at each of these horizons, with additive utilities."""
     for horizon in horizons:
         yield _fairness(cells, welfare, "additive", gamma, (horizon,), high=0.0)
 
@@ -341,8 +341,8 @@ def _fairness(
         np.concatenate([cells.seeds("gini", welfare, aggregation, one, T, **changes) for T in horizons])
         for one in (gamma, MYOPIC)
     )
-    said = "".join(f", λ = {value:g}" for value in changes.values())
-    where = f"{welfare} {aggregation}, T = {', '.join(map(str, horizons))}{said}"
+    weight = "".join(f", λ = {value:g}" for value in changes.values())
+    where = f"{welfare} {aggregation}, T = {', '.join(map(str, horizons))}{weight}"
     what = f"Gini of {memory_label(gamma)} less {FAIR_SHARE:g} × that of myopic, {where}"
     return difference_within(what, memory, FAIR_SHARE * myopic, low, high)
 
@@ -357,7 +357,7 @@ def _rise(
 
 
 def _steps_until_below(gini: float, runs: Results) -> Array:
-    """For each run the steps until its Gini is first below this, all its steps if it never is."""
+    """The steps until each run's Gini is first below a value; all its steps if it never is."""
     steps, ginis = runs.curves("gini")
     below = ginis < gini
     return np.where(below.any(axis=1), steps[below.argmax(axis=1)], steps[-1])

@@ -1,7 +1,7 @@
 r"""The paper's two examples: Alice and Bob share a cake and a donut at every step.
 
 At each step both items are allocated so that the welfare of the remembered utilities $W(Z^t \mid \mathcal{A})$ is
-highest (equation 4). In Example 1 both agents take part from the start. In Example 2 Bob joins after ten steps, during
+highest (equation 5). In Example 1 both agents take part from the start. In Example 2 Bob joins after ten steps, during
 which Alice receives everything. What happens next depends on the memory, as Figure 1 shows.
 
 Ties go to the allocation that is better under leximin, then to a seeded random draw, never to the first in the list.

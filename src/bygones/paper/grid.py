@@ -1,11 +1,12 @@
-"""Which runs there are: the paper's grid, a quick slice of it, and any subset.
+"""The runs of an experiment: the paper's grid, a quick slice of it, or any subset.
 
-A grid is every combination of a few lists of values over common settings. A run is known by a stable hash of its
-settings, seed included, so that it does not matter where, in what order or in which batch it ran.
+A grid is every combination of a few lists of values over common settings. A run is identified by a stable hash of its
+settings, seed included, so it does not matter where, in what order or in which batch it was trained.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import itertools
 import json
@@ -27,12 +28,18 @@ WEIGHT = 0.9
 AVERAGED_EGALITARIAN_WEIGHT = 0.999
 """The paper's λ for averaged egalitarian runs, where every memory struggled with 0.9."""
 
-PAPER_SCALE = "window"
-"""What the observation scale `paper` stands for. The paper does not say how it scales what the agent sees; this is the
-scale under which most of its claims hold in the shipped evidence (8 of 13, `docs/claims.md`)."""
+FORMAT_1_SETTINGS = (
+    "gamma", "aggregation", "welfare", "weight", "horizon", "seed", "total_steps",
+    "n_agents", "n_resources", "n_advantaged", "observation_scale", "fixed_scale", "observe_memory",
+    "observe_denominator", "ends", "shaping_discount", "last_share",
+    "rollout_steps", "batch_size", "epochs", "discount", "gae_lambda", "clip", "value_weight", "entropy_weight",
+    "max_grad_norm", "learning_rate", "adam_eps", "hidden",
+)  # fmt: skip
+"""The settings that runs had when the format of results was fixed. This list never changes: a setting that is not in it
+was added later, and its default stands for what bygones did before the setting existed."""
 
 MEMORY_LABELS = {0.0: "myopic", 1.0: "perfect recall"}
-"""What the paper calls the agents that remember nothing and everything."""
+"""The paper's names for the agents that remember nothing and everything."""
 
 
 @dataclass(frozen=True)
@@ -76,47 +83,44 @@ class Grid:
         return Settings.from_dict({**self.common, **varied, "seed": seed})
 
 
-SCALES: dict[str, dict[str, Any]] = {
+SIZES: dict[str, dict[str, Any]] = {
     "quick": {"aggregation": ("additive",), "horizon": (100, 1000, 10000), "seeds": 1},
     "paper": {},
 }
-"""How each scale differs from the paper's grid; "quick" is full million-step runs, only fewer of them."""
+"""How each size differs from the paper's grid. The runs of "quick" are as long as the paper's; there are fewer."""
 
 
-def grid(scale: str = "quick", **changes: Any) -> Grid:
-    """The grid of a scale, with changes.
+def grid(size: str = "quick", **changes: Any) -> Grid:
+    """The grid of a size, with changes.
 
     `welfare`, `aggregation`, `horizon`, `gamma`, `seeds` and `weight` choose another set of combinations; anything
-    else is a setting that all runs share: `grid("paper", gamma=(1.0,), observation_scale="window")`. The observation
-    scale may also be `"paper"`, which stands for `PAPER_SCALE`.
+    else is a setting that all runs share: `grid("paper", gamma=(1.0,), observation_scale="window")`.
     """
-    check_one_of("scale", scale, tuple(SCALES))
-    if changes.get("observation_scale") == "paper":
-        changes["observation_scale"] = PAPER_SCALE
+    check_one_of("size", size, tuple(SIZES))
     lists = {name: changes.pop(name) for name in tuple(changes) if name in Grid.__dataclass_fields__}
-    return Grid(**{**SCALES[scale], "common": changes, **lists})
+    return Grid(**{**SIZES[size], "common": changes, **lists})
 
 
-def setting(said: str) -> tuple[str, Any]:
-    """A setting as it is said on a command line: `ends=termination`, `total_steps=10000000`."""
-    name, equals, value = said.partition("=")
+def parse_setting(text: str) -> tuple[str, Any]:
+    """Name and value of a setting from a command line, such as `ends=termination` or `total_steps=10000000`."""
+    name, equals, value = text.partition("=")
     if not equals:
-        raise ValueError(f"a setting is said as name=value, got {said!r}")
+        raise ValueError(f"a setting must be written name=value, got {text!r}")
     try:
         return name, json.loads(value)
     except json.JSONDecodeError:
         return name, value
 
 
-def settings_said(words: Iterable[str]) -> dict[str, Any]:
-    """The settings that all runs share, from a command line; those that a grid varies have a flag of their own."""
-    said = dict(map(setting, words))
-    for name in said:
+def parse_shared_settings(words: Iterable[str]) -> dict[str, Any]:
+    """The settings that all runs share, from a command line. Settings that a grid varies have their own flags."""
+    settings = dict(map(parse_setting, words))
+    for name in settings:
         if name == "seed":
-            raise ValueError("seeds are counted from 0: say how many with --seeds, not a seed with --set")
+            raise ValueError("seeds are counted from 0: set their number with --seeds instead of --set seed=…")
         if name in Grid.__dataclass_fields__ or name == "observation_scale":
-            raise ValueError(f"{name} has a flag of its own: say --{name.replace('_', '-')}, not --set {name}=…")
-    return said
+            raise ValueError(f"{name} has its own flag: use --{name.replace('_', '-')} instead of --set {name}=…")
+    return settings
 
 
 def paper_weight(welfare: str, aggregation: str) -> float:
@@ -125,7 +129,7 @@ def paper_weight(welfare: str, aggregation: str) -> float:
 
 
 def in_order(scales: Iterable[str]) -> list[str]:
-    """Observation scales in the order in which they are explained, from the memory as it is to one free of scale."""
+    """Observation scales in the order in which they are explained, from `none` to `relative`."""
     return sorted(scales, key=get_args(Scale).index)
 
 
@@ -135,13 +139,27 @@ def memory_label(gamma: float) -> str:
 
 
 def identity(settings: Settings) -> str:
-    """The name of a run: 16 hexadecimal digits that any two runs share only if all their settings are equal."""
-    plain = {name: _plain(value) for name, value in settings.to_dict().items()}
+    """The name of a run: 16 hexadecimal digits that two runs share only if all their settings are equal.
+
+    A setting added after format 1 counts only where it differs from its default, so that adding one does not change
+    the names of earlier runs.
+    """
+    later = later_defaults(type(settings))
+    plain = {
+        name: _plain(value)
+        for name, value in settings.to_dict().items()
+        if name not in later or _plain(value) != _plain(later[name])
+    }
     return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()[:16]
 
 
+def later_defaults(kind: type[Settings] = Settings) -> dict[str, Any]:
+    """The defaults of the settings that were added after format 1."""
+    return {field.name: field.default for field in dataclasses.fields(kind) if field.name not in FORMAT_1_SETTINGS}
+
+
 def _plain(value: Any) -> Any:
-    """Numbers alike however they were written: 1, 1.0 and numpy's 1.0 are one setting."""
+    """Equal numbers in one form, however they were written: 1, 1.0 and NumPy's 1.0 are one setting."""
     if isinstance(value, list | tuple):
         return [_plain(one) for one in value]
     return value if value is None or isinstance(value, bool | str) else repr(float(value))

@@ -1,8 +1,8 @@
-"""How a statement about results is judged: quantities, the range they must lie in, and what the seeds say to that.
+"""How a statement about results is judged: by quantities, the ranges they must lie in, and their spread over seeds.
 
 A comparison is a quantity, such as a mean Gini or a difference of two, with a bootstrap interval over seeds and the
-range that the statement asks for. It is true if the whole interval lies in the range, false if the whole interval lies
-outside, and else the seeds cannot tell. Statements about cells of the grid with too few seeds are not judged.
+range that the statement asks for. It is true if the whole interval lies in the range and false if the whole interval
+lies outside; otherwise the seeds cannot tell. Statements about cells of the grid with too few seeds are not judged.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ from bygones.paper.statistics import (
 )
 
 MIN_SEEDS = 3
-"""Fewer seeds say nothing about how seeds differ."""
+"""The least number of seeds that a cell needs: fewer do not show how seeds differ."""
 
 APART = 0.05
-"""Groups of seeds whose means differ by less are not worth calling groups."""
+"""The least difference in means at which two groups of seeds count as two."""
 
 HOLDS, FAILS, NOT_ENOUGH = "holds", "fails", "not enough runs"
 CANNOT_TELL, TOO_FEW = "cannot tell", "too few"
@@ -40,34 +40,34 @@ CANNOT_TELL, TOO_FEW = "cannot tell", "too few"
 _IN_THE_GRID = ("welfare", "aggregation", "gamma", "horizon", "weight", "observation_scale", "seed")
 
 PROTOCOL: dict[str, Any] = {name: value for name, value in Settings().to_dict().items() if name not in _IN_THE_GRID}
-"""What the runs share that the claims are about: every setting that the grid does not vary, as the paper has it."""
+"""The paper's protocol: the value of every setting that the grid does not vary."""
 
 
 def departure(results: Results) -> dict[str, Any]:
-    """The settings in which all of these runs agree with each other, but not with the paper's protocol."""
+    """The settings that all of these runs share, but that differ from the paper's protocol."""
     columns = {name: results.table.column(name).unique().to_pylist() for name in PROTOCOL if name != "hidden"}
     columns["hidden"] = [list(sizes) for sizes in set(map(tuple, results.table.column("hidden").to_pylist()))]
     return {name: values[0] for name, values in columns.items() if len(values) == 1 and values[0] != PROTOCOL[name]}
 
 
 class NotEnoughRunsError(Exception):
-    """A cell that a claim is about has too few seeds; says which."""
+    """A cell that a claim is about has too few seeds; the message names the cell."""
 
 
 class Comparison(NamedTuple):
-    """One quantity that a claim asks something of.
+    """One quantity that a claim makes a statement about.
 
     Attributes:
         what: the quantity in words.
         value: its estimate from all seeds.
         interval: its bootstrap interval over seeds.
-        asked: the range in which the claim wants it.
-        middle: the same from the interquartile means, where it is about means.
-        middle_interval: the bootstrap interval of that.
+        asked: the range that the claim states.
+        middle: the same quantity from interquartile means, if it is about means.
+        middle_interval: the bootstrap interval of `middle`.
         errors: the standard error of the mean of each set of seeds, as in the paper's bands.
-        effect: Cliff's delta, where two sets of seeds are compared.
+        effect: Cliff's delta, if two sets of seeds are compared.
         seeds: the values of the seeds, one set or two.
-        splits: whether a set of seeds falls into two groups.
+        splits: whether a set of seeds splits into two groups.
     """
 
     what: str
@@ -83,7 +83,7 @@ class Comparison(NamedTuple):
 
     @property
     def outcome(self) -> bool | None:
-        """True if the seeds say so, False if they say the opposite, None if they cannot tell."""
+        """True if the seeds agree with the claim, False if they contradict it, None if they cannot tell."""
         if self.asked.low <= self.interval.low and self.interval.high <= self.asked.high:
             return True
         if self.interval.high < self.asked.low or self.interval.low > self.asked.high:
@@ -92,20 +92,20 @@ class Comparison(NamedTuple):
 
     @property
     def wanted(self) -> str:
-        """What the claim asks of the quantity, in words."""
+        """The range that the claim states, in words."""
         low, high = (f"{end:g}" for end in self.asked)
         if math.isinf(self.asked.low):
             return f"at most {high}"
         return f"at least {low}" if math.isinf(self.asked.high) else f"between {low} and {high}"
 
     def __str__(self) -> str:
-        said = {True: "yes", False: "no", None: "the seeds cannot tell"}[self.outcome]
+        answer = {True: "yes", False: "no", None: "the seeds cannot tell"}[self.outcome]
         low, high = (f"{end:.3g}" for end in self.interval)
-        return f"{self.what}: {self.value:.3g} [{low}, {high}], {self.wanted}? {said}"
+        return f"{self.what}: {self.value:.3g} [{low}, {high}], {self.wanted}? {answer}"
 
 
 class Verdict(NamedTuple):
-    """What the results say of a claim under one observation scale."""
+    """The verdict on a claim under one observation scale."""
 
     word: str
     """`HOLDS`, `FAILS` or `NOT_ENOUGH`."""
@@ -114,7 +114,7 @@ class Verdict(NamedTuple):
 
     @property
     def short(self) -> str:
-        """The word, and of runs that are not enough, whether they are too few or their seeds cannot tell."""
+        """The word; instead of `NOT_ENOUGH`, whether the runs are too few or their seeds cannot tell."""
         if self.word != NOT_ENOUGH:
             return self.word
         return CANNOT_TELL if self.comparisons else TOO_FEW
@@ -125,17 +125,21 @@ class Cells:
     """The seeds of every cell of the grid, under one observation scale and one protocol."""
 
     results: Results
-    """Of one observation scale, and of the protocol except for what some claims are about."""
+    """Runs of one observation scale that follow the protocol, except in the settings that some claims vary."""
     protocol: dict[str, Any]
-    """The rest of the protocol."""
+    """The protocol's values of those settings, as far as they are fixed."""
 
     def seeds(self, metric: str, welfare: str, aggregation: str, gamma: float, horizon: int, **changes: Any) -> Array:
-        """The values of a final metric, one per seed, in order of the seeds."""
+        """The values of a final metric, one per seed, in the order of the seeds."""
         cell = self.runs(welfare, aggregation, gamma, horizon, **changes)
         return cell[f"final_{metric}"]
 
     def runs(self, welfare: str, aggregation: str, gamma: float, horizon: int, **changes: Any) -> Results:
-        """The runs of a cell that came to an end, refused if they are too few."""
+        """The finished runs of a cell.
+
+        Raises:
+            NotEnoughRunsError: there are fewer than `MIN_SEEDS`.
+        """
         asked = {"weight": paper_weight(welfare, aggregation), **self.protocol, **changes}
         cell = self.results.where(
             welfare=welfare,
@@ -146,8 +150,8 @@ class Cells:
         )
         finished = Results(cell.table.filter(np.isnan(cell["stopped_at"].astype(float))).sort_by("seed"))
         if len(finished) < MIN_SEEDS:
-            said = "".join(f", {name} {value}" for name, value in changes.items())
-            where = f"{welfare} {aggregation}, {memory_label(gamma)}, T = {horizon}{said}"
+            changed = "".join(f", {name} {value}" for name, value in changes.items())
+            where = f"{welfare} {aggregation}, {memory_label(gamma)}, T = {horizon}{changed}"
             seeds = "1 seed" if len(finished) == 1 else f"{len(finished)} seeds"
             raise NotEnoughRunsError(f"{where}: {seeds}, at least {MIN_SEEDS} are needed")
         return finished
@@ -188,12 +192,12 @@ def difference_within(what: str, a: Array, b: Array, low: float = -math.inf, hig
 
 
 def number_within(what: str, value: float, low: float = -math.inf, high: float = math.inf) -> Comparison:
-    """Asks that a number that leaves no room for chance lies in a range."""
+    """Asks that a number without uncertainty lies in a range."""
     return Comparison(what, value, Interval(value, value), Interval(low, high), None, None, (), False)
 
 
 def verdict(comparisons: Callable[[Cells], Iterable[Comparison]], cells: Cells) -> Verdict:
-    """A claim holds if everything it asks is true, and fails if anything is false."""
+    """A claim holds if all its comparisons are true, and fails if any is false."""
     try:
         made = tuple(comparisons(cells))
     except NotEnoughRunsError as missing:

@@ -1,8 +1,8 @@
-r"""How good could it be? The best welfare that any policy can reach, and a stationary policy that reaches it.
+r"""The optimum: the best welfare that any policy can reach, and a stationary policy that reaches it.
 
 At every step each of $n$ agents has a need $x_i$ and $k$ of them are served, who receive a utility equal to their need.
-The mean utilities that policies can reach form a convex set $\mathcal{U}$, known by its support function: for weights
-$w \ge 0$ nothing beats serving the $k$ agents with the largest weight × need,
+The mean utilities that policies can reach form a convex set $\mathcal{U}$, given by its support function: for weights
+$w \ge 0$ it is best to serve the $k$ agents with the largest weight × need,
 
 $$ h(w) = \max_{u \in \mathcal{U}} w \cdot u = \mathbb{E}\Bigl[\text{sum of the $k$ largest } w_i x_i\Bigr]. $$
 
@@ -15,11 +15,11 @@ On the left is generalised Gini welfare with weights $g_1 \ge \dots \ge g_n$ by 
 the orders $\pi(g)$; egalitarian welfare is $g = (1, 0, \dots, 0)$, utilitarian $g = (1, \dots, 1)$. On the right $f$ is
 that of α-fair welfare. For Nash welfare the best weights are the fixed point $w_i = 1/u_i$.
 
-**What the bound says.** Policies with memory do not escape it: whatever the history, the expected utilities of a step
-lie in $\mathcal{U}$ (its needs have the same distribution), hence so do those of the mean of an episode; welfare is
-concave, so the expected welfare of an episode's mean utilities is at most the optimum, at every horizon.
+**What is bounded.** The bound also holds for policies with memory: whatever the history, the expected utilities of a
+step lie in $\mathcal{U}$ (its needs have the same distribution), hence so do those of the mean of an episode; welfare
+is concave, so the expected welfare of an episode's mean utilities is at most the optimum, at every horizon.
 
-**What is certified.** Weights are chosen on one sample of needs and judged on a fresh one. The bound $h(w)$ and the
+**What is certified.** Weights are chosen on one sample of needs and evaluated on a fresh one. The bound $h(w)$ and the
 utilities of the policy that $w$ stands for are then means of independent draws, with standard errors. `lower` and
 `upper` are such that, with the stated confidence (normal approximation, Bonferroni over agents), the policy's welfare
 is at least `lower` and no policy's is above `upper`; the optimum lies between. The bound holds for weights that are not
@@ -44,23 +44,23 @@ from bygones.learn.settings import Settings
 from bygones.welfare import AlphaFair, AnyWelfare, Ranked, Welfare, as_judge
 
 SAMPLES = 1_000_000
-"""Fresh draws of needs that the weights are judged on."""
+"""The number of fresh draws of needs on which the weights are evaluated."""
 CHOOSING_SAMPLES = 2**16
-"""Quasi-random draws that the weights are chosen on; they need not be independent, only evenly spread."""
+"""The number of quasi-random draws on which the weights are chosen; they need only be evenly spread."""
 CHUNK = 2**16
-"""Draws at a time, so that memory does not grow with their number."""
+"""Draws are processed in chunks of this size, so that memory use does not grow with their number."""
 GINI_STEPS = 100_000
 """Steps over which the Gini of episodes is averaged, five episodes at least."""
 MOST_STEPS, SMALL_GAP = 300, 1e-5
-"""When the search for the best weights ends: after so many steps, or with so small a relative gap on its sample."""
+"""The search for the best weights ends after this many steps, or at this relative gap on its sample."""
 JITTER = 1e-3
-"""Relative noise on the needs as the policy sees them. It breaks ties, and lets a policy serve one of two agents whose
-weighted needs are always equal with any probability; what it costs shows in the gap."""
+"""Relative noise on the needs as the policy sees them. It breaks ties, so that of two agents whose weighted needs are
+always equal a policy can serve either with any probability. Its cost is part of the gap."""
 
 
 @dataclass(frozen=True)
 class Optimum:
-    """The best welfare, between what a policy reaches and what none can pass.
+    """The best welfare: a policy's welfare from below, and a bound on every policy's from above.
 
     Attributes:
         welfare: α-fair at some α, or generalised Gini.
@@ -70,7 +70,7 @@ class Optimum:
         support: the largest mean of weights × utilities per step, h(w), as estimated from fresh needs.
         support_error: its standard error.
         confidence: the probability with which `lower` and `upper` both hold.
-        steps: the welfare is of utilities added up over so many steps; 1 for utilities per step.
+        steps: the number of steps over which utilities are added up; 1 for utilities per step.
     """
 
     welfare: Welfare
@@ -83,7 +83,7 @@ class Optimum:
     steps: int = 1
 
     def over(self, steps: int) -> Optimum:
-        """The same optimum, with utilities added up over so many steps before they are judged."""
+        """The same optimum for utilities added up over this many steps."""
         return dataclasses.replace(self, steps=check_count("steps", steps))
 
     @property
@@ -98,30 +98,30 @@ class Optimum:
 
     @property
     def lower(self) -> float:
-        """What the policy reaches at least, with confidence."""
+        """A lower bound on the policy's welfare, with confidence."""
         quantile = special.ndtri(1 - (1 - self.confidence) / 2 / len(self.weights))
         surely = np.clip(self.utilities - quantile * self.utility_errors, 0.0, None)
         return float(self.welfare(self.steps * surely))
 
     @property
     def upper(self) -> float:
-        """What no policy passes, with confidence."""
+        """An upper bound on every policy's welfare, with confidence."""
         return self._dual(self.support + special.ndtri(1 - (1 - self.confidence) / 2) * self.support_error)
 
     @property
     def gap(self) -> float:
-        """How much may be left between the policy and the optimum."""
+        """The most that the policy can be below the optimum."""
         return self.upper - self.lower
 
     @property
     def utility(self) -> float:
-        """The best welfare as a utility per agent and step: what all would have if all had the same."""
+        """The best welfare as a utility per agent and step: the one that is as good if all agents have it."""
         return float(equal_utility(self.welfare, self.bound, len(self.weights)) / self.steps)
 
     def share(self, welfare: Array) -> Array:
-        """How much of the optimum a welfare is, 1 being the optimum.
+        """A welfare as a share of the optimum; 1 is the optimum.
 
-        Logarithms have no meaningful ratios: both are turned into the equal utilities that would be as good.
+        Ratios of logarithms have no meaning, so both are first converted to the equal utilities that would be as good.
         """
         n_agents = len(self.weights)
         return equal_utility(self.welfare, welfare, n_agents) / equal_utility(self.welfare, self.bound, n_agents)
@@ -149,7 +149,7 @@ def optimum(
         needs: where needs come from, see `bygones.envs.needs`; the number of agents is theirs.
         n_resources: k, how many agents are served at a step.
         welfare: utilitarian, nash (its logarithm), egalitarian, any α-fair or generalised Gini.
-        samples: fresh draws of needs to judge the weights on.
+        samples: number of fresh draws of needs on which the weights are evaluated.
         confidence: of `lower` and `upper` together.
         seed: of all draws.
     """
@@ -184,7 +184,7 @@ def for_settings(settings: Settings) -> Optimum:
 
 
 def episode_gini(settings: Settings) -> float:
-    """The mean Gini of episodes under the best stationary policy, with the horizon's share of chance in it."""
+    """The mean Gini of episodes of this horizon under the best stationary policy, chance included."""
     best = _for_sizes(settings.welfare, settings.n_agents, settings.n_resources, settings.n_advantaged)
     needs, rng = advantaged(settings.n_agents, settings.n_advantaged), np.random.default_rng(0)
     ginis = []
@@ -196,7 +196,7 @@ def episode_gini(settings: Settings) -> float:
 
 
 def equal_utility(welfare: AnyWelfare, value: Array, n_agents: int) -> Array:
-    """The utility at which, if all agents had it, welfare would have this value."""
+    """The utility that, if all agents had it, would give welfare this value."""
     judge = as_judge(welfare)
     value = np.asarray(value, dtype=float)
     by_rank = _by_rank(judge, n_agents)

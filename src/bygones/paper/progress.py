@@ -1,4 +1,4 @@
-"""How far a plan of runs is, as a person wants to see it: a moving display in a terminal, plain lines elsewhere."""
+"""The progress of a plan of runs: a live display in a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
@@ -14,51 +14,51 @@ from bygones.paper.grid import identity, memory_label
 from bygones.paper.results import RunResult
 
 TELL_EVERY = 0.2
-"""Seconds between two tellings of progress: a batch of a thousand runs is heard of run by run."""
+"""Least seconds between two reports of progress: a batch of a thousand runs reports run by run."""
 
 
 class GridProgress(NamedTuple):
-    """How far a plan is."""
+    """The progress of a plan."""
 
     runs_done: int
     runs_total: int
     steps_done: int
     steps_total: int
     seconds: float
-    """Since the start."""
+    """Seconds since the start."""
     steps_per_second: float
-    """Since the first news, so that starting and compiling do not count; NaN before there is enough of it."""
+    """Measured from the first report, so that starting and compiling do not count; NaN until it is known."""
     running: tuple[str, ...]
-    """What is being trained now."""
+    """The runs that are being trained."""
     gini: dict[str, float]
     """The latest Gini of each memory, averaged over its runs."""
 
     @property
     def seconds_left(self) -> float:
-        """How long the rest takes at this speed; NaN before that is known."""
+        """The remaining time at this speed; NaN until the speed is known."""
         return (self.steps_total - self.steps_done) / self.steps_per_second
 
     @property
     def pace(self) -> str:
-        """How fast it goes, and how long it will still take."""
+        """Speed and remaining time, in words."""
         if math.isnan(self.steps_per_second):
             return "starting"
-        return f"{self.steps_per_second:,.0f} steps a second, {duration(self.seconds_left)} left"
+        return f"{self.steps_per_second:,.0f} steps per second, {duration(self.seconds_left)} left"
 
     @property
     def fairness(self) -> str:
-        """The latest Gini of each memory in words; empty before any is known."""
+        """The latest Gini of each memory, in words; empty until one is known."""
         ginis = ", ".join(f"{label} {gini:.2f}" for label, gini in self.gini.items())
         return f"Gini: {ginis}" if ginis else ""
 
     def __str__(self) -> str:
-        said = f"{self.runs_done}/{self.runs_total} runs"
-        said += f", {self.steps_done / 1e6:.1f} of {self.steps_total / 1e6:.1f} million steps, {self.pace}"
-        return "; ".join(filter(None, [said, self.fairness]))
+        steps = f"{self.steps_done / 1e6:.1f} of {self.steps_total / 1e6:.1f} million steps"
+        done = f"{self.runs_done}/{self.runs_total} runs, {steps}, {self.pace}"
+        return "; ".join(filter(None, [done, self.fairness]))
 
 
 class Tracker:
-    """Turns what is heard of single runs into the progress of the whole plan."""
+    """Combines the reports of single runs into the progress of the whole plan."""
 
     def __init__(self, runs: Sequence[Settings], runs_done: int, tell: Callable[[GridProgress], None]) -> None:
         self._runs, self._before, self._tell = runs, runs_done, tell
@@ -70,7 +70,7 @@ class Tracker:
         self._first: tuple[float, int] | None = None
 
     def heard(self, position: int, steps: int, gini: float) -> None:
-        """A run has taken this many steps, and this is its latest Gini (NaN if it is not known)."""
+        """Records how many steps a run has taken, and its latest Gini (NaN if it is not known)."""
         self._steps[position] = min(steps, self._runs[position].total_steps)
         if not math.isnan(gini):
             self._gini[position] = gini
@@ -80,7 +80,7 @@ class Tracker:
             self._tell(self.now())
 
     def finished(self, batch: Sequence[RunResult]) -> None:
-        """These runs are trained and kept."""
+        """Records that these runs are trained and stored."""
         for result in batch:
             position = self._position[identity(result.settings)]
             self._done.add(position)
@@ -89,7 +89,7 @@ class Tracker:
         self._tell(self.now())
 
     def now(self) -> GridProgress:
-        """The progress at this moment."""
+        """The current progress."""
         running = [i for i, steps in enumerate(self._steps) if steps and i not in self._done]
         ginis: dict[str, list[float]] = {}
         for run, gini in sorted(zip(self._runs, self._gini, strict=True), key=lambda pair: pair[0].gamma):
@@ -115,14 +115,14 @@ def described(run: Settings) -> str:
 
 
 def duration(seconds: float) -> str:
-    """A time for people: 45 s, 12 min, 3.5 h."""
+    """A duration in words: 45 s, 12 min, 3.5 h."""
     if seconds < 90:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 90 * 60 else f"{seconds / 3600:.1f} h"
 
 
 def now_and_then(write: Callable[[str], None], seconds: float = 5.0) -> Callable[[GridProgress], None]:
-    """Writes a line when there is news, but no more often than every few seconds."""
+    """Writes a line of progress, at most once every few seconds."""
     last = -math.inf
 
     def tell(progress: GridProgress) -> None:
@@ -136,7 +136,7 @@ def now_and_then(write: Callable[[str], None], seconds: float = 5.0) -> Callable
 
 @contextmanager
 def watched() -> Iterator[Callable[[GridProgress], None]]:
-    """What to tell of progress for the length of a `with` block: a live display in a terminal, lines in a file."""
+    """Shows progress for the duration of a `with` block: a live display in a terminal, lines elsewhere."""
     from rich.console import Console, Group
     from rich.live import Live
     from rich.progress import BarColumn, TextColumn
@@ -151,8 +151,8 @@ def watched() -> Iterator[Callable[[GridProgress], None]]:
     with Live(bars, console=console, refresh_per_second=4) as live:
 
         def tell(progress: GridProgress) -> None:
-            said = f"{progress.runs_done} of {progress.runs_total} runs, {progress.pace}"
-            bars.update(task, total=progress.steps_total, completed=progress.steps_done, description=said)
+            text = f"{progress.runs_done} of {progress.runs_total} runs, {progress.pace}"
+            bars.update(task, total=progress.steps_total, completed=progress.steps_done, description=text)
             live.update(Group(bars, *(f"  now: {run}" for run in progress.running), f"  {progress.fairness}"))
 
         yield tell

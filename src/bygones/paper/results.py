@@ -1,10 +1,11 @@
-"""What came out: a data set of Parquet files, one row per run, in a folder that any number of batches may add to.
+"""Results of runs: a folder of Parquet files with one row per run, to which any number of batches can be added.
 
 A row holds the run's name (`grid.identity`), every setting, the final metrics (over the last 10% of episodes), thinned
-curves, and where it came from: software, hardware, date, command. `bygones.paper.columns` is the layout.
+curves, and the run's provenance: software, hardware, date, command, commit. The layout, and how it may grow without
+losing old files, is `bygones.paper.columns`.
 
-A batch is one file, written beside its place and moved there when it is whole and on disk: after a power cut or a
-`kill -9` a batch is there or it is not. One process at a time writes to a folder; a second is told so.
+A batch is one file. It is written under another name and renamed once it is complete and on disk, so after a power cut
+or a `kill -9` a batch is either there or not. One process at a time writes to a folder; a second one is refused.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -30,24 +31,28 @@ import pyarrow.parquet as pq
 from bygones import __version__
 from bygones._arrays import Array, check_one_of
 from bygones.learn.settings import Settings
-from bygones.paper.columns import CURVE_POINTS, CURVES, FORMAT, METRICS, SCHEMA, SETTINGS
+from bygones.paper.columns import CURVE_POINTS, CURVES, FORMAT, METRICS, SCHEMA, SETTINGS, in_this_layout
 from bygones.paper.grid import identity
 from bygones.paper.provenance import Provenance
 
+if TYPE_CHECKING:
+    import pandas
+    import polars
+
 EVIDENCE = Path("evidence/grid")
-"""Where the runs lie that bygones ships: a folder for each set of them."""
+"""The runs that the repository ships: one folder for each set of them."""
 
 
 @dataclass(frozen=True)
 class RunResult:
-    """What is kept of a run.
+    """The result of a run, as it is stored.
 
     Attributes:
-        settings: what was run.
-        metrics: the final value of everything in `METRICS`.
-        curves: `steps` and the values at these steps of everything else in `CURVES`.
-        seconds: the time it took; in a batch, its share of the batch's.
-        stopped_at: the step at which the loss was no longer finite, None if it always was.
+        settings: the settings of the run.
+        metrics: the final value of every metric in `METRICS`.
+        curves: `steps`, and the values at these steps of every other curve in `CURVES`.
+        seconds: how long the run took; in a batch, its share of the batch's time.
+        stopped_at: the step at which the loss was no longer finite; None if it always was.
     """
 
     settings: Settings
@@ -58,9 +63,9 @@ class RunResult:
 
 
 def thinned(curves: Mapping[str, Array], points: int = CURVE_POINTS) -> dict[str, Array]:
-    """Curves with one entry per rollout, cut into stretches: each episode counts once, NaN where none ended.
+    """Curves of one entry per rollout, averaged over stretches: each episode counts once, NaN where none ended.
 
-    Takes the `curves` of a `bygones.learn` result and gives those that are kept.
+    Takes the `curves` of a `bygones.learn` result and returns those that are stored.
     """
     episodes = np.asarray(curves["episodes"])
     stretches = [s for s in np.array_split(np.arange(len(episodes)), points) if len(s)]
@@ -75,7 +80,10 @@ def thinned(curves: Mapping[str, Array], points: int = CURVE_POINTS) -> dict[str
 
 @dataclass(frozen=True)
 class Results:
-    """A table of runs that is only read. `results["final_gini"]` is a column, `results.where(gamma=1.0)` a part."""
+    """A read-only table of runs.
+
+    `results["final_gini"]` is a column, `results.where(gamma=1.0)` a subset of the runs.
+    """
 
     table: pa.Table
 
@@ -86,9 +94,9 @@ class Results:
         return self._column(name).to_numpy()
 
     def where(self, **wanted: Any) -> Results:
-        """The runs whose columns have these values; a list, tuple, set or range accepts any of its values.
+        """The runs whose columns have these values; a list, tuple, set or range matches any of its values.
 
-        Of a column of lists, such as `hidden`, a list is the one value that is accepted.
+        In a column of lists, such as `hidden`, a list is a single value.
         """
         keep: Any = None
         for name, value in wanted.items():
@@ -102,15 +110,21 @@ class Results:
         return self if keep is None else Results(self.table.filter(keep))
 
     def distinct(self, name: str) -> list[Any]:
-        """The values of a column, each once, in order."""
+        """The distinct values of a column, sorted."""
         return sorted(set(self[name].tolist()))
 
     def curves(self, name: str) -> tuple[Array, Array]:
-        """Steps, and one row per run of the curve of that name; runs of unequal length are refused."""
+        """The steps, and the curve of that name with one row per run.
+
+        Raises:
+            ValueError: the curves have different lengths, or there are no runs.
+        """
         check_one_of("curve", name, [curve for curve in CURVES if curve != "steps"])
         steps = [tuple(row) for row in self["curve_steps"]]
         if len(set(steps)) != 1:
-            raise ValueError(f"curves must be of runs of equal length, at least one, got {len(set(steps))} lengths")
+            raise ValueError(
+                f"curves must all have the same length, got {len(set(steps))} lengths among {len(self)} runs"
+            )
         return np.array(steps[0]), np.stack(list(self[f"curve_{name}"]))
 
     def settings(self) -> list[Settings]:
@@ -123,16 +137,40 @@ class Results:
         return self.table.column(name)
 
     def to_csv(self, path: Path) -> None:
-        """Writes every column but the curves as CSV, into a folder that is made if need be."""
+        """Writes all columns except the curves as CSV; creates the folder if necessary."""
         path.parent.mkdir(parents=True, exist_ok=True)
         flat = self.table.select([field.name for field in self.table.schema if not pa.types.is_list(field.type)])
         pyarrow.csv.write_csv(flat, path)
 
+    def to_pandas(self) -> pandas.DataFrame:
+        """All columns as a pandas data frame; curves are one array per run.
+
+        Raises:
+            ImportError: pandas is not installed.
+        """
+        try:
+            import pandas  # noqa: F401
+        except ImportError:
+            raise ImportError("to_pandas needs pandas, which is not installed: pip install pandas") from None
+        return self.table.to_pandas()
+
+    def to_polars(self) -> polars.DataFrame:
+        """All columns as a Polars data frame; curves are one list per run.
+
+        Raises:
+            ImportError: Polars is not installed.
+        """
+        try:
+            import polars
+        except ImportError:
+            raise ImportError("to_polars needs Polars, which is not installed: pip install polars") from None
+        return polars.DataFrame(self.table)
+
 
 def read(*places: Path | str) -> Results:
-    """The results in these folders or files; where two hold the same run, the first named counts.
+    """The results in these folders or files. If a run occurs twice, the first occurrence counts.
 
-    Of a folder that holds none itself, those one level below are meant: of `out/paper` those in `out/paper/results`.
+    If a folder itself holds no results, the folders directly below it are read: for `out/paper`, `out/paper/results`.
     """
     files: list[Path] = []
     for place in map(Path, places):
@@ -150,18 +188,18 @@ def _values(name: str, accepted: Collection[Any], kind: pa.DataType) -> pa.Array
     try:
         return pa.array(accepted, type=kind)
     except (pa.ArrowInvalid, pa.ArrowTypeError):
-        said = ", ".join(map(repr, accepted))
-        raise ValueError(f"{name} is a column of type {kind}, and cannot be {said}") from None
+        values = ", ".join(map(repr, accepted))
+        raise ValueError(f"{name} is a column of type {kind}, so it cannot be {values}") from None
 
 
 def evidence_folder() -> Path:
-    """Where the shipped runs lie: beside where one stands, or else in the checkout that this code is part of."""
+    """The folder of the shipped runs: in the current directory, or else in the checkout that this code is part of."""
     checkout = Path(__file__).parents[3] / EVIDENCE
     return checkout if checkout.is_dir() and not EVIDENCE.is_dir() else EVIDENCE
 
 
 def merge(places: Sequence[Path | str], out: Path | str, **wanted: Any) -> Results:
-    """Joins results, or those with the wanted values, into one file of a new folder."""
+    """Joins results, or those with the wanted values, into one file in a new folder."""
     results = read(*places).where(**wanted)
     _check_versions(results, "the results to merge")
     with writing(out) as writer:
@@ -173,24 +211,26 @@ def merge(places: Sequence[Path | str], out: Path | str, **wanted: Any) -> Resul
 
 @dataclass
 class ResultsWriter:
-    """Adds batches of runs to a folder; made by `writing`."""
+    """Adds batches of runs to a folder; created by `writing`."""
 
     folder: Path
     done: set[str]
-    """The names of the runs that the folder holds."""
+    """The names of the runs in the folder."""
 
     def add(self, batch: Sequence[RunResult], provenance: Provenance) -> None:
-        """Adds a batch as one file: it is there as a whole, or, if this raises, not at all."""
+        """Adds a batch as one file, completely or, if this raises, not at all."""
         finished = datetime.now(UTC).replace(microsecond=0)
         rows = [_row(run, provenance, finished) for run in batch]
         self.add_table(pa.Table.from_pylist(rows, schema=SCHEMA))
 
     def add_table(self, table: pa.Table) -> None:
-        """Adds the rows of a table that has the layout of this version."""
+        """Adds the rows of a table in the layout of this version."""
         names = table.column("run").to_pylist()
         repeated = self.done.intersection(names)
         if repeated or len(set(names)) != len(names):
-            raise ValueError(f"a run is written once; {sorted(repeated) or names} would be there twice")
+            raise ValueError(
+                f"a run can be written only once, got again: {', '.join(sorted(repeated) or _repeated(names))}"
+            )
         sink = pa.BufferOutputStream()
         pq.write_table(table, sink, compression="zstd")
         batch = hashlib.sha256("".join(sorted(names)).encode()).hexdigest()[:12]
@@ -200,11 +240,11 @@ class ResultsWriter:
 
 @contextlib.contextmanager
 def writing(folder: Path | str) -> Iterator[ResultsWriter]:
-    """The right to add to a folder, made if need be, for the length of a `with` block.
+    """A writer with exclusive access to a folder for the duration of a `with` block; creates the folder if necessary.
 
     Raises:
-        BlockingIOError: another process is writing to it.
-        ValueError: it holds results of another version, or a file that cannot be read.
+        BlockingIOError: another process is writing to the folder.
+        ValueError: the folder holds results of another version, or a file that cannot be read.
     """
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
@@ -218,7 +258,7 @@ def writing(folder: Path | str) -> Iterator[ResultsWriter]:
 
 @contextlib.contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    """Holds the folder's lock, which the system lets go of however the process ends."""
+    """Holds the folder's lock, which the operating system releases however the process ends."""
     import fcntl
 
     with (folder / ".lock").open("a+") as file:
@@ -228,7 +268,9 @@ def _locked(folder: Path) -> Iterator[None]:
             file.seek(0)
             holder = file.read().strip() or "another process"
             raise BlockingIOError(
-                errno.EWOULDBLOCK, f"being written to by {holder}: wait for it or choose another folder", str(folder)
+                errno.EWOULDBLOCK,
+                f"{holder} is writing to this folder: wait for it to finish or choose another folder",
+                str(folder),
             ) from None
         file.truncate(0)
         file.write(f"process {os.getpid()} on {socket.gethostname()}")
@@ -262,21 +304,25 @@ def _read_file(path: Path) -> pa.Table:
         table = pq.read_table(path, partitioning=None)
     except (pa.ArrowInvalid, OSError) as error:
         reason = str(error).splitlines()[0]
-        raise ValueError(f"{path} cannot be read as Parquet ({reason}); move it away to go on without it") from None
-    said = (table.schema.metadata or {}).get(b"bygones.format")
-    if said is None:
-        raise ValueError(f"{path} is a Parquet file, but not of bygones results")
-    if said != str(FORMAT).encode():
-        raise ValueError(f"{path} has layout {said.decode()}, this version of bygones reads layout {FORMAT}")
-    return table.select(SCHEMA.names).cast(SCHEMA)
+        raise ValueError(f"{path} cannot be read as Parquet ({reason}); move it away to continue without it") from None
+    layout = (table.schema.metadata or {}).get(b"bygones.format")
+    if layout is None:
+        raise ValueError(f"{path} is a Parquet file, but does not contain bygones results")
+    if layout != str(FORMAT).encode():
+        raise ValueError(f"{path} has layout {layout.decode()}, but this version of bygones reads layout {FORMAT}")
+    try:
+        return in_this_layout(table)
+    except ValueError as error:
+        raise ValueError(f"{path} {error}") from None
 
 
 def _check_versions(results: Results, where: str) -> None:
-    """Results of versions that may differ in what they compute are not mixed: major and minor number must agree."""
+    """Versions that may compute different results are not mixed: their major and minor numbers must agree."""
     for version in results.distinct("bygones"):
         if version.split(".")[:2] != __version__.split(".")[:2]:
             raise ValueError(
-                f"{where} holds results of bygones {version}, this is {__version__}: use that version or another folder"
+                f"{where} holds results of bygones {version}, but this is {__version__}: "
+                "use that version or another folder"
             )
 
 
@@ -293,4 +339,9 @@ def _row(run: RunResult, provenance: Provenance, finished: datetime) -> dict[str
         "hardware": provenance.hardware,
         "command": provenance.command,
         "finished": finished,
+        "commit": provenance.commit,
     }
+
+
+def _repeated(names: Sequence[str]) -> list[str]:
+    return sorted(name for name in set(names) if names.count(name) > 1)

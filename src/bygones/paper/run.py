@@ -1,7 +1,7 @@
 """Executes a plan of runs: trains what is not there yet, where it runs best, and keeps every batch as it comes.
 
 Also runs by itself where nothing but JAX, NumPy and PyArrow is installed, as on many machines with accelerators:
-`python -m bygones.paper.run --scale paper --observation-scale window --out results/window`.
+`python -m bygones.paper.run --size paper --observation-scale window --out results/window`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from bygones.learn.processes import WorkerDiedError, usable_cores
 from bygones.learn.runs import RunProgress, TrainResult
 from bygones.learn.settings import Settings
 from bygones.paper import provenance
-from bygones.paper.grid import grid, identity, settings_said
+from bygones.paper.grid import SIZES, grid, identity, parse_shared_settings
 from bygones.paper.progress import GridProgress, Tracker, duration, now_and_then
 from bygones.paper.results import Results, RunResult, read, thinned, writing
 
@@ -232,48 +232,44 @@ def _latest(ginis: Array) -> float:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Trains a grid from a bare command line; says in plain lines how far it is."""
+    """Trains a grid from a bare command line and prints its progress in plain lines."""
     import argparse
 
     parser = argparse.ArgumentParser(prog="python -m bygones.paper.run", description=__doc__)
-    parser.add_argument("--scale", default="quick", help="quick or paper")
-    parser.add_argument("--out", required=True, type=Path, help="folder of results")
-    parser.add_argument("--on", default="auto", choices=PLACES)
+    parser.add_argument(
+        "--size", default="quick", choices=tuple(SIZES), help="a slice of the paper's grid, or all of it"
+    )
+    parser.add_argument("--out", required=True, type=Path, help="folder for the results")
+    parser.add_argument("--on", default="auto", choices=PLACES, help="where to train")
     parser.add_argument("--batch", type=int, default=backends.MOST_IN_A_BATCH, help="most runs in a batch")
     parser.add_argument("--workers", type=int, help="processes on the CPU")
     parser.add_argument("--address", help="address of a Ray cluster")
-    parser.add_argument("--plan", action="store_true", help="only say what would run and how long it would take")
-    parser.add_argument("--welfare", nargs="+")
-    parser.add_argument("--aggregation", nargs="+")
-    parser.add_argument("--horizon", nargs="+", type=int)
-    parser.add_argument("--gamma", nargs="+", type=float)
-    parser.add_argument("--seeds", type=int)
-    parser.add_argument("--weight", type=float)
-    parser.add_argument("--observation-scale")
+    parser.add_argument("--plan", action="store_true", help="only print the plan and how long it would take")
+    parser.add_argument("--welfare", nargs="+", help="only these welfare functions")
+    parser.add_argument("--aggregation", nargs="+", help="only these aggregations")
+    parser.add_argument("--horizon", nargs="+", type=int, help="only these horizons")
+    parser.add_argument("--gamma", nargs="+", type=float, help="only these past discounts")
+    parser.add_argument("--seeds", type=int, help="number of seeds")
+    parser.add_argument("--weight", type=float, help="λ of every run; by default the paper's")
+    parser.add_argument("--observation-scale", help="none, fixed, window, expected or relative; by default none")
     parser.add_argument("--set", nargs="+", default=[], metavar="SETTING=VALUE", help="any other setting of all runs")
-    said = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     names = ("welfare", "aggregation", "horizon", "gamma", "seeds", "weight", "observation_scale")
-    changes = {name: getattr(said, name) for name in names if getattr(said, name) is not None}
+    changes = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
+    where = {name: getattr(options, name) for name in ("on", "workers", "batch", "address")}
     try:
-        runs = grid(said.scale, **changes, **settings_said(said.set)).runs()
-        if said.plan:
-            print(estimate(runs, said.out, on=said.on, workers=said.workers, batch=said.batch, address=said.address))
+        runs = grid(options.size, **changes, **parse_shared_settings(options.set)).runs()
+        if options.plan:
+            print(estimate(runs, options.out, **where))
             return
-        results = execute(
-            runs,
-            said.out,
-            on=said.on,
-            workers=said.workers,
-            batch=said.batch,
-            address=said.address,
-            progress=now_and_then(lambda line: print(line, flush=True)),
-        )
+        progress = now_and_then(lambda line: print(line, flush=True))
+        results = execute(runs, options.out, **where, progress=progress)
     except (ValueError, OSError) as error:
         sys.exit(f"{parser.prog}: {error}")
     except Stopped as stopped:
         print(stopped, file=sys.stderr)
         sys.exit(130)
-    print(f"{len(results)} runs in {said.out}")
+    print(f"{len(results)} runs in {options.out}")
 
 
 if __name__ == "__main__":

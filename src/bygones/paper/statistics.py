@@ -1,8 +1,8 @@
-"""What a handful of seeds can say: means with intervals, effect sizes, and whether the seeds fall into two groups.
+"""Statistics of a handful of seeds: means with intervals, effect sizes, and whether the seeds split into two groups.
 
-Near collapse outcomes are bimodal (some seeds learn, most do not). A mean then describes no run at all, so a summary
-always carries the seeds themselves, and says when they split. Intervals are percentile bootstrap intervals over seeds:
-they ask nothing of the shape of the distribution, and the same data always give the same interval.
+Near collapse, outcomes are bimodal: some seeds learn, most do not. A mean then describes no run at all, so a summary
+always includes the seeds themselves and whether they split. Intervals are percentile bootstrap intervals over seeds:
+they assume nothing about the shape of the distribution, and the same data always give the same interval.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from bygones._arrays import Array, check_finite
 CONFIDENCE = 0.95
 RESAMPLES = 2000
 SPLIT_EXPLAINS = 0.85
-"""Share of the variance that two groups must explain to be two; evenly spread values reach 0.75."""
+"""The share of the variance that a split must explain to count; evenly spread values reach 0.75."""
 
 
 class Interval(NamedTuple):
-    """Between these the quantity lies, with the confidence of the bootstrap."""
+    """A bootstrap interval of a quantity."""
 
     low: float
     high: float
 
 
 class Summary(NamedTuple):
-    """Seeds of one configuration, summed up."""
+    """A summary of the seeds of one configuration."""
 
     seeds: tuple[float, ...]
     mean: float
@@ -39,11 +39,11 @@ class Summary(NamedTuple):
     interquartile_mean: float
     interquartile_interval: Interval
     groups: tuple[tuple[float, ...], ...]
-    """The seeds in ascending order, in two groups where they split, else in one."""
+    """The seeds in ascending order, in two groups if they split, otherwise in one."""
 
 
 def summary(values: Array, apart: float = 0.0, seed: int = 0) -> Summary:
-    """Sums up the seeds of a configuration; two groups count as two if their means are at least `apart`."""
+    """Summarises the seeds of a configuration; groups count as two if their means differ by at least `apart`."""
     values = _seeds("values", values)
     return Summary(
         tuple(values.tolist()),
@@ -63,7 +63,7 @@ def standard_error(values: Array) -> float:
 
 
 def interquartile_mean(values: Array, axis: int = -1) -> Any:
-    """The mean of the middle half, which a few runaway seeds cannot move."""
+    """The mean of the middle half, which a few outliers cannot move."""
     means = stats.trim_mean(values, 0.25, axis=axis)
     return float(means) if np.ndim(means) == 0 else means
 
@@ -89,19 +89,19 @@ def difference_interval(a: Array, b: Array, seed: int = 0, of: Callable[..., Any
 
 
 def cliffs_delta(a: Array, b: Array) -> float:
-    """How often a seed of `a` lies above one of `b`, less how often below: 1 always above, 0 neither, −1 always below.
+    """How often a seed of `a` lies above one of `b`, minus how often below: 1 is always, −1 is never.
 
-    An effect size that does not suppose one mode, as differences in standard deviations do.
+    Unlike differences in standard deviations, this effect size does not assume a single mode.
     """
     a, b = _seeds("a", a), _seeds("b", b)
     return float(np.sign(a[:, None] - b[None, :]).mean())
 
 
 def groups(values: Array, apart: float = 0.0) -> tuple[tuple[float, ...], ...]:
-    """The values in ascending order, cut in two where that explains most of their spread.
+    """The values in ascending order, split in two if that explains most of their variance.
 
-    The cut is the one that explains most variance. The values are two groups if it explains at least 85% of it and
-    the groups' means are at least `apart`; fewer than four values are always one group.
+    The split is the one that explains the most variance. It counts if it explains at least 85% and the means of the
+    groups differ by at least `apart`; fewer than four values are always one group.
     """
     ordered = np.sort(_seeds("values", values))
     total = ((ordered - ordered.mean()) ** 2).sum()
@@ -116,7 +116,7 @@ def groups(values: Array, apart: float = 0.0) -> tuple[tuple[float, ...], ...]:
 
 def _bootstrap(samples: tuple[Array, ...], statistic: Callable[..., Any], seed: int) -> Interval:
     found = stats.bootstrap(
-        # A lone seed twice is drawn anew as itself, as it should be, and accepted.
+        # SciPy refuses a sample of one; a single seed given twice is always resampled as itself.
         tuple(np.repeat(sample, 2) if len(sample) == 1 else sample for sample in samples),
         statistic,
         n_resamples=RESAMPLES,
@@ -131,5 +131,5 @@ def _bootstrap(samples: tuple[Array, ...], statistic: Callable[..., Any], seed: 
 def _seeds(name: str, values: Array) -> Array:
     values = check_finite(name, values)
     if values.ndim != 1 or len(values) == 0:
-        raise ValueError(f"{name} must be one number per seed, at least one, got shape {values.shape}")
+        raise ValueError(f"{name} must be one number per seed, for at least one seed, got shape {values.shape}")
     return values

@@ -1,4 +1,4 @@
-"""One look for all our pages: a title, a lede and sections become one HTML file that needs nothing else.
+"""Pages in one common style: a title, a lede and sections become a single self-contained HTML file.
 
     page = Page("Fair night shifts", "Who worked how many, and who is next.", [
         Section("Standings", ["Ana is ahead.", Table("Hours so far", ["person", "hours"], [["Ana", 8], ["Ben", 6]])]),
@@ -6,15 +6,15 @@
     ])
     write(page, Path("shifts.html"))
 
-Text is data: whatever a name contains, it is shown and never run. The page also forbids itself, by its content security
-policy, to load anything or to run any script but those it was made with, so it works without a network and a name could
-not run a script even if it were let through.
+All text is escaped: a name is shown as it is, whatever it contains. In addition, the page's content security policy
+forbids loading anything and running any script except the page's own. The page therefore works without a network, and a
+name could not run a script even if it were not escaped.
 
-Pages with parts of their own give templates (`fragment`), data (`Page.data`), styles and scripts. A script finds
-`window.bygones` with `data(name)`, the data that the page was given; `draw(element, figure)`, which draws a Plotly
-figure in the page's colours, light or dark, as soon as Plotly is unpacked and again whenever these change;
-`whenSeen(element, action)`, which puts off work until the element comes into view; and `shown(number)`, a number for
-people to read.
+The common template, style and script are in `templates`. A page with parts of its own lies in its own folder, with a
+folder `templates` beside its code, and passes HTML (`fragment`), data (`Page.data`), styles and scripts. Its scripts
+find an object `window.bygones` with `data(name)`, the data of the page; `draw(element, figure)`, which draws a Plotly
+figure in the page's colours, light or dark, and again when they change; `whenSeen(element, action)`, which delays an
+action until the element comes into view; and `shown(number)`, which formats a number.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ if TYPE_CHECKING:
 
 LIGHT = {"paper": "#FFFFFF", "panel": "#F5F7F9", "ink": INK, "muted": "#5B6470", "rule": RULE, "link": "#005A8C",
          "holds": "#00684B", "fails": "#A33F00", "line": MUTED}  # fmt: skip
-"""The page's colours by day, each text colour at least 4.5 times as bright or dark as what it stands on."""
+"""The colours of the light page; each text colour has a contrast of at least 4.5 with its background."""
 
 DARK = {"paper": "#14181D", "panel": "#1D232A", "ink": "#E7EBEF", "muted": "#A3ADB8", "rule": "#343D47",
         "link": "#7CC4F2", "holds": "#4CCBA3", "fails": "#FF9A62", "line": "#8B95A1"}  # fmt: skip
-"""And by night."""
+"""The colours of the dark page."""
 
 BY_NIGHT = {"#000000": "#FFFFFF", INK: DARK["ink"], "#0072B2": "#3D9BD9", MUTED: DARK["line"]}
-"""Colours of the house palette that are too dark on the dark page, and what stands for them there."""
+"""Colours of the palette that are too dark for the dark page, and their replacements there."""
 
 
 @dataclass(frozen=True)
@@ -58,9 +58,9 @@ class Table:
     """A table with a caption and a header row; the first cell of each row names the row.
 
     Attributes:
-        caption: what the table shows, in words.
+        caption: what the table shows.
         columns: the header.
-        rows: the cells: numbers go to the right, floats with four digits; None is an empty cell.
+        rows: the cells. Numbers are aligned right, floats have four digits; None is an empty cell.
     """
 
     caption: str
@@ -78,10 +78,10 @@ class Chart:
     """An interactive figure.
 
     Attributes:
-        figure: a Plotly figure, or the same as a dictionary with `data` and `layout`. Names in it that somebody else
-            chose are passed through `label`.
-        alt: what the figure shows, in a sentence or two, for those who do not see it.
-        caption: what is written under it.
+        figure: a Plotly figure, or the same as a dictionary with `data` and `layout`. Names that come from users must
+            be passed through `label`.
+        alt: what the figure shows, in a sentence or two, for screen readers.
+        caption: the text below it.
         height: in pixels.
     """
 
@@ -97,7 +97,7 @@ Block: TypeAlias = str | Markup | Table | Chart
 
 @dataclass(frozen=True)
 class Section:
-    """A heading with what stands under it; a link to `#name` leads there, by default the title in small letters."""
+    """A heading with its blocks. Links to `#name` lead to it; the default name is the title in lower case."""
 
     title: str
     blocks: Sequence[Block]
@@ -105,24 +105,24 @@ class Section:
 
     @property
     def anchor(self) -> str:
-        """The name by which links reach the section."""
+        """The name that links use."""
         return self.name or re.sub(r"[^a-z0-9]+", "-", self.title.lower()).strip("-") or "section"
 
 
 @dataclass(frozen=True)
 class Page:
-    """Everything that goes into the file.
+    """The content of a page.
 
     Attributes:
-        title: the heading of the page and the name of its tab.
-        lede: the paragraph that says what the reader will find; text, or HTML made by `fragment`.
-        sections: what follows, listed in a menu below the lede.
-        kicker: a few small words above the title.
+        title: the heading of the page and of its browser tab.
+        lede: the opening paragraph; text, or HTML made by `fragment`.
+        sections: the sections, which are also listed in a menu below the lede.
+        kicker: a short line above the title.
         footer: the last line.
         data: plain values by name, for the page's own scripts.
-        scripts: JavaScript, run after the page's common script and, where something is drawn, Plotly's.
-        styles: CSS, after the common one.
-        plotly: whether the page's own scripts draw, so that Plotly is needed even if no section holds a chart.
+        scripts: JavaScript, run after the common script.
+        styles: CSS, added after the common style.
+        plotly: whether the page's own scripts draw, so that Plotly is included even if no section holds a chart.
     """
 
     title: str
@@ -139,17 +139,17 @@ class Page:
 def render(page: Page) -> str:
     """The page as one HTML document."""
     charts = [block for section in page.sections for block in section.blocks if isinstance(block, Chart)]
-    scripts = [_script(source) for source in (asset("page.js"), *page.scripts)]
+    scripts = [_script(source) for source in (asset("templates/page.js"), *page.scripts)]
     source, packed = _plotly() if page.plotly or charts else ("", "")
     by_day, by_night = ("".join(f"--{name}:{value};" for name, value in theme.items()) for theme in (LIGHT, DARK))
     colours = f":root {{ {by_day} }} @media screen and (prefers-color-scheme: dark) {{ :root {{ {by_night} }} }}"
     data = {**page.data, "colours": {"palette": PALETTE, "byNight": BY_NIGHT}}
     return fragment(
-        "page.html.jinja",
+        "templates/page.html.jinja",
         page=page,
         anchors=_distinct([section.anchor for section in page.sections]),
         policy=_policy([source, *scripts] if source else scripts),
-        styles=[Markup(style) for style in (colours, asset("page.css"), *page.styles)],
+        styles=[Markup(style) for style in (colours, asset("templates/page.css"), *page.styles)],
         data={name: as_json(value) for name, value in data.items()},
         plotly=packed,
         scripts=[Markup(script) for script in scripts],
@@ -157,7 +157,7 @@ def render(page: Page) -> str:
 
 
 def write(page: Page, path: Path | str) -> Path:
-    """Writes the page to a file, as a whole or not at all, and gives the path."""
+    """Writes the page to a file, completely or not at all, and returns the path."""
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     unfinished = path.with_name(f".{path.name}.unfinished")
@@ -173,17 +173,17 @@ def write(page: Page, path: Path | str) -> Path:
 
 
 def fragment(template: str, **values: Any) -> Markup:
-    """HTML from a template of this package, in which every value is escaped unless it is HTML already."""
+    """HTML from a template, named by its path in this package; values are escaped unless they already are HTML."""
     return Markup(_templates().get_template(template).render(**values))
 
 
 def asset(name: str) -> str:
-    """The text of a script or style that lies beside the templates."""
-    return Path(__file__).with_name("templates").joinpath(name).read_text(encoding="utf-8")
+    """The text of a script or style, named by its path in this package."""
+    return (Path(__file__).parent / name).read_text(encoding="utf-8")
 
 
 def as_json(value: Any) -> Markup:
-    """A value as JSON that may stand inside a script element; NaN and infinities, which JSON lacks, become null."""
+    """A value as JSON that is safe inside a script element; NaN and infinities, which JSON lacks, become null."""
     if hasattr(value, "to_plotly_json"):
         value = json.loads(value.to_json())
         value.get("layout", {}).pop("template", None)
@@ -194,21 +194,21 @@ def as_json(value: Any) -> Markup:
 
 
 def shown(cell: object) -> str:
-    """A cell of a table as text: floats with four digits, nothing for None."""
+    """A table cell as text: floats have four digits, None is empty."""
     if isinstance(cell, float):
         return amount(cell, digits=4)
     return "" if cell is None else str(cell)
 
 
 def label(text: str) -> str:
-    """A text as Plotly must be given it to show it as it is, since Plotly takes tags in names and ticks for markup."""
+    """A text escaped for Plotly, which interprets tags in names and ticks as markup."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
 @functools.cache
 def _templates() -> Environment:
     environment = Environment(
-        loader=PackageLoader("bygones.report"),
+        loader=PackageLoader("bygones.report", package_path=""),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -226,7 +226,7 @@ def _templates() -> Environment:
 
 @functools.cache
 def _plotly() -> tuple[str, str]:
-    """Plotly's source, and the same compressed as base64, less than half the size; equal sources give equal texts."""
+    """Plotly's source, and the same compressed and in base64, which is less than half the size."""
     from plotly.offline import get_plotlyjs
 
     source = str(get_plotlyjs())
@@ -234,21 +234,21 @@ def _plotly() -> tuple[str, str]:
 
 
 def _script(source: str) -> str:
-    """A script that may stand in the page: it must not end the element that holds it."""
+    """A script that is safe inside the page: it must not end its script element."""
     if re.search(r"</script|<!--", source, re.IGNORECASE):
-        raise ValueError("a script of a page must hold neither '</script' nor '<!--'; write '<\\/script' instead")
+        raise ValueError("a script of a page must not contain '</script' or '<!--'; write '<\\/script' instead")
     return source.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def _policy(scripts: Sequence[str]) -> str:
-    """A content security policy: nothing is loaded, and no script runs but these, known by their hashes."""
+    """A content security policy: nothing is loaded, and only these scripts run, identified by their hashes."""
     hashes = [base64.b64encode(hashlib.sha256(source.encode()).digest()).decode() for source in scripts]
     allowed = " ".join(f"'sha256-{one}'" for one in hashes)
     return f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'"
 
 
 def _distinct(names: Sequence[str]) -> list[str]:
-    """The names, with a number added to those that were there before."""
+    """The names, with a number added to those that repeat an earlier one."""
     found: list[str] = []
     for name in names:
         number, candidate = 1, name

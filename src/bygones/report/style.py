@@ -1,7 +1,7 @@
-"""The house style of figures, defined once: colours, lines and type, and how a figure is saved.
+"""The style of all figures: colours, lines and type, and how a figure is saved.
 
-The colours are Okabe and Ito's, which people with any kind of colour vision can tell apart. Memories keep their colour
-and dash pattern in every figure, so that a figure also reads in grey.
+The colours are Okabe and Ito's, which people with any kind of colour vision can distinguish. Memories have the same
+colour and dash pattern in every figure, so that figures can also be read in grey.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ MEMORY_LOOK: dict[str, dict[str, Any]] = {
     "γ = 0.999": {"color": "#CC79A7", "linestyle": (0, (6, 1, 1, 1, 1, 1))},
     "perfect recall": {"color": "#D55E00", "linestyle": "-", "linewidth": 2.2},
 }
-"""How each memory is drawn, by its name; an agent with an instantaneous memory is myopic."""
+"""The line of each memory, by its name; an agent with an instantaneous memory is myopic."""
 
 _RC: dict[Any, Any] = {
     "axes.edgecolor": MUTED,
@@ -63,7 +63,7 @@ _RC: dict[Any, Any] = {
 
 @contextmanager
 def house_style() -> Iterator[None]:
-    """Matplotlib in the house style for the length of a `with` block, drawing without a screen."""
+    """Uses this style in Matplotlib for the duration of a `with` block."""
     import matplotlib
     from cycler import cycler
 
@@ -72,7 +72,7 @@ def house_style() -> Iterator[None]:
 
 
 def save(figure: Figure, folder: Path, name: str) -> list[Path]:
-    """Saves a figure as PNG and SVG under that name in a folder, made if need be; equal figures give equal files."""
+    """Saves a figure as PNG and SVG; creates the folder if necessary. Equal figures give equal files."""
     folder.mkdir(parents=True, exist_ok=True)
     paths = [folder / f"{name}.png", folder / f"{name}.svg"]
     with house_style():

@@ -1,4 +1,4 @@
-"""Pictures of the paper's two examples: Figure 1, and one example under memories of the reader's choice."""
+"""Figures of the paper's two examples: Figure 1, and one example under any memories."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ def figure_1(histories: Mapping[str, Mapping[str, ExampleHistory]]) -> Figure:
         _differences(left, histories["example-1"], perceived=False)
         _differences(centre, histories["example-2"], perceived=False)
         _differences(right, histories["example-2"], perceived=True)
-        left.set_title("Example 1: both from the start")
+        left.set_title("Example 1: both join at the start")
         centre.set_title("Example 2: Bob joins after step 10")
-        right.set_title("Example 2: as remembered")
+        right.set_title("Example 2: remembered utility")
         left.set_ylabel("Alice's lead in total utility")
         centre.set_ylabel("Alice's lead in total utility")
         right.set_ylabel("Alice's lead in remembered utility")
@@ -35,13 +35,13 @@ def figure_1(histories: Mapping[str, Mapping[str, ExampleHistory]]) -> Figure:
 
 
 def example_figure(name: str, histories: Mapping[str, ExampleHistory]) -> Figure:
-    """One example under several memories: Alice's true and remembered lead, side by side."""
+    """One example under several memories: Alice's true lead and her remembered lead."""
     with house_style():
         from matplotlib.figure import Figure
 
         figure = Figure(figsize=(9, 3.9))
         left, right = figure.subplots(1, 2)
-        for axes, perceived, title in ((left, False, "what happened"), (right, True, "what is remembered")):
+        for axes, perceived, title in ((left, False, "true utility"), (right, True, "remembered utility")):
             _differences(axes, histories, perceived=perceived)
             axes.set_title(f"{name.replace('-', ' ').capitalize()}: {title}")
         left.set_ylabel("Alice's lead in total utility")

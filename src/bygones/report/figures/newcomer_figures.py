@@ -1,4 +1,4 @@
-"""A picture of what each newcomer rule would mean for somebody over the next decisions."""
+"""A figure of what each newcomer rule would mean for an agent over the next decisions."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def newcomers_figure(agent: str, outcomes: Sequence[Forecast], share: float, han
         from matplotlib.figure import Figure
         from matplotlib.ticker import MaxNLocator
 
-        # A name is data: a dollar sign must not start a formula.
+        # In a name, a dollar sign must not start a formula.
         name = agent.replace("$", r"\$")
         figure = Figure(figsize=(9.5, 4.2))
         left, right = figure.subplots(1, 2)
@@ -31,16 +31,16 @@ def newcomers_figure(agent: str, outcomes: Sequence[Forecast], share: float, han
             left.step(steps, outcome.received, where="post", color=colour, linestyle=dash, label=label)
             right.plot(steps, outcome.remembered, color=colour, linestyle=dash)
         due = share * handed_out * steps
-        left.plot(steps, due, color=MUTED, linestyle=(0, (2, 2)), label=f"what {name} is entitled to")
+        left.plot(steps, due, color=MUTED, linestyle=(0, (2, 2)), label=f"{name}'s entitlement")
         right.plot(
             steps,
             outcomes[-1].others,
             color=MUTED,
             linestyle=(0, (2, 2)),
-            label=f"the others on average ({outcomes[-1].rule})",
+            label=f"average of the others ({outcomes[-1].rule})",
         )
         left.set_title(f"What {name} would receive")
-        right.set_title(f"What would be remembered of {name}")
+        right.set_title(f"What would be remembered for {name}")
         left.set_ylabel("received since joining")
         right.set_ylabel("remembered")
         for axes in (left, right):

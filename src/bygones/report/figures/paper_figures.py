@@ -1,10 +1,10 @@
-"""The figures of the paper's experiments, each by its name, and those the paper lacks.
+"""The figures of the paper's experiments, by name, and three that the paper does not have.
 
-2 and 3 are final welfare and Gini against the horizon (a egalitarian, b Nash), 4 and 5 the same for averaged utilities,
-6 to 9 the training curves. Beyond the paper: `optimum`, `scales` and `claims`. Every run is drawn: seeds are dots or
-thin lines, their mean is a line, and the band is the standard error over seeds. 2 to 5 also show the best possible, and
-what an allocator comes to that has learned nothing and serves whom it is best to serve now. Each figure names the
-observation scale of its runs, and in what else they differ from the paper's.
+Figures 2 and 3 show final welfare and Gini against the horizon (a egalitarian, b Nash), 4 and 5 the same for averaged
+utilities, 6 to 9 the training curves. Not in the paper: `optimum`, `scales` and `claims`. Every run is drawn: seeds are
+dots or thin lines, their mean is a line, and the band is the standard error over seeds. Figures 2 to 5 also show the
+best possible value, and that of an allocator that has learned nothing and makes the best decision for the current step.
+Each figure names the observation scale of its runs, and any other settings that differ from the paper's.
 """
 
 from __future__ import annotations
@@ -33,20 +33,25 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+DEFAULT_SCALE = "window"
+"""The observation scale of figures where results hold several and none is named. The paper says only that observations
+are normalised to their expected range; which scale does that is not known (docs/decisions.md, row 6), and this is the
+one under which most of the paper's claims hold in the shipped evidence."""
+
 WELFARE_NAMES = {"egalitarian": "egalitarian welfare", "nash": "Nash welfare"}
 AXES_NAMES = {"gini": "Gini coefficient", "welfare": "fairness score", "utility_per_step": "utility per step"}
 BEST_LOOK: dict[str, Any] = {"color": INK, "linewidth": 1.0, "linestyle": (0, (2, 2)), "zorder": 1}
 ONE_STEP = "one-step allocator"
 ONE_STEP_LOOK: dict[str, Any] = {"color": INK, "linewidth": 0.8, "marker": "x", "markersize": 4, "zorder": 1}
 SCORES = {
-    ("egalitarian", "additive"): "total of the agent with least",
-    ("egalitarian", "averaged"): "mean per step of the agent with least",
+    ("egalitarian", "additive"): "total of the worst-off agent",
+    ("egalitarian", "averaged"): "mean per step of the worst-off agent",
     ("nash", "additive"): "sum of the logarithms of totals",
     ("nash", "averaged"): "sum of the logarithms of means per step",
 }
-"""What a fairness score is, by welfare function and aggregation."""
+"""The meaning of the fairness score, by welfare function and aggregation."""
 LINEAR_BELOW = 10.0
-"""Where an axis of scores that grow with the horizon turns from linear to logarithmic."""
+"""The score at which an axis changes from linear to logarithmic, if scores grow with the horizon."""
 VERDICT_LOOK = {
     HOLDS: ("●", "#009E73"),
     FAILS: ("✕", "#D55E00"),
@@ -55,13 +60,13 @@ VERDICT_LOOK = {
 }
 OUTCOME_COLOURS = {True: "#009E73", None: RULE, False: "#D55E00"}
 TEXT_WIDTH = 9.4
-"""Room for a claim's text, in columns of verdicts."""
+"""The width of a claim's text, in columns of verdicts."""
 DODGE = 0.06
-"""How far the memories' dots stand apart at a horizon."""
+"""The distance between the dots of two memories at a horizon."""
 
 
 def names() -> list[str]:
-    """The names of the figures that results alone are enough for."""
+    """The names of the figures that are drawn from results."""
     return list(_FIGURES)
 
 
@@ -70,23 +75,23 @@ def draw(name: str, results: Results, observation_scale: str | None = None, **ch
 
     Args:
         name: one of `names()`.
-        results: the runs; those that the figure is not about are left aside.
-        observation_scale: which runs to draw, where there are several scales; not needed by "scales".
-        changes: settings in which the runs to draw differ from the paper's protocol, e.g. `ends="termination"`.
+        results: the runs; those that the figure is not about are ignored.
+        observation_scale: of the runs to draw, if the results hold several; not needed by "scales".
+        changes: the settings in which the runs to draw differ from the paper's protocol, e.g. `ends="termination"`.
     """
     check_one_of("figure", name, names())
     shown = _shown(name, results, observation_scale, changes)
     if not len(shown):
-        raise ValueError(f"no runs to draw figure {name} from: none of {len(results)} are what it shows")
+        raise ValueError(f"there are no runs for figure {name} among these {len(results)}")
     with house_style():
         figure = _FIGURES[name](shown)
         scales = shown.distinct("observation_scale")
-        _note(figure, [*(f"observation scale “{scale}”" for scale in scales if len(scales) == 1), *_apart(changes)])
+        _note(figure, [*(f"observation scale {scale}" for scale in scales if len(scales) == 1), *_differences(changes)])
         return figure
 
 
 def draw_all(results: Results, folder: Path, observation_scale: str | None = None, **changes: Any) -> list[Path]:
-    """Draws and saves every figure that there are runs for, as `figure-2a.png` and so on."""
+    """Draws and saves every figure for which there are runs, as `figure-2a.png` and so on."""
     return [
         path
         for name in names()
@@ -120,17 +125,17 @@ def claims_figure(judgements: Sequence[Judgement]) -> Figure:
         axes.tick_params(length=0)
         axes.grid(axis="x", visible=False)
         axes.spines[:].set_visible(False)
-        axes.set_title("What the results say of each claim, by observation scale", pad=12)
+        axes.set_title("The verdict on each claim, by observation scale", pad=12)
         words = {HOLDS: "holds", FAILS: "fails", CANNOT_TELL: "seeds cannot tell", TOO_FEW: "too few runs"}
-        said = {verdict.short for judged in judgements for verdict in judged.by_scale.values()}
-        signs = "      ".join(f"{VERDICT_LOOK[word][0]} {words[word]}" for word in words if word in said)
-        bars = "bars: the claim's comparisons, from the left those that came out as it asks, undecided, and not so"
+        occurring = {verdict.short for judged in judgements for verdict in judged.by_scale.values()}
+        signs = "      ".join(f"{VERDICT_LOOK[word][0]} {words[word]}" for word in words if word in occurring)
+        bars = "bars: the claim's comparisons, from left to right as claimed, undecided, and not as claimed"
         axes.set_xlabel(f"{signs}\n{bars}", labelpad=6)
         return figure
 
 
 def _comparisons_bar(axes: Axes, x: float, y: float, comparisons: Sequence[Comparison]) -> None:
-    """A claim's comparisons as a bar: on the left those that came out as asked, on the right those that did not."""
+    """A claim's comparisons as a bar: those as claimed on the left, those not as claimed on the right."""
     left = x - 0.34
     for outcome, colour in OUTCOME_COLOURS.items():
         width = 0.68 * sum(made.outcome is outcome for made in comparisons) / max(1, len(comparisons))
@@ -150,7 +155,7 @@ def _of_scale(results: Results, scale: str | None) -> Results:
     if scale is None:
         if len(scales) > 1:
             raise ValueError(
-                f"observation_scale must be one of {', '.join(scales)}, since the results hold all of them"
+                f"the results hold several observation scales ({', '.join(scales)}): choose one with observation_scale"
             )
         return results
     if len(results):
@@ -191,7 +196,7 @@ def _against_horizon(metric: str, welfare: str, aggregation: str) -> Callable[[R
             axes.plot(played.gini[at], label=ONE_STEP, **ONE_STEP_LOOK)
             axes.plot([episode_gini(run) for run in examples], label="best stationary policy", **BEST_LOOK)
             axes.set_ylim(bottom=0.0)
-            axes.set_ylabel("final Gini coefficient, 0 is equal")
+            axes.set_ylabel("final Gini coefficient (0 is equality)")
         axes.set_title(f"{WELFARE_NAMES[welfare].capitalize()}, {aggregation} utilities")
         _legend(figure)
         return figure
@@ -201,7 +206,7 @@ def _against_horizon(metric: str, welfare: str, aggregation: str) -> Callable[[R
 
 @functools.cache
 def one_step(run: Settings) -> Simulation:
-    """What the allocator that remembers everything does in the problem of a run, without having learned anything."""
+    """The one-step allocator with perfect recall in the problem of a run; it has not learned anything."""
     memory = PerfectRecall(average=run.aggregation == "averaged")
     welfare = "log_nash" if run.welfare == "nash" else run.welfare
     return simulate(OneStep(memory, welfare), run.problem().needs, memory, welfare, run.horizon, run.n_resources)
@@ -236,7 +241,7 @@ def _training_curves(welfare: str, aggregation: str) -> Callable[[Results], Figu
 
 
 def _optimum_figure(results: Results) -> Figure:
-    """How much of the best possible welfare each memory reaches: one panel per welfare function and aggregation."""
+    """Each memory's share of the best possible welfare: one panel per welfare function and aggregation."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(9.5, 7.0))
@@ -251,7 +256,7 @@ def _optimum_figure(results: Results) -> Figure:
         axes.yaxis.set_major_formatter(lambda share, _: f"{share:.0%}")
     for axes in grid[:, 0]:
         axes.set_ylabel("share of the best possible")
-    _headline(figure, "How much of the best possible welfare the memories reach")
+    _headline(figure, "Share of the best possible welfare that each memory reaches")
     _legend(figure)
     return figure
 
@@ -274,9 +279,9 @@ def _scales_figure(results: Results) -> Figure:
             axes.set_ylim(bottom=0.0)
         row[0].set_ylabel(f"Gini coefficient, {WELFARE_NAMES[welfare]}")
     for top, bottom, scale in zip(grid[0], grid[-1], scales, strict=True):
-        top.set_title(f"scale “{scale}”")
+        top.set_title(f"scale: {scale}")
         bottom.set_xlabel("horizon T")
-    _headline(figure, "The same memories, seen by the network on different scales; additive utilities")
+    _headline(figure, "The same memories under different observation scales; additive utilities")
     _legend(figure)
     return figure
 
@@ -290,7 +295,7 @@ def _headline(figure: Figure, text: str) -> None:
 
 
 def _note(figure: Figure, parts: Sequence[str]) -> None:
-    """Which runs a figure is of, in its upper right corner, level with its headline."""
+    """A note in the upper right corner of a figure, level with its headline."""
     from matplotlib.transforms import offset_copy
 
     text = ", ".join(parts)
@@ -301,8 +306,8 @@ def _note(figure: Figure, parts: Sequence[str]) -> None:
         figure.axes[0].set_title(text, loc="right", fontsize=8, fontweight="normal", color=MUTED)
 
 
-def _apart(changes: Mapping[str, Any]) -> list[str]:
-    """In what runs differ from the paper's, said shortly."""
+def _differences(changes: Mapping[str, Any]) -> list[str]:
+    """The settings that differ from the paper's protocol."""
     return [f"{name} = {value}" for name, value in changes.items() if value != PROTOCOL.get(name)]
 
 
@@ -311,7 +316,7 @@ def _panels() -> list[tuple[str, str]]:
 
 
 def _share_of_optimum(runs: Results) -> Array:
-    """The share of the optimum that each run's final fairness score is; the runs are of one horizon."""
+    """Each run's final fairness score as a share of the optimum; all runs have the same horizon."""
     return for_settings(runs.settings()[0]).share(runs["final_welfare"])
 
 
@@ -332,7 +337,7 @@ def _horizon_lines(axes: Axes, runs: Results, value: str | Callable[[Results], A
             axes.plot(np.full(len(some), x + beside), some, "o", color=line.get_color(), markersize=2.6, alpha=0.55,
                       markeredgewidth=0)  # fmt: skip
     axes.set_xticks(range(len(horizons)), [f"{horizon:,}" for horizon in horizons])
-    axes.set_xlabel("horizon T, steps in an episode")
+    axes.set_xlabel("horizon T (steps in an episode)")
     axes.grid(axis="x", visible=False)
 
 
@@ -342,7 +347,7 @@ def _values(cell: Results, value: str | Callable[[Results], Array]) -> Array:
 
 
 def _curve_lines(axes: Axes, runs: Results, metric: str) -> None:
-    """One line per memory over training, its seeds thin behind it and the standard error as a band."""
+    """One line per memory over training, with its seeds as thin lines and the standard error as a band."""
     from matplotlib.collections import LineCollection
 
     for gamma in runs.distinct("gamma"):
@@ -360,7 +365,7 @@ def _curve_lines(axes: Axes, runs: Results, metric: str) -> None:
 
 
 def _legend(figure: Figure) -> None:
-    """One legend for all panels, from the first in which anything is drawn."""
+    """One legend for all panels, from the first panel with data."""
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
@@ -369,7 +374,7 @@ def _legend(figure: Figure) -> None:
     dots = any(line.get_marker() == "o" for line in first.lines)
     look: dict[str, Any] = {"linestyle": "", "marker": "o", "markersize": 3} if dots else {"linewidth": 0.6}
     handles += [Line2D([], [], color=MUTED, alpha=0.7, **look), Patch(color=MUTED, alpha=0.25, linewidth=0)]
-    labels += ["a run", "mean ± standard error"]
+    labels += ["one run", "mean ± standard error"]
     columns = len(labels) if figure.get_figwidth() > 8 else 3
     figure.legend(handles, labels, loc="outside lower center", ncols=columns, handlelength=3.2, columnspacing=1.4)
 
@@ -385,7 +390,7 @@ _CELLS = {
     "8": ("egalitarian", "averaged"),
     "9": ("nash", "averaged"),
 }
-"""The welfare function and aggregation that a figure is about, where it is about one."""
+"""The welfare function and aggregation of each figure that shows only one of each."""
 
 _FIGURES: dict[str, Callable[[Results], Figure]] = {
     name: _training_curves(*cell)

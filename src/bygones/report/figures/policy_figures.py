@@ -1,4 +1,4 @@
-"""A picture of several policies, played out on the same needs."""
+"""A figure of several policies, simulated on the same needs."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _PARTS = 150
-"""Time is drawn in as many parts at most, each by its mean: more could not be told apart."""
+"""The most points that are drawn over time, each the mean of a part; more could not be distinguished."""
 
 _DASHES = ("-", (0, (6, 1.5)), (0, (1, 1.2)), (0, (5, 1.2, 1, 1.2)))
 
 
 def policies_figure(played: Mapping[str, Simulation], welfare: str) -> Figure:
-    """True and remembered utilities, inequality and welfare over time, in one look per policy."""
+    """True and remembered utilities, inequality and welfare over time, one line style per policy."""
     with house_style():
         from matplotlib.figure import Figure
 
@@ -34,18 +34,18 @@ def policies_figure(played: Mapping[str, Simulation], welfare: str) -> Figure:
             _worst_and_best(remembered, each.remembered, name, look)
             gini.plot(*_over_time(each.gini), label=name, **look)
             judged.plot(*_over_time(each.welfare_remembered), label=name, **look)
-        true.set(title="True utilities", ylabel="total so far; thick worst-off, thin best-off")
-        remembered.set(title="Remembered utilities", ylabel="memory; thick worst-off, thin best-off")
+        true.set(title="True utilities", ylabel="total so far (thick: worst-off, thin: best-off)")
+        remembered.set(title="Remembered utilities", ylabel="memory (thick: worst-off, thin: best-off)")
         gini.set(title="Inequality of true utilities", ylabel="Gini coefficient", ylim=(0, None))
         judged.set(
-            title=f"Welfare of what is remembered: {welfare}", ylabel="log-Nash" if welfare == "nash" else welfare
+            title=f"Welfare of remembered utilities: {welfare}", ylabel="log-Nash" if welfare == "nash" else welfare
         )
         for axes in (true, remembered, gini, judged):
             axes.set_xlabel("step")
             axes.set_xscale("log")
             axes.margins(x=0.01)
-        # Totals grow with time: on the same scale for both a steady gain is a straight line. Linear up to 1,
-        # it has room for zero.
+        # Totals grow with time: if both axes are logarithmic, a steady gain is a straight line. The axis is linear up
+        # to 1, so that it can show zero.
         true.set_yscale("symlog", linthresh=1)
         true.set_ylim(bottom=0)
         handles, labels = gini.get_legend_handles_labels()
@@ -61,7 +61,7 @@ def _worst_and_best(axes: Axes, values: Array, name: str, look: dict[str, Any]) 
 
 
 def _over_time(values: Array) -> tuple[Array, Array]:
-    """The parts of time, even on a logarithmic axis, by their last steps, and the mean of the values in each."""
+    """The last step of each part of time, evenly spaced on a logarithmic axis, and the mean value in each part."""
     ends = np.unique(np.geomspace(1, len(values), _PARTS).round().astype(int))
     starts = np.concatenate([[0], ends[:-1]])
     return ends, np.add.reduceat(values, starts) / (ends - starts)

@@ -1,9 +1,9 @@
-"""Runs packed small enough to travel inside a page: every final value, and thinned curves.
+"""Runs in a form that is small enough to embed in a page: every final value, and thinned curves.
 
-Runs of the same kind form a *panel*: who made them, how they differ from the paper's protocol, observation scale,
-welfare and aggregation. A panel has a cell for every memory and horizon, and a cell its runs, one per seed. Numbers
-travel as base64: final values as float32, curves as whole numbers from 0 to 65534 between the least and the largest of
-the cell, 65535 where nothing is known. `templates/runs.js` reads what is written here.
+Runs of the same kind form a *panel*: the same origin, differences from the paper's protocol, observation scale, welfare
+and aggregation. A panel has a cell for every memory and horizon, and a cell has one run per seed. Numbers are encoded
+in base64: final values as float32, curves as whole numbers from 0 to 65534 between the smallest and the largest value
+of the cell, or 65535 for a missing value. `templates/runs.js` decodes them.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ from bygones.report.style import MEMORY_LOOK, PALETTE
 
 AS_THE_PAPER = "as in the paper"
 CURVE_BYTES = 1_800_000
-"""Room for curves in a page of 8 MB, before base64 makes four bytes of three; more runs have fewer points each."""
+"""The space for curves in a page of 8 MB, before base64 encoding; with more runs, each has fewer points."""
 UNKNOWN = 65535
 
 
 class Metric(NamedTuple):
-    """Something measured of every run, as the page shows it."""
+    """A metric of runs, as the page shows it."""
 
     name: str
     label: str
     reference: str
-    """What the best is called that it is compared with; empty where there is none."""
+    """The name of the best value for comparison; empty if there is none."""
     better: str
     """Which way is better."""
     has_curve: bool
@@ -49,8 +49,8 @@ METRICS = (
     Metric("welfare", "fairness score", "best possible", "higher is better", True),
     Metric("share", "share of the best possible welfare", "best possible", "higher is better", False),
     Metric("utility_per_step", "utility per step, all agents", "best possible", "higher is better", True),
-    Metric("utility_least", "utility per step, agent with least", "best possible", "higher is better", False),
-    Metric("utility_most", "utility per step, agent with most", "", "", False),
+    Metric("utility_least", "utility per step, worst-off agent", "best possible", "higher is better", False),
+    Metric("utility_most", "utility per step, best-off agent", "", "", False),
 )
 CURVES = tuple(metric.name for metric in METRICS if metric.has_curve)
 
@@ -60,11 +60,11 @@ _NO_VARIANT = {*_PANEL, *_CELL, "seed", "weight"}
 
 
 def packed(sets: Mapping[str, Results], curve_bytes: int = CURVE_BYTES) -> dict[str, Any]:
-    """Everything that the page needs to know of the runs, as plain values.
+    """The runs as plain values for the page.
 
     Args:
-        sets: results by the name of who made them; those that stopped before their end are left out.
-        curve_bytes: room for curves.
+        sets: results by origin; runs that stopped early are left out.
+        curve_bytes: the space for curves.
     """
     finished = {origin: _finished(results) for origin, results in sets.items() if len(results)}
     kept = {origin: results for origin, results in finished.items() if len(results)}
@@ -109,19 +109,19 @@ def packed(sets: Mapping[str, Results], curve_bytes: int = CURVE_BYTES) -> dict[
 
 
 def kinds(results: Results) -> list[tuple[str, str]]:
-    """The observation scales that there are runs of, each with how these differ from the paper's protocol."""
+    """The observation scales of the runs, each with the differences from the paper's protocol."""
     return list(dict.fromkeys((scale, how) for how, scale, *_ in _panels(results)))
 
 
 def variant(settings: Settings) -> str:
-    """How a run differs from the paper's protocol, in words."""
-    usual, said = _usual(), []
+    """The differences of a run from the paper's protocol, in words."""
+    usual, differences = _usual(), []
     if settings.weight != paper_weight(settings.welfare, settings.aggregation):
-        said.append(f"λ = {settings.weight:g}")
+        differences.append(f"λ = {settings.weight:g}")
     for name, value in dataclasses.asdict(settings).items():
         if name not in _NO_VARIANT and value != usual[name]:
-            said.append(_VARIANT_WORDS.get(name, "{name} = {value}").format(name=name, value=value))
-    return ", ".join(said) or AS_THE_PAPER
+            differences.append(_VARIANT_WORDS.get(name, "{name} = {value}").format(name=name, value=value))
+    return ", ".join(differences) or AS_THE_PAPER
 
 
 @functools.cache
@@ -131,9 +131,9 @@ def _usual() -> dict[str, Any]:
 
 _VARIANT_WORDS = {
     "total_steps": "{value:,} steps of training",
-    "ends": "episodes end in {value}",
-    "observe_denominator": "dₜ is observed",
-    "shaping_discount": "shaping is discounted by {value:g}",
+    "ends": "episodes that end by {value}",
+    "observe_denominator": "dₜ observed",
+    "shaping_discount": "shaping discounted by {value:g}",
 }
 
 
@@ -142,7 +142,7 @@ def _finished(results: Results) -> Results:
 
 
 def _panels(results: Results) -> dict[tuple[str, ...], list[tuple[Settings, list[int]]]]:
-    """For each panel its cells: the settings of a run of it, and the rows of all."""
+    """The cells of each panel: the settings of one run, and the row numbers of all."""
     rows = results.table.select(list(SETTINGS)).to_pylist()
     cells: dict[tuple[Any, ...], list[int]] = defaultdict(list)
     for number, row in enumerate(rows):
@@ -164,7 +164,7 @@ def _final(metric: str, runs: Results, settings: Settings) -> Array:
 
 
 def _problem(cells: Sequence[Settings]) -> tuple[Settings, tuple[int, ...]]:
-    """What the references depend on, and nothing else, so that they are computed once for all observation scales."""
+    """The settings that the references depend on, so that they are computed once for all observation scales."""
     horizons = tuple(sorted({settings.horizon for settings in cells}))
     sizes = ("welfare", "aggregation", "n_agents", "n_resources", "n_advantaged")
     same = {name: getattr(cells[0], name) for name in sizes}
@@ -173,7 +173,7 @@ def _problem(cells: Sequence[Settings]) -> tuple[Settings, tuple[int, ...]]:
 
 @functools.cache
 def _references(problem: Settings, horizons: tuple[int, ...]) -> list[dict[str, Any]]:
-    """For each horizon the best there is, and what the allocator comes to that has learned nothing."""
+    """The best possible values at each horizon, and those of the one-step allocator, which has learned nothing."""
     played, found = one_step(problem), []
     per_step = problem.replace(aggregation="averaged")
     for horizon in horizons:
@@ -204,7 +204,7 @@ def _references(problem: Settings, horizons: tuple[int, ...]) -> list[dict[str, 
 
 
 def _memories(gammas: Iterable[float]) -> list[dict[str, Any]]:
-    """How each memory is called and drawn; those that the house style does not know take its next colours."""
+    """The name and line of each memory; memories that the style does not list take the next colours of the palette."""
     memories = []
     for number, gamma in enumerate(sorted(set(gammas))):
         look = MEMORY_LOOK.get(memory_label(gamma), {"color": PALETTE[number % len(PALETTE)], "linestyle": "-"})
@@ -220,7 +220,7 @@ def _memories(gammas: Iterable[float]) -> list[dict[str, Any]]:
 
 
 def _thinner(steps: Array, values: Array, points: int) -> tuple[Array, Array]:
-    """Curves of so many points at most, each the mean of what is known of a stretch."""
+    """Curves of at most this many points, each the mean of the known values in a stretch."""
     stretches = np.array_split(np.arange(len(steps)), min(points, len(steps)))
     known = np.isfinite(values)
     sums = [np.where(known, values, 0.0)[:, stretch].sum(axis=1) for stretch in stretches]
@@ -231,7 +231,7 @@ def _thinner(steps: Array, values: Array, points: int) -> tuple[Array, Array]:
 
 
 def _whole_numbers(values: Array) -> tuple[Array, tuple[float, float]]:
-    """Values as whole numbers between their least and their largest, which are given too."""
+    """Values as whole numbers between the smallest and the largest, and these two."""
     known = np.isfinite(values)
     low, high = (float(values[known].min()), float(values[known].max())) if known.any() else (0.0, 0.0)
     shares = (np.where(known, values, low) - low) / ((high - low) or 1.0)
@@ -243,7 +243,7 @@ def _base64(parts: list[Array], kind: str) -> str:
 
 
 class _Distinct:
-    """Lists of numbers, each kept once."""
+    """A collection of distinct lists."""
 
     def __init__(self) -> None:
         self.values: list[list[int]] = []

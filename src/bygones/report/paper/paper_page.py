@@ -1,7 +1,7 @@
-"""The report: the paper's experiment as one page, from any results, without training anything.
+"""The report: the paper's experiment as one page, made from existing results.
 
-Claims with their verdicts, figures in which every run is a dot, the two examples with a half-life to try out, and how
-it all was run. Whatever the page says of results is read from the results.
+The page shows the claims with their verdicts, figures in which every run is a dot, the two examples with an adjustable
+half-life, and how the runs were made. All its statements about results are computed from the results.
 """
 
 from __future__ import annotations
@@ -28,26 +28,26 @@ HALF_LIVES: tuple[float | None, ...] = (
     0.0, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 10.0, 12.0, 14.0, 17.0, 20.0, 25.0, 30.0,
     40.0, 50.0, 69.0, 100.0, 150.0, 200.0, 300.0, 500.0, 1000.0, None,
 )  # fmt: skip
-"""Where the slider stops: from a memory that is gone at once (0) to one that never fades (None)."""
+"""The positions of the slider, from a memory that fades at once (0) to one that never fades (None)."""
 EXAMPLE_STEPS = 50
 
 _JUDGED_ANEW = ("ends", "observe_denominator", "shaping_discount")
-"""Parts of the protocol under which claims are judged anew where runs differ in them."""
+"""Settings for which claims are judged separately, if there are runs that differ in them."""
 
 
 def write_report(path: Path | str, own: Results | None = None, evidence: Results | None = None) -> Path:
-    """Writes the report to a file and gives its path.
+    """Writes the report to a file and returns its path.
 
     Args:
-        path: where to.
-        own: the reader's own runs, drawn beside the evidence where there is some.
-        evidence: the runs that everything is judged by; without them, the reader's own are.
+        path: the file.
+        own: the reader's own runs, drawn beside the evidence if there is any.
+        evidence: the runs from which claims are judged; if None, the reader's own runs are used.
     """
     return write(report_page(own, evidence), path)
 
 
 def read_evidence(folder: Path) -> Results | None:
-    """All the sets of results in a folder, or None where there is no such folder."""
+    """All sets of results in a folder, or None if the folder does not exist."""
     return read(*sorted(folder.iterdir())) if folder.is_dir() else None
 
 
@@ -56,29 +56,32 @@ def report_page(own: Results | None = None, evidence: Results | None = None) -> 
     sets = {origin: results for origin, results in ((EVIDENCE, evidence), (OWN, own)) if results is not None}
     sets = {origin: results for origin, results in sets.items() if len(results)}
     if not sets:
-        raise ValueError("a report needs results, got none: name folders of results, or run where evidence/grid lies")
+        raise ValueError(
+            "a report needs at least one run: name a folder of results, or use a checkout that has evidence/grid"
+        )
     claims = grouped(_judgements(sets))
     data = packed(sets)
     n_runs = sum(map(len, sets.values()))
     return Page(
         title="How much past does fairness need?",
         lede=(
-            "Serve two of ten people, again and again, ten thousand times. Look only at today, and the same ones win "
-            "every day. Remember everything, and a learner may lose its way. Let the past fade, says the paper. "
-            f"Here is what {n_runs:,} training {'run says' if n_runs == 1 else 'runs say'}."
+            "An allocator serves two of ten agents at every step, for up to ten thousand steps. If it considers only "
+            "the current step, the same agents win every time. If it remembers everything, it may fail to learn. The "
+            "paper’s answer is to let the past fade. "
+            f"This page shows the results of {n_runs:,} training {'run' if n_runs == 1 else 'runs'}."
         ),
-        kicker="bygones · the paper’s experiment, run again",
+        kicker="bygones · a reproduction of the paper’s experiment",
         sections=[
             Section("The short answer", short_answer(sets, claims)),
             Section("The claims, one by one", _claims(sets, claims)),
             Section("Every run", _every_run(sets, data["panels"])),
-            Section("Alice, Bob and a half-life", _examples()),
-            Section("How it was run", _how(sets)),
+            Section("The two examples", _examples(), "examples"),
+            Section("How the runs were made", _how(sets), "how"),
         ],
-        footer=f"Made by bygones {__version__}. This page is one file and loads nothing.",
+        footer=f"Made by bygones {__version__}. This page is a single file and works without a network.",
         data={"runs": data, "examples": _examples_data()},
-        scripts=[asset(name) for name in ("runs.js", "chooser.js", "examples.js")],
-        styles=[asset("report.css")],
+        scripts=[asset(f"paper/templates/{name}.js") for name in ("runs", "chooser", "examples")],
+        styles=[asset("paper/templates/paper.css")],
         plotly=True,
     )
 
@@ -89,7 +92,7 @@ def _claims(sets: Mapping[str, Results], claims: Mapping[str, Sequence[Claim]]) 
     every = [claim for some in claims.values() for claim in some]
     own = sum(ORIGINS[OWN] in claim.by_set for claim in every) if len(sets) > 1 else None
     intro = fragment(
-        "scales.html.jinja",
+        "paper/templates/scales.html.jinja",
         own=own,
         others=any(len(claim.by_set) > 1 for claim in every),
         of=len(every),
@@ -99,8 +102,8 @@ def _claims(sets: Mapping[str, Results], claims: Mapping[str, Sequence[Claim]]) 
         charts=[
             {
                 "title": WELFARE_NAMES[welfare].capitalize(),
-                "alt": f"Gini at T = {horizon:,} under {WELFARE_NAMES[welfare]}, by observation scale: perfect recall "
-                f"beside {memory_label(FADING)}. The numbers are in the section “Every run”.",
+                "alt": f"Gini at T = {horizon:,} under {WELFARE_NAMES[welfare]}, by observation scale, for perfect "
+                f"recall and {memory_label(FADING)}. The numbers are in the section “Every run”.",
                 "runs": chart_of_runs("scale", welfare, scales[0], horizon),
             }
             for welfare in WELFARES
@@ -112,7 +115,7 @@ def _claims(sets: Mapping[str, Results], claims: Mapping[str, Sequence[Claim]]) 
 
 
 def _judgements(sets: Mapping[str, Results]) -> dict[str, list[Judgement]]:
-    """The claims judged by each set of runs, and by those that follow another protocol than the paper's."""
+    """The claims judged from each set of runs, and from the runs that follow another protocol than the paper's."""
     judged = {ORIGINS[origin]: judge(results) for origin, results in sets.items()}
     main = next(iter(sets.values()))
     protocols = sorted({tuple(row.items()) for row in main.table.select(list(_JUDGED_ANEW)).to_pylist()})
@@ -131,25 +134,35 @@ def _every_run(sets: Mapping[str, Results], panels: Sequence[Mapping[str, Any]])
     choices = [
         ("welfare", "Welfare", [(name, WELFARE_NAMES.get(name, name)) for name in there("welfare", WELFARES)]),
         ("aggregation", "Utilities", [(name, name) for name in there("aggregation", AGGREGATIONS)]),
-        ("observation_scale", "Memory seen", [(name, f"{SCALES[name]} ({name})") for name in scales]),
-        ("metric", "Measure", [(metric.name, metric.label) for metric in METRICS]),
+        ("observation_scale", "Observation scale", [(name, f"{name}: {SCALES[name]}") for name in scales]),
+        ("metric", "Metric", [(metric.name, metric.label) for metric in METRICS]),
         ("variant", "Runs", [(name, name) for name in there("variant", [AS_THE_PAPER])]),
     ]
     first = panels[-1] if OWN in sets else panels[0]
     mine = [panel for panel in panels if panel["origin"] == first["origin"]]
     return [
-        "Choose what to look at. Where some seeds learn and others do not, a mean hides it; so every run is there.",
-        fragment("chooser.html.jinja", choices=choices, start={**mine[0], "metric": "gini"}, own=len(sets) > 1),
+        "Choose which runs to show. A mean hides that some seeds learn and others do not, so every run is drawn.",
+        fragment(
+            "paper/templates/chooser.html.jinja",
+            choices=choices,
+            start={**mine[0], "metric": "gini"},
+            own=len(sets) > 1,
+        ),
     ]
 
 
 def _examples() -> list[Block]:
-    names = [("example-1", "both are there from the start"), ("example-2", "Bob joins after ten steps")]
+    names = [("example-1", "1: both join at the start"), ("example-2", "2: Bob joins after ten steps")]
     return [
-        "Each day there is one cake and one donut. Alice likes the donut (0.5) more than the cake (0.2), and so does "
-        "Bob (0.5 and 0.3). Both items go where they leave the worst-off best off, as far as the past is remembered. "
-        "Move the half-life and see who gets what.",
-        fragment("examples.html.jinja", names=names, last=len(HALF_LIVES) - 1, start=HALF_LIVES.index(7.0)),
+        "At every step there is one cake and one donut. The donut is worth 0.5 to both Alice and Bob; the cake is "
+        "worth 0.2 to Alice and 0.3 to Bob. Both are allocated so that the worst-off agent, in remembered utility, "
+        "is as well off as possible. Change the half-life to see who gets what.",
+        fragment(
+            "paper/templates/examples.html.jinja",
+            names=names,
+            last=len(HALF_LIVES) - 1,
+            start=HALF_LIVES.index(7.0),
+        ),
     ]
 
 
@@ -162,7 +175,7 @@ def _examples_data() -> dict[str, Any]:
 
 
 def _how(sets: Mapping[str, Results]) -> list[Block]:
-    """Versions, hardware, dates and commands, as they were written beside the runs."""
+    """Versions, hardware, dates and commands, as stored with the runs."""
     ran = [
         _ran(ORIGINS[origin], results.where(command=command))
         for origin, results in sets.items()
@@ -170,14 +183,14 @@ def _how(sets: Mapping[str, Results]) -> list[Block]:
     ]
     ran.sort(key=lambda one: (one["origin"], -one["runs"]))
     totals = {name: sum(one[name] for one in ran) for name in ("runs", "steps", "hours")}
-    return [fragment("how.html.jinja", ran=ran, named=len(sets) > 1, **totals)]
+    return [fragment("paper/templates/how.html.jinja", ran=ran, named=len(sets) > 1, **totals)]
 
 
 def _ran(origin: str, runs: Results) -> dict[str, Any]:
-    software = [json.loads(said) for said in runs.distinct("software")]
+    software = [json.loads(text) for text in runs.distinct("software")]
     return {
         "origin": origin,
-        "kinds": [f"memory seen {SCALES[scale]}, {how}" for scale, how in kinds(runs)],
+        "kinds": [f"observation scale {scale}, {how}" for scale, how in kinds(runs)],
         "command": runs["command"][0],
         "runs": len(runs),
         "steps": sum(runs["total_steps"].tolist()),
@@ -186,4 +199,5 @@ def _ran(origin: str, runs: Results) -> dict[str, Any]:
         "hardware": runs.distinct("hardware"),
         "software": [", ".join(f"{name} {version}" for name, version in one.items()) for one in software],
         "bygones": runs.distinct("bygones"),
+        "commits": sorted(set(runs.table.column("commit").drop_null().to_pylist())),
     }

@@ -1,4 +1,4 @@
-"""Verdicts on the paper's claims as a page shows them: in groups, with the numbers and the seeds behind each."""
+"""Verdicts on the paper's claims as the page shows them: grouped, with the numbers and the seeds behind each."""
 
 from __future__ import annotations
 
@@ -17,59 +17,62 @@ DEPENDS = "depends on the observation scale"
 SYMBOLS = {HOLDS: "●", FAILS: "✕", DEPENDS: "◐", CANNOT_TELL: "?", TOO_FEW: "–", NOT_ENOUGH: "?"}
 
 GROUPS = {
-    HOLDS: ("What stands", "True at every observation scale at which the runs could decide it."),
-    DEPENDS: ("What depends", "True at one observation scale and false at another."),
-    FAILS: ("What does not stand", "False at every observation scale at which the runs could decide it."),
-    NOT_ENOUGH: ("What is open", "The runs are too few, or their seeds too far apart, to say."),
+    HOLDS: ("Claims that hold", "True under every observation scale for which the runs decide the claim."),
+    DEPENDS: (
+        "Claims that depend on the observation scale",
+        "True under one observation scale and false under another.",
+    ),
+    FAILS: ("Claims that fail", "False under every observation scale for which the runs decide the claim."),
+    NOT_ENOUGH: ("Undecided claims", "There are too few runs, or their seeds vary too much."),
 }
-"""Verdicts in the order in which they are told, each with a heading and what it means."""
+"""Verdicts in the order of the page, each with a heading and an explanation."""
 
 ALL_SHOWN, SOME_SHOWN = 12, 8
-"""As many comparisons are all shown; of more, only some are, and the rest on demand."""
+"""Up to `ALL_SHOWN` comparisons are all shown; of more, `SOME_SHOWN` are shown and the rest on demand."""
 
-_OUTCOMES = {True: (HOLDS, "as asked"), False: (FAILS, "not so"), None: (CANNOT_TELL, CANNOT_TELL)}
+_OUTCOMES = {True: (HOLDS, "as claimed"), False: (FAILS, "not as claimed"), None: (CANNOT_TELL, CANNOT_TELL)}
 
 
 class Chip(NamedTuple):
-    """A verdict under one observation scale, in a word."""
+    """A verdict under one observation scale."""
 
     scale: str
     word: str
 
     @property
     def symbol(self) -> str:
-        """The word as a sign."""
+        """The symbol of the verdict."""
         return SYMBOLS[self.word]
 
     @property
     def kind(self) -> str:
-        """The word as the style sheet knows it."""
+        """The class of the verdict in the style sheet."""
         return self.word.split()[0]
 
 
 class Row(NamedTuple):
-    """A comparison, ready to be shown."""
+    """A comparison as a row of a table."""
 
     made: Comparison
 
     @property
     def outcome(self) -> Chip:
-        """Whether it came out as the claim asks."""
+        """Whether the outcome is as claimed."""
         return Chip("", _OUTCOMES[self.made.outcome][0])
 
     @property
-    def said(self) -> str:
-        """The same in words."""
+    def outcome_text(self) -> str:
+        """The outcome in words."""
         return _OUTCOMES[self.made.outcome][1]
 
     @property
-    def asked(self) -> str:
-        """What the claim asks of the quantity."""
+    def claimed(self) -> str:
+        """The range that the claim states."""
         return self.made.wanted
 
     @property
     def value(self) -> str:
-        """The quantity."""
+        """The value of the quantity."""
         return _decimals(self.made.value)
 
     @property
@@ -79,12 +82,12 @@ class Row(NamedTuple):
 
     @property
     def middle(self) -> str:
-        """The same from the middle half of the seeds, where there is such."""
+        """The value from interquartile means, if there is one."""
         return _decimals(self.made.middle)
 
     @property
     def effect(self) -> str:
-        """Cliff's delta, where two sets of seeds are compared."""
+        """Cliff's delta, if two sets of seeds are compared."""
         return _decimals(self.made.effect, 2)
 
     @property
@@ -94,19 +97,19 @@ class Row(NamedTuple):
 
 
 class Judged(NamedTuple):
-    """A verdict with its comparisons: those to show, among them the ones that decide it, and the rest."""
+    """A verdict with its comparisons: first those to show, starting with the decisive ones, then the rest."""
 
     chip: Chip
     reason: str
     first: list[Row]
     rest: list[Row]
     of: int
-    """How many comparisons there are in all; of the sets beside the main one, only the first are kept."""
+    """The number of all comparisons; for sets other than the main one, only the first are kept."""
 
 
 @dataclass(frozen=True)
 class Claim:
-    """A claim with everything that a page says of it; verdicts by set of runs, the one that counts first."""
+    """A claim with its verdicts by set of runs, the main set first."""
 
     name: str
     claim: str
@@ -116,9 +119,9 @@ class Claim:
 
 
 def grouped(judgements: Mapping[str, Sequence[Judgement]]) -> dict[str, list[Claim]]:
-    """The claims by their verdict under the first set of runs, in the order in which verdicts are told.
+    """The claims by their verdict under the first set of runs, in the order of `GROUPS`.
 
-    The other sets are named beside it, as far as they have enough runs to be judged or are all that there is.
+    The verdicts of the other sets are included if these have enough runs to be judged.
     """
     main, *others = judgements
     groups: dict[str, list[Claim]] = {word: [] for word in GROUPS}
@@ -136,12 +139,12 @@ def grouped(judgements: Mapping[str, Sequence[Judgement]]) -> dict[str, list[Cla
 
 
 def claims_html(groups: Mapping[str, Sequence[Claim]]) -> Markup:
-    """The claims as HTML, each of which opens to show its numbers."""
-    return fragment("claims.html.jinja", groups=groups, about=GROUPS, symbols=SYMBOLS)
+    """The claims as HTML; each can be opened to show its numbers."""
+    return fragment("paper/templates/claims.html.jinja", groups=groups, about=GROUPS, symbols=SYMBOLS)
 
 
 def seeds_drawing(sets: Sequence[Sequence[float]]) -> Markup:
-    """One or two sets of seeds as rows of dots on a common scale, as a small picture with its description."""
+    """One or two sets of seeds as rows of dots on a common scale, as a small SVG image with a description."""
     values = [value for seeds in sets for value in seeds]
     if not values:
         return Markup("")
@@ -151,12 +154,13 @@ def seeds_drawing(sets: Sequence[Sequence[float]]) -> Markup:
         "".join(f"M{4 + 92 * (value - low) / width:.0f} {5 + 9 * row}h0" for value in seeds)
         for row, seeds in enumerate(sets)
     ]
-    said = "; ".join(map(_seeds_in_words, sets))
-    return fragment("seeds.svg.jinja", dots=dots, said=said, height=1 + 9 * len(sets))
+    description = "; ".join(map(_seeds_in_words, sets))
+    height = 1 + 9 * len(sets)
+    return fragment("paper/templates/seeds.svg.jinja", dots=dots, description=description, height=height)
 
 
 def _decimals(value: float | None, places: int = 3) -> str:
-    """A number with as many decimals as all of its column, and a true minus sign; nothing for None."""
+    """A number with a fixed number of decimals and a true minus sign; empty for None."""
     return "" if value is None else f"{value:z.{places}f}".replace("-", "\u2212")
 
 

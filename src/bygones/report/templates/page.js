@@ -1,4 +1,4 @@
-// What every page needs: its data, figures drawn in its colours when they come into view, and numbers to read.
+// Common to all pages: the page's data, figures in the page's colours, drawn when they come into view, and numbers.
 "use strict";
 
 window.bygones = (() => {
@@ -11,7 +11,7 @@ window.bygones = (() => {
     return JSON.parse(document.getElementById(`data-${name}`).textContent);
   }
 
-  // Plotly travels compressed; the page's policy lets it run because it knows its hash.
+  // Plotly is embedded compressed; the page's security policy allows it by its hash.
   async function unpackPlotly() {
     const packed = document.getElementById("plotly");
     if (!packed) return;
@@ -68,7 +68,7 @@ window.bygones = (() => {
     return Plotly.react(element, traces, { ...layout, template }, CONFIG);
   }
 
-  // Printing shows the whole page, so it counts as seeing it.
+  // Printing shows the whole page, so everything counts as seen.
   function whenSeen(element, action) {
     const seen = () => {
       watcher.disconnect();

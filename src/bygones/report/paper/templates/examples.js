@@ -1,4 +1,4 @@
-// The paper's two examples, played out in the page: who gets the cake and the donut under a memory with a half-life.
+// Simulates the paper's two examples: who gets the cake and the donut, for a memory with a given half-life.
 "use strict";
 
 window.bygones.examples = (() => {
@@ -7,12 +7,12 @@ window.bygones.examples = (() => {
 
   const gammaOf = (halfLife) => (halfLife === null ? 1 : halfLife === 0 ? 0 : Math.pow(0.5, 1 / halfLife));
 
-  // Every way to hand the items to those who are there: one owner per item.
+  // Every allocation of the items to the agents present: one owner per item.
   function allocations(items, present) {
     return items.reduce((ways) => ways.flatMap((way) => present.map((agent) => [...way, agent])), [[]]);
   }
 
-  // Of the best by the worst-off, those with the best second-worst-off, and so on: egalitarian welfare, ties by leximin.
+  // The best for the worst-off agent, then for the second worst-off, and so on: egalitarian welfare, ties by leximin.
   function best(memories, present) {
     const keys = memories.map((memory) => present.map((agent) => memory[agent]).sort((a, b) => a - b));
     let tied = keys.map((_, index) => index);
@@ -23,7 +23,7 @@ window.bygones.examples = (() => {
     return tied[0];
   }
 
-  // Z ← γ Z + u, with the u that leaves the worst-off best off.
+  // Z ← γ Z + u, with the u that is best for the worst-off agent.
   function play(example, gamma) {
     let memory = example.agents.map(() => 0);
     const history = { owners: [], utilities: [], remembered: [] };
@@ -54,12 +54,12 @@ window.bygones.examples = (() => {
   const part = (name) => root.querySelector(`[data-part="${name}"]`);
   const slider = part("half-life");
   const INK = "#1F2933";
-  const LOOK = { chosen: { color: "#0072B2", width: 3 }, today: { color: "#6B7280", dash: "2px,2.4px", width: 1.4 }, everything: { color: "#D55E00", width: 1.4 } };
+  const LOOK = { chosen: { color: "#0072B2", width: 3 }, instantaneous: { color: "#6B7280", dash: "2px,2.4px", width: 1.4 }, recall: { color: "#D55E00", width: 1.4 } };
 
-  const inWords = (halfLife) => (halfLife === null ? "never fades" : halfLife === 0 ? "is gone at once" : `fades by half in ${shown(halfLife, 3)} ${halfLife === 1 ? "step" : "steps"}`);
+  const inWords = (halfLife) => (halfLife === null ? "never fades" : halfLife === 0 ? "fades at once" : `fades by half in ${shown(halfLife, 3)} ${halfLife === 1 ? "step" : "steps"}`);
 
   function lines(example, chosen, kind) {
-    const named = [["only today", play(example, 0), LOOK.today], ["everything", play(example, 1), LOOK.everything], ["your half-life", chosen, LOOK.chosen]];
+    const named = [["instantaneous", play(example, 0), LOOK.instantaneous], ["perfect recall", play(example, 1), LOOK.recall], ["your half-life", chosen, LOOK.chosen]];
     return named.map(([name, history, line]) => ({
       x: history[kind].map((_, step) => step + 1), y: history[kind], name, line, mode: "lines",
       hovertemplate: `${name}, step %{x}: <b>%{y:.2f}</b><extra></extra>`,
@@ -80,7 +80,7 @@ window.bygones.examples = (() => {
     };
   }
 
-  // A row of squares per item, one for each step, in the colour and with the letter of who got it.
+  // A row of squares per item, one for each step, with the colour and the initial of the agent that got it.
   function handedOut(example, history) {
     part("handed-out").replaceChildren(...example.items.map((item, index) => {
       const row = document.createElement("div");
@@ -111,8 +111,8 @@ window.bygones.examples = (() => {
     if (!joined) return "";
     const again = history.owners.slice(joined).findIndex((owners) => owners.includes(0));
     const steps = again < 0 ? history.owners.length - joined : again;
-    if (!steps) return "From the moment Bob joins, Alice still gets something at every turn.";
-    return `After Bob joins, Alice gets nothing for ${steps} ${steps === 1 ? "step" : "steps"}${again < 0 ? ", and still nothing at the end" : ""}.`;
+    if (!steps) return "After Bob joins, Alice still gets an item at once.";
+    return `After Bob joins, Alice gets nothing for ${steps} ${steps === 1 ? "step" : "steps"}${again < 0 ? ", until the end" : ""}.`;
   }
 
   function show() {
@@ -131,9 +131,9 @@ window.bygones.examples = (() => {
     handedOut(example, history);
     const [lead, perceived] = [part("lead-chart"), part("perceived-chart")];
     lead.setAttribute("aria-label", `Alice's lead over Bob in total utility, step by step. At the end: ${shown(history.lead.at(-1))}.`);
-    perceived.setAttribute("aria-label", `Alice's lead over Bob as remembered, step by step. At the end: ${shown(history.perceived.at(-1))}.`);
-    draw(lead, figure(example, history, "lead", "Alice's lead, in truth"));
-    draw(perceived, figure(example, history, "perceived", "Alice's lead, as remembered"));
+    perceived.setAttribute("aria-label", `Alice's lead over Bob in remembered utility, step by step. At the end: ${shown(history.perceived.at(-1))}.`);
+    draw(lead, figure(example, history, "lead", "Alice's lead, total"));
+    draw(perceived, figure(example, history, "perceived", "Alice's lead, remembered"));
   }
 
   slider.addEventListener("input", show);

@@ -1,4 +1,4 @@
-// The reader chooses which runs to see; the chart, its description, its numbers and the training curves follow.
+// Lets the reader choose runs; updates the chart, its description, its numbers and the training curves.
 "use strict";
 
 (() => {
@@ -10,7 +10,7 @@
   const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
   const choice = () => Object.fromEntries(runs.AXES.map((axis) => [axis, selects[axis].value]));
 
-  // Not every combination was run: a choice that was not made takes the others to the nearest that was.
+  // Not every combination was run: after a choice without runs, the other selects move to the nearest one with runs.
   function settle(changed) {
     const wanted = choice();
     if (runs.panelsOf(wanted).length) return;
@@ -35,7 +35,7 @@
       return [`${memory.label}${yours}: ${runs.read(runs.mean(runs.valuesOf(cell, metric)), metric)}`];
     }));
     const { welfare, aggregation, observation_scale: scale } = choice();
-    return `${capital(words.welfare[welfare])}, ${words.aggregation[aggregation]} utilities, memory seen ${words.observation_scale[scale]}. Mean ${runs.metrics[metric].label} at ${runs.atHorizon(horizon)}: ${values.join("; ")}.`;
+    return `${capital(words.welfare[welfare])}, ${words.aggregation[aggregation]} utilities, observation scale ${words.observation_scale[scale]}. Mean ${runs.metrics[metric].label} at ${runs.atHorizon(horizon)}: ${values.join("; ")}.`;
   }
 
   function cell(kind, text, scope) {
@@ -71,19 +71,19 @@
     const metric = runs.metrics[asked].has_curve ? asked : "gini";
     const horizon = Number(selects.horizon.value);
     const everySeed = part("every-seed").checked;
-    const said = `${runs.metrics[metric].label} over training at ${runs.atHorizon(horizon)}`;
-    part("curve-note").textContent = metric === asked ? "" : `Only final values were kept of “${runs.metrics[asked].label}”; this is the ${runs.metrics[metric].label}.`;
-    part("curve-chart").setAttribute("aria-label", `${said}: one line per memory, with a band of one standard error over seeds.`);
+    const title = `${runs.metrics[metric].label} over training at ${runs.atHorizon(horizon)}`;
+    part("curve-note").textContent = metric === asked ? "" : `Only final values were stored for “${runs.metrics[asked].label}”, so this chart shows the ${runs.metrics[metric].label}.`;
+    part("curve-chart").setAttribute("aria-label", `${title}: one line per memory, with a band of one standard error over seeds.`);
     draw(part("curve-chart"), runs.trainingCurves(choice(), metric, horizon, everySeed));
   }
 
   function show() {
     const panels = runs.panelsOf(choice());
     const metric = selects.metric.value;
-    const said = describe(panels, metric);
-    part("said").textContent = said;
+    const description = describe(panels, metric);
+    part("description").textContent = description;
     part("better").textContent = runs.metrics[metric].better && `${capital(runs.metrics[metric].better)}.`;
-    part("chart").setAttribute("aria-label", `${runs.metrics[metric].label} against the horizon, one line per memory. ${said}`);
+    part("chart").setAttribute("aria-label", `${runs.metrics[metric].label} against the horizon, one line per memory. ${description}`);
     draw(part("chart"), runs.againstHorizon(choice(), metric));
     tabulate(panels, metric);
     drawCurves();

@@ -1,4 +1,4 @@
-// The runs: unpacked from the page, drawn against horizon or observation scale, and chosen by the reader.
+// The runs: decoded from the page, and drawn against the horizon, the observation scale or the steps of training.
 "use strict";
 
 window.bygones.runs = (() => {
@@ -30,7 +30,7 @@ window.bygones.runs = (() => {
     return Array.from(finals[metric].subarray(cell.first, cell.first + cell.seeds.length));
   }
 
-  // One curve per seed; null where nothing is known.
+  // One curve per seed; null for a missing value.
   function curvesOf(cell, metric) {
     const at = packed.steps[cell.steps];
     const [low, high] = cell.ranges[metric];
@@ -45,15 +45,15 @@ window.bygones.runs = (() => {
     return distinct(panels.flatMap((panel) => panel.cells.map((cell) => cell.horizon))).sort((a, b) => a - b);
   }
 
-  // The memories of some panels; or only those that are given names, under these names.
+  // The memories of some panels; if names are given, only the named ones, under these names.
   function memoriesOf(panels, names) {
     const there = new Set(panels.flatMap((panel) => panel.cells.map((cell) => cell.gamma)));
     const found = packed.memories.filter((memory) => there.has(memory.gamma) && (!names || memory.gamma in names));
     return names ? found.map((memory) => ({ ...memory, label: names[memory.gamma] })) : found;
   }
 
-  // Sums over longer episodes are larger by far: such scores are drawn on an axis that is linear near zero and
-  // logarithmic beyond, and labelled with the scores themselves.
+  // Totals of long episodes are much larger than those of short ones, so these scores are drawn on an axis that is
+  // linear near zero and logarithmic beyond.
   function axisOf(choice, metric) {
     const stretched = metric === "welfare" && choice.welfare === "egalitarian" && choice.aggregation === "additive";
     if (!stretched) {
@@ -65,13 +65,13 @@ window.bygones.runs = (() => {
     return { place, layout: { tickvals: ticks.map(place), ticktext: ticks.map(steps), rangemode: "tozero" } };
   }
 
-  // Shares and Ginis with as many decimals each, so that columns of them can be compared.
+  // Shares and Ginis have a fixed number of decimals, so that columns of them can be compared.
   function read(value, metric) {
     if (metric === "share") return `${(100 * value).toFixed(1)}%`;
     return metric === "gini" ? value.toFixed(3) : shown(value, 3);
   }
 
-  // Your runs are marked where they stand beside others.
+  // Your own runs are marked if there are others in the chart.
   function isMarked(panel, panels) {
     return panel.origin === YOURS && panels.some((other) => other.origin !== YOURS);
   }
@@ -124,7 +124,7 @@ window.bygones.runs = (() => {
     return {
       data: traces,
       layout: {
-        xaxis: { tickvals: horizons.map((_, at) => at), ticktext: horizons.map(steps), title: { text: "steps in an episode, T" }, range: [-0.35, horizons.length - 0.65], showgrid: false, fixedrange: true },
+        xaxis: { tickvals: horizons.map((_, at) => at), ticktext: horizons.map(steps), title: { text: "horizon T (steps in an episode)" }, range: [-0.35, horizons.length - 0.65], showgrid: false, fixedrange: true },
         yaxis: { title: { text: metrics[metric].label }, fixedrange: true, ...layout },
         hovermode: "closest",
       },
@@ -152,7 +152,7 @@ window.bygones.runs = (() => {
       const found = scales.flatMap((scale, at) => {
         const panel = panelsOf({ ...choice, observation_scale: scale }).find((one) => one.origin === origin);
         const cell = panel && cellOf(panel, memory.gamma, horizon);
-        return cell ? [{ at, cell, where: `scale “${scale}”` }] : [];
+        return cell ? [{ at, cell, where: `observation scale ${scale}` }] : [];
       });
       if (!found.length) return [];
       const beside = 0.16 * (index - (memories.length - 1) / 2);
@@ -162,14 +162,14 @@ window.bygones.runs = (() => {
     return {
       data: traces,
       layout: {
-        xaxis: { tickvals: scales.map((_, at) => at), ticktext: scales, tickangle: 0, tickfont: { size: 11 }, title: { text: "how the network sees the memory" }, range: [-0.5, scales.length - 0.5], showgrid: false, fixedrange: true },
+        xaxis: { tickvals: scales.map((_, at) => at), ticktext: scales, tickangle: 0, tickfont: { size: 11 }, title: { text: "observation scale" }, range: [-0.5, scales.length - 0.5], showgrid: false, fixedrange: true },
         yaxis: { title: { text: metrics[metric].label }, rangemode: "tozero", fixedrange: true },
         hovermode: "closest",
       },
     };
   }
 
-  // Mean over seeds with a band of one standard error; each seed as a thin line where asked for.
+  // The mean over seeds with a band of one standard error, and optionally each seed as a thin line.
   function trainingCurves(choice, metric, horizon, everySeed) {
     const panels = panelsOf(choice);
     const traces = panels.flatMap((panel) => memoriesOf(panels).flatMap((memory) => {
@@ -192,8 +192,8 @@ window.bygones.runs = (() => {
         hovertemplate: `${memory.label}, seed ${cell.seeds[index]}, after %{x:.2f} million steps: <b>%{y:.3g}</b><extra></extra>`,
       }));
       const line = { color: memory.color, dash: yours ? "solid" : memory.dash, width: yours ? 2.6 : 1.8 };
-      const said = `${memory.label}, ${yours ? "your runs" : `mean of ${seeds.length}`}`;
-      const main = { ...group, x, y: means, mode: yours ? "lines+markers" : "lines", marker: { symbol: "diamond", size: 6, color: memory.color }, line, name: memory.label, showlegend: !yours, hovertemplate: `${said}, after %{x:.2f} million steps: <b>%{y:.3g}</b><extra></extra>` };
+      const title = `${memory.label}, ${yours ? "your runs" : `mean of ${seeds.length}`}`;
+      const main = { ...group, x, y: means, mode: yours ? "lines+markers" : "lines", marker: { symbol: "diamond", size: 6, color: memory.color }, line, name: memory.label, showlegend: !yours, hovertemplate: `${title}, after %{x:.2f} million steps: <b>%{y:.3g}</b><extra></extra>` };
       return [...(seeds.length > 1 ? [band] : []), ...(everySeed ? thin : []), main];
     }));
     if (panels.length > 1) traces.push(yoursInLegend);
@@ -210,7 +210,7 @@ window.bygones.runs = (() => {
   return { packed, metrics, AXES, panelsOf, horizonsOf, memoriesOf, cellOf, valuesOf, curvesOf, againstHorizon, againstScale, trainingCurves, read, mean, steps, atHorizon, YOURS };
 })();
 
-// The charts that the page shows by itself.
+// The charts that are drawn without a choice of the reader.
 for (const element of document.querySelectorAll("[data-runs]")) {
   const { runs, draw, whenSeen } = window.bygones;
   const { kind, choice, metric, names, horizon } = JSON.parse(element.dataset.runs);
