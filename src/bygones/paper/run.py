@@ -1,6 +1,6 @@
-"""Executes a plan of runs: trains what is not there yet, where it runs best, and keeps every batch as it comes.
+"""Trains the runs of a plan that a folder does not hold yet, and stores every batch as soon as it is finished.
 
-Also runs by itself where nothing but JAX, NumPy and PyArrow is installed, as on many machines with accelerators:
+Needs only JAX, NumPy and PyArrow, so that it also runs on bare machines with accelerators:
 `python -m bygones.paper.run --size paper --observation-scale window --out results/window`.
 """
 

@@ -154,8 +154,9 @@ def _side(owed: float, total: float) -> str:
 def _over_time(audit: Audit) -> list[Block]:
     period = audit.clock.length_text(audit.periods.length)
     blocks: list[Block] = [
-        f"Inequality and welfare of what is remembered, at the end of every {period}, "
-        "under each half-life. Welfare is relative to the mean, since a longer half-life remembers more; 1 is equality."
+        "Inequality and welfare of what is remembered, at the end of each period "
+        f"({period}), under each half-life. Welfare is relative to the mean, since a "
+        "longer half-life remembers more; 1 is equality."
     ]
     for name, title in (
         ("gini", "Gini coefficient: 0 is equality"),
