@@ -1,4 +1,4 @@
-"""Equation (4) by looking at every allocation, without any of the library's algorithms."""
+"""Equation (5) by looking at every allocation, without any of the library's algorithms."""
 
 import itertools
 import math

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 @dataclass
 class AdditiveMemory:
-    """Definition 4: Zᵗ = γ·Zᵗ⁻¹ + uᵗ."""
+    """Definition 3: Zᵗ = γ·Zᵗ⁻¹ + uᵗ."""
 
     gamma: float
     n: int
@@ -26,7 +26,7 @@ class AdditiveMemory:
 
 @dataclass
 class AveragedMemory(AdditiveMemory):
-    """Definition 5: Zᵗ = (γ·dₜ₋₁·Zᵗ⁻¹ + uᵗ)/(γ·dₜ₋₁ + 1)."""
+    """Definition 4: Zᵗ = (γ·dₜ₋₁·Zᵗ⁻¹ + uᵗ)/(γ·dₜ₋₁ + 1)."""
 
     averages = True
 
