@@ -38,8 +38,8 @@ def tell_who_and_much(tell):
 
 def see_surroundings(tell):
     os.kill(os.getpid(), signal.SIGINT)
-    said = Path("/proc/self/environ").read_text().split("\0")
-    return dict(pair.split("=", 1) for pair in said if pair)
+    pairs = Path("/proc/self/environ").read_text().split("\0")
+    return dict(pair.split("=", 1) for pair in pairs if pair)
 
 
 if __name__ == "__main__":
