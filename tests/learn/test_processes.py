@@ -7,6 +7,7 @@ import struct
 import subprocess
 import sys
 from contextlib import closing
+from pathlib import Path
 
 import pytest
 
@@ -91,7 +92,8 @@ def test_workers_are_deaf_to_ctrl_c_and_find_their_environment_when_they_start(m
 
 
 def test_workers_end_with_their_parent():
-    parent = subprocess.Popen([sys.executable, jobs.__file__], stdout=subprocess.PIPE, text=True)
+    tests = Path(jobs.__file__).parents[1]
+    parent = subprocess.Popen([sys.executable, "-m", "support.jobs"], cwd=tests, stdout=subprocess.PIPE, text=True)
     for _ in range(2):
         assert parent.stdout.readline()
     parent.kill()
