@@ -148,7 +148,7 @@ class TestOnesOwnMemory:
         from bygones import simulation
 
         run = getattr(simulation, "simulate", None) or simulation.play
-        policy = simulation.policy_named("one-step", memory, "egalitarian", 4, 2)
+        policy = simulation.policy_named("one-step", memory, "egalitarian", needs.advantaged(4, 1), 2)
         played = run(policy, needs.advantaged(4, 1), memory, "egalitarian", 30, 2)
         state = memory.init(4)
         for step, utilities in enumerate(played.utilities):

@@ -6,7 +6,7 @@ import pytest
 from bygones import Discounted, PerfectRecall, inequality
 from bygones.allocation import OneStep, Random, RoundRobin, Utilitarian
 from bygones.envs.needs import advantaged, correlated, replayed
-from bygones.simulation import POLICIES, learned_policy, policy_named, simulate
+from bygones.simulation import learned_policy, policy_named, simulate
 from support.memories import LastSteps
 
 MEMORY = Discounted(half_life=20)
@@ -42,13 +42,13 @@ def test_the_summary_by_hand():
 def test_the_one_step_allocator_remembers_more_welfare_than_the_blind():
     needs = advantaged(20, 4)
     ends = {
-        name: simulate(policy_named(name, MEMORY, "nash", 20, 2), needs, MEMORY, "nash", 200)
+        name: simulate(policy_named(name, MEMORY, "nash", needs, 2), needs, MEMORY, "nash", 200)
         .welfare_remembered[-50:]
         .mean()
-        for name in POLICIES
+        for name in ("one-step", "utilitarian", "round-robin", "random")
     }
     assert max(ends, key=ends.__getitem__) == "one-step"
-    assert isinstance(policy_named("one-step", MEMORY, "nash", 20, 2), OneStep)
+    assert isinstance(policy_named("one-step", MEMORY, "nash", advantaged(20), 2), OneStep)
 
 
 def test_any_memory_can_be_simulated_whatever_its_state():
@@ -63,7 +63,7 @@ def test_bad_input():
         with pytest.raises(ValueError, match=message):
             simulate(Random(), advantaged(), MEMORY, "nash", **({"steps": 5} | options))
     with pytest.raises(ValueError, match="policy must be one of"):
-        policy_named("kind", MEMORY, "nash", 10, 2)
+        policy_named("kind", MEMORY, "nash", advantaged(10), 2)
 
 
 def test_a_learned_policy_plays_as_it_does_in_its_environment(tmp_path):
@@ -77,7 +77,7 @@ def test_a_learned_policy_plays_as_it_does_in_its_environment(tmp_path):
     network = TrainedPolicy(settings, initial(0, 8, math.comb(4, 2), settings.hidden))
     network.save(path)
     memory = Discounted(gamma=0.9)
-    policy = policy_named(str(path), memory, "nash", 4, 2)
+    policy = policy_named(str(path), memory, "nash", advantaged(4), 2)
     needs, state = np.array([0.9, 0.1, 0.5, 0.3]), memory.update(memory.init(4), [1, 0, 2, 0])
     problem = settings.problem()
     seen = observe(needs, state, problem.params())

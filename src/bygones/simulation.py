@@ -10,21 +10,60 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from bygones import inequality
 from bygones._arrays import Array, check_count
-from bygones.allocation.policies import AllocationPolicy, OneStep, Random, RoundRobin, Utilitarian
+from bygones.allocation import ChooseK, calibrate
+from bygones.allocation.policies import (
+    AllocationPolicy,
+    DynamicMaxMin,
+    OneStep,
+    Prices,
+    ProportionalFair,
+    Random,
+    RoundRobin,
+    Utilitarian,
+)
 from bygones.envs.needs import Needs
-from bygones.memory import Memory, MemoryState
-from bygones.welfare import Welfare, as_judge
+from bygones.memory import Memory
+from bygones.welfare import AnyWelfare, Welfare, as_judge
 
-POLICIES: dict[str, Callable[[Memory, str | Welfare], AllocationPolicy]] = {
-    "one-step": OneStep,
-    "utilitarian": lambda memory, welfare: Utilitarian(),
-    "round-robin": lambda memory, welfare: RoundRobin(),
-    "random": lambda memory, welfare: Random(),
+CALIBRATION_STEPS = 2000
+"""How many steps of needs the policy `calibrated` has seen before the simulation."""
+
+
+class Setting(NamedTuple):
+    """What a policy is made for."""
+
+    memory: Memory
+    welfare: AnyWelfare
+    needs: Needs
+    n_resources: int
+
+
+def _calibrated(setting: Setting) -> Prices:
+    """Prices that have seen a sample of needs, none of which is in a simulation."""
+    rng, n = np.random.default_rng(np.random.SeedSequence(0, spawn_key=(7,))), setting.needs.n_agents
+    needs_state, problems = setting.needs.start(rng.random(n)), []
+    for t in range(CALIBRATION_STEPS):
+        now, needs_state = setting.needs.draw(rng.random(n), needs_state, t + 1)
+        problems.append(ChooseK(now, setting.n_resources))
+    start = calibrate(problems, setting.memory, setting.welfare)
+    return Prices(setting.memory, setting.welfare, start=start)
+
+
+POLICIES: dict[str, Callable[[Setting], AllocationPolicy]] = {
+    "prices": lambda setting: Prices(setting.memory, setting.welfare),
+    "calibrated": _calibrated,
+    "one-step": lambda setting: OneStep(setting.memory, setting.welfare),
+    "proportional-fair": lambda setting: ProportionalFair(setting.memory),
+    "dynamic-max-min": lambda setting: DynamicMaxMin(setting.memory),
+    "utilitarian": lambda setting: Utilitarian(),
+    "round-robin": lambda setting: RoundRobin(),
+    "random": lambda setting: Random(),
 }
 """The policies that can be chosen by name, as on the command line."""
 
@@ -80,12 +119,10 @@ class Simulation:
 class LearnedPolicy:
     """A trained policy that observes needs and memory as it did in training."""
 
-    choose: Callable[[Array, MemoryState | None, np.random.Generator], int]
+    choose: Callable[[Array, Any, np.random.Generator], int]
     subsets: np.ndarray
 
-    def __call__(
-        self, needs: Array, k: int, state: MemoryState | None, step: int, rng: np.random.Generator
-    ) -> np.ndarray:
+    def __call__(self, needs: Array, k: int, state: Any, step: int, rng: np.random.Generator) -> np.ndarray:
         return np.asarray(self.subsets[self.choose(needs, state, rng)])
 
 
@@ -93,7 +130,7 @@ def simulate(
     policy: AllocationPolicy,
     needs: Needs,
     memory: Memory,
-    welfare: str | Welfare,
+    welfare: AnyWelfare,
     steps: int,
     n_resources: int = 2,
     seed: int = 0,
@@ -102,7 +139,8 @@ def simulate(
     """Simulates a policy for a number of steps.
 
     Args:
-        policy: decides whom to serve at each step.
+        policy: decides whom to serve at each step. A policy with a memory of its own, such as `Prices`, is given the
+            state of that memory, which must remember what `memory` does.
         needs: generates the needs of all agents.
         memory: how the past is remembered; any `Memory`.
         welfare: the welfare function that judges the memory, or its name.
@@ -121,6 +159,7 @@ def simulate(
     judge = as_judge(welfare)
     noise, draws = (np.random.default_rng(s) for s in np.random.SeedSequence(check_count("seed", seed, 0)).spawn(2))
     utilities, remembered = np.zeros((steps, n)), np.zeros((steps, n))
+    memory = getattr(policy, "memory", memory)
     state, needs_state = memory.init(n), needs.start(noise.random(n))
     for t in range(steps):
         now, needs_state = needs.draw(noise.random(n), needs_state, t + 1)
@@ -132,15 +171,13 @@ def simulate(
     return Simulation(utilities, remembered, judge)
 
 
-def policy_named(
-    name: str, memory: Memory, welfare: str | Welfare, n_agents: int, n_resources: int
-) -> AllocationPolicy:
+def policy_named(name: str, memory: Memory, welfare: AnyWelfare, needs: Needs, n_resources: int) -> AllocationPolicy:
     """The policy called `name` in `POLICIES`, or the trained policy in the file `name` if it ends in `.safetensors`."""
     if name in POLICIES:
-        return POLICIES[name](memory, welfare)
+        return POLICIES[name](Setting(memory, welfare, needs, n_resources))
     if not name.endswith(".safetensors"):
         raise ValueError(f"policy must be one of {', '.join(POLICIES)}, or a .safetensors file, got {name!r}")
-    return learned_policy(Path(name), memory, n_agents, n_resources)
+    return learned_policy(Path(name), memory, needs.n_agents, n_resources)
 
 
 def learned_policy(path: Path, memory: Memory, n_agents: int, n_resources: int) -> LearnedPolicy:
@@ -153,7 +190,7 @@ def learned_policy(path: Path, memory: Memory, n_agents: int, n_resources: int) 
     from bygones.learn.policy import TrainedPolicy
 
     network = TrainedPolicy.load(path)
-    problem = network.settings.problem()
+    problem = network.problem
     if (problem.n_agents, problem.n_resources) != (n_agents, n_resources):
         raise ValueError(
             f"{path} was trained to serve {problem.n_resources} of {problem.n_agents} agents, "
@@ -163,7 +200,7 @@ def learned_policy(path: Path, memory: Memory, n_agents: int, n_resources: int) 
         raise ValueError(f"{path} was trained with the memory {problem.memory}, so it cannot be used with {memory}")
     params = problem.params()
 
-    def choose(needs: Array, state: MemoryState | None, rng: np.random.Generator) -> int:
+    def choose(needs: Array, state: Any, rng: np.random.Generator) -> int:
         if state is None:
             raise ValueError("state must be the state of the memory, which a learned policy observes, got None")
         return int(network.predict(observe(needs, state, params), rng=rng)[0])

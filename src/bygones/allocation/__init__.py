@@ -8,7 +8,17 @@ state = decision.state_after
 
 from bygones.allocation.decide import allocate
 from bygones.allocation.decision import Decision, RunnerUp
-from bygones.allocation.policies import AllocationPolicy, OneStep, Random, RoundRobin, Utilitarian
+from bygones.allocation.policies import (
+    AllocationPolicy,
+    DynamicMaxMin,
+    OneStep,
+    Prices,
+    ProportionalFair,
+    Random,
+    RoundRobin,
+    Utilitarian,
+)
+from bygones.allocation.prices import calibrate, prices
 from bygones.allocation.problems import Assign, ChooseK, Divide, Problem
 from bygones.allocation.requests import Amount, Items, Places, Request
 
@@ -19,14 +29,19 @@ __all__ = [
     "ChooseK",
     "Decision",
     "Divide",
+    "DynamicMaxMin",
     "Items",
     "OneStep",
     "Places",
+    "Prices",
     "Problem",
+    "ProportionalFair",
     "Random",
     "Request",
     "RoundRobin",
     "RunnerUp",
     "Utilitarian",
     "allocate",
+    "calibrate",
+    "prices",
 ]

@@ -2,18 +2,20 @@ r"""`allocate`: the allocation $\mathcal{A}$ of largest welfare $W(Z \mid \mathc
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 from scipy import sparse
 
-from bygones._arrays import Array, Number, check_between
-from bygones.allocation.aims import ConcaveSum, Leximin, aim, entitled
+from bygones._arrays import Array, Number, check_between, check_one_of
+from bygones.allocation.aims import Aim, ConcaveSum, Leximin, aim, entitled
 from bygones.allocation.decision import Decision
 from bygones.allocation.outlook import Outlook, outlook
+from bygones.allocation.prices import prices
 from bygones.allocation.problems import Assign, ChooseK, Divide, Problem
 from bygones.allocation.solvers import enumerate
 from bygones.allocation.solvers.assign import one_each, to_the_best
@@ -23,7 +25,10 @@ from bygones.allocation.solvers.linear_model import Programme
 from bygones.allocation.solvers.milp import solve
 from bygones.allocation.ties import best_of
 from bygones.memory import Memory
+from bygones.memory.priced import PricedState
 from bygones.welfare import AnyWelfare, Welfare, named
+
+Rule = Literal["one-step", "prices"]
 
 FEW = 100_000
 """As many allocations, or fewer, are looked at one by one where no faster exact algorithm applies."""
@@ -40,6 +45,8 @@ def allocate(
     agents: Sequence[str] | None = None,
     items: Sequence[str] | None = None,
     time_unit: str = "step",
+    rule: Rule = "one-step",
+    calibration: PricedState | None = None,
     time_limit: float | None = None,
     rng: np.random.Generator | None = None,
 ) -> Decision:
@@ -63,27 +70,37 @@ def allocate(
         agents: the agents' names, for the explanation.
         items: the items' names, for the explanation of an `Assign`.
         time_unit: what a step of the memory is, such as `"day"`, for the explanation.
+        rule: `"one-step"` makes the welfare of what is remembered after this decision as large as possible.
+            `"prices"` looks ahead: it makes the sum of utilities, each times the agent's price, as large as possible
+            (see `bygones.allocation.prices`).
+        calibration: for `"prices"`, what was learned from a sample of past problems; see `calibrate`.
         time_limit: seconds after which an integer programme stops with the best found; then `optimal` is False and
             `gap` says how far, at most, it is from the best. Other algorithms do not need one.
         rng: draws among ties; by default a fresh `numpy.random.default_rng()`, so that decisions differ between runs.
     """
     if type(problem) not in _CHOOSE:
         raise ValueError(f"problem must be one of {', '.join(kind.__name__ for kind in _CHOOSE)}, got {problem!r}")
+    check_one_of("rule", rule, get_args(Rule))
+    if calibration is not None and rule != "prices":
+        raise ValueError(f"calibration is for rule 'prices', got rule {rule!r}")
     if time_limit is not None:
         check_between("time_limit", time_limit, 0.0, math.inf, "a number of seconds above 0, or None", open_low=True)
     n_agents = problem.n_agents
     look = outlook(memory, state, n_agents, elapsed, entitlements)
     function = named(welfare)
     weights = None if entitlements is None else np.asarray(entitlements, dtype=float)
-    judge = entitled(function, weights)
-    shape = aim(function, look.base, weights)
-    mixing = look.mixing if isinstance(look, Outlook) else None
-    if mixing is not None and isinstance(shape, ConcaveSum) and shape.alpha > 0 and mixing.min() < 0:
-        i, j = (int(x) for x in np.argwhere(mixing < 0)[0])
-        raise ValueError(
-            f"welfare {function} needs a memory that never falls below 0, but what agent {j} gets lowers what is "
-            f"remembered of agent {i}: take egalitarian, utilitarian or generalized_gini"
+    judge: Callable[[Any], Any] = entitled(function, weights)
+    shape: Aim | None
+    paid = None
+    if rule == "prices":
+        paid = prices(
+            problem, memory, state, function, elapsed=elapsed, entitlements=entitlements, calibration=calibration
         )
+        # A sum of priced utilities is utilitarian welfare in which an agent counts as often as its price says.
+        look, shape, judge = Outlook(look.base, 1.0), ConcaveSum(0.0, mass=paid), functools.partial(np.dot, b=paid)
+    else:
+        shape = aim(function, look.base, weights)
+        _check_signs(function, shape, look)
     rng = np.random.default_rng() if rng is None else rng
     choice = _CHOOSE[type(problem)](_Case(problem, look, function, judge, shape, rng, time_limit))
     gap = choice.gap
@@ -103,8 +120,19 @@ def allocate(
         given=choice.given,
         optimal=choice.optimal,
         gap=gap,
+        prices=paid,
         find_runner_up=choice.runner_up,
     )
+
+
+def _check_signs(welfare: Welfare, shape: Aim | None, look: Any) -> None:
+    mixing = look.mixing if isinstance(look, Outlook) else None
+    if mixing is not None and isinstance(shape, ConcaveSum) and shape.alpha > 0 and mixing.min() < 0:
+        i, j = (int(x) for x in np.argwhere(mixing < 0)[0])
+        raise ValueError(
+            f"welfare {welfare} needs a memory that never falls below 0, but what agent {j} gets lowers what is "
+            f"remembered of agent {i}: take egalitarian, utilitarian or generalized_gini"
+        )
 
 
 @dataclass(frozen=True, eq=False)

@@ -57,6 +57,8 @@ class Decision:
             agent of each item, -1 if it is left over. `Divide`: the amount of each agent.
         optimal: whether the allocation is proven to be the best.
         gap: how much more welfare another allocation could have, at most; 0.0 for an exact algorithm.
+        prices: what a unit of each agent's utility counts where the rule is `prices`, else None. It is then the sum of
+            priced utilities that is largest, and that `gap` and the next best choice are about.
     """
 
     problem: Problem
@@ -71,6 +73,7 @@ class Decision:
     given: np.ndarray
     optimal: bool
     gap: float
+    prices: np.ndarray | None
     find_runner_up: Callable[[], np.ndarray | None] = field(repr=False)
 
     @cached_property
@@ -145,7 +148,8 @@ class Decision:
         utilities = self.problem.utilities_of(given)
         after = self.memory.ahead(self.state, utilities, self.elapsed, self.entitlements)
         welfare = float(self._judge(after))
-        return RunnerUp(given, utilities, after, welfare, max(0.0, self.welfare_after - welfare))
+        lost = self.welfare_after - welfare if self.prices is None else (self.utilities - utilities) @ self.prices
+        return RunnerUp(given, utilities, after, welfare, max(0.0, float(lost)))
 
     @property
     def _judge(self) -> Callable[[Any], Any]:

@@ -35,6 +35,8 @@ def sentences(decision: Decision, notes: Callable[[int], str] | None = None) -> 
     """
     who = decision.problem.describe(decision.given, decision.agent_names, decision.item_names)
     stood = [_stood(decision, agent, notes) for agent in decision.served.tolist()[:NAMED]]
+    if decision.prices is not None:
+        return [who, *stood, *_past(decision), *_by_prices(decision)]
     return [who, *stood, *_passed_over(decision), *_past(decision), _welfare(decision), *_runner_up(decision)]
 
 
@@ -58,6 +60,7 @@ def as_data(decision: Decision) -> dict[str, Any]:
         "remembered_before": _numbers(decision.before),
         "remembered_after": _numbers(decision.after),
         "past_kept": _numbers(decision.past_kept),
+        "prices": None if decision.prices is None else _numbers(decision.prices),
         "lowest": {
             "agent": names[lowest],
             "before": _number(decision.before[lowest]),
@@ -127,6 +130,42 @@ def _welfare(decision: Decision) -> str:
     if not math.isfinite(decision.gap):
         return f"{change}, which is not proven to be the best possible."
     return f"{change}; the best possible is at most {decision.gap:.4g} higher."
+
+
+def _by_prices(decision: Decision) -> list[str]:
+    """What a unit counts for somebody who is served, compared with the first who is not."""
+    total = (
+        f"The sum of utilities times prices is {float(decision.utilities @ decision.prices):.4g}, the largest possible."
+    )
+    other = decision.runner_up if _tells_runner_up(decision) else None
+    if other is None:
+        return [total]
+    before, prices, names = np.asarray(decision.before), np.asarray(decision.prices), decision.agent_names
+    lost, gained = (np.flatnonzero(u).tolist() for u in _apart(decision.utilities, other.utilities))
+    if len(lost) != 1 or len(gained) != 1:
+        return [total, f"The next best choice lowers it by {other.cost:.4g}."]
+    (a,), (b,) = lost, gained
+    worth, instead = float(decision.utilities[a]), float(other.utilities[b])
+    if prices[a] < prices[b]:
+        return [_compared(names[b], names[a], before[b], before[a], prices[b] / prices[a], instead, worth, wins=False)]
+    return [_compared(names[a], names[b], before[a], before[b], prices[a] / prices[b], worth, instead, wins=True)]
+
+
+def _apart(chosen: np.ndarray, instead: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """What agents have only if this is chosen, and only if the other is."""
+    return np.maximum(chosen - instead, 0.0), np.maximum(instead - chosen, 0.0)
+
+
+def _compared(
+    dear: str, cheap: str, less: float, more: float, ratio: float, worth: float, instead: float, *, wins: bool
+) -> str:
+    """Two agents, the one with the higher price first."""
+    if ratio < 1 + _EQUAL:
+        return f"A unit counts the same for {dear} and {cheap}: {worth:.4g} against {instead:.4g}."
+    why = f"Less is remembered of {dear} than of {cheap}" if less < more else f"Past needs make {dear} harder to serve"
+    priced = f"{worth:.4g} × {ratio:.3g} = {worth * ratio:.4g} against {instead:.4g}"
+    end = f"{priced} for {cheap}" if wins else f"{priced} for {cheap}, who is served"
+    return f"{why}, so a unit counts {ratio:.3g} times as much for {dear}: {end}."
 
 
 def _runner_up(decision: Decision) -> list[str]:

@@ -76,6 +76,16 @@ class Problem(ABC):
         """What `served` and `utilities` leave open about the allocation, of the types that JSON has."""
         return {}
 
+    @property
+    @abstractmethod
+    def share_served(self) -> float:
+        """The share of the agents who can be served at a time, about: above 0, at most 1."""
+
+    @property
+    @abstractmethod
+    def worth_once(self) -> float:
+        """The utility of being served once, about: of those who are likely to be."""
+
     def served(self, given: np.ndarray) -> np.ndarray:
         """The indices of the agents who get something, in ascending order."""
         return np.flatnonzero(self.utilities_of(given) > 0)
@@ -116,6 +126,16 @@ class ChooseK(Problem):
     def n_agents(self) -> int:
         """The number of agents who may be served."""
         return len(self.needs)
+
+    @property
+    def share_served(self) -> float:
+        """K of n."""
+        return self.k / self.n_agents
+
+    @property
+    def worth_once(self) -> float:
+        """The mean of the k largest needs."""
+        return float(np.partition(self.needs, -self.k)[-self.k :].mean())
 
     def utilities_of(self, given: np.ndarray) -> np.ndarray:
         """The utility of each agent, where `given` are the indices of the agents served."""
@@ -197,6 +217,17 @@ class Assign(Problem):
         """The number of items, the columns of `utilities`."""
         return int(self.utilities.shape[1])
 
+    @property
+    def share_served(self) -> float:
+        """As many agents as there are items, at most all."""
+        return min(self.n_items, self.n_agents) / self.n_agents
+
+    @property
+    def worth_once(self) -> float:
+        """What an item is worth to whoever values it most, on average."""
+        largest = self.utilities.max(axis=0)
+        return float((largest.toarray() if sparse.issparse(largest) else largest).mean())
+
     def utilities_of(self, given: np.ndarray) -> np.ndarray:
         """The utility of each agent, where `given` is the agent of each item, -1 if it is left over."""
         items = np.flatnonzero(given >= 0)
@@ -257,6 +288,17 @@ class Divide(Problem):
     def n_agents(self) -> int:
         """The number of agents who share."""
         return len(self.rates)
+
+    @property
+    def share_served(self) -> float:
+        """As many agents as it takes to use up the amount, on average."""
+        cap = min(float(np.minimum(self.caps, self.amount).mean()), self.amount)
+        return min(1.0, self.amount / max(cap, self.amount / self.n_agents) / self.n_agents)
+
+    @property
+    def worth_once(self) -> float:
+        """What an agent at its cap has, on average, or all if it has none."""
+        return float((self.rates * np.minimum(self.caps, self.amount)).mean())
 
     def utilities_of(self, given: np.ndarray) -> np.ndarray:
         """The utility of each agent, where `given` is the amount of each."""

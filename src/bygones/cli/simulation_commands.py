@@ -134,7 +134,7 @@ def _simulate_policies(
     if check_count("resources", k) > n_agents:
         raise ValueError(f"resources must be at most the number of agents ({n_agents}), got {k}")
     named(welfare)
-    policies = {name: s.policy_named(name, memory, welfare, n_agents, k) for name in names}
+    policies = {name: s.policy_named(name, memory, welfare, needs, k) for name in names}
     with progress("Simulating", total=len(policies) * horizon) as advance:
         simulations = {
             name: s.simulate(policy, needs, memory, welfare, horizon, k, seed, advance)

@@ -1,0 +1,161 @@
+r"""What a unit of utility counts for each agent, so that a decision looks ahead.
+
+Deciding by welfare one step at a time serves whoever is behind, even when that agent hardly needs it today. A decision
+by prices takes the allocation of largest $\sum_i \lambda_i u_i$: whoever has had little has a high price, and waits
+for a step that is worth it. For smooth welfare the price is the gradient $\lambda = \nabla W$ at what has been
+received, which is asymptotically optimal (Stolyar 2005); with an exponential average of the past, as in
+proportional-fair scheduling (Kushner and Whiting 2004), that average is the paper's discounted memory.
+
+A short memory is noisy, and a steep price of a noisy number does harm. So the price has a temperature, which follows
+from how much is remembered:
+
+$$ \log\lambda_i = p_i - c\,\frac{Z_i - \sigma_i\bar Z}{\bar Z + m} $$
+
+Here $p_i$ is learned (`bygones.memory.priced`) or calibrated, $\sigma_i$ is the share that these prices imply, and $m$
+is the utility of being served once. A memory that learns no prices has
+
+$$ \log\lambda_i = -\kappa\,\log\frac{Z_i+m}{\bar Z+m}, \qquad \kappa = \min\bigl(\alpha,\ a\sqrt{N k/n}\bigr), $$
+
+$N$ being the number of steps remembered: at most as steep as the welfare, and no steeper than mirror descent over
+$N$ steps would be.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from scipy.optimize import isotonic_regression
+
+from bygones._arrays import Array, Number
+from bygones.allocation.problems import Problem
+from bygones.memory import Memory, PerfectRecall, check_entitlements
+from bygones.memory.priced import STEP, Priced, PricedState
+from bygones.welfare import AlphaFair, AnyWelfare, Ranked, Welfare, named
+
+CORRECTION = 0.25
+"""c, how strongly the memory corrects around learned or calibrated prices."""
+
+
+def prices(
+    problem: Problem,
+    memory: Memory,
+    state: Any,
+    welfare: AnyWelfare,
+    *,
+    elapsed: Number = 1,
+    entitlements: Array | None = None,
+    calibration: PricedState | None = None,
+) -> np.ndarray:
+    r"""$\lambda$: what a unit of utility counts for each agent, 1 on (geometric) average.
+
+    Args:
+        problem: what there is to hand out now, which tells what being served once is worth.
+        memory: how the past is remembered. One that learns prices, `Priced`, is used with what it has learned.
+        state: what is remembered.
+        welfare: what the prices serve; an α-fair or a ranked welfare.
+        elapsed: time since the last utilities, in steps of the memory.
+        entitlements: per agent.
+        calibration: prices for a memory that learns none; see `calibrate`. They stay as they are, so the memory
+            corrects around them more strongly.
+    """
+    form = price_form(named(welfare))
+    n = problem.n_agents
+    if isinstance(form, AlphaFair) and form.alpha == 0:
+        return np.ones(n)
+    weights = np.ones(n) if entitlements is None else np.asarray(check_entitlements(entitlements, n), dtype=float)
+    Z, steps = _remembered(memory, state, elapsed, problem)
+    learned = state if isinstance(memory, Priced) else calibration
+    once = problem.worth_once
+    steepness = STEP * math.sqrt(max(steps, 1.0) * problem.share_served)
+    if learned is None:
+        alpha = min(form.alpha, steepness) if isinstance(form, AlphaFair) else steepness
+        level = Z / weights
+        once = max(once, np.finfo(float).tiny)
+        logs = -alpha * np.log((level + once) / (level.mean() + once))
+    else:
+        alpha = form.alpha if isinstance(form, AlphaFair) else math.inf
+        once = float(learned.largest) or once
+        shares = Priced(memory, alpha, weights).shares(learned)
+        scale = max(float(Z.mean()) + once, np.finfo(float).tiny)
+        correction = CORRECTION if learned is state else max(CORRECTION, min(alpha, steepness))
+        logs = np.asarray(learned.log_prices) - correction * (Z - Z.mean() * shares) / scale
+    if isinstance(form, Ranked):
+        return _nearest_mixture(logs + 1.0, form.among(n))
+    return np.asarray(np.exp(logs - logs.mean()))
+
+
+def calibrate(
+    problems: Iterable[Problem], memory: Memory, welfare: AnyWelfare, *, entitlements: Array | None = None
+) -> PricedState:
+    """Prices from a sample of past problems, as if they had been decided by prices, one after the other.
+
+    Args:
+        problems: what there was to hand out before, with everybody's needs; in any order.
+        memory: how the past is remembered.
+        welfare: what the prices serve.
+        entitlements: per agent.
+
+    Returns:
+        What was learned, with nothing remembered of the past: the start of a `Priced` memory, or the `calibration` of
+        `prices` and `allocate`.
+    """
+    from bygones.allocation.decide import allocate
+
+    sample = list(problems)
+    if not sample:
+        raise ValueError("problems must hold at least one problem to calibrate prices on, got none")
+    n_agents, rng = sample[0].n_agents, np.random.default_rng(0)
+    priced = learning(PerfectRecall(), welfare, entitlements)
+    state, seen = priced.init(n_agents), []
+    for problem in sample:
+        decision = allocate(problem, priced, state, welfare, rule="prices", entitlements=entitlements, rng=rng)
+        state = decision.state_after
+        seen.append(state.log_prices)
+    # The last prices still move with every step; their mean over the later half is what they move around.
+    settled = np.mean(seen[len(seen) // 2 :], axis=0)
+    calibrated: PricedState = state._replace(remembered=memory.init(n_agents), log_prices=settled)
+    return calibrated
+
+
+def learning(memory: Memory, welfare: AnyWelfare, entitlements: Array | None = None) -> Priced:
+    """The memory that learns prices for this welfare beside what it remembers."""
+    form = price_form(named(welfare))
+    alpha = form.alpha if isinstance(form, AlphaFair) else math.inf
+    return Priced(memory, alpha if alpha > 0 else math.inf, entitlements)
+
+
+def price_form(welfare: Welfare) -> AlphaFair | Ranked:
+    """The form of a welfare, refused where it has none."""
+    form = welfare.form
+    if form is None:
+        raise ValueError(
+            f"rule 'prices' needs a welfare of known form (Welfare.form), which {welfare} has not: "
+            "use one that has, such as 'nash', or rule 'one-step'"
+        )
+    return form
+
+
+def _remembered(memory: Memory, state: Any, elapsed: Number, problem: Problem) -> tuple[np.ndarray, float]:
+    """The memory as totals, faded until now, and how many steps they rest on."""
+    response, d = memory.response(state, elapsed), memory.denominator(state)
+    faded = memory.advance(state, np.zeros(problem.n_agents), elapsed)
+    Z = np.asarray(memory.read(faded) if response is None else response.base, dtype=float)
+    if d is None:
+        # As many steps as would have made the total, had all been like this one.
+        a_step = problem.worth_once * problem.share_served
+        return Z, float(Z.mean()) / a_step if a_step > 0 else 0.0
+    return (Z * np.asarray(memory.denominator(faded), dtype=float) if memory.average else Z), float(d)
+
+
+def _nearest_mixture(scores: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """The mixture of orders of the weights that is closest to the scores, the weights being 1 on average."""
+    weights = weights * (len(weights) / weights.sum())
+    order = np.argsort(-scores)
+    # The nearest point of a permutohedron has the order of the scores; what is left is a monotone regression.
+    excess = isotonic_regression(scores[order] - weights, increasing=False).x
+    nearest = np.empty_like(scores)
+    nearest[order] = scores[order] - excess
+    return nearest

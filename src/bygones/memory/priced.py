@@ -1,0 +1,169 @@
+r"""A memory that learns, beside what is remembered, what a unit of utility should count for each agent.
+
+A decision that looks ahead weighs each agent's utility by a price $\lambda_i$ and takes the allocation of largest
+$\sum_i \lambda_i u_i$. The best constant prices of an α-fair welfare $\sum_i \varphi(\bar u_i)$ of mean utilities are
+those at which $\lambda_i = \varphi'(\bar u_i)$, and they solve a dual problem by mirror descent (Balseiro, Lu and
+Mirrokni 2020): after each step
+
+$$ \log\lambda_i \leftarrow \log\lambda_i - s_t\,g_i, \qquad
+   g_i = \frac{u_i - \sigma_i\,\bar u}{v}, \qquad \sigma_i \propto w_i\,\lambda_i^{-1/\alpha}, $$
+
+where $\bar u$ is the step's utility per agent, $\sigma_i$ the agent's share of it at these prices (1 for egalitarian
+welfare, where everybody should have the same), $w_i$ its entitlement, and $v$ the usual utility per agent and step.
+So prices are a second memory: $n$ more numbers, which stand still where everybody gets the share that the prices imply.
+
+The step is $s_t = a/\sqrt{\sum_\tau g_\tau^2}$ over about `REACH` times as many steps as the fairness memory remembers
+(all of them under perfect recall), so that there is nothing to tune. Needs that linger make successive $g$ alike and
+their sum noisier than its terms say; the sum is then measured on $g$ smoothed over `SMOOTH` steps.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from bygones._arrays import Array, Number, namespace
+from bygones.memory.contract import Memory, Response, check_entitlements
+
+STEP = 0.5
+"""a, the size of the first steps of the logarithm of a price."""
+
+REACH = 100.0
+"""How many times as much past the prices rest on as the fairness memory remembers."""
+
+SMOOTH = 30.0
+"""Steps over which the direction of prices is smoothed to see whether it lingers."""
+
+
+class PricedState(NamedTuple):
+    """What a priced memory holds.
+
+    Attributes:
+        remembered: the state of the fairness memory.
+        log_prices: the logarithm of each agent's price, zero on average.
+        level: v, the mean utility per agent and step.
+        largest: the mean of the largest utility of a step.
+        weight: how many steps these means rest on.
+        squares: the sum of the squares of g.
+        drift: g, summed with exponential weights over `SMOOTH` steps.
+        drift_squares: the same sum as `squares`, as measured on `drift`.
+    """
+
+    remembered: Any
+    log_prices: Array
+    level: Array
+    largest: Array
+    weight: Array
+    squares: Array
+    drift: Array
+    drift_squares: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Priced(Memory[PricedState]):
+    """A fairness memory, and the prices learned beside it. It remembers what the fairness memory remembers.
+
+    Attributes:
+        memory: the fairness memory.
+        alpha: of the α-fair welfare that the prices serve; infinity is egalitarian.
+        entitlements: per agent, or None if all are equal.
+        start: what was learned before, of which the prices are taken and not what is remembered; None for equal prices.
+    """
+
+    memory: Memory[Any]
+    alpha: float = math.inf
+    entitlements: Array | None = None
+    start: PricedState | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        if not self.alpha > 0:
+            raise ValueError(f"alpha must be above 0 (at 0 every price is 1), got {self.alpha}")
+
+    @property
+    def average(self) -> Any:
+        """Whether Z is a mean, as in the fairness memory."""
+        return self.memory.average
+
+    def init(self, n_agents: int) -> PricedState:
+        """The empty memory, at the prices to start from."""
+        if self.entitlements is not None:
+            check_entitlements(self.entitlements, n_agents)
+        remembered = self.memory.init(n_agents)
+        if self.start is not None:
+            if self.start.log_prices.shape != (n_agents,):
+                raise ValueError(
+                    f"start must have one price per agent ({n_agents}), got shape {self.start.log_prices.shape}"
+                )
+            return self.start._replace(remembered=remembered)
+        nothing, zeros = np.zeros(()), np.zeros(n_agents)
+        return PricedState(remembered, zeros, nothing, nothing, nothing, nothing, zeros, nothing)
+
+    def advance(self, state: PricedState, utilities: Array, elapsed: Number = 1) -> PricedState:
+        xp = namespace(utilities, state.log_prices)
+        remembered = self.memory.advance(state.remembered, utilities, elapsed)
+        kept = 1.0 - 1.0 / (REACH * xp.maximum(self._steps(remembered, state), 1.0))
+        mean = utilities.mean(axis=-1)
+        weight = kept * state.weight + 1.0
+        level = state.level + (mean - state.level) / weight
+        largest = state.largest + (utilities.max(axis=-1) - state.largest) / weight
+        unit = xp.where(level > 0, level, 1.0)[..., None]
+        g = (utilities - mean[..., None] * self.shares(state)) / unit
+        drift = (1.0 - 1.0 / SMOOTH) * state.drift + g
+        squares = kept * state.squares + (g * g).mean(axis=-1)
+        drift_squares = kept * state.drift_squares + (drift * drift).mean(axis=-1) * (2.0 / SMOOTH)
+        # Where g lingers, its sum is as noisy as if it had this many squares.
+        noise = xp.maximum(squares, drift_squares**2 / xp.maximum(squares, 1e-300))
+        step = STEP / xp.sqrt(xp.where(noise > 0, noise, 1.0))
+        prices = state.log_prices - step[..., None] * g
+        prices = prices - prices.mean(axis=-1, keepdims=True)
+        return PricedState(remembered, prices, level, largest, weight, squares, drift, drift_squares)
+
+    def read(self, state: PricedState) -> Array:
+        return self.memory.read(state.remembered)
+
+    def shares(self, state: PricedState) -> Array:
+        r"""$\sigma$: each agent's share of utility at these prices, 1 on average."""
+        xp = namespace(state.log_prices)
+        logs = -state.log_prices / self.alpha
+        shares = xp.exp(logs - logs.max(axis=-1, keepdims=True))
+        if self.entitlements is not None:
+            shares = shares * self.entitlements
+        return shares / shares.mean(axis=-1, keepdims=True)
+
+    def _steps(self, remembered: Any, state: PricedState) -> Array:
+        """How many steps the fairness memory remembers."""
+        d = self.memory.denominator(remembered)
+        return state.weight + 1.0 if d is None else d
+
+    def response(self, state: PricedState, elapsed: Number = 1) -> Response | None:
+        return self.memory.response(state.remembered, elapsed)
+
+    def bound(self, u_max: float, steps: float = math.inf) -> float:
+        return self.memory.bound(u_max, steps)
+
+    @property
+    def can_be_negative(self) -> bool:
+        return self.memory.can_be_negative
+
+    @property
+    def keeps_agents_apart(self) -> bool:
+        return self.memory.keeps_agents_apart
+
+    @property
+    def half_life(self) -> Number | None:
+        return self.memory.half_life
+
+    def denominator(self, state: PricedState) -> Array | None:
+        return self.memory.denominator(state.remembered)
+
+    def largest_denominator(self, steps: float) -> float:
+        return self.memory.largest_denominator(steps)
+
+    def after_ones(self, n_agents: int, steps: int) -> float:
+        return self.memory.after_ones(n_agents, steps)
+
+    def n_agents(self, state: PricedState) -> int:
+        return int(state.log_prices.shape[-1])

@@ -1,0 +1,254 @@
+"""Decisions by prices: exact for the prices they have, and prices that make them nearly the best in the long run."""
+
+import itertools
+import math
+
+import jax
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from scipy.optimize import linprog
+
+import bygones.pytrees  # noqa: F401
+from bygones import Discounted, PerfectRecall
+from bygones.allocation import Assign, ChooseK, Divide, Prices, allocate, calibrate, prices
+from bygones.allocation.prices import learning
+from bygones.envs.needs import advantaged, lognormal, uniform
+from bygones.memory.priced import Priced
+from bygones.simulation import policy_named, simulate
+from bygones.welfare import named
+from support.memories import LastSteps
+
+OPTIMUM = 0.1784
+"""The lowest agent's utility per step under the best policy in the paper's problem; see `bygones.paper.optimum`."""
+
+amounts = st.floats(0.01, 10)
+
+
+def after(memory, *utilities):
+    state = memory.init(len(utilities[0]))
+    for one in utilities:
+        state = memory.update(state, np.asarray(one, dtype=float))
+    return state
+
+
+def lowest(memory, needs, name="prices", welfare="egalitarian", steps=10_000, k=2, seed=0):
+    policy = policy_named(name, memory, welfare, needs, k)
+    return simulate(policy, needs, memory, welfare, steps, k, seed).summary()["egalitarian"]
+
+
+class TestTheDecision:
+    @given(arrays(float, 6, elements=amounts), arrays(float, (3, 6), elements=amounts), st.integers(1, 6))
+    def test_choosing_takes_the_largest_priced_needs(self, needs, past, k):
+        memory = Discounted(gamma=0.9)
+        decision = allocate(ChooseK(needs, k), memory, after(memory, *past), "nash", rule="prices")
+        worth = decision.prices * needs
+        best = max(sum(worth[list(some)]) for some in itertools.combinations(range(6), k))
+        assert decision.utilities @ decision.prices == pytest.approx(best)
+        assert decision.optimal
+
+    @pytest.mark.parametrize("capacity", [1, 2, None])
+    def test_assigning_takes_the_largest_priced_sum(self, capacity):
+        rng, memory = np.random.default_rng(0), Discounted(gamma=0.9)
+        for _ in range(20):
+            utilities = rng.random((3, 4))
+            state = after(memory, *rng.random((4, 3)))
+            decision = allocate(Assign(utilities, capacity), memory, state, "egalitarian", rule="prices")
+            limit = 4 if capacity is None else capacity
+            best = max(
+                sum(decision.prices[i] * utilities[i, j] for j, i in enumerate(owners) if i >= 0)
+                for owners in itertools.product(range(-1, 3), repeat=4)
+                if all(owners.count(i) <= limit for i in range(3))
+            )
+            assert decision.utilities @ decision.prices == pytest.approx(best)
+
+    def test_dividing_takes_the_largest_priced_sum(self):
+        rng, memory = np.random.default_rng(0), PerfectRecall(average=True)
+        for _ in range(20):
+            rates, caps = rng.random(5), rng.random(5)
+            decision = allocate(
+                Divide(1.3, rates, caps), memory, after(memory, *rng.random((4, 5))), "nash", rule="prices"
+            )
+            found = linprog(
+                -decision.prices * rates, A_ub=np.ones((1, 5)), b_ub=[1.3], bounds=[(0, cap) for cap in caps]
+            )
+            assert decision.utilities @ decision.prices == pytest.approx(-found.fun)
+
+    def test_it_waits_for_a_step_that_is_worth_it(self):
+        memory = PerfectRecall()
+        state = after(memory, [10.0, 11.0])
+        needs = [0.05, 5.0]
+        assert allocate(ChooseK(needs, 1), memory, state, "egalitarian").served.tolist() == [0]
+        assert allocate(ChooseK(needs, 1), memory, state, "egalitarian", rule="prices").served.tolist() == [1]
+
+    def test_the_explanation_compares_two_people(self):
+        memory = PerfectRecall()
+        state = after(memory, *[[0.1, 0.4, 0.45]] * 20)
+        decision = allocate(ChooseK([5, 6, 1], 1), memory, state, "nash", rule="prices", agents=["Ana", "Ben", "Cem"])
+        ratio = decision.prices[0] / decision.prices[1]
+        assert decision.served.tolist() == [0]
+        assert (
+            f"Less is remembered of Ana than of Ben, so a unit counts {ratio:.3g} times as much for Ana: "
+            f"5 × {ratio:.3g} = {5 * ratio:.4g} against 6 for Ben."
+        ) in decision.explain()
+        assert decision.to_dict()["prices"] == pytest.approx(decision.prices.tolist())
+
+    def test_the_explanation_says_why_somebody_with_more_is_served(self):
+        memory = PerfectRecall()
+        decision = allocate(
+            ChooseK([1, 50], 1), memory, after(memory, [6.0, 8.0]), "nash", rule="prices", agents=["Ana", "Ben"]
+        )
+        ratio = decision.prices[0] / decision.prices[1]
+        assert (
+            f"Less is remembered of Ana than of Ben, so a unit counts {ratio:.3g} times as much for Ana: "
+            f"1 × {ratio:.3g} = {ratio:.4g} against 50 for Ben, who is served."
+        ) in decision.explain()
+
+    @pytest.mark.parametrize(
+        ("change", "message"),
+        [
+            ({"rule": "price"}, "rule must be one of one-step, prices, got 'price'"),
+            ({"welfare": lambda Z: Z.min(axis=-1), "rule": "prices"}, "rule 'prices' needs a welfare of known form"),
+            ({"calibration": learning(PerfectRecall(), "nash").init(2)}, "calibration is for rule 'prices'"),
+        ],
+    )
+    def test_bad_input_is_refused(self, change, message):
+        settings = {"problem": ChooseK([1, 2], 1), "memory": PerfectRecall(), "welfare": "nash"} | change
+        with pytest.raises(ValueError, match=message):
+            allocate(state=PerfectRecall().init(2), **settings)
+
+    def test_a_memory_without_a_response_is_no_obstacle(self):
+        memory = LastSteps(3)
+        state = after(memory, *np.random.default_rng(0).random((5, 300)))
+        needs = np.random.default_rng(1).random(300)
+        decision = allocate(ChooseK(needs, 20), memory, state, "egalitarian", rule="prices")
+        worth = needs * decision.prices
+        assert worth[decision.served].min() >= np.delete(worth, decision.served).max()
+
+
+class TestThePrices:
+    def test_with_much_remembered_they_are_the_gradient(self):
+        memory = PerfectRecall()
+        Z = np.array([1e5, 2e5, 4e5])
+        state = memory.init(3)._replace(Z=Z, d=np.array(1e6))
+        for welfare, alpha in (("nash", 1), ("alpha_fair(alpha=2)", 2), ("alpha_fair(alpha=0.5)", 0.5)):
+            found = prices(ChooseK([1.0, 1.0, 1.0], 1), memory, state, welfare)
+            np.testing.assert_allclose(found / found[0], (Z / Z[0]) ** -alpha, rtol=1e-4)
+
+    def test_total_utility_has_equal_prices(self):
+        memory = PerfectRecall()
+        assert prices(ChooseK([1, 2], 1), memory, after(memory, [5, 0]), "utilitarian").tolist() == [1.0, 1.0]
+
+    @given(arrays(float, (12, 4), elements=amounts), st.permutations(range(4)), st.floats(1e-3, 1e3))
+    def test_names_and_units_do_not_matter(self, past, order, unit):
+        memory = learning(Discounted(gamma=0.9), "egalitarian")
+        problem, other = ChooseK([1, 2, 3, 4], 2), ChooseK(unit * np.array([1, 2, 3, 4])[list(order)], 2)
+        found = prices(problem, memory, after(memory, *past), "egalitarian")
+        renamed = prices(other, memory, after(memory, *(unit * past[:, list(order)])), "egalitarian")
+        np.testing.assert_allclose(renamed, found[list(order)], rtol=1e-9)
+
+    def test_whoever_had_less_has_the_higher_price(self):
+        for memory in (PerfectRecall(), Discounted(gamma=0.5), PerfectRecall(average=True), LastSteps(4)):
+            for welfare in ("egalitarian", "nash", "generalized_gini"):
+                found = prices(ChooseK([1, 1, 1], 1), memory, after(memory, [1, 0, 2], [1, 0, 2]), welfare)
+                assert found[1] > found[0] > found[2]
+
+    @given(arrays(float, 5, elements=st.floats(0, 100)))
+    def test_ranked_prices_are_a_mixture_of_orders_of_the_weights(self, past):
+        memory, weights = PerfectRecall(), np.array([5.0, 4.0, 3.0, 2.0, 1.0])
+        found = prices(
+            ChooseK(np.ones(5), 2), memory, after(memory, past, past), named("generalized_gini", weights=weights)
+        )
+        scaled = weights * 5 / weights.sum()
+        assert found.sum() == pytest.approx(5)
+        largest = np.cumsum(np.sort(found)[::-1])
+        assert (largest <= np.cumsum(scaled) + 1e-9).all()
+
+    def test_a_sample_tells_who_is_hard_to_serve(self):
+        rng = np.random.default_rng(0)
+        sample = [ChooseK(needs, 1) for needs in rng.random((400, 3)) * [1.0, 0.3, 1.0]]
+        start = calibrate(sample, PerfectRecall(), "egalitarian")
+        assert start.log_prices[1] > start.log_prices[[0, 2]].max() + 0.5
+        memory = PerfectRecall()
+        found = prices(ChooseK([1, 1, 1], 1), memory, memory.init(3), "egalitarian", calibration=start)
+        np.testing.assert_allclose(found / found[0], np.exp(start.log_prices - start.log_prices[0]))
+        with pytest.raises(ValueError, match="at least one problem to calibrate"):
+            calibrate([], PerfectRecall(), "nash")
+
+
+class TestThePricedMemory:
+    def test_it_remembers_what_the_fairness_memory_remembers(self):
+        rng = np.random.default_rng(0)
+        for inner in (Discounted(half_life=5), PerfectRecall(average=True), LastSteps(3)):
+            memory = Priced(inner)
+            past = rng.random((20, 3))
+            np.testing.assert_array_equal(memory.values(after(memory, *past)), inner.values(after(inner, *past)))
+            assert memory.bound(2.0, 7) == inner.bound(2.0, 7)
+            assert memory.half_life == inner.half_life
+            assert memory.n_agents(memory.init(3)) == 3
+
+    def test_a_batch_is_each_of_its_rows(self):
+        memory = learning(Discounted(gamma=0.9), "nash")
+        past = np.random.default_rng(0).random((15, 2, 3))
+        state = memory.init(3)
+        for utilities in past:
+            state = memory.advance(state, utilities)
+        for row in range(2):
+            np.testing.assert_allclose(state.log_prices[row], after(memory, *past[:, row]).log_prices, rtol=1e-12)
+
+    def test_under_jax_it_is_the_same(self):
+        memory = learning(Discounted(gamma=0.9), "egalitarian")
+        past = np.random.default_rng(0).random((15, 3))
+        state = jax.tree.map(jax.numpy.asarray, memory.init(3))
+        step = jax.jit(memory.advance)
+        for utilities in past:
+            state = step(state, jax.numpy.asarray(utilities))
+        np.testing.assert_allclose(state.log_prices, after(memory, *past).log_prices, rtol=1e-4, atol=1e-5)
+
+    def test_equal_utilities_move_nothing(self):
+        memory = learning(Discounted(gamma=0.9), "nash")
+        assert after(memory, *np.ones((9, 4))).log_prices == pytest.approx(np.zeros(4))
+        assert after(memory, *np.zeros((9, 4))).log_prices == pytest.approx(np.zeros(4))
+
+    def test_entitlements_are_the_shares_that_prices_imply(self):
+        memory = Priced(PerfectRecall(), math.inf, np.array([2.0, 1.0, 1.0]))
+        assert memory.shares(memory.init(3)) == pytest.approx([1.5, 0.75, 0.75])
+
+    def test_a_start_of_other_agents_is_refused(self):
+        start = learning(PerfectRecall(), "nash").init(3)
+        with pytest.raises(ValueError, match=r"start must have one price per agent \(2\)"):
+            Priced(PerfectRecall(), start=start).init(2)
+        with pytest.raises(ValueError, match="alpha must be above 0"):
+            Priced(PerfectRecall(), alpha=0.0)
+
+
+class TestTheLongRun:
+    @pytest.mark.parametrize(("gamma", "share"), [(1.0, 0.98), (0.999, 0.98), (0.99, 0.98), (0.9, 0.96)])
+    def test_the_papers_problem_from_an_empty_memory(self, gamma, share):
+        assert lowest(Discounted(gamma=gamma), advantaged()) >= share * OPTIMUM
+
+    def test_people_may_differ(self):
+        """Log-normal needs of different scales, of which the best policy makes 0.556 for the lowest."""
+        needs = lognormal(np.linspace(-1, 1, 10), np.linspace(1.2, 0.3, 10))
+        assert lowest(Discounted(gamma=0.99), needs) >= 0.95 * 0.556
+        assert lowest(Discounted(gamma=0.99), needs, "calibrated") >= 0.95 * 0.556
+
+    def test_nash_is_nearly_the_best_too(self):
+        memory = Discounted(gamma=0.9)
+        made = [
+            simulate(
+                policy_named(name, memory, "nash", advantaged(), 2), advantaged(), memory, "nash", 10_000
+            ).summary()
+            for name in ("prices", "proportional-fair")
+        ]
+        learned, ratio = (each["nash"] for each in made)
+        assert learned >= 0.98 * 0.17906  # exp(-17.197 / 10), the optimum
+        assert learned > ratio
+
+    def test_twice_the_entitlement_gets_twice_as_much(self):
+        memory, needs = Discounted(gamma=0.99), uniform(4)
+        policy = Prices(memory, "egalitarian", entitlements=np.array([2.0, 1.0, 1.0, 1.0]))
+        received = simulate(policy, needs, memory, "egalitarian", 10_000, 1).utilities.sum(axis=0)
+        assert received[0] / received[1:].mean() == pytest.approx(2.0, rel=0.03)
