@@ -265,6 +265,8 @@ def named(welfare: AnyWelfare, /, **parameters: object) -> Welfare:
     is registered is the welfare of its name; any other function of Z is taken as it is.
     """
     if isinstance(welfare, Welfare):
+        if not parameters:
+            return welfare
         return Welfare(welfare.name, {**welfare.parameters, **parameters}, welfare.function)
     if isinstance(welfare, str):
         name, found = _parse(welfare)

@@ -125,6 +125,14 @@ def allocate(
     )
 
 
+def at_prices(problem: Problem, prices: np.ndarray, rng: np.random.Generator | None = None) -> np.ndarray:
+    r"""The allocation of largest $\sum_i \lambda_i u_i$, in the form of the problem's `given`."""
+    rng = np.random.default_rng(0) if rng is None else rng
+    look, shape = Outlook(np.zeros(problem.n_agents), 1.0), ConcaveSum(0.0, mass=prices)
+    judge = functools.partial(np.dot, b=prices)
+    return _CHOOSE[type(problem)](_Case(problem, look, named("utilitarian"), judge, shape, rng, None)).given
+
+
 def _check_signs(welfare: Welfare, shape: Aim | None, look: Any) -> None:
     mixing = look.mixing if isinstance(look, Outlook) else None
     if mixing is not None and isinstance(shape, ConcaveSum) and shape.alpha > 0 and mixing.min() < 0:

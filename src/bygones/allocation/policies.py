@@ -20,7 +20,7 @@ from bygones.allocation.problems import ChooseK
 from bygones.allocation.ties import best_k
 from bygones.memory import Memory
 from bygones.memory.priced import Priced, PricedState
-from bygones.welfare import AnyWelfare
+from bygones.welfare import AnyWelfare, named
 
 
 class AllocationPolicy(Protocol):
@@ -110,6 +110,7 @@ class Prices:
     def __post_init__(self) -> None:
         learning = learning_memory(self.fairness_memory, self.welfare, self.entitlements)
         object.__setattr__(self, "memory", replace(learning, start=self.start))
+        object.__setattr__(self, "welfare", named(self.welfare))
 
     def __call__(self, needs: Array, k: int, state: Any, step: int, rng: np.random.Generator) -> np.ndarray:
         problem = ChooseK(needs, k)

@@ -140,7 +140,11 @@ def price_form(welfare: Welfare) -> AlphaFair | Ranked:
 
 def _remembered(memory: Memory, state: Any, elapsed: Number, problem: Problem) -> tuple[np.ndarray, float]:
     """The memory as totals, faded until now, and how many steps they rest on."""
+    if isinstance(memory, Priced):
+        return _remembered(memory.memory, state.remembered, elapsed, problem)
     response, d = memory.response(state, elapsed), memory.denominator(state)
+    if response is not None and d is not None and not memory.average:
+        return response.base, float(d)
     faded = memory.advance(state, np.zeros(problem.n_agents), elapsed)
     Z = np.asarray(memory.read(faded) if response is None else response.base, dtype=float)
     if d is None:
