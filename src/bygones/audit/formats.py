@@ -21,7 +21,13 @@ if TYPE_CHECKING:
 
 
 class Usage(NamedTuple):
-    """Usage as a history: a table with `agent`, `time` (without a zone) and `utility`, its unit, and notes."""
+    """Usage as a history.
+
+    Attributes:
+        table: with the columns `agent`, `time` (with or without a zone) and `utility`.
+        unit: of the utilities, such as `CPU-hours`.
+        notes: what was skipped or assumed, in sentences.
+    """
 
     table: pa.Table
     unit: str

@@ -105,7 +105,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except ValueError as error:
         _refuse(str(error))
     except ModuleNotFoundError as error:
-        extra = EXTRAS[words[0]]
+        extra = EXTRAS.get(words[0])
         how = f": pip install 'bygones[{extra}]'" if extra else ""
         _refuse(f"this command needs {error.name}, which is not installed{how}")
     except BrokenPipeError:
