@@ -6,7 +6,7 @@ import functools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 from scipy import sparse
@@ -58,7 +58,7 @@ def allocate(
     still equal a draw, so that over many repetitions tied agents are served equally often.
 
     Args:
-        problem: what there is to hand out: `ChooseK`, `Assign` or `Divide`.
+        problem: what there is to hand out: `ChooseK`, `Assign`, `Divide`, or a kind of your own with a `solver`.
         memory: how the past is remembered.
         state: what is remembered, before this decision; it is not changed.
         welfare: a name such as `"nash"` or `"alpha_fair(alpha=2)"`, a `Welfare`, or a function of Z.
@@ -78,8 +78,11 @@ def allocate(
             `gap` says how far, at most, it is from the best. Other algorithms do not need one.
         rng: draws among ties; by default a fresh `numpy.random.default_rng()`, so that decisions differ between runs.
     """
-    if type(problem) not in _CHOOSE:
-        raise ValueError(f"problem must be one of {', '.join(kind.__name__ for kind in _CHOOSE)}, got {problem!r}")
+    if not isinstance(problem, Problem):
+        raise ValueError(f"problem must be one of {', '.join(kind.__name__ for kind in _SOLVERS)}, got {problem!r}")
+    if type(problem) not in _SOLVERS:
+        name = type(problem).__name__
+        raise ValueError(f"{name} has no solver: decorate one with bygones.allocation.decide.solver({name})")
     check_one_of("rule", rule, get_args(Rule))
     if calibration is not None and rule != "prices":
         raise ValueError(f"calibration is for rule 'prices', got rule {rule!r}")
@@ -102,7 +105,7 @@ def allocate(
         shape = aim(function, look.base, weights)
         _check_signs(function, shape, look)
     rng = np.random.default_rng() if rng is None else rng
-    choice = _CHOOSE[type(problem)](_Case(problem, look, function, judge, shape, rng, time_limit))
+    choice = _SOLVERS[type(problem)](Case(problem, look, function, judge, shape, rng, time_limit))
     gap = choice.gap
     if gap and isinstance(shape, ConcaveSum) and shape.product:
         # The product was maximised by its logarithm.
@@ -130,7 +133,7 @@ def at_prices(problem: Problem, prices: np.ndarray, rng: np.random.Generator | N
     rng = np.random.default_rng(0) if rng is None else rng
     look, shape = Outlook(np.zeros(problem.n_agents), 1.0), ConcaveSum(0.0, mass=prices)
     judge = functools.partial(np.dot, b=prices)
-    return _CHOOSE[type(problem)](_Case(problem, look, named("utilitarian"), judge, shape, rng, None)).given
+    return _SOLVERS[type(problem)](Case(problem, look, named("utilitarian"), judge, shape, rng, None)).given
 
 
 def _check_signs(welfare: Welfare, shape: Aim | None, look: Any) -> None:
@@ -144,7 +147,19 @@ def _check_signs(welfare: Welfare, shape: Aim | None, look: Any) -> None:
 
 
 @dataclass(frozen=True, eq=False)
-class _Case:
+class Case:
+    """What a solver is given: the problem, and what is known of the memory and the welfare.
+
+    Attributes:
+        problem: what there is to hand out, of the solver's own kind.
+        look: what an allocation would make of the memory.
+        welfare: what is maximised.
+        judge: the welfare of Z, entitlements included.
+        aim: the form of the welfare that the solvers work with; None where it has no known form.
+        rng: draws among ties.
+        time_limit: seconds after which an integer programme stops; None for no limit.
+    """
+
     problem: Any
     look: Any
     welfare: Welfare
@@ -183,53 +198,81 @@ class _Case:
 
 
 @dataclass(frozen=True, eq=False)
-class _Choice:
+class Choice:
+    """What a solver returns.
+
+    Attributes:
+        given: the best allocation, in the form of the problem.
+        runner_up: finds the next best allocation, None if there is none.
+        gap: how much more the aim of the solver could be, at most.
+        optimal: whether the allocation is proven to be the best.
+    """
+
     given: np.ndarray
     runner_up: Callable[[], np.ndarray | None]
     gap: float = 0.0
     optimal: bool = True
 
 
-def _choose_k(case: _Case) -> _Choice:
+Solver: TypeAlias = Callable[[Case], Choice]
+
+_SOLVERS: dict[type[Problem], Solver] = {}
+
+
+def solver(kind: type[Problem]) -> Callable[[Solver], Solver]:
+    """A decorator: the function solves problems of this class.
+
+    A subclass may allow fewer allocations than its parent, so it needs a solver of its own.
+    """
+
+    def add(solve: Solver) -> Solver:
+        _SOLVERS[kind] = solve
+        return solve
+
+    return add
+
+
+@solver(ChooseK)
+def _choose_k(case: Case) -> Choice:
     needs, k = case.problem.needs, case.problem.k
     if case.is_separable:
-        return _Choice(*choose(case.look.base, case.look.gain(needs), k, case.aim, case.rng))
+        return Choice(*choose(case.look.base, case.look.gain(needs), k, case.aim, case.rng))
     useful = np.flatnonzero(needs > 0)
     ones = np.ones(len(needs), dtype=int)
-    choice = _by_options(case, enumerate.Options(useful, useful, needs[useful], ones, k))
-    return _translate(choice, lambda taken: useful[taken])
+    return by_options(case, enumerate.Options(useful, useful, needs[useful], ones, k), lambda taken: useful[taken])
 
 
-def _assign(case: _Case) -> _Choice:
+@solver(Assign)
+def _assign(case: Case) -> Choice:
     utilities, capacity = case.problem.utilities, case.problem.capacity
     m = case.problem.n_items
     if case.is_separable and (capacity == 1).all():
         holds = one_each(utilities, case.look, case.aim, case.rng)
-        return _Choice(_owners(holds, m), lambda: _without_one_pair(case, holds))
+        return Choice(_owners(holds, m), lambda: _without_one_pair(case, holds))
     if case.is_separable and (capacity == m).all() and isinstance(case.aim, ConcaveSum) and case.aim.alpha == 0:
         unique = to_the_best(utilities, case.look, case.aim.mass)
         if unique is not None:
-            return _Choice(unique[0], lambda: unique[1] if (unique[0] >= 0).any() else None)
+            return Choice(unique[0], lambda: unique[1] if (unique[0] >= 0).any() else None)
     pairs = sparse.coo_array(utilities)
     useful = pairs.data > 0
     agents, items = pairs.row[useful], pairs.col[useful]
-    choice = _by_options(case, enumerate.Options(agents, items, pairs.data[useful], capacity, m))
 
     def owners(taken: np.ndarray) -> np.ndarray:
         owner = np.full(m, -1)
         owner[items[taken]] = agents[taken]
         return owner
 
-    return _translate(choice, owners)
+    return by_options(case, enumerate.Options(agents, items, pairs.data[useful], capacity, m), owners)
 
 
-def _divide(case: _Case) -> _Choice:
+@solver(Divide)
+def _divide(case: Case) -> Choice:
     problem, look = case.problem, case.look
     case.check_structure()
     if look.mixing is None:
         slope = np.broadcast_to(look.slope * problem.rates, len(problem.rates))
         parts = divide(look.base, slope, problem.caps, problem.amount, case.aim)
-        return _Choice(parts, lambda: None)
+        return Choice(parts, lambda: None)
     programme = Programme(
         look.base,
         sparse.csr_array(look.mixing * problem.rates),
@@ -239,26 +282,31 @@ def _divide(case: _Case) -> _Choice:
         whole=False,
     )
     solution = solve(programme, case.aim, case.rng, case.time_limit)
-    return _Choice(solution.x, lambda: None, solution.gap, solution.optimal)
+    return Choice(solution.x, lambda: None, solution.gap, solution.optimal)
 
 
-_CHOOSE: dict[type, Callable[[_Case], _Choice]] = {ChooseK: _choose_k, Assign: _assign, Divide: _divide}
+def by_options(case: Case, options: enumerate.Options, given: Callable[[np.ndarray], np.ndarray]) -> Choice:
+    """The best allocation that is made of these options: each is taken or not.
 
+    Exact: by looking at all allocations where they are few, else by an integer programme.
 
-def _by_options(case: _Case, options: enumerate.Options) -> _Choice:
-    """The options taken, by looking at all allocations where they are few, else by an integer programme."""
+    Args:
+        case: what the solver was given.
+        options: what can be given to whom, and how much of it together.
+        given: the allocation in the form of the problem, from the indices of the options taken.
+    """
     allocations = enumerate.count(options)
     if allocations <= FEW:
         batched = case.welfare.is_named
         taken, second = enumerate.enumerate_all(options, case.look, case.judge, case.rng, batched=batched)
-        return _Choice(taken, lambda: second)
+        return Choice(given(taken), lambda: None if second is None else given(second))
     case.check_structure(allocations)
     solution = solve(programme_of(options, case.look), case.aim, case.rng, case.time_limit)
 
     def runner_up() -> np.ndarray | None:
-        return None if solution.runner_up is None else np.flatnonzero(solution.runner_up)
+        return None if solution.runner_up is None else given(np.flatnonzero(solution.runner_up))
 
-    return _Choice(np.flatnonzero(solution.x), runner_up, solution.gap, solution.optimal)
+    return Choice(given(np.flatnonzero(solution.x)), runner_up, solution.gap, solution.optimal)
 
 
 def programme_of(options: enumerate.Options, look: Outlook) -> Programme:
@@ -279,7 +327,7 @@ def programme_of(options: enumerate.Options, look: Outlook) -> Programme:
     return Programme(look.base, sparse.csr_array(response @ gifts), sparse.csr_array(rows), limits, np.ones(p), True)
 
 
-def _without_one_pair(case: _Case, holds: np.ndarray) -> np.ndarray | None:
+def _without_one_pair(case: Case, holds: np.ndarray) -> np.ndarray | None:
     """The next best matching lacks at least one of the pairs: the best of those that lack a given one."""
     utilities, m = case.problem.utilities, case.problem.n_items
     others = []
@@ -297,16 +345,6 @@ def _owners(holds: np.ndarray, n_items: int) -> np.ndarray:
     owners = np.full(n_items, -1)
     owners[holds[holds >= 0]] = np.flatnonzero(holds >= 0)
     return owners
-
-
-def _translate(choice: _Choice, given: Callable[[np.ndarray], np.ndarray]) -> _Choice:
-    """A choice of options as one of the problem's allocations."""
-
-    def runner_up() -> np.ndarray | None:
-        second = choice.runner_up()
-        return None if second is None else given(second)
-
-    return _Choice(given(choice.given), runner_up, choice.gap, choice.optimal)
 
 
 def _names(name: str, names: Sequence[str] | None, count: int) -> tuple[str, ...] | None:

@@ -9,7 +9,7 @@ Three kinds of problem, all with utilities of at least zero:
 Nothing has to be handed out: a resource that no agent has a use for is left over.
 
 A new kind of problem is a subclass of `Problem`, which describes its allocations to everybody who reports them, and a
-solver in `bygones.allocation.decide`.
+function with `bygones.allocation.decide.solver`; see `docs/extending.md`.
 """
 
 from __future__ import annotations

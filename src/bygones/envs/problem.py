@@ -12,6 +12,7 @@ equations below need. Every choice that the paper leaves open is a named switch;
 
 from __future__ import annotations
 
+import importlib
 import itertools
 import math
 from dataclasses import dataclass, field
@@ -276,7 +277,11 @@ class AllocationProblem:
 
 
 def problem_of(
-    n_agents: int | None = None, n_advantaged: int | None = None, memory: Memory | float | None = None, **settings: Any
+    n_agents: int | None = None,
+    n_advantaged: int | None = None,
+    memory: Memory | float | None = None,
+    scenario: str | None = None,
+    **settings: Any,
 ) -> AllocationProblem:
     """The problem with these settings, with short forms for needs and memory.
 
@@ -284,8 +289,14 @@ def problem_of(
         n_agents: the number of agents with the paper's needs.
         n_advantaged: how many of them are advantaged.
         memory: a memory, or the number γ of an additive one.
+        scenario: a function that returns the problem, as `module:function`; it is given all other arguments.
         settings: the other settings of `AllocationProblem`.
     """
+    if scenario is not None:
+        short = {"n_agents": n_agents, "n_advantaged": n_advantaged, "memory": memory}
+        return _of_scenario(
+            scenario, {**{name: value for name, value in short.items() if value is not None}, **settings}
+        )
     if n_agents is not None or n_advantaged is not None:
         if "needs" in settings:
             raise ValueError("give needs, or n_agents and n_advantaged for the paper's needs, not both")
@@ -296,6 +307,17 @@ def problem_of(
         is_number = isinstance(memory, int | float) and not isinstance(memory, bool)
         settings["memory"] = Discounted(gamma=memory) if is_number else memory
     return AllocationProblem(**settings)
+
+
+def _of_scenario(scenario: str, settings: dict[str, Any]) -> AllocationProblem:
+    module, _, name = scenario.partition(":")
+    make = getattr(importlib.import_module(module), name, None) if module else None
+    if not callable(make):
+        raise ValueError(f"scenario must be a function, as module:function, got {scenario!r}")
+    problem = make(**settings)
+    if not isinstance(problem, AllocationProblem):
+        raise ValueError(f"scenario {scenario} must return an AllocationProblem, got {problem!r}")
+    return problem
 
 
 def observe(needs: Array, state: Any, params: AllocationParams, Z: Array | None = None) -> Array:
