@@ -189,3 +189,18 @@ def test_the_time_until_now():
     assert tables.until_now(steps, None) == 1
     assert tables.until_now(steps, "7") == 2
     assert tables.until_now(days, "1970-01-03T12:00") == 0.5
+
+
+def test_prices_look_ahead_and_learn_from_the_history(capsys, write):
+    """Ana is behind, but hardly needs it today; she waits."""
+    rows = [f"{name},{day},{worth}" for day in range(1, 30) for name, worth in (("ana", 3), ("ben", 4))]
+    past = write("long.csv", "agent,time,utility\n" + "\n".join(rows) + "\n")
+    today = write("today.csv", "agent,need\nana,0.1\nben,6\n")
+    settings = (today, "--history", past, "--half-life", 30)
+    assert run(capsys, *settings).startswith("ana gets a place worth 0.1")
+    out = run(capsys, *settings, "--rule", "prices")
+    assert out.startswith("ben gets a place worth 6")
+    assert "Less is remembered of ana than of ben, so a unit counts" in out
+    data = json.loads(run(capsys, *settings, "--rule", "prices", "--json"))
+    assert data["prices"][0] > data["prices"][1]
+    assert json.loads(run(capsys, *settings, "--json"))["prices"] is None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json as json_format
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from tyro.conf import Positional, arg
 
@@ -52,6 +52,10 @@ def allocate(
     welfare: Annotated[
         str, arg(help="What to maximise, e.g. egalitarian, nash, 'alpha_fair(alpha=2)'.")
     ] = "egalitarian",
+    rule: Annotated[
+        Literal["one-step", "prices"],
+        arg(help="one-step maximises welfare after this decision; prices looks ahead and learns from the history."),
+    ] = "one-step",
     k: NumberOfPlaces = None,
     capacity: Capacity = None,
     amount: AmountToDivide = None,
@@ -74,21 +78,26 @@ def allocate(
     """Decide who gets what now, given what everybody received before.
 
     Example: bygones allocate needs.csv --history past.csv --half-life 30 --welfare egalitarian --k 2
+
+    Example: bygones allocate needs.csv --history past.csv --half-life 30 --rule prices
     """
     import numpy as np
 
     from bygones import allocation
     from bygones._arrays import check_count
     from bygones.allocation import tables
-    from bygones.memory import Discounted
+    from bygones.memory import Discounted, Memory
 
     if out is not None and out.suffix not in (".csv", ".json"):
         raise ValueError(f"out must end in .csv or .json, got {str(out)!r}")
     if seed is not None:
         check_count("seed", seed, least=0)
-    memory = Discounted(half_life=half_life, average=average)
     request = tables.read_needs(needs, k=k, capacity=capacity, amount=amount)
     agents = request.agents
+    shares = None if entitlements is None else tables.read_entitlements(entitlements, agents)
+    memory: Memory = Discounted(half_life=half_life, average=average)
+    if rule == "prices":
+        memory = allocation.learning(memory, welfare, shares)
     past = tables.Past(memory.init(len(agents)), None)
     if history is not None:
         past = tables.read_past(history, agents, memory)
@@ -98,10 +107,11 @@ def allocate(
         past.state,
         welfare,
         elapsed=tables.until_now(past.last, now),
-        entitlements=None if entitlements is None else tables.read_entitlements(entitlements, agents),
+        entitlements=shares,
         agents=agents,
         items=request.items,
         time_unit=tables.unit_of(past.last),
+        rule=rule,
         rng=np.random.default_rng(seed),
     )
     data = decision.to_dict()
