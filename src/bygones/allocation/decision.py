@@ -32,7 +32,7 @@ class RunnerUp:
 
     given: np.ndarray
     utilities: np.ndarray
-    after: np.ndarray
+    after: Array
     welfare: float
     cost: float
 

@@ -15,7 +15,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, SupportsFloat
 
 import numpy as np
 
@@ -111,7 +111,7 @@ def check_newcomers(rule: object) -> str:
     return repr(number)
 
 
-def check_entitlement(weight: object, agent: str) -> float:
+def check_entitlement(weight: SupportsFloat, agent: str) -> float:
     """The entitlement, refused unless it is a finite number above 0."""
     accepted = "a finite number above 0"
     return float(

@@ -15,8 +15,7 @@ from typing import Any
 import numpy as np
 from gymnasium.spaces import Box, Dict, Space
 
-from bygones._arrays import check_count
-from bygones.envs.wrappers.recall import Floats
+from bygones._arrays import Floats, check_count
 from bygones.memory import Memory
 
 _ROUNDING = 1e-12
