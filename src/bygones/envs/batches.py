@@ -57,7 +57,7 @@ def rows(record: Mapping[str, Any], which: Ints) -> dict[str, Any]:
     return {name: rows(value, which) if isinstance(value, Mapping) else value[which] for name, value in record.items()}
 
 
-def as_objects(rows: NDArray[Any], which: Ints, num_envs: int) -> NDArray[np.object_]:
+def as_objects(rows: np.ndarray, which: Ints, num_envs: int) -> NDArray[np.object_]:
     """Rows of some environments in Gymnasium's form for final observations: one object each, None for the others."""
     objects = np.full(num_envs, None, dtype=object)
     for i, row in zip(which, rows, strict=True):

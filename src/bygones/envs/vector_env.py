@@ -24,7 +24,7 @@ from bygones.envs.render import Frame, Viewer
 Moment = tuple[EnvState, Transition]
 
 
-class AllocationVectorEnv(VectorEnv[Observation, NDArray[np.integer[Any]], NDArray[Any]]):
+class AllocationVectorEnv(VectorEnv[Observation, NDArray[np.integer], np.ndarray]):
     """`num_envs` copies of `AllocationEnv`, which documents the environment, in one.
 
     Spaces, infos and autoreset behave as in Gymnasium's `SyncVectorEnv` over the same number of single environments. A
@@ -86,7 +86,7 @@ class AllocationVectorEnv(VectorEnv[Observation, NDArray[np.integer[Any]], NDArr
         self._over = self._now[1].over
         return self._observe(self._now), self._info(fresh, which)
 
-    def step(self, actions: NDArray[np.integer[Any]]) -> tuple[Observation, Floats, Bools, Bools, dict[str, Any]]:
+    def step(self, actions: NDArray[np.integer]) -> tuple[Observation, Floats, Bools, Bools, dict[str, Any]]:
         if self._now is None:
             raise ResetNeeded("call reset() before step(): no episode has begun")
         before = self._now
@@ -134,7 +134,7 @@ class AllocationVectorEnv(VectorEnv[Observation, NDArray[np.integer[Any]], NDArr
     def __copy__(self) -> AllocationVectorEnv:
         return deepcopy(self)
 
-    def _proceed(self, before: Moment, actions: NDArray[np.integer[Any]]) -> Moment:
+    def _proceed(self, before: Moment, actions: NDArray[np.integer]) -> Moment:
         assert self._noise is not None
         if not self._over.any():
             return proceed(self._noise.row(), before[0], actions, self._params)
@@ -175,7 +175,7 @@ class AllocationVectorEnv(VectorEnv[Observation, NDArray[np.integer[Any]], NDArr
                 generator, self._seeds[i] = seeding.np_random(seeds[i])
                 self._noise.reseed(i, generator)
 
-    def _checked(self, actions: Any) -> NDArray[np.integer[Any]]:
+    def _checked(self, actions: Any) -> NDArray[np.integer]:
         chosen = np.asarray(actions)
         if chosen.shape != (self.num_envs,) or chosen.dtype.kind not in "iu":
             raise ValueError(f"actions must be {self.num_envs} whole numbers, one per environment, got {actions!r}")

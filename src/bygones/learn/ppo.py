@@ -19,7 +19,7 @@ visited; each epoch gathers its permuted rollout once and then walks through it.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -34,6 +34,8 @@ LOG_BETAS = (-0.10536051565782628, -0.0010005003335835344)
 """Logarithms of the betas: 1 - βᵗ = -expm1(t·ln β) keeps its digits in float32, where 1 - 0.999 has lost four."""
 
 _TO_COME: Any = None
+
+Tree = TypeVar("Tree")
 
 
 class Shape(NamedTuple):
@@ -342,21 +344,24 @@ def normalise(advantages: jax.Array) -> jax.Array:
     return (advantages - advantages.mean()) / (advantages.std(ddof=1) + 1e-8)
 
 
-def clip_by_norm(gradient: Any, max_norm: jax.Array | np.ndarray | float) -> Any:
+def clip_by_norm(gradient: Tree, max_norm: jax.Array | np.ndarray | float) -> Tree:
     """The gradient, scaled down if its global norm is above `max_norm`; as torch does, a millionth too much."""
     norm = jnp.sqrt(sum(jnp.vdot(leaf, leaf) for leaf in jax.tree.leaves(gradient)))
     factor = jnp.minimum(max_norm / (norm + 1e-6), 1.0)
-    return jax.tree.map(lambda leaf: leaf * factor, gradient)
+    clipped: Tree = jax.tree.map(lambda leaf: leaf * factor, gradient)
+    return clipped
 
 
-def adam_step(weights: Any, adam: Adam, gradient: Any, numbers: Numbers) -> tuple[Any, Adam]:
+def adam_step(weights: Tree, adam: Adam, gradient: Tree, numbers: Numbers) -> tuple[Tree, Adam]:
     """One step of Adam, with ε beside the corrected root as in torch."""
     count = adam.count + 1
     mean = jax.tree.map(lambda m, g: BETAS[0] * m + (1 - BETAS[0]) * g, adam.mean, gradient)
     square = jax.tree.map(lambda s, g: BETAS[1] * s + (1 - BETAS[1]) * g * g, adam.square, gradient)
     seen_mean, seen_square = (-jnp.expm1(count * log_beta) for log_beta in LOG_BETAS)
     rate, root = numbers.learning_rate / seen_mean, jax.lax.rsqrt(seen_square)
-    moved = jax.tree.map(lambda w, m, s: w - rate * m / (jnp.sqrt(s) * root + numbers.adam_eps), weights, mean, square)
+    moved: Tree = jax.tree.map(
+        lambda w, m, s: w - rate * m / (jnp.sqrt(s) * root + numbers.adam_eps), weights, mean, square
+    )
     return moved, Adam(mean, square, count)
 
 
