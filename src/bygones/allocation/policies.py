@@ -12,7 +12,7 @@ from typing import Protocol
 
 import numpy as np
 
-from bygones._arrays import Array, Number
+from bygones._arrays import AnyArray, Array, Number
 from bygones.allocation.decide import allocate
 from bygones.allocation.problems import ChooseK
 from bygones.allocation.ties import best_k
@@ -38,7 +38,7 @@ class OneStep:
 
     memory: Memory
     welfare: str | Welfare
-    entitlements: Array | None = None
+    entitlements: AnyArray | None = None
     elapsed: Number = 1
 
     def __call__(

@@ -18,12 +18,12 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from scipy import sparse
 
-from bygones._arrays import check_between, check_count
+from bygones._arrays import AnyArray, Floats, check_between, check_count
 from bygones._text import counted, listed
 
 NAMED = 10
@@ -102,8 +102,12 @@ class ChooseK(Problem):
         k: the number of resources, from 1 to the number of agents.
     """
 
-    needs: Any
+    needs: Floats
     k: int
+
+    if TYPE_CHECKING:  # lists are welcome too; they become arrays
+
+        def __init__(self, needs: AnyArray, k: int) -> None: ...
 
     def __post_init__(self) -> None:
         needs = _per_agent("needs", self.needs)
@@ -153,6 +157,10 @@ class Assign(Problem):
     utilities: Any
     capacity: Any = 1
     allowed: Any = None
+
+    if TYPE_CHECKING:  # lists are welcome too; they become arrays
+
+        def __init__(self, utilities: Any, capacity: AnyArray | None = 1, allowed: AnyArray | None = None) -> None: ...
 
     next_best_is_slow: ClassVar[bool] = True
 
@@ -235,8 +243,12 @@ class Divide(Problem):
     """
 
     amount: float
-    rates: Any
+    rates: Floats
     caps: Any = None
+
+    if TYPE_CHECKING:  # lists are welcome too; they become arrays
+
+        def __init__(self, amount: float, rates: AnyArray, caps: AnyArray | None = None) -> None: ...
 
     has_next_best: ClassVar[bool] = False
 
