@@ -4,14 +4,14 @@
     python -m benchmarks.rules steps        # is the step of the prices well chosen? a sweep over the family
     python -m benchmarks.rules reports      # what somebody gains by misreporting
 
-Each writes a table to the terminal and its numbers to `evidence/rules/`.
+Each prints its rows and writes them to `evidence/rules/`; `long-run` goes on where it was stopped.
 """
 
 from __future__ import annotations
 
 import json
-import math
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -97,13 +97,17 @@ def met(needs: Any, steps: int, seed: int) -> np.ndarray:
     return np.array(rows)
 
 
-def long_run() -> list[dict[str, Any]]:
+def long_run(rows: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     """The lowest utility (egalitarian) and the geometric mean (Nash), as shares of what anybody could have reached."""
-    rows = []
+    done = {(row["needs"], row["welfare"], row["gamma"]) for row in rows}
     for kind, (needs, k) in KINDS.items():
         for welfare, measure in (("egalitarian", "egalitarian"), ("nash", "nash")):
+            if all((kind, welfare, gamma) in done for gamma in GAMMAS):
+                continue
             bounds = [hindsight([ChooseK(x, k) for x in met(needs, STEPS, s)], welfare).upper for s in SEEDS]
             for gamma in GAMMAS:
+                if (kind, welfare, gamma) in done:
+                    continue
                 memory = Discounted(gamma=gamma)
                 row: dict[str, Any] = {
                     "needs": kind,
@@ -124,14 +128,11 @@ def long_run() -> list[dict[str, Any]]:
                         for s in SEEDS
                     ]
                     row[rule] = float(np.mean([m.summary()[measure] / b for m, b in zip(made, bounds, strict=True)]))
-                rows.append(row)
-                print({n: round(v, 4) if isinstance(v, float) else v for n, v in row.items()}, flush=True)
-    return rows
+                yield row
 
 
-def steps() -> list[dict[str, Any]]:
+def steps(rows: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     """The family of price rules: the size of the first step, from a tenth of ours to four times as much."""
-    rows = []
     for kind, (needs, k) in KINDS.items():
         if needs.n_agents > 100:
             continue
@@ -145,12 +146,10 @@ def steps() -> list[dict[str, Any]]:
                     simulate(policy, needs, memory, "egalitarian", STEPS, k).summary()["egalitarian"] / bound
                 )
             priced.STEP = 0.5
-            rows.append(row)
-            print(row, flush=True)
-    return rows
+            yield row
 
 
-def reports() -> list[dict[str, Any]]:
+def reports(rows: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     """What agent 9 of the paper's problem gains (1 is nothing) by misreporting, and what it costs the others."""
     needs, k = kinds.advantaged(), 2
     liar, true = 9, met(needs, STEPS, 0)
@@ -168,7 +167,6 @@ def reports() -> list[dict[str, Any]]:
     def nothing_for_a_while(t: int, x: np.ndarray) -> np.ndarray:
         return np.where((np.arange(10) == liar) & (t % 1000 < 200), 0.0, x)
 
-    rows = []
     for gamma in (0.99, 0.9):
         for rule in RULES:
             for normalised in (False, True):
@@ -181,9 +179,7 @@ def reports() -> list[dict[str, Any]]:
                     if name != "honest":
                         row[name] = float(received[liar] / made["honest"][liar])
                         row[f"{name}, others"] = float(np.delete(received, liar).min() / made["honest"].min())
-                rows.append(row)
-                print({n: round(v, 3) if isinstance(v, float) else v for n, v in row.items()}, flush=True)
-    return rows
+                yield row
 
 
 def _received(rule: str, memory: Any, true: np.ndarray, lie: Any, k: int, normalised: bool) -> np.ndarray:
@@ -209,10 +205,13 @@ def main() -> None:
     what = {"long-run": long_run, "steps": steps, "reports": reports}
     if len(sys.argv) != 2 or sys.argv[1] not in what:
         sys.exit(f"usage: python -m benchmarks.rules {'|'.join(what)}")
-    rows = what[sys.argv[1]]()
-    OUT.mkdir(parents=True, exist_ok=True)
-    finite = [{n: None if isinstance(v, float) and math.isnan(v) else v for n, v in row.items()} for row in rows]
-    (OUT / f"{sys.argv[1]}.json").write_text(json.dumps(finite, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    path = OUT / f"{sys.argv[1]}.json"
+    rows = json.loads(path.read_text(encoding="utf-8")) if path.exists() and sys.argv[1] == "long-run" else []
+    for row in what[sys.argv[1]](list(rows)):
+        rows.append({name: round(value, 4) if isinstance(value, float) else value for name, value in row.items()})
+        print(rows[-1], flush=True)
+        lines = (json.dumps(each, ensure_ascii=False) for each in rows)
+        path.write_text("[\n" + ",\n".join(lines) + "\n]\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

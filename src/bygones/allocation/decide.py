@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeAlias, get_args
 import numpy as np
 from scipy import sparse
 
-from bygones._arrays import Array, Number, check_between, check_one_of
+from bygones._arrays import AnyArray, Array, Number, check_between, check_one_of
 from bygones.allocation.aims import Aim, ConcaveSum, Leximin, aim, entitled
 from bygones.allocation.decision import Decision
 from bygones.allocation.outlook import Outlook, outlook
@@ -25,6 +25,7 @@ from bygones.allocation.solvers.linear_model import Programme
 from bygones.allocation.solvers.milp import solve
 from bygones.allocation.ties import best_of
 from bygones.memory import Memory
+from bygones.memory.contract import State
 from bygones.memory.priced import PricedState
 from bygones.welfare import AnyWelfare, Welfare, named
 
@@ -36,12 +37,12 @@ FEW = 100_000
 
 def allocate(
     problem: Problem,
-    memory: Memory,
-    state: Any,
+    memory: Memory[State],
+    state: State,
     welfare: AnyWelfare,
     *,
     elapsed: Number = 1,
-    entitlements: Array | None = None,
+    entitlements: AnyArray | None = None,
     agents: Sequence[str] | None = None,
     items: Sequence[str] | None = None,
     time_unit: str = "step",
@@ -163,7 +164,7 @@ class Case:
     problem: Any
     look: Any
     welfare: Welfare
-    judge: Callable[[Any], Any]
+    judge: Callable[[Array], Array]
     aim: Any
     rng: np.random.Generator
     time_limit: float | None

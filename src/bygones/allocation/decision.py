@@ -32,7 +32,7 @@ class RunnerUp:
 
     given: np.ndarray
     utilities: np.ndarray
-    after: np.ndarray
+    after: Array
     welfare: float
     cost: float
 
@@ -152,7 +152,7 @@ class Decision:
         return RunnerUp(given, utilities, after, welfare, max(0.0, float(lost)))
 
     @property
-    def _judge(self) -> Callable[[Any], Any]:
+    def _judge(self) -> Callable[[Array], Array]:
         return entitled(self.welfare, self.entitlements)
 
     def reasons(self) -> list[str]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from bygones._arrays import AnyArray, Number
 from bygones._text import listed
 from bygones.allocation.problems import NAMED
 from bygones.allocation.ties import TIE
@@ -235,9 +236,9 @@ def _percent(share: float) -> str:
     return f"{100 * share:.4g}%"
 
 
-def _number(value: Any) -> float | None:
+def _number(value: Number) -> float | None:
     return float(value) if math.isfinite(value) else None
 
 
-def _numbers(values: Any) -> list[float | None]:
+def _numbers(values: AnyArray) -> list[float | None]:
     return [_number(value) for value in np.asarray(values).tolist()]

@@ -15,8 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from bygones._arrays import Array, Number, check_between
+from bygones._arrays import AnyArray, Number, check_between
 from bygones.memory import Memory, check_entitlements
+from bygones.memory.contract import State
 
 _AT_ONCE = 1024
 """How many candidates a memory is asked about at once."""
@@ -58,7 +59,7 @@ class Unstructured:
     memory: Memory
     state: Any
     elapsed: Number
-    entitlements: Array | None
+    entitlements: AnyArray | None
     base: np.ndarray
 
     def after(self, utilities: np.ndarray) -> np.ndarray:
@@ -72,7 +73,7 @@ class Unstructured:
 
 
 def outlook(
-    memory: Memory, state: Any, n_agents: int, elapsed: Number = 1, entitlements: Array | None = None
+    memory: Memory[State], state: State, n_agents: int, elapsed: Number = 1, entitlements: AnyArray | None = None
 ) -> Outlook | Unstructured:
     """How the memory will respond, `elapsed` steps after its last utilities."""
     held = memory.n_agents(state)

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from bygones._arrays import Array, Number
+from bygones._arrays import AnyArray, Array, Number
 from bygones.allocation.decide import allocate
 from bygones.allocation.prices import learning as learning_memory
 from bygones.allocation.prices import prices
@@ -39,7 +39,7 @@ class OneStep:
 
     memory: Memory
     welfare: AnyWelfare
-    entitlements: Array | None = None
+    entitlements: AnyArray | None = None
     elapsed: Number = 1
 
     def __call__(self, needs: Array, k: int, state: Any, step: int, rng: np.random.Generator) -> np.ndarray:

@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 from scipy.optimize import isotonic_regression
 
-from bygones._arrays import Array, Number
+from bygones._arrays import AnyArray, Number
 from bygones.allocation.problems import Problem
 from bygones.memory import Memory, PerfectRecall, check_entitlements
 from bygones.memory.priced import STEP, Priced, PricedState
@@ -46,7 +46,7 @@ def prices(
     welfare: AnyWelfare,
     *,
     elapsed: Number = 1,
-    entitlements: Array | None = None,
+    entitlements: AnyArray | None = None,
     calibration: PricedState | None = None,
 ) -> np.ndarray:
     r"""$\lambda$: what a unit of utility counts for each agent, 1 on (geometric) average.
@@ -88,7 +88,7 @@ def prices(
 
 
 def calibrate(
-    problems: Iterable[Problem], memory: Memory, welfare: AnyWelfare, *, entitlements: Array | None = None
+    problems: Iterable[Problem], memory: Memory, welfare: AnyWelfare, *, entitlements: AnyArray | None = None
 ) -> PricedState:
     """Prices from a sample of past problems, as if they had been decided by prices, one after the other.
 
@@ -120,7 +120,7 @@ def calibrate(
     return calibrated
 
 
-def learning(memory: Memory, welfare: AnyWelfare, entitlements: Array | None = None) -> Priced:
+def learning(memory: Memory, welfare: AnyWelfare, entitlements: AnyArray | None = None) -> Priced:
     """The memory that learns prices for this welfare beside what it remembers."""
     form = price_form(named(welfare))
     alpha = form.alpha if isinstance(form, AlphaFair) else math.inf

@@ -18,12 +18,12 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from scipy import sparse
 
-from bygones._arrays import check_between, check_count
+from bygones._arrays import AnyArray, Floats, check_between, check_count
 from bygones._text import counted, listed
 
 NAMED = 10
@@ -112,8 +112,12 @@ class ChooseK(Problem):
         k: the number of resources, from 1 to the number of agents.
     """
 
-    needs: Any
+    needs: Floats
     k: int
+
+    if TYPE_CHECKING:  # lists are welcome too; they become arrays
+
+        def __init__(self, needs: AnyArray, k: int) -> None: ...
 
     def __post_init__(self) -> None:
         needs = _per_agent("needs", self.needs)
@@ -173,6 +177,10 @@ class Assign(Problem):
     utilities: Any
     capacity: Any = 1
     allowed: Any = None
+
+    if TYPE_CHECKING:  # lists are welcome too; they become arrays
+
+        def __init__(self, utilities: Any, capacity: AnyArray | None = 1, allowed: AnyArray | None = None) -> None: ...
 
     next_best_is_slow: ClassVar[bool] = True
 
@@ -266,8 +274,12 @@ class Divide(Problem):
     """
 
     amount: float
-    rates: Any
+    rates: Floats
     caps: Any = None
+
+    if TYPE_CHECKING:  # lists are welcome too; they become arrays
+
+        def __init__(self, amount: float, rates: AnyArray, caps: AnyArray | None = None) -> None: ...
 
     has_next_best: ClassVar[bool] = False
 

@@ -116,7 +116,7 @@ class _World:
         self._pass(request.time)
         joins = request.who[~self._is_present[request.who]]
         if len(joins):
-            present, Z = np.flatnonzero(self._is_present), self._memory.read(self._state)
+            present, Z = np.flatnonzero(self._is_present), np.asarray(self._memory.read(self._state))
             weights = self._who.entitlements
             added = np.zeros(len(Z))
             added[joins] = starts(self._who.newcomers, Z[present], weights[present], weights[joins])
@@ -147,7 +147,7 @@ class _World:
         """The outcome at the moment of the audit."""
         self._pass(end)
         present = np.flatnonzero(self._is_present)
-        remembered = self._memory.read(self._state)[present]
+        remembered = np.asarray(self._memory.read(self._state))[present]
         return WorldTotals(
             self._received, float(self._received.sum()), *measure(remembered, self._who.entitlements[present])
         )

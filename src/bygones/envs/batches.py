@@ -8,17 +8,18 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-Indices = NDArray[np.intp]
+from bygones._arrays import Ints
+
 Tree = TypeVar("Tree", bound=tuple[Any, ...])
 
 
-def taken(tree: Tree, which: Indices | int) -> Tree:
+def taken(tree: Tree, which: Ints | int) -> Tree:
     """The selected rows of every array in a (named) tuple of tuples and arrays."""
     rows: Tree = _map(lambda array: array[which], tree)
     return rows
 
 
-def merged(tree: Tree, *parts: tuple[Indices, Tree]) -> Tree:
+def merged(tree: Tree, *parts: tuple[Ints, Tree]) -> Tree:
     """The tree with some rows replaced, in new arrays. Each part is a pair of row indices and their new content."""
 
     def replaced(array: Any, *rows: Any) -> Any:
@@ -31,7 +32,7 @@ def merged(tree: Tree, *parts: tuple[Indices, Tree]) -> Tree:
     return whole
 
 
-def spread(info: Mapping[str, Any], which: Indices, num_envs: int) -> dict[str, Any]:
+def spread(info: Mapping[str, Any], which: Ints, num_envs: int) -> dict[str, Any]:
     """The info of some environments in Gymnasium's form for all environments.
 
     Arrays are zero for the other environments. For every `name` the mask `_name` marks the environments that have it.
@@ -51,12 +52,12 @@ def spread(info: Mapping[str, Any], which: Indices, num_envs: int) -> dict[str, 
     return infos
 
 
-def rows(record: Mapping[str, Any], which: Indices) -> dict[str, Any]:
+def rows(record: Mapping[str, Any], which: Ints) -> dict[str, Any]:
     """The selected rows of every array in a nested dictionary of arrays."""
     return {name: rows(value, which) if isinstance(value, Mapping) else value[which] for name, value in record.items()}
 
 
-def as_objects(rows: NDArray[Any], which: Indices, num_envs: int) -> NDArray[np.object_]:
+def as_objects(rows: np.ndarray, which: Ints, num_envs: int) -> NDArray[np.object_]:
     """Rows of some environments in Gymnasium's form for final observations: one object each, None for the others."""
     objects = np.full(num_envs, None, dtype=object)
     for i, row in zip(which, rows, strict=True):

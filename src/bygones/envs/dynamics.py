@@ -56,7 +56,9 @@ def begin(uniforms: Array, params: AllocationParams) -> tuple[EnvState, Transiti
     )
 
 
-def proceed(uniforms: Array, state: EnvState, action: Array, params: AllocationParams) -> tuple[EnvState, Transition]:
+def proceed(
+    uniforms: Array, state: EnvState, action: Array | int, params: AllocationParams
+) -> tuple[EnvState, Transition]:
     """One step: the agents of the action are served; uniform noise of shape (..., n) draws the next needs."""
     xp = namespace(action, state.needs)
     utilities = xp.asarray(params.served)[action] * state.needs

@@ -17,7 +17,6 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from bygones import memory, welfare
-from bygones._arrays import Array
 from bygones.envs import needs
 from bygones.envs.problem import AllocationProblem
 from bygones.learn.settings import Settings
@@ -172,6 +171,6 @@ def _rebuilt_number(module: Any, value: Any) -> Any:
     return np.array(value, float) if isinstance(value, list) else value
 
 
-def _as_plain(value: Array) -> Any:
+def _as_plain(value: np.ndarray) -> Any:
     """Arrays and NumPy's numbers as lists and numbers."""
     return np.asarray(value).tolist()

@@ -15,11 +15,11 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, SupportsFloat
 
 import numpy as np
 
-from bygones._arrays import check_between
+from bygones._arrays import AnyArray, check_between
 from bygones.ledger.times import SECOND, duration, shown
 from bygones.welfare import named
 
@@ -111,7 +111,7 @@ def check_newcomers(rule: object) -> str:
     return repr(number)
 
 
-def check_entitlement(weight: object, agent: str) -> float:
+def check_entitlement(weight: SupportsFloat, agent: str) -> float:
     """The entitlement, refused unless it is a finite number above 0."""
     accepted = "a finite number above 0"
     return float(
@@ -157,11 +157,11 @@ class RuleBook:
         """The rule book with one more change."""
         return RuleBook([*self.changes, change])
 
-    def half_lives(self, start: Any, end: Any) -> np.ndarray:
+    def half_lives(self, start: AnyArray, end: AnyArray) -> np.ndarray:
         """$H(s, t)$, elementwise, for a clock that is never stopped."""
         return self._running.between(start, end)
 
-    def half_lives_on_hold(self, start: Any, end: Any) -> np.ndarray:
+    def half_lives_on_hold(self, start: AnyArray, end: AnyArray) -> np.ndarray:
         """The part of $H(s, t)$ by which a hold from s to t stops the clock."""
         return self._stopped.between(start, end)
 
@@ -173,7 +173,7 @@ class _Integral:
         self._starts, self._rate = starts, rate
         self._total = np.concatenate([[0.0], np.cumsum(np.diff(starts) * rate[:-1])])
 
-    def between(self, start: Any, end: Any) -> np.ndarray:
+    def between(self, start: AnyArray, end: AnyArray) -> np.ndarray:
         start, end = np.asarray(start, dtype=np.int64), np.asarray(end, dtype=np.int64)
         if len(self._starts) == 1:
             return np.asarray((end - start) * self._rate[0])

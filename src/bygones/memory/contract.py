@@ -25,7 +25,7 @@ from typing import Any, Generic, NamedTuple
 import numpy as np
 from typing_extensions import TypeVar
 
-from bygones._arrays import Array, Number, check_between, check_finite
+from bygones._arrays import AnyArray, Array, Condition, Number, check_between, check_finite
 
 State = TypeVar("State", bound=tuple[Any, ...], default=Any)
 """What a memory holds between two steps: a named tuple of arrays whose leading axes are a batch."""
@@ -74,10 +74,10 @@ class Parts(NamedTuple):
 class Memory(ABC, Generic[State]):
     """The interface that every memory fits. Memories are frozen; states are never changed in place."""
 
-    average: Any = False
+    average: Condition = False
     """Whether Z is on the scale of a mean utility per step rather than of a total."""
 
-    def __init_subclass__(cls, **options: Any) -> None:
+    def __init_subclass__(cls, **options: object) -> None:
         super().__init_subclass__(**options)
         if cls.__dict__.keys() & {"advance", "read"}:
             for promise in PROMISES:
@@ -139,7 +139,7 @@ class Memory(ABC, Generic[State]):
             state = self.advance(state, ones)
         return float(np.mean(self.read(state)))
 
-    def canonical(self) -> Memory[Any]:
+    def canonical(self) -> Memory[State]:
         """The same memory in plain numbers, in the form that shares a compiled program with most others."""
         return self
 
@@ -153,7 +153,7 @@ class Memory(ABC, Generic[State]):
             return bool(mine == theirs)
         return all(_alike(getattr(mine, f.name), getattr(theirs, f.name)) for f in fields(mine) if f.compare)
 
-    def update(self, state: State, utilities: Array, elapsed: Number = 1) -> State:
+    def update(self, state: State, utilities: AnyArray, elapsed: Number = 1) -> State:
         """The memory after `utilities` arrive, `elapsed` steps after the previous ones.
 
         Args:
@@ -170,12 +170,14 @@ class Memory(ABC, Generic[State]):
         check_between("elapsed", elapsed, 0.0, math.inf, "a finite time of at least 0", open_high=True)
         return self.advance(state, utilities, elapsed)
 
-    def values(self, state: State, entitlements: Array | None = None) -> Array:
+    def values(self, state: State, entitlements: AnyArray | None = None) -> Array:
         """The remembered utilities Z; with entitlements, per unit of entitlement."""
         Z = self.read(state)
         return Z if entitlements is None else Z / check_entitlements(entitlements, Z.shape[-1])
 
-    def ahead(self, state: State, utilities: Array, elapsed: Number = 1, entitlements: Array | None = None) -> Array:
+    def ahead(
+        self, state: State, utilities: AnyArray, elapsed: Number = 1, entitlements: AnyArray | None = None
+    ) -> Array:
         """Z given these candidate utilities, Zᵗ|A: what `values` would be after `update`.
 
         Any number of candidates at once: with utilities of shape (..., n) the answer has shape (..., n).
@@ -187,7 +189,7 @@ class Memory(ABC, Generic[State]):
         return int(self.read(state).shape[-1])
 
 
-def check_entitlements(entitlements: Array, n_agents: int) -> Array:
+def check_entitlements(entitlements: AnyArray, n_agents: int) -> Array:
     """The entitlements as an array, refused unless they are one finite number above zero per agent."""
     weights = check_finite("entitlements", entitlements)
     if weights.shape != (n_agents,):

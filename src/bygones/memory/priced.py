@@ -13,7 +13,8 @@ welfare, where everybody should have the same), $w_i$ its entitlement, and $v$ t
 So prices are a second memory: $n$ more numbers, which stand still where everybody gets the share that the prices imply.
 
 The step is $s_t = a/\sqrt{\sum_\tau g_\tau^2}$ over about `REACH` times as many steps as the fairness memory remembers
-(all of them under perfect recall), so that there is nothing to tune. Needs that linger make successive $g$ alike and
+(all of them under perfect recall), so that there is nothing to tune; a $g^2$ below 1 counts as 1, or small differences
+that happen to be steady would move prices as much as large ones. Needs that linger make successive $g$ alike and
 their sum noisier than its terms say; the sum is then measured on $g$ smoothed over `SMOOTH` steps.
 """
 
@@ -25,7 +26,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bygones._arrays import Array, Number, namespace
+from bygones._arrays import AnyArray, Array, Condition, Number, namespace
 from bygones.memory.contract import Memory, Response, check_entitlements
 
 STEP = 0.5
@@ -47,7 +48,7 @@ class PricedState(NamedTuple):
         level: v, the mean utility per agent and step.
         largest: the mean of the largest utility of a step.
         weight: how many steps these means rest on.
-        squares: the sum of the squares of g.
+        squares: the sum of the squares of g, each at least 1.
         drift: g, summed with exponential weights over `SMOOTH` steps.
         drift_squares: the same sum as `squares`, as measured on `drift`.
     """
@@ -75,17 +76,14 @@ class Priced(Memory[PricedState]):
 
     memory: Memory[Any]
     alpha: float = math.inf
-    entitlements: Array | None = None
+    entitlements: AnyArray | None = None
     start: PricedState | None = field(default=None, repr=False)
+    average: Condition = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         if not self.alpha > 0:
             raise ValueError(f"alpha must be above 0 (at 0 every price is 1), got {self.alpha}")
-
-    @property
-    def average(self) -> Any:
-        """Whether Z is a mean, as in the fairness memory."""
-        return self.memory.average
+        object.__setattr__(self, "average", self.memory.average)
 
     def init(self, n_agents: int) -> PricedState:
         """The empty memory, at the prices to start from."""
@@ -113,11 +111,11 @@ class Priced(Memory[PricedState]):
         unit = xp.where(level > 0, level, 1.0)[..., None]
         g = (utilities - mean[..., None] * self.shares(state)) / unit
         drift = (1.0 - 1.0 / SMOOTH) * state.drift + g
-        squares = kept * state.squares + (g * g).sum(axis=-1) / n
+        squares = kept * state.squares + xp.maximum((g * g).sum(axis=-1) / n, 1.0)
         drift_squares = kept * state.drift_squares + (drift * drift).sum(axis=-1) * (2.0 / SMOOTH / n)
         # Where g lingers, its sum is as noisy as if it had this many squares.
-        noise = xp.maximum(squares, drift_squares**2 / xp.maximum(squares, 1e-300))
-        step = STEP / xp.sqrt(xp.where(noise > 0, noise, 1.0))
+        noise = xp.maximum(squares, drift_squares**2 / squares)
+        step = STEP / xp.sqrt(noise)
         prices = state.log_prices - step[..., None] * g
         prices = prices - prices.sum(axis=-1, keepdims=True) / n
         return PricedState(remembered, prices, level, largest, weight, squares, drift, drift_squares)

@@ -22,7 +22,6 @@ from typing import Any, TypeAlias
 import numpy as np
 from scipy import stats
 
-from bygones._arrays import Array
 from bygones.paper.grid import AGGREGATIONS, GAMMAS, HORIZONS, WEIGHT, WELFARES, in_order, memory_label
 from bygones.paper.judging import (
     FAILS,
@@ -389,8 +388,9 @@ def _rise(
     return difference_within(what, longer, shorter, low, high)
 
 
-def _steps_until_below(gini: float, runs: Results) -> Array:
+def _steps_until_below(gini: float, runs: Results) -> np.ndarray:
     """The steps until each run's Gini is first below a value; all its steps if it never is."""
     steps, ginis = runs.curves("gini")
     below = ginis < gini
-    return np.where(below.any(axis=1), steps[below.argmax(axis=1)], steps[-1])
+    until: np.ndarray = np.where(below.any(axis=1), steps[below.argmax(axis=1)], steps[-1])
+    return until

@@ -10,12 +10,10 @@ from typing import Any
 
 import numpy as np
 from gymnasium.spaces import Box
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from bygones._arrays import Bools, Floats
 from bygones.memory import Memory
-
-Floats = NDArray[np.floating[Any]]
-Mask = NDArray[np.bool_]
 
 
 class Recall:
@@ -49,13 +47,13 @@ class Recall:
         self.state = self.memory.update(self.state, utilities)
         return utilities
 
-    def forget(self, which: Mask | bool = True) -> None:
+    def forget(self, which: Bools | bool = True) -> None:
         """Empties the memories of these entries of the batch, for their episodes begin anew."""
         parts = zip(self._empty, self.state, strict=True)
         self.state = type(self.state)(*(np.where(over(which, held), empty, held) for empty, held in parts))
 
 
-def over(which: Mask | bool, values: Floats) -> Mask:
+def over(which: Bools | bool, values: Floats) -> Bools:
     """The mask of the batch, with axes added so that it selects whole entries of `values`."""
     mask = np.asarray(which)
     return mask.reshape(mask.shape + (1,) * (np.ndim(values) - mask.ndim))
