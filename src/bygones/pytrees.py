@@ -6,9 +6,9 @@ structure. Instantaneous and perfect recall come back as the discounted memories
 
 A memory of your own is registered by one decorator:
 
-    @register("cap")
+    @register("share", fixed=("length",))
     @dataclass(frozen=True)
-    class Capped(Memory): ...
+    class Mine(Memory): ...
 """
 
 from __future__ import annotations
@@ -18,7 +18,18 @@ from typing import Any, TypeVar
 
 import jax
 
-from bygones.memory import Discounted, Instantaneous, Linear, Multiscale, PerfectRecall
+from bygones.memory import (
+    Capped,
+    Discounted,
+    Instantaneous,
+    Linear,
+    Multiscale,
+    PerAgent,
+    PerfectRecall,
+    Relative,
+    Reset,
+    SlidingWindow,
+)
 from bygones.welfare import Welfare
 
 Kind = TypeVar("Kind", bound=type)
@@ -63,6 +74,11 @@ register("gamma", "forgets", "average", rebuilt_as=Discounted)(Instantaneous)
 register("gamma", "forgets", "average", rebuilt_as=Discounted)(PerfectRecall)
 register("matrix", "readout")(Linear)
 register("gammas", "forgets", "weights")(Multiscale)
+register("gammas", "forgets", "average")(PerAgent)
+register(fixed=("length",))(SlidingWindow)
+register("every")(Reset)
+register("memory", "cap")(Capped)
+register("memory")(Relative)
 
 jax.tree_util.register_pytree_node(
     Welfare,

@@ -2,7 +2,7 @@ r"""What every memory promises.
 
 A memory holds rules and no past; its *state* holds the past. Three methods make a memory:
 
-- `init(n_agents)`: the empty state, a named tuple of arrays;
+- `init(n_agents)`: the empty state, a named tuple of arrays (or of such tuples);
 - `advance(state, utilities, elapsed)`: the state after utilities arrive;
 - `read(state)`: the remembered utilities $Z$, agents along the last axis.
 
@@ -107,7 +107,7 @@ class Memory(ABC, Generic[State]):
 
     @property
     def half_life(self) -> Number | None:
-        """Steps after which a past utility counts half, or None if there is no such number."""
+        """Steps after which a past utility counts half, as an array if agents differ; None if there is no such time."""
         return None
 
     def denominator(self, state: State) -> Array | None:
@@ -182,6 +182,8 @@ def check_entitlements(entitlements: Array, n_agents: int) -> Array:
 
 
 def _alike(a: object, b: object) -> bool:
+    if isinstance(a, Memory):
+        return a.matches(b)
     try:
         numbers = np.asarray(a, dtype=float), np.asarray(b, dtype=float)
     except (TypeError, ValueError):
