@@ -50,11 +50,11 @@ class Capped(Memory[Any]):
 
     def advance(self, state: Any, utilities: Array, elapsed: Number = 1) -> Any:
         inside, n_agents = self.memory, self.n_agents(state)
-        xp = namespace(utilities, inside.read(state))
         Z, Z_of_none, Z_of_ones = (
             inside.read(inside.advance(state, some, elapsed))
-            for some in (utilities, xp.zeros(n_agents), xp.ones(n_agents))
+            for some in (utilities, np.zeros(n_agents), np.ones(n_agents))
         )
+        xp = namespace(Z, self.cap)
         excess = xp.maximum(Z - self.cap, 0.0)
         gain = xp.where(excess > 0, Z_of_ones - Z_of_none, 1.0)
         # At the cap, rounding must not take more than was received.
@@ -64,7 +64,7 @@ class Capped(Memory[Any]):
     def read(self, state: Any) -> Array:
         # What the memory inside received was rounded, so its Z may exceed the cap by its last digit.
         Z = self.memory.read(state)
-        return namespace(Z).minimum(Z, self.cap)
+        return namespace(Z, self.cap).minimum(Z, self.cap)
 
     def bound(self, u_max: float, steps: float = math.inf) -> float:
         return float(min(self.memory.bound(u_max, steps), self.cap))

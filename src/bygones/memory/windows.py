@@ -137,7 +137,7 @@ class Reset(Memory[ResetState]):
         left, taken = select(starts_over, 0.0, 1.0), select(starts_over, 1.0, 0.0)
         Z, Z_lost = fade_and_add(state.Z, state.Z_lost, utilities, per_agent(left), per_agent(taken))
         d, d_lost = fade_and_add(state.d, state.d_lost, 1.0, left, taken)
-        periods = namespace(time).ceil(time / self.every) - 1.0
+        periods = namespace(time, self.every).ceil(time / self.every) - 1.0
         return ResetState(Z, d, Z_lost, d_lost, select(starts_over, time - periods * self.every, time))
 
     def read(self, state: ResetState) -> Array:
@@ -180,7 +180,7 @@ def _slide(rows: Array, steps: Any, newest: Array) -> Array:
     is_kept = source < length
     source = xp.where(is_kept, source, 0)
     if source.ndim == 1:
-        moved = rows[..., source]
+        moved = xp.take(rows, source, axis=-1)
     else:
         shape = np.broadcast_shapes(rows.shape, source.shape)
         moved = xp.take_along_axis(xp.broadcast_to(rows, shape), xp.broadcast_to(source, shape), axis=-1)
