@@ -6,9 +6,9 @@ structure. Instantaneous and perfect recall come back as the discounted memories
 
 A memory of your own is registered by one decorator:
 
-    @register("cap")
+    @register("share", fixed=("length",))
     @dataclass(frozen=True)
-    class Capped(Memory): ...
+    class Mine(Memory): ...
 """
 
 from __future__ import annotations

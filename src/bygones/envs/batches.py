@@ -15,7 +15,7 @@ Tree = TypeVar("Tree", bound=tuple[Any, ...])
 
 def taken(tree: Tree, which: Ints | int) -> Tree:
     """The selected rows of every array in a (named) tuple of tuples and arrays."""
-    rows: Tree = _map(lambda array: array[which], tree)
+    rows: Tree = mapped(lambda array: array[which], tree)
     return rows
 
 
@@ -28,7 +28,7 @@ def merged(tree: Tree, *parts: tuple[Ints, Tree]) -> Tree:
             array[which] = row
         return array
 
-    whole: Tree = _map(replaced, tree, *(part for _, part in parts))
+    whole: Tree = mapped(replaced, tree, *(part for _, part in parts))
     return whole
 
 
@@ -65,9 +65,10 @@ def as_objects(rows: np.ndarray, which: Ints, num_envs: int) -> NDArray[np.objec
     return objects
 
 
-def _map(function: Callable[..., Any], *trees: Any) -> Any:
+def mapped(function: Callable[..., Any], *trees: Any) -> Any:
+    """What the function makes of every array of these (named) tuples of tuples and arrays, which are of one shape."""
     first = trees[0]
     if not isinstance(first, tuple):
         return function(*trees)
-    parts = [_map(function, *together) for together in zip(*trees, strict=True)]
+    parts = [mapped(function, *together) for together in zip(*trees, strict=True)]
     return type(first)(*parts) if hasattr(first, "_fields") else tuple(parts)

@@ -112,11 +112,20 @@ def rebuilt(described: Description) -> AllocationProblem:
 
 
 def _memory(it: Any) -> Description:
-    if getattr(memory, type(it).__name__, None) is not type(it):
+    if not _is_own_memory(it):
         return _foreign("memory", it)
     taken = inspect.signature(type(it)).parameters
     names = [its.name for its in dataclasses.fields(it) if its.name in taken]
-    return {"kind": type(it).__name__, "numbers": {name: getattr(it, name) for name in names}}
+    parts = {name: getattr(it, name) for name in names}
+    numbers = {name: _memory(part) if isinstance(part, memory.Memory) else part for name, part in parts.items()}
+    return {"kind": type(it).__name__, "numbers": numbers}
+
+
+def _is_own_memory(it: Any) -> bool:
+    """Whether the memory, and the memory inside it where there is one, are bygones' own."""
+    if getattr(memory, type(it).__name__, None) is not type(it):
+        return False
+    return not hasattr(it, "memory") or _is_own_memory(it.memory)
 
 
 def _needs(it: Any) -> Description:

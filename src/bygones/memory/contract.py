@@ -2,7 +2,7 @@ r"""What every memory promises.
 
 A memory holds rules and no past; its *state* holds the past. Three methods make a memory:
 
-- `init(n_agents)`: the empty state, a named tuple of arrays;
+- `init(n_agents)`: the empty state, a named tuple of arrays (or of such tuples);
 - `advance(state, utilities, elapsed)`: the state after utilities arrive;
 - `read(state)`: the remembered utilities $Z$, agents along the last axis.
 
@@ -20,7 +20,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import fields, is_dataclass
-from typing import Any, Generic, NamedTuple
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple
 
 import numpy as np
 from typing_extensions import TypeVar
@@ -66,7 +66,7 @@ class Parts(NamedTuple):
         rebuilt_as: the class of what JAX puts together again; None for the memory's own.
     """
 
-    numbers: tuple[str, ...]
+    numbers: tuple[str, ...] = ()
     fixed: tuple[str, ...] = ()
     rebuilt_as: type | None = None
 
@@ -74,8 +74,13 @@ class Parts(NamedTuple):
 class Memory(ABC, Generic[State]):
     """The interface that every memory fits. Memories are frozen; states are never changed in place."""
 
-    average: Condition = False
-    """Whether Z is on the scale of a mean utility per step rather than of a total."""
+    if TYPE_CHECKING:
+        # A memory may have it as an attribute or as a property.
+        @property
+        def average(self) -> Condition:
+            """Whether Z is on the scale of a mean utility per step rather than of a total."""
+    else:
+        average = False
 
     def __init_subclass__(cls, **options: object) -> None:
         super().__init_subclass__(**options)
@@ -121,7 +126,7 @@ class Memory(ABC, Generic[State]):
 
     @property
     def half_life(self) -> Number | None:
-        """Steps after which a past utility counts half, or None if there is no such number."""
+        """Steps after which a past utility counts half, as an array if agents differ; None if there is no such time."""
         return None
 
     def denominator(self, state: State) -> Array | None:
@@ -198,6 +203,8 @@ def check_entitlements(entitlements: AnyArray, n_agents: int) -> Array:
 
 
 def _alike(a: object, b: object) -> bool:
+    if isinstance(a, Memory):
+        return a.matches(b)
     try:
         numbers = np.asarray(a, dtype=float), np.asarray(b, dtype=float)
     except (TypeError, ValueError):

@@ -78,12 +78,15 @@ class Priced(Memory[PricedState]):
     alpha: float = math.inf
     entitlements: AnyArray | None = None
     start: PricedState | None = field(default=None, repr=False)
-    average: Condition = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         if not self.alpha > 0:
             raise ValueError(f"alpha must be above 0 (at 0 every price is 1), got {self.alpha}")
-        object.__setattr__(self, "average", self.memory.average)
+
+    @property
+    def average(self) -> Condition:
+        """Whether Z is a mean, as in the fairness memory."""
+        return self.memory.average
 
     def init(self, n_agents: int) -> PricedState:
         """The empty memory, at the prices to start from."""
