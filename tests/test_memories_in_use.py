@@ -15,7 +15,7 @@ from bygones.envs.problem import AllocationProblem
 from bygones.envs.vector_env import AllocationVectorEnv
 from bygones.envs.wrappers import FairReward, RememberRewards
 from bygones.learn import Settings, TrainedPolicy, evaluate, train
-from bygones.memory import Capped, Discounted, Relative
+from bygones.memory import Capped, Discounted, PerfectRecall, Relative
 from support.brute_force import best, candidates
 from support.other_memories import MEMORIES
 from support.vector_rewards import make as make_env
@@ -146,15 +146,23 @@ def test_large_problems_are_solved_or_refused_in_one_sentence(make):
         assert np.max(base[served]) <= np.min(np.delete(base, served)) + 1e-12
 
 
-@pytest.mark.parametrize("name", AMONG)
-def test_counting_from_the_lowest_does_not_turn_decisions_round(name):
-    inside, past = Discounted(gamma=0.9), [[3.0, 2.0, 5.0]]
-    decisions = [
-        allocate(ChooseK([1.0, 1.0, 1.0], 1), memory, after(memory, past), name)
-        for memory in (inside, Relative(inside))
-    ]
-    if name != "utilitarian":
-        assert [decision.served.tolist() for decision in decisions] == [[1], [1]]
+@pytest.mark.parametrize("name", ["egalitarian", "utilitarian", "generalized_gini"])
+@given(seed=st.integers(0, 2**32 - 1))
+def test_counting_from_the_lowest_changes_no_decision_about_differences(name, seed):
+    inside, rng = Discounted(gamma=0.9), np.random.default_rng(seed)
+    past, amounts = rng.random((4, 5)), rng.random(5)
+    plain, relative = (
+        allocate(ChooseK(amounts, 2), memory, after(memory, past), name) for memory in (inside, Relative(inside))
+    )
+    assert plain.served.tolist() == relative.served.tolist()
+
+
+def test_counting_from_the_lowest_weighs_the_lowest_more_under_nash_welfare():
+    inside, past, amounts = PerfectRecall(), [[100.0, 101.0, 102.0]], [0.5, 1.0, 1.5]
+    plain, relative = (
+        allocate(ChooseK(amounts, 1), memory, after(memory, past), "log_nash") for memory in (inside, Relative(inside))
+    )
+    assert (plain.served.tolist(), relative.served.tolist()) == ([2], [0])
 
 
 @every_memory

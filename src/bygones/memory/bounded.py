@@ -113,9 +113,10 @@ class Relative(Memory[RelativeState]):
 
     $$ Z^t = \gamma\,Z^{t-1} - \min_j \gamma\,Z_j^{t-1} + u^t. $$
 
-    Only differences between agents are left, so a decision that compares agents stays the same, and $Z$ of perfect
-    recall stays small as long as nobody is left behind. (Taking the minimum off after the utilities have arrived would
-    turn decisions round: serving the lowest agent would lower everybody else.)
+    Only differences between agents are left. Where welfare depends on differences (egalitarian, utilitarian,
+    generalised Gini) decisions stay the same; where it depends on ratios (Nash, α-fair) the lowest agents count more.
+    $Z$ of perfect recall stays small as long as nobody is left behind. (Taking the minimum off after the utilities have
+    arrived would turn decisions round: serving the lowest agent would lower everybody else.)
     """
 
     memory: Memory[Any]
