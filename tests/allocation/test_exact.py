@@ -105,7 +105,7 @@ def test_no_item_is_left_over_to_make_equally_good_matchings_more_equal():
     state = memory.update(memory.init(4), np.array([0.0, 0.0, 10.0, 10.0]))
     utilities = np.array([[1.0, 3.0, 0.0], [1.0, 0.0, 3.0], [0.0, 2.5, 0.0], [0.0, 0.0, 2.5]])
     decision = allocate(Assign(utilities), memory, state, "utilitarian")
-    # One of the poor takes the first item, worth 1, so that one of the rich gets 2.5; 3 for both poor would be 6 in all.
+    # One of the poor takes the first item, worth 1, so that one of the rich gets 2.5: 3 for both poor would be only 6.
     assert decision.utilities.sum() == 6.5
 
 
