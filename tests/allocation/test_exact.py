@@ -100,6 +100,15 @@ def test_assign_one_each_is_the_best_of_all_matchings(data, welfare, sparsely):
     check_assign(data, welfare, sparsely, n, m, np.ones(n, dtype=int))
 
 
+def test_an_exchange_passes_through_what_is_left_over():
+    memory = PerfectRecall()
+    state = memory.update(memory.init(4), np.array([2.0, 1.0, 0.0, 2.0]))
+    utilities = np.array([[1.0, 0.0, 1.0], [0.0, 1.0, 0.0], [1.0, 1.0, 1.0], [0.0, 0.0, 1.0]])
+    decision = allocate(Assign(utilities), memory, state, "utilitarian", rng=np.random.default_rng(0))
+    # Any three who are served are worth 3; most equal is to serve those with 0 and 1, and one of those with 2.
+    assert sorted(decision.after) == [1.0, 2.0, 2.0, 3.0]
+
+
 def test_no_item_is_left_over_to_make_equally_good_matchings_more_equal():
     memory = PerfectRecall()
     state = memory.update(memory.init(4), np.array([0.0, 0.0, 10.0, 10.0]))
