@@ -130,6 +130,18 @@ def test_generalised_gini_ties_go_to_the_worse_off():
     weights = [1.0, 1.0, 0.0]
     decision = allocate(Divide(0.5, [1.0, 1.0, 0.5]), memory, state, named("generalized_gini", weights=weights))
     np.testing.assert_allclose(decision.given, [0.5, 0.0, 0.0], atol=1e-9)
+    # Two stay at 2 whatever is done: once the others are no lower, their gains count for nothing.
+    state = memory.update(memory.init(4), np.array([2.0, 2.0, 1.0, 2.0]))
+    lowest = named("generalized_gini", weights=[1.0, 0.001, 0.0, 0.0])
+    decision = allocate(Divide(1.0, [0.0, 0.0, 2.0, 3.0]), memory, state, lowest)
+    np.testing.assert_allclose(decision.after, [2.0, 2.0, 2.6, 2.6], atol=1e-9)
+
+
+def test_rates_next_to_nothing_share_what_the_others_leave():
+    memory = PerfectRecall()
+    state = memory.update(memory.init(3), np.ones(3))
+    decision = settled(Divide(3.0, [1.0, 1e-300, 1e-300], [1.0, 5.0, 5.0]), memory, state, "alpha_fair(alpha=0.5)")
+    np.testing.assert_allclose(decision.given, [1.0, 1.0, 1.0])
 
 
 def test_large_pasts_lose_no_digits():

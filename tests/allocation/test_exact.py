@@ -85,11 +85,37 @@ def test_somebody_with_nothing_does_not_hide_what_the_others_gain():
     assert decision.served.tolist() == [2]
 
 
+def test_below_alpha_one_having_nothing_is_no_infinite_claim():
+    memory = PerfectRecall()
+    state = memory.update(memory.init(2), np.array([0.0, 1.0]))
+    # √9 − √0 > √11 − √1, but √0.01 − √0 < √2 − √1.
+    for needs, served in [([9.0, 10.0], 0), ([0.01, 1.0], 1)]:
+        assert allocate(ChooseK(needs, 1), memory, state, "alpha_fair(alpha=0.5)").served.tolist() == [served]
+
+
 @given(data=st.data(), welfare=st.sampled_from(WELFARES), sparsely=st.booleans())
 @settings(max_examples=500, deadline=None)
 def test_assign_one_each_is_the_best_of_all_matchings(data, welfare, sparsely):
     n, m = data.draw(st.integers(1, 4)), data.draw(st.integers(1, 4))
     check_assign(data, welfare, sparsely, n, m, np.ones(n, dtype=int))
+
+
+def test_an_exchange_passes_through_what_is_left_over():
+    memory = PerfectRecall()
+    state = memory.update(memory.init(4), np.array([2.0, 1.0, 0.0, 2.0]))
+    utilities = np.array([[1.0, 0.0, 1.0], [0.0, 1.0, 0.0], [1.0, 1.0, 1.0], [0.0, 0.0, 1.0]])
+    decision = allocate(Assign(utilities), memory, state, "utilitarian", rng=np.random.default_rng(0))
+    # Any three who are served are worth 3; most equal is to serve those with 0 and 1, and one of those with 2.
+    assert sorted(decision.after) == [1.0, 2.0, 2.0, 3.0]
+
+
+def test_no_item_is_left_over_to_make_equally_good_matchings_more_equal():
+    memory = PerfectRecall()
+    state = memory.update(memory.init(4), np.array([0.0, 0.0, 10.0, 10.0]))
+    utilities = np.array([[1.0, 3.0, 0.0], [1.0, 0.0, 3.0], [0.0, 2.5, 0.0], [0.0, 0.0, 2.5]])
+    decision = allocate(Assign(utilities), memory, state, "utilitarian")
+    # One of the poor takes the first item, worth 1, so that one of the rich gets 2.5: 3 for both poor would be only 6.
+    assert decision.utilities.sum() == 6.5
 
 
 @given(data=st.data(), welfare=st.sampled_from(WELFARES), sparsely=st.booleans())

@@ -3,6 +3,7 @@ import pytest
 
 from bygones import Discounted, Instantaneous, Linear, Multiscale, PerfectRecall
 from bygones.allocation.outlook import outlook
+from support.memories import LastSteps, Recent
 
 MEMORIES = [
     Instantaneous(),
@@ -34,3 +35,10 @@ def test_it_foresees_what_the_memory_will_be(memory, elapsed, entitlements):
 def test_agents_mix_only_where_the_readout_mixes_them():
     assert outlook(Linear(0.5 * np.eye(4) + 0.1), Linear(0.5 * np.eye(4) + 0.1).init(4), 4).mixing is None
     assert outlook(MEMORIES[-1], MEMORIES[-1].init(4), 4).slope is None
+
+
+def test_a_batch_of_memories_is_refused_even_if_the_memory_has_to_be_asked():
+    memory = LastSteps(3)
+    np.testing.assert_array_equal(outlook(memory, memory.init(4), 4).base, np.zeros(4))
+    with pytest.raises(ValueError, match=r"state must be one memory, not a batch of them, .* shape \(7, 4\)"):
+        outlook(memory, Recent(np.zeros((7, 3, 4))), 4)

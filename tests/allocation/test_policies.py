@@ -31,6 +31,15 @@ def test_one_step_serves_whom_welfare_prefers():
     assert OneStep(memory, "egalitarian", [9.0, 1.0, 1.0])(needs, 1, state, 0, rng).tolist() == [0]
 
 
+def test_one_step_lets_the_past_fade_for_as_long_as_a_step_takes():
+    memory, rng = Discounted(gamma=0.5), np.random.default_rng(0)
+    state = memory.update(memory.init(2), np.array([3.0, 1.0]))
+    needs = np.array([1.0, 0.5])
+    assert OneStep(memory, "egalitarian")(needs, 1, state, 0, rng).tolist() == [1]
+    # Nothing is remembered any more, and the larger need decides.
+    assert OneStep(memory, "egalitarian", elapsed=10_000)(needs, 1, state, 0, rng).tolist() == [0]
+
+
 def test_one_step_needs_a_memory():
     with pytest.raises(ValueError, match="state must be"):
         OneStep(PerfectRecall(), "nash")(np.ones(2), 1, None, 0, np.random.default_rng(0))

@@ -105,6 +105,15 @@ def test_out_of_time_before_anything_is_found():
         assert len(decision.served) > 0
 
 
+def test_rounding_makes_no_gap_negative():
+    memory = PerfectRecall()
+    state = memory.update(memory.init(3), np.array([0.1, 0.2, 0.7]))
+    # Several allocations are equally good, and their sums differ in the last digit.
+    utilities = np.array([[0.2, 0.1, 0.2, 0.2], [0.2, 0.3, 0.2, 0.2], [0.1, 0.2, 0.3, 0.1]])
+    decision = allocate(Assign(utilities, capacity=2), memory, state, "utilitarian", rng=np.random.default_rng(0))
+    assert decision.gap == 0.0
+
+
 def test_interchangeable_agents_have_equal_chances():
     memory, problem = mixing(3), ChooseK(np.ones(3), 1)
     rng = np.random.default_rng(0)
@@ -114,6 +123,14 @@ def test_interchangeable_agents_have_equal_chances():
     assert served.sum() == 90
     # Four standard deviations of a fair draw.
     assert np.abs(served - 30).max() < 4 * np.sqrt(90 * (1 / 3) * (2 / 3))
+
+
+def test_the_only_way_to_leave_nobody_at_zero_has_no_runner_up():
+    memory = PerfectRecall()
+    decision = allocate(Assign(np.eye(2), capacity=2), memory, memory.init(2), "nash")
+    assert decision.utilities.tolist() == [1.0, 1.0]
+    assert decision.optimal
+    assert decision.runner_up is None
 
 
 def test_a_programme_of_its_own():

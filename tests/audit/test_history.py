@@ -114,6 +114,13 @@ def test_times_without_a_zone_are_in_the_given_zone(somewhere, tmp_path):
     assert (history.first, history.last) == (times[0], times[-1])
 
 
+def test_times_with_a_zone_stay_the_instants_they_are():
+    history = read_history(table("UTC"), **COLUMNS, timezone="Europe/Berlin")
+    assert history.clock.sentence() == "All times are shown in Europe/Berlin."
+    assert datetime.fromtimestamp(history.first / 1e6, UTC).isoformat() == "2026-03-28T12:00:00+00:00"
+    assert history.first == min(history.fetch(history.events)["time"].to_pylist())
+
+
 def test_an_hour_that_comes_twice_is_the_earlier_one_everywhere(write):
     text = write(("agent", "time", "utility"), ("ana", "2026-10-25T02:30", 1), ("ana", "2026-03-29T02:30", 1))
     moments = pa.array([datetime(2026, 10, 25, 2, 30), datetime(2026, 3, 29, 2, 30)], pa.timestamp("us"))
@@ -348,6 +355,13 @@ def test_clocks_read_and_show_lengths_and_moments():
         steps.moment("soon")
 
 
+def test_landmarks_between_half_lives_are_powers_of_ten_or_round_lengths_of_time():
+    clock = Clock()
+    assert Clock(steps=True).landmarks([2, 500, float("inf")]) == [10, 100]
+    found = clock.landmarks([clock.length("2h"), clock.length("60d")])
+    assert [clock.length_text(length) for length in found] == ["6h", "1d", "7d"]
+
+
 @pytest.mark.parametrize("days", [0.001, 1, 30, 400, 40_000])
 def test_periods_are_as_people_would_choose_them(days):
     span = days * 86_400e6
@@ -388,6 +402,17 @@ def test_the_events_of_a_ledger_are_taken_for_what_they_are(tmp_path, table):
     with read_history(tmp_path / "team.db", table=table) as history:
         found = audit(history, ["inf"])
     assert (found.names, found.received.tolist(), found.clock.steps) == (("ana", "ben"), [3, 0], False)
+
+
+def test_an_amount_corrected_to_nothing_is_nothing(tmp_path):
+    with Ledger.new(tmp_path / "team.db", Rules(), began="2026-01-01") as ledger:
+        ledger.join("ana", at="2026-01-01")
+        slip = ledger.record("ana", 0.1, at="2026-01-05")
+        # In floating point these corrections and the amount sum to less than zero.
+        for amount in (0.4, 0.3, 0.0):
+            ledger.correct(slip.seq, amount)
+    with read_history(tmp_path / "team.db") as history:
+        assert audit(history, ["inf"]).received.tolist() == [0]
 
 
 def test_a_ledger_is_audited_by_its_own_entitlements(tmp_path):

@@ -68,11 +68,18 @@ def test_cpus_are_counted_where_there_are_no_gpus(tmp_path):
     assert found.utility == "CPU-hours"
 
 
+def test_a_job_over_the_hour_that_the_clock_repeats_ends_when_it_started(tmp_path):
+    path = tmp_path / "sacct.txt"
+    path.write_text("JobID|User|Start|End|Elapsed|AllocCPUS\n"
+                    "8|ana|2026-10-25T02:30:00|2026-10-25T02:30:00|01:00:00|2\n")  # fmt: skip
+    assert usage(path, timezone="Europe/Berlin")[0] == {"ana": 2}
+
+
 @pytest.mark.parametrize(
     ("message", "header", "row"),
     [
         ("no column 'User'", "JobID|Start|End|Elapsed|AllocCPUS", "1|x|x|x|1"),
-        ("no column 'AllocTRES'", "JobID|User|Start|End|Elapsed", "1|a|x|x|x"),
+        ("sacct.txt has no column 'AllocTRES'", "JobID|User|Start|End|Elapsed", "1|a|x|x|x"),
         ("row 2: Start must be a time such as", "JobID|User|Start|End|Elapsed|AllocCPUS", "1|a|soon|Unknown|01:00|1"),
         (r"row 2: Elapsed must be \[DD-\[HH:\]\]MM:SS, got 'long'", "JobID|User|Start|End|Elapsed|AllocCPUS",
          "1|a|2026-01-01T00:00:00|Unknown|long|1"),

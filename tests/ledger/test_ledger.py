@@ -121,6 +121,13 @@ def test_what_a_standing_is_made_of(team):
         team.contributions("zoe")
 
 
+def test_a_standing_in_json_says_what_is_owed_to_those_present(team):
+    team.record("ana", 6, at="2026-01-02")
+    team.hold("cem", at="2026-01-02")
+    agents = team.standing("2026-01-02").to_dict()["agents"]
+    assert {agent["agent"]: agent["owed"] for agent in agents} == {"ana": -3, "ben": 3, "cem": None}
+
+
 def test_a_proposal_is_the_same_until_something_is_recorded(team):
     request = Places({"ana": 1, "ben": 1, "cem": 1})
     one, other = team.propose(request), team.propose(request)

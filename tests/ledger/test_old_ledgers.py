@@ -32,6 +32,20 @@ def test_it_is_verified_and_stands_where_it_stood(old):
         assert stood.remembered.tolist() == pytest.approx([2.9715658934334854, 9.458862614405938, 2.3202587723203254])
 
 
+def columns(path):
+    """The name, type, obligation and key of each column of each table."""
+    connection = sqlite3.connect(path)
+    tables = [name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+    found = {table: connection.execute(f"PRAGMA table_info({table})").fetchall() for table in tables}
+    connection.close()
+    return found
+
+
+def test_a_new_ledger_of_the_same_version_has_the_same_tables(old, tmp_path):
+    Ledger.new(tmp_path / "new.db").close()
+    assert columns(tmp_path / "new.db") == columns(old)
+
+
 def test_it_goes_on(old):
     with Ledger.open(old) as ledger:
         ledger.decide(Places({"Ben O'Hara": 1, "Zoë 🌙": 1}), at="2026-01-20")
