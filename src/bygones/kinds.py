@@ -20,20 +20,22 @@ class Words(NamedTuple):
 
     Attributes:
         gets: what an agent who is given something does.
+        receive: what an agent would do.
         received: what an agent has done with everything given so far.
         owed: what an agent below its share is.
         share: what an entitlement is a claim to.
     """
 
     gets: str
+    receive: str
     received: str
     owed: str
     share: str
 
 
 _WORDS = {
-    "good": Words("gets", "received", "owed", "entitled share"),
-    "burden": Words("carries", "carried", "due", "share of the load"),
+    "good": Words("gets", "receive", "received", "owed", "entitled share"),
+    "burden": Words("carries", "carry", "carried", "due", "share of the load"),
 }
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json as json_format
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from tyro.conf import Positional, arg
 
@@ -19,8 +19,8 @@ Needs = Annotated[
     Positional[Path],
     arg(
         metavar="NEEDS",
-        help="CSV file: agent,need for places; agent and one column per item, or agent,item,utility, for items "
-        "(an empty cell: may not take it); agent,rate,cap for an amount.",
+        help="CSV file: agent,need for places; agent and one column per item, or agent,item,utility, for items; "
+        "agent,rate,cap for an amount. An empty cell is somebody who may not take it.",
     ),
 ]
 NumberOfPlaces = Annotated[
@@ -49,13 +49,26 @@ def allocate(
             "FILE",
         ),
     ] = None,
+    kind: Annotated[
+        Literal["good", "burden"],
+        arg(help="Whether what is handed out is worth having, or a burden, all of which has to be carried."),
+    ] = "good",
     welfare: Annotated[
-        str, arg(help="What to maximise, e.g. egalitarian, nash, 'alpha_fair(alpha=2)'.")
+        str,
+        arg(
+            help="What to maximise, e.g. egalitarian, nash, 'alpha_fair(alpha=2)'; for burdens egalitarian, "
+            "utilitarian, generalized_gini or 'power_burden(p=2)'."
+        ),
     ] = "egalitarian",
     k: NumberOfPlaces = None,
     capacity: Capacity = None,
     amount: AmountToDivide = None,
-    entitlements: Annotated[Path | None, _optional("CSV file with the columns agent and entitlement.", "FILE")] = None,
+    entitlements: Annotated[
+        Path | None,
+        _optional(
+            "CSV file with the columns agent and entitlement; of a burden, the share of the load (0 is exempt).", "FILE"
+        ),
+    ] = None,
     now: Annotated[
         str | None,
         _optional(
@@ -73,7 +86,9 @@ def allocate(
 ) -> None:
     """Decide who gets what now, given what everybody received before.
 
-    Example: bygones allocate needs.csv --history past.csv --half-life 30 --welfare egalitarian --k 2
+    For example:
+        bygones allocate needs.csv --history past.csv --half-life 30 --welfare egalitarian --k 2
+        bygones allocate shifts.csv --history past.csv --half-life 30 --kind burden
     """
     import numpy as np
 
@@ -92,13 +107,16 @@ def allocate(
     past = tables.Past(memory.init(len(agents)), None)
     if history is not None:
         past = tables.read_past(history, agents, memory)
+    weights = None
+    if entitlements is not None:
+        weights = tables.read_entitlements(entitlements, agents, exempt=kind == "burden")
     decision = allocation.allocate(
-        request.problem(agents),
+        request.problem(agents, kind),
         memory,
         past.state,
         welfare,
         elapsed=tables.until_now(past.last, now),
-        entitlements=None if entitlements is None else tables.read_entitlements(entitlements, agents),
+        entitlements=weights,
         agents=agents,
         items=request.items,
         time_unit=tables.unit_of(past.last),
