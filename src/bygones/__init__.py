@@ -39,6 +39,7 @@ if TYPE_CHECKING:
         leximin_key,
         log_nash,
         nash,
+        power_burden,
         utilitarian,
     )
 
@@ -77,6 +78,7 @@ __all__ = [
     "log_nash",
     "memory",
     "nash",
+    "power_burden",
     "read_history",
     "simulate",
     "simulation",
@@ -94,7 +96,8 @@ _NAMES = {
     "memory": ("Discounted", "Instantaneous", "Linear", "Memory", "MemoryState", "Multiscale", "PerfectRecall"),
     "simulation": ("simulate",),
     "welfare": (
-        "Welfare", "alpha_fair", "egalitarian", "generalized_gini", "leximin_key", "log_nash", "nash", "utilitarian",
+        "Welfare", "alpha_fair", "egalitarian", "generalized_gini", "leximin_key", "log_nash", "nash",
+        "power_burden", "utilitarian",
     ),
 }  # fmt: skip
 """The module that defines each name."""

@@ -34,7 +34,7 @@ def test_the_least_burdened_takes_the_night(nights):
     reasons = proposal.reasons()
     assert reasons[0] == "ben carries night; cem carries evening (2 of 5 agents)."
     # The load of 26 hours is shared by 3.5 shares, of which Ben's is 1.
-    assert "ben has carried 4 per unit of its share of the load lately (joint least of 4 agents)" in reasons[1]
+    assert "ben has carried 4 per unit of their share of the load lately (joint least of 4 agents)" in reasons[1]
     assert f"due {26 / 3.5 - 4:.4g}; last carried 2026-01-02 00:00 UTC." in reasons[1]
     nights.accept(proposal)
     assert dict(zip(nights.standing().names, nights.standing().received, strict=True))["ben"] == 16

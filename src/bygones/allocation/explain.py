@@ -90,7 +90,7 @@ def _stood(decision: Decision, agent: int, notes: Callable[[int], str] | None) -
     if decision.problem.is_burden:
         counted = before[~np.isnan(before)]
         rank = f" ({_rank(counted, before[agent], 'least', 'most')})" if len(counted) > 1 else ""
-        per = " per unit of its share of the load" if per else ""
+        per = " per unit of their share of the load" if per else ""
         return f"{name} has carried {before[agent]:.4g}{per} lately{rank} and {after[agent]:.4g} with this{note}."
     rank = f" ({_rank(before, before[agent])})" if len(before) > 1 else ""
     return f"{name}: remembered {before[agent]:.4g}{per} before{rank} and {after[agent]:.4g} after{note}."

@@ -57,7 +57,8 @@ def print_standing(now: Standing, later: Standing, ahead: str, since: dict[str, 
         columns, rows = columns[:-1], [row[:-1] for row in rows]
     title = f"Standing at {shown(now.at)} UTC (half-life {rules.half_life}, {rules.welfare} welfare)"
     print_fitting(title, columns, rows)
-    print(f"{word.owed.capitalize()}: below (+) or above (-) the {word.share} of what is remembered.")
+    share = "share of the load that is remembered" if rules.kind == "burden" else "entitled share of what is remembered"
+    print(f"{word.owed.capitalize()}: below (+) or above (-) the {share}.")
     print(f"In {ahead}: what will be remembered and {word.owed} if nothing more is recorded.")
 
 
