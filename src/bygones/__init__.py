@@ -29,7 +29,20 @@ if TYPE_CHECKING:
     from bygones.audit import read_history
     from bygones.learn import Settings, evaluate, train
     from bygones.ledger import Ledger, Rules
-    from bygones.memory import Discounted, Instantaneous, Linear, Memory, MemoryState, Multiscale, PerfectRecall
+    from bygones.memory import (
+        Capped,
+        Discounted,
+        Instantaneous,
+        Linear,
+        Memory,
+        MemoryState,
+        Multiscale,
+        PerAgent,
+        PerfectRecall,
+        Relative,
+        Reset,
+        SlidingWindow,
+    )
     from bygones.simulation import simulate
     from bygones.welfare import (
         Welfare,
@@ -47,6 +60,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Assign",
+    "Capped",
     "ChooseK",
     "Decision",
     "Discounted",
@@ -57,9 +71,13 @@ __all__ = [
     "Memory",
     "MemoryState",
     "Multiscale",
+    "PerAgent",
     "PerfectRecall",
+    "Relative",
+    "Reset",
     "Rules",
     "Settings",
+    "SlidingWindow",
     "Welfare",
     "__version__",
     "allocate",
@@ -93,7 +111,10 @@ _NAMES = {
     "audit": ("read_history",),
     "learn": ("Settings", "evaluate", "train"),
     "ledger": ("Ledger", "Rules"),
-    "memory": ("Discounted", "Instantaneous", "Linear", "Memory", "MemoryState", "Multiscale", "PerfectRecall"),
+    "memory": (
+        "Capped", "Discounted", "Instantaneous", "Linear", "Memory", "MemoryState", "Multiscale", "PerAgent",
+        "PerfectRecall", "Relative", "Reset", "SlidingWindow",
+    ),
     "simulation": ("simulate",),
     "welfare": (
         "Welfare", "alpha_fair", "egalitarian", "generalized_gini", "leximin_key", "log_nash", "nash",

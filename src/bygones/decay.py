@@ -23,11 +23,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from fractions import Fraction
-from typing import Any, TypedDict, Unpack
+from typing import TypedDict, Unpack, cast
 
 import numpy as np
 
-from bygones._arrays import Number, check_between, check_count, is_traced, namespace, select
+from bygones._arrays import ArrayModule, Number, check_between, check_count, is_traced, namespace, select
 
 _RATE_TIMES = {"half_life": -math.log(1 / 2), "tenth_life": -math.log(1 / 10)}
 
@@ -35,12 +35,12 @@ _RATE_TIMES = {"half_life": -math.log(1 / 2), "tenth_life": -math.log(1 / 10)}
 class DecayOptions(TypedDict, total=False):
     """The keywords that specify a decay. Give exactly one; `last` and `share` go together and count as one."""
 
-    gamma: Number
-    half_life: Number
-    tenth_life: Number
-    window: Number
-    last: Number
-    share: Number
+    gamma: Number | None
+    half_life: Number | None
+    tenth_life: Number | None
+    window: Number | None
+    last: Number | None
+    share: Number | None
 
 
 def rate(**options: Unpack[DecayOptions]) -> Number:
@@ -54,7 +54,8 @@ def rate(**options: Unpack[DecayOptions]) -> Number:
         last: number of recent steps $m > 0$, together with `share`.
         share: share $1-\varepsilon \in (0, 1)$ of the total weight that those steps hold.
     """
-    given: dict[str, Number] = {name: value for name, value in options.items() if value is not None}
+    decays = cast("dict[str, Number | None]", options)
+    given = {name: value for name, value in decays.items() if value is not None}
     share = given.pop("share", None)
     if len(given) != 1 or (share is not None) != ("last" in given):
         named = [*given, *(["share"] if share is not None else [])]
@@ -69,7 +70,7 @@ def rate(**options: Unpack[DecayOptions]) -> Number:
     if name == "window":
         check_between(name, value, 1.0, math.inf, "at least 1 (1 is gamma=0, infinity is gamma=1)")
         return _quiet(lambda xp: 0.0 - xp.log1p(-1.0 / value), value)
-    if name == "last":
+    if name == "last" and share is not None:
         check_between(name, value, 0.0, math.inf, "a finite number above 0", open_low=True, open_high=True)
         return _surprise(share) / value
     if name not in _RATE_TIMES:
@@ -116,7 +117,7 @@ def steps_for_share(wanted: Number, **options: Unpack[DecayOptions]) -> Number:
     return _over(_surprise(wanted), rate(**options))
 
 
-def equivalents(**options: Unpack[DecayOptions]) -> dict[str, float]:
+def equivalents(**options: Unpack[DecayOptions]) -> dict[str, Number]:
     """One decay in every unit; also the recent steps that hold 50, 90, 95 and 99% of the weight."""
     shares = {f"steps_for_{percent}%": steps_for_share(percent / 100, **options) for percent in (50, 90, 95, 99)}
     lives = {"half_life": half_life(**options), "tenth_life": tenth_life(**options), "window": window(**options)}
@@ -177,7 +178,7 @@ def bins_discounted(gamma: float, bin_width: float, u_max: float = 1.0, n_agents
     return _cells(_exact("u_max", u_max) / (1 - Fraction(str(gamma))), bin_width, n_agents)
 
 
-def kept(gamma: Number, elapsed: Number = 1, forgets: Number = None) -> tuple[Number, Number]:
+def kept(gamma: Number, elapsed: Number = 1, forgets: Number | None = None) -> tuple[Number, Number]:
     r"""The weights after `elapsed` steps: what is left of the past, $\gamma^{e}$, and what is gone, $1-\gamma^{e}$.
 
     Both are computed to full precision. `forgets` is $1-\gamma$, for callers who know it more precisely than
@@ -222,7 +223,7 @@ def _over(numerator: Number, divisor: Number) -> Number:
     return _quiet(lambda xp: xp.divide(numerator, divisor), numerator, divisor)
 
 
-def _quiet(formula: Callable[[Any], Number], *values: Number) -> Number:
+def _quiet(formula: Callable[[ArrayModule], Number], *values: Number) -> Number:
     """Evaluates the formula in NumPy or JAX, as the values are; limits such as 1/0 are intended, scalars are floats."""
     xp = namespace(*values)
     with np.errstate(divide="ignore", invalid="ignore"):

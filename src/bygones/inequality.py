@@ -12,10 +12,10 @@ import math
 
 import numpy as np
 
-from bygones._arrays import Array, Number, check_between, check_finite, namespace, select
+from bygones._arrays import AnyArray, Array, Number, check_between, check_finite, namespace, select
 
 
-def gini(x: Array) -> Array:
+def gini(x: AnyArray) -> Array:
     r"""The Gini coefficient $\frac{\sum_i\sum_j |x_i - x_j|}{2 n^2 \mu}$: 0 is equality, $1-1/n$ one agent with all."""
     x = _utilities(x)
     xp, n = namespace(x), x.shape[-1]
@@ -27,7 +27,7 @@ def gini(x: Array) -> Array:
     return _ratio(spread, n * x.sum(axis=-1))
 
 
-def lorenz(x: Array) -> Array:
+def lorenz(x: AnyArray) -> Array:
     r"""The Lorenz curve: the share of the total held by the poorest $k$ agents, for $k = 0,\dots,n$.
 
     The last axis grows by one. When nobody has anything it is the line of equality.
@@ -41,7 +41,7 @@ def lorenz(x: Array) -> Array:
     return xp.where(total > 0, held / xp.where(total > 0, total, 1.0), np.arange(n + 1) / n)
 
 
-def jain(x: Array) -> Array:
+def jain(x: AnyArray) -> Array:
     r"""Jain's index $\frac{(\sum_i x_i)^2}{n\sum_i x_i^2}$: 1 is equality, $1/n$ one agent with everything."""
     x = _utilities(x)
     xp = namespace(x)
@@ -51,14 +51,14 @@ def jain(x: Array) -> Array:
     return relative.sum(axis=-1) ** 2 / (x.shape[-1] * (relative**2).sum(axis=-1))
 
 
-def theil(x: Array) -> Array:
+def theil(x: AnyArray) -> Array:
     r"""Theil's index $\frac1n\sum_i \frac{x_i}{\mu}\ln\frac{x_i}{\mu}$ : 0 is equality, $\ln n$ one agent with all."""
     relative = _relative_to_mean(_utilities(x))
     xp = namespace(relative)
     return (relative * xp.log(xp.where(relative > 0, relative, 1.0))).mean(axis=-1)
 
 
-def atkinson(x: Array, epsilon: Number) -> Array:
+def atkinson(x: AnyArray, epsilon: Number) -> Array:
     r"""Atkinson's index $1 - \frac1\mu\bigl(\frac1n\sum_i x_i^{1-\epsilon}\bigr)^{1/(1-\epsilon)}$, $\epsilon > 0$.
 
     At $\epsilon=1$ one minus the geometric over the arithmetic mean; from there on, one agent with nothing (while
@@ -82,7 +82,7 @@ def atkinson(x: Array, epsilon: Number) -> Array:
     return xp.clip(1.0 - xp.where(someone_has_nothing & (epsilon >= 1), 0.0, mean), 0.0, 1.0)
 
 
-def _utilities(x: Array) -> Array:
+def _utilities(x: AnyArray) -> Array:
     x = check_finite("x", x)
     if x.ndim == 0 or x.shape[-1] == 0:
         raise ValueError(f"x must have at least one agent along its last axis, got shape {x.shape}")

@@ -6,9 +6,9 @@ structure. Instantaneous and perfect recall come back as the discounted memories
 
 A memory of your own is registered by one decorator:
 
-    @register("cap")
+    @register("share", fixed=("length",))
     @dataclass(frozen=True)
-    class Capped(Memory): ...
+    class Mine(Memory): ...
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 
 import jax
 
-from bygones.memory import Discounted, Instantaneous, Linear, Multiscale, PerfectRecall
+from bygones.memory import PARTS
 from bygones.welfare import Welfare
 
 Kind = TypeVar("Kind", bound=type)
@@ -58,11 +58,8 @@ def _rebuild(kind: type, names: tuple[str, ...], parts: tuple[Any, ...]) -> Any:
     return rebuilt
 
 
-register("gamma", "forgets", "average")(Discounted)
-register("gamma", "forgets", "average", rebuilt_as=Discounted)(Instantaneous)
-register("gamma", "forgets", "average", rebuilt_as=Discounted)(PerfectRecall)
-register("matrix", "readout")(Linear)
-register("gammas", "forgets", "weights")(Multiscale)
+for _kind, _parts in PARTS.items():
+    register(*_parts.numbers, fixed=_parts.fixed, rebuilt_as=_parts.rebuilt_as)(_kind)
 
 jax.tree_util.register_pytree_node(
     Welfare,

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bygones import inequality
-from bygones._arrays import Array, check_count
+from bygones._arrays import Array, Floats, Ints, check_count
 from bygones.allocation import ChooseK, calibrate
 from bygones.allocation.policies import (
     AllocationPolicy,
@@ -78,24 +78,24 @@ class Simulation:
         welfare: the welfare function that judges Z; `"nash"` is log-Nash, as in the paper's experiments.
     """
 
-    utilities: Array
-    remembered: Array
+    utilities: Floats
+    remembered: Floats
     welfare: Welfare
 
     @cached_property
-    def cumulative(self) -> Array:
+    def cumulative(self) -> Floats:
         """The true, undiscounted utilities after each step."""
         return np.cumsum(self.utilities, axis=0)
 
     @cached_property
-    def gini(self) -> Array:
+    def gini(self) -> Floats:
         """The Gini coefficient of the true utilities up to each step."""
-        return inequality.gini(self.cumulative)
+        return np.asarray(inequality.gini(self.cumulative))
 
     @cached_property
-    def welfare_remembered(self) -> Array:
+    def welfare_remembered(self) -> Floats:
         """The welfare of Z after each step."""
-        return self.welfare(self.remembered)
+        return np.asarray(self.welfare(self.remembered))
 
     def summary(self) -> dict[str, float]:
         """Fairness and efficiency of the whole simulation, computed on true utilities per step.
@@ -120,7 +120,7 @@ class LearnedPolicy:
     """A trained policy that observes needs and memory as it did in training."""
 
     choose: Callable[[Array, Any, np.random.Generator], int]
-    subsets: np.ndarray
+    subsets: Ints
 
     def __call__(self, needs: Array, k: int, state: Any, step: int, rng: np.random.Generator) -> np.ndarray:
         return np.asarray(self.subsets[self.choose(needs, state, rng)])

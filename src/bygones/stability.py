@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bygones._arrays import Array, Number, check_between, check_finite, is_traced
+from bygones._arrays import AnyArray, Array, Floats, Number, check_between, check_finite, is_traced
 
 _MOST_POWERS = 1_000_000
 
@@ -57,7 +57,7 @@ class Design:
         return "\n".join([f"This memory is {verdict}.", *(f"- {reason}" for reason in self.reasons)])
 
 
-def check_square(name: str, matrix: Array) -> Array:
+def check_square(name: str, matrix: AnyArray) -> Array:
     """The matrix as an array; raises ValueError unless it is square, non-empty and finite."""
     array = check_finite(name, matrix)
     if array.ndim != 2 or array.shape[0] != array.shape[1] or array.shape[0] == 0:
@@ -65,12 +65,12 @@ def check_square(name: str, matrix: Array) -> Array:
     return array
 
 
-def spectral_radius(matrix: Array) -> float:
+def spectral_radius(matrix: AnyArray) -> float:
     r"""$\rho(A)$, the largest absolute eigenvalue."""
     return float(np.abs(np.linalg.eigvals(_checked(matrix))).max())
 
 
-def is_bounded(matrix: Array) -> bool:
+def is_bounded(matrix: AnyArray) -> bool:
     r"""Whether every bounded sequence of utilities leaves the memory bounded: $\rho(A) < 1$ (Theorem 5).
 
     The eigenvalues of a defective matrix are far less precise than machine precision, so the test uses powers instead:
@@ -89,7 +89,7 @@ def is_bounded(matrix: Array) -> bool:
     return False
 
 
-def bound(matrix: Array, u_max: float = 1.0, steps: float = math.inf, tolerance: float = 1e-9) -> Bound:
+def bound(matrix: AnyArray, u_max: float = 1.0, steps: float = math.inf, tolerance: float = 1e-9) -> Bound:
     r"""The bound $u_{\max}\sum_{k<\text{steps}}\|A^k\|_\infty$ with its truncation error.
 
     Powers are added until the tail is proven to be below `tolerance` times the sum. The value includes
@@ -115,7 +115,7 @@ def bound(matrix: Array, u_max: float = 1.0, steps: float = math.inf, tolerance:
     return Bound(u_max * (total + tail), u_max * tail, powers)
 
 
-def transient_growth(matrix: Array) -> Growth:
+def transient_growth(matrix: AnyArray) -> Growth:
     r"""The worst transient growth $\max_{k\ge 0}\|A^k\|_\infty$ of a bounded matrix.
 
     A memory with $\rho(A)<1$ can still swell before it fades. The search stops at the first $m \ge 1$ with
@@ -132,7 +132,7 @@ def transient_growth(matrix: Array) -> Growth:
     return worst
 
 
-def design(matrix: Array, u_max: float = 1.0, non_negative: bool = True) -> Design:
+def design(matrix: AnyArray, u_max: float = 1.0, non_negative: bool = True) -> Design:
     """Checks a memory matrix before it is used, and explains the verdict.
 
     Args:
@@ -179,7 +179,7 @@ def power(matrix: Array, elapsed: Number) -> Array:
         return np.linalg.matrix_power(np.asarray(matrix), int(elapsed))
     from scipy.linalg import fractional_matrix_power
 
-    result = fractional_matrix_power(np.asarray(matrix, dtype=float), float(elapsed))
+    result: np.ndarray = fractional_matrix_power(np.asarray(matrix, dtype=float), float(elapsed))
     if np.iscomplexobj(result):
         if np.abs(result.imag).max() > 1e-9 * max(1.0, np.abs(result.real).max()):
             raise ValueError(
@@ -189,7 +189,7 @@ def power(matrix: Array, elapsed: Number) -> Array:
     return result
 
 
-def _checked(matrix: Array) -> Array:
+def _checked(matrix: AnyArray) -> Floats:
     return np.asarray(check_square("matrix", matrix), dtype=float)
 
 
@@ -209,5 +209,5 @@ def _why_unbounded(radius: float) -> str:
     )
 
 
-def _norm(matrix: Array) -> float:
+def _norm(matrix: Floats) -> float:
     return float(np.abs(matrix).sum(axis=1).max())

@@ -29,31 +29,31 @@ from typing import NamedTuple, TypeAlias, overload
 
 import numpy as np
 
-from bygones._arrays import Array, Number, check_between, check_finite, is_traced, namespace
+from bygones._arrays import AnyArray, Array, Number, check_between, check_finite, is_traced, namespace
 
 
-def utilitarian(Z: Array) -> Array:
+def utilitarian(Z: AnyArray) -> Array:
     r"""Utilitarian welfare $W_U(Z) = \sum_i z_i$: total utility, blind to who has it."""
     return _sum(_vector(Z))
 
 
-def egalitarian(Z: Array) -> Array:
+def egalitarian(Z: AnyArray) -> Array:
     r"""Egalitarian welfare $W_{MMF}(Z) = \min_i z_i$: the worst-off agent's utility. Ties: see `leximin_key`."""
     return _min(_vector(Z))
 
 
-def nash(Z: Array) -> Array:
+def nash(Z: AnyArray) -> Array:
     r"""Nash welfare $W_N(Z) = \prod_i z_i$. For learning and for many agents use its logarithm, `log_nash`."""
     return _product(_non_negative("nash", _vector(Z)))
 
 
-def log_nash(Z: Array, eps: Number = 1e-6) -> Array:
+def log_nash(Z: AnyArray, eps: Number = 1e-6) -> Array:
     r"""Logarithmic Nash welfare $\sum_i \log(z_i + \epsilon)$; an empty memory has $W(0) = n\log\epsilon$."""
     _check_eps(eps)
     return _log_sum(_non_negative("log_nash", _vector(Z)), eps)
 
 
-def alpha_fair(Z: Array, alpha: Number, eps: Number = 1e-6) -> Array:
+def alpha_fair(Z: AnyArray, alpha: Number, eps: Number = 1e-6) -> Array:
     r"""α-fair welfare $\sum_i z_i^{1-\alpha}/(1-\alpha)$, from total utility to the worst-off agent.
 
     $\alpha=0$ is utilitarian and $\alpha=1$ is `log_nash`. From $\alpha=1$ on, where an agent with nothing would be
@@ -68,7 +68,7 @@ def alpha_fair(Z: Array, alpha: Number, eps: Number = 1e-6) -> Array:
     return _alpha_fair(Z, alpha, eps)
 
 
-def generalized_gini(Z: Array, weights: Array | None = None) -> Array:
+def generalized_gini(Z: AnyArray, weights: AnyArray | None = None) -> Array:
     r"""Generalised Gini welfare $\sum_i w_i z_{(i)}$, the worst-off agent with the largest weight.
 
     $z_{(1)} \le \dots \le z_{(n)}$ are the sorted utilities and $w_1 \ge \dots \ge w_n \ge 0$. Without weights they
@@ -89,6 +89,7 @@ def generalized_gini(Z: Array, weights: Array | None = None) -> Array:
     return _sorted_sum(Z, weights)
 
 
+<<<<<<< HEAD
 def power_burden(Z: Array, p: Number = 2.0) -> Array:
     r"""The welfare $-\sum_i z_i^p$ of burdens: twice the load is more than twice as bad.
 
@@ -99,6 +100,9 @@ def power_burden(Z: Array, p: Number = 2.0) -> Array:
 
 
 def leximin_key(Z: Array) -> Array:
+=======
+def leximin_key(Z: AnyArray) -> Array:
+>>>>>>> main
     """The utilities in ascending order: the leximin-better vector has the lexicographically larger key.
 
     Where two vectors have the same worst-off utility, the second worst decides, and so on. For two plain vectors
@@ -135,7 +139,7 @@ class Ranked(NamedTuple):
         weights: of the ranks, the worst-off first; None for $w_i = (2(n-i)+1)/n^2$.
     """
 
-    weights: Array | None = None
+    weights: AnyArray | None = None
 
     def among(self, n_agents: int) -> np.ndarray:
         """The weights for that many agents, checked."""
@@ -200,7 +204,7 @@ class Welfare:
             raise ValueError(f"welfare must be one of {', '.join(_ENTRIES)}, got {self.name!r}")
         return _ENTRIES[self.name]
 
-    def __call__(self, Z: Array) -> Array:
+    def __call__(self, Z: AnyArray) -> Array:
         return self._entry.function(Z, **self.parameters)
 
     def __str__(self) -> str:
@@ -281,6 +285,8 @@ def named(welfare: AnyWelfare, /, **parameters: object) -> Welfare:
     is registered is the welfare of its name; any other function of Z is taken as it is.
     """
     if isinstance(welfare, Welfare):
+        if not parameters:
+            return welfare
         return Welfare(welfare.name, {**welfare.parameters, **parameters}, welfare.function)
     if isinstance(welfare, str):
         name, found = _parse(welfare)
@@ -376,7 +382,7 @@ def _alpha_fair(Z: Array, alpha: Number, eps: Number = 1e-6) -> Array:
     return (shifted ** (1.0 - alpha)).sum(axis=-1) / (1.0 - alpha)
 
 
-def _alpha_fair_at_traced(Z: Array, alpha: Array, eps: Number) -> Array:
+def _alpha_fair_at_traced(Z: Array, alpha: Number, eps: Number) -> Array:
     """`alpha_fair` where the case is known only when the program runs: every case is computed, one is taken."""
     xp = namespace(Z, alpha)
     is_power = (alpha != 0) & (alpha != 1) & (alpha != math.inf)
@@ -389,11 +395,15 @@ def _alpha_fair_at_traced(Z: Array, alpha: Array, eps: Number) -> Array:
     return xp.where(is_power, powers, xp.where(alpha == 1, logs, others))
 
 
+<<<<<<< HEAD
 def _minus_powers(Z: Array, p: Number = 2.0) -> Array:
     return -(Z**p).sum(axis=-1)
 
 
 def _vector(Z: Array) -> Array:
+=======
+def _vector(Z: AnyArray) -> Array:
+>>>>>>> main
     Z = check_finite("Z", Z)
     if Z.ndim == 0 or Z.shape[-1] == 0:
         raise ValueError(f"Z must have at least one agent along its last axis, got shape {Z.shape}")

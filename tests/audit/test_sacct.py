@@ -112,8 +112,8 @@ def test_what_sacct_writes_is_taken_for_what_it_is(jobs, tmp_path):
     # Whoever names columns means a table.
     with pytest.raises(ValueError, match=r"sacct.txt has no column 'Hours'"):
         read_history(jobs, agent="User", time="Start", utility="Hours")
-    assert not sacct.is_sacct(tmp_path / "absent.txt")
-    assert not sacct.is_sacct(tmp_path)
+    assert not sacct.recognises(tmp_path / "absent.txt")
+    assert not sacct.recognises(tmp_path)
     jobs.write_text(HEADER.replace("|", "  ") + "\n")
     with pytest.raises(ValueError, match=r"sacct.txt is not the output of sacct -P: its first line has no cells"):
         read_history(jobs, format="sacct")

@@ -191,6 +191,7 @@ def test_the_time_until_now():
     assert tables.until_now(days, "1970-01-03T12:00") == 0.5
 
 
+<<<<<<< HEAD
 def test_a_burden_goes_to_whoever_it_burdens_least(capsys, write):
     shift = write("shift.csv", "agent,need\nana,12\nben,2\ncem,4\n")
     out = run(capsys, shift, "--half-life", 30, "--kind", "burden")
@@ -216,3 +217,18 @@ def test_an_empty_need_is_somebody_who_may_not_be_served(capsys, write, kind):
     past = write("past.csv", "agent,time,utility\nana,1,4\nben,1,1\ncem,1,2\n")
     options = ("--history", past, "--half-life", 30, "--kind", kind, "--json")
     assert json.loads(run(capsys, needs, *options))["served"] == ["cem"]
+=======
+def test_prices_look_ahead_and_learn_from_the_history(capsys, write):
+    """Ana is behind, but hardly needs it today; she waits."""
+    rows = [f"{name},{day},{worth}" for day in range(1, 30) for name, worth in (("ana", 3), ("ben", 4))]
+    past = write("long.csv", "agent,time,utility\n" + "\n".join(rows) + "\n")
+    today = write("today.csv", "agent,need\nana,0.1\nben,6\n")
+    settings = (today, "--history", past, "--half-life", 30)
+    assert run(capsys, *settings).startswith("ana gets a place worth 0.1")
+    out = run(capsys, *settings, "--rule", "prices")
+    assert out.startswith("ben gets a place worth 6")
+    assert "Less is remembered of ana than of ben, so a unit counts" in out
+    data = json.loads(run(capsys, *settings, "--rule", "prices", "--json"))
+    assert data["prices"][0] > data["prices"][1]
+    assert json.loads(run(capsys, *settings, "--json"))["prices"] is None
+>>>>>>> main

@@ -12,7 +12,18 @@ import jax
 import numpy as np
 import pytest
 
-from bygones import Discounted, Instantaneous, Linear, Multiscale, PerfectRecall
+from bygones import (
+    Discounted,
+    Instantaneous,
+    Linear,
+    Multiscale,
+    PerAgent,
+    PerfectRecall,
+    Relative,
+    Reset,
+    SlidingWindow,
+    memory,
+)
 from bygones._arrays import Array, Number, namespace
 from bygones.envs import needs
 from bygones.envs.problem import AllocationProblem
@@ -37,6 +48,13 @@ OWN = {
     "linear": small(memory=Linear(0.8 * np.eye(3) + 0.05)),
     "linear with a readout": small(memory=Linear(0.8 * np.eye(6), np.hstack([np.eye(3), np.eye(3)]))),
     "multiscale": small(memory=Multiscale((0.9, 0.5), (0.25, 0.75))),
+    "per agent": small(memory=PerAgent(gammas=(0.9, 0.5, 1.0), average=True)),
+    "sliding window": small(memory=SlidingWindow(4)),
+    "reset": small(memory=Reset(4)),
+    "capped": small(memory=memory.Capped(Discounted(gamma=0.9), cap=2.0)),
+    "another cap": small(memory=memory.Capped(Discounted(gamma=0.9), cap=1.0)),
+    "capped window": small(memory=memory.Capped(SlidingWindow(4), cap=2.0)),
+    "relative": small(memory=Relative(PerfectRecall())),
     "egalitarian": small(welfare="egalitarian"),
     "alpha": small(welfare="alpha_fair(alpha=2)"),
     "generalized gini": small(welfare="generalized_gini"),
@@ -100,6 +118,7 @@ CAPPED = small(memory=Capped(2.0))
 FOREIGN = {
     "capped": CAPPED,
     "another cap": small(memory=Capped(3.0)),
+    "bygones' own around another's": small(memory=Relative(Capped(2.0))),
     "needs": small(needs=Twice(np.zeros(3))),
     "other needs": small(needs=Twice(np.full(3, 0.5))),
 }
@@ -178,6 +197,11 @@ def test_a_memory_of_ones_own_is_learned_saved_and_loaded(tmp_path: Path) -> Non
         TrainedPolicy.load(file, problem=FOREIGN["another cap"])
     loaded = TrainedPolicy.load(file, problem=small(memory=Capped(2.0)))
     assert evaluate(loaded, episodes=3).mean == evaluate(result.policy, episodes=3).mean
+
+
+def test_a_memory_around_one_of_ones_own_is_not_rebuilt() -> None:
+    with pytest.raises(ValueError, match=r"the memory bygones\.memory\.bounded\.Relative cannot be rebuilt"):
+        rebuilt(description(FOREIGN["bygones' own around another's"]))
 
 
 def test_a_checkpoint_of_another_problem_is_refused(tmp_path: Path) -> None:

@@ -10,7 +10,19 @@ import pytest
 
 import bygones.pytrees  # noqa: F401
 from bygones import decay, inequality, stability, welfare
-from bygones.memory import Discounted, Instantaneous, Linear, MemoryState, Multiscale, PerfectRecall
+from bygones.memory import (
+    Capped,
+    Discounted,
+    Instantaneous,
+    Linear,
+    MemoryState,
+    Multiscale,
+    PerAgent,
+    PerfectRecall,
+    Relative,
+    Reset,
+    SlidingWindow,
+)
 
 TOLERANCE = {"float32": 2e-6, "float64": 1e-12}
 precisions = pytest.mark.parametrize("dtype", ["float32", "float64"])
@@ -42,6 +54,13 @@ MEMORIES = [
     Discounted(half_life=7),
     Linear(MIXING, readout=2 * np.eye(3)),
     Multiscale(gammas=(0.5, 0.99), weights=(0.7, 0.3)),
+    PerAgent(gammas=(0.0, 0.5, 0.99)),
+    PerAgent(half_lives=(1, 7, 30), average=True),
+    SlidingWindow(7),
+    Reset(8),
+    Capped(Discounted(gamma=0.9), cap=3.0),
+    Capped(SlidingWindow(7), cap=3.0),
+    Relative(Discounted(gamma=0.9)),
 ]
 DECAY = {
     "half_life": (lambda g: decay.half_life(gamma=g), [0.1, 0.9, 0.99]),

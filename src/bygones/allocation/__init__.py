@@ -18,7 +18,7 @@ from bygones.allocation.policies import (
     RoundRobin,
     Utilitarian,
 )
-from bygones.allocation.prices import calibrate, prices
+from bygones.allocation.prices import calibrate, learning, prices
 from bygones.allocation.problems import Assign, ChooseK, Divide, Problem
 from bygones.allocation.requests import Amount, Items, Places, Request
 
@@ -43,5 +43,6 @@ __all__ = [
     "Utilitarian",
     "allocate",
     "calibrate",
+    "learning",
     "prices",
 ]

@@ -23,12 +23,17 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
+<<<<<<< HEAD
 from bygones.kinds import Kind
 from bygones.welfare import AlphaFair, PowerOfLoads, Ranked, Welfare
+=======
+from bygones._arrays import Array, Operand
+from bygones.welfare import Ranked, Welfare
+>>>>>>> main
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,12 +43,13 @@ class ConcaveSum:
     alpha: float
     shift: float = 0.0
     product: bool = False
-    mass: Any = 1.0
+    mass: float | np.ndarray = 1.0
 
-    def among(self, who: Any) -> ConcaveSum:
+    def among(self, who: Operand) -> ConcaveSum:
         """The curves of these agents."""
-        return self if np.ndim(self.mass) == 0 else replace(self, mass=self.mass[who])
+        return replace(self, mass=self.mass[who]) if isinstance(self.mass, np.ndarray) else self
 
+<<<<<<< HEAD
     @property
     def order(self) -> float:
         """How the sum grows with the unit of z: as this power of it."""
@@ -54,6 +60,9 @@ class ConcaveSum:
         return replace(self, shift=self.shift / unit, mass=self.mass / mass)
 
     def gain(self, base: Any, step: Any, unit: float = 1.0) -> Any:
+=======
+    def gain(self, base: np.ndarray, step: np.ndarray, unit: float = 1.0) -> np.ndarray:
+>>>>>>> main
         r"""$m\,\varphi(\text{base}+\text{step}) - m\,\varphi(\text{base})$ free of cancellation.
 
         In units of $\text{unit}^{1-\alpha}$, which keeps steep curves within the range of floating point and does not
@@ -70,7 +79,7 @@ class ConcaveSum:
             curved = (start / unit) ** order * np.expm1(order * growth) / order
         return self.mass * (curved if order < 0 else np.where(start > 0, curved, (step / unit) ** order / order))
 
-    def value(self, z: Any) -> Any:
+    def value(self, z: np.ndarray) -> np.ndarray:
         r"""$m\,\varphi(z)$."""
         shifted = z + self.shift
         if self.alpha == 1:
@@ -78,7 +87,7 @@ class ConcaveSum:
                 return self.mass * np.log(shifted)
         return self.mass * shifted ** (1.0 - self.alpha) / (1.0 - self.alpha)
 
-    def slope(self, z: Any) -> Any:
+    def slope(self, z: np.ndarray) -> np.ndarray:
         r"""$m\,\varphi'(z)$."""
         return self.mass * (z + self.shift) ** -self.alpha
 
@@ -125,18 +134,20 @@ class Gini:
     weights: np.ndarray
     mass: np.ndarray
 
-    def among(self, who: Any) -> Gini:
+    def among(self, who: Operand) -> Gini:
         """The same with the agents in this order."""
         return replace(self, mass=self.mass[who])
 
-    def of(self, Z: np.ndarray) -> np.ndarray:
+    def of(self, Z: Array) -> np.ndarray:
         """The welfare of utilities, agents along the last axis."""
         order = np.argsort(Z, axis=-1)
         ends = np.cumsum(self.mass[order], axis=-1)
         until = self.weight_until(ends)
-        return np.asarray((np.take_along_axis(Z, order, -1) * np.diff(until, axis=-1, prepend=0.0)).sum(axis=-1))
+        return np.asarray(
+            (np.take_along_axis(np.asarray(Z), order, -1) * np.diff(until, axis=-1, prepend=0.0)).sum(axis=-1)
+        )
 
-    def weight_until(self, mass: Any) -> np.ndarray:
+    def weight_until(self, mass: np.ndarray) -> np.ndarray:
         """The weight of the worst-off of this mass."""
         ranks = np.arange(len(self.weights) + 1)
         return np.asarray(np.interp(mass, ranks, np.concatenate([[0.0], np.cumsum(self.weights)])))
@@ -145,7 +156,11 @@ class Gini:
 Aim: TypeAlias = ConcaveSum | PowerSum | Leximin | Gini
 
 
+<<<<<<< HEAD
 def entitled(welfare: Welfare, entitlements: np.ndarray | None, kind: Kind = "good") -> Callable[[Any], Any]:
+=======
+def entitled(welfare: Welfare, entitlements: np.ndarray | None) -> Callable[[Array], Array]:
+>>>>>>> main
     """The welfare of remembered utilities per unit of entitlement, agents along the last axis.
 
     An agent counts as often as it is entitled. A welfare of no known form judges Z per unit of entitlement as it is.
@@ -215,7 +230,7 @@ def _gini(form: Ranked, entitlements: np.ndarray) -> Gini:
     return Gini(form.among(n_agents), entitlements * (n_agents / entitlements.sum()))
 
 
-def _plainest(gini: Gini, mass: Any) -> Aim:
+def _plainest(gini: Gini, mass: float | np.ndarray) -> Aim:
     """Generalised Gini, or the plainer shape that its weights amount to."""
     if gini.weights[0] == gini.weights[-1] > 0:
         return ConcaveSum(0.0, mass=mass)

@@ -32,7 +32,7 @@ class RunnerUp:
 
     given: np.ndarray
     utilities: np.ndarray
-    after: np.ndarray
+    after: Array
     welfare: float
     cost: float
 
@@ -153,6 +153,7 @@ class Decision:
             lost = (utilities - self.utilities if self.problem.is_burden else self.utilities - utilities) @ self.prices
         return RunnerUp(given, utilities, after, welfare, max(0.0, float(lost)))
 
+<<<<<<< HEAD
     def _judge(self, values: Array) -> Any:
         judge = entitled(self.welfare, self.entitlements, self.problem.kind)
         return judge(-np.nan_to_num(values) if self.problem.is_burden else values)
@@ -162,6 +163,11 @@ class Decision:
         if self.entitlements is None:
             return Z
         return np.divide(Z, self.entitlements, out=np.full(np.shape(Z), math.nan), where=self.entitlements > 0)
+=======
+    @property
+    def _judge(self) -> Callable[[Array], Array]:
+        return entitled(self.welfare, self.entitlements)
+>>>>>>> main
 
     def reasons(self) -> list[str]:
         """The decision and its reasons, one sentence each."""

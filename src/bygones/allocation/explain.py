@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from bygones._arrays import AnyArray, Number
 from bygones._text import listed
 from bygones.allocation.problems import NAMED
 from bygones.allocation.ties import TIE
@@ -123,14 +124,19 @@ def _passed_over(decision: Decision) -> list[str]:
 
 def _past(decision: Decision) -> list[str]:
     """The half-life, and how much of what was remembered still counts."""
-    half_life = math.nan if decision.memory.half_life is None else float(decision.memory.half_life)
-    fades = [f"The half-life is {_time(half_life, decision.time_unit)}."] if 0 < half_life < math.inf else []
+    known = decision.memory.half_life
+    half_lives = np.asarray(math.nan if known is None else known, dtype=float)
+    shortest, longest = float(half_lives.min()), float(half_lives.max())
+    length = _time(shortest, decision.time_unit)
+    if shortest < longest:
+        length = f"between {length} and {_time(longest, decision.time_unit)}"
+    fades = [f"The half-life is {length}."] if shortest > 0 and longest < math.inf else []
     kept = np.asarray(decision.past_kept)
     kept = kept[np.isfinite(kept)]
     if not len(kept):
         return [*fades, "Nothing was remembered before."]
     if decision.elapsed == 0:
-        return ["Past utilities count in full."] if half_life == math.inf else fades
+        return ["Past utilities count in full."] if shortest == math.inf else fades
     least, most = _percent(kept.min()), _percent(kept.max())
     share = least if kept.max() - kept.min() <= _EQUAL else f"between {least} and {most}"
     return [*fades, f"Of what was remembered, {share} still counts."]
@@ -272,9 +278,9 @@ def _percent(share: float) -> str:
     return f"{100 * share:.4g}%"
 
 
-def _number(value: Any) -> float | None:
+def _number(value: Number) -> float | None:
     return float(value) if math.isfinite(value) else None
 
 
-def _numbers(values: Any) -> list[float | None]:
+def _numbers(values: AnyArray) -> list[float | None]:
     return [_number(value) for value in np.asarray(values).tolist()]

@@ -18,9 +18,14 @@ from typing import Any
 
 import numpy as np
 
+<<<<<<< HEAD
 from bygones._arrays import Array, Number, check_between
 from bygones.kinds import Kind
+=======
+from bygones._arrays import AnyArray, Number, check_between
+>>>>>>> main
 from bygones.memory import Memory, check_entitlements
+from bygones.memory.contract import State
 
 _AT_ONCE = 1024
 """How many candidates a memory is asked about at once."""
@@ -64,7 +69,11 @@ class Unstructured:
     memory: Memory
     state: Any
     elapsed: Number
+<<<<<<< HEAD
     factor: Any
+=======
+    entitlements: AnyArray | None
+>>>>>>> main
     base: np.ndarray
 
     def after(self, utilities: np.ndarray) -> np.ndarray:
@@ -78,12 +87,16 @@ class Unstructured:
 
 
 def outlook(
+<<<<<<< HEAD
     memory: Memory,
     state: Any,
     n_agents: int,
     elapsed: Number = 1,
     entitlements: Array | None = None,
     kind: Kind = "good",
+=======
+    memory: Memory[State], state: State, n_agents: int, elapsed: Number = 1, entitlements: AnyArray | None = None
+>>>>>>> main
 ) -> Outlook | Unstructured:
     """How the memory will respond, `elapsed` steps after its last utilities."""
     held = memory.n_agents(state)

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from bygones._arrays import Array, Number
+from bygones._arrays import AnyArray, Array, Number
 from bygones.allocation.decide import allocate
 from bygones.allocation.prices import learning as learning_memory
 from bygones.allocation.prices import prices
@@ -20,7 +20,7 @@ from bygones.allocation.problems import ChooseK
 from bygones.allocation.ties import best_k
 from bygones.memory import Memory
 from bygones.memory.priced import Priced, PricedState
-from bygones.welfare import AnyWelfare
+from bygones.welfare import AnyWelfare, named
 
 
 class AllocationPolicy(Protocol):
@@ -39,7 +39,7 @@ class OneStep:
 
     memory: Memory
     welfare: AnyWelfare
-    entitlements: Array | None = None
+    entitlements: AnyArray | None = None
     elapsed: Number = 1
 
     def __call__(self, needs: Array, k: int, state: Any, step: int, rng: np.random.Generator) -> np.ndarray:
@@ -110,6 +110,7 @@ class Prices:
     def __post_init__(self) -> None:
         learning = learning_memory(self.fairness_memory, self.welfare, self.entitlements)
         object.__setattr__(self, "memory", replace(learning, start=self.start))
+        object.__setattr__(self, "welfare", named(self.welfare))
 
     def __call__(self, needs: Array, k: int, state: Any, step: int, rng: np.random.Generator) -> np.ndarray:
         problem = ChooseK(needs, k)

@@ -33,7 +33,7 @@ from typing import Any
 import numpy as np
 from scipy.optimize import isotonic_regression
 
-from bygones._arrays import Array, Number
+from bygones._arrays import AnyArray, Number
 from bygones.allocation.problems import Problem
 from bygones.kinds import Kind
 from bygones.memory import Memory, PerfectRecall, check_entitlements
@@ -51,7 +51,7 @@ def prices(
     welfare: AnyWelfare,
     *,
     elapsed: Number = 1,
-    entitlements: Array | None = None,
+    entitlements: AnyArray | None = None,
     calibration: PricedState | None = None,
 ) -> np.ndarray:
     r"""$\lambda$: what a unit of utility counts for each agent, 1 on (geometric) average.
@@ -95,7 +95,7 @@ def prices(
 
 
 def calibrate(
-    problems: Iterable[Problem], memory: Memory, welfare: AnyWelfare, *, entitlements: Array | None = None
+    problems: Iterable[Problem], memory: Memory, welfare: AnyWelfare, *, entitlements: AnyArray | None = None
 ) -> PricedState:
     """Prices from a sample of past problems, as if they had been decided by prices, one after the other.
 
@@ -127,7 +127,11 @@ def calibrate(
     return calibrated
 
 
+<<<<<<< HEAD
 def learning(memory: Memory, welfare: AnyWelfare, entitlements: Array | None = None, kind: Kind = "good") -> Priced:
+=======
+def learning(memory: Memory, welfare: AnyWelfare, entitlements: AnyArray | None = None) -> Priced:
+>>>>>>> main
     """The memory that learns prices for this welfare beside what it remembers."""
     alpha = _steepest(price_form(named(welfare)))
     return Priced(memory, alpha if alpha > 0 else math.inf, entitlements, kind=kind)
@@ -153,7 +157,11 @@ def price_form(welfare: Welfare) -> AlphaFair | Ranked | PowerOfLoads:
 
 def _remembered(memory: Memory, state: Any, elapsed: Number, problem: Problem) -> tuple[np.ndarray, float]:
     """The memory as totals, faded until now, and how many steps they rest on."""
+    if isinstance(memory, Priced):
+        return _remembered(memory.memory, state.remembered, elapsed, problem)
     response, d = memory.response(state, elapsed), memory.denominator(state)
+    if response is not None and d is not None and not memory.average:
+        return response.base, float(d)
     faded = memory.advance(state, np.zeros(problem.n_agents), elapsed)
     Z = np.asarray(memory.read(faded) if response is None else response.base, dtype=float)
     if d is None:

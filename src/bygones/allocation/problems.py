@@ -12,7 +12,7 @@ amount is carried by somebody, and a problem in which that is impossible is refu
 of a burden are what each agent would carry.
 
 A new kind of problem is a subclass of `Problem`, which describes its allocations to everybody who reports them, and a
-solver in `bygones.allocation.decide`.
+function with `bygones.allocation.decide.solver`; see `docs/extending.md`.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from scipy import sparse
 
-from bygones._arrays import check_between, check_count
+from bygones._arrays import AnyArray, Floats, check_between, check_count
 from bygones._text import counted, listed
 from bygones.allocation.checks import allowed_agents, capacities, first_bad, matrix, per_agent
 from bygones.kinds import Kind, check_kind, words
@@ -127,10 +127,14 @@ class ChooseK(Problem):
         kind: `good` or `burden`.
     """
 
-    needs: Any
+    needs: Floats
     k: int
     allowed: Any = None
     kind: Kind = "good"
+
+    if TYPE_CHECKING:  # lists are welcome too; they become arrays
+
+        def __init__(self, needs: AnyArray, k: int) -> None: ...
 
     def __post_init__(self) -> None:
         check_kind(self.kind)
@@ -201,6 +205,10 @@ class Assign(Problem):
     capacity: Any = 1
     allowed: Any = None
     kind: Kind = "good"
+
+    if TYPE_CHECKING:  # lists are welcome too; they become arrays
+
+        def __init__(self, utilities: Any, capacity: AnyArray | None = 1, allowed: AnyArray | None = None) -> None: ...
 
     next_best_is_slow: ClassVar[bool] = True
 
@@ -304,10 +312,14 @@ class Divide(Problem):
     """
 
     amount: float
-    rates: Any
+    rates: Floats
     caps: Any = None
     allowed: Any = None
     kind: Kind = "good"
+
+    if TYPE_CHECKING:  # lists are welcome too; they become arrays
+
+        def __init__(self, amount: float, rates: AnyArray, caps: AnyArray | None = None) -> None: ...
 
     has_next_best: ClassVar[bool] = False
 

@@ -146,6 +146,6 @@ class Amount(Request):
         return {"amount": self.amount, "rates": dict(self.rates), "caps": caps}
 
 
-def _number(value: Any, name: str, *, finite: bool = True) -> float:
+def _number(value: float, name: str, *, finite: bool = True) -> float:
     accepted = "a finite number of at least 0" if finite else "a number of at least 0"
     return float(check_between(name, value, 0.0, math.inf, accepted, open_high=finite))

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
 TIE = 1e-12
 """Two numbers tie if they differ by no more than this share of their size."""
 
-Key: TypeAlias = Callable[[Any], np.ndarray]
+Key: TypeAlias = Callable[[np.ndarray | slice], np.ndarray]
 """Numbers to be selected by, of the agents asked for."""
 
 

@@ -2,14 +2,20 @@
 
 history = read_history("rides.parquet", agent="driver", time="at", utility="fare")
 print(audit(history, ["1d", "7d", "30d", "inf"]).conclusions.hold)
+
+The names below are imported when they are first used: the command line lists log formats without importing an engine.
 """
 
-from bygones.audit.auditing import Audit, audit
-from bygones.audit.clock import Clock
-from bygones.audit.conclusions import Conclusion, Conclusions, Flip
-from bygones.audit.history import History, read_history
-from bygones.audit.sums import Periods, Sums, expression
-from bygones.audit.trajectory import Trajectory
+import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from bygones.audit.auditing import Audit, audit
+    from bygones.audit.clock import Clock
+    from bygones.audit.conclusions import Conclusion, Conclusions, Flip
+    from bygones.audit.history import History, read_history
+    from bygones.audit.sums import Periods, Sums, expression
+    from bygones.audit.trajectory import Trajectory
 
 __all__ = [
     "Audit",
@@ -25,3 +31,26 @@ __all__ = [
     "expression",
     "read_history",
 ]
+
+_NAMES = {
+    "auditing": ("Audit", "audit"),
+    "clock": ("Clock",),
+    "conclusions": ("Conclusion", "Conclusions", "Flip"),
+    "history": ("History", "read_history"),
+    "sums": ("Periods", "Sums", "expression"),
+    "trajectory": ("Trajectory",),
+}
+"""The module that defines each name."""
+
+
+def _import(name: str) -> object:
+    """The public name, imported on first use (PEP 562)."""
+    for module, names in _NAMES.items():
+        if name in names:
+            return getattr(importlib.import_module(f"bygones.audit.{module}"), name)
+    raise AttributeError(f"module 'bygones.audit' has no attribute {name!r}", name=name)
+
+
+if not TYPE_CHECKING:
+    # Type checkers read the imports above instead, and so report a name that does not exist.
+    __getattr__ = _import

@@ -127,7 +127,7 @@ class _World:
         self._pass(request.time)
         joins = request.who[~self._is_present[request.who]]
         if len(joins):
-            present, Z = np.flatnonzero(self._is_present), self._memory.read(self._state)
+            present, Z = np.flatnonzero(self._is_present), np.asarray(self._memory.read(self._state))
             weights = self._who.entitlements
             added = np.zeros(len(Z))
             added[joins] = starts(self._who.newcomers, Z[present], weights[present], weights[joins])
@@ -161,8 +161,13 @@ class _World:
     def outcome(self, end: float) -> WorldTotals:
         """The outcome at the moment of the audit."""
         self._pass(end)
+<<<<<<< HEAD
         present = np.flatnonzero(self._is_present & (self._who.entitlements > 0))
         remembered = self._memory.read(self._state)[present]
+=======
+        present = np.flatnonzero(self._is_present)
+        remembered = np.asarray(self._memory.read(self._state))[present]
+>>>>>>> main
         return WorldTotals(
             self._received, float(self._received.sum()), *measure(remembered, self._who.entitlements[present])
         )

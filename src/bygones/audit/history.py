@@ -19,9 +19,10 @@ import ibis
 import ibis.expr.datatypes as dt
 import numpy as np
 
+from bygones._arrays import check_one_of
 from bygones._csv import unshield
 from bygones._times import DAY_FIRST
-from bygones.audit import sacct
+from bygones.audit import formats
 from bygones.audit.clock import Clock, check_zone, offsets
 from bygones.audit.engines import Source, check_columns, in_memory, open_source, readable
 from bygones.kinds import Kind
@@ -156,17 +157,18 @@ def read_history(
 
     Args:
         source: a file, glob, URL or table; see `bygones.audit.engines.open_source`.
-        agent: the column with the names of the agents; by default `agent`, or `User` for sacct.
+        agent: the column with the names of the agents; by default `agent`, or the one that a log format has, such as
+            `User` for sacct.
         time: the column with the times; by default `time`.
         utility: the column with what was received; by default `utility`, or `amount` for the events of a ledger. If
             `needs` is given, the default is the need of agents who were served and zero for the others.
         needs: the column with each agent's need, where the history records who asked.
         served: the column that tells who was served: 1 or 0, true or false, yes or no.
         table: the table to read, for databases.
-        format: `table`, `ledger` (events of a ledger), `sacct` (output of Slurm's `sacct -P`), or `auto`, which
-            recognises the events of a ledger and the output of sacct.
+        format: `table`, `ledger` (events of a ledger), a log format from `bygones.audit.formats` such as `sacct`
+            (output of Slurm's `sacct -P`), or `auto`, which recognises the events of a ledger and the log formats.
         timezone: the time zone of times without one; times are also shown in it.
-        resource: what to count in the output of sacct: `cpu`, `gpu`, or any other name in AllocTRES.
+        resource: what to count in a log: for sacct `cpu`, `gpu`, or any other name in AllocTRES.
         threads: the number of threads that DuckDB may use; by default all.
         memory: how much memory DuckDB may use.
 
@@ -174,21 +176,23 @@ def read_history(
         The history, which holds a connection to its engine: use it in a `with` block, or close it.
     """
     zone = check_zone(timezone)
-    if format not in ("auto", "table", "ledger", "sacct"):
-        raise ValueError(f"format must be auto, table, ledger or sacct, got {format!r}")
+    check_one_of("format", format, formats.names())
     if (needs is None) != (served is None):
         raise ValueError(
             "needs and served must be given together: the columns with each agent's need and with who was served"
         )
     plain = isinstance(source, str | Path) and time is None and utility is None and needs is None
-    if format == "sacct" or (format == "auto" and plain and sacct.is_sacct(source)):
-        usage = sacct.read(source, agent or "User", resource)
+    log = format if format in formats.FORMATS else None
+    if format == "auto" and plain:
+        log = formats.recognised(Path(source))
+    if log is not None:
+        usage = formats.reader(log).read(Path(source), agent, resource)
         opened = in_memory(usage.table, str(source), threads=threads, memory=memory)
         return _history(
             opened, opened.table, {"agent": "agent", "time": "time", "utility": usage.unit}, zone, usage.notes
         )
     if resource is not None:
-        raise ValueError(f"resource applies only to the format sacct, got {resource!r}")
+        raise ValueError(f"resource applies only to log formats ({', '.join(formats.FORMATS)}), got {resource!r}")
     opened = open_source(source, table, threads=threads, memory=memory)
     with ExitStack() as on_refusal:
         on_refusal.callback(opened.close)

@@ -19,6 +19,7 @@ import pyarrow as pa
 
 from bygones._text import counted
 from bygones.audit.engines import check_columns
+from bygones.audit.formats import Usage
 
 SLICE = 3600
 """The longest slice of a job's usage, in seconds."""
@@ -31,14 +32,6 @@ _EPOCH = datetime(1970, 1, 1)
 _LONGEST_HEADER = 10_000
 
 
-class Usage(NamedTuple):
-    """Usage as a history: a table with `agent`, `time` (without a zone) and `utility`, its unit, and notes."""
-
-    table: pa.Table
-    unit: str
-    notes: tuple[str, ...]
-
-
 class _Job(NamedTuple):
     agent: str
     start: int
@@ -47,16 +40,16 @@ class _Job(NamedTuple):
     tres: dict[str, float]
 
 
-def read(path: str | Path, agent: str = "User", resource: str | None = None) -> Usage:
+def read(path: str | Path, agent: str | None = None, resource: str | None = None) -> Usage:
     """Reads the usage from a file written by `sacct -P`.
 
     Args:
         path: the file, with a header and cells separated by `|`.
-        agent: the column that names the agent, such as `User` or `Account`.
+        agent: the column that names the agent, such as `Account`; by default `User`.
         resource: what to count, by its name in AllocTRES: `cpu`, `gpu` (for `gres/gpu`), `mem` (in GiB), `billing`, …;
             by default GPUs if any job has one, otherwise CPUs.
     """
-    jobs, skipped, running = _jobs(Path(path), agent)
+    jobs, skipped, running = _jobs(Path(path), agent or "User")
     if not jobs:
         raise ValueError(f"{path} contains no job that ran")
     chosen = resource or ("gpu" if any("gpu" in job.tres for job in jobs) else "cpu")
@@ -73,7 +66,7 @@ def read(path: str | Path, agent: str = "User", resource: str | None = None) -> 
     return Usage(_spread(jobs, amounts), unit, tuple(notes))
 
 
-def is_sacct(path: str | Path) -> bool:
+def recognises(path: str | Path) -> bool:
     """Whether the first line of a file is a header written by `sacct -P`."""
     try:
         with Path(path).open(encoding="utf-8-sig") as file:

@@ -112,10 +112,10 @@ def walk(sums: Sums, cut: Periods, who: Members, half_life: float) -> Iterator[P
         takes_part = (who.first >= period) & (last - period <= who.gone_after) & (who.entitlements > 0)
         joins = np.flatnonzero(takes_part & ~is_present)
         if len(joins):
-            state = memory.advance(state, _starts(who, memory.read(state), is_present, joins), 0)
+            state = memory.advance(state, _starts(who, np.asarray(memory.read(state)), is_present, joins), 0)
         is_present = takes_part
         state = memory.advance(state, np.bincount(rows[here], amounts[here], len(who.names)))
-        yield PeriodEnd(period, memory.read(state), is_present)
+        yield PeriodEnd(period, np.asarray(memory.read(state)), is_present)
 
 
 def standing(sums: Sums, cut: Periods, who: Members, half_life: float) -> Trajectory:

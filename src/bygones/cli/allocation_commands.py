@@ -60,6 +60,10 @@ def allocate(
             "utilitarian, generalized_gini or 'power_burden(p=2)'."
         ),
     ] = "egalitarian",
+    rule: Annotated[
+        Literal["one-step", "prices"],
+        arg(help="one-step maximises welfare after this decision; prices looks ahead and learns from the history."),
+    ] = "one-step",
     k: NumberOfPlaces = None,
     capacity: Capacity = None,
     amount: AmountToDivide = None,
@@ -86,24 +90,33 @@ def allocate(
 ) -> None:
     """Decide who gets what now, given what everybody received before.
 
+<<<<<<< HEAD
     For example:
         bygones allocate needs.csv --history past.csv --half-life 30 --welfare egalitarian --k 2
         bygones allocate shifts.csv --history past.csv --half-life 30 --kind burden
+=======
+    Example: bygones allocate needs.csv --history past.csv --half-life 30 --welfare egalitarian --k 2
+
+    Example: bygones allocate needs.csv --history past.csv --half-life 30 --rule prices
+>>>>>>> main
     """
     import numpy as np
 
     from bygones import allocation
     from bygones._arrays import check_count
     from bygones.allocation import tables
-    from bygones.memory import Discounted
+    from bygones.memory import Discounted, Memory
 
     if out is not None and out.suffix not in (".csv", ".json"):
         raise ValueError(f"out must end in .csv or .json, got {str(out)!r}")
     if seed is not None:
         check_count("seed", seed, least=0)
-    memory = Discounted(half_life=half_life, average=average)
     request = tables.read_needs(needs, k=k, capacity=capacity, amount=amount)
     agents = request.agents
+    shares = None if entitlements is None else tables.read_entitlements(entitlements, agents)
+    memory: Memory = Discounted(half_life=half_life, average=average)
+    if rule == "prices":
+        memory = allocation.learning(memory, welfare, shares)
     past = tables.Past(memory.init(len(agents)), None)
     if history is not None:
         past = tables.read_past(history, agents, memory)
@@ -116,10 +129,15 @@ def allocate(
         past.state,
         welfare,
         elapsed=tables.until_now(past.last, now),
+<<<<<<< HEAD
         entitlements=weights,
+=======
+        entitlements=shares,
+>>>>>>> main
         agents=agents,
         items=request.items,
         time_unit=tables.unit_of(past.last),
+        rule=rule,
         rng=np.random.default_rng(seed),
     )
     data = decision.to_dict()

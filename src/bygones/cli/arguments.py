@@ -33,5 +33,18 @@ Number = Annotated[
 ]
 """A number that may be left out."""
 
+
+def one_of(choices: tuple[str, ...]) -> PrimitiveConstructorSpec[str]:
+    """A name from a list that is known only when the command runs."""
+    return PrimitiveConstructorSpec(
+        nargs=1,
+        metavar="{" + ",".join(choices) + "}",
+        instance_from_str=lambda words: words[0],
+        is_instance=lambda value: isinstance(value, str),
+        str_from_instance=lambda value: [value],
+        choices=choices,
+    )
+
+
 Json = Annotated[bool, arg(help="Print JSON for other programs; infinite numbers appear as the text 'inf'.")]
 Out = Annotated[Path, arg(metavar="FOLDER", help="Folder for the files that the command writes.")]

@@ -7,7 +7,8 @@ from typing import Annotated, Literal
 
 from tyro.conf import Positional, arg
 
-from bygones.cli.arguments import Json, optional
+from bygones.audit import formats
+from bygones.cli.arguments import Json, one_of, optional
 from bygones.cli.console import print_json, print_paths
 
 
@@ -35,13 +36,14 @@ def audit(
     ] = None,
     table: Annotated[str | None, optional("Table to read, if HISTORY is a database.", "NAME")] = None,
     format: Annotated[
-        Literal["auto", "table", "ledger", "sacct"],
-        arg(help="Format of the history: a table, a ledger, or the output of Slurm's sacct -P; auto detects it."),
+        str,
+        one_of(formats.names()),
+        arg(help=f"Format of the history: a table, a ledger, or a log ({formats.described()}); auto detects it."),
     ] = "auto",
     resource: Annotated[
         str | None,
         optional(
-            "Resource to count in the output of sacct: cpu, gpu, mem, …; if left out, gpu if jobs have any, or cpu.",
+            "Resource to count in a log; for sacct cpu, gpu, mem, …, and if left out, gpu if jobs have any, or cpu.",
             "NAME",
         ),
     ] = None,

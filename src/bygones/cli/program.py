@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NoReturn
 
 from tyro.extras import SubcommandApp
@@ -28,17 +28,17 @@ Run bygones COMMAND --help for the options of a command, and bygones --version f
 STOPPED = 130
 """The exit code after Ctrl-C, by the convention of shells."""
 
-COMMANDS = (
-    allocation_commands.allocate,
-    audit_commands.audit,
-    simulation_commands.simulate,
-    memory_commands.decay,
-    memory_commands.stability,
-    paper_commands.figure,
-    paper_commands.table,
-    report_commands.report,
-)
-"""The commands that can be imported without JAX."""
+COMMANDS: dict[Callable[..., None], str | None] = {
+    allocation_commands.allocate: None,
+    audit_commands.audit: "audit",
+    simulation_commands.simulate: None,
+    memory_commands.decay: None,
+    memory_commands.stability: None,
+    paper_commands.figure: "learn",
+    paper_commands.table: None,
+    report_commands.report: "report",
+}
+"""The commands that can be imported without JAX, each with the extra that installs its optional dependencies."""
 
 LEARNING = {
     "train": "Train PPO on the paper's problem; every setting is a flag.",
@@ -50,30 +50,44 @@ LEARNING = {
 
 LEDGER = "Keep a fairness memory in a file or database between decisions."
 
-SUMMARIES = {
-    "ledger": LEDGER,
-    **{command.__name__: (command.__doc__ or "").partition("\n")[0] for command in COMMANDS},
-    **LEARNING,
-}
+SUMMARIES: dict[str, str] = {}
 """Every command with its summary, as `bygones --help` lists them."""
 
-EXTRAS = {
-    "audit": "audit",
-    "ledger": "ledger",
-    "report": "report",
-    "figure": "learn",
-    **dict.fromkeys(LEARNING, "learn"),
-}
-"""The extra that installs the optional dependencies of a command."""
+EXTRAS: dict[str, str | None] = {}
+"""The extra that installs the optional dependencies of a command; None if it has none."""
 
 app = SubcommandApp()
-app.command(ledger_commands.app, name="ledger", help=LEDGER)
-for _command in COMMANDS:
-    app.command(_command)
+"""The commands themselves, except those that need JAX."""
 
 overview = SubcommandApp()
-for _name, _summary in SUMMARIES.items():
-    overview.command(name=_name, help=_summary)(lambda: None)
+"""All commands, by name and summary only."""
+
+
+def add(command: Callable[..., None], extra: str | None = None) -> None:
+    """Adds a command, named after its function. Its arguments become flags and its docstring becomes its help.
+
+    Args:
+        command: the function; the first line of its docstring is its summary.
+        extra: the extra of bygones that installs its optional dependencies.
+    """
+    name = command.__name__.replace("_", "-")
+    if name in SUMMARIES:
+        raise ValueError(f"command {name!r} exists already: choose another name")
+    app.command(name=name)(command)
+    _list(name, (command.__doc__ or "").partition("\n")[0], extra)
+
+
+def _list(name: str, summary: str, extra: str | None) -> None:
+    overview.command(name=name, help=summary)(lambda: None)
+    SUMMARIES[name], EXTRAS[name] = summary, extra
+
+
+app.command(ledger_commands.app, name="ledger", help=LEDGER)
+_list("ledger", LEDGER, "ledger")
+for _command, _extra in COMMANDS.items():
+    add(_command, _extra)
+for _name, _summary in LEARNING.items():
+    _list(_name, _summary, "learn")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

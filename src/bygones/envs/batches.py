@@ -8,17 +8,18 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-Indices = NDArray[np.intp]
+from bygones._arrays import Ints
+
 Tree = TypeVar("Tree", bound=tuple[Any, ...])
 
 
-def taken(tree: Tree, which: Indices | int) -> Tree:
+def taken(tree: Tree, which: Ints | int) -> Tree:
     """The selected rows of every array in a (named) tuple of tuples and arrays."""
-    rows: Tree = _map(lambda array: array[which], tree)
+    rows: Tree = mapped(lambda array: array[which], tree)
     return rows
 
 
-def merged(tree: Tree, *parts: tuple[Indices, Tree]) -> Tree:
+def merged(tree: Tree, *parts: tuple[Ints, Tree]) -> Tree:
     """The tree with some rows replaced, in new arrays. Each part is a pair of row indices and their new content."""
 
     def replaced(array: Any, *rows: Any) -> Any:
@@ -27,11 +28,11 @@ def merged(tree: Tree, *parts: tuple[Indices, Tree]) -> Tree:
             array[which] = row
         return array
 
-    whole: Tree = _map(replaced, tree, *(part for _, part in parts))
+    whole: Tree = mapped(replaced, tree, *(part for _, part in parts))
     return whole
 
 
-def spread(info: Mapping[str, Any], which: Indices, num_envs: int) -> dict[str, Any]:
+def spread(info: Mapping[str, Any], which: Ints, num_envs: int) -> dict[str, Any]:
     """The info of some environments in Gymnasium's form for all environments.
 
     Arrays are zero for the other environments. For every `name` the mask `_name` marks the environments that have it.
@@ -51,12 +52,12 @@ def spread(info: Mapping[str, Any], which: Indices, num_envs: int) -> dict[str, 
     return infos
 
 
-def rows(record: Mapping[str, Any], which: Indices) -> dict[str, Any]:
+def rows(record: Mapping[str, Any], which: Ints) -> dict[str, Any]:
     """The selected rows of every array in a nested dictionary of arrays."""
     return {name: rows(value, which) if isinstance(value, Mapping) else value[which] for name, value in record.items()}
 
 
-def as_objects(rows: NDArray[Any], which: Indices, num_envs: int) -> NDArray[np.object_]:
+def as_objects(rows: np.ndarray, which: Ints, num_envs: int) -> NDArray[np.object_]:
     """Rows of some environments in Gymnasium's form for final observations: one object each, None for the others."""
     objects = np.full(num_envs, None, dtype=object)
     for i, row in zip(which, rows, strict=True):
@@ -64,9 +65,10 @@ def as_objects(rows: NDArray[Any], which: Indices, num_envs: int) -> NDArray[np.
     return objects
 
 
-def _map(function: Callable[..., Any], *trees: Any) -> Any:
+def mapped(function: Callable[..., Any], *trees: Any) -> Any:
+    """What the function makes of every array of these (named) tuples of tuples and arrays, which are of one shape."""
     first = trees[0]
     if not isinstance(first, tuple):
         return function(*trees)
-    parts = [_map(function, *together) for together in zip(*trees, strict=True)]
+    parts = [mapped(function, *together) for together in zip(*trees, strict=True)]
     return type(first)(*parts) if hasattr(first, "_fields") else tuple(parts)

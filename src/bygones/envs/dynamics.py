@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from bygones._arrays import Array, namespace
+from bygones.envs.batches import mapped
 from bygones.envs.problem import AllocationParams, reward, true_utilities
 
 
@@ -44,8 +45,7 @@ def begin(uniforms: Array, params: AllocationParams) -> tuple[EnvState, Transiti
     """The start of an episode, from uniform noise of shape (2, ..., n), and how nothing received is judged."""
     xp = namespace(uniforms)
     batch, n_agents = uniforms.shape[1:-1], uniforms.shape[-1]
-    empty = params.memory.init(n_agents)
-    memory = type(empty)(*(xp.broadcast_to(xp.asarray(part), batch + part.shape) for part in empty))
+    memory = mapped(lambda part: xp.broadcast_to(xp.asarray(part), batch + part.shape), params.memory.init(n_agents))
     t = xp.zeros(batch, dtype=int)
     needs, needs_state = params.needs.draw(uniforms[1], params.needs.start(uniforms[0]), t + 1)
     nothing, Z = xp.zeros_like(uniforms[0]), params.memory.read(memory)
@@ -56,7 +56,9 @@ def begin(uniforms: Array, params: AllocationParams) -> tuple[EnvState, Transiti
     )
 
 
-def proceed(uniforms: Array, state: EnvState, action: Array, params: AllocationParams) -> tuple[EnvState, Transition]:
+def proceed(
+    uniforms: Array, state: EnvState, action: Array | int, params: AllocationParams
+) -> tuple[EnvState, Transition]:
     """One step: the agents of the action are served; uniform noise of shape (..., n) draws the next needs."""
     xp = namespace(action, state.needs)
     utilities = xp.asarray(params.served)[action] * state.needs

@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import bygones.pytrees  # noqa: F401  (registers memories and welfare functions)
 from bygones._arrays import Array
 from bygones.envs.dynamics import EnvState, account, begin, proceed
-from bygones.envs.problem import AllocationParams, AllocationProblem, episode_metrics, observe
+from bygones.envs.problem import AllocationParams, AllocationProblem, ends, episode_metrics, observe
 
 __all__ = [
     "AllocationParams",
@@ -39,12 +39,12 @@ class StepResult(NamedTuple):
     info: dict[str, Array]
 
 
-def reset(key: Array, params: AllocationParams) -> tuple[EnvState, Array]:
+def reset(key: jax.Array, params: AllocationParams) -> tuple[EnvState, Array]:
     """The state at the start of an episode and the first observation."""
     return reset_with(jax.random.uniform(key, (2, params.served.shape[-1])), params)
 
 
-def step(key: Array, state: EnvState, action: Array, params: AllocationParams) -> StepResult:
+def step(key: jax.Array, state: EnvState, action: Array, params: AllocationParams) -> StepResult:
     """Serves the agents of an action. The key draws the needs of the next step.
 
     At the end of an episode it sets `terminated` or `truncated`. It does not reset: that is up to the caller.
@@ -70,7 +70,6 @@ def step_with(uniforms: Array, state: EnvState, action: Array, params: Allocatio
         state,
         observe(state.needs, state.memory, params, outcome.Z),
         outcome.reward,
-        outcome.over & params.terminates,
-        outcome.over & jnp.logical_not(params.terminates),
+        *ends(outcome.over, params),
         info,
     )

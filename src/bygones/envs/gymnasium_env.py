@@ -5,14 +5,14 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable
 from copy import deepcopy
-from typing import Any
+from typing import Any, SupportsIndex, cast
 
 import gymnasium as gym
 import numpy as np
 from gymnasium.error import ResetNeeded
 from numpy.typing import NDArray
 
-from bygones._arrays import check_one_of
+from bygones._arrays import Array, check_one_of
 from bygones.envs.dynamics import EnvState, Transition, account, begin, proceed
 from bygones.envs.noise import Noise
 from bygones.envs.problem import AllocationProblem, episode_metrics, observe, problem_of
@@ -117,7 +117,7 @@ class AllocationEnv(gym.Env[Observation, np.int64]):
         self._terminates = self.problem.ends == "termination"
         self._noise: Noise | None = None
         self._now: tuple[EnvState, Transition] | None = None
-        self._needs_before = np.zeros(self.problem.n_agents)
+        self._needs_before: Array = np.zeros(self.problem.n_agents)
         self._over = False
         self._viewer: Viewer | None = None
 
@@ -131,7 +131,7 @@ class AllocationEnv(gym.Env[Observation, np.int64]):
         self._now, self._over = (state, outcome), False
         if self.render_mode == "human":
             self.render()
-        return observe(state.needs, state.memory, self._params, outcome.Z), own(account(state, outcome))
+        return self._observe(state, outcome), own(account(state, outcome))
 
     def step(self, action: Any) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
         if self._over or self._now is None or self._noise is None:
@@ -146,7 +146,7 @@ class AllocationEnv(gym.Env[Observation, np.int64]):
         if self.render_mode == "human":
             self.render()
         return (
-            observe(state.needs, state.memory, params, outcome.Z),
+            self._observe(state, outcome),
             float(outcome.reward),
             self._over and self._terminates,
             self._over and not self._terminates,
@@ -187,7 +187,10 @@ class AllocationEnv(gym.Env[Observation, np.int64]):
         # A shallow copy would share the generator: stepping one would change the needs of the other.
         return deepcopy(self)
 
-    def _checked(self, action: Any) -> int:
+    def _observe(self, state: EnvState, outcome: Transition) -> Observation:
+        return cast(Observation, observe(state.needs, state.memory, self._params, outcome.Z))
+
+    def _checked(self, action: SupportsIndex) -> int:
         try:
             chosen = operator.index(action)
         except TypeError:
@@ -211,7 +214,7 @@ def own(info: dict[str, Any], arrays: tuple[str, ...] = ("utilities", "cumulativ
     return info
 
 
-def scene_of(problem: AllocationProblem, state: EnvState, outcome: Transition, needs_before: Any) -> Scene:
+def scene_of(problem: AllocationProblem, state: EnvState, outcome: Transition, needs_before: Array) -> Scene:
     """What to draw of one episode after a step that chose from these needs, or before the first step."""
     return Scene(
         t=int(state.t),

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from bygones._arrays import Array, Number, check_between, check_count, check_finite, namespace
+from bygones._arrays import AnyArray, Array, Number, check_between, check_count, check_finite, namespace
 
 
 class Needs(Protocol):
@@ -164,7 +164,7 @@ def advantaged(n_agents: int = 10, n_advantaged: int = 2, low: float = 0.8, high
     return Uniform(*_low_and_span(np.where(is_advantaged, low, 0.0), np.where(is_advantaged, high, 1.0)))
 
 
-def lognormal(mu: Array, sigma: Array) -> Lognormal:
+def lognormal(mu: AnyArray, sigma: AnyArray) -> Lognormal:
     """Independent log-normal needs with one location and one positive spread per agent."""
     mu, sigma = np.broadcast_arrays(*(np.atleast_1d(check_finite(n, v)) for n, v in (("mu", mu), ("sigma", sigma))))
     check_between("sigma", sigma, 0.0, math.inf, "above 0", open_low=True)
@@ -177,7 +177,7 @@ def correlated(needs: Uniform, rho: float) -> Correlated:
     return Correlated(needs, rho)
 
 
-def replayed(table: Array) -> Replayed:
+def replayed(table: AnyArray) -> Replayed:
     """Needs from a table with one row per step and one column per agent."""
     rows = check_finite("table", table)
     if rows.ndim != 2 or 0 in rows.shape:
@@ -200,11 +200,17 @@ def _inside(uniforms: Array) -> Array:
     return xp.clip(uniforms, tiny, 1 - tiny)
 
 
-def _special(array: Array) -> Any:
+class _NormalFunctions(Protocol):
+    def ndtr(self, x: Any, /) -> Array: ...
+    def ndtri(self, p: Any, /) -> Array: ...
+
+
+def _special(array: Array) -> _NormalFunctions:
     if namespace(array) is np:
         import scipy.special
 
-        return scipy.special
+        normal: _NormalFunctions = scipy.special
+        return normal
     import jax.scipy.special
 
     return jax.scipy.special

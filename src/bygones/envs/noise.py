@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
-Rows = NDArray[np.float64]
+from bygones._arrays import Floats, Ints
 
 
 class Noise:
@@ -23,12 +22,12 @@ class Noise:
         self._rows = np.empty((0, n_agents))
         self._next = 0
 
-    def row(self) -> Rows:
+    def row(self) -> Floats:
         """The next row."""
         if self._next == len(self._rows):
             self._rows, self._next = self.generator.random(self._shape), 0
         self._next += 1
-        row: Rows = self._rows[self._next - 1]
+        row: Floats = self._rows[self._next - 1]
         return row
 
 
@@ -46,7 +45,7 @@ class NoiseBatch:
         self.generators[i] = generator
         self._next[i] = self._rows.shape[1]
 
-    def row(self, which: NDArray[np.intp] | None = None) -> Rows:
+    def row(self, which: Ints | None = None) -> Floats:
         """The next row of each of these environments; by default of all."""
         which = self._all if which is None else which
         at = self._next[which]
@@ -56,5 +55,5 @@ class NoiseBatch:
                 self.generators[i].random(out=self._rows[i])
             at = np.where(used_up, 0, at)
         self._next[which] = at + 1
-        rows: Rows = self._rows[which, at]
+        rows: Floats = self._rows[which, at]
         return rows

@@ -12,15 +12,28 @@ equations below need. Every choice that the paper leaves open is a named switch;
 
 from __future__ import annotations
 
+import importlib
 import itertools
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
 from bygones import inequality
-from bygones._arrays import Array, Number, check_between, check_count, check_one_of, namespace, select
+from bygones._arrays import (
+    Array,
+    Condition,
+    Floats,
+    Ints,
+    Number,
+    check_between,
+    check_count,
+    check_one_of,
+    namespace,
+    select,
+)
 from bygones.envs.needs import Needs, advantaged
 from bygones.memory import Discounted, Memory
 from bygones.welfare import AnyWelfare, Welfare, as_judge
@@ -50,14 +63,14 @@ class AllocationParams(NamedTuple):
     horizon: Number
     observe_memory: Number
     """1 if the memory is observed, 0 if its entries are zero."""
-    relative: Number
+    relative: Condition
     """Whether the memory is observed relative to its mean."""
     memory_scale: Number
     denominator_scale: Number | None
     """None if the denominator is not observed."""
     shaping: Number
     """The factor of W(Zᵗ) in the fairness reward."""
-    terminates: Number
+    terminates: Condition
 
 
 @dataclass(frozen=True, eq=False)
@@ -195,11 +208,11 @@ class AllocationProblem:
         """The largest utility of a step; infinite for unbounded needs."""
         return float(np.max(self.needs.bounds[1]))
 
-    def subsets(self) -> Array:
+    def subsets(self) -> Ints:
         """The agents that each action serves, one row of k agents per action, in lexicographic order."""
         return np.array(list(itertools.combinations(range(self.n_agents), self.n_resources)))
 
-    def action(self, served: Array) -> int:
+    def action(self, served: Iterable[int]) -> int:
         """The action that serves these agents."""
         wanted = sorted(int(agent) for agent in served)
         for action, subset in enumerate(self.subsets().tolist()):
@@ -227,7 +240,7 @@ class AllocationProblem:
             terminates=self.ends == "termination",
         )
 
-    def observation_bounds(self) -> tuple[Array, Array]:
+    def observation_bounds(self) -> tuple[Floats, Floats]:
         """The least and the largest observation; infinite where needs have no bound.
 
         Rounding may push a remembered value a hair beyond the bound of the exact one, so the memory's bounds are
@@ -276,7 +289,11 @@ class AllocationProblem:
 
 
 def problem_of(
-    n_agents: int | None = None, n_advantaged: int | None = None, memory: Memory | float | None = None, **settings: Any
+    n_agents: int | None = None,
+    n_advantaged: int | None = None,
+    memory: Memory | float | None = None,
+    scenario: str | None = None,
+    **settings: Any,
 ) -> AllocationProblem:
     """The problem with these settings, with short forms for needs and memory.
 
@@ -284,18 +301,36 @@ def problem_of(
         n_agents: the number of agents with the paper's needs.
         n_advantaged: how many of them are advantaged.
         memory: a memory, or the number γ of an additive one.
+        scenario: a function that returns the problem, as `module:function`; it is given all other arguments.
         settings: the other settings of `AllocationProblem`.
     """
+    if scenario is not None:
+        short = {"n_agents": n_agents, "n_advantaged": n_advantaged, "memory": memory}
+        return _of_scenario(
+            scenario, {**{name: value for name, value in short.items() if value is not None}, **settings}
+        )
     if n_agents is not None or n_advantaged is not None:
         if "needs" in settings:
             raise ValueError("give needs, or n_agents and n_advantaged for the paper's needs, not both")
         settings["needs"] = advantaged(
             10 if n_agents is None else n_agents, 2 if n_advantaged is None else n_advantaged
         )
-    if memory is not None:
-        is_number = isinstance(memory, int | float) and not isinstance(memory, bool)
-        settings["memory"] = Discounted(gamma=memory) if is_number else memory
+    if isinstance(memory, int | float) and not isinstance(memory, bool):
+        settings["memory"] = Discounted(gamma=memory)
+    elif memory is not None:
+        settings["memory"] = memory
     return AllocationProblem(**settings)
+
+
+def _of_scenario(scenario: str, settings: dict[str, Any]) -> AllocationProblem:
+    module, _, name = scenario.partition(":")
+    make = getattr(importlib.import_module(module), name, None) if module else None
+    if not callable(make):
+        raise ValueError(f"scenario must be a function, as module:function, got {scenario!r}")
+    problem = make(**settings)
+    if not isinstance(problem, AllocationProblem):
+        raise ValueError(f"scenario {scenario} must return an AllocationProblem, got {problem!r}")
+    return problem
 
 
 def observe(needs: Array, state: Any, params: AllocationParams, Z: Array | None = None) -> Array:
@@ -319,12 +354,18 @@ def observe(needs: Array, state: Any, params: AllocationParams, Z: Array | None 
     return xp.concatenate(parts, axis=-1, dtype=np.float32)
 
 
-def reward(total: Number, welfare: Number, welfare_before: Number, params: AllocationParams) -> Number:
+def ends(over: Array, params: AllocationParams) -> tuple[Array, Array]:
+    """Whether the episode has terminated, and whether it was truncated, given whether it has reached its horizon."""
+    xp = namespace(over, params.terminates)
+    return over & params.terminates, over & xp.logical_not(params.terminates)
+
+
+def reward(total: Array, welfare: Array, welfare_before: Array, params: AllocationParams) -> Array:
     r"""The reward $(1-\lambda)\,U_t + \lambda\,(c\,W(Z^t) - W(Z^{t-1}))$ of a step with total utility $U_t$."""
     return (1 - params.weight) * total + params.weight * (params.shaping * welfare - welfare_before)
 
 
-def true_utilities(cumulative: Array, t: Number, params: AllocationParams) -> Array:
+def true_utilities(cumulative: Array, t: Array, params: AllocationParams) -> Array:
     """The true utilities as the fairness score sees them after t ≥ 1 steps: their mean if the memory averages."""
     average = params.memory.average
     if average is False:
@@ -333,12 +374,12 @@ def true_utilities(cumulative: Array, t: Number, params: AllocationParams) -> Ar
     return cumulative / (steps[..., None] if steps.ndim else steps)
 
 
-def true_welfare(cumulative: Array, t: Number, params: AllocationParams) -> Array:
+def true_welfare(cumulative: Array, t: Array, params: AllocationParams) -> Array:
     """The fairness score: the welfare of the true, undiscounted utilities; of their mean if the memory averages."""
     return params.welfare.judge(true_utilities(cumulative, t, params))
 
 
-def episode_metrics(cumulative: Array, t: Number, params: AllocationParams) -> dict[str, Array]:
+def episode_metrics(cumulative: Array, t: Array, params: AllocationParams) -> dict[str, Array]:
     """What an episode comes to: Gini and welfare of the true utilities, and utility per step."""
     return {
         "gini": inequality.gini(cumulative),

@@ -15,8 +15,8 @@ from gymnasium.error import DependencyNotInstalled
 from numpy.typing import NDArray
 
 from bygones import inequality
+from bygones._arrays import Array
 
-Floats = NDArray[np.float64]
 Frame = NDArray[np.uint8]
 
 WIDTH, HEIGHT = 960, 640
@@ -30,12 +30,12 @@ class Scene(NamedTuple):
 
     t: int
     horizon: int
-    needs: Floats
+    needs: Array
     """The needs that the step chose from; before the first step, the needs of the first."""
-    utilities: Floats
+    utilities: Array
     """The utilities of the step."""
-    cumulative: Floats
-    memory: Floats
+    cumulative: Array
+    memory: Array
     memory_name: str
 
 
@@ -45,7 +45,7 @@ class Panel(NamedTuple):
     title: str
     top: int
     height: int
-    values: Floats
+    values: Array
     colours: list[str]
     mean: bool
 
@@ -111,7 +111,7 @@ class Viewer:
         self._pygame.draw.rect(self._surface, PALE, (LEFT, 78, end - LEFT, 4))
         self._pygame.draw.rect(self._surface, INK, (LEFT, 78, round((end - LEFT) * scene.t / scene.horizon), 4))
 
-    def _light_up(self, served: NDArray[np.bool_]) -> None:
+    def _light_up(self, served: Array) -> None:
         for i in np.flatnonzero(served):
             left, width = self._column(int(i), len(served))
             self._pygame.draw.rect(self._surface, LIT, (left, 92, width, HEIGHT - 92 - 20))
@@ -137,7 +137,7 @@ class Viewer:
             self._pygame.draw.line(self._surface, INK, (LEFT, y(mean)), (WIDTH - RIGHT, y(mean)), 1)
             self._write(f"mean {mean:.4g}", WIDTH - RIGHT, panel.top - 18, self._small, INK, anchor="right")
 
-    def _agents(self, served: NDArray[np.bool_]) -> None:
+    def _agents(self, served: Array) -> None:
         every = math.ceil(24 * len(served) / (WIDTH - LEFT - RIGHT))
         for i, is_served in enumerate(served):
             left, width = self._column(i, len(served))

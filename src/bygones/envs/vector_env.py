@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import deepcopy
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from gymnasium.error import ResetNeeded
@@ -13,8 +13,8 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
-from bygones._arrays import check_count, check_one_of
-from bygones.envs.batches import Indices, as_objects, merged, spread, taken
+from bygones._arrays import Array, Bools, Floats, Ints, check_count, check_one_of
+from bygones.envs.batches import as_objects, merged, spread, taken
 from bygones.envs.dynamics import EnvState, Transition, account, begin, proceed
 from bygones.envs.gymnasium_env import Observation, own, scene_of, spaces_of
 from bygones.envs.noise import NoiseBatch
@@ -22,11 +22,9 @@ from bygones.envs.problem import episode_metrics, observe, problem_of
 from bygones.envs.render import Frame, Viewer
 
 Moment = tuple[EnvState, Transition]
-Floats = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 
-class AllocationVectorEnv(VectorEnv[Observation, NDArray[np.integer[Any]], NDArray[Any]]):
+class AllocationVectorEnv(VectorEnv[Observation, NDArray[np.integer], np.ndarray]):
     """`num_envs` copies of `AllocationEnv`, which documents the environment, in one.
 
     Spaces, infos and autoreset behave as in Gymnasium's `SyncVectorEnv` over the same number of single environments. A
@@ -72,8 +70,8 @@ class AllocationVectorEnv(VectorEnv[Observation, NDArray[np.integer[Any]], NDArr
         self._seeds: list[int] = []
         self._noise: NoiseBatch | None = None
         self._now: Moment | None = None
-        self._needs_before = np.zeros((self.num_envs, self.problem.n_agents))
-        self._over = np.zeros(self.num_envs, dtype=bool)
+        self._needs_before: Array = np.zeros((self.num_envs, self.problem.n_agents))
+        self._over: Array = np.zeros(self.num_envs, dtype=bool)
         self._viewer: Viewer | None = None
 
     def reset(
@@ -88,7 +86,7 @@ class AllocationVectorEnv(VectorEnv[Observation, NDArray[np.integer[Any]], NDArr
         self._over = self._now[1].over
         return self._observe(self._now), self._info(fresh, which)
 
-    def step(self, actions: NDArray[np.integer[Any]]) -> tuple[Observation, Floats, Mask, Mask, dict[str, Any]]:
+    def step(self, actions: NDArray[np.integer]) -> tuple[Observation, Floats, Bools, Bools, dict[str, Any]]:
         if self._now is None:
             raise ResetNeeded("call reset() before step(): no episode has begun")
         before = self._now
@@ -108,9 +106,9 @@ class AllocationVectorEnv(VectorEnv[Observation, NDArray[np.integer[Any]], NDArr
                 infos = spread(metrics, ended, self.num_envs)
         infos |= self._info(now, self._everyone)
         self._now, self._needs_before, self._over = now, before[0].needs, now[1].over
-        over, never = outcome.over.copy(), np.zeros(self.num_envs, dtype=bool)
+        over, never = cast(Bools, outcome.over.copy()), np.zeros(self.num_envs, dtype=bool)
         terminated, truncated = (over, never) if self._terminates else (never, over)
-        return self._observe(now), outcome.reward, terminated, truncated, infos
+        return self._observe(now), cast(Floats, outcome.reward), terminated, truncated, infos
 
     def render(self) -> tuple[Frame, ...] | None:
         """One image per environment."""
@@ -136,7 +134,7 @@ class AllocationVectorEnv(VectorEnv[Observation, NDArray[np.integer[Any]], NDArr
     def __copy__(self) -> AllocationVectorEnv:
         return deepcopy(self)
 
-    def _proceed(self, before: Moment, actions: NDArray[np.integer[Any]]) -> Moment:
+    def _proceed(self, before: Moment, actions: NDArray[np.integer]) -> Moment:
         assert self._noise is not None
         if not self._over.any():
             return proceed(self._noise.row(), before[0], actions, self._params)
@@ -148,20 +146,19 @@ class AllocationVectorEnv(VectorEnv[Observation, NDArray[np.integer[Any]], NDArr
         played = proceed(self._noise.row(going), taken(before[0], going), actions[going], self._params)
         return merged(before, (going, played), (waiting, self._begin(waiting)))
 
-    def _begin(self, which: Indices) -> Moment:
+    def _begin(self, which: Ints) -> Moment:
         assert self._noise is not None
         return begin(np.array([self._noise.row(which), self._noise.row(which)]), self._params)
 
     def _observe(self, moment: Moment) -> Observation:
         state, outcome = moment
-        seen: Observation = observe(state.needs, state.memory, self._params, outcome.Z)
-        return seen
+        return cast(Observation, observe(state.needs, state.memory, self._params, outcome.Z))
 
-    def _info(self, moment: Moment, which: Indices) -> dict[str, Any]:
+    def _info(self, moment: Moment, which: Ints) -> dict[str, Any]:
         info = account(*moment)
         return spread(own(info, tuple(info)), which, self.num_envs)
 
-    def _seed(self, seed: int | Sequence[int | None] | None, which: Indices) -> None:
+    def _seed(self, seed: int | Sequence[int | None] | None, which: Ints) -> None:
         if seed is None or isinstance(seed, int | np.integer):
             seeds = [None if seed is None else int(seed) + i for i in range(self.num_envs)]
         else:
@@ -178,7 +175,7 @@ class AllocationVectorEnv(VectorEnv[Observation, NDArray[np.integer[Any]], NDArr
                 generator, self._seeds[i] = seeding.np_random(seeds[i])
                 self._noise.reseed(i, generator)
 
-    def _checked(self, actions: Any) -> NDArray[np.integer[Any]]:
+    def _checked(self, actions: Any) -> NDArray[np.integer]:
         chosen = np.asarray(actions)
         if chosen.shape != (self.num_envs,) or chosen.dtype.kind not in "iu":
             raise ValueError(f"actions must be {self.num_envs} whole numbers, one per environment, got {actions!r}")
@@ -188,7 +185,7 @@ class AllocationVectorEnv(VectorEnv[Observation, NDArray[np.integer[Any]], NDArr
             )
         return chosen
 
-    def _checked_mask(self, mask: Any) -> Mask:
+    def _checked_mask(self, mask: Any) -> Bools:
         if not (isinstance(mask, np.ndarray) and mask.dtype == bool and mask.shape == (self.num_envs,) and mask.any()):
             raise ValueError(
                 f"reset_mask must be a boolean array of shape ({self.num_envs},) with at least one True, got {mask!r}"

@@ -8,14 +8,14 @@ is why `advance` gives a state and nothing else.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, cast
 
 import jax
 import jax.numpy as jnp
 
 import bygones.pytrees  # noqa: F401  (registers memories and welfare functions)
 from bygones._arrays import Array
-from bygones.envs.problem import AllocationParams, AllocationProblem, episode_metrics, observe, reward
+from bygones.envs.problem import AllocationParams, AllocationProblem, ends, episode_metrics, observe, reward
 
 
 class Environment(Protocol):
@@ -29,34 +29,34 @@ class Environment(Protocol):
     def n_actions(self) -> int:
         """How many actions there are."""
 
-    def noise(self, key: Array, steps: int) -> Any:
+    def noise(self, key: jax.Array, steps: int) -> Any:
         """All the randomness of `steps` steps at once, steps along the first axis."""
 
     def start(self, noise: Any, params: Any) -> Any:
         """The state at the start of an episode, from one step's noise."""
 
-    def observe(self, state: Any, params: Any) -> Array:
+    def observe(self, state: Any, params: Any) -> jax.Array:
         """What the policy sees of a state."""
 
-    def advance(self, noise: Any, state: Any, action: Array, params: Any) -> Any:
+    def advance(self, noise: Any, state: Any, action: jax.Array, params: Any) -> Any:
         """The state after an action, before any new episode starts."""
 
-    def ends(self, state: Any, params: Any) -> tuple[Array, Array]:
+    def ends(self, state: Any, params: Any) -> tuple[jax.Array, jax.Array]:
         """Whether the episode has terminated, and whether it was cut off, in this state."""
 
-    def reward(self, before: Any, action: Array, after: Any, params: Any) -> Array:
+    def reward(self, before: Any, action: jax.Array, after: Any, params: Any) -> jax.Array:
         """The reward of one step between two states."""
 
-    def metrics(self, after: Any, params: Any) -> dict[str, Array]:
+    def metrics(self, after: Any, params: Any) -> dict[str, jax.Array]:
         """What an episode comes to, from its last state."""
 
 
 class AllocationNoise(NamedTuple):
     """Uniform noise of one step: for the needs that follow it, and for a new episode that may."""
 
-    step: Array
-    start: Array
-    first: Array
+    step: jax.Array
+    start: jax.Array
+    first: jax.Array
 
 
 class AllocationState(NamedTuple):
@@ -84,7 +84,7 @@ class FunctionalAllocation:
         n_agents = problem.n_agents
         return cls(n_agents, problem.n_actions, 2 * n_agents + problem.observe_denominator)
 
-    def noise(self, key: Array, steps: int) -> AllocationNoise:
+    def noise(self, key: jax.Array, steps: int) -> AllocationNoise:
         return AllocationNoise(*(jax.random.uniform(k, (steps, self.n_agents)) for k in jax.random.split(key, 3)))
 
     def start(self, noise: AllocationNoise, params: AllocationParams) -> AllocationState:
@@ -92,11 +92,11 @@ class FunctionalAllocation:
         needs, needs_state = params.needs.draw(noise.first, params.needs.start(noise.start), 1)
         return AllocationState(jnp.zeros((), jnp.int32), needs, needs_state, memory, jnp.zeros_like(needs))
 
-    def observe(self, state: AllocationState, params: AllocationParams) -> Array:
-        return observe(state.needs, state.memory, params)
+    def observe(self, state: AllocationState, params: AllocationParams) -> jax.Array:
+        return cast(jax.Array, observe(state.needs, state.memory, params))
 
     def advance(
-        self, noise: AllocationNoise, state: AllocationState, action: Array, params: AllocationParams
+        self, noise: AllocationNoise, state: AllocationState, action: jax.Array, params: AllocationParams
     ) -> AllocationState:
         utilities = params.served[action] * state.needs
         t = state.t + 1
@@ -104,25 +104,27 @@ class FunctionalAllocation:
         memory = params.memory.advance(state.memory, utilities)
         return AllocationState(t, needs, needs_state, memory, state.cumulative + utilities)
 
-    def ends(self, state: AllocationState, params: AllocationParams) -> tuple[Array, Array]:
-        over = state.t >= params.horizon
-        return over & params.terminates, over & jnp.logical_not(params.terminates)
+    def ends(self, state: AllocationState, params: AllocationParams) -> tuple[jax.Array, jax.Array]:
+        return cast("tuple[jax.Array, jax.Array]", ends(state.t >= params.horizon, params))
 
-    def reward(self, before: AllocationState, action: Array, after: AllocationState, params: AllocationParams) -> Array:
+    def reward(
+        self, before: AllocationState, action: jax.Array, after: AllocationState, params: AllocationParams
+    ) -> jax.Array:
         total = (params.served[action] * before.needs).sum(axis=-1)
         welfare_before, welfare = (params.welfare(params.memory.read(state.memory)) for state in (before, after))
-        return reward(total, welfare, welfare_before, params)
+        return cast(jax.Array, reward(total, welfare, welfare_before, params))
 
-    def metrics(self, after: AllocationState, params: AllocationParams) -> dict[str, Array]:
+    def metrics(self, after: AllocationState, params: AllocationParams) -> dict[str, jax.Array]:
         per_step = after.cumulative / after.t
-        return {
+        metrics = {
             **episode_metrics(after.cumulative, after.t, params),
             "welfare_memory": params.welfare(params.memory.read(after.memory)),
             "utility_least": per_step.min(axis=-1),
             "utility_most": per_step.max(axis=-1),
         }
+        return cast("dict[str, jax.Array]", metrics)
 
 
-def _single(leaf: Array) -> Array:
+def _single(leaf: Any) -> jax.Array:
     """Numbers in single precision; counts and positions as they are."""
     return jnp.asarray(leaf, jnp.float32 if jnp.issubdtype(leaf.dtype, jnp.floating) else None)

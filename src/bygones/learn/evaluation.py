@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
-from bygones._arrays import Array, check_count
+from bygones._arrays import Array, Floats, check_count
 from bygones.envs.batches import taken
 from bygones.envs.dynamics import begin, proceed
 from bygones.envs.problem import AllocationProblem, observe
@@ -21,11 +21,11 @@ class Predicts(Protocol):
 
     def predict(
         self, observation: Array, state: Any = None, episode_start: Any = None, deterministic: bool = False
-    ) -> tuple[Array, Any]:
+    ) -> tuple[np.ndarray, Any]:
         """The actions, and what a recurrent policy remembers."""
 
 
-Predict: TypeAlias = Callable[..., tuple[Array, Any]]
+Predict: TypeAlias = Callable[..., tuple[np.ndarray, Any]]
 """A function with the signature of `Predicts.predict`."""
 
 
@@ -39,7 +39,7 @@ class Evaluation(NamedTuple):
 
     mean: dict[str, float]
     """Each metric, averaged over the episodes."""
-    episodes: dict[str, Array]
+    episodes: dict[str, Floats]
     """Each metric of every episode."""
 
 

@@ -57,11 +57,10 @@ def _compiled(function: _Function) -> _Function:
 
 def improve(
     networks: Networks, adam: Adam, samples: Samples, order: Array, numbers: Numbers, batch_size: int
-) -> tuple[Networks, Adam, Array]:
+) -> tuple[Networks, Adam, np.ndarray]:
     """As `ppo.improve`, on arrays of the host."""
     weights, mean, square = (_joined(tree) for tree in (networks, adam.mean, adam.square))
     policy, value = (_sizes(layers) for layers in networks)
-    seen = Samples(*(np.asarray(leaf) for leaf in samples))
     losses = _epochs(
         weights,
         mean,
@@ -69,11 +68,11 @@ def improve(
         int(adam.count),
         policy,
         value,
-        seen.observations,
-        seen.actions,
-        seen.log_probs,
-        seen.advantages,
-        seen.returns,
+        np.asarray(samples.observations),
+        np.asarray(samples.actions),
+        np.asarray(samples.log_probs),
+        np.asarray(samples.advantages),
+        np.asarray(samples.returns),
         np.asarray(order),
         batch_size,
         _f(numbers.clip),
@@ -94,7 +93,7 @@ def settle(
     curve: CurvePoint,
     networks: Networks,
     adam: Adam,
-    losses: Array,
+    losses: np.ndarray,
     numbers: Numbers,
 ) -> tuple[RunState, CurvePoint]:
     """As `ppo.settle`, on arrays of the host."""
@@ -108,18 +107,18 @@ def settle(
 
 @_compiled
 def _epochs(
-    weights: Array,
-    mean: Array,
-    square: Array,
+    weights: np.ndarray,
+    mean: np.ndarray,
+    square: np.ndarray,
     count: int,
-    policy: Array,
-    value: Array,
-    observations: Array,
-    actions: Array,
-    log_probs: Array,
-    advantages: Array,
-    returns: Array,
-    order: Array,
+    policy: np.ndarray,
+    value: np.ndarray,
+    observations: np.ndarray,
+    actions: np.ndarray,
+    log_probs: np.ndarray,
+    advantages: np.ndarray,
+    returns: np.ndarray,
+    order: np.ndarray,
     size: int,
     clip: np.float32,
     value_weight: np.float32,
@@ -127,7 +126,7 @@ def _epochs(
     max_grad_norm: np.float32,
     learning_rate: np.float32,
     adam_eps: np.float32,
-) -> Array:
+) -> np.ndarray:
     """All updates, in place; also the sums of the policy's and of the value's loss."""
     seen = policy[0]
     widest = max(policy.max(), value.max())
@@ -163,7 +162,7 @@ def _epochs(
 
 
 @_compiled
-def _parameters(sizes: Array) -> int:
+def _parameters(sizes: np.ndarray) -> int:
     total = 0
     for layer in range(len(sizes) - 1):
         total += (sizes[layer] + 1) * sizes[layer + 1]
@@ -171,7 +170,7 @@ def _parameters(sizes: Array) -> int:
 
 
 @_compiled
-def _forward(weights: Array, sizes: Array, rows: int, outputs: Array) -> None:
+def _forward(weights: np.ndarray, sizes: np.ndarray, rows: int, outputs: np.ndarray) -> None:
     """Fills in the outputs of all layers; the first of them, the observations, are there."""
     at, seen = 0, 0
     for layer in range(len(sizes) - 1):
@@ -195,7 +194,13 @@ def _forward(weights: Array, sizes: Array, rows: int, outputs: Array) -> None:
 
 @_compiled
 def _backward(
-    weights: Array, sizes: Array, rows: int, outputs: Array, errors: Array, spare: Array, gradient: Array
+    weights: np.ndarray,
+    sizes: np.ndarray,
+    rows: int,
+    outputs: np.ndarray,
+    errors: np.ndarray,
+    spare: np.ndarray,
+    gradient: np.ndarray,
 ) -> None:
     """The gradient by the weights, from that by the last outputs: `errors`, which is used up."""
     ones = np.ones(rows, np.float32)
@@ -227,14 +232,14 @@ def _backward(
 
 @_compiled
 def _policy_errors(
-    logits: Array,
-    batch: Array,
-    actions: Array,
-    log_probs: Array,
-    advantages: Array,
+    logits: np.ndarray,
+    batch: np.ndarray,
+    actions: np.ndarray,
+    log_probs: np.ndarray,
+    advantages: np.ndarray,
     clip: np.float32,
     entropy_weight: np.float32,
-    errors: Array,
+    errors: np.ndarray,
 ) -> float:
     """The policy's loss; fills in the gradient by the logits, that of the entropy bonus included."""
     size, n_actions = logits.shape
@@ -276,7 +281,9 @@ def _policy_errors(
 
 
 @_compiled
-def _value_errors(values: Array, batch: Array, returns: Array, value_weight: np.float32, errors: Array) -> float:
+def _value_errors(
+    values: np.ndarray, batch: np.ndarray, returns: np.ndarray, value_weight: np.float32, errors: np.ndarray
+) -> float:
     """The value's loss; fills in the gradient by the values."""
     loss = 0.0
     scale = _2 * value_weight / _f(len(batch))
@@ -288,7 +295,7 @@ def _value_errors(values: Array, batch: Array, returns: Array, value_weight: np.
 
 
 @_compiled
-def _centre_and_scale(advantages: Array, batch: Array) -> tuple[np.float32, np.float32]:
+def _centre_and_scale(advantages: np.ndarray, batch: np.ndarray) -> tuple[np.float32, np.float32]:
     """What to take off the advantages of a minibatch, and what to multiply them by then."""
     total = 0.0
     for i in batch:
@@ -302,10 +309,10 @@ def _centre_and_scale(advantages: Array, batch: Array) -> tuple[np.float32, np.f
 
 @_compiled
 def _adam_step(
-    weights: Array,
-    mean: Array,
-    square: Array,
-    gradient: Array,
+    weights: np.ndarray,
+    mean: np.ndarray,
+    square: np.ndarray,
+    gradient: np.ndarray,
     count: int,
     max_grad_norm: np.float32,
     learning_rate: np.float32,
@@ -337,7 +344,7 @@ def _tanh(x: np.float32) -> np.float32:
 
 
 @_compiled
-def _exponentials(x: Array) -> None:
+def _exponentials(x: np.ndarray) -> None:
     """In place, of numbers that are not positive: a power of 2, written as its bits, times a short series."""
     s = _SERIES
     for i in range(len(x)):
@@ -348,11 +355,11 @@ def _exponentials(x: Array) -> None:
         x[i] = e * np.int32((np.int32(n) + np.int32(127)) << np.int32(23)).view(np.float32)
 
 
-def _joined(tree: Any) -> Array:
+def _joined(tree: Any) -> np.ndarray:
     return np.concatenate([np.asarray(leaf).ravel() for leaf in jax.tree.leaves(tree)])
 
 
-def _parted(vector: Array, like: Networks) -> Networks:
+def _parted(vector: np.ndarray, like: Networks) -> Networks:
     leaves, structure = jax.tree.flatten(like)
     parts = np.split(vector, np.cumsum([leaf.size for leaf in leaves])[:-1])
     shaped = [part.reshape(leaf.shape) for part, leaf in zip(parts, leaves, strict=True)]
@@ -360,5 +367,5 @@ def _parted(vector: Array, like: Networks) -> Networks:
     return networks
 
 
-def _sizes(layers: tuple[Layer, ...]) -> Array:
+def _sizes(layers: tuple[Layer, ...]) -> np.ndarray:
     return np.array([layers[0].weight.shape[0], *(layer.weight.shape[1] for layer in layers)])

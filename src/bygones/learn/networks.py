@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, overload
 
 import numpy as np
 
 from bygones._arrays import Array, namespace
+
+if TYPE_CHECKING:
+    import jax
 
 
 class Layer(NamedTuple):
@@ -21,6 +24,18 @@ class Networks(NamedTuple):
 
     policy: tuple[Layer, ...]
     value: tuple[Layer, ...]
+
+
+@overload
+def apply(layers: tuple[Layer, ...], x: np.ndarray, matvec: bool = True) -> np.ndarray: ...
+
+
+@overload
+def apply(layers: tuple[Layer, ...], x: jax.Array, matvec: bool = True) -> jax.Array: ...
+
+
+@overload
+def apply(layers: tuple[Layer, ...], x: Array, matvec: bool = True) -> Array: ...
 
 
 def apply(layers: tuple[Layer, ...], x: Array, matvec: bool = True) -> Array:
@@ -58,7 +73,7 @@ def initial(seed: int, observation_size: int, n_actions: int, hidden: tuple[int,
     return Networks(policy=network(n_actions, 0.01), value=network(1, 1.0))
 
 
-def _orthogonal(rng: np.random.Generator, rows: int, columns: int) -> Array:
+def _orthogonal(rng: np.random.Generator, rows: int, columns: int) -> np.ndarray:
     """A matrix, uniform among those whose rows or columns (the fewer of the two) are orthonormal."""
     tall = rng.standard_normal((max(rows, columns), min(rows, columns)))
     q, r = np.linalg.qr(tall)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from bygones._arrays import Array, namespace
+from bygones._arrays import AnyArray, Array, Ints, as_array, namespace
 from bygones.envs.problem import AllocationProblem
 from bygones.learn import safetensors
 from bygones.learn.networks import Layer, Networks, apply
@@ -39,26 +39,26 @@ class TrainedPolicy:
         """What it has learned to solve."""
         return Run(self.settings, self.custom_problem).problem
 
-    def __call__(self, observations: Array) -> Array:
+    def __call__(self, observations: AnyArray) -> Array:
         """The probability of each action, along the last axis."""
         logits = apply(self.networks.policy, self._checked(observations))
         xp = namespace(logits)
         unnormalised = xp.exp(logits - logits.max(axis=-1, keepdims=True))
         return unnormalised / unnormalised.sum(axis=-1, keepdims=True)
 
-    def value(self, observations: Array) -> Array:
+    def value(self, observations: AnyArray) -> Array:
         """The learner's estimate of the discounted rewards to come."""
         return apply(self.networks.value, self._checked(observations))[..., 0]
 
     def predict(
         self,
-        observation: Array,
+        observation: AnyArray,
         state: None = None,
         episode_start: None = None,
         deterministic: bool = False,
         *,
         rng: np.random.Generator | None = None,
-    ) -> tuple[Array, None]:
+    ) -> tuple[Ints, None]:
         """The action, or actions, with Stable-Baselines3's signature: `action, _ = policy.predict(observation)`.
 
         Deterministic takes the most probable action, otherwise one is drawn, from `rng` if it is given.
@@ -132,15 +132,15 @@ class TrainedPolicy:
             )
         return cls(settings, Networks(*networks))
 
-    def _checked(self, observations: Array) -> Array:
+    def _checked(self, observations: AnyArray) -> Array:
         size = self.networks.policy[0].weight.shape[0]
-        array = observations if namespace(observations) is not np else np.asarray(observations, np.float32)
+        array = as_array(observations) if namespace(observations) is not np else np.asarray(observations, np.float32)
         if array.ndim == 0 or array.shape[-1] != size:
             raise ValueError(f"observations must have {size} entries along the last axis, got shape {array.shape}")
         return array
 
 
-def _named(networks: Networks) -> dict[str, Array]:
+def _named(networks: Networks) -> dict[str, np.ndarray]:
     return {
         f"{network}.{i}.{part}": np.asarray(tensor)
         for network, layers in networks._asdict().items()
@@ -149,9 +149,10 @@ def _named(networks: Networks) -> dict[str, Array]:
     }
 
 
-def _layers(tensors: dict[str, Array], network: str, count: int) -> tuple[Layer, ...]:
+def _layers(tensors: dict[str, np.ndarray], network: str, count: int) -> tuple[Layer, ...]:
     return tuple(Layer(tensors[f"{network}.{i}.weight"], tensors[f"{network}.{i}.bias"]) for i in range(count))
 
 
-def _numpy(tensor: Any) -> Array:
-    return tensor.detach().cpu().numpy().copy()
+def _numpy(tensor: Any) -> np.ndarray:
+    array: np.ndarray = tensor.detach().cpu().numpy().copy()
+    return array

@@ -19,13 +19,13 @@ visited; each epoch gathers its permuted rollout once and then walks through it.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.flatten_util import ravel_pytree
 
-from bygones._arrays import Array, Number
 from bygones.learn.environment import Environment
 from bygones.learn.networks import Networks, apply
 
@@ -34,6 +34,8 @@ LOG_BETAS = (-0.10536051565782628, -0.0010005003335835344)
 """Logarithms of the betas: 1 - βᵗ = -expm1(t·ln β) keeps its digits in float32, where 1 - 0.999 has lost four."""
 
 _TO_COME: Any = None
+
+Tree = TypeVar("Tree")
 
 
 class Shape(NamedTuple):
@@ -58,17 +60,17 @@ class Shape(NamedTuple):
 class Numbers(NamedTuple):
     """The numbers of a run besides its environment's; all may be traced."""
 
-    discount: Number
-    gae_lambda: Number
-    clip: Number
-    value_weight: Number
-    entropy_weight: Number
-    max_grad_norm: Number
-    learning_rate: Number
-    adam_eps: Number
-    rollouts: Number
+    discount: jax.Array | np.ndarray | float
+    gae_lambda: jax.Array | np.ndarray | float
+    clip: jax.Array | np.ndarray | float
+    value_weight: jax.Array | np.ndarray | float
+    entropy_weight: jax.Array | np.ndarray | float
+    max_grad_norm: jax.Array | np.ndarray | float
+    learning_rate: jax.Array | np.ndarray | float
+    adam_eps: jax.Array | np.ndarray | float
+    rollouts: jax.Array | np.ndarray | float
     """After how many rollouts the run is over."""
-    first_counted: Number
+    first_counted: jax.Array | np.ndarray | float
     """The first episode, counted from 0, of those that the final metrics are taken over."""
 
 
@@ -77,66 +79,66 @@ class Adam(NamedTuple):
 
     mean: Any
     square: Any
-    count: Array
+    count: Any  # named tuples have a method of this name, so mypy takes no narrower type
 
 
 class Rollout(NamedTuple):
     """What was observed and done, steps along the first axis."""
 
-    observations: Array
-    actions: Array
-    rewards: Array
-    terminated: Array
-    truncated: Array
-    reached: Array
+    observations: jax.Array
+    actions: jax.Array
+    rewards: jax.Array
+    terminated: jax.Array
+    truncated: jax.Array
+    reached: jax.Array
     """The observation after each step, before a new episode starts."""
-    last: Array
+    last: jax.Array
     """The observation from which the next rollout will go on."""
 
 
 class Samples(NamedTuple):
     """What the updates learn from: a rollout, steps along the first axis."""
 
-    observations: Array
-    actions: Array
-    log_probs: Array
-    advantages: Array
-    returns: Array
+    observations: jax.Array
+    actions: jax.Array
+    log_probs: jax.Array
+    advantages: jax.Array
+    returns: jax.Array
 
 
 class RunState(NamedTuple):
     """The whole state of a run between two rollouts: one that is saved and resumed ends as if it had never stopped."""
 
-    key: Array
+    key: jax.Array
     """The data of the key from which every rollout's randomness is drawn."""
     networks: Networks
     adam: Adam
     environment: Any
-    rollouts: Array
+    rollouts: jax.Array
     """How many rollouts have been learned from."""
-    stopped: Array
+    stopped: jax.Array | np.ndarray
     """Whether the loss was not finite; if so, the run stays where it was before that rollout."""
-    episodes: Array
-    counted: Array
+    episodes: jax.Array
+    counted: jax.Array
     """How many of the final episodes have ended."""
-    counted_sums: dict[str, Array]
+    counted_sums: dict[str, jax.Array]
     """The sum of each metric over them."""
 
 
 class CurvePoint(NamedTuple):
     """One point of a run's curves: the results of one rollout."""
 
-    episodes: Array
+    episodes: jax.Array
     """How many episodes ended in it."""
-    sums: dict[str, Array]
+    sums: dict[str, jax.Array]
     """The sum of each metric over those episodes."""
-    reward: Array
-    policy_loss: Array
-    value_loss: Array
-    explained_variance: Array
+    reward: jax.Array
+    policy_loss: jax.Array
+    value_loss: jax.Array
+    explained_variance: jax.Array
 
 
-def begin(key: Array, networks: Networks, params: Any, shape: Shape) -> RunState:
+def begin(key: jax.Array, networks: Networks, params: Any, shape: Shape) -> RunState:
     """A run before its first rollout."""
     env = shape.environment
     start_key, key = jax.random.split(key)
@@ -152,11 +154,11 @@ def begin(key: Array, networks: Networks, params: Any, shape: Shape) -> RunState
 
 
 def segment(
-    state: RunState, params: Any, numbers: Numbers, count: Array, shape: Shape, most: int
+    state: RunState, params: Any, numbers: Numbers, count: jax.Array, shape: Shape, most: int
 ) -> tuple[RunState, CurvePoint]:
     """`count` iterations of a run, at most `most`; a run that is over or stopped stays as it is."""
 
-    def body(i: Array, carry: tuple[RunState, CurvePoint]) -> tuple[RunState, CurvePoint]:
+    def body(i: jax.Array, carry: tuple[RunState, CurvePoint]) -> tuple[RunState, CurvePoint]:
         state, curves = carry
         state, curve = iterate(state, params, numbers, shape)
         return state, jax.tree.map(lambda all_, one: all_.at[i].set(one), curves, curve)
@@ -177,7 +179,7 @@ def iterate(state: RunState, params: Any, numbers: Numbers, shape: Shape) -> tup
 
 def experience(
     state: RunState, params: Any, numbers: Numbers, shape: Shape
-) -> tuple[Samples, Array, RunState, CurvePoint]:
+) -> tuple[Samples, jax.Array, RunState, CurvePoint]:
     """One rollout: its samples, the orders in which to learn from them, the run after it, and its point on the curves.
 
     What the updates compute is not filled in yet: networks and moments of the run, losses on the curves.
@@ -214,7 +216,7 @@ def settle(
     curve: CurvePoint,
     networks: Networks,
     adam: Adam,
-    losses: Array,
+    losses: jax.Array,
     numbers: Numbers,
 ) -> tuple[RunState, CurvePoint]:
     """The run after a rollout and its updates; one that was over, or whose loss is not finite, stays where it was."""
@@ -226,7 +228,7 @@ def settle(
     return kept._replace(stopped=stopped), curve._replace(policy_loss=losses[0], value_loss=losses[1])
 
 
-def collect(key: Array, networks: Networks, state: Any, params: Any, shape: Shape) -> tuple[Rollout, Any, Any]:
+def collect(key: jax.Array, networks: Networks, state: Any, params: Any, shape: Shape) -> tuple[Rollout, Any, Any]:
     """One rollout from a state on; also the states after each step, and the one from which the next rollout goes on."""
     env, steps = shape.environment, shape.rollout_steps
     noise_key, action_key = jax.random.split(key)
@@ -239,7 +241,7 @@ def collect(key: Array, networks: Networks, state: Any, params: Any, shape: Shap
         fresh = env.start(noise, params)
         return jax.tree.map(lambda new, old: jnp.where(terminated | truncated, new, old), fresh, after)
 
-    def step(state: Any, drawn: tuple[Any, Array]) -> tuple[Any, tuple[Array, Any]]:
+    def step(state: Any, drawn: tuple[Any, jax.Array]) -> tuple[Any, tuple[jax.Array, Any]]:
         noise, gumbel = drawn
         logits = apply(networks.policy, env.observe(state, params), matvec=shape.matvec)
         action = jnp.argmax(logits + gumbel)
@@ -263,7 +265,7 @@ def collect(key: Array, networks: Networks, state: Any, params: Any, shape: Shap
     return rollout, after, last
 
 
-def samples_of(networks: Networks, rollout: Rollout, numbers: Numbers) -> tuple[Samples, Array]:
+def samples_of(networks: Networks, rollout: Rollout, numbers: Numbers) -> tuple[Samples, jax.Array]:
     """The samples of a rollout, and the values that its advantages are measured against."""
     log_policy = jax.nn.log_softmax(apply(networks.policy, rollout.observations))
     values, reached = (apply(networks.value, seen)[:, 0] for seen in (rollout.observations, rollout.reached))
@@ -275,20 +277,20 @@ def samples_of(networks: Networks, rollout: Rollout, numbers: Numbers) -> tuple[
     return Samples(rollout.observations, rollout.actions, log_probs, advantages, advantages + values), values
 
 
-def gae(rewards: Array, values: Array, over: Array, last_value: Array, numbers: Numbers) -> Array:
+def gae(rewards: jax.Array, values: jax.Array, over: jax.Array, last_value: jax.Array, numbers: Numbers) -> jax.Array:
     """Generalised advantage estimates; nothing flows back across the end of an episode."""
     goes_on = jnp.where(over, 0.0, numbers.discount)
     following = jnp.concatenate([values[1:], last_value[None]])
     surprise = rewards + goes_on * following - values
 
-    def chain(later: tuple[Array, Array], sooner: tuple[Array, Array]) -> tuple[Array, Array]:
+    def chain(later: tuple[jax.Array, jax.Array], sooner: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
         return later[0] * sooner[0], sooner[1] + sooner[0] * later[1]
 
-    advantages: Array = jax.lax.associative_scan(chain, (goes_on * numbers.gae_lambda, surprise), reverse=True)[1]
+    advantages: jax.Array = jax.lax.associative_scan(chain, (goes_on * numbers.gae_lambda, surprise), reverse=True)[1]
     return advantages
 
 
-def permutations(key: Array, shape: Shape) -> Array:
+def permutations(key: jax.Array, shape: Shape) -> jax.Array:
     """One random order of the rollout's steps per epoch.
 
     Sorts numbers whose high bits are random and whose low bits are the step: sorting one array of whole numbers
@@ -302,17 +304,17 @@ def permutations(key: Array, shape: Shape) -> Array:
 
 
 def improve(
-    networks: Networks, adam: Adam, samples: Samples, order: Array, numbers: Numbers, shape: Shape
-) -> tuple[Networks, Adam, Array]:
+    networks: Networks, adam: Adam, samples: Samples, order: jax.Array, numbers: Numbers, shape: Shape
+) -> tuple[Networks, Adam, jax.Array]:
     """Epochs of minibatches in the given order, shape (epochs, steps); also the mean policy and value loss."""
     pack, unpack = _packing(networks, shape.flat)
 
-    def update(carry: tuple[Any, Adam], batch: Samples) -> tuple[tuple[Any, Adam], Array]:
+    def update(carry: tuple[Any, Adam], batch: Samples) -> tuple[tuple[Any, Adam], jax.Array]:
         weights, adam = carry
         gradient, losses = jax.grad(loss, has_aux=True)(unpack(weights), batch, numbers, shape)
         return adam_step(weights, adam, clip_by_norm(pack(gradient), numbers.max_grad_norm), numbers), losses
 
-    def epoch(carry: tuple[Any, Adam], order: Array) -> tuple[tuple[Any, Adam], Array]:
+    def epoch(carry: tuple[Any, Adam], order: jax.Array) -> tuple[tuple[Any, Adam], jax.Array]:
         batches = jax.tree.map(lambda leaf: leaf[order].reshape(-1, shape.batch_size, *leaf.shape[1:]), samples)
         return jax.lax.scan(update, carry, batches)
 
@@ -322,7 +324,7 @@ def improve(
     return unpack(weights), Adam(mean, square, moments.count), losses.mean(axis=(0, 1))
 
 
-def loss(networks: Networks, batch: Samples, numbers: Numbers, shape: Shape) -> tuple[Array, Array]:
+def loss(networks: Networks, batch: Samples, numbers: Numbers, shape: Shape) -> tuple[jax.Array, jax.Array]:
     """The loss L of a minibatch; beside it the policy's and the value's part."""
     advantages = normalise(batch.advantages)
     log_policy = jax.nn.log_softmax(apply(networks.policy, batch.observations))
@@ -337,26 +339,29 @@ def loss(networks: Networks, batch: Samples, numbers: Numbers, shape: Shape) -> 
     return total, jnp.stack([policy_loss, value_loss])
 
 
-def normalise(advantages: Array) -> Array:
+def normalise(advantages: jax.Array) -> jax.Array:
     """Advantages of a minibatch with mean 0 and sample standard deviation 1."""
     return (advantages - advantages.mean()) / (advantages.std(ddof=1) + 1e-8)
 
 
-def clip_by_norm(gradient: Any, max_norm: Number) -> Any:
+def clip_by_norm(gradient: Tree, max_norm: jax.Array | np.ndarray | float) -> Tree:
     """The gradient, scaled down if its global norm is above `max_norm`; as torch does, a millionth too much."""
     norm = jnp.sqrt(sum(jnp.vdot(leaf, leaf) for leaf in jax.tree.leaves(gradient)))
     factor = jnp.minimum(max_norm / (norm + 1e-6), 1.0)
-    return jax.tree.map(lambda leaf: leaf * factor, gradient)
+    clipped: Tree = jax.tree.map(lambda leaf: leaf * factor, gradient)
+    return clipped
 
 
-def adam_step(weights: Any, adam: Adam, gradient: Any, numbers: Numbers) -> tuple[Any, Adam]:
+def adam_step(weights: Tree, adam: Adam, gradient: Tree, numbers: Numbers) -> tuple[Tree, Adam]:
     """One step of Adam, with ε beside the corrected root as in torch."""
     count = adam.count + 1
     mean = jax.tree.map(lambda m, g: BETAS[0] * m + (1 - BETAS[0]) * g, adam.mean, gradient)
     square = jax.tree.map(lambda s, g: BETAS[1] * s + (1 - BETAS[1]) * g * g, adam.square, gradient)
     seen_mean, seen_square = (-jnp.expm1(count * log_beta) for log_beta in LOG_BETAS)
     rate, root = numbers.learning_rate / seen_mean, jax.lax.rsqrt(seen_square)
-    moved = jax.tree.map(lambda w, m, s: w - rate * m / (jnp.sqrt(s) * root + numbers.adam_eps), weights, mean, square)
+    moved: Tree = jax.tree.map(
+        lambda w, m, s: w - rate * m / (jnp.sqrt(s) * root + numbers.adam_eps), weights, mean, square
+    )
     return moved, Adam(mean, square, count)
 
 
@@ -367,13 +372,13 @@ def _packing(networks: Networks, flat: bool) -> tuple[Callable[[Any], Any], Call
     return lambda tree: tree, lambda tree: tree
 
 
-def _chosen(log_policy: Array, actions: Array) -> Array:
+def _chosen(log_policy: jax.Array, actions: jax.Array) -> jax.Array:
     return jnp.take_along_axis(log_policy, actions[:, None], axis=-1)[:, 0]
 
 
-def _sum_where(which: Array, metrics: dict[str, Array]) -> dict[str, Array]:
+def _sum_where(which: jax.Array, metrics: dict[str, jax.Array]) -> dict[str, jax.Array]:
     return {name: jnp.where(which, metric, 0.0).sum() for name, metric in metrics.items()}
 
 
-def _all_finite(tree: Any) -> Array:
+def _all_finite(tree: Any) -> jax.Array:
     return jnp.stack([jnp.isfinite(leaf).all() for leaf in jax.tree.leaves(tree)]).all()

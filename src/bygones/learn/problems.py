@@ -17,7 +17,6 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from bygones import memory, welfare
-from bygones._arrays import Array
 from bygones.envs import needs
 from bygones.envs.problem import AllocationProblem
 from bygones.learn.settings import Settings
@@ -113,11 +112,20 @@ def rebuilt(described: Description) -> AllocationProblem:
 
 
 def _memory(it: Any) -> Description:
-    if getattr(memory, type(it).__name__, None) is not type(it):
+    if not _is_own_memory(it):
         return _foreign("memory", it)
     taken = inspect.signature(type(it)).parameters
     names = [its.name for its in dataclasses.fields(it) if its.name in taken]
-    return {"kind": type(it).__name__, "numbers": {name: getattr(it, name) for name in names}}
+    parts = {name: getattr(it, name) for name in names}
+    numbers = {name: _memory(part) if isinstance(part, memory.Memory) else part for name, part in parts.items()}
+    return {"kind": type(it).__name__, "numbers": numbers}
+
+
+def _is_own_memory(it: Any) -> bool:
+    """Whether the memory, and the memory inside it where there is one, are bygones' own."""
+    if getattr(memory, type(it).__name__, None) is not type(it):
+        return False
+    return not hasattr(it, "memory") or _is_own_memory(it.memory)
 
 
 def _needs(it: Any) -> Description:
@@ -172,6 +180,6 @@ def _rebuilt_number(module: Any, value: Any) -> Any:
     return np.array(value, float) if isinstance(value, list) else value
 
 
-def _as_plain(value: Array) -> Any:
+def _as_plain(value: np.ndarray) -> Any:
     """Arrays and NumPy's numbers as lists and numbers."""
     return np.asarray(value).tolist()

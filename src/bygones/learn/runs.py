@@ -22,7 +22,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from bygones._arrays import Array, check_count
+from bygones._arrays import check_count
 from bygones.envs.problem import AllocationParams, AllocationProblem
 from bygones.learn import networks, ppo
 from bygones.learn.environment import FunctionalAllocation
@@ -43,7 +43,7 @@ class RunProgress(NamedTuple):
     steps: int
     """How many steps each of them has taken."""
     total_steps: int
-    curves: tuple[dict[str, Array], ...]
+    curves: tuple[dict[str, np.ndarray], ...]
     """The points that are new on each run's curves."""
 
 
@@ -68,7 +68,7 @@ class TrainResult:
 
     settings: Settings
     networks: Networks
-    curves: dict[str, Array]
+    curves: dict[str, np.ndarray]
     final: dict[str, float]
     stopped_at: int | None
     custom_problem: AllocationProblem | None = None
@@ -80,7 +80,7 @@ class TrainResult:
 
 
 def train(
-    run: AnyRun, key: Array | None = None, *, problem: AllocationProblem | None = None, **options: Any
+    run: AnyRun, key: jax.Array | None = None, *, problem: AllocationProblem | None = None, **options: Any
 ) -> TrainResult:
     """Trains one policy.
 
@@ -96,7 +96,7 @@ def train(
 
 def train_batch(
     runs: Sequence[AnyRun],
-    keys: Array | None = None,
+    keys: jax.Array | None = None,
     *,
     progress: Watch | None = None,
     checkpoint: Path | str | None = None,
@@ -128,7 +128,7 @@ def train_batch(
     total = max(run.settings.rollouts for run in batch)
     saved = _load(checkpoint, batch) if checkpoint is not None else None
     if saved is None:
-        points: list[dict[str, Array]] = []
+        points: list[dict[str, np.ndarray]] = []
         done, state = 0, begin(batch, keys, shape, batched)
     else:
         done, leaves, points = saved
@@ -155,7 +155,7 @@ def train_batch(
     return [_result(run, _row(host, i) if batched else host, points, i) for i, run in enumerate(batch)]
 
 
-def begin(runs: Sequence[AnyRun], keys: Array | None, shape: ppo.Shape, batched: bool) -> ppo.RunState:
+def begin(runs: Sequence[AnyRun], keys: jax.Array | None, shape: ppo.Shape, batched: bool) -> ppo.RunState:
     """Runs before their first rollout; without keys, their seeds are their randomness."""
     env, settings = shape.environment, [as_run(run).settings for run in runs]
     starts = [networks.initial(one.seed, env.observation_size, env.n_actions, one.hidden) for one in settings]
@@ -275,14 +275,14 @@ def _row(tree: Any, i: int) -> Any:
     return jax.tree.map(lambda leaf: leaf[i], tree)
 
 
-def _rows(curve: ppo.CurvePoint, count: int, batched: bool) -> dict[str, Array]:
+def _rows(curve: ppo.CurvePoint, count: int, batched: bool) -> dict[str, np.ndarray]:
     """New points on the curves, as arrays of shape (runs, count)."""
     host = jax.tree.map(lambda leaf: np.asarray(leaf) if batched else np.asarray(leaf)[None], curve)
     named = {**{f"sum_{name}": value for name, value in host.sums.items()}, **host._asdict()}
     return {name: value[:, :count] for name, value in named.items() if name != "sums"}
 
 
-def _curves(points: list[dict[str, Array]], settings: Settings, row: int, done: int = 0) -> dict[str, Array]:
+def _curves(points: list[dict[str, np.ndarray]], settings: Settings, row: int, done: int = 0) -> dict[str, np.ndarray]:
     """The curves of one run, from sums over episodes to means."""
     joined = {name: np.concatenate([some[name][row] for some in points]) for name in points[0]}
     episodes = joined.pop("episodes")
@@ -293,7 +293,7 @@ def _curves(points: list[dict[str, Array]], settings: Settings, row: int, done: 
     return {"steps": steps, "episodes": episodes, **means, **others}
 
 
-def _result(run: Run, state: ppo.RunState, points: list[dict[str, Array]], row: int) -> TrainResult:
+def _result(run: Run, state: ppo.RunState, points: list[dict[str, np.ndarray]], row: int) -> TrainResult:
     learned = int(state.rollouts)
     curves = {name: value[:learned] for name, value in _curves(points, run.settings, row).items()}
     counted = int(state.counted)
@@ -303,7 +303,7 @@ def _result(run: Run, state: ppo.RunState, points: list[dict[str, Array]], row: 
 
 
 def _save(
-    path: Path | str, runs: Sequence[Run], done: int, leaves: list[Array], points: list[dict[str, Array]]
+    path: Path | str, runs: Sequence[Run], done: int, leaves: list[np.ndarray], points: list[dict[str, np.ndarray]]
 ) -> None:
     """Writes a checkpoint; the old one stays whole until the new one is."""
     path = Path(path)
@@ -316,7 +316,7 @@ def _save(
     os.replace(unfinished, path)
 
 
-def _load(path: Path | str, runs: Sequence[Run]) -> tuple[int, list[Array], list[dict[str, Array]]] | None:
+def _load(path: Path | str, runs: Sequence[Run]) -> tuple[int, list[np.ndarray], list[dict[str, np.ndarray]]] | None:
     """The checkpoint of these runs, None if there is none yet; that of other runs is refused."""
     path = Path(path)
     if not path.exists():

@@ -12,10 +12,8 @@ from pathlib import Path
 
 import numpy as np
 
-from bygones._arrays import Array
 
-
-def save(path: Path | str, tensors: dict[str, Array], metadata: dict[str, str]) -> None:
+def save(path: Path | str, tensors: dict[str, np.ndarray], metadata: dict[str, str]) -> None:
     """Writes float32 arrays by name, and metadata about them."""
     header: dict[str, object] = {"__metadata__": metadata}
     parts, end = [], 0
@@ -33,7 +31,7 @@ def save(path: Path | str, tensors: dict[str, Array], metadata: dict[str, str]) 
     os.replace(unfinished, path)
 
 
-def load(path: Path | str) -> tuple[dict[str, Array], dict[str, str]]:
+def load(path: Path | str) -> tuple[dict[str, np.ndarray], dict[str, str]]:
     """The float32 arrays of a file, by name, and the metadata."""
     content = Path(path).read_bytes()
     length = int.from_bytes(content[:8], "little")

@@ -15,13 +15,17 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, SupportsFloat
 
 import numpy as np
 
+<<<<<<< HEAD
 from bygones._arrays import check_between
 from bygones.allocation.aims import check_form
 from bygones.kinds import Kind, check_kind
+=======
+from bygones._arrays import AnyArray, check_between
+>>>>>>> main
 from bygones.ledger.times import SECOND, duration, shown
 from bygones.welfare import named
 
@@ -121,10 +125,16 @@ def check_newcomers(rule: object) -> str:
     return repr(number)
 
 
+<<<<<<< HEAD
 def check_entitlement(weight: object, agent: str, kind: Kind = "good") -> float:
     """The entitlement, refused unless it is a finite number above 0 or, for burdens, 0 as well: exempt."""
     exempt = kind == "burden"
     accepted = "a finite number of at least 0" if exempt else "a finite number above 0"
+=======
+def check_entitlement(weight: SupportsFloat, agent: str) -> float:
+    """The entitlement, refused unless it is a finite number above 0."""
+    accepted = "a finite number above 0"
+>>>>>>> main
     return float(
         check_between(f"entitlement of {agent!r}", weight, 0.0, math.inf, accepted, open_low=not exempt, open_high=True)
     )
@@ -168,11 +178,11 @@ class RuleBook:
         """The rule book with one more change."""
         return RuleBook([*self.changes, change])
 
-    def half_lives(self, start: Any, end: Any) -> np.ndarray:
+    def half_lives(self, start: AnyArray, end: AnyArray) -> np.ndarray:
         """$H(s, t)$, elementwise, for a clock that is never stopped."""
         return self._running.between(start, end)
 
-    def half_lives_on_hold(self, start: Any, end: Any) -> np.ndarray:
+    def half_lives_on_hold(self, start: AnyArray, end: AnyArray) -> np.ndarray:
         """The part of $H(s, t)$ by which a hold from s to t stops the clock."""
         return self._stopped.between(start, end)
 
@@ -184,7 +194,7 @@ class _Integral:
         self._starts, self._rate = starts, rate
         self._total = np.concatenate([[0.0], np.cumsum(np.diff(starts) * rate[:-1])])
 
-    def between(self, start: Any, end: Any) -> np.ndarray:
+    def between(self, start: AnyArray, end: AnyArray) -> np.ndarray:
         start, end = np.asarray(start, dtype=np.int64), np.asarray(end, dtype=np.int64)
         if len(self._starts) == 1:
             return np.asarray((end - start) * self._rate[0])

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from bygones._arrays import Array
 from bygones.ledger.rules import RuleBook
 from bygones.ledger.turns import Clocks, Turns
 from bygones.memory import Discounted, MemoryState, PerfectRecall
@@ -133,8 +134,8 @@ def values(state: MemoryState) -> np.ndarray:
     return np.asarray((state.Z + state.Z_lost)[:, 0])
 
 
-def _put(old: np.ndarray, rows: np.ndarray, new: np.ndarray) -> np.ndarray:
-    changed = old.copy()
+def _put(old: Array, rows: np.ndarray, new: Array) -> np.ndarray:
+    changed = np.array(old)
     changed[rows] = new
     return changed
 

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import sqlalchemy as sa
 
+from bygones._arrays import AnyArray
 from bygones._text import check_text
 from bygones.ledger import rows, schema, snapshot, turns
 from bygones.ledger.events import AMOUNTS, GENESIS, Event
@@ -216,7 +217,14 @@ class LedgerWriter:
 
 
 def _add(
-    agents: Snapshot, book: RuleBook, who: Any, times: Any, amounts: Any, *, is_received: Any, serves: Any
+    agents: Snapshot,
+    book: RuleBook,
+    who: AnyArray,
+    times: AnyArray,
+    amounts: AnyArray,
+    *,
+    is_received: AnyArray,
+    serves: AnyArray,
 ) -> Snapshot:
     return snapshot.add(
         agents,

@@ -1,22 +1,53 @@
 r"""What is remembered of past utilities: one interface, several memories.
 
-`bygones.memory.contract` says what a memory promises, `bygones.memory.discounted` holds the paper's memories and
-`bygones.memory.linear` those of Theorem 5.
+`bygones.memory.contract` says what a memory promises, `bygones.memory.discounted` holds the paper's memories,
+`bygones.memory.per_agent` those with a decay per agent and `bygones.memory.linear` those of Theorem 5.
+`bygones.memory.windows` and `bygones.memory.bounded` hold others that people use; `docs/memories.md` compares them.
+`docs/extending.md` shows how to add one.
 """
 
-from bygones.memory.contract import Memory, Response, check_entitlements
+from bygones.memory.bounded import Capped, Relative, RelativeState
+from bygones.memory.contract import Memory, Parts, Response, check_entitlements
 from bygones.memory.discounted import Discounted, Instantaneous, PerfectRecall
 from bygones.memory.linear import Linear, Multiscale
+from bygones.memory.per_agent import PerAgent
+from bygones.memory.priced import Priced, PricedState
 from bygones.memory.sums import MemoryState
+from bygones.memory.windows import Reset, ResetState, SlidingWindow, WindowState
 
 __all__ = [
+    "Capped",
     "Discounted",
     "Instantaneous",
     "Linear",
     "Memory",
     "MemoryState",
     "Multiscale",
+    "PerAgent",
     "PerfectRecall",
+    "Priced",
+    "PricedState",
+    "Relative",
+    "RelativeState",
+    "Reset",
+    "ResetState",
     "Response",
+    "SlidingWindow",
+    "WindowState",
     "check_entitlements",
 ]
+
+PARTS = {
+    Discounted: Parts(("gamma", "forgets", "average")),
+    Instantaneous: Parts(("gamma", "forgets", "average"), rebuilt_as=Discounted),
+    PerfectRecall: Parts(("gamma", "forgets", "average"), rebuilt_as=Discounted),
+    Linear: Parts(("matrix", "readout")),
+    Multiscale: Parts(("gammas", "forgets", "weights")),
+    PerAgent: Parts(("gammas", "forgets", "average")),
+    SlidingWindow: Parts(fixed=("length",)),
+    Reset: Parts(("every",)),
+    Capped: Parts(("memory", "cap")),
+    Relative: Parts(("memory",)),
+    Priced: Parts(("memory", "alpha", "entitlements", "start")),
+}
+"""What each memory is made of. `bygones.pytrees` tells JAX, which is not imported here."""

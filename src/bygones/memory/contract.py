@@ -2,7 +2,7 @@ r"""What every memory promises.
 
 A memory holds rules and no past; its *state* holds the past. Three methods make a memory:
 
-- `init(n_agents)`: the empty state, a named tuple of arrays;
+- `init(n_agents)`: the empty state, a named tuple of arrays (or of such tuples);
 - `advance(state, utilities, elapsed)`: the state after utilities arrive;
 - `read(state)`: the remembered utilities $Z$, agents along the last axis.
 
@@ -20,12 +20,16 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import fields, is_dataclass
-from typing import Any, Generic, NamedTuple
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple
 
 import numpy as np
 from typing_extensions import TypeVar
 
+<<<<<<< HEAD
 from bygones._arrays import Array, Number, check_between, check_finite, is_traced
+=======
+from bygones._arrays import AnyArray, Array, Condition, Number, check_between, check_finite
+>>>>>>> main
 
 State = TypeVar("State", bound=tuple[Any, ...], default=Any)
 """What a memory holds between two steps: a named tuple of arrays whose leading axes are a batch."""
@@ -57,13 +61,32 @@ class Response(NamedTuple):
     gain: float | np.ndarray
 
 
+class Parts(NamedTuple):
+    """The attributes that a memory is made of, as JAX needs to know them.
+
+    Attributes:
+        numbers: names of the attributes that are numbers or arrays. They may be traced.
+        fixed: names of the attributes that decide shapes or the course of the program, such as the length of a window.
+        rebuilt_as: the class of what JAX puts together again; None for the memory's own.
+    """
+
+    numbers: tuple[str, ...] = ()
+    fixed: tuple[str, ...] = ()
+    rebuilt_as: type | None = None
+
+
 class Memory(ABC, Generic[State]):
     """The interface that every memory fits. Memories are frozen; states are never changed in place."""
 
-    average: Any = False
-    """Whether Z is on the scale of a mean utility per step rather than of a total."""
+    if TYPE_CHECKING:
+        # A memory may have it as an attribute or as a property.
+        @property
+        def average(self) -> Condition:
+            """Whether Z is on the scale of a mean utility per step rather than of a total."""
+    else:
+        average = False
 
-    def __init_subclass__(cls, **options: Any) -> None:
+    def __init_subclass__(cls, **options: object) -> None:
         super().__init_subclass__(**options)
         if cls.__dict__.keys() & {"advance", "read"}:
             for promise in PROMISES:
@@ -107,7 +130,7 @@ class Memory(ABC, Generic[State]):
 
     @property
     def half_life(self) -> Number | None:
-        """Steps after which a past utility counts half, or None if there is no such number."""
+        """Steps after which a past utility counts half, as an array if agents differ; None if there is no such time."""
         return None
 
     def denominator(self, state: State) -> Array | None:
@@ -125,7 +148,7 @@ class Memory(ABC, Generic[State]):
             state = self.advance(state, ones)
         return float(np.mean(self.read(state)))
 
-    def canonical(self) -> Memory[Any]:
+    def canonical(self) -> Memory[State]:
         """The same memory in plain numbers, in the form that shares a compiled program with most others."""
         return self
 
@@ -139,7 +162,7 @@ class Memory(ABC, Generic[State]):
             return bool(mine == theirs)
         return all(_alike(getattr(mine, f.name), getattr(theirs, f.name)) for f in fields(mine) if f.compare)
 
-    def update(self, state: State, utilities: Array, elapsed: Number = 1) -> State:
+    def update(self, state: State, utilities: AnyArray, elapsed: Number = 1) -> State:
         """The memory after `utilities` arrive, `elapsed` steps after the previous ones.
 
         Args:
@@ -156,12 +179,14 @@ class Memory(ABC, Generic[State]):
         check_between("elapsed", elapsed, 0.0, math.inf, "a finite time of at least 0", open_high=True)
         return self.advance(state, utilities, elapsed)
 
-    def values(self, state: State, entitlements: Array | None = None) -> Array:
+    def values(self, state: State, entitlements: AnyArray | None = None) -> Array:
         """The remembered utilities Z; with entitlements, per unit of entitlement."""
         Z = self.read(state)
         return Z if entitlements is None else Z / check_entitlements(entitlements, Z.shape[-1])
 
-    def ahead(self, state: State, utilities: Array, elapsed: Number = 1, entitlements: Array | None = None) -> Array:
+    def ahead(
+        self, state: State, utilities: AnyArray, elapsed: Number = 1, entitlements: AnyArray | None = None
+    ) -> Array:
         """Z given these candidate utilities, Zᵗ|A: what `values` would be after `update`.
 
         Any number of candidates at once: with utilities of shape (..., n) the answer has shape (..., n).
@@ -173,11 +198,16 @@ class Memory(ABC, Generic[State]):
         return int(self.read(state).shape[-1])
 
 
+<<<<<<< HEAD
 def check_entitlements(entitlements: Array, n_agents: int, *, exempt: bool = False) -> Array:
     """The entitlements as an array, refused unless they are one finite number above zero per agent.
 
     With `exempt`, as for shares of a load, an entitlement may be zero, though not everybody's.
     """
+=======
+def check_entitlements(entitlements: AnyArray, n_agents: int) -> Array:
+    """The entitlements as an array, refused unless they are one finite number above zero per agent."""
+>>>>>>> main
     weights = check_finite("entitlements", entitlements)
     if weights.shape != (n_agents,):
         raise ValueError(f"entitlements must have one entry per agent ({n_agents}), got shape {weights.shape}")
@@ -189,6 +219,8 @@ def check_entitlements(entitlements: Array, n_agents: int, *, exempt: bool = Fal
 
 
 def _alike(a: object, b: object) -> bool:
+    if isinstance(a, Memory):
+        return a.matches(b)
     try:
         numbers = np.asarray(a, dtype=float), np.asarray(b, dtype=float)
     except (TypeError, ValueError):

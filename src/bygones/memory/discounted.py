@@ -22,12 +22,12 @@ from __future__ import annotations
 import copy
 import math
 from dataclasses import dataclass, field
-from typing import Any
+from typing import cast
 
 import numpy as np
 
 from bygones import decay
-from bygones._arrays import Array, Number, check_count, namespace, select
+from bygones._arrays import Array, Condition, Number, check_count, namespace, select
 from bygones.memory.contract import Memory, Response
 from bygones.memory.sums import MemoryState, fade_and_add, per_agent
 
@@ -42,12 +42,17 @@ class Discounted(Memory[MemoryState]):
     """
 
     gamma: Number
-    average: Any
+    average: Condition
     forgets: Number = field(init=False, repr=False, compare=False)
     """1 − γ, kept beside γ because float32 would lose its digits: at γ = 0.999 all but the first five."""
 
     def __init__(
-        self, *, gamma: Number = None, half_life: Number = None, window: Number = None, average: Any = False
+        self,
+        *,
+        gamma: Number | None = None,
+        half_life: Number | None = None,
+        window: Number | None = None,
+        average: Condition = False,
     ) -> None:
         object.__setattr__(self, "gamma", decay.gamma(gamma=gamma, half_life=half_life, window=window))
         takes = decay.share_of_last(1, half_life=half_life, window=window) if gamma is None else 1 - gamma
@@ -77,7 +82,7 @@ class Discounted(Memory[MemoryState]):
     def response(self, state: MemoryState, elapsed: Number = 1) -> Response:
         # `advance` without keeping book of rounding errors: two thirds of its work go into what rounding drops from
         # its result, which a decision does not need.
-        left, taken = decay.kept(self.gamma, elapsed, self.forgets)
+        left, taken = cast("tuple[float, float]", decay.kept(self.gamma, elapsed, self.forgets))
         Z, lost = np.asarray(state.Z, dtype=float), np.asarray(state.Z_lost, dtype=float)
         if left < 0.5:
             base = left * Z
@@ -145,7 +150,7 @@ class Instantaneous(Discounted):
 class PerfectRecall(Discounted):
     r"""Every utility is remembered for ever (Definition 2): $\gamma = 1$ of the discounted memory."""
 
-    def __init__(self, average: Any = False) -> None:
+    def __init__(self, average: Condition = False) -> None:
         super().__init__(gamma=1.0, average=average)
 
     def __repr__(self) -> str:
@@ -155,6 +160,6 @@ class PerfectRecall(Discounted):
         return Discounted(gamma=self.gamma, average=bool(self.average))
 
 
-def _never_zero(d: Array) -> Array:
+def _never_zero(d: Number) -> Number:
     """The denominator, which is at least one from the first utility on; an empty memory divides zero by one."""
     return max(d, 1.0) if isinstance(d, float) else namespace(d).maximum(d, 1.0)

@@ -3,13 +3,23 @@ r"""Linear memories: a matrix in place of $\gamma$ (Theorem 5), or several $\gam
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from bygones import decay, stability
-from bygones._arrays import Array, Number, as_array, check_between, check_count, check_finite, is_traced, namespace
+from bygones._arrays import (
+    AnyArray,
+    Array,
+    Number,
+    as_array,
+    check_between,
+    check_count,
+    check_finite,
+    is_traced,
+    namespace,
+)
 from bygones.memory.contract import Memory, Response
 from bygones.memory.sums import MemoryState, add, fade_and_add, per_agent
 
@@ -26,6 +36,10 @@ class Linear(Memory[MemoryState]):
 
     matrix: Array
     readout: Array | None = None
+
+    if TYPE_CHECKING:  # lists are welcome too; they become arrays
+
+        def __init__(self, matrix: AnyArray, readout: AnyArray | None = None) -> None: ...
 
     def __post_init__(self) -> None:
         matrix = stability.check_square("matrix", self.matrix)
@@ -93,10 +107,14 @@ class Multiscale(Memory[MemoryState]):
     time scale: `Multiscale(gammas=(0.9, 0.999), weights=(0.5, 0.5))`.
     """
 
-    gammas: Sequence[Number] | Array
-    weights: Sequence[Number] | Array
+    gammas: Array
+    weights: Array
     forgets: Array = field(init=False, repr=False, compare=False)
     """1 − γ of each time scale, kept for the same reason as in `Discounted`."""
+
+    if TYPE_CHECKING:  # lists are welcome too; they become arrays
+
+        def __init__(self, gammas: AnyArray, weights: AnyArray) -> None: ...
 
     def __post_init__(self) -> None:
         gammas = check_between("gammas", as_array(self.gammas), 0.0, 1.0, "between 0 and 1, each of them")
@@ -111,7 +129,7 @@ class Multiscale(Memory[MemoryState]):
         object.__setattr__(self, "weights", _check_normal("weights", weights))
 
     def init(self, n_agents: int) -> MemoryState:
-        scales, n_agents = self.gammas.shape[0], check_count("n_agents", n_agents)  # type: ignore[union-attr]
+        scales, n_agents = self.gammas.shape[0], check_count("n_agents", n_agents)
         zeros = np.zeros((scales, n_agents))
         return MemoryState(zeros, np.zeros(scales), zeros, np.zeros(scales))
 

@@ -13,7 +13,8 @@ welfare, where everybody should have the same), $w_i$ its entitlement, and $v$ t
 So prices are a second memory: $n$ more numbers, which stand still where everybody gets the share that the prices imply.
 
 The step is $s_t = a/\sqrt{\sum_\tau g_\tau^2}$ over about `REACH` times as many steps as the fairness memory remembers
-(all of them under perfect recall), so that there is nothing to tune. Needs that linger make successive $g$ alike and
+(all of them under perfect recall), so that there is nothing to tune; a $g^2$ below 1 counts as 1, or small differences
+that happen to be steady would move prices as much as large ones. Needs that linger make successive $g$ alike and
 their sum noisier than its terms say; the sum is then measured on $g$ smoothed over `SMOOTH` steps.
 
 For burdens the signs are turned: what is taken is the allocation of least $\sum_i \lambda_i u_i$, the price of whoever
@@ -29,8 +30,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+<<<<<<< HEAD
 from bygones._arrays import Array, Number, namespace
 from bygones.kinds import Kind, check_kind
+=======
+from bygones._arrays import AnyArray, Array, Condition, Number, namespace
+>>>>>>> main
 from bygones.memory.contract import Memory, Response, check_entitlements
 
 STEP = 0.5
@@ -52,7 +57,7 @@ class PricedState(NamedTuple):
         level: v, the mean utility per agent and step.
         largest: the mean of the largest utility of a step.
         weight: how many steps these means rest on.
-        squares: the sum of the squares of g.
+        squares: the sum of the squares of g, each at least 1.
         drift: g, summed with exponential weights over `SMOOTH` steps.
         drift_squares: the same sum as `squares`, as measured on `drift`.
     """
@@ -81,7 +86,7 @@ class Priced(Memory[PricedState]):
 
     memory: Memory[Any]
     alpha: float = math.inf
-    entitlements: Array | None = None
+    entitlements: AnyArray | None = None
     start: PricedState | None = field(default=None, repr=False)
     kind: Kind = "good"
 
@@ -91,7 +96,7 @@ class Priced(Memory[PricedState]):
             raise ValueError(f"alpha must be above 0 (at 0 every price is 1), got {self.alpha}")
 
     @property
-    def average(self) -> Any:
+    def average(self) -> Condition:
         """Whether Z is a mean, as in the fairness memory."""
         return self.memory.average
 
@@ -113,20 +118,28 @@ class Priced(Memory[PricedState]):
         xp = namespace(utilities, state.log_prices)
         remembered = self.memory.advance(state.remembered, utilities, elapsed)
         kept = 1.0 - 1.0 / (REACH * xp.maximum(self._steps(remembered, state), 1.0))
-        mean = utilities.mean(axis=-1)
+        n = utilities.shape[-1]  # NumPy's own mean takes longer than all the rest
+        mean = utilities.sum(axis=-1) / n
         weight = kept * state.weight + 1.0
         level = state.level + (mean - state.level) / weight
         largest = state.largest + (utilities.max(axis=-1) - state.largest) / weight
         unit = xp.where(level > 0, level, 1.0)[..., None]
         g = (utilities - mean[..., None] * self.shares(state)) / unit
         drift = (1.0 - 1.0 / SMOOTH) * state.drift + g
-        squares = kept * state.squares + (g * g).mean(axis=-1)
-        drift_squares = kept * state.drift_squares + (drift * drift).mean(axis=-1) * (2.0 / SMOOTH)
+        squares = kept * state.squares + xp.maximum((g * g).sum(axis=-1) / n, 1.0)
+        drift_squares = kept * state.drift_squares + (drift * drift).sum(axis=-1) * (2.0 / SMOOTH / n)
         # Where g lingers, its sum is as noisy as if it had this many squares.
+<<<<<<< HEAD
         noise = xp.maximum(squares, drift_squares**2 / xp.maximum(squares, 1e-300))
         step = STEP / xp.sqrt(xp.where(noise > 0, noise, 1.0))
         prices = state.log_prices - self._sign * step[..., None] * g
         prices = prices - prices.mean(axis=-1, keepdims=True)
+=======
+        noise = xp.maximum(squares, drift_squares**2 / squares)
+        step = STEP / xp.sqrt(noise)
+        prices = state.log_prices - step[..., None] * g
+        prices = prices - prices.sum(axis=-1, keepdims=True) / n
+>>>>>>> main
         return PricedState(remembered, prices, level, largest, weight, squares, drift, drift_squares)
 
     def read(self, state: PricedState) -> Array:
@@ -135,7 +148,13 @@ class Priced(Memory[PricedState]):
     def shares(self, state: PricedState) -> Array:
         r"""$\sigma$: each agent's share of utility at these prices, 1 on average."""
         xp = namespace(state.log_prices)
+<<<<<<< HEAD
         logs = -self._sign * state.log_prices / self.alpha
+=======
+        if self.alpha == math.inf and self.entitlements is None:
+            return xp.ones_like(state.log_prices)
+        logs = -state.log_prices / self.alpha
+>>>>>>> main
         shares = xp.exp(logs - logs.max(axis=-1, keepdims=True))
         if self.entitlements is not None:
             shares = shares * self.entitlements

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, overload
 
 from bygones._arrays import Array, Number, select
 
@@ -23,7 +23,7 @@ class MemoryState(NamedTuple):
     d_lost: Array
 
 
-def fade_and_add(total: Array, lost: Array, new: Array | float, left: Number, taken: Number) -> tuple[Array, Array]:
+def fade_and_add(total: Array, lost: Array, new: Number, left: Number, taken: Number) -> tuple[Array, Array]:
     """`left * total + new`, and what rounding dropped from it.
 
     Where most is left, what is taken is subtracted instead: the product then rounds at the size of one
@@ -41,6 +41,14 @@ def add(a: Array, b: Array) -> tuple[Array, Array]:
     total = a + b
     b_seen = total - a
     return total, (a - (total - b_seen)) + (b - b_seen)
+
+
+@overload
+def per_agent(value: Array) -> Array: ...
+
+
+@overload
+def per_agent(value: Number) -> Number: ...
 
 
 def per_agent(value: Any) -> Any:

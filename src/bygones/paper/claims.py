@@ -17,12 +17,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from scipy import stats
 
-from bygones._arrays import Array
 from bygones.paper.grid import AGGREGATIONS, GAMMAS, HORIZONS, WEIGHT, WELFARES, in_order, memory_label
 from bygones.paper.judging import (
     FAILS,
@@ -67,7 +66,28 @@ SHORT, UP_TO_WINDOW, LONG = (100, 500), (100, 500, 1000), (5000, 10000)
 
 Ask = Iterator[Comparison]
 
+Claim: TypeAlias = Callable[[Cells], Ask]
 
+CLAIMS: dict[str, Claim] = {}
+"""Every claim by its name, in the order in which they are judged."""
+
+
+def claim(function: Claim) -> Claim:
+    """A decorator: adds a claim, named after its function in capitals.
+
+    The first paragraph of its docstring is the claim, the rest its criterion. The criterion may name thresholds of its
+    module in backticks, such as `MARGIN`; readers are shown their values.
+    """
+    name = function.__name__.upper()
+    if "\n\n" not in (function.__doc__ or ""):
+        raise ValueError(f"claim {name} needs a docstring: the claim, an empty line, and the criterion")
+    if name in CLAIMS and CLAIMS[name].__module__ != function.__module__:
+        raise ValueError(f"claim {name} exists already: choose another name")
+    CLAIMS[name] = function
+    return function
+
+
+@claim
 def c1(cells: Cells) -> Ask:
     """Myopic is the least fair everywhere and settles at a utility of about 1.8 a step.
 
@@ -88,6 +108,7 @@ def c1(cells: Cells) -> Ask:
                 yield mean_within(what, cells.seeds("utility_per_step", *cell), *MYOPIC_UTILITY)
 
 
+@claim
 def c2(cells: Cells) -> Ask:
     """Perfect recall is effective for T ≤ 500.
 
@@ -97,6 +118,7 @@ def c2(cells: Cells) -> Ask:
         yield from _fair(cells, welfare, RECALL, SHORT)
 
 
+@claim
 def c3(cells: Cells) -> Ask:
     """At T=10000 perfect recall is no fairer than myopic, under both welfare functions.
 
@@ -108,6 +130,7 @@ def c3(cells: Cells) -> Ask:
         yield difference_within(what, myopic, recall, high=MARGIN)
 
 
+@claim
 def c4(cells: Cells) -> Ask:
     """Past-discounted agents stay fair at every horizon.
 
@@ -120,6 +143,7 @@ def c4(cells: Cells) -> Ask:
                 yield from _fair(cells, welfare, gamma, HORIZONS)
 
 
+@claim
 def c5(cells: Cells) -> Ask:
     """γ=0.999 follows perfect recall up to T=1000.
 
@@ -132,6 +156,7 @@ def c5(cells: Cells) -> Ask:
             yield difference_within(what, long, recall, -MARGIN, MARGIN)
 
 
+@claim
 def c6(cells: Cells) -> Ask:
     """Beyond T=1000 perfect recall collapses while γ=0.999 improves.
 
@@ -144,6 +169,7 @@ def c6(cells: Cells) -> Ask:
             yield _rise(cells, welfare, "additive", 0.999, horizon, high=0.0)
 
 
+@claim
 def c7(cells: Cells) -> Ask:
     """Under Nash welfare γ=0.9 is enough.
 
@@ -152,6 +178,7 @@ def c7(cells: Cells) -> Ask:
     yield from _fair(cells, "nash", 0.9, HORIZONS)
 
 
+@claim
 def c8(cells: Cells) -> Ask:
     """Under egalitarian welfare γ=0.9 is not enough and γ=0.99 is.
 
@@ -163,6 +190,7 @@ def c8(cells: Cells) -> Ask:
     yield _fairness(cells, "egalitarian", "additive", 0.9, (worst,), low=0.0)
 
 
+@claim
 def c9(cells: Cells) -> Ask:
     """γ=0.99 is robust under both welfare functions.
 
@@ -172,6 +200,7 @@ def c9(cells: Cells) -> Ask:
         yield from _fair(cells, welfare, 0.99, HORIZONS)
 
 
+@claim
 def c10(cells: Cells) -> Ask:
     """Averaged utilities: perfect recall degrades from T=5000 on, past-discounted stays stable.
 
@@ -185,6 +214,7 @@ def c10(cells: Cells) -> Ask:
                 yield _rise(cells, welfare, "averaged", gamma, horizon, high=MARGIN)
 
 
+@claim
 def c11(cells: Cells) -> Ask:
     """Averaged Nash: every fairness score is negative; perfect recall looks fine there but its Gini is worse.
 
@@ -210,6 +240,7 @@ def c11(cells: Cells) -> Ask:
         yield difference_within(what, recall, ginis[fairest], low=MARGIN)
 
 
+@claim
 def c12(cells: Cells) -> Ask:
     """Averaged egalitarian: all struggle at λ=0.9 and learn at λ=0.999.
 
@@ -221,6 +252,7 @@ def c12(cells: Cells) -> Ask:
         yield _fairness(cells, "egalitarian", "averaged", gamma, UP_TO_WINDOW, high=0.0)
 
 
+@claim
 def c13(cells: Cells) -> Ask:
     """Perfect recall is a matter of sample complexity: it catches up with more steps, ever more slowly as T grows.
 
@@ -240,11 +272,6 @@ def c13(cells: Cells) -> Ask:
         steps = np.stack([_steps_until_below(fair[T], part.where(seed=common)) for T, part in runs.items()])
         grows = [stats.spearmanr(HORIZONS, one).statistic if np.ptp(one) else 0.0 for one in steps.T]
         yield mean_within(f"rank correlation of horizon and steps until fair, {welfare} additive", grows, low=GROWS)
-
-
-CLAIMS: dict[str, Callable[[Cells], Ask]] = {
-    f"C{i}": claim for i, claim in enumerate((c1, c2, c3, c4, c5, c6, c7, c8, c9, c10, c11, c12, c13), 1)
-}
 
 
 @dataclass(frozen=True)
@@ -283,11 +310,15 @@ class Judgement:
         }
 
 
-def judge(results: Results, names: Sequence[str] = tuple(CLAIMS), **changes: Any) -> list[Judgement]:
+def judge(results: Results, names: Sequence[str] | None = None, **changes: Any) -> list[Judgement]:
     """Judges claims from results, under every observation scale that occurs in them.
 
-    `changes` are the settings in which the runs to judge differ from the paper's protocol: `ends="termination"`.
+    Args:
+        results: the runs to judge by.
+        names: the claims to judge; by default all.
+        changes: the settings in which the runs to judge differ from the paper's protocol: `ends="termination"`.
     """
+    names = tuple(CLAIMS) if names is None else names
     unknown = [name for name in names if name not in CLAIMS]
     if unknown:
         raise ValueError(f"a claim must be one of {', '.join(CLAIMS)}, got {', '.join(unknown)}")
@@ -300,20 +331,21 @@ def judge(results: Results, names: Sequence[str] = tuple(CLAIMS), **changes: Any
     }
     judgements = []
     for name in names:
-        claim, _, criterion = (CLAIMS[name].__doc__ or "").partition("\n\n")
-        verdicts = {scale: verdict(CLAIMS[name], cells) for scale, cells in every.items()}
-        judgements.append(Judgement(name, claim.strip(), _with_values(" ".join(criterion.split())), verdicts))
+        asked = CLAIMS[name]
+        text, _, criterion = (asked.__doc__ or "").partition("\n\n")
+        verdicts = {scale: verdict(asked, cells) for scale, cells in every.items()}
+        judgements.append(Judgement(name, text.strip(), _with_values(criterion, asked), verdicts))
     return judgements
 
 
-def _with_values(criterion: str) -> str:
+def _with_values(criterion: str, asked: Claim) -> str:
     """A criterion with the thresholds that it names, such as `MARGIN`, replaced by their values."""
 
     def value(name: re.Match[str]) -> str:
-        found = globals()[name[1]]
+        found = asked.__globals__[name[1]]
         return " to ".join(f"{end:g}" for end in (found if isinstance(found, tuple) else (found,)))
 
-    return re.sub(r"`([A-Z_]+)`", value, criterion)
+    return re.sub(r"`([A-Z_]+)`", value, " ".join(criterion.split()))
 
 
 def _where(welfare: str, aggregation: str, horizon: int) -> str:
@@ -356,8 +388,9 @@ def _rise(
     return difference_within(what, longer, shorter, low, high)
 
 
-def _steps_until_below(gini: float, runs: Results) -> Array:
+def _steps_until_below(gini: float, runs: Results) -> np.ndarray:
     """The steps until each run's Gini is first below a value; all its steps if it never is."""
     steps, ginis = runs.curves("gini")
     below = ginis < gini
-    return np.where(below.any(axis=1), steps[below.argmax(axis=1)], steps[-1])
+    until: np.ndarray = np.where(below.any(axis=1), steps[below.argmax(axis=1)], steps[-1])
+    return until

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bygones import decay, welfare
-from bygones._arrays import Array, check_count
+from bygones._arrays import Floats, Ints, check_count
 from bygones.allocation.ties import best_of
 from bygones.memory import Discounted, Instantaneous, Memory, PerfectRecall
 from bygones.welfare import Welfare
@@ -74,22 +74,22 @@ class ExampleHistory:
     """
 
     example: Example
-    utilities: Array
-    remembered: Array
-    owners: Array
+    utilities: Floats
+    remembered: Floats
+    owners: Ints
 
     @property
-    def cumulative(self) -> Array:
+    def cumulative(self) -> Floats:
         """The true, undiscounted utilities after each step."""
         return np.cumsum(self.utilities, axis=0)
 
     @property
-    def difference(self) -> Array:
+    def difference(self) -> Floats:
         """How far the first agent is ahead of the second in true utility, after each step."""
         return self.cumulative[:, 0] - self.cumulative[:, 1]
 
     @property
-    def perceived_difference(self) -> Array:
+    def perceived_difference(self) -> Floats:
         """How far the first agent is ahead of the second in remembered utility, after each step."""
         return self.remembered[:, 0] - self.remembered[:, 1]
 
@@ -142,7 +142,7 @@ def run(
         present = np.flatnonzero(joins <= t)
         choices = _allocations(len(example.items), present, bundles)
         candidates = _utilities(choices, worth)
-        Z = memory.ahead(state, candidates)[:, present]
+        Z = np.asarray(memory.ahead(state, candidates))[:, present]
         chosen = best_of(np.asarray(judge(Z)), Z, rng)
         state = memory.update(state, candidates[chosen])
         utilities.append(candidates[chosen])
@@ -165,10 +165,10 @@ def figure_1(steps: int = 50, done: Callable[[], object] = lambda: None) -> dict
 
 def table_1(gammas: tuple[float, ...] = TABLE_1_GAMMAS) -> list[Table1Row]:
     """Table 1: half-life and effective window for selected discount factors."""
-    return [Table1Row(g, decay.half_life(gamma=g), decay.window(gamma=g)) for g in gammas]
+    return [Table1Row(g, float(decay.half_life(gamma=g)), float(decay.window(gamma=g))) for g in gammas]
 
 
-def _allocations(n_items: int, present: Array, bundles: bool) -> Array:
+def _allocations(n_items: int, present: Ints, bundles: bool) -> Ints:
     """Every possible allocation of the items: one row per allocation, one owner per item."""
     if bundles:
         return np.array(list(itertools.product(present, repeat=n_items)))
@@ -176,7 +176,8 @@ def _allocations(n_items: int, present: Array, bundles: bool) -> Array:
     return np.unique(list(itertools.permutations(takers, n_items)), axis=0)
 
 
-def _utilities(owners: Array, worth: Array) -> Array:
+def _utilities(owners: Ints, worth: Floats) -> Floats:
     """What each agent receives under each allocation."""
     received = owners[:, None, :] == np.arange(len(worth))[None, :, None]
-    return (received * worth).sum(axis=-1)
+    utilities: Floats = (received * worth).sum(axis=-1)
+    return utilities

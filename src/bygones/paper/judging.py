@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bygones._arrays import Array
+from bygones._arrays import AnyArray, Floats
 from bygones.learn.settings import Settings
 from bygones.paper.grid import memory_label, paper_weight
 from bygones.paper.results import Results
@@ -129,7 +129,7 @@ class Cells:
     protocol: dict[str, Any]
     """The protocol's values of those settings, as far as they are fixed."""
 
-    def seeds(self, metric: str, welfare: str, aggregation: str, gamma: float, horizon: int, **changes: Any) -> Array:
+    def seeds(self, metric: str, welfare: str, aggregation: str, gamma: float, horizon: int, **changes: Any) -> Floats:
         """The values of a final metric, one per seed, in the order of the seeds."""
         cell = self.runs(welfare, aggregation, gamma, horizon, **changes)
         return cell[f"final_{metric}"]
@@ -157,7 +157,7 @@ class Cells:
         return finished
 
 
-def mean_within(what: str, values: Array, low: float = -math.inf, high: float = math.inf) -> Comparison:
+def mean_within(what: str, values: AnyArray, low: float = -math.inf, high: float = math.inf) -> Comparison:
     """Asks that a mean over seeds lies in a range."""
     summed = summary(values, APART)
     return Comparison(
@@ -174,7 +174,9 @@ def mean_within(what: str, values: Array, low: float = -math.inf, high: float = 
     )
 
 
-def difference_within(what: str, a: Array, b: Array, low: float = -math.inf, high: float = math.inf) -> Comparison:
+def difference_within(
+    what: str, a: AnyArray, b: AnyArray, low: float = -math.inf, high: float = math.inf
+) -> Comparison:
     """Asks that mean(a) − mean(b) lies in a range."""
     a, b = np.asarray(a, float), np.asarray(b, float)
     return Comparison(

@@ -38,7 +38,7 @@ import numpy as np
 from scipy import optimize, special, stats
 
 from bygones import inequality
-from bygones._arrays import Array, check_between, check_count
+from bygones._arrays import Floats, Number, check_between, check_count
 from bygones.envs.needs import Needs, advantaged
 from bygones.learn.settings import Settings
 from bygones.welfare import AlphaFair, AnyWelfare, Ranked, Welfare, as_judge
@@ -74,9 +74,9 @@ class Optimum:
     """
 
     welfare: Welfare
-    weights: Array
-    utilities: Array
-    utility_errors: Array
+    weights: Floats
+    utilities: Floats
+    utility_errors: Floats
     support: float
     support_error: float
     confidence: float
@@ -118,7 +118,7 @@ class Optimum:
         """The best welfare as a utility per agent and step: the one that is as good if all agents have it."""
         return float(equal_utility(self.welfare, self.bound, len(self.weights)) / self.steps)
 
-    def share(self, welfare: Array) -> Array:
+    def share(self, welfare: Number) -> Floats:
         """A welfare as a share of the optimum; 1 is the optimum.
 
         Ratios of logarithms have no meaning, so both are first converted to the equal utilities that would be as good.
@@ -195,17 +195,17 @@ def episode_gini(settings: Settings) -> float:
     return float(np.mean(ginis))
 
 
-def equal_utility(welfare: AnyWelfare, value: Array, n_agents: int) -> Array:
+def equal_utility(welfare: AnyWelfare, value: Number, n_agents: int) -> Floats:
     """The utility that, if all agents had it, would give welfare this value."""
     judge = as_judge(welfare)
-    value = np.asarray(value, dtype=float)
+    values = np.asarray(value, dtype=float)
     by_rank = _by_rank(judge, n_agents)
     if by_rank is not None:
-        return value / by_rank.sum()
+        return values / float(by_rank.sum())
     alpha, eps = _alpha(judge), _eps(judge)
     if alpha == 1:
-        return np.exp(value / n_agents) - eps
-    return (value * (1 - alpha) / n_agents) ** (1 / (1 - alpha)) - eps
+        return np.exp(values / n_agents) - eps
+    return (values * (1 - alpha) / n_agents) ** (1 / (1 - alpha)) - eps
 
 
 @functools.cache
@@ -213,7 +213,7 @@ def _for_sizes(welfare: str, n_agents: int, n_resources: int, n_advantaged: int)
     return optimum(advantaged(n_agents, n_advantaged), n_resources, welfare)
 
 
-def _by_rank(judge: Welfare, n_agents: int) -> Array | None:
+def _by_rank(judge: Welfare, n_agents: int) -> Floats | None:
     """The weights g by rank, the worst-off first, of a welfare that is linear in sorted utilities; None of others."""
     form = judge.form
     if isinstance(form, Ranked):
@@ -232,21 +232,21 @@ def _eps(judge: Welfare) -> float:
     return judge.form.shift
 
 
-def _spread(needs: Needs, seed: np.random.SeedSequence) -> tuple[Array, Array]:
+def _spread(needs: Needs, seed: np.random.SeedSequence) -> tuple[Floats, Floats]:
     """Needs of many steps, evenly spread over their distribution."""
     sequence = stats.qmc.Sobol(3 * needs.n_agents + 1, rng=np.random.default_rng(seed))
     return _draw(needs, sequence.random(CHOOSING_SAMPLES))
 
 
-def _draw(needs: Needs, noise: Array) -> tuple[Array, Array]:
+def _draw(needs: Needs, noise: Floats) -> tuple[Floats, Floats]:
     """Needs of steps at random times, from uniform noise, and as the policy sees them."""
     first, then, jitter = np.split(noise[:, :-1], 3, axis=-1)
     t = 1 + (noise[:, -1] * 2**30).astype(np.int64)
-    drawn, _ = needs.draw(then, needs.start(first), t)
+    drawn = np.asarray(needs.draw(then, needs.start(first), t)[0])
     return drawn, drawn * (1 + JITTER * (2 * jitter - 1))
 
 
-def _served(weights: Array, seen: Array, n_resources: int) -> Array:
+def _served(weights: Floats, seen: Floats, n_resources: int) -> Floats:
     """Who is served at each step: 1 for the k agents with the largest weight × need."""
     chosen = np.argpartition(-weights * seen, n_resources - 1, axis=-1)[:, :n_resources]
     served = np.zeros(seen.shape)
@@ -254,22 +254,23 @@ def _served(weights: Array, seen: Array, n_resources: int) -> Array:
     return served
 
 
-def _best_weights(needs: tuple[Array, Array], n_resources: int, judge: Welfare) -> Array:
+def _best_weights(needs: tuple[Floats, Floats], n_resources: int, judge: Welfare) -> Floats:
     """The weights that minimise the dual on a sample."""
     _, seen = needs
     n_agents = seen.shape[-1]
     equal = np.ones(n_agents)
 
-    def reached(weights: Array) -> Array:
+    def reached(weights: Floats) -> Floats:
         """The utilities of the policy, which are the gradient of the support function."""
-        return (_served(weights, seen, n_resources) * seen).mean(axis=0)
+        mean: Floats = (_served(weights, seen, n_resources) * seen).mean(axis=0)
+        return mean
 
     by_rank = _by_rank(judge, n_agents)
     if by_rank is not None:
         return _best_mixture(by_rank, reached)
     alpha = _alpha(judge)
 
-    def dual_of_logs(logs: Array) -> tuple[float, Array]:
+    def dual_of_logs(logs: Floats) -> tuple[float, Floats]:
         weights = np.exp(logs)
         utilities = reached(weights)
         value = weights @ utilities + _conjugate(weights, judge)
@@ -279,10 +280,11 @@ def _best_weights(needs: tuple[Array, Array], n_resources: int, judge: Welfare) 
     # All equally well off is where the search starts.
     start = -alpha * np.log(reached(equal).mean() + _eps(judge)) * equal
     found = optimize.minimize(dual_of_logs, start, jac=True, method="L-BFGS-B", options={"ftol": 1e-13, "gtol": 1e-7})
-    return np.exp(found.x)
+    best: Floats = np.exp(found.x)
+    return best
 
 
-def _best_mixture(by_rank: Array, reached: Callable[[Array], Array]) -> Array:
+def _best_mixture(by_rank: Floats, reached: Callable[[Floats], Floats]) -> Floats:
     """The mixture w of the orders of g with the least h(w), by spectral projected gradients.
 
     A step is as long as the last one's curvature says (Barzilai and Borwein), and is halved until h is below its
@@ -312,7 +314,7 @@ def _best_mixture(by_rank: Array, reached: Callable[[Array], Array]) -> Array:
     return best
 
 
-def _nearest_mixture(point: Array, by_rank: Array) -> Array:
+def _nearest_mixture(point: Floats, by_rank: Floats) -> Floats:
     """The point's projection onto the mixtures of the orders of g: an isotonic regression of what is in excess."""
     order = np.argsort(-point)
     excess = optimize.isotonic_regression(point[order] - by_rank, increasing=False).x
@@ -321,7 +323,7 @@ def _nearest_mixture(point: Array, by_rank: Array) -> Array:
     return np.clip(nearest, 0.0, None)
 
 
-def _conjugate(weights: Array, judge: Welfare) -> float:
+def _conjugate(weights: Floats, judge: Welfare) -> float:
     r"""$\sum_i \max_v (f(v) - w_i v)$ for α-fair $f$."""
     alpha, eps = _alpha(judge), _eps(judge)
     if alpha == 1:
@@ -335,16 +337,16 @@ class _Mean:
     def __init__(self) -> None:
         self._count, self._sum, self._squares = 0, np.zeros(()), np.zeros(())
 
-    def add(self, rows: Array) -> None:
+    def add(self, rows: Floats) -> None:
         self._count += len(rows)
         self._sum = self._sum + rows.sum(axis=0)
         self._squares = self._squares + (rows**2).sum(axis=0)
 
     @property
-    def mean(self) -> Array:
+    def mean(self) -> Floats:
         return self._sum / self._count
 
     @property
-    def error(self) -> Array:
+    def error(self) -> Floats:
         variance = np.clip(self._squares - self._count * self.mean**2, 0.0, None) / (self._count - 1)
         return np.sqrt(variance / self._count)

@@ -29,7 +29,7 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 
 from bygones import __version__
-from bygones._arrays import Array, check_one_of
+from bygones._arrays import check_one_of
 from bygones.learn.settings import Settings
 from bygones.paper.columns import CURVE_POINTS, CURVES, FORMAT, METRICS, SCHEMA, SETTINGS, in_this_layout
 from bygones.paper.grid import identity
@@ -57,19 +57,19 @@ class RunResult:
 
     settings: Settings
     metrics: Mapping[str, float]
-    curves: Mapping[str, Array]
+    curves: Mapping[str, np.ndarray]
     seconds: float
     stopped_at: int | None = None
 
 
-def thinned(curves: Mapping[str, Array], points: int = CURVE_POINTS) -> dict[str, Array]:
+def thinned(curves: Mapping[str, np.ndarray], points: int = CURVE_POINTS) -> dict[str, np.ndarray]:
     """Curves of one entry per rollout, averaged over stretches: each episode counts once, NaN where none ended.
 
     Takes the `curves` of a `bygones.learn` result and returns those that are stored.
     """
     episodes = np.asarray(curves["episodes"])
     stretches = [s for s in np.array_split(np.arange(len(episodes)), points) if len(s)]
-    thin = {"steps": np.array([curves["steps"][s[-1]] for s in stretches], np.int32)}
+    thin: dict[str, np.ndarray] = {"steps": np.array([curves["steps"][s[-1]] for s in stretches], np.int32)}
     for name in CURVES:
         if name != "steps":
             sums = np.where(episodes > 0, np.asarray(curves[name], float) * episodes, 0.0)
@@ -90,8 +90,9 @@ class Results:
     def __len__(self) -> int:
         return int(self.table.num_rows)
 
-    def __getitem__(self, name: str) -> Array:
-        return self._column(name).to_numpy()
+    def __getitem__(self, name: str) -> np.ndarray:
+        values: np.ndarray = self._column(name).to_numpy()
+        return values
 
     def where(self, **wanted: Any) -> Results:
         """The runs whose columns have these values; a list, tuple, set or range matches any of its values.
@@ -113,7 +114,7 @@ class Results:
         """The distinct values of a column, sorted."""
         return sorted(set(self[name].tolist()))
 
-    def curves(self, name: str) -> tuple[Array, Array]:
+    def curves(self, name: str) -> tuple[np.ndarray, np.ndarray]:
         """The steps, and the curve of that name with one row per run.
 
         Raises:

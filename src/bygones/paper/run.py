@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bygones._arrays import Array, check_count, check_one_of
+from bygones._arrays import check_count, check_one_of
 from bygones.learn import backends, ray_tasks
 from bygones.learn.processes import WorkerDiedError, usable_cores
 from bygones.learn.runs import RunProgress, TrainResult
@@ -225,7 +225,7 @@ def _kept(result: TrainResult, seconds: float) -> RunResult:
     return RunResult(result.settings, result.final, thinned(result.curves), seconds, result.stopped_at)
 
 
-def _latest(ginis: Array) -> float:
+def _latest(ginis: np.ndarray) -> float:
     """The last of them that is known: NaN stands for a rollout in which no episode ended."""
     known = ginis[~np.isnan(ginis)]
     return float(known[-1]) if len(known) else math.nan

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import stats
 
-from bygones._arrays import Array, check_finite
+from bygones._arrays import AnyArray, Floats, check_finite
 
 CONFIDENCE = 0.95
 RESAMPLES = 2000
@@ -42,7 +42,7 @@ class Summary(NamedTuple):
     """The seeds in ascending order, in two groups if they split, otherwise in one."""
 
 
-def summary(values: Array, apart: float = 0.0, seed: int = 0) -> Summary:
+def summary(values: AnyArray, apart: float = 0.0, seed: int = 0) -> Summary:
     """Summarises the seeds of a configuration; groups count as two if their means differ by at least `apart`."""
     values = _seeds("values", values)
     return Summary(
@@ -56,19 +56,19 @@ def summary(values: Array, apart: float = 0.0, seed: int = 0) -> Summary:
     )
 
 
-def standard_error(values: Array) -> float:
+def standard_error(values: AnyArray) -> float:
     """The standard error of the mean, as in the paper's shaded regions; NaN for a single seed."""
     values = _seeds("values", values)
     return float(values.std(ddof=1) / math.sqrt(len(values))) if len(values) > 1 else math.nan
 
 
-def interquartile_mean(values: Array, axis: int = -1) -> Any:
+def interquartile_mean(values: AnyArray, axis: int = -1) -> Any:
     """The mean of the middle half, which a few outliers cannot move."""
     means = stats.trim_mean(values, 0.25, axis=axis)
     return float(means) if np.ndim(means) == 0 else means
 
 
-def interval(values: Array, statistic: Callable[..., Any], seed: int = 0) -> Interval:
+def interval(values: AnyArray, statistic: Callable[..., Any], seed: int = 0) -> Interval:
     """A seeded percentile bootstrap interval of a statistic of one sample; a single value is its own interval."""
     values = _seeds("values", values)
     if np.ptp(values) == 0:
@@ -76,19 +76,19 @@ def interval(values: Array, statistic: Callable[..., Any], seed: int = 0) -> Int
     return _bootstrap((values,), statistic, seed)
 
 
-def difference_interval(a: Array, b: Array, seed: int = 0, of: Callable[..., Any] = np.mean) -> Interval:
+def difference_interval(a: AnyArray, b: AnyArray, seed: int = 0, of: Callable[..., Any] = np.mean) -> Interval:
     """A seeded percentile bootstrap interval of mean(a) − mean(b), or of another statistic's difference."""
     a, b = _seeds("a", a), _seeds("b", b)
     if np.ptp(a) == 0 and np.ptp(b) == 0:
         return Interval(float(a[0] - b[0]), float(a[0] - b[0]))
 
-    def difference(a: Array, b: Array, axis: int = -1) -> Array:
+    def difference(a: Floats, b: Floats, axis: int = -1) -> Floats:
         return np.asarray(of(a, axis=axis) - of(b, axis=axis))
 
     return _bootstrap((a, b), difference, seed)
 
 
-def cliffs_delta(a: Array, b: Array) -> float:
+def cliffs_delta(a: AnyArray, b: AnyArray) -> float:
     """How often a seed of `a` lies above one of `b`, minus how often below: 1 is always, −1 is never.
 
     Unlike differences in standard deviations, this effect size does not assume a single mode.
@@ -97,7 +97,7 @@ def cliffs_delta(a: Array, b: Array) -> float:
     return float(np.sign(a[:, None] - b[None, :]).mean())
 
 
-def groups(values: Array, apart: float = 0.0) -> tuple[tuple[float, ...], ...]:
+def groups(values: AnyArray, apart: float = 0.0) -> tuple[tuple[float, ...], ...]:
     """The values in ascending order, split in two if that explains most of their variance.
 
     The split is the one that explains the most variance. It counts if it explains at least 85% and the means of the
@@ -114,7 +114,7 @@ def groups(values: Array, apart: float = 0.0) -> tuple[tuple[float, ...], ...]:
     return (tuple(ordered.tolist()),)
 
 
-def _bootstrap(samples: tuple[Array, ...], statistic: Callable[..., Any], seed: int) -> Interval:
+def _bootstrap(samples: tuple[Floats, ...], statistic: Callable[..., Any], seed: int) -> Interval:
     found = stats.bootstrap(
         # SciPy refuses a sample of one; a single seed given twice is always resampled as itself.
         tuple(np.repeat(sample, 2) if len(sample) == 1 else sample for sample in samples),
@@ -128,8 +128,8 @@ def _bootstrap(samples: tuple[Array, ...], statistic: Callable[..., Any], seed: 
     return Interval(float(found.low), float(found.high))
 
 
-def _seeds(name: str, values: Array) -> Array:
-    values = check_finite(name, values)
+def _seeds(name: str, given: AnyArray) -> Floats:
+    values = np.asarray(check_finite(name, given))
     if values.ndim != 1 or len(values) == 0:
         raise ValueError(f"{name} must be one number per seed, for at least one seed, got shape {values.shape}")
     return values

@@ -37,7 +37,7 @@ def one_each(utilities: Any, look: Outlook, aim: ConcaveSum | Leximin, rng: np.r
     return leximin(board.values(), look.base.copy(), board.start(), np.ones(m, dtype=bool), rng)
 
 
-def to_the_best(utilities: Any, look: Outlook, mass: Any) -> tuple[np.ndarray, np.ndarray] | None:
+def to_the_best(utilities: Any, look: Outlook, mass: float | np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
     """Each item's best agent (-1: nobody gains), and its owners in the next best allocation; None if there are ties."""
     gains = sparse.csc_array(_scaled(utilities, look.slope * mass))
     gains.eliminate_zeros()

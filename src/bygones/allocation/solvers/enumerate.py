@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from bygones._arrays import Array
 from bygones.allocation.outlook import Outlook, Unstructured
 from bygones.allocation.ties import best_of
 
@@ -44,7 +45,7 @@ def count(options: Options) -> float:
 def enumerate_all(
     options: Options,
     look: Outlook | Unstructured,
-    welfare: Callable[[Any], Any],
+    welfare: Callable[[Array], Array],
     rng: np.random.Generator,
     *,
     batched: bool,

@@ -72,7 +72,7 @@ class Model:
         elif isinstance(aim, ConcaveSum):
             self._add_total(np.broadcast_to(aim.mass, len(programme.base)))
 
-    def columns(self, count: int, least: Any = -math.inf, most: Any = math.inf) -> slice:
+    def columns(self, count: int, least: float | np.ndarray = -math.inf, most: float | np.ndarray = math.inf) -> slice:
         """New variables."""
         start = len(self.least)
         self.least = np.append(self.least, np.broadcast_to(least, count))

@@ -13,8 +13,8 @@ from gymnasium.spaces import Box
 from numpy.typing import ArrayLike
 
 from bygones import inequality
-from bygones._arrays import check_between
-from bygones.envs.wrappers.recall import Floats, Mask, Recall, over
+from bygones._arrays import Bools, Floats, check_between
+from bygones.envs.wrappers.recall import Recall, over
 from bygones.memory import Memory, PerfectRecall
 from bygones.welfare import AnyWelfare, Welfare, as_judge, named
 
@@ -52,7 +52,7 @@ class Fairness:
         gained = self.discount * self._welfare - before
         return np.asarray((1 - self.weight) * utilities.sum(axis=-1) + self.weight * gained)
 
-    def begin(self, which: Mask | bool = True) -> None:
+    def begin(self, which: Bools | bool = True) -> None:
         """Starts new episodes, in these entries of the batch."""
         self._remembered.forget(which)
         self._true.forget(which)

@@ -15,8 +15,7 @@ from typing import Any
 import numpy as np
 from gymnasium.spaces import Box, Dict, Space
 
-from bygones._arrays import check_count
-from bygones.envs.wrappers.recall import Floats
+from bygones._arrays import Floats, check_count
 from bygones.memory import Memory
 
 _ROUNDING = 1e-12
@@ -33,7 +32,7 @@ class Layout:
     """
 
     space: Space[Any]
-    dtype: np.dtype[Any]
+    dtype: np.dtype
     observe_denominator: bool
     flat: bool
     extends_dict: bool
@@ -108,14 +107,14 @@ def _times(reach: float, extreme: Floats) -> Floats:
     return np.where(extreme == 0, 0.0, reach * np.where(extreme == 0, 1.0, extreme))
 
 
-def _float_type(base: Space[Any]) -> np.dtype[Any]:
+def _float_type(base: Space[Any]) -> np.dtype:
     """The environment's own floating type, and float32 where it has none."""
     if isinstance(base, Box) and base.dtype in (np.float32, np.float64):
         return np.dtype(base.dtype)
     return np.dtype(np.float32)
 
 
-def _box(low: Floats, high: Floats, dtype: np.dtype[Any]) -> Box:
+def _box(low: Floats, high: Floats, dtype: np.dtype) -> Box:
     return Box(low.astype(dtype), high.astype(dtype), dtype=dtype.type)
 
 

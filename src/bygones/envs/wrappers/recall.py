@@ -10,12 +10,11 @@ from typing import Any
 
 import numpy as np
 from gymnasium.spaces import Box
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from bygones._arrays import Bools, Floats
+from bygones.envs.batches import mapped
 from bygones.memory import Memory
-
-Floats = NDArray[np.floating[Any]]
-Mask = NDArray[np.bool_]
 
 
 class Recall:
@@ -26,8 +25,7 @@ class Recall:
             raise ValueError(f"memory must be a bygones memory such as Discounted(gamma=0.99), got {memory!r}")
         self.memory = memory
         self.shape = (*batch, n_agents)
-        empty = memory.init(n_agents)
-        self._empty = type(empty)(*(np.broadcast_to(part, batch + part.shape) for part in empty))
+        self._empty = mapped(lambda part: np.broadcast_to(part, batch + part.shape), memory.init(n_agents))
         self.state = self._empty
 
     @property
@@ -49,13 +47,12 @@ class Recall:
         self.state = self.memory.update(self.state, utilities)
         return utilities
 
-    def forget(self, which: Mask | bool = True) -> None:
+    def forget(self, which: Bools | bool = True) -> None:
         """Empties the memories of these entries of the batch, for their episodes begin anew."""
-        parts = zip(self._empty, self.state, strict=True)
-        self.state = type(self.state)(*(np.where(over(which, held), empty, held) for empty, held in parts))
+        self.state = mapped(lambda empty, held: np.where(over(which, held), empty, held), self._empty, self.state)
 
 
-def over(which: Mask | bool, values: Floats) -> Mask:
+def over(which: Bools | bool, values: Floats) -> Bools:
     """The mask of the batch, with axes added so that it selects whole entries of `values`."""
     mask = np.asarray(which)
     return mask.reshape(mask.shape + (1,) * (np.ndim(values) - mask.ndim))

@@ -19,10 +19,11 @@ from gymnasium.spaces import Box
 from gymnasium.vector import AutoresetMode, VectorEnv, VectorWrapper
 from gymnasium.vector.utils import batch_space
 
+from bygones._arrays import Bools
 from bygones.envs.batches import rows, spread
 from bygones.envs.wrappers.fairness import Fairness
 from bygones.envs.wrappers.observing import horizon_of, layout
-from bygones.envs.wrappers.recall import Mask, Recall, reward_space_of
+from bygones.envs.wrappers.recall import Recall, reward_space_of
 from bygones.memory import Memory
 from bygones.welfare import Welfare
 
@@ -40,7 +41,7 @@ class _EpisodeWrapper(VectorWrapper):
             )
         self._ended = np.zeros(env.num_envs, dtype=bool)
 
-    def _reset(self, seed: Any, options: dict[str, Any] | None) -> tuple[Any, dict[str, Any], Mask]:
+    def _reset(self, seed: Any, options: dict[str, Any] | None) -> tuple[Any, dict[str, Any], Bools]:
         """Resets, and returns which sub-environments were reset."""
         # Vector environments remove the mask from their options, so they get a copy.
         options = None if options is None else dict(options)
@@ -51,7 +52,7 @@ class _EpisodeWrapper(VectorWrapper):
         self._ended = self._ended & ~which
         return observations, infos, which
 
-    def _step(self, actions: Any) -> tuple[tuple[Any, Any, Any, Any, dict[str, Any]], Mask, Mask]:
+    def _step(self, actions: Any) -> tuple[tuple[Any, Any, Any, Any, dict[str, Any]], Bools, Bools]:
         """Steps, and returns which sub-environments were reset instead of stepped, and which after the step."""
         observations, rewards, terminations, truncations, infos = self.env.step(actions)
         instead = self._ended if self._mode is AutoresetMode.NEXT_STEP else np.zeros_like(self._ended)
@@ -110,7 +111,7 @@ class VectorRememberRewards(_EpisodeWrapper):
     def _join(self, observations: Any) -> Any:
         return self._layout.join(observations, self._recall.values, self._recall.denominator)
 
-    def _join_final(self, observations: Any, ended: Mask) -> Any:
+    def _join_final(self, observations: Any, ended: Bools) -> Any:
         Z, d = self._recall.values, self._recall.denominator
         joined = np.full(self.num_envs, None, dtype=object)
         for i in np.flatnonzero(ended):
@@ -164,7 +165,7 @@ class VectorFairReward(_EpisodeWrapper):
         return observations, scalars, terminations, truncations, infos
 
 
-def _tell(infos: dict[str, Any], record: Mapping[str, Any], about: Mask) -> None:
+def _tell(infos: dict[str, Any], record: Mapping[str, Any], about: Bools) -> None:
     """Adds the record of these sub-environments to the infos, in Gymnasium's batched form."""
     which = np.flatnonzero(about)
     if len(which):

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bygones._arrays import Array, check_one_of
+from bygones._arrays import Floats, check_one_of
 from bygones.allocation.policies import OneStep
 from bygones.learn.settings import Settings
 from bygones.memory import PerfectRecall
@@ -315,12 +315,12 @@ def _panels() -> list[tuple[str, str]]:
     return [(welfare, aggregation) for welfare in WELFARES for aggregation in AGGREGATIONS]
 
 
-def _share_of_optimum(runs: Results) -> Array:
+def _share_of_optimum(runs: Results) -> Floats:
     """Each run's final fairness score as a share of the optimum; all runs have the same horizon."""
     return for_settings(runs.settings()[0]).share(runs["final_welfare"])
 
 
-def _horizon_lines(axes: Axes, runs: Results, value: str | Callable[[Results], Array]) -> None:
+def _horizon_lines(axes: Axes, runs: Results, value: str | Callable[[Results], Floats]) -> None:
     """One line per memory over evenly spaced horizons, with its seeds as dots and the standard error as a band."""
     horizons, gammas = runs.distinct("horizon"), runs.distinct("gamma")
     for index, gamma in enumerate(gammas):
@@ -341,7 +341,7 @@ def _horizon_lines(axes: Axes, runs: Results, value: str | Callable[[Results], A
     axes.grid(axis="x", visible=False)
 
 
-def _values(cell: Results, value: str | Callable[[Results], Array]) -> Array:
+def _values(cell: Results, value: str | Callable[[Results], Floats]) -> Floats:
     found = cell[value] if isinstance(value, str) else value(cell)
     return found[np.isfinite(found)]
 

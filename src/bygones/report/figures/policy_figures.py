@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bygones._arrays import Array
+from bygones._arrays import Floats
 from bygones.report.style import PALETTE, house_style
 from bygones.simulation import Simulation
 
@@ -53,14 +53,14 @@ def policies_figure(played: Mapping[str, Simulation], welfare: str) -> Figure:
         return figure
 
 
-def _worst_and_best(axes: Axes, values: Array, name: str, look: dict[str, Any]) -> None:
+def _worst_and_best(axes: Axes, values: Floats, name: str, look: dict[str, Any]) -> None:
     steps, worst = _over_time(values.min(axis=1))
     _, best = _over_time(values.max(axis=1))
     axes.plot(steps, worst, label=name, **look)
     axes.plot(steps, best, linewidth=0.9, **look)
 
 
-def _over_time(values: Array) -> tuple[Array, Array]:
+def _over_time(values: Floats) -> tuple[Floats, Floats]:
     """The last step of each part of time, evenly spaced on a logarithmic axis, and the mean value in each part."""
     ends = np.unique(np.geomspace(1, len(values), _PARTS).round().astype(int))
     starts = np.concatenate([[0], ends[:-1]])

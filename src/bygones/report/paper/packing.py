@@ -17,7 +17,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bygones._arrays import Array
 from bygones.learn.settings import Settings
 from bygones.paper.columns import SETTINGS
 from bygones.paper.grid import in_order, memory_label, paper_weight
@@ -71,8 +70,8 @@ def packed(sets: Mapping[str, Results], curve_bytes: int = CURVE_BYTES) -> dict[
     n_runs = sum(map(len, kept.values()))
     points = max(5, curve_bytes // (2 * len(CURVES) * max(1, n_runs)))
     panels: list[dict[str, Any]] = []
-    finals: dict[str, list[Array]] = defaultdict(list)
-    curves: dict[str, list[Array]] = defaultdict(list)
+    finals: dict[str, list[np.ndarray]] = defaultdict(list)
+    curves: dict[str, list[np.ndarray]] = defaultdict(list)
     steps = _Distinct()
     first = offset = 0
     for origin, results in kept.items():
@@ -157,7 +156,7 @@ def _panels(results: Results) -> dict[tuple[str, ...], list[tuple[Settings, list
     return {key: sorted(panels[key], key=lambda cell: (cell[0].gamma, cell[0].horizon)) for key in order}
 
 
-def _final(metric: str, runs: Results, settings: Settings) -> Array:
+def _final(metric: str, runs: Results, settings: Settings) -> np.ndarray:
     if metric == "share":
         return for_settings(settings).share(runs["final_welfare"])
     return runs[f"final_{metric}"]
@@ -219,7 +218,7 @@ def _memories(gammas: Iterable[float]) -> list[dict[str, Any]]:
     return memories
 
 
-def _thinner(steps: Array, values: Array, points: int) -> tuple[Array, Array]:
+def _thinner(steps: np.ndarray, values: np.ndarray, points: int) -> tuple[np.ndarray, np.ndarray]:
     """Curves of at most this many points, each the mean of the known values in a stretch."""
     stretches = np.array_split(np.arange(len(steps)), min(points, len(steps)))
     known = np.isfinite(values)
@@ -230,7 +229,7 @@ def _thinner(steps: Array, values: Array, points: int) -> tuple[Array, Array]:
     return steps[[stretch[-1] for stretch in stretches]], means
 
 
-def _whole_numbers(values: Array) -> tuple[Array, tuple[float, float]]:
+def _whole_numbers(values: np.ndarray) -> tuple[np.ndarray, tuple[float, float]]:
     """Values as whole numbers between the smallest and the largest, and these two."""
     known = np.isfinite(values)
     low, high = (float(values[known].min()), float(values[known].max())) if known.any() else (0.0, 0.0)
@@ -238,7 +237,7 @@ def _whole_numbers(values: Array) -> tuple[Array, tuple[float, float]]:
     return np.where(known, np.rint(shares * (UNKNOWN - 1)), UNKNOWN).astype(np.uint16), (low, high)
 
 
-def _base64(parts: list[Array], kind: str) -> str:
+def _base64(parts: list[np.ndarray], kind: str) -> str:
     return base64.b64encode(np.concatenate([part.ravel() for part in parts]).astype(kind).tobytes()).decode()
 
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from bygones import decay
-from bygones._arrays import Array
+from bygones._arrays import Floats
 from bygones.learn.settings import Settings
 from bygones.paper.claims import CLAIMS, FAIR_SHARE, MYOPIC, RECALL
 from bygones.paper.grid import WELFARES, in_order, memory_label, paper_weight
@@ -199,7 +199,7 @@ def _rows(origin: str, results: Results, scale: str, sets: Mapping[str, Results]
     return rows
 
 
-def _ginis(results: Results, welfare: str, scale: str) -> dict[float, Array]:
+def _ginis(results: Results, welfare: str, scale: str) -> dict[float, Floats]:
     """The final Ginis of the three memories at the longest horizon that all have in common; empty if there is none."""
     weight = paper_weight(welfare, "additive")
     runs = results.where(welfare=welfare, aggregation="additive", observation_scale=scale, weight=weight)
@@ -207,7 +207,7 @@ def _ginis(results: Results, welfare: str, scale: str) -> dict[float, Array]:
     return {gamma: runs.where(gamma=gamma, horizon=max(common))["final_gini"] for gamma in STORY} if common else {}
 
 
-def _with_range(values: Array) -> str:
+def _with_range(values: Floats) -> str:
     mean = f"{values.mean():.2f}"
     return f"{mean} ({_range(values.min(), values.max())})" if len(values) > 1 else mean
 
