@@ -279,14 +279,26 @@ class TestTheIssue:
             ] += 1
         assert times.min() > 150
 
-    def test_a_pair_that_is_far_too_dear_does_not_blur_the_others(self):
-        loads = np.array([[1.0, 1.1, 1e15], [1.1, 1.0, 1e15], [1e15, 1e15, 1.0]])
+    def test_of_equal_loads_whoever_adds_less_is_chosen(self):
         memory = PerfectRecall()
-        for seed in range(20):
-            decision = allocate(
-                Assign(loads, kind="burden"), memory, memory.init(3), "utilitarian", rng=np.random.default_rng(seed)
-            )
-            assert decision.given.tolist() == [0, 1, 2]
+        state = memory.update(memory.init(2), [2.0, 0.0])
+        # {4, 0} against {2, 4}.
+        assert allocate(ChooseK([2, 4], 1, kind="burden"), memory, state, "egalitarian").served.tolist() == [0]
+
+    def test_leximin_decides_among_the_least_totals_only(self):
+        memory = PerfectRecall()
+        state = memory.update(memory.init(3), [10.0, 0.0, 0.0])
+        problem = Assign([[1, 1], [2, 3], [9, 2]], kind="burden")
+        # The least total is 3, with one item for the first agent; without it the loads are more equal, and 4 more.
+        for seed in range(5):
+            decision = allocate(problem, memory, state, "utilitarian", rng=np.random.default_rng(seed))
+            assert decision.utilities.sum() == 3
+
+    def test_a_dear_pair_does_not_make_the_others_look_alike(self):
+        memory = PerfectRecall()
+        state = memory.update(memory.init(3), [5.0, 0.0, 0.0])
+        problem = Assign([[1, 1e15], [1.1, 1e15], [1e15, 1]], kind="burden")
+        assert allocate(problem, memory, state, "utilitarian").given.tolist() == [0, 2]
 
 
 class TestAvailability:
@@ -464,6 +476,14 @@ class TestPrices:
         # Nobody can carry less than everybody together, at the least of five uniform numbers a step: 1500/6/5 = 50.
         assert heaviest["one-step"] > 60
         assert heaviest["prices"] < 52
+
+    def test_the_memory_corrects_learned_prices_upwards(self):
+        memory = learning(PerfectRecall(), "egalitarian", kind="burden")
+        remembered = PerfectRecall().update(PerfectRecall().init(3), [3.0, 1.0, 2.0])
+        weights = prices(
+            ChooseK([1, 1, 1], 1, kind="burden"), memory, memory.init(3)._replace(remembered=remembered), "egalitarian"
+        )
+        assert np.argsort(weights).tolist() == [1, 2, 0]
 
     def test_calibration_knows_the_kind(self):
         rng = np.random.default_rng(0)
