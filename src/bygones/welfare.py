@@ -89,8 +89,7 @@ def generalized_gini(Z: AnyArray, weights: AnyArray | None = None) -> Array:
     return _sorted_sum(Z, weights)
 
 
-<<<<<<< HEAD
-def power_burden(Z: Array, p: Number = 2.0) -> Array:
+def power_burden(Z: AnyArray, p: Number = 2.0) -> Array:
     r"""The welfare $-\sum_i z_i^p$ of burdens: twice the load is more than twice as bad.
 
     $p\to 1$ is the total load. As $p\to\infty$ it ranks as the heaviest load does, `egalitarian` for burdens.
@@ -99,10 +98,7 @@ def power_burden(Z: Array, p: Number = 2.0) -> Array:
     return _minus_powers(_non_negative("power_burden", _vector(Z)), p)
 
 
-def leximin_key(Z: Array) -> Array:
-=======
 def leximin_key(Z: AnyArray) -> Array:
->>>>>>> main
     """The utilities in ascending order: the leximin-better vector has the lexicographically larger key.
 
     Where two vectors have the same worst-off utility, the second worst decides, and so on. For two plain vectors
@@ -395,15 +391,11 @@ def _alpha_fair_at_traced(Z: Array, alpha: Number, eps: Number) -> Array:
     return xp.where(is_power, powers, xp.where(alpha == 1, logs, others))
 
 
-<<<<<<< HEAD
 def _minus_powers(Z: Array, p: Number = 2.0) -> Array:
     return -(Z**p).sum(axis=-1)
 
 
-def _vector(Z: Array) -> Array:
-=======
 def _vector(Z: AnyArray) -> Array:
->>>>>>> main
     Z = check_finite("Z", Z)
     if Z.ndim == 0 or Z.shape[-1] == 0:
         raise ValueError(f"Z must have at least one agent along its last axis, got shape {Z.shape}")

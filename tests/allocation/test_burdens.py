@@ -110,7 +110,7 @@ class TestAgainstBruteForce:
             return
         k = data.draw(st.integers(1, int(able.sum())))
         decision = allocate(
-            ChooseK(needs, k, allowed, kind="burden"), memory, state, name, entitlements=weights,
+            ChooseK(needs, k, allowed=allowed, kind="burden"), memory, state, name, entitlements=weights,
             rng=np.random.default_rng(0),
         )  # fmt: skip
         assert len(decision.served) == k
@@ -198,7 +198,7 @@ class TestAgainstBruteForce:
         amount = data.draw(st.sampled_from([0.3, 1.0, 2.0]))
         if not allowed.any():
             return
-        problem = Divide(amount, rates, caps, allowed, kind="burden")
+        problem = Divide(amount, rates, caps, allowed=allowed, kind="burden")
         if room.sum() < amount:
             with pytest.raises(ValueError, match="amount must be at most what the agents who can carry it"):
                 allocate(problem, memory, state, name, entitlements=weights)
@@ -304,7 +304,7 @@ class TestTheIssue:
 class TestAvailability:
     def test_goods_have_it_too(self):
         memory = PerfectRecall()
-        decision = allocate(ChooseK([9, 1, 2], 1, [False, True, True]), memory, memory.init(3), "utilitarian")
+        decision = allocate(ChooseK([9, 1, 2], 1, allowed=[False, True, True]), memory, memory.init(3), "utilitarian")
         assert decision.served.tolist() == [2]
         divided = allocate(Divide(3.0, [9, 1, 1], allowed=[False, True, True]), memory, memory.init(3), "egalitarian")
         assert divided.given.tolist() == [0, 1.5, 1.5]
@@ -312,7 +312,10 @@ class TestAvailability:
     @pytest.mark.parametrize(
         ("call", "message"),
         [
-            (lambda: ChooseK([1, 2], 1, [True]), r"allowed must be one truth value per agent \(2\), got shape \(1,\)"),
+            (
+                lambda: ChooseK([1, 2], 1, allowed=[True]),
+                r"allowed must be one truth value per agent \(2\), got shape \(1,\)",
+            ),
             (
                 lambda: Divide(1, [1, 2], allowed=[False, False]),
                 "allowed must be True for at least one agent",
@@ -330,11 +333,11 @@ class TestAvailability:
         ("problem", "options", "message"),
         [
             (
-                ChooseK([1, 2, 3], 2, [True, False, False], "burden"),
+                ChooseK([1, 2, 3], 2, allowed=[True, False, False], kind="burden"),
                 {},
                 r"k must be at most .* \(1\), got 2",
             ),
-            (Assign([[1, 2], [3, 4], [5, 6]], 1, [[1, 1], [0, 0], [0, 0]], "burden"), {}, "room for 1 of 2 items"),
+            (Assign([[1, 2], [3, 4], [5, 6]], 1, [[1, 1], [0, 0], [0, 0]], kind="burden"), {}, "room for 1 of 2 items"),
             (Assign([[1] * 4] * 3, 1, kind="burden"), {}, "room for 3 of 4 items: allow more pairs"),
             (Divide(3.0, [1, 1, 1], 0.9, kind="burden"), {}, r"together \(2.7\), got 3"),
             (ChooseK([1, 2, 3], 1, kind="burden"), {"welfare": "nash"}, "welfare nash has no meaning for burdens: use"),
@@ -377,7 +380,11 @@ class TestOtherWaysToJudge:
         memory = LastSteps(2)
         state = memory.update(memory.init(3), [3.0, 1.0, 2.0])
         decision = allocate(
-            ChooseK([1, 1, 1], 1, [True, False, True], "burden"), memory, state, "egalitarian", entitlements=[1, 1, 2]
+            ChooseK([1, 1, 1], 1, allowed=[True, False, True], kind="burden"),
+            memory,
+            state,
+            "egalitarian",
+            entitlements=[1, 1, 2],
         )
         assert decision.served.tolist() == [2]
 
@@ -533,7 +540,7 @@ class TestWords:
             "Ben carries 1.5 of 2; Cem carries 0.5 of 2 (2 of 3 agents)."
             in self.decide(Divide(2.0, [1, 1, 1], kind="burden")).explain()
         )
-        passed = self.decide(ChooseK([2, 2, 2], 1, [True, False, True], "burden")).explain()
+        passed = self.decide(ChooseK([2, 2, 2], 1, allowed=[True, False, True], kind="burden")).explain()
         assert "Ben has carried least lately, 1, but is not chosen." in passed
 
     def test_the_exempt_are_not_ranked(self):

@@ -191,7 +191,6 @@ def test_the_time_until_now():
     assert tables.until_now(days, "1970-01-03T12:00") == 0.5
 
 
-<<<<<<< HEAD
 def test_a_burden_goes_to_whoever_it_burdens_least(capsys, write):
     shift = write("shift.csv", "agent,need\nana,12\nben,2\ncem,4\n")
     out = run(capsys, shift, "--half-life", 30, "--kind", "burden")
@@ -217,7 +216,8 @@ def test_an_empty_need_is_somebody_who_may_not_be_served(capsys, write, kind):
     past = write("past.csv", "agent,time,utility\nana,1,4\nben,1,1\ncem,1,2\n")
     options = ("--history", past, "--half-life", 30, "--kind", kind, "--json")
     assert json.loads(run(capsys, needs, *options))["served"] == ["cem"]
-=======
+
+
 def test_prices_look_ahead_and_learn_from_the_history(capsys, write):
     """Ana is behind, but hardly needs it today; she waits."""
     rows = [f"{name},{day},{worth}" for day in range(1, 30) for name, worth in (("ana", 3), ("ben", 4))]
@@ -231,4 +231,3 @@ def test_prices_look_ahead_and_learn_from_the_history(capsys, write):
     data = json.loads(run(capsys, *settings, "--rule", "prices", "--json"))
     assert data["prices"][0] > data["prices"][1]
     assert json.loads(run(capsys, *settings, "--json"))["prices"] is None
->>>>>>> main

@@ -27,13 +27,9 @@ from typing import TypeAlias
 
 import numpy as np
 
-<<<<<<< HEAD
+from bygones._arrays import Array, Operand
 from bygones.kinds import Kind
 from bygones.welfare import AlphaFair, PowerOfLoads, Ranked, Welfare
-=======
-from bygones._arrays import Array, Operand
-from bygones.welfare import Ranked, Welfare
->>>>>>> main
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +45,6 @@ class ConcaveSum:
         """The curves of these agents."""
         return replace(self, mass=self.mass[who]) if isinstance(self.mass, np.ndarray) else self
 
-<<<<<<< HEAD
     @property
     def order(self) -> float:
         """How the sum grows with the unit of z: as this power of it."""
@@ -59,10 +54,7 @@ class ConcaveSum:
         """The same curves of z in units of its own, with masses in units of theirs."""
         return replace(self, shift=self.shift / unit, mass=self.mass / mass)
 
-    def gain(self, base: Any, step: Any, unit: float = 1.0) -> Any:
-=======
     def gain(self, base: np.ndarray, step: np.ndarray, unit: float = 1.0) -> np.ndarray:
->>>>>>> main
         r"""$m\,\varphi(\text{base}+\text{step}) - m\,\varphi(\text{base})$ free of cancellation.
 
         In units of $\text{unit}^{1-\alpha}$, which keeps steep curves within the range of floating point and does not
@@ -97,29 +89,29 @@ class PowerSum:
     r"""$-\sum_i m_i(-z_i)^p$ with $z \le 0$, what agents carry counted against them."""
 
     order: float
-    mass: Any = 1.0
+    mass: float | np.ndarray = 1.0
 
-    def among(self, who: Any) -> PowerSum:
+    def among(self, who: Operand) -> PowerSum:
         """The curves of these agents."""
-        return self if np.ndim(self.mass) == 0 else replace(self, mass=self.mass[who])
+        return replace(self, mass=self.mass[who]) if isinstance(self.mass, np.ndarray) else self
 
     def in_units(self, unit: float, mass: float) -> PowerSum:
         """The same curves of z in units of its own, with masses in units of theirs."""
         return replace(self, mass=self.mass / mass)
 
-    def cost(self, load: Any, more: Any) -> Any:
+    def cost(self, load: np.ndarray, more: np.ndarray) -> np.ndarray:
         r"""$m(\text{load}+\text{more})^p - m\,\text{load}^p$ free of cancellation."""
         with np.errstate(divide="ignore", invalid="ignore"):
             grown = load**self.order * np.expm1(self.order * np.log1p(more / load))
         return self.mass * np.where(load > 0, grown, more**self.order)
 
-    def value(self, z: Any) -> Any:
+    def value(self, z: np.ndarray) -> np.ndarray:
         r"""$-m(-z)^p$."""
-        return -self.mass * np.maximum(-z, 0.0) ** self.order
+        return np.asarray(-self.mass * np.maximum(-z, 0.0) ** self.order)
 
-    def slope(self, z: Any) -> Any:
+    def slope(self, z: np.ndarray) -> np.ndarray:
         r"""$m\,p(-z)^{p-1}$."""
-        return self.mass * self.order * np.maximum(-z, 0.0) ** (self.order - 1.0)
+        return np.asarray(self.mass * self.order * np.maximum(-z, 0.0) ** (self.order - 1.0))
 
 
 @dataclass(frozen=True)
@@ -156,11 +148,7 @@ class Gini:
 Aim: TypeAlias = ConcaveSum | PowerSum | Leximin | Gini
 
 
-<<<<<<< HEAD
-def entitled(welfare: Welfare, entitlements: np.ndarray | None, kind: Kind = "good") -> Callable[[Any], Any]:
-=======
-def entitled(welfare: Welfare, entitlements: np.ndarray | None) -> Callable[[Array], Array]:
->>>>>>> main
+def entitled(welfare: Welfare, entitlements: np.ndarray | None, kind: Kind = "good") -> Callable[[Array], Array]:
     """The welfare of remembered utilities per unit of entitlement, agents along the last axis.
 
     An agent counts as often as it is entitled. A welfare of no known form judges Z per unit of entitlement as it is.

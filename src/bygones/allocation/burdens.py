@@ -5,7 +5,6 @@ An agent may carry what the problem allows, unless it is exempt (its share of th
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,8 +13,8 @@ from scipy.sparse.csgraph import maximum_flow
 
 from bygones._text import counted
 from bygones.allocation.aims import Gini, Leximin
-from bygones.allocation.cases import Case, Choice, by_options, translate
-from bygones.allocation.problems import Assign, ChooseK, Divide
+from bygones.allocation.cases import Case, Choice, Solver, by_options
+from bygones.allocation.problems import Assign, ChooseK, Divide, Problem
 from bygones.allocation.solvers import enumerate
 from bygones.allocation.solvers.carry import carry_amount, carry_one_each, choose_carriers
 from bygones.allocation.solvers.linear_model import Programme
@@ -34,7 +33,7 @@ def _choose_k(case: Case) -> Choice:
     ones = np.ones(len(needs), dtype=int)
     options = enumerate.Options(who, who, needs[who], ones, k, everything=True)
     some = np.arange(len(who)) < k
-    return translate(by_options(case, options, some), lambda taken: who[taken])
+    return by_options(case, options, lambda taken: who[taken], some)
 
 
 def _assign(case: Case) -> Choice:
@@ -49,7 +48,7 @@ def _assign(case: Case) -> Choice:
         owner[items[taken]] = agents[taken]
         return owner
 
-    return translate(by_options(case, options, _carried(problem, agents, items)), owners)
+    return by_options(case, options, owners, _carried(problem, agents, items))
 
 
 def _divide(case: Case) -> Choice:
@@ -84,7 +83,7 @@ def _divide(case: Case) -> Choice:
     return Choice(solution.x, lambda: None, solution.gap, solution.optimal)
 
 
-CARRY: dict[type, Callable[[Case], Choice]] = {ChooseK: _choose_k, Assign: _assign, Divide: _divide}
+CARRY: dict[type[Problem], Solver] = {ChooseK: _choose_k, Assign: _assign, Divide: _divide}
 
 
 def _pairs(case: Case) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

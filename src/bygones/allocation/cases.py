@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from scipy import sparse
 
+from bygones._arrays import Array
 from bygones.allocation.aims import ConcaveSum, Leximin, PowerSum
 from bygones.allocation.outlook import Outlook
 from bygones.allocation.solvers import enumerate
@@ -23,16 +24,27 @@ FEW = 100_000
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """A problem, what each allocation of it would make of the memory, and how that is judged."""
+    """What a solver is given: the problem, and what is known of the memory and the welfare.
+
+    Attributes:
+        problem: what there is to hand out, of the solver's own kind.
+        look: what an allocation would make of the memory.
+        welfare: what is maximised.
+        judge: the welfare of Z, entitlements included.
+        aim: the form of the welfare that the solvers work with; None where it has no known form.
+        rng: draws among ties.
+        time_limit: seconds after which an integer programme stops; None for no limit.
+        entitlements: per agent, or None if all are equal.
+    """
 
     problem: Any
     look: Any
     welfare: Welfare
-    judge: Callable[[Any], Any]
+    judge: Callable[[Array], Array]
     aim: Any
     rng: np.random.Generator
-    time_limit: float | None
-    entitlements: np.ndarray | None
+    time_limit: float | None = None
+    entitlements: np.ndarray | None = None
 
     @property
     def able(self) -> np.ndarray:
@@ -77,7 +89,14 @@ class Case:
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """An allocation, a way to the next best, and what is proven about it."""
+    """What a solver returns.
+
+    Attributes:
+        given: the best allocation, in the form of the problem.
+        runner_up: finds the next best allocation, None if there is none.
+        gap: how much more the aim of the solver could be, at most.
+        optimal: whether the allocation is proven to be the best.
+    """
 
     given: np.ndarray
     runner_up: Callable[[], np.ndarray | None]
@@ -85,16 +104,30 @@ class Choice:
     optimal: bool = True
 
 
-def by_options(case: Case, options: enumerate.Options, some: np.ndarray | None = None) -> Choice:
-    """The options taken, by looking at all allocations where they are few, else by an integer programme.
+Solver: TypeAlias = Callable[[Case], Choice]
 
-    Where everything has to be handed out, `some` are options that do.
+
+def by_options(
+    case: Case,
+    options: enumerate.Options,
+    given: Callable[[np.ndarray], np.ndarray],
+    some: np.ndarray | None = None,
+) -> Choice:
+    """The best allocation that is made of these options: each is taken or not.
+
+    Exact: by looking at all allocations where they are few, else by an integer programme.
+
+    Args:
+        case: what the solver was given.
+        options: what can be given to whom, and how much of it together.
+        given: the allocation in the form of the problem, from the indices of the options taken.
+        some: where everything has to be handed out, for each option whether it is taken in some way to do so.
     """
     allocations = enumerate.count(options)
     if allocations <= FEW:
         batched = case.welfare.is_named
         taken, second = enumerate.enumerate_all(options, case.look, case.judge, case.rng, batched=batched)
-        return Choice(taken, lambda: second)
+        return Choice(given(taken), lambda: None if second is None else given(second))
     case.check_structure(allocations)
     programme = programme_of(options, case.look)
     if some is not None:
@@ -102,9 +135,9 @@ def by_options(case: Case, options: enumerate.Options, some: np.ndarray | None =
     solution = solve(programme, case.aim, case.rng, case.time_limit)
 
     def runner_up() -> np.ndarray | None:
-        return None if solution.runner_up is None else np.flatnonzero(solution.runner_up)
+        return None if solution.runner_up is None else given(np.flatnonzero(solution.runner_up))
 
-    return Choice(np.flatnonzero(solution.x), runner_up, solution.gap, solution.optimal)
+    return Choice(given(np.flatnonzero(solution.x)), runner_up, solution.gap, solution.optimal)
 
 
 def programme_of(options: enumerate.Options, look: Outlook) -> Programme:
@@ -123,13 +156,3 @@ def programme_of(options: enumerate.Options, look: Outlook) -> Programme:
     )
     limits = np.concatenate([np.ones(len(items)), options.capacity, [options.total]])
     return Programme(look.base, sparse.csr_array(response @ gifts), sparse.csr_array(rows), limits, np.ones(p), True)
-
-
-def translate(choice: Choice, given: Callable[[np.ndarray], np.ndarray]) -> Choice:
-    """A choice of options as one of the problem's allocations."""
-
-    def runner_up() -> np.ndarray | None:
-        second = choice.runner_up()
-        return None if second is None else given(second)
-
-    return Choice(given(choice.given), runner_up, choice.gap, choice.optimal)

@@ -153,21 +153,16 @@ class Decision:
             lost = (utilities - self.utilities if self.problem.is_burden else self.utilities - utilities) @ self.prices
         return RunnerUp(given, utilities, after, welfare, max(0.0, float(lost)))
 
-<<<<<<< HEAD
-    def _judge(self, values: Array) -> Any:
+    def _judge(self, values: Array) -> Array:
         judge = entitled(self.welfare, self.entitlements, self.problem.kind)
-        return judge(-np.nan_to_num(values) if self.problem.is_burden else values)
+        return judge(-np.nan_to_num(np.asarray(values)) if self.problem.is_burden else values)
 
     def _per_unit(self, Z: Array) -> Array:
         """Z per unit of entitlement, NaN for the exempt."""
         if self.entitlements is None:
             return Z
-        return np.divide(Z, self.entitlements, out=np.full(np.shape(Z), math.nan), where=self.entitlements > 0)
-=======
-    @property
-    def _judge(self) -> Callable[[Array], Array]:
-        return entitled(self.welfare, self.entitlements)
->>>>>>> main
+        exempt = np.full(np.shape(Z), math.nan)
+        return np.asarray(np.divide(Z, self.entitlements, out=exempt, where=self.entitlements > 0))
 
     def reasons(self) -> list[str]:
         """The decision and its reasons, one sentence each."""

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 from scipy import sparse
 
 from bygones.allocation.aims import ConcaveSum
-from bygones.allocation.cases import Case, Choice, by_options, translate
-from bygones.allocation.problems import Assign, ChooseK, Divide
+from bygones.allocation.cases import Case, Choice, Solver, by_options
+from bygones.allocation.problems import Assign, ChooseK, Divide, Problem
 from bygones.allocation.solvers import enumerate
 from bygones.allocation.solvers.assign import one_each, to_the_best
 from bygones.allocation.solvers.choose import choose
@@ -25,8 +23,7 @@ def _choose_k(case: Case) -> Choice:
         return Choice(*choose(case.look.base, case.look.gain(needs), k, case.aim, case.rng))
     useful = np.flatnonzero(needs > 0)
     ones = np.ones(len(needs), dtype=int)
-    choice = by_options(case, enumerate.Options(useful, useful, needs[useful], ones, k))
-    return translate(choice, lambda taken: useful[taken])
+    return by_options(case, enumerate.Options(useful, useful, needs[useful], ones, k), lambda taken: useful[taken])
 
 
 def _assign(case: Case) -> Choice:
@@ -42,14 +39,13 @@ def _assign(case: Case) -> Choice:
     pairs = sparse.coo_array(utilities)
     useful = pairs.data > 0
     agents, items = pairs.row[useful], pairs.col[useful]
-    choice = by_options(case, enumerate.Options(agents, items, pairs.data[useful], capacity, m))
 
     def owners(taken: np.ndarray) -> np.ndarray:
         owner = np.full(m, -1)
         owner[items[taken]] = agents[taken]
         return owner
 
-    return translate(choice, owners)
+    return by_options(case, enumerate.Options(agents, items, pairs.data[useful], capacity, m), owners)
 
 
 def _divide(case: Case) -> Choice:
@@ -91,4 +87,4 @@ def _owners(holds: np.ndarray, n_items: int) -> np.ndarray:
     return owners
 
 
-GIVE: dict[type, Callable[[Case], Choice]] = {ChooseK: _choose_k, Assign: _assign, Divide: _divide}
+GIVE: dict[type[Problem], Solver] = {ChooseK: _choose_k, Assign: _assign, Divide: _divide}

@@ -18,12 +18,8 @@ from typing import Any
 
 import numpy as np
 
-<<<<<<< HEAD
-from bygones._arrays import Array, Number, check_between
-from bygones.kinds import Kind
-=======
 from bygones._arrays import AnyArray, Number, check_between
->>>>>>> main
+from bygones.kinds import Kind
 from bygones.memory import Memory, check_entitlements
 from bygones.memory.contract import State
 
@@ -69,11 +65,7 @@ class Unstructured:
     memory: Memory
     state: Any
     elapsed: Number
-<<<<<<< HEAD
     factor: Any
-=======
-    entitlements: AnyArray | None
->>>>>>> main
     base: np.ndarray
 
     def after(self, utilities: np.ndarray) -> np.ndarray:
@@ -87,16 +79,12 @@ class Unstructured:
 
 
 def outlook(
-<<<<<<< HEAD
-    memory: Memory,
-    state: Any,
+    memory: Memory[State],
+    state: State,
     n_agents: int,
     elapsed: Number = 1,
-    entitlements: Array | None = None,
+    entitlements: AnyArray | None = None,
     kind: Kind = "good",
-=======
-    memory: Memory[State], state: State, n_agents: int, elapsed: Number = 1, entitlements: AnyArray | None = None
->>>>>>> main
 ) -> Outlook | Unstructured:
     """How the memory will respond, `elapsed` steps after its last utilities."""
     held = memory.n_agents(state)
@@ -122,7 +110,7 @@ def outlook(
     return Outlook(base, gain * factor)
 
 
-def _factor(entitlements: Array | None, n_agents: int, kind: Kind) -> Any:
+def _factor(entitlements: AnyArray | None, n_agents: int, kind: Kind) -> Any:
     """What a unit of memory counts per agent: less than nothing for burdens, nothing for the exempt."""
     sign = -1.0 if kind == "burden" else 1.0
     if entitlements is None:

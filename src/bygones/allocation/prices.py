@@ -127,11 +127,7 @@ def calibrate(
     return calibrated
 
 
-<<<<<<< HEAD
-def learning(memory: Memory, welfare: AnyWelfare, entitlements: Array | None = None, kind: Kind = "good") -> Priced:
-=======
-def learning(memory: Memory, welfare: AnyWelfare, entitlements: AnyArray | None = None) -> Priced:
->>>>>>> main
+def learning(memory: Memory, welfare: AnyWelfare, entitlements: AnyArray | None = None, kind: Kind = "good") -> Priced:
     """The memory that learns prices for this welfare beside what it remembers."""
     alpha = _steepest(price_form(named(welfare)))
     return Priced(memory, alpha if alpha > 0 else math.inf, entitlements, kind=kind)

@@ -20,7 +20,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -129,12 +129,13 @@ class ChooseK(Problem):
 
     needs: Floats
     k: int
+    _: KW_ONLY
     allowed: Any = None
     kind: Kind = "good"
 
     if TYPE_CHECKING:  # lists are welcome too; they become arrays
 
-        def __init__(self, needs: AnyArray, k: int) -> None: ...
+        def __init__(self, needs: AnyArray, k: int, *, allowed: Any = None, kind: Kind = "good") -> None: ...
 
     def __post_init__(self) -> None:
         check_kind(self.kind)
@@ -204,11 +205,14 @@ class Assign(Problem):
     utilities: Any
     capacity: Any = 1
     allowed: Any = None
+    _: KW_ONLY
     kind: Kind = "good"
 
     if TYPE_CHECKING:  # lists are welcome too; they become arrays
 
-        def __init__(self, utilities: Any, capacity: AnyArray | None = 1, allowed: AnyArray | None = None) -> None: ...
+        def __init__(
+            self, utilities: Any, capacity: AnyArray | None = 1, allowed: AnyArray | None = None, *, kind: Kind = "good"
+        ) -> None: ...
 
     next_best_is_slow: ClassVar[bool] = True
 
@@ -314,12 +318,21 @@ class Divide(Problem):
     amount: float
     rates: Floats
     caps: Any = None
+    _: KW_ONLY
     allowed: Any = None
     kind: Kind = "good"
 
     if TYPE_CHECKING:  # lists are welcome too; they become arrays
 
-        def __init__(self, amount: float, rates: AnyArray, caps: AnyArray | None = None) -> None: ...
+        def __init__(
+            self,
+            amount: float,
+            rates: AnyArray,
+            caps: AnyArray | None = None,
+            *,
+            allowed: Any = None,
+            kind: Kind = "good",
+        ) -> None: ...
 
     has_next_best: ClassVar[bool] = False
 

@@ -58,7 +58,7 @@ class Places(Request):
         found = [self.needs.get(name) for name in agents]
         needs = [0.0 if need is None else _number(need, f"need of {agents[i]!r}") for i, need in enumerate(found)]
         allowed = [need is not None for need in found]
-        return ChooseK(needs, self.k, None if kind == "good" or all(allowed) else allowed, kind)
+        return ChooseK(needs, self.k, allowed=None if kind == "good" or all(allowed) else allowed, kind=kind)
 
     def to_dict(self) -> dict[str, Any]:
         """The request, of the types that JSON has."""
@@ -104,7 +104,7 @@ class Items(Request):
             for item, utility in self.utilities.get(name, {}).items():
                 utilities[i, column[item]] = _number(utility, f"utility of {item!r} to {name!r}")
                 allowed[i, column[item]] = True
-        return Assign(utilities, self.capacity, allowed, kind)
+        return Assign(utilities, self.capacity, allowed, kind=kind)
 
     def to_dict(self) -> dict[str, Any]:
         """The request, of the types that JSON has."""
@@ -135,9 +135,9 @@ class Amount(Request):
         named = [name in self.rates for name in agents]
         allowed = None if kind == "good" or all(named) else named
         if self.caps is None:
-            return Divide(self.amount, rates, None, allowed, kind)
+            return Divide(self.amount, rates, allowed=allowed, kind=kind)
         caps = [_number(self.caps.get(name, math.inf), f"cap of {name!r}", finite=False) for name in agents]
-        return Divide(self.amount, rates, caps, allowed, kind)
+        return Divide(self.amount, rates, caps, allowed=allowed, kind=kind)
 
     def to_dict(self) -> dict[str, Any]:
         """The request, of the types that JSON has."""

@@ -146,7 +146,7 @@ class _World:
         state = MemoryState(self._state.Z[members], self._state.d, self._state.Z_lost[members], self._state.d_lost)
         weights = self._who.entitlements[members]
         decision = allocate(
-            ChooseK(needs[members], k, can[members], kind), self._memory, state, welfare, elapsed=0,
+            ChooseK(needs[members], k, allowed=can[members], kind=kind), self._memory, state, welfare, elapsed=0,
             entitlements=None if (weights == 1).all() else weights, rng=rng,
         )  # fmt: skip
         return np.asarray(members[decision.served])
@@ -161,13 +161,8 @@ class _World:
     def outcome(self, end: float) -> WorldTotals:
         """The outcome at the moment of the audit."""
         self._pass(end)
-<<<<<<< HEAD
         present = np.flatnonzero(self._is_present & (self._who.entitlements > 0))
-        remembered = self._memory.read(self._state)[present]
-=======
-        present = np.flatnonzero(self._is_present)
         remembered = np.asarray(self._memory.read(self._state))[present]
->>>>>>> main
         return WorldTotals(
             self._received, float(self._received.sum()), *measure(remembered, self._who.entitlements[present])
         )

@@ -90,15 +90,10 @@ def allocate(
 ) -> None:
     """Decide who gets what now, given what everybody received before.
 
-<<<<<<< HEAD
     For example:
         bygones allocate needs.csv --history past.csv --half-life 30 --welfare egalitarian --k 2
+        bygones allocate needs.csv --history past.csv --half-life 30 --rule prices
         bygones allocate shifts.csv --history past.csv --half-life 30 --kind burden
-=======
-    Example: bygones allocate needs.csv --history past.csv --half-life 30 --welfare egalitarian --k 2
-
-    Example: bygones allocate needs.csv --history past.csv --half-life 30 --rule prices
->>>>>>> main
     """
     import numpy as np
 
@@ -113,27 +108,22 @@ def allocate(
         check_count("seed", seed, least=0)
     request = tables.read_needs(needs, k=k, capacity=capacity, amount=amount)
     agents = request.agents
-    shares = None if entitlements is None else tables.read_entitlements(entitlements, agents)
+    shares = None
+    if entitlements is not None:
+        shares = tables.read_entitlements(entitlements, agents, exempt=kind == "burden")
     memory: Memory = Discounted(half_life=half_life, average=average)
     if rule == "prices":
-        memory = allocation.learning(memory, welfare, shares)
+        memory = allocation.learning(memory, welfare, shares, kind)
     past = tables.Past(memory.init(len(agents)), None)
     if history is not None:
         past = tables.read_past(history, agents, memory)
-    weights = None
-    if entitlements is not None:
-        weights = tables.read_entitlements(entitlements, agents, exempt=kind == "burden")
     decision = allocation.allocate(
         request.problem(agents, kind),
         memory,
         past.state,
         welfare,
         elapsed=tables.until_now(past.last, now),
-<<<<<<< HEAD
-        entitlements=weights,
-=======
         entitlements=shares,
->>>>>>> main
         agents=agents,
         items=request.items,
         time_unit=tables.unit_of(past.last),

@@ -19,13 +19,9 @@ from typing import Any, NamedTuple, SupportsFloat
 
 import numpy as np
 
-<<<<<<< HEAD
-from bygones._arrays import check_between
+from bygones._arrays import AnyArray, check_between
 from bygones.allocation.aims import check_form
 from bygones.kinds import Kind, check_kind
-=======
-from bygones._arrays import AnyArray, check_between
->>>>>>> main
 from bygones.ledger.times import SECOND, duration, shown
 from bygones.welfare import named
 
@@ -125,16 +121,10 @@ def check_newcomers(rule: object) -> str:
     return repr(number)
 
 
-<<<<<<< HEAD
-def check_entitlement(weight: object, agent: str, kind: Kind = "good") -> float:
+def check_entitlement(weight: SupportsFloat, agent: str, kind: Kind = "good") -> float:
     """The entitlement, refused unless it is a finite number above 0 or, for burdens, 0 as well: exempt."""
     exempt = kind == "burden"
     accepted = "a finite number of at least 0" if exempt else "a finite number above 0"
-=======
-def check_entitlement(weight: SupportsFloat, agent: str) -> float:
-    """The entitlement, refused unless it is a finite number above 0."""
-    accepted = "a finite number above 0"
->>>>>>> main
     return float(
         check_between(f"entitlement of {agent!r}", weight, 0.0, math.inf, accepted, open_low=not exempt, open_high=True)
     )

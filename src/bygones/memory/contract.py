@@ -25,11 +25,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple
 import numpy as np
 from typing_extensions import TypeVar
 
-<<<<<<< HEAD
-from bygones._arrays import Array, Number, check_between, check_finite, is_traced
-=======
-from bygones._arrays import AnyArray, Array, Condition, Number, check_between, check_finite
->>>>>>> main
+from bygones._arrays import AnyArray, Array, Condition, Number, check_between, check_finite, is_traced
 
 State = TypeVar("State", bound=tuple[Any, ...], default=Any)
 """What a memory holds between two steps: a named tuple of arrays whose leading axes are a batch."""
@@ -198,16 +194,11 @@ class Memory(ABC, Generic[State]):
         return int(self.read(state).shape[-1])
 
 
-<<<<<<< HEAD
-def check_entitlements(entitlements: Array, n_agents: int, *, exempt: bool = False) -> Array:
+def check_entitlements(entitlements: AnyArray, n_agents: int, *, exempt: bool = False) -> Array:
     """The entitlements as an array, refused unless they are one finite number above zero per agent.
 
     With `exempt`, as for shares of a load, an entitlement may be zero, though not everybody's.
     """
-=======
-def check_entitlements(entitlements: AnyArray, n_agents: int) -> Array:
-    """The entitlements as an array, refused unless they are one finite number above zero per agent."""
->>>>>>> main
     weights = check_finite("entitlements", entitlements)
     if weights.shape != (n_agents,):
         raise ValueError(f"entitlements must have one entry per agent ({n_agents}), got shape {weights.shape}")

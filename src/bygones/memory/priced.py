@@ -30,12 +30,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-<<<<<<< HEAD
-from bygones._arrays import Array, Number, namespace
-from bygones.kinds import Kind, check_kind
-=======
 from bygones._arrays import AnyArray, Array, Condition, Number, namespace
->>>>>>> main
+from bygones.kinds import Kind, check_kind
 from bygones.memory.contract import Memory, Response, check_entitlements
 
 STEP = 0.5
@@ -129,17 +125,10 @@ class Priced(Memory[PricedState]):
         squares = kept * state.squares + xp.maximum((g * g).sum(axis=-1) / n, 1.0)
         drift_squares = kept * state.drift_squares + (drift * drift).sum(axis=-1) * (2.0 / SMOOTH / n)
         # Where g lingers, its sum is as noisy as if it had this many squares.
-<<<<<<< HEAD
-        noise = xp.maximum(squares, drift_squares**2 / xp.maximum(squares, 1e-300))
-        step = STEP / xp.sqrt(xp.where(noise > 0, noise, 1.0))
-        prices = state.log_prices - self._sign * step[..., None] * g
-        prices = prices - prices.mean(axis=-1, keepdims=True)
-=======
         noise = xp.maximum(squares, drift_squares**2 / squares)
         step = STEP / xp.sqrt(noise)
-        prices = state.log_prices - step[..., None] * g
+        prices = state.log_prices - self._sign * step[..., None] * g
         prices = prices - prices.sum(axis=-1, keepdims=True) / n
->>>>>>> main
         return PricedState(remembered, prices, level, largest, weight, squares, drift, drift_squares)
 
     def read(self, state: PricedState) -> Array:
@@ -148,13 +137,9 @@ class Priced(Memory[PricedState]):
     def shares(self, state: PricedState) -> Array:
         r"""$\sigma$: each agent's share of utility at these prices, 1 on average."""
         xp = namespace(state.log_prices)
-<<<<<<< HEAD
-        logs = -self._sign * state.log_prices / self.alpha
-=======
         if self.alpha == math.inf and self.entitlements is None:
             return xp.ones_like(state.log_prices)
-        logs = -state.log_prices / self.alpha
->>>>>>> main
+        logs = -self._sign * state.log_prices / self.alpha
         shares = xp.exp(logs - logs.max(axis=-1, keepdims=True))
         if self.entitlements is not None:
             shares = shares * self.entitlements
