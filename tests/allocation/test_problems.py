@@ -98,3 +98,25 @@ def test_a_new_kind_of_problem_is_one_class():
     assert not lottery.next_best_is_slow
     with pytest.raises(TypeError, match="abstract"):
         Problem()
+
+
+def test_prices_ask_for_what_a_new_kind_of_problem_need_not_know():
+    for name in ("share_served", "worth_once"):
+        with pytest.raises(ValueError, match=f"rule 'prices' needs to know {name} of Lottery: define it"):
+            getattr(Lottery(), name)
+
+
+@pytest.mark.parametrize(
+    ("problem", "share", "worth"),
+    [
+        (ChooseK([4.0, 1.0, 2.0], 2), 2 / 3, 3.0),
+        (Assign(TABLE), 1.0, (3 + 2 + 2) / 3),
+        (Assign(sparse.csr_array(TABLE[:, :2])), 2 / 3, 2.5),
+        (Divide(6.0, [1.0, 1.0, 1.0]), 1 / 3, 6.0),
+        (Divide(6.0, [1.0, 2.0, 3.0], 3.0), 2 / 3, 6.0),
+        (Divide(6.0, [1.0, 1.0, 1.0], 1.0), 1.0, 1.0),
+    ],
+)
+def test_how_many_are_served_and_what_it_is_worth_to_them(problem, share, worth):
+    assert problem.share_served == pytest.approx(share)
+    assert problem.worth_once == pytest.approx(worth)

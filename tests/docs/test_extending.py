@@ -24,7 +24,7 @@ from bygones.audit import audit, formats, read_history
 from bygones.cli import program
 from bygones.envs import functional, needs, registration
 from bygones.envs.problem import AllocationProblem, problem_of
-from bygones.learn.problems import check_registered
+from bygones.learn.descriptions import check_registered
 from bygones.memory.contract import PROMISES
 from bygones.paper import claims, statistics
 from bygones.paper.results import Results, evidence_folder, read
@@ -126,7 +126,7 @@ def test_contributed_recipes_touch_the_files_that_they_name(tmp_path):
     insert("memory/__init__.py", "PARTS = {", '    LastSteps: Parts((), fixed=("length",)),')
     insert(
         "memory/__init__.py",
-        "from bygones.memory.sums import MemoryState",
+        "from bygones.memory.exact_sums import MemoryState",
         "from bygones.memory.last_steps import LastSteps",
     )
     create("envs/ward.py", dict(BLOCKS["A scenario"])["ward.py"])
@@ -159,7 +159,7 @@ from bygones.allocation import OnePerHousehold
 from bygones.audit import read_history
 from bygones.cli import program
 from bygones.envs.problem import AllocationProblem
-from bygones.learn.problems import check_registered, description, rebuilt
+from bygones.learn.descriptions import check_registered, description, rebuilt
 from bygones.memory import LastSteps
 
 problem = AllocationProblem(memory=LastSteps(3))

@@ -85,14 +85,17 @@ class Problem(ABC):
         return {}
 
     @property
-    @abstractmethod
     def share_served(self) -> float:
-        """The share of the agents who can be served at a time, about: above 0, at most 1."""
+        """About what share of the agents is served at a time, above 0 and at most 1; for decisions by prices."""
+        return self._say("share_served")
 
     @property
-    @abstractmethod
     def worth_once(self) -> float:
-        """The utility of being served once, about: of those who are likely to be."""
+        """About what being served once is worth to those who are; for decisions by prices."""
+        return self._say("worth_once")
+
+    def _say(self, name: str) -> float:
+        raise ValueError(f"rule 'prices' needs to know {name} of {type(self).__name__}: define it, or use 'one-step'")
 
     @property
     def is_burden(self) -> bool:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from bygones.learn.backends import cache_compilations, train_many
+    from bygones.learn.descriptions import Run
     from bygones.learn.evaluation import Evaluation, evaluate
     from bygones.learn.policy import TrainedPolicy
-    from bygones.learn.problems import Run
     from bygones.learn.runs import RunProgress, TrainResult, train, train_batch
     from bygones.learn.settings import Settings
 

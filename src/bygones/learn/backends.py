@@ -18,7 +18,7 @@ import jax
 
 from bygones._arrays import check_count
 from bygones.learn import processes, ray_tasks
-from bygones.learn.problems import AnyRun, as_run
+from bygones.learn.descriptions import AnyRun, as_run
 from bygones.learn.runs import SEGMENT, RunProgress, TrainResult, Watch, digest, program_of, train_batch
 
 AnyRunT = TypeVar("AnyRunT", bound=AnyRun)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from bygones.learn.problems import AnyRun, as_run
+from bygones.learn.descriptions import AnyRun, as_run
 from bygones.learn.runs import RunProgress, Watch
 
 FLUSH_SECONDS = 2

@@ -12,8 +12,8 @@ import numpy as np
 from bygones._arrays import AnyArray, Array, Ints, as_array, namespace
 from bygones.envs.problem import AllocationProblem
 from bygones.learn import safetensors
+from bygones.learn.descriptions import Run, description, rebuilt
 from bygones.learn.networks import Layer, Networks, apply
-from bygones.learn.problems import Run, description, rebuilt
 from bygones.learn.settings import Settings
 
 _TORCH = {"policy": ("mlp_extractor.policy_net", "action_net"), "value": ("mlp_extractor.value_net", "value_net")}

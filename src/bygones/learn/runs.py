@@ -25,10 +25,10 @@ import numpy as np
 from bygones._arrays import check_count
 from bygones.envs.problem import AllocationParams, AllocationProblem
 from bygones.learn import networks, ppo
+from bygones.learn.descriptions import AnyRun, Run, as_run, check_registered
 from bygones.learn.environment import FunctionalAllocation
 from bygones.learn.networks import Networks
 from bygones.learn.policy import TrainedPolicy
-from bygones.learn.problems import AnyRun, Run, as_run, check_registered
 from bygones.learn.settings import Settings
 
 SEGMENT = 16

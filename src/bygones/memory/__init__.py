@@ -9,10 +9,10 @@ r"""What is remembered of past utilities: one interface, several memories.
 from bygones.memory.bounded import Capped, Relative, RelativeState
 from bygones.memory.contract import Memory, Parts, Response, check_entitlements
 from bygones.memory.discounted import Discounted, Instantaneous, PerfectRecall
+from bygones.memory.exact_sums import MemoryState
 from bygones.memory.linear import Linear, Multiscale
 from bygones.memory.per_agent import PerAgent
 from bygones.memory.priced import Priced, PricedState
-from bygones.memory.sums import MemoryState
 from bygones.memory.windows import Reset, ResetState, SlidingWindow, WindowState
 
 __all__ = [

@@ -29,7 +29,7 @@ import numpy as np
 from bygones import decay
 from bygones._arrays import Array, Condition, Number, check_count, namespace, select
 from bygones.memory.contract import Memory, Response
-from bygones.memory.sums import MemoryState, fade_and_add, per_agent
+from bygones.memory.exact_sums import MemoryState, fade_and_add, per_agent
 
 
 @dataclass(frozen=True, init=False)

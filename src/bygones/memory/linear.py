@@ -21,7 +21,7 @@ from bygones._arrays import (
     namespace,
 )
 from bygones.memory.contract import Memory, Response
-from bygones.memory.sums import MemoryState, add, fade_and_add, per_agent
+from bygones.memory.exact_sums import MemoryState, add, fade_and_add, per_agent
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ import numpy as np
 
 from bygones._arrays import Array, Number, check_count, is_traced, namespace, select
 from bygones.memory.contract import Memory, Response
-from bygones.memory.sums import fade_and_add, per_agent
+from bygones.memory.exact_sums import fade_and_add, per_agent
 
 
 class WindowState(NamedTuple):

@@ -28,7 +28,7 @@ from bygones._arrays import Array, Number, namespace
 from bygones.envs import needs
 from bygones.envs.problem import AllocationProblem
 from bygones.learn import Run, Settings, TrainedPolicy, evaluate, safetensors, train
-from bygones.learn.problems import as_run, description, rebuilt
+from bygones.learn.descriptions import as_run, description, rebuilt
 from bygones.learn.runs import digest, params_of, train_batch
 from bygones.memory import Memory, MemoryState
 from support.sharp_networks import sharp
