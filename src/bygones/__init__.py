@@ -52,6 +52,7 @@ if TYPE_CHECKING:
         leximin_key,
         log_nash,
         nash,
+        power_burden,
         utilitarian,
     )
 
@@ -95,6 +96,7 @@ __all__ = [
     "log_nash",
     "memory",
     "nash",
+    "power_burden",
     "read_history",
     "simulate",
     "simulation",
@@ -115,7 +117,8 @@ _NAMES = {
     ),
     "simulation": ("simulate",),
     "welfare": (
-        "Welfare", "alpha_fair", "egalitarian", "generalized_gini", "leximin_key", "log_nash", "nash", "utilitarian",
+        "Welfare", "alpha_fair", "egalitarian", "generalized_gini", "leximin_key", "log_nash", "nash",
+        "power_burden", "utilitarian",
     ),
 }  # fmt: skip
 """The module that defines each name."""

@@ -10,6 +10,7 @@ What callers can do with a welfare depends on its *form*, which is said here and
 
 - `AlphaFair`: a sum of one concave curve per agent, or its limits, total utility and the worst-off agent;
 - `Ranked`: the utilities in ascending order, times falling weights;
+- `PowerOfLoads`: a convex sum of what agents carry, for burdens only;
 - None: any other function. It can be evaluated, and nothing more is known about it.
 
 `register` adds a function to those that have a name.
@@ -88,6 +89,15 @@ def generalized_gini(Z: AnyArray, weights: AnyArray | None = None) -> Array:
     return _sorted_sum(Z, weights)
 
 
+def power_burden(Z: AnyArray, p: Number = 2.0) -> Array:
+    r"""The welfare $-\sum_i z_i^p$ of burdens: twice the load is more than twice as bad.
+
+    $p\to 1$ is the total load. As $p\to\infty$ it ranks as the heaviest load does, `egalitarian` for burdens.
+    """
+    check_between("p", p, 1.0, math.inf, "a finite number above 1", open_low=True, open_high=True)
+    return _minus_powers(_non_negative("power_burden", _vector(Z)), p)
+
+
 def leximin_key(Z: AnyArray) -> Array:
     """The utilities in ascending order: the leximin-better vector has the lexicographically larger key.
 
@@ -134,7 +144,13 @@ class Ranked(NamedTuple):
         return np.asarray(weights, dtype=float)
 
 
-Form: TypeAlias = AlphaFair | Ranked | None
+class PowerOfLoads(NamedTuple):
+    r"""The form $-\sum_i z_i^p$ of what agents carry, with p above 1: for burdens, not for goods."""
+
+    p: float
+
+
+Form: TypeAlias = AlphaFair | Ranked | PowerOfLoads | None
 
 
 @dataclass(frozen=True)
@@ -169,7 +185,7 @@ class Welfare:
     def needs_non_negative(self) -> bool:
         """Whether it has no value where an agent has less than 0."""
         form = self.form
-        return isinstance(form, AlphaFair) and form.alpha not in (0, math.inf)
+        return isinstance(form, PowerOfLoads) or (isinstance(form, AlphaFair) and form.alpha not in (0, math.inf))
 
     @property
     def is_named(self) -> bool:
@@ -375,6 +391,10 @@ def _alpha_fair_at_traced(Z: Array, alpha: Number, eps: Number) -> Array:
     return xp.where(is_power, powers, xp.where(alpha == 1, logs, others))
 
 
+def _minus_powers(Z: Array, p: Number = 2.0) -> Array:
+    return -(Z**p).sum(axis=-1)
+
+
 def _vector(Z: AnyArray) -> Array:
     Z = check_finite("Z", Z)
     if Z.ndim == 0 or Z.shape[-1] == 0:
@@ -396,3 +416,4 @@ register(formula=_product, form=lambda: AlphaFair(1.0, product=True))(nash)
 register(formula=_log_sum, form=lambda eps=1e-6: AlphaFair(1.0, eps))(log_nash)
 register(formula=_alpha_fair, form=lambda alpha, eps=1e-6: AlphaFair(alpha, eps))(alpha_fair)
 register(formula=_sorted_sum, form=lambda weights=None: Ranked(weights))(generalized_gini)
+register(formula=_minus_powers, form=lambda p=2.0: PowerOfLoads(p))(power_burden)

@@ -57,3 +57,5 @@ def test_bad_input_is_refused():
         hindsight([ChooseK([1, 2], 1)], "utilitarian")
     with pytest.raises(ValueError, match="at least one problem"):
         hindsight([], "nash")
+    with pytest.raises(ValueError, match="problems must be of goods"):
+        hindsight([ChooseK([1, 2], 1), ChooseK([1, 2], 1, kind="burden")], "egalitarian")

@@ -191,6 +191,33 @@ def test_the_time_until_now():
     assert tables.until_now(days, "1970-01-03T12:00") == 0.5
 
 
+def test_a_burden_goes_to_whoever_it_burdens_least(capsys, write):
+    shift = write("shift.csv", "agent,need\nana,12\nben,2\ncem,4\n")
+    out = run(capsys, shift, "--half-life", 30, "--kind", "burden")
+    assert out.startswith("ben carries a turn of 2 (1 of 3 agents).\nben has carried 0 lately (the same as everybody)")
+    assert json.loads(run(capsys, shift, "--half-life", 30, "--kind", "burden", "--json"))["kind"] == "burden"
+    assert json.loads(run(capsys, shift, "--half-life", 30, "--json"))["served"] == ["ana"]
+
+
+def test_the_least_burdened_takes_the_night_and_the_exempt_nothing(capsys, write):
+    shifts = write("shifts.csv", "agent,night,evening\nana,12,4\nben,12,4\ncem,12,4\ndana,12,4\n")
+    past = write("past.csv", "agent,time,utility\nana,1,8\nben,1,2\ncem,1,5\n")
+    shares = write("shares.csv", "agent,entitlement\nana,1\nben,1\ncem,1\ndana,0\n")
+    options = ("--history", past, "--half-life", 30, "--kind", "burden", "--entitlements", shares, "--json")
+    got = json.loads(run(capsys, shifts, *options))
+    assert got["owners"] == {"night": "ben", "evening": "cem"}
+    with pytest.raises(SystemExit):
+        run(capsys, shifts, "--half-life", 30, "--entitlements", shares)
+
+
+@pytest.mark.parametrize("kind", ["good", "burden"])
+def test_an_empty_need_is_somebody_who_may_not_be_served(capsys, write, kind):
+    needs = write("needs.csv", "agent,need\nana,2\nben,\ncem,3\n")
+    past = write("past.csv", "agent,time,utility\nana,1,4\nben,1,1\ncem,1,2\n")
+    options = ("--history", past, "--half-life", 30, "--kind", kind, "--json")
+    assert json.loads(run(capsys, needs, *options))["served"] == ["cem"]
+
+
 def test_prices_look_ahead_and_learn_from_the_history(capsys, write):
     """Ana is behind, but hardly needs it today; she waits."""
     rows = [f"{name},{day},{worth}" for day in range(1, 30) for name, worth in (("ana", 3), ("ben", 4))]

@@ -304,3 +304,31 @@ def test_help_helps(capsys, command):
         program.main(["ledger", command, "--help"])
     assert stop.value.code == 0
     assert len(capsys.readouterr().out) > 200
+
+
+def test_a_ledger_of_burdens_speaks_of_carrying(run, refused, tmp_path):
+    nights, needs = tmp_path / "nights.db", tmp_path / "needs.csv"
+    needs.write_text("agent,need\nana,12\nben,12\ncem,\n")
+    run("new", nights, "--half-life", "7d", "--began", "2026-01-01", "--kind", "burden")
+    run("join", nights, "ana", "ben", "cem", "--at", "2026-01-01")
+    run("join", nights, "dana", "--entitlement", 0, "--at", "2026-01-01")
+    assert run("record", nights, "ana", 8, "--at", "2026-01-02") == "Event 7: ana carried 8.\n"
+    printed = run("standing", nights, "--at", "2026-01-02")
+    assert "carried" in printed
+    assert "received" not in printed
+    assert "exempt" in printed
+    assert "due since" in printed
+    assert "Due: below (+) or above (-) the share of the load that is remembered." in printed
+    assert "In 7d: what will be remembered and due if nothing more is recorded." in printed
+    assert "last carried" in run("standing", nights, "--no-since")
+    printed = run("decide", nights, needs, "--at", "2026-01-02", "--yes")
+    assert printed.startswith("ben carries a turn of 12 (1 of 4 agents).\nben has carried 0 per unit")
+    assert "due 2.667; nothing carried before." in printed.replace("\n  ", " ")
+    printed = run("explain", nights, "ana", "--at", "2026-01-02")
+    assert printed.startswith("Remembered burden of ana")
+    assert "carried" in printed
+    assert "would carry" in run("newcomers", nights, "--agent", "elif", "--at", "2026-01-03", "--out", tmp_path)
+    assert "share of the load" in run("newcomers", nights, "--agent", "elif", "--at", "2026-01-03", "--out", tmp_path)
+    assert json.loads(run("rules", nights, "--json"))["kind"] == "burden"
+    assert "Verified" in run("verify", nights)
+    assert "no meaning for burdens" in refused("rules", nights, "--welfare", "nash")

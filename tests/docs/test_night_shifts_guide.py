@@ -7,4 +7,4 @@ def test_the_guide_leads_from_an_empty_folder_to_a_decision(tmp_path, monkeypatc
     assert "Ledger" in walk_through(DOCS / "guides" / "night-shifts.md", tmp_path)
     assert (tmp_path / "ward.db").exists()
     assert (tmp_path / "out" / "newcomers.png").exists()
-    assert "Who is owed what" in (tmp_path / "audit.html").read_text(encoding="utf-8")
+    assert "Who is due what" in (tmp_path / "audit.html").read_text(encoding="utf-8")

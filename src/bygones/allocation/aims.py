@@ -13,6 +13,9 @@ then $\prod_i (Z_i/w_i)^{w_i}$, and where everybody's use is the same every welf
 $w_i$: twice the entitlement is worth twice the resource. The weights of generalised Gini are weights of ranks, spread
 evenly over the mass that holds the rank. Total utility $\sum_i w_i z_i = \sum_i Z_i$ does not look at entitlements,
 which then decide among equally useful allocations only.
+
+For burdens $z = -Z$ is judged (see `outlook.py`): leximin is the lowest of heaviest loads first, $\alpha=0$ the least
+total load, generalised Gini has its largest weight on the heaviest load, and `PowerSum` is $-\sum_i m_i(-z_i)^p$.
 """
 
 from __future__ import annotations
@@ -25,7 +28,8 @@ from typing import TypeAlias
 import numpy as np
 
 from bygones._arrays import Array, Operand
-from bygones.welfare import Ranked, Welfare
+from bygones.kinds import Kind
+from bygones.welfare import AlphaFair, PowerOfLoads, Ranked, Welfare
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +44,15 @@ class ConcaveSum:
     def among(self, who: Operand) -> ConcaveSum:
         """The curves of these agents."""
         return replace(self, mass=self.mass[who]) if isinstance(self.mass, np.ndarray) else self
+
+    @property
+    def order(self) -> float:
+        """How the sum grows with the unit of z: as this power of it."""
+        return 1.0 - self.alpha
+
+    def in_units(self, unit: float, mass: float) -> ConcaveSum:
+        """The same curves of z in units of its own, with masses in units of theirs."""
+        return replace(self, shift=self.shift / unit, mass=self.mass / mass)
 
     def gain(self, base: np.ndarray, step: np.ndarray, unit: float = 1.0) -> np.ndarray:
         r"""$m\,\varphi(\text{base}+\text{step}) - m\,\varphi(\text{base})$ free of cancellation.
@@ -69,6 +82,36 @@ class ConcaveSum:
     def slope(self, z: np.ndarray) -> np.ndarray:
         r"""$m\,\varphi'(z)$."""
         return self.mass * (z + self.shift) ** -self.alpha
+
+
+@dataclass(frozen=True, eq=False)
+class PowerSum:
+    r"""$-\sum_i m_i(-z_i)^p$ with $z \le 0$, what agents carry counted against them."""
+
+    order: float
+    mass: float | np.ndarray = 1.0
+
+    def among(self, who: Operand) -> PowerSum:
+        """The curves of these agents."""
+        return replace(self, mass=self.mass[who]) if isinstance(self.mass, np.ndarray) else self
+
+    def in_units(self, unit: float, mass: float) -> PowerSum:
+        """The same curves of z in units of its own, with masses in units of theirs."""
+        return replace(self, mass=self.mass / mass)
+
+    def cost(self, load: np.ndarray, more: np.ndarray) -> np.ndarray:
+        r"""$m(\text{load}+\text{more})^p - m\,\text{load}^p$ free of cancellation."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            grown = load**self.order * np.expm1(self.order * np.log1p(more / load))
+        return self.mass * np.where(load > 0, grown, more**self.order)
+
+    def value(self, z: np.ndarray) -> np.ndarray:
+        r"""$-m(-z)^p$."""
+        return np.asarray(-self.mass * np.maximum(-z, 0.0) ** self.order)
+
+    def slope(self, z: np.ndarray) -> np.ndarray:
+        r"""$m\,p(-z)^{p-1}$."""
+        return np.asarray(self.mass * self.order * np.maximum(-z, 0.0) ** (self.order - 1.0))
 
 
 @dataclass(frozen=True)
@@ -102,15 +145,20 @@ class Gini:
         return np.asarray(np.interp(mass, ranks, np.concatenate([[0.0], np.cumsum(self.weights)])))
 
 
-Aim: TypeAlias = ConcaveSum | Leximin | Gini
+Aim: TypeAlias = ConcaveSum | PowerSum | Leximin | Gini
 
 
-def entitled(welfare: Welfare, entitlements: np.ndarray | None) -> Callable[[Array], Array]:
+def entitled(welfare: Welfare, entitlements: np.ndarray | None, kind: Kind = "good") -> Callable[[Array], Array]:
     """The welfare of remembered utilities per unit of entitlement, agents along the last axis.
 
     An agent counts as often as it is entitled. A welfare of no known form judges Z per unit of entitlement as it is.
+    Burdens are given with their sign turned, as in `outlook.py`; a function that is about loads is given the loads.
     """
     form = welfare.form
+    if isinstance(form, PowerOfLoads) or (kind == "burden" and form is None):
+        if entitlements is None or form is None:
+            return lambda Z: welfare(np.negative(Z) + 0.0)
+        return lambda Z: np.sum(welfare(np.negative(Z)[..., None] + 0.0) * entitlements, axis=-1)
     if entitlements is None or form is None:
         return welfare
     if isinstance(form, Ranked):
@@ -129,6 +177,10 @@ def aim(welfare: Welfare, base: np.ndarray, entitlements: np.ndarray | None = No
     form = welfare.form
     if form is None:
         return None
+    if isinstance(form, PowerOfLoads):
+        welfare(np.ones(1))  # its parameters are checked where they are defined
+        _check_domain(welfare, -base)
+        return PowerSum(float(form.p), mass)
     if isinstance(form, Ranked):
         return _plainest(_gini(form, np.broadcast_to(mass, len(base))), mass)
     welfare(np.ones(1))  # its parameters are checked where they are defined
@@ -136,13 +188,29 @@ def aim(welfare: Welfare, base: np.ndarray, entitlements: np.ndarray | None = No
         return Leximin()
     if form.alpha == 0:
         return ConcaveSum(0.0, mass=mass)
+    _check_domain(welfare, base)
+    return ConcaveSum(float(form.alpha), float(form.shift), form.product, mass)
+
+
+def check_form(welfare: Welfare, kind: Kind) -> None:
+    """Refuses a welfare that has no meaning for what is handed out."""
+    form = welfare.form
+    if kind == "good" and isinstance(form, PowerOfLoads):
+        raise ValueError(f"welfare {welfare} is for burdens: for goods use one such as 'egalitarian' or 'nash'")
+    if kind == "burden" and isinstance(form, AlphaFair) and form.alpha not in (0, math.inf):
+        raise ValueError(
+            f"welfare {welfare} has no meaning for burdens: use egalitarian, utilitarian, generalized_gini or "
+            "power_burden(p=2)"
+        )
+
+
+def _check_domain(welfare: Welfare, base: np.ndarray) -> None:
     if base.min() < 0:
         bad = int(np.argmin(base))
         raise ValueError(
             f"welfare {welfare} needs remembered utilities of at least 0, got {base[bad]:g} for agent {bad}: "
             "take egalitarian, utilitarian or generalized_gini, or a memory without negative entries"
         )
-    return ConcaveSum(float(form.alpha), float(form.shift), form.product, mass)
 
 
 def _gini(form: Ranked, entitlements: np.ndarray) -> Gini:

@@ -41,7 +41,7 @@ class RunnerUp:
 class Decision:
     """The best allocation of a problem, and everything needed to justify it.
 
-    Remembered utilities are per unit of entitlement throughout.
+    Remembered utilities are per unit of entitlement throughout; NaN for agents who are exempt from a burden.
 
     Attributes:
         problem: what there was to hand out.
@@ -58,7 +58,7 @@ class Decision:
         optimal: whether the allocation is proven to be the best.
         gap: how much more welfare another allocation could have, at most; 0.0 for an exact algorithm.
         prices: what a unit of each agent's utility counts where the rule is `prices`, else None. It is then the sum of
-            priced utilities that is largest, and that `gap` and the next best choice are about.
+            priced utilities that is largest (for burdens, smallest), and that `gap` and the next best choice are about.
     """
 
     problem: Problem
@@ -110,12 +110,12 @@ class Decision:
     @cached_property
     def before(self) -> Array:
         """The remembered utilities before the decision."""
-        return self.memory.values(self.state, self.entitlements)
+        return self._per_unit(self.memory.read(self.state))
 
     @cached_property
     def after(self) -> Array:
         """The remembered utilities after the decision."""
-        return self.memory.values(self.state_after, self.entitlements)
+        return self._per_unit(self.memory.read(self.state_after))
 
     @cached_property
     def welfare_before(self) -> float:
@@ -124,16 +124,16 @@ class Decision:
 
     @cached_property
     def welfare_after(self) -> float:
-        """The welfare of `after`, the number that the decision maximises."""
+        """The welfare of `after`, the number that the decision maximises; for burdens, the burden below zero."""
         return float(self._judge(self.after))
 
     @cached_property
     def past_kept(self) -> Array:
         """The share of each agent's remembered utility that still counts now; NaN where nothing was remembered."""
         nothing = np.zeros(self.problem.n_agents)
-        kept = self.memory.ahead(self.state, nothing, self.elapsed, self.entitlements)
+        kept = self._per_unit(self.memory.ahead(self.state, nothing, self.elapsed))
         with np.errstate(divide="ignore", invalid="ignore"):
-            return np.where(self.before != 0, kept / self.before, math.nan)
+            return np.where(np.asarray(self.before) != 0, kept / self.before, math.nan)
 
     @cached_property
     def runner_up(self) -> RunnerUp | None:
@@ -146,14 +146,23 @@ class Decision:
         if given is None:
             return None
         utilities = self.problem.utilities_of(given)
-        after = self.memory.ahead(self.state, utilities, self.elapsed, self.entitlements)
+        after = self._per_unit(self.memory.ahead(self.state, utilities, self.elapsed))
         welfare = float(self._judge(after))
-        lost = self.welfare_after - welfare if self.prices is None else (self.utilities - utilities) @ self.prices
+        lost = self.welfare_after - welfare
+        if self.prices is not None:
+            lost = (utilities - self.utilities if self.problem.is_burden else self.utilities - utilities) @ self.prices
         return RunnerUp(given, utilities, after, welfare, max(0.0, float(lost)))
 
-    @property
-    def _judge(self) -> Callable[[Array], Array]:
-        return entitled(self.welfare, self.entitlements)
+    def _judge(self, values: Array) -> Array:
+        judge = entitled(self.welfare, self.entitlements, self.problem.kind)
+        return judge(-np.nan_to_num(np.asarray(values)) if self.problem.is_burden else values)
+
+    def _per_unit(self, Z: Array) -> Array:
+        """Z per unit of entitlement, NaN for the exempt."""
+        if self.entitlements is None:
+            return Z
+        exempt = np.full(np.shape(Z), math.nan)
+        return np.asarray(np.divide(Z, self.entitlements, out=exempt, where=self.entitlements > 0))
 
     def reasons(self) -> list[str]:
         """The decision and its reasons, one sentence each."""

@@ -2,6 +2,9 @@
 
 Everybody who reports a decision takes the sentences from here, in this order: who gets what, where those who are served
 stood, how the past fades, what happens to welfare, and what the next best choice would be.
+
+Of a burden agents *carry* something, whoever has carried least lately is the first to carry more, and what is told is
+the burden, welfare with its sign turned: smaller is better.
 """
 
 from __future__ import annotations
@@ -44,10 +47,12 @@ def sentences(decision: Decision, notes: Callable[[int], str] | None = None) -> 
 def as_data(decision: Decision) -> dict[str, Any]:
     """The decision and its reasons in lists, numbers and strings; a number that is not finite is None."""
     names = decision.agent_names
-    lowest = int(np.argmin(decision.before))
+    burden = decision.problem.is_burden
+    extreme = int((np.nanargmax if burden else np.nanargmin)(decision.before))
     reasons = sentences(decision)
     return {
         "problem": type(decision.problem).__name__,
+        "kind": decision.problem.kind,
         "memory": repr(decision.memory),
         "welfare": str(decision.welfare),
         "elapsed": _number(decision.elapsed),
@@ -62,10 +67,10 @@ def as_data(decision: Decision) -> dict[str, Any]:
         "remembered_after": _numbers(decision.after),
         "past_kept": _numbers(decision.past_kept),
         "prices": None if decision.prices is None else _numbers(decision.prices),
-        "lowest": {
-            "agent": names[lowest],
-            "before": _number(decision.before[lowest]),
-            "after": _number(decision.after[lowest]),
+        "heaviest" if burden else "lowest": {
+            "agent": names[extreme],
+            "before": _number(decision.before[extreme]),
+            "after": _number(decision.after[extreme]),
         },
         "welfare_before": _number(decision.welfare_before),
         "welfare_after": _number(decision.welfare_after),
@@ -81,31 +86,39 @@ def _stood(decision: Decision, agent: int, notes: Callable[[int], str] | None) -
     """Where an agent who is served stood before, and stands after."""
     before, after = np.asarray(decision.before), np.asarray(decision.after)
     per = " per unit of entitlement" if decision.entitlements is not None else ""
-    rank = f" ({_rank(before, agent)})" if len(before) > 1 else ""
     note = f"; {notes(agent)}" if notes is not None else ""
     name = decision.agent_names[agent]
+    if decision.problem.is_burden:
+        counted = before[~np.isnan(before)]
+        rank = f" ({_rank(counted, before[agent], 'least', 'most')})" if len(counted) > 1 else ""
+        per = " per unit of their share of the load" if per else ""
+        return f"{name} has carried {before[agent]:.4g}{per} lately{rank} and {after[agent]:.4g} with this{note}."
+    rank = f" ({_rank(before, before[agent])})" if len(before) > 1 else ""
     return f"{name}: remembered {before[agent]:.4g}{per} before{rank} and {after[agent]:.4g} after{note}."
 
 
-def _rank(values: np.ndarray, agent: int) -> str:
-    margin = _EQUAL * abs(values[agent])
-    lower, level = int((values < values[agent] - margin).sum()), int((np.abs(values - values[agent]) <= margin).sum())
+def _rank(values: np.ndarray, mine: float, lowest: str = "lowest", highest: str = "highest") -> str:
+    margin = _EQUAL * abs(mine)
+    lower, level = int((values < mine - margin).sum()), int((np.abs(values - mine) <= margin).sum())
     if level == len(values):
         return "the same as everybody"
     joint = "joint " if level > 1 else ""
     if lower + level == len(values):
-        return f"{joint}highest of {len(values)} agents"
-    return f"{joint}{_ordinal(lower)}lowest of {len(values)} agents"
+        return f"{joint}{highest} of {len(values)} agents"
+    return f"{joint}{_ordinal(lower)}{lowest} of {len(values)} agents"
 
 
 def _passed_over(decision: Decision) -> list[str]:
     """The agents with the lowest remembered utility, if none of them is served."""
     before = np.asarray(decision.before)
-    lowest = np.flatnonzero(before <= before.min() + _EQUAL * abs(before.min())).tolist()
-    if len(lowest) == len(before) or set(lowest) & set(decision.served.tolist()):
+    least = np.nanmin(before)
+    lowest = np.flatnonzero(before <= least + _EQUAL * abs(least)).tolist()
+    if len(lowest) == np.isfinite(before).sum() or set(lowest) & set(decision.served.tolist()):
         return []
     who = listed([decision.agent_names[i] for i in lowest], NAMED)
     have, are = ("has", "is") if len(lowest) == 1 else ("have", "are")
+    if decision.problem.is_burden:
+        return [f"{who} {have} carried least lately, {before[lowest[0]]:.4g}, but {are} not chosen."]
     return [f"{who} {have} the lowest remembered utility, {before[lowest[0]]:.4g}, but {are} not served."]
 
 
@@ -130,28 +143,37 @@ def _past(decision: Decision) -> list[str]:
 
 
 def _welfare(decision: Decision) -> str:
-    change = f"Welfare ({decision.welfare}) goes from {decision.welfare_before:.6g} to {decision.welfare_after:.6g}"
+    if decision.problem.is_burden:
+        was, will_be = 0.0 - decision.welfare_before, 0.0 - decision.welfare_after
+        change, best, higher = f"The burden ({decision.welfare}) goes from {was:.6g} to {will_be:.6g}", "least", "lower"
+    else:
+        change = f"Welfare ({decision.welfare}) goes from {decision.welfare_before:.6g} to {decision.welfare_after:.6g}"
+        best, higher = "best", "higher"
     if decision.optimal:
-        return f"{change}, the best possible."
+        return f"{change}, the {best} possible."
     if not math.isfinite(decision.gap):
-        return f"{change}, which is not proven to be the best possible."
-    return f"{change}; the best possible is at most {decision.gap:.4g} higher."
+        return f"{change}, which is not proven to be the {best} possible."
+    return f"{change}; the {best} possible is at most {decision.gap:.4g} {higher}."
 
 
 def _by_prices(decision: Decision) -> list[str]:
     """What a unit counts for somebody who is served, compared with the first who is not."""
-    total = (
-        f"The sum of utilities times prices is {float(decision.utilities @ decision.prices):.4g}, the largest possible."
-    )
+    burden = decision.problem.is_burden
+    what, best, change = ("burdens", "smallest", "raises") if burden else ("utilities", "largest", "lowers")
+    total = f"The sum of {what} times prices is {float(decision.utilities @ decision.prices):.4g}, the {best} possible."
     other = decision.runner_up if _tells_runner_up(decision) else None
     if other is None:
         return [total]
     before, prices, names = np.asarray(decision.before), np.asarray(decision.prices), decision.agent_names
     lost, gained = (np.flatnonzero(u).tolist() for u in _apart(decision.utilities, other.utilities))
     if len(lost) != 1 or len(gained) != 1:
-        return [total, f"The next best choice lowers it by {other.cost:.4g}."]
+        return [total, f"The next best choice {change} it by {other.cost:.4g}."]
     (a,), (b,) = lost, gained
     worth, instead = float(decision.utilities[a]), float(other.utilities[b])
+    if burden:
+        (first, its), (second, others) = ((a, worth), (b, instead))[:: 1 if prices[a] >= prices[b] else -1]
+        ratio, heavier = prices[first] / prices[second], before[first] > before[second]
+        return [_weighed(names[first], names[second], heavier, ratio, its, others, carries=names[a])]
     if prices[a] < prices[b]:
         return [_compared(names[b], names[a], before[b], before[a], prices[b] / prices[a], instead, worth, wins=False)]
     return [_compared(names[a], names[b], before[a], before[b], prices[a] / prices[b], worth, instead, wins=True)]
@@ -174,6 +196,17 @@ def _compared(
     return f"{why}, so a unit counts {ratio:.3g} times as much for {dear}: {end}."
 
 
+def _weighed(
+    dear: str, cheap: str, is_heavier: bool, ratio: float, load: float, instead: float, *, carries: str
+) -> str:
+    """Two agents who could carry a burden, the one with the higher price first."""
+    if ratio < 1 + _EQUAL:
+        return f"A unit counts the same for {dear} and {cheap}: {load:.4g} against {instead:.4g}; {carries} carries it."
+    why = f"{dear} has carried more lately than {cheap}" if is_heavier else f"Past burdens were heavier for {dear}"
+    weighed = f"{load:.4g} × {ratio:.3g} = {load * ratio:.4g} against {instead:.4g} for {cheap}"
+    return f"{why}, so a unit counts {ratio:.3g} times as much for {dear}: {weighed}; {carries} carries it."
+
+
 def _runner_up(decision: Decision) -> list[str]:
     if not _tells_runner_up(decision):
         return []
@@ -181,7 +214,8 @@ def _runner_up(decision: Decision) -> list[str]:
     if other is None:
         return ["There was no other choice."] if decision.optimal else []
     names = decision.agent_names
-    now, then = set(decision.served.tolist()), set(np.flatnonzero(other.utilities > 0).tolist())
+    burden = decision.problem.is_burden
+    now, then = set(decision.served.tolist()), set(decision.problem.served(other.given).tolist())
     into = listed([names[i] for i in sorted(then - now)], NAMED)
     out = listed([names[i] for i in sorted(now - then)], NAMED)
     what = {
@@ -192,14 +226,17 @@ def _runner_up(decision: Decision) -> list[str]:
     }[bool(then - now), bool(now - then)]
     choice = f"The next best choice ({what})"
     if other.cost > TIE * max(abs(decision.welfare_after), abs(other.welfare)):
-        return [f"{choice} would lower welfare by {other.cost:.4g}."]
-    chosen, instead = np.sort(decision.after), np.sort(other.after)
+        return [f"{choice} would {'raise the burden' if burden else 'lower welfare'} by {other.cost:.4g}."]
+    chosen, instead = (np.sort(Z[np.isfinite(Z)]) for Z in (np.asarray(decision.after), np.asarray(other.after)))
+    if burden:
+        chosen, instead = chosen[::-1], instead[::-1]
     worse = np.flatnonzero(np.abs(chosen - instead) > _EQUAL * np.maximum(np.abs(chosen), np.abs(instead)))
     if not len(worse):
         return [f"{choice} is equally good; a random draw decided."]
     k = int(worse[0])
+    same, who = ("burden", "heaviest load") if burden else ("welfare", "worst-off agent")
     return [
-        f"{choice} has the same welfare, but would leave the {_ordinal(k)}worst-off agent at {instead[k]:.4g} "
+        f"{choice} has the same {same}, but would leave the {_ordinal(k)}{who} at {instead[k]:.4g} "
         f"instead of {chosen[k]:.4g}."
     ]
 
@@ -215,7 +252,7 @@ def _runner_up_data(decision: Decision, names: Sequence[str]) -> dict[str, Any] 
     if other is None:
         return None
     return {
-        "served": [names[i] for i in np.flatnonzero(other.utilities > 0).tolist()],
+        "served": [names[i] for i in decision.problem.served(other.given).tolist()],
         "utilities": _numbers(other.utilities),
         "welfare": _number(other.welfare),
         "cost": _number(other.cost),

@@ -53,6 +53,8 @@ def hindsight(problems: Sequence[Problem], welfare: AnyWelfare) -> Hindsight:
         raise ValueError(f"welfare must be egalitarian or nash, got {welfare}")
     if not problems:
         raise ValueError("problems must hold at least one problem, got none")
+    if any(problem.is_burden for problem in problems):
+        raise ValueError("problems must be of goods: for burdens no bound is known here")
     every = max(1, len(problems) // (SAMPLE_OF_SELECTIONS if isinstance(problems[0], ChooseK) else SAMPLE))
     logs = _search(_utilities(problems[::every]), problems[0].n_agents, form.alpha)
     prices = np.exp(logs)

@@ -5,6 +5,9 @@ Where the memory responds to a candidate's utilities $u$ by a sum, $Z \mid \math
 negative an agent's memory depends on its own utility alone, and the fast algorithms apply; a linear memory whose
 readout mixes agents has a full $R$. Of any other memory only its answer to given candidates is known
 (`Unstructured`). All numbers are per unit of entitlement.
+
+Burdens count against an agent: what is judged is $-Z$, so that a larger number is better here as well, and an agent's
+burden lowers it. An exempt agent, of entitlement 0, has nothing to be judged by and stands at 0 whatever is decided.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from bygones._arrays import AnyArray, Number, check_between
+from bygones.kinds import Kind
 from bygones.memory import Memory, check_entitlements
 from bygones.memory.contract import State
 
@@ -29,7 +33,8 @@ class Outlook:
 
     Attributes:
         base: per agent, what remains of the past.
-        slope: per agent, the gain per unit of its own utility; None where agents mix or a gain would be a loss.
+        slope: per agent, the gain per unit of its own utility, the loss (below 0) for burdens; None where agents mix
+            or the memory turns a gain into a loss.
         mixing: the matrix R, where `slope` is None.
     """
 
@@ -53,50 +58,65 @@ class Unstructured:
     """The memory that an allocation would leave, where the memory itself has to be asked.
 
     Attributes:
+        factor: per agent, what a unit of memory counts.
         base: per agent, what remains of the past when nobody gets anything.
     """
 
     memory: Memory
     state: Any
     elapsed: Number
-    entitlements: AnyArray | None
+    factor: Any
     base: np.ndarray
 
     def after(self, utilities: np.ndarray) -> np.ndarray:
         """Z given these utilities, agents along the last axis; a memory with a large state is asked in parts."""
         rows = utilities.reshape(-1, utilities.shape[-1])
         parts = [
-            self.memory.ahead(self.state, rows[i : i + _AT_ONCE], self.elapsed, self.entitlements)
+            self.factor * self.memory.ahead(self.state, rows[i : i + _AT_ONCE], self.elapsed)
             for i in range(0, len(rows), _AT_ONCE)
         ]
         return np.concatenate(parts, dtype=float).reshape(utilities.shape)
 
 
 def outlook(
-    memory: Memory[State], state: State, n_agents: int, elapsed: Number = 1, entitlements: AnyArray | None = None
+    memory: Memory[State],
+    state: State,
+    n_agents: int,
+    elapsed: Number = 1,
+    entitlements: AnyArray | None = None,
+    kind: Kind = "good",
 ) -> Outlook | Unstructured:
     """How the memory will respond, `elapsed` steps after its last utilities."""
     held = memory.n_agents(state)
     if held != n_agents:
         raise ValueError(f"state must hold the memory of the problem's {n_agents} agents, got {held}")
     check_between("elapsed", elapsed, 0.0, math.inf, "a finite time of at least 0", open_high=True)
-    per_entitlement = 1.0 if entitlements is None else 1.0 / np.asarray(check_entitlements(entitlements, n_agents))
+    factor = _factor(entitlements, n_agents, kind)
     response = memory.response(state, elapsed)
     if response is None:
         base = np.asarray(memory.read(memory.advance(state, np.zeros(n_agents), elapsed)), dtype=float)
         _check_single(base, n_agents)
-        return Unstructured(memory, state, elapsed, entitlements, base * per_entitlement)
+        return Unstructured(memory, state, elapsed, factor, base * factor)
     base, gain = response.base, np.asarray(response.gain)
     _check_single(base, n_agents)
-    base = base if entitlements is None else base * per_entitlement
+    base = base if np.ndim(factor) == 0 and factor == 1.0 else base * factor
     if gain.ndim == 2:
         own = np.diag(gain)
         if (gain != np.diag(own)).any():
-            return Outlook(base, None, gain * np.reshape(per_entitlement, (-1, 1)))
+            return Outlook(base, None, gain * np.reshape(factor, (-1, 1)))
         gain = own
     if np.min(gain) < 0:
-        return Outlook(base, None, np.diag(np.broadcast_to(gain * per_entitlement, n_agents)))
-    return Outlook(base, gain * per_entitlement)
+        return Outlook(base, None, np.diag(np.broadcast_to(gain * factor, n_agents)))
+    return Outlook(base, gain * factor)
+
+
+def _factor(entitlements: AnyArray | None, n_agents: int, kind: Kind) -> Any:
+    """What a unit of memory counts per agent: less than nothing for burdens, nothing for the exempt."""
+    sign = -1.0 if kind == "burden" else 1.0
+    if entitlements is None:
+        return sign
+    weights = np.asarray(check_entitlements(entitlements, n_agents, exempt=kind == "burden"), dtype=float)
+    return sign * np.divide(1.0, weights, out=np.zeros(n_agents), where=weights > 0)
 
 
 def _check_single(base: np.ndarray, n_agents: int) -> None:

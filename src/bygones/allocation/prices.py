@@ -18,6 +18,10 @@ $$ \log\lambda_i = -\kappa\,\log\frac{Z_i+m}{\bar Z+m}, \qquad \kappa = \min\big
 
 $N$ being the number of steps remembered: at most as steep as the welfare, and no steeper than mirror descent over
 $N$ steps would be.
+
+Burdens are the same with the sign turned. The allocation of least $\sum_i \lambda_i u_i$ is taken, and prices rise with
+what has been carried: $\log\lambda_i = +\kappa\log\frac{Z_i+m}{\bar Z+m}$, where $\alpha = p-1$ for the welfare
+$-\sum_i Z_i^p$, whose gradient is a price again.
 """
 
 from __future__ import annotations
@@ -31,9 +35,10 @@ from scipy.optimize import isotonic_regression
 
 from bygones._arrays import AnyArray, Number
 from bygones.allocation.problems import Problem
+from bygones.kinds import Kind
 from bygones.memory import Memory, PerfectRecall, check_entitlements
 from bygones.memory.priced import STEP, Priced, PricedState
-from bygones.welfare import AlphaFair, AnyWelfare, Ranked, Welfare, named
+from bygones.welfare import AlphaFair, AnyWelfare, PowerOfLoads, Ranked, Welfare, named
 
 CORRECTION = 0.25
 """c, how strongly the memory corrects around learned or calibrated prices."""
@@ -55,7 +60,7 @@ def prices(
         problem: what there is to hand out now, which tells what being served once is worth.
         memory: how the past is remembered. One that learns prices, `Priced`, is used with what it has learned.
         state: what is remembered.
-        welfare: what the prices serve; an α-fair or a ranked welfare.
+        welfare: what the prices serve; an α-fair or a ranked welfare, or `power_burden` for burdens.
         elapsed: time since the last utilities, in steps of the memory.
         entitlements: per agent.
         calibration: prices for a memory that learns none; see `calibrate`. They stay as they are, so the memory
@@ -65,23 +70,25 @@ def prices(
     n = problem.n_agents
     if isinstance(form, AlphaFair) and form.alpha == 0:
         return np.ones(n)
-    weights = np.ones(n) if entitlements is None else np.asarray(check_entitlements(entitlements, n), dtype=float)
+    weights, sign = np.ones(n), -1.0 if problem.is_burden else 1.0
+    if entitlements is not None:
+        weights = np.asarray(check_entitlements(entitlements, n, exempt=problem.is_burden), dtype=float)
     Z, steps = _remembered(memory, state, elapsed, problem)
     learned = state if isinstance(memory, Priced) else calibration
     once = problem.worth_once
     steepness = STEP * math.sqrt(max(steps, 1.0) * problem.share_served)
+    alpha = _steepest(form)
     if learned is None:
-        alpha = min(form.alpha, steepness) if isinstance(form, AlphaFair) else steepness
-        level = Z / weights
-        once = max(once, np.finfo(float).tiny)
-        logs = -alpha * np.log((level + once) / (level.mean() + once))
+        counts = weights > 0
+        level = np.divide(Z, weights, out=np.zeros(n), where=counts)
+        usual, once = float(level[counts].mean()), max(once, np.finfo(float).tiny)
+        logs = np.where(counts, -sign * min(alpha, steepness) * np.log((level + once) / (usual + once)), 0.0)
     else:
-        alpha = form.alpha if isinstance(form, AlphaFair) else math.inf
         once = float(learned.largest) or once
-        shares = Priced(memory, alpha, weights).shares(learned)
+        shares = Priced(memory, alpha, weights, kind=problem.kind).shares(learned)
         scale = max(float(Z.mean()) + once, np.finfo(float).tiny)
         correction = CORRECTION if learned is state else max(CORRECTION, min(alpha, steepness))
-        logs = np.asarray(learned.log_prices) - correction * (Z - Z.mean() * shares) / scale
+        logs = np.asarray(learned.log_prices) - sign * correction * (Z - Z.mean() * shares) / scale
     if isinstance(form, Ranked):
         return _nearest_mixture(logs + 1.0, form.among(n))
     return np.asarray(np.exp(logs - logs.mean()))
@@ -108,7 +115,7 @@ def calibrate(
     if not sample:
         raise ValueError("problems must hold at least one problem to calibrate prices on, got none")
     n_agents, rng = sample[0].n_agents, np.random.default_rng(0)
-    priced = learning(PerfectRecall(), welfare, entitlements)
+    priced = learning(PerfectRecall(), welfare, entitlements, sample[0].kind)
     state, seen = priced.init(n_agents), []
     for problem in sample:
         decision = allocate(problem, priced, state, welfare, rule="prices", entitlements=entitlements, rng=rng)
@@ -120,14 +127,20 @@ def calibrate(
     return calibrated
 
 
-def learning(memory: Memory, welfare: AnyWelfare, entitlements: AnyArray | None = None) -> Priced:
+def learning(memory: Memory, welfare: AnyWelfare, entitlements: AnyArray | None = None, kind: Kind = "good") -> Priced:
     """The memory that learns prices for this welfare beside what it remembers."""
-    form = price_form(named(welfare))
-    alpha = form.alpha if isinstance(form, AlphaFair) else math.inf
-    return Priced(memory, alpha if alpha > 0 else math.inf, entitlements)
+    alpha = _steepest(price_form(named(welfare)))
+    return Priced(memory, alpha if alpha > 0 else math.inf, entitlements, kind=kind)
 
 
-def price_form(welfare: Welfare) -> AlphaFair | Ranked:
+def _steepest(form: AlphaFair | Ranked | PowerOfLoads) -> float:
+    """How steeply a price may follow what is remembered."""
+    if isinstance(form, AlphaFair):
+        return form.alpha
+    return form.p - 1.0 if isinstance(form, PowerOfLoads) else math.inf
+
+
+def price_form(welfare: Welfare) -> AlphaFair | Ranked | PowerOfLoads:
     """The form of a welfare, refused where it has none."""
     form = welfare.form
     if form is None:

@@ -6,7 +6,10 @@ Three kinds of problem, all with utilities of at least zero:
 - `Assign`: $m$ distinct items, each to at most one agent; an agent's utility is the sum over its items.
 - `Divide`: an amount of something divisible, each agent's utility proportional to its part.
 
-Nothing has to be handed out: a resource that no agent has a use for is left over.
+What is handed out is a *good* or a *burden* (`kind`). Nothing has to be handed out of goods: a resource that no agent
+has a use for is left over. Of burdens everything has to be: exactly $k$ agents are chosen, every item and the whole
+amount is carried by somebody, and a problem in which that is impossible is refused when it is decided. The utilities
+of a burden are what each agent would carry.
 
 A new kind of problem is a subclass of `Problem`, which describes its allocations to everybody who reports them, and a
 function with `bygones.allocation.decide.solver`; see `docs/extending.md`.
@@ -17,7 +20,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -25,6 +28,8 @@ from scipy import sparse
 
 from bygones._arrays import AnyArray, Floats, check_between, check_count
 from bygones._text import counted, listed
+from bygones.allocation.checks import allowed_agents, capacities, first_bad, matrix, per_agent
+from bygones.kinds import Kind, check_kind, words
 
 NAMED = 10
 """Sentences name as many agents; of more they give the number."""
@@ -39,6 +44,9 @@ class Problem(ABC):
     An allocation is an array `given`, whose form each kind of problem chooses. The solver of the problem returns it;
     everybody else asks the problem what it means.
     """
+
+    kind: Kind = "good"
+    """Whether goods or burdens are handed out."""
 
     has_next_best: ClassVar[bool] = True
     """Whether there is a next best allocation: not if others come arbitrarily close to the best."""
@@ -89,6 +97,11 @@ class Problem(ABC):
     def _say(self, name: str) -> float:
         raise ValueError(f"rule 'prices' needs to know {name} of {type(self).__name__}: define it, or use 'one-step'")
 
+    @property
+    def is_burden(self) -> bool:
+        """Whether what is handed out has to be carried."""
+        return self.kind == "burden"
+
     def served(self, given: np.ndarray) -> np.ndarray:
         """The indices of the agents who get something, in ascending order."""
         return np.flatnonzero(self.utilities_of(given) > 0)
@@ -99,7 +112,7 @@ class Problem(ABC):
         if not served:
             return "Nobody is served: no allocation would raise welfare."
         named = served if len(served) <= NAMED + 1 else served[:NAMED]
-        parts = [f"{agents[i]} gets {self.gets(given, i, items)}" for i in named]
+        parts = [f"{agents[i]} {words(self.kind).gets} {self.gets(given, i, items)}" for i in named]
         others = [f"and {len(served) - len(named)} others"] if len(named) < len(served) else []
         left = self.left_over(given)
         count = f"{len(served)} of {counted(self.n_agents, 'agent')}{left and f'; {left} left over'}"
@@ -111,20 +124,28 @@ class ChooseK(Problem):
     """`k` identical resources, at most one per agent.
 
     Attributes:
-        needs: the utility that each agent would have from being served, at least 0.
-        k: the number of resources, from 1 to the number of agents.
+        needs: the utility that each agent would have from being served, or what it would carry; at least 0.
+        k: the number of resources, from 1 to the number of agents; of a burden, exactly as many agents carry it.
+        allowed: False for agents who may not be served, whose need is ignored; by default everybody may.
+        kind: `good` or `burden`.
     """
 
     needs: Floats
     k: int
+    _: KW_ONLY
+    allowed: Any = None
+    kind: Kind = "good"
 
     if TYPE_CHECKING:  # lists are welcome too; they become arrays
 
-        def __init__(self, needs: AnyArray, k: int) -> None: ...
+        def __init__(self, needs: AnyArray, k: int, *, allowed: Any = None, kind: Kind = "good") -> None: ...
 
     def __post_init__(self) -> None:
-        needs = _per_agent("needs", self.needs)
-        object.__setattr__(self, "needs", needs)
+        check_kind(self.kind)
+        needs = per_agent("needs", self.needs)
+        allowed = allowed_agents(self.allowed, len(needs))
+        object.__setattr__(self, "needs", needs if allowed is None else np.where(allowed, needs, 0.0))
+        object.__setattr__(self, "allowed", allowed)
         object.__setattr__(self, "k", check_count("k", self.k))
         if self.k > len(needs):
             raise ValueError(f"k must be at most the number of agents ({len(needs)}), got {self.k}")
@@ -141,7 +162,9 @@ class ChooseK(Problem):
 
     @property
     def worth_once(self) -> float:
-        """The mean of the k largest needs."""
+        """The mean of the k largest needs; of a burden, the mean of all who may carry it."""
+        if self.is_burden:
+            return float(self.needs.mean() if self.allowed is None else self.needs[self.allowed].mean())
         return float(np.partition(self.needs, -self.k)[-self.k :].mean())
 
     def utilities_of(self, given: np.ndarray) -> np.ndarray:
@@ -150,9 +173,13 @@ class ChooseK(Problem):
         utilities[given] = self.needs[given]
         return utilities
 
+    def served(self, given: np.ndarray) -> np.ndarray:
+        """The indices of the agents who are chosen, in ascending order."""
+        return np.sort(given)
+
     def gets(self, given: np.ndarray, agent: int, items: Sequence[str]) -> str:
-        """A place, and what it is worth to the agent."""
-        return f"a place worth {self.needs[agent]:.4g}"
+        """A place, and what it is worth to the agent; or a turn, and what the agent carries in it."""
+        return f"a {'turn of' if self.is_burden else 'place worth'} {self.needs[agent]:.4g}"
 
     def left_over(self, given: np.ndarray) -> str:
         """The resources that nobody gets."""
@@ -175,19 +202,25 @@ class Assign(Problem):
             unlimited.
         allowed: for dense utilities, False where the pair is forbidden; by default every pair is allowed. The utility
             of a forbidden pair is ignored.
+        kind: `good` or `burden`; of a burden, every item is carried by somebody.
     """
 
     utilities: Any
     capacity: Any = 1
     allowed: Any = None
+    _: KW_ONLY
+    kind: Kind = "good"
 
     if TYPE_CHECKING:  # lists are welcome too; they become arrays
 
-        def __init__(self, utilities: Any, capacity: AnyArray | None = 1, allowed: AnyArray | None = None) -> None: ...
+        def __init__(
+            self, utilities: Any, capacity: AnyArray | None = 1, allowed: AnyArray | None = None, *, kind: Kind = "good"
+        ) -> None: ...
 
     next_best_is_slow: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
+        check_kind(self.kind)
         if sparse.issparse(self.utilities):
             if self.allowed is not None:
                 raise ValueError(
@@ -197,9 +230,9 @@ class Assign(Problem):
             utilities.sum_duplicates()
             numbers = utilities.data
         else:
-            utilities = _matrix("utilities", self.utilities, float)
+            utilities = matrix("utilities", self.utilities, float)
             if self.allowed is not None:
-                allowed = _matrix("allowed", self.allowed, bool)
+                allowed = matrix("allowed", self.allowed, bool)
                 if allowed.shape != utilities.shape:
                     raise ValueError(f"allowed must have the shape of utilities {utilities.shape}, got {allowed.shape}")
                 object.__setattr__(self, "allowed", allowed)
@@ -210,13 +243,13 @@ class Assign(Problem):
                 f"utilities must allow at least one pair of agent and item, got none in shape {utilities.shape}"
             )
         if not (numbers.min() >= 0 and numbers.max() < math.inf):
-            row, column, value = _first_bad(utilities)
+            row, column, value = first_bad(utilities)
             raise ValueError(
                 f"utilities must be finite and at least 0, got {value} in row {row}, column {column} "
                 "(a forbidden pair is one where allowed is False, or one not stored in a sparse matrix)"
             )
         object.__setattr__(self, "utilities", utilities)
-        object.__setattr__(self, "capacity", _capacities(self.capacity, *utilities.shape))
+        object.__setattr__(self, "capacity", capacities(self.capacity, *utilities.shape))
 
     @property
     def n_agents(self) -> int:
@@ -235,7 +268,10 @@ class Assign(Problem):
 
     @property
     def worth_once(self) -> float:
-        """What an item is worth to whoever values it most, on average."""
+        """What an item is worth to whoever values it most, on average; of a burden, to whoever may carry it."""
+        if self.is_burden:
+            stored = self.utilities.data if sparse.issparse(self.utilities) else self.utilities
+            return float((stored if self.allowed is None else stored[self.allowed]).mean())
         largest = self.utilities.max(axis=0)
         return float((largest.toarray() if sparse.issparse(largest) else largest).mean())
 
@@ -245,6 +281,10 @@ class Assign(Problem):
         worth = self.utilities[given[items], items]
         worth = worth.toarray() if sparse.issparse(worth) else worth
         return np.bincount(given[items], weights=np.ravel(worth), minlength=self.n_agents).astype(float)
+
+    def served(self, given: np.ndarray) -> np.ndarray:
+        """The indices of the agents who have an item, in ascending order."""
+        return np.unique(given[given >= 0])
 
     def gets(self, given: np.ndarray, agent: int, items: Sequence[str]) -> str:
         """The agent's items."""
@@ -274,30 +314,46 @@ class Divide(Problem):
         rates: each agent's utility per unit of the resource, at least 0.
         caps: the most of the resource that an agent may have: one number for all or one per agent, at least 0; by
             default unlimited.
+        allowed: False for agents who may not have a part, whose rate and cap are ignored; by default everybody may.
+        kind: `good` or `burden`; of a burden, the whole amount is carried.
     """
 
     amount: float
     rates: Floats
     caps: Any = None
+    _: KW_ONLY
+    allowed: Any = None
+    kind: Kind = "good"
 
     if TYPE_CHECKING:  # lists are welcome too; they become arrays
 
-        def __init__(self, amount: float, rates: AnyArray, caps: AnyArray | None = None) -> None: ...
+        def __init__(
+            self,
+            amount: float,
+            rates: AnyArray,
+            caps: AnyArray | None = None,
+            *,
+            allowed: Any = None,
+            kind: Kind = "good",
+        ) -> None: ...
 
     has_next_best: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
+        check_kind(self.kind)
         check_between("amount", self.amount, 0.0, math.inf, "a finite number above 0", open_low=True, open_high=True)
         object.__setattr__(self, "amount", float(self.amount))
-        rates = _per_agent("rates", self.rates)
+        rates = per_agent("rates", self.rates)
         caps = math.inf if self.caps is None else self.caps
-        caps = np.full(len(rates), caps, dtype=float) if np.ndim(caps) == 0 else _per_agent("caps", caps, math.inf)
+        caps = np.full(len(rates), caps, dtype=float) if np.ndim(caps) == 0 else per_agent("caps", caps, math.inf)
         if caps.shape != rates.shape or not caps.min() >= 0:
             raise ValueError(
                 f"caps must be one number of at least 0 or one per agent ({len(rates)}), got {self.caps!r}"
             )
-        object.__setattr__(self, "rates", rates)
-        object.__setattr__(self, "caps", caps)
+        allowed = allowed_agents(self.allowed, len(rates))
+        object.__setattr__(self, "allowed", allowed)
+        object.__setattr__(self, "rates", rates if allowed is None else np.where(allowed, rates, 0.0))
+        object.__setattr__(self, "caps", caps if allowed is None else np.where(allowed, caps, 0.0))
 
     @property
     def n_agents(self) -> int:
@@ -319,6 +375,10 @@ class Divide(Problem):
         """The utility of each agent, where `given` is the amount of each."""
         return np.asarray(self.rates * given)
 
+    def served(self, given: np.ndarray) -> np.ndarray:
+        """The indices of the agents who have a part, in ascending order."""
+        return np.flatnonzero(given > 0)
+
     def gets(self, given: np.ndarray, agent: int, items: Sequence[str]) -> str:
         """The agent's part of the amount."""
         return f"{given[agent]:.4g} of {self.amount:.4g}"
@@ -335,51 +395,3 @@ class Divide(Problem):
     def given_data(self, given: np.ndarray, agents: Sequence[str], items: Sequence[str]) -> dict[str, Any]:
         """The amount of each agent."""
         return {"amounts": given.tolist()}
-
-
-def _per_agent(name: str, value: object, most: float = np.nextafter(math.inf, 0)) -> np.ndarray:
-    numbers = _numbers(name, value, float)
-    if numbers.ndim != 1 or not len(numbers):
-        raise ValueError(f"{name} must be one number per agent, got shape {numbers.shape}")
-    if not (numbers.min() >= 0 and numbers.max() <= most):
-        bad = int(np.flatnonzero(~((numbers >= 0) & (numbers <= most)))[0])
-        finite = "" if most == math.inf else "finite and "
-        raise ValueError(f"{name} must be {finite}at least 0, got {numbers[bad]} for agent {bad}")
-    return numbers
-
-
-def _matrix(name: str, value: object, dtype: type) -> np.ndarray:
-    matrix = _numbers(name, value, dtype)
-    if matrix.ndim != 2:
-        raise ValueError(f"{name} must have one row per agent and one column per item, got shape {matrix.shape}")
-    return matrix
-
-
-def _numbers(name: str, value: object, dtype: type) -> np.ndarray:
-    try:
-        return np.asarray(value, dtype=dtype)
-    except (TypeError, ValueError):
-        raise ValueError(f"{name} must be an array of numbers, got {value!r}") from None
-
-
-def _first_bad(utilities: Any) -> tuple[int, int, float]:
-    entries = sparse.coo_array(utilities)
-    bad = int(np.flatnonzero(~((entries.data >= 0) & (entries.data < math.inf)))[0])
-    return int(entries.row[bad]), int(entries.col[bad]), float(entries.data[bad])
-
-
-def _capacities(capacity: object, n_agents: int, n_items: int) -> np.ndarray:
-    """Whole numbers, one per agent, none above the number of items: more could not be used."""
-    numbers = _numbers("capacity", math.inf if capacity is None else capacity, float)
-    if numbers.ndim == 0:
-        numbers = np.full(n_agents, numbers)
-    if numbers.shape != (n_agents,):
-        raise ValueError(f"capacity must be one number or one per agent ({n_agents}), got shape {numbers.shape}")
-    good = (numbers >= 1) & ((numbers == np.floor(numbers)) | (numbers == math.inf))
-    if not good.all():
-        bad = int(np.flatnonzero(~good)[0])
-        raise ValueError(
-            "capacity must be a whole number of at least 1, or None for unlimited, "
-            f"got {numbers[bad]:g} for agent {bad}"
-        )
-    return np.asarray(np.minimum(numbers, n_items), dtype=int)

@@ -1,6 +1,7 @@
 """What there is to hand out, by the agents' names; a `Problem` knows agents by position only.
 
-A table of needs is read as a request, and so is what a ledger is asked to decide.
+A table of needs is read as a request, and so is what a ledger is asked to decide. Whether it is about goods or burdens
+is not part of a request: the same table can be either, and a ledger's rules say which.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import numpy as np
 
 from bygones._arrays import check_between
 from bygones.allocation.problems import Assign, ChooseK, Divide, Problem
+from bygones.kinds import Kind
 
 
 class Request(ABC):
@@ -31,8 +33,8 @@ class Request(ABC):
         return None
 
     @abstractmethod
-    def problem(self, agents: Sequence[str]) -> Problem:
-        """The problem for these agents, of whom some may not ask for anything."""
+    def problem(self, agents: Sequence[str], kind: Kind = "good") -> Problem:
+        """The problem for these agents, of whom some may not ask for anything; of a burden they carry nothing."""
 
     @abstractmethod
     def to_dict(self) -> dict[str, Any]:
@@ -41,9 +43,9 @@ class Request(ABC):
 
 @dataclass(frozen=True)
 class Places(Request):
-    """`k` identical places; `needs` is the utility of a place to each agent."""
+    """`k` identical places; `needs` is the utility of a place to each agent, None for one who may not take it."""
 
-    needs: Mapping[str, float]
+    needs: Mapping[str, float | None]
     k: int = 1
 
     @property
@@ -51,9 +53,12 @@ class Places(Request):
         """Those who have a need, in the order in which they are named."""
         return tuple(self.needs)
 
-    def problem(self, agents: Sequence[str]) -> ChooseK:
-        """The problem for these agents; an agent without a need has a need of 0."""
-        return ChooseK([_number(self.needs.get(name, 0.0), f"need of {name!r}") for name in agents], self.k)
+    def problem(self, agents: Sequence[str], kind: Kind = "good") -> ChooseK:
+        """The problem for these agents; an agent without a need may not be served."""
+        found = [self.needs.get(name) for name in agents]
+        needs = [0.0 if need is None else _number(need, f"need of {agents[i]!r}") for i, need in enumerate(found)]
+        allowed = [need is not None for need in found]
+        return ChooseK(needs, self.k, allowed=None if kind == "good" or all(allowed) else allowed, kind=kind)
 
     def to_dict(self) -> dict[str, Any]:
         """The request, of the types that JSON has."""
@@ -91,7 +96,7 @@ class Items(Request):
         """The items, in order."""
         return self.order or self._named()
 
-    def problem(self, agents: Sequence[str]) -> Assign:
+    def problem(self, agents: Sequence[str], kind: Kind = "good") -> Assign:
         """The problem for these agents; an agent without utilities may take no item."""
         utilities, allowed = np.zeros((len(agents), len(self.items))), np.zeros((len(agents), len(self.items)), bool)
         column = {item: j for j, item in enumerate(self.items)}
@@ -99,7 +104,7 @@ class Items(Request):
             for item, utility in self.utilities.get(name, {}).items():
                 utilities[i, column[item]] = _number(utility, f"utility of {item!r} to {name!r}")
                 allowed[i, column[item]] = True
-        return Assign(utilities, self.capacity, allowed)
+        return Assign(utilities, self.capacity, allowed, kind=kind)
 
     def to_dict(self) -> dict[str, Any]:
         """The request, of the types that JSON has."""
@@ -124,13 +129,15 @@ class Amount(Request):
         """Those who have a rate or a cap, in the order in which they are named."""
         return tuple(dict.fromkeys((*self.rates, *(self.caps or ()))))
 
-    def problem(self, agents: Sequence[str]) -> Divide:
-        """The problem for these agents; an agent without a rate has a rate of 0, one without a cap is not limited."""
+    def problem(self, agents: Sequence[str], kind: Kind = "good") -> Divide:
+        """The problem for these agents; an agent without a rate may not have a part, one without a cap any."""
         rates = [_number(self.rates.get(name, 0.0), f"rate of {name!r}") for name in agents]
+        named = [name in self.rates for name in agents]
+        allowed = None if kind == "good" or all(named) else named
         if self.caps is None:
-            return Divide(self.amount, rates)
+            return Divide(self.amount, rates, allowed=allowed, kind=kind)
         caps = [_number(self.caps.get(name, math.inf), f"cap of {name!r}", finite=False) for name in agents]
-        return Divide(self.amount, rates, caps)
+        return Divide(self.amount, rates, caps, allowed=allowed, kind=kind)
 
     def to_dict(self) -> dict[str, Any]:
         """The request, of the types that JSON has."""

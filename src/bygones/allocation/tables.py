@@ -2,14 +2,16 @@
 
 What there is to hand out is one table, in one of four forms:
 
-- `agent`, `need`: places; without the column `need`, every agent has a need of 1.
+- `agent`, `need`: places; without the column `need`, every agent has a need of 1; an empty cell is an agent who may
+  not be served.
 - `agent` and one column per item: items; an empty cell is an item that the agent may not take.
 - `agent`, `item`, `utility`: items, one row per agent and item; an agent may not take an item without a row, or with an
   empty cell.
 - `agent`, `rate`, `cap`, with an amount to divide: both may be left out; an empty cell in `cap` is no limit.
 
-A column `note` is ignored in all of them, and so are empty rows. Every error names the file, the row and the column.
-Times are numbers of steps, or dates and times in ISO 8601, which become numbers of days; a table has one or the other.
+The numbers are what things are worth to each agent or, of burdens, what each agent would carry. A column `note` is
+ignored in all of them, and so are empty rows. Every error names the file, the row and the column. Times are numbers of
+steps, or dates and times in ISO 8601, which become numbers of days; a table has one or the other.
 """
 
 from __future__ import annotations
@@ -88,7 +90,11 @@ def read_needs(
         return _items(path, rows, columns, 1 if capacity is None else capacity)
     agents = _agents(path, rows)
     if amount is None:
-        return Places(_numbers(path, rows, "need", agents), 1 if k is None else k)
+        everybody = list(zip(agents, rows, strict=True))
+        # Where every cell is empty, the first of them is what is wrong.
+        asking = [(name, each) for name, each in everybody if each[1].get("need", "1")] or everybody
+        needs = _numbers(path, [each for _, each in asking], "need", [name for name, _ in asking])
+        return Places({name: needs.get(name) for name in agents}, 1 if k is None else k)
     caps = {
         name: number(_where(path, line, "cap"), row["cap"], finite=False)
         for name, (line, row) in zip(agents, rows, strict=True)
@@ -108,8 +114,8 @@ def read_past(path: Path, agents: Sequence[str], memory: Memory) -> Past:
         name = row["agent"]
         if name not in position:
             raise ValueError(
-                f"{where}column 'agent' must be an agent in the table of needs, got {name!r} (give agents who cannot "
-                "be served now a need of 0)"
+                f"{where}column 'agent' must be an agent in the table of needs, got {name!r} (list agents who cannot "
+                "be served now with an empty cell)"
             )
         now = moment(row["time"], f"{where}column 'time'")
         if last is not None and since(last, now, f"{where}column 'time'", row["time"]) > 0:
@@ -126,15 +132,15 @@ def read_past(path: Path, agents: Sequence[str], memory: Memory) -> Past:
     return Past(state if last is None else memory.update(state, received, elapsed), last)
 
 
-def read_entitlements(path: Path, agents: Sequence[str]) -> np.ndarray:
-    """One entitlement per agent, above 0, from a table `agent`, `entitlement`."""
+def read_entitlements(path: Path, agents: Sequence[str], *, exempt: bool = False) -> np.ndarray:
+    """One entitlement per agent, above 0, from a table `agent`, `entitlement`; 0 as well if agents may be `exempt`."""
     rows = read(path, ("agent", "entitlement"))
     found = {}
     for name, (line, row) in zip(_agents(path, rows), rows, strict=True):
         if name not in agents:
             raise ValueError(f"{path}, row {line}: column 'agent' must be an agent in the table of needs, got {name!r}")
         found[name] = _number(path, line, row, "entitlement")
-        if not found[name]:
+        if not found[name] and not exempt:
             raise ValueError(f"{path}, row {line}: column 'entitlement' must be above 0, got {row['entitlement']!r}")
     missing = [name for name in agents if name not in found]
     if missing:

@@ -9,6 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from bygones._text import listed
+from bygones.allocation.aims import check_form
+from bygones.allocation.problems import NAMED
 from bygones.audit import moments
 from bygones.audit.clock import Clock
 from bygones.audit.conclusions import Ask, Conclusions, conclude
@@ -16,6 +19,7 @@ from bygones.audit.counterfactual import Replay, replay_decisions
 from bygones.audit.history import History
 from bygones.audit.sums import Periods, Sums, collect, expression, first_events, periods
 from bygones.audit.trajectory import Members, Trajectory, entitled_shares, members, standing, walk
+from bygones.kinds import Kind, check_kind, words
 from bygones.ledger.rules import check_entitlement, check_newcomers
 from bygones.ledger.standing import owed
 from bygones.welfare import named
@@ -55,6 +59,8 @@ class Audit:
         sums: the decayed sums from which everything else is computed.
         first_events: by period, the time of its first event; empty in histories of more than ten million events.
         notes: what was skipped or assumed, in sentences.
+        kind: whether what was received are goods, or burdens that were carried. The sums are the same; what is *owed*
+            of goods is *due* of burdens.
     """
 
     label: str
@@ -73,6 +79,7 @@ class Audit:
     sums: Sums
     first_events: dict[int, float]
     notes: tuple[str, ...]
+    kind: Kind = "good"
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -107,7 +114,14 @@ class Audit:
         """What `since` means, in one sentence."""
         moment = "first event" if self.first_events else "start"
         length = self.clock.length_text(self.periods.length) + ("-step" if self.clock.steps else "")
-        return f"Owed since: the {moment} of the {length} period in which the agent became owed."
+        owed = words(self.kind).owed
+        return f"{owed.capitalize()} since: the {moment} of the {length} period in which the agent became {owed}."
+
+    def owed_note(self) -> str:
+        """What `owed` means, in one sentence."""
+        word = words(self.kind)
+        share = "its share of the load in" if self.kind == "burden" else "its entitled share of"
+        return f"{word.owed.capitalize()}: how far an agent is below (+) or above (-) {share} everything remembered."
 
     def over_time(self, trajectory: Trajectory, rows: Sequence[int]) -> np.ndarray:
         """Some agents' shares of everything remembered at the end of each period; NaN while an agent is away."""
@@ -127,6 +141,7 @@ class Audit:
         return {
             "history": self.label,
             "utility": self.utility,
+            "kind": self.kind,
             "events": self.n_events,
             "first": time(self.first),
             "at": time(self.periods.end),
@@ -189,6 +204,7 @@ def audit(
     at: str | None = None,
     refine: bool | None = None,
     welfare: str = "egalitarian",
+    kind: Kind | None = None,
 ) -> Audit:
     """Audits a history under several half-lives.
 
@@ -206,18 +222,23 @@ def audit(
         refine: whether to search for the half-lives at which conclusions flip, which queries the engine a few more
             times. By default true for histories of up to ten million events.
         welfare: what the allocator maximises when decisions are replayed, where the history records who asked.
+        kind: `good` or `burden`; by default what a ledger's rules say, or goods. Of burdens an entitlement is the share
+            of the load, and agents with 0 are exempt: they are left out.
 
     Returns:
         Standings, measures over time and conclusions under each half-life.
     """
     clock = history.clock
     chosen = _half_lives(clock, half_lives)
-    weights = {name: check_entitlement(weight, name) for name, weight in (entitlements or {}).items()}
-    rule, welfare = check_newcomers(newcomers), str(named(welfare))
+    rule = check_newcomers(newcomers)
     away = math.inf if gone_after is None else clock.length(gone_after, "gone_after")
     end = history.last if at is None else clock.moment(at)
     if end < history.first:
         raise ValueError(f"at must not be before the first event ({clock.shown(history.first)}), got {at!r}")
+    about = history.kind(end) if kind is None else check_kind(kind)
+    check_form(named(welfare), about)
+    welfare = str(named(welfare))
+    weights = {name: check_entitlement(weight, name, about) for name, weight in (entitlements or {}).items()}
     cut = periods(clock, history.first, end, every)
     events, n_events = history.events, history.n_events
     if end < history.last:
@@ -250,7 +271,7 @@ def audit(
     if searched and rule == "zero" and n_events > ASKED_AT_ONCE and len(chosen) > 1:
         # All memories fade alike, so shares do not depend on how long after the last event the audit is.
         guess = _guess(history, events, min(end, history.last), chosen[0], who, is_present)
-    conclusions = conclude(who.names, known, owed_at if searched else None, guess=guess)
+    conclusions = conclude(who.names, known, owed_at if searched else None, guess=guess, kind=about)
     received = np.bincount(who.rows(sums), sums.received, len(who.names))
     begun = history.fetch(first_events(events, cut)).to_pylist() if n_events <= SEARCHED_EVENTS else []
     return Audit(
@@ -266,11 +287,17 @@ def audit(
         entitled=entitled_shares(who, is_present),
         standings=standings,
         conclusions=conclusions,
-        replays=() if history.requests is None else replay_decisions(history, who, chosen, end, welfare),
+        replays=() if history.requests is None else replay_decisions(history, who, chosen, end, welfare, about),
         sums=sums,
         first_events={each["period"]: each["first"] for each in begun},
-        notes=(clock.sentence(), *history.notes),
+        notes=(clock.sentence(), *history.notes, *_exempt(who)),
+        kind=about,
     )
+
+
+def _exempt(who: Members) -> list[str]:
+    names = [name for name, weight in zip(who.names, who.entitlements.tolist(), strict=True) if not weight]
+    return [f"Left out, since exempt from the load: {listed(names, NAMED)}."] if names else []
 
 
 def _half_lives(clock: Clock, given: Sequence[str | float] | None) -> list[float]:

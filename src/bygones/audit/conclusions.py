@@ -20,6 +20,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from bygones.kinds import Kind, words
 from bygones.ledger.watch import SETTLED
 
 Owed: TypeAlias = Mapping[float, np.ndarray]
@@ -84,6 +85,7 @@ class Conclusion:
         other: the agent it is compared with.
         answers: the answer at each half-life of the audit.
         flips: where the answer changes, the shortest half-life first.
+        about: goods or burdens, which have their own words: whoever is owed a good is due to carry a burden.
     """
 
     kind: str
@@ -91,6 +93,7 @@ class Conclusion:
     other: str
     answers: dict[float, str]
     flips: tuple[Flip, ...]
+    about: Kind = "good"
 
     @property
     def holds(self) -> bool:
@@ -121,14 +124,18 @@ class Conclusion:
         return f"{found}{at_infinity}."
 
     def _claim(self, answer: str) -> str:
+        burden = self.about == "burden"
         if self.kind == "most":
             if not answer:
-                return "nobody is owed anything"
-            return f"{answer} {'are' if isinstance(answer, Tie) else 'is'} owed most"
+                return "nobody is due" if burden else "nobody is owed anything"
+            return f"{answer} {'are' if isinstance(answer, Tie) else 'is'} {'due next' if burden else 'owed most'}"
         if self.kind == "owed":
-            even = f"{self.agent} has exactly the entitled share"
-            return {"owed": f"{self.agent} is owed", "ahead": f"{self.agent} is ahead"}.get(answer, even)
+            even = f"{self.agent} has exactly the {words(self.about).share}"
+            owed = f"{self.agent} is {words(self.about).owed}"
+            return {"owed": owed, "ahead": f"{self.agent} is ahead"}.get(answer, even)
         one, two = (self.other, self.agent) if answer == "less" else (self.agent, self.other)
+        if burden:
+            return f"{one} is due as much as {two}" if answer == "as much" else f"{one} is due before {two}"
         return f"{one} is owed as much as {two}" if answer == "as much" else f"{one} is owed more than {two}"
 
     def to_dict(self, number: Callable[[float], float]) -> dict[str, Any]:
@@ -196,7 +203,12 @@ class Conclusions:
 
 
 def conclude(
-    names: Sequence[str], owed: Owed, ask: Ask | None, settled: float = SETTLED, guess: Ask | None = None
+    names: Sequence[str],
+    owed: Owed,
+    ask: Ask | None,
+    settled: float = SETTLED,
+    guess: Ask | None = None,
+    kind: Kind = "good",
 ) -> Conclusions:
     """The conclusions at the half-lives of the audit; if `ask` is given, it is used to search for flips.
 
@@ -214,7 +226,7 @@ def conclude(
     found = tuple(
         Conclusion(
             q.kind, q.agent, q.other, {h: q.answer(owed[h]) for h in sorted(owed)},
-            tuple(_flip(q, known, *gap) for gap in _gaps(q, known)),
+            tuple(_flip(q, known, *gap) for gap in _gaps(q, known)), kind,
         )
         for q in questions
     )  # fmt: skip

@@ -18,6 +18,7 @@ import numpy as np
 from bygones.allocation import ChooseK, allocate
 from bygones.audit.history import History
 from bygones.audit.trajectory import Members, measure
+from bygones.kinds import Kind
 from bygones.ledger.standing import starts
 from bygones.memory import Discounted, Memory, MemoryState, PerfectRecall
 
@@ -78,21 +79,31 @@ class _Request(NamedTuple):
 
 
 def replay_decisions(
-    history: History, who: Members, half_lives: Sequence[float], end: float, welfare: str = "egalitarian"
+    history: History,
+    who: Members,
+    half_lives: Sequence[float],
+    end: float,
+    welfare: str = "egalitarian",
+    kind: Kind = "good",
 ) -> tuple[Replay, ...]:
-    """Replays the decisions of a history with an allocator whose memory has each of these half-lives."""
+    """Replays the decisions of a history with an allocator whose memory has each of these half-lives.
+
+    Of burdens, who asked is who could have carried them, and as many carry as did, or as can: the exempt do not.
+    """
     requests = list(_requests(history, who, end))
-    return tuple(_replay(requests, who, half_life, end, welfare) for half_life in half_lives)
+    return tuple(_replay(requests, who, half_life, end, welfare, kind) for half_life in half_lives)
 
 
-def _replay(requests: Sequence[_Request], who: Members, half_life: float, end: float, welfare: str) -> Replay:
+def _replay(
+    requests: Sequence[_Request], who: Members, half_life: float, end: float, welfare: str, kind: Kind
+) -> Replay:
     actual, instead = _World(who, half_life), _World(who, half_life)
     rng, differ = np.random.default_rng(SEED), 0
     for request in requests:
         actual.admit(request)
         instead.admit(request)
         was_served = request.who[request.served]
-        chosen = instead.choose(request, len(was_served), welfare, rng)
+        chosen = instead.choose(request, len(was_served), welfare, kind, rng)
         differ += not np.array_equal(np.sort(chosen), np.sort(was_served))
         actual.serve(request, was_served)
         instead.serve(request, chosen)
@@ -123,15 +134,19 @@ class _World:
             self._state = self._memory.advance(self._state, added, 0)
             self._is_present[joins] = True
 
-    def choose(self, request: _Request, k: int, welfare: str, rng: np.random.Generator) -> np.ndarray:
+    def choose(self, request: _Request, k: int, welfare: str, kind: Kind, rng: np.random.Generator) -> np.ndarray:
         """Whom the allocator serves."""
+        can = np.isin(np.arange(len(self._received)), request.who) & (self._who.entitlements > 0)
+        k = min(k, int(can.sum()))
+        if not k:
+            return np.zeros(0, dtype=int)
         members = np.flatnonzero(self._is_present)
         needs = np.zeros(len(self._received))
         needs[request.who] = request.needs
         state = MemoryState(self._state.Z[members], self._state.d, self._state.Z_lost[members], self._state.d_lost)
         weights = self._who.entitlements[members]
         decision = allocate(
-            ChooseK(needs[members], k), self._memory, state, welfare, elapsed=0,
+            ChooseK(needs[members], k, allowed=can[members], kind=kind), self._memory, state, welfare, elapsed=0,
             entitlements=None if (weights == 1).all() else weights, rng=rng,
         )  # fmt: skip
         return np.asarray(members[decision.served])
@@ -146,7 +161,7 @@ class _World:
     def outcome(self, end: float) -> WorldTotals:
         """The outcome at the moment of the audit."""
         self._pass(end)
-        present = np.flatnonzero(self._is_present)
+        present = np.flatnonzero(self._is_present & (self._who.entitlements > 0))
         remembered = np.asarray(self._memory.read(self._state))[present]
         return WorldTotals(
             self._received, float(self._received.sum()), *measure(remembered, self._who.entitlements[present])

@@ -25,6 +25,7 @@ from bygones._times import DAY_FIRST
 from bygones.audit import formats
 from bygones.audit.clock import Clock, check_zone, offsets
 from bygones.audit.engines import Source, check_columns, in_memory, open_source, readable
+from bygones.kinds import Kind
 
 _ZONED = r":\d\d(\.\d+)?\s*([zZ]|UTC|[+-]\d\d(:?\d\d)?)$"
 """Matches the text of a time that names its zone."""
@@ -93,6 +94,15 @@ class History:
 
         book = load_book(self.source.rules)
         return book.at(max(int(at), book.began)).entitlements
+
+    def kind(self, at: float) -> Kind:
+        """Whether a ledger is about goods or burdens; goods if the history is not a ledger."""
+        if self.source.rules is None:
+            return "good"
+        from bygones.ledger.rows import load_book
+
+        book = load_book(self.source.rules)
+        return book.at(max(int(at), book.began)).kind
 
     def check_sums(self, table: Any) -> None:
         """Raises ValueError for the first event without a valid agent or utility."""

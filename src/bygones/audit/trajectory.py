@@ -108,7 +108,8 @@ def walk(sums: Sums, cut: Periods, who: Members, half_life: float) -> Iterator[P
     for period, low, high in zip(range(cut.count - 1, -1, -1), edges, [*edges[1:], len(order)], strict=True):
         here = order[low:high]
         last[rows[here]] = period
-        takes_part = (who.first >= period) & (last - period <= who.gone_after)
+        # The exempt have no share of a load to be compared with.
+        takes_part = (who.first >= period) & (last - period <= who.gone_after) & (who.entitlements > 0)
         joins = np.flatnonzero(takes_part & ~is_present)
         if len(joins):
             state = memory.advance(state, _starts(who, np.asarray(memory.read(state)), is_present, joins), 0)

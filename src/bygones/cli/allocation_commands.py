@@ -19,8 +19,8 @@ Needs = Annotated[
     Positional[Path],
     arg(
         metavar="NEEDS",
-        help="CSV file: agent,need for places; agent and one column per item, or agent,item,utility, for items "
-        "(an empty cell: may not take it); agent,rate,cap for an amount.",
+        help="CSV file: agent,need for places; agent and one column per item, or agent,item,utility, for items; "
+        "agent,rate,cap for an amount. An empty cell is somebody who may not take it.",
     ),
 ]
 NumberOfPlaces = Annotated[
@@ -49,8 +49,16 @@ def allocate(
             "FILE",
         ),
     ] = None,
+    kind: Annotated[
+        Literal["good", "burden"],
+        arg(help="Whether what is handed out is worth having, or a burden, all of which has to be carried."),
+    ] = "good",
     welfare: Annotated[
-        str, arg(help="What to maximise, e.g. egalitarian, nash, 'alpha_fair(alpha=2)'.")
+        str,
+        arg(
+            help="What to maximise, e.g. egalitarian, nash, 'alpha_fair(alpha=2)'; for burdens egalitarian, "
+            "utilitarian, generalized_gini or 'power_burden(p=2)'."
+        ),
     ] = "egalitarian",
     rule: Annotated[
         Literal["one-step", "prices"],
@@ -59,7 +67,12 @@ def allocate(
     k: NumberOfPlaces = None,
     capacity: Capacity = None,
     amount: AmountToDivide = None,
-    entitlements: Annotated[Path | None, _optional("CSV file with the columns agent and entitlement.", "FILE")] = None,
+    entitlements: Annotated[
+        Path | None,
+        _optional(
+            "CSV file with the columns agent and entitlement; of a burden, the share of the load (0 is exempt).", "FILE"
+        ),
+    ] = None,
     now: Annotated[
         str | None,
         _optional(
@@ -77,9 +90,10 @@ def allocate(
 ) -> None:
     """Decide who gets what now, given what everybody received before.
 
-    Example: bygones allocate needs.csv --history past.csv --half-life 30 --welfare egalitarian --k 2
-
-    Example: bygones allocate needs.csv --history past.csv --half-life 30 --rule prices
+    For example:
+        bygones allocate needs.csv --history past.csv --half-life 30 --welfare egalitarian --k 2
+        bygones allocate needs.csv --history past.csv --half-life 30 --rule prices
+        bygones allocate shifts.csv --history past.csv --half-life 30 --kind burden
     """
     import numpy as np
 
@@ -94,15 +108,17 @@ def allocate(
         check_count("seed", seed, least=0)
     request = tables.read_needs(needs, k=k, capacity=capacity, amount=amount)
     agents = request.agents
-    shares = None if entitlements is None else tables.read_entitlements(entitlements, agents)
+    shares = None
+    if entitlements is not None:
+        shares = tables.read_entitlements(entitlements, agents, exempt=kind == "burden")
     memory: Memory = Discounted(half_life=half_life, average=average)
     if rule == "prices":
-        memory = allocation.learning(memory, welfare, shares)
+        memory = allocation.learning(memory, welfare, shares, kind)
     past = tables.Past(memory.init(len(agents)), None)
     if history is not None:
         past = tables.read_past(history, agents, memory)
     decision = allocation.allocate(
-        request.problem(agents),
+        request.problem(agents, kind),
         memory,
         past.state,
         welfare,

@@ -47,7 +47,19 @@ def audit(
             "NAME",
         ),
     ] = None,
-    entitlements: Annotated[Path | None, optional("CSV file with the columns agent and entitlement.", "FILE")] = None,
+    kind: Annotated[
+        Literal["good", "burden"] | None,
+        optional(
+            "Whether the history is about goods, or about burdens such as shifts; as in a ledger's rules, or good.",
+            "{good,burden}",
+        ),
+    ] = None,
+    entitlements: Annotated[
+        Path | None,
+        optional(
+            "CSV file with the columns agent and entitlement; of burdens, the share of the load (0 is exempt).", "FILE"
+        ),
+    ] = None,
     newcomers: Annotated[
         str,
         arg(
@@ -93,13 +105,14 @@ def audit(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Audit a history under several half-lives: who is owed, since when, and which conclusions hold.
+    """Audit a history under several half-lives: who is owed (or due), since when, and which conclusions hold.
 
     For example:
         bygones audit history.csv
         bygones audit rides.parquet --agent driver --time at --utility fare --half-life 1d,7d,30d,inf
         bygones audit sacct.txt --format sacct --timezone Europe/Berlin --page audit.html
         bygones audit requests.csv --needs need --served served --welfare nash
+        bygones audit shifts.csv --kind burden
     """
     from bygones.audit import audit as run_audit
     from bygones.audit import read_history
@@ -108,7 +121,7 @@ def audit(
 
     if page is not None and page.is_dir():
         raise ValueError(f"page must be a file, got the folder {page}")
-    weights = None if entitlements is None else read_entitlements(entitlements)
+    weights = None if entitlements is None else read_entitlements(entitlements, exempt=kind == "burden")
     reading = read_history(
         history, agent=agent, time=time, utility=utility, needs=needs, served=served, table=table,
         format=format, timezone=timezone, resource=resource, threads=threads, memory=memory,
@@ -116,7 +129,7 @@ def audit(
     with reading as events:
         found = run_audit(
             events, None if half_life is None else half_life.split(","), entitlements=weights, newcomers=newcomers,
-            gone_after=gone_after, every=every, at=at, welfare=welfare,
+            gone_after=gone_after, every=every, at=at, welfare=welfare, kind=kind,
             refine=None if refine is None else refine == "yes",
         )  # fmt: skip
     if json:

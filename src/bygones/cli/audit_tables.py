@@ -13,6 +13,7 @@ from bygones.audit.auditing import Audit
 from bygones.audit.trajectory import Trajectory
 from bygones.cli.console import Column, print_fitting, print_table
 from bygones.cli.ledger_tables import bar
+from bygones.kinds import words
 
 SHOWN = 20
 """The number of agents shown under each half-life: those owed most and those furthest ahead."""
@@ -39,7 +40,7 @@ def print_audit(audit: Audit) -> None:
     print()
     for trajectory in audit.standings:
         _print_standing(audit, trajectory)
-    print("Owed: how far an agent is below (+) or above (-) its entitled share of everything remembered.")
+    print(audit.owed_note())
     print(f"{audit.since_note()}\n")
     _print_welfare(audit)
     _print_conclusions(audit)
@@ -53,10 +54,12 @@ def _print_standing(audit: Audit, trajectory: Trajectory) -> None:
         if math.isinf(trajectory.half_life)
         else f"half-life {audit.clock.length_text(trajectory.half_life)}"
     )
+    word = words(audit.kind)
+    entitled = "of the load" if audit.kind == "burden" else "entitled"
     columns = [
-        Column("agent", "left", folds=True), Column("received", gives_way=3), Column("remembered", gives_way=4),
-        Column("", "left", gives_way=1), Column("share"), Column("entitled", gives_way=2), Column("owed"),
-        Column("owed since", "left"),
+        Column("agent", "left", folds=True), Column(word.received, gives_way=3), Column("remembered", gives_way=4),
+        Column("", "left", gives_way=1), Column("share"), Column(entitled, gives_way=2), Column(word.owed),
+        Column(f"{word.owed} since", "left"),
     ]  # fmt: skip
     ranked = audit.ranked(trajectory)
     most = max([0.0, *trajectory.remembered.tolist()])
@@ -82,7 +85,7 @@ def _print_standing(audit: Audit, trajectory: Trajectory) -> None:
 
 def _print_welfare(audit: Audit) -> None:
     columns = [Column("half-life", "left")]
-    for name in ("Gini", "least", "Nash"):
+    for name in ("Gini", "lightest", "mean") if audit.kind == "burden" else ("Gini", "least", "Nash"):
         columns += [Column(name), Column("", "left", gives_way=1)]
     rows: list[list[str | Text]] = []
     for trajectory in audit.standings:
@@ -91,7 +94,8 @@ def _print_welfare(audit: Audit) -> None:
             rows[-1] += [amount(series[-1]), Text(spark(series.tolist()), style="cyan")]
     print_fitting(f"Over time, at the end of each {audit.clock.length_text(audit.periods.length)}", columns, rows)
     per = " per unit of entitlement" if len(set(audit.members.entitlements.tolist())) > 1 else ""
-    print(f"What is remembered{per}: Gini coefficient (0 is equal), least (egalitarian), geometric mean (Nash).\n")
+    means = "lightest load, geometric mean" if audit.kind == "burden" else "least (egalitarian), geometric mean (Nash)"
+    print(f"What is remembered{per}: Gini coefficient (0 is equal), {means}.\n")
 
 
 def _print_conclusions(audit: Audit) -> None:
@@ -123,7 +127,7 @@ def _print_replays(audit: Audit) -> None:
             numbers = (outcome.gini, outcome.egalitarian, outcome.nash)
             rows.append([length(each.half_life), name, *(float(f"{number:.3g}") for number in numbers), outcome.total])
     print()
-    columns = ["half-life", "decisions", "Gini", "least", "Nash", "total received"]
+    columns = ["half-life", "decisions", "Gini", "least", "Nash", f"total {words(audit.kind).received}"]
     print_table("Actual decisions and the allocator's, on the same needs", columns, rows)
     for each in audit.replays:
         print(

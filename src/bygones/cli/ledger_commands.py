@@ -43,19 +43,29 @@ def new(
     half_life: Annotated[str, arg(help="The time after which a utility counts half: 30d, 12h, never.")] = "30d",
     welfare: Annotated[str, arg(help="What decisions maximise, e.g. nash or 'alpha_fair(alpha=2)'.")] = "egalitarian",
     newcomers: Annotated[
-        str, arg(help="What newcomers start with: zero, mean, median, entitled-share or a number.")
+        str,
+        arg(
+            help="What newcomers start with: zero, mean, median, entitled-share or a number. With zero they receive, "
+            "or carry, nearly everything until they have caught up."
+        ),
     ] = "mean",
     hold_stops_clock: Annotated[bool, arg(help="Whether the past of an agent on hold stops fading.")] = True,
+    kind: Annotated[
+        Literal["good", "burden"],
+        arg(help="Whether the ledger is about goods, or about burdens such as night shifts. It cannot change later."),
+    ] = "good",
     began: Annotated[str | None, _optional("The earliest time that can be recorded (default: now).", "TIME")] = None,
     json: Json = False,
 ) -> None:
     """Create a ledger.
 
-    Example: bygones ledger new team.db --half-life 30d --began 2026-01-01
+    For example:
+        bygones ledger new team.db --half-life 30d --began 2026-01-01
+        bygones ledger new nights.db --kind burden
     """
     from bygones.ledger import Ledger, Rules
 
-    rules = Rules(half_life, welfare, newcomers, hold_stops_clock)
+    rules = Rules(half_life, welfare, newcomers, hold_stops_clock, kind=kind)
     with Ledger.new(target, rules, began=began) as ledger:
         _print_recorded([ledger.event(1)], json, f"Created {ledger.name}.")
 
@@ -69,7 +79,12 @@ def rules(
     hold_stops_clock: Annotated[
         Literal["yes", "no"] | None, _optional("Whether a hold stops the clock.", "{yes,no}")
     ] = None,
-    entitlement: Annotated[tuple[str, ...], _optional("An agent's entitlement, such as dana=2.", "AGENT=NUMBER")] = (),
+    entitlement: Annotated[
+        tuple[str, ...],
+        _optional(
+            "An agent's entitlement, such as dana=2; of burdens, the share of the load (0 is exempt).", "AGENT=NUMBER"
+        ),
+    ] = (),
     at: At = None,
     note: Note = "",
     json: Json = False,
@@ -106,7 +121,8 @@ def join(
     ],
     at: At = None,
     entitlement: Annotated[
-        float | None, _optional("Entitlement relative to the others' (default: 1).", "NUMBER")
+        float | None,
+        _optional("Entitlement relative to the others' (default: 1); 0 is exempt, for burdens only.", "NUMBER"),
     ] = None,
     start: Annotated[
         str | None, _optional("What to start with, instead of the ledger's newcomer rule.", "RULE")
@@ -171,14 +187,17 @@ def record(
     note: Note = "",
     json: Json = False,
 ) -> None:
-    """Record what an agent received.
+    """Record what an agent received or, in a ledger of burdens, carried.
 
     For example:
         bygones ledger record team.db ana 8 --at 2026-03-02T22:00+01:00
     """
+    from bygones.kinds import words
+
     with _open(target) as ledger:
         event = ledger.record(agent, amount, at=at, note=note)
-    _print_recorded([event], json, f"Event {event.seq}: {agent} received {amount:.6g}.")
+        received = words(ledger.rules(at).kind).received
+    _print_recorded([event], json, f"Event {event.seq}: {agent} {received} {amount:.6g}.")
 
 
 @app.command
@@ -238,7 +257,7 @@ def standing(
     since: Annotated[bool, arg(help="Show since when agents have been owed, which reads all events.")] = True,
     json: Json = False,
 ) -> None:
-    """Show where everybody stands: received, remembered and owed, now and in a week.
+    """Show where everybody stands: received, remembered and owed (carried and due), now and in a week.
 
     For example:
         bygones ledger standing team.db
@@ -344,7 +363,7 @@ def explain(
             cause = ledger.event(event.refers) if event.kind == "received" and event.refers else event
             print_event(event, cause if cause.kind == "decision" else None, json)
             return
-        print_contributions(what, ledger.contributions(what, at), json)
+        print_contributions(what, ledger.contributions(what, at), json, ledger.rules(at).kind)
 
 
 @app.command
@@ -419,6 +438,8 @@ def newcomers(
 ) -> None:
     """Compare the newcomer rules for an agent over the next decisions, in a table and a figure.
 
+    In a ledger of burdens, somebody who starts with zero carries more than their share until they have caught up.
+
     For example:
         bygones ledger newcomers team.db --agent elif --decisions 20 --every 1d
     """
@@ -434,11 +455,11 @@ def newcomers(
         worth=worth, entitlement=entitlement, seed=seed,
     )  # fmt: skip
     share = entitlement / (entitlement + stood.entitlements[stood.present].sum())
-    paths = save(newcomers_figure(agent, outcomes, share, places * worth, every), out, "newcomers")
+    paths = save(newcomers_figure(agent, outcomes, share, places * worth, every, stood.rules.kind), out, "newcomers")
     if json:
         print_json([outcome.to_dict() for outcome in outcomes])
         return
-    print_forecasts(agent, outcomes, share * places * worth * decisions)
+    print_forecasts(agent, outcomes, share * places * worth * decisions, stood.rules.kind)
     print_paths(paths)
 
 

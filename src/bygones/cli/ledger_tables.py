@@ -10,6 +10,7 @@ from rich.text import Text
 
 from bygones._text import amount
 from bygones.cli.console import Column, print_fitting, print_json, print_sentences, print_table
+from bygones.kinds import Kind, words
 from bygones.ledger.contributions import Contribution
 from bygones.ledger.csv_files import event_dict
 from bygones.ledger.deciding import Proposal
@@ -18,6 +19,7 @@ from bygones.ledger.newcomers import Forecast
 from bygones.ledger.snapshot import NEVER
 from bygones.ledger.standing import Standing
 from bygones.ledger.times import day, iso, shown
+from bygones.ledger.turns import PRESENT
 
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 _WIDTH = 6
@@ -25,14 +27,15 @@ _WIDTH = 6
 
 def print_standing(now: Standing, later: Standing, ahead: str, since: dict[str, int] | None) -> None:
     """Prints where everybody stands now and, if nothing more is recorded, later; those who are owed most come first."""
-    rules = now.rules
+    rules, word = now.rules, words(now.rules.kind)
     if not len(now):
         print(f"No agent has joined by {shown(now.at)} UTC.")
         return
+    last = f"{word.owed} since" if since is not None else f"last {word.received}"
     columns = [
-        Column("agent", "left", folds=True), Column("received", gives_way=3), Column("remembered", gives_way=4),
-        Column("", "left", gives_way=1), Column(f"in {ahead}", gives_way=2), Column("owed"),
-        Column(f"in {ahead}", gives_way=2), Column("owed since" if since is not None else "last received", "left"),
+        Column("agent", "left", folds=True), Column(word.received, gives_way=3), Column("remembered", gives_way=4),
+        Column("", "left", gives_way=1), Column(f"in {ahead}", gives_way=2), Column(word.owed),
+        Column(f"in {ahead}", gives_way=2), Column(last, "left"),
     ]  # fmt: skip
     later_row = {name: row for row, name in enumerate(later.names)}
     most = max([0.0, *now.remembered.tolist()])
@@ -46,16 +49,17 @@ def print_standing(now: Standing, later: Standing, ahead: str, since: dict[str, 
             amount(now.remembered[row]),
             Text(bar(now.remembered[row], most), style="cyan"),
             amount(later.remembered[then]),
-            _signed(now.owed[row], now.status[row]),
-            _signed(later.owed[then], later.status[then]),
+            _signed(now, row),
+            _signed(later, then),
             _since(name, now, row, since),
         ])  # fmt: skip
     if not any(row[-1] for row in rows):
         columns, rows = columns[:-1], [row[:-1] for row in rows]
     title = f"Standing at {shown(now.at)} UTC (half-life {rules.half_life}, {rules.welfare} welfare)"
     print_fitting(title, columns, rows)
-    print("Owed: below (+) or above (-) the entitled share of what is remembered.")
-    print(f"In {ahead}: what will be remembered and owed if nothing more is recorded.")
+    share = "share of the load that is remembered" if rules.kind == "burden" else "entitled share of what is remembered"
+    print(f"{word.owed.capitalize()}: below (+) or above (-) the {share}.")
+    print(f"In {ahead}: what will be remembered and {word.owed} if nothing more is recorded.")
 
 
 def standing_data(now: Standing, later: Standing, since: dict[str, int] | None) -> dict[str, Any]:
@@ -69,10 +73,11 @@ def standing_data(now: Standing, later: Standing, since: dict[str, int] | None) 
     return data
 
 
-def print_forecasts(agent: str, forecasts: Sequence[Forecast], entitled: float) -> None:
+def print_forecasts(agent: str, forecasts: Sequence[Forecast], entitled: float, kind: Kind) -> None:
     """Prints what each newcomer rule would lead to, beside the share that the newcomer is entitled to."""
     decisions = len(forecasts[0].received) - 1
-    columns = ["newcomer rule", "starts with", "would receive", "entitled share"]
+    word = words(kind)
+    columns = ["newcomer rule", "starts with", f"would {word.receive}", word.share]
     rows = [[each.rule, each.start, each.received[-1], entitled] for each in forecasts]
     print_table(f"{agent} over the next {decisions} decisions", columns, rows)
 
@@ -101,9 +106,11 @@ def bar(value: float, most: float, width: int = _WIDTH) -> str:
     return _EIGHTHS[8] * (eighths // 8) + (_EIGHTHS[eighths % 8] if eighths % 8 else "")
 
 
-def _signed(owed: float, status: str) -> Text:
+def _signed(stood: Standing, row: int) -> Text:
+    owed = float(stood.owed[row])
     if math.isnan(owed):
-        return Text(status, style="dim")
+        is_exempt = stood.status[row] == PRESENT and not stood.entitlements[row]
+        return Text("exempt" if is_exempt else stood.status[row], style="dim")
     settled = abs(owed) < 5e-4
     return Text("0" if settled else amount(owed, sign=True), style="" if settled else "green" if owed > 0 else "yellow")
 
@@ -122,22 +129,31 @@ def print_decision(proposal: Proposal, json: bool, *, recorded: bool) -> None:
     print_sentences([*proposal.reasons(), *(["Recorded."] if recorded else [])])
 
 
-def print_contributions(agent: str, parts: Sequence[Contribution], json: bool) -> None:
+def print_contributions(agent: str, parts: Sequence[Contribution], json: bool, kind: Kind) -> None:
     """Prints an agent's remembered utility, event by event."""
     if json:
         print_json([part._asdict() | {"time": iso(part.time)} for part in parts])
         return
+    word = words(kind)
     columns = [
         Column("event"), Column("kind", "left"), Column("day (UTC)", "left"), Column("amount", gives_way=2),
         Column("still counts", gives_way=1), Column("remembered"), Column("note", "left", gives_way=3, folds=True),
     ]  # fmt: skip
     rows = [
-        [str(p.seq), p.kind, day(p.time), f"{p.amount:.6g}", f"{p.weight:.1%}", f"{p.counts:.6g}", p.note]
+        [
+            str(p.seq),
+            word.received if p.kind == "received" else p.kind,
+            day(p.time),
+            f"{p.amount:.6g}",
+            f"{p.weight:.1%}",
+            f"{p.counts:.6g}",
+            p.note,
+        ]
         for p in parts
     ]
     if not any(part.note for part in parts):
         columns, rows = columns[:-1], [row[:-1] for row in rows]
-    print_fitting(f"Remembered utility of {agent}", columns, rows)
+    print_fitting(f"Remembered {'burden' if kind == 'burden' else 'utility'} of {agent}", columns, rows)
     print(f"Total remembered: {sum(part.counts for part in parts):.6g}")
 
 

@@ -18,6 +18,7 @@ from bygones._text import check_text
 from bygones.allocation import Decision, allocate
 from bygones.allocation.explain import sentences
 from bygones.allocation.requests import Request
+from bygones.kinds import words
 from bygones.ledger import rows
 from bygones.ledger.events import Event
 from bygones.ledger.rules import Rules
@@ -68,7 +69,7 @@ class Proposal:
         return self.allocation.gets
 
     def reasons(self) -> list[str]:
-        """The decision and its reasons, with what is owed to those who are served and when they last received."""
+        """The decision and its reasons, with what those who are served are owed (due) and when they last received."""
         return sentences(self.allocation, self._standing_of)
 
     def details(self) -> dict[str, Any]:
@@ -98,8 +99,10 @@ class Proposal:
     def _standing_of(self, row: int) -> str:
         member = self.members[row]
         owed, last = self.standing.owed[member], int(self.standing.last[member])
-        stood = f"owed {owed:.4g}" if owed >= 0 else f"ahead by {-owed:.4g}"
-        return f"{stood}; {'nothing received before' if last == NEVER else f'last received {shown(last)} UTC'}"
+        word = words(self.standing.rules.kind)
+        stood = f"{word.owed} {owed:.4g}" if owed >= 0 else f"ahead by {-owed:.4g}"
+        before = f"nothing {word.received} before" if last == NEVER else f"last {word.received} {shown(last)} UTC"
+        return f"{stood}; {before}"
 
 
 def propose(connection: sa.Connection, head: sa.Row[Any], request: Request, at: When | None) -> Proposal:
@@ -114,7 +117,7 @@ def propose(connection: sa.Connection, head: sa.Row[Any], request: Request, at: 
     names = [stood.names[row] for row in members]
     _check_agents(request, stood, names)
     allocation = allocate(
-        request.problem(names),
+        request.problem(names, stood.rules.kind),
         memory_of(stood.rules),
         _state(stood.remembered[members]),
         stood.rules.welfare,

@@ -110,7 +110,7 @@ class Ledger:
         Args:
             agent: the agent's name.
             at: the time of joining; by default now.
-            entitlement: relative to the others'; by default 1.
+            entitlement: relative to the others'; by default 1. Of burdens it is the share of the load, 0 for exempt.
             newcomers: what to start with, instead of the ledger's newcomer rule. An agent who returns keeps what is
                 still remembered and is raised to the start, never lowered.
             note: a remark.
@@ -132,7 +132,8 @@ class Ledger:
             names = [check_text("agent", agent, empty=False) for agent in agents]
             time = writer.time(at)
             if entitlement is not None:
-                weights = {name: check_entitlement(entitlement, name) for name in names}
+                kind = writer.book.at(time).kind
+                weights = {name: check_entitlement(entitlement, name, kind) for name in names}
                 writer.change_rules(time, {"entitlements": weights}, note)
             others = standing(writer.connection, writer.book, time)
             rule = others.rules.newcomers if newcomers is None else check_newcomers(newcomers)

@@ -1,7 +1,8 @@
 """What each newcomer rule would mean for a newcomer over the next decisions.
 
 The forecast assumes that places worth the same to everybody are handed out again and again, and that everybody present
-asks for one.
+asks for one; of burdens, that everybody present can carry one. Whoever starts with zero then receives, or carries, more
+than their share until they have caught up: welcome where it is goods, not where it is burdens.
 """
 
 from __future__ import annotations
@@ -78,7 +79,7 @@ def foresee(
     """
     check_count("decisions", decisions)
     check_between("worth", worth, 0.0, math.inf, "a finite number above 0", open_low=True, open_high=True)
-    check_entitlement(entitlement, agent)
+    check_entitlement(entitlement, agent, stood.rules.kind)
     status = dict(zip(stood.names, stood.status, strict=True)).get(agent, "away")
     if status != "away":
         raise ValueError(f"agent must be somebody who has not joined yet, got {agent!r}, who is {status}")
@@ -94,7 +95,7 @@ def foresee(
     received, remembered = [0.0], [Z]
     for _ in range(decisions):
         decision = allocate(
-            ChooseK(needs, min(places, len(Z))), memory, state, stood.rules.welfare,
+            ChooseK(needs, min(places, len(Z)), kind=stood.rules.kind), memory, state, stood.rules.welfare,
             elapsed=elapsed, entitlements=weights, rng=rng,
         )  # fmt: skip
         state = decision.state_after

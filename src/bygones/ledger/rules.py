@@ -20,6 +20,8 @@ from typing import Any, NamedTuple, SupportsFloat
 import numpy as np
 
 from bygones._arrays import AnyArray, check_between
+from bygones.allocation.aims import check_form
+from bygones.kinds import Kind, check_kind
 from bygones.ledger.times import SECOND, duration, shown
 from bygones.welfare import named
 
@@ -33,14 +35,18 @@ class Rules:
 
     Attributes:
         half_life: the time after which a utility counts half, such as `30d`, `12h` or `never` (`inf`).
-        welfare: what decisions maximise, such as `egalitarian`, `nash` or `alpha_fair(alpha=2)`.
+        welfare: what decisions maximise, such as `egalitarian`, `nash` or `alpha_fair(alpha=2)`; of burdens
+            `egalitarian`, `utilitarian`, `generalized_gini` or `power_burden(p=2)`.
         newcomers: the newcomer rule, the remembered utility that an agent who joins starts with: `zero`, the `mean` or
             `median` of those present per unit of entitlement, the `entitled share` (neither owed nor ahead), or a
-            number.
+            number. Where burdens are handed out, whoever starts with `zero` carries everything until they have caught
+            up.
         hold_stops_clock: whether the past of an agent on hold stops fading.
         entitlements: by agent, 1 for those not named. An agent with twice the entitlement is owed, and in the long run
             gets, twice as much. Under utilitarian welfare, which maximises the total whoever gets it, this holds only
-            among agents with the same needs.
+            among agents with the same needs. Of burdens it is the share of the load, and 0 is exempt.
+        kind: whether `good`s are handed out, or `burden`s. A ledger keeps the kind that it began with; those of before
+            there were kinds are about goods.
     """
 
     half_life: str = "30d"
@@ -48,6 +54,7 @@ class Rules:
     newcomers: str = "mean"
     hold_stops_clock: bool = True
     entitlements: Mapping[str, float] = field(default_factory=dict)
+    kind: Kind = "good"
 
     def __post_init__(self) -> None:
         if not isinstance(self.half_life, str):
@@ -56,17 +63,20 @@ class Rules:
                 f"half-life, got {self.half_life!r}"
             )
         duration(self.half_life)
+        check_kind(self.kind)
         welfare = named(self.welfare)
         if welfare.function is not None:
             raise ValueError(
                 "welfare must be the name of a registered welfare such as 'nash', since a ledger stores its rules as "
                 f"text, got {self.welfare!r}"
             )
+        check_form(welfare, self.kind)
         object.__setattr__(self, "welfare", str(welfare))
         object.__setattr__(self, "newcomers", check_newcomers(self.newcomers))
         if not isinstance(self.hold_stops_clock, bool):
             raise ValueError(f"hold_stops_clock must be true or false, got {self.hold_stops_clock!r}")
-        weights = {str(name): check_entitlement(weight, name) for name, weight in dict(self.entitlements).items()}
+        given = dict(self.entitlements).items()
+        weights = {str(name): check_entitlement(weight, name, self.kind) for name, weight in given}
         object.__setattr__(self, "entitlements", MappingProxyType(weights))
 
     @property
@@ -111,11 +121,12 @@ def check_newcomers(rule: object) -> str:
     return repr(number)
 
 
-def check_entitlement(weight: SupportsFloat, agent: str) -> float:
-    """The entitlement, refused unless it is a finite number above 0."""
-    accepted = "a finite number above 0"
+def check_entitlement(weight: SupportsFloat, agent: str, kind: Kind = "good") -> float:
+    """The entitlement, refused unless it is a finite number above 0 or, for burdens, 0 as well: exempt."""
+    exempt = kind == "burden"
+    accepted = "a finite number of at least 0" if exempt else "a finite number above 0"
     return float(
-        check_between(f"entitlement of {agent!r}", weight, 0.0, math.inf, accepted, open_low=True, open_high=True)
+        check_between(f"entitlement of {agent!r}", weight, 0.0, math.inf, accepted, open_low=not exempt, open_high=True)
     )
 
 

@@ -38,7 +38,7 @@ class Standing:
         remembered: how much of it, and of offsets, still counts.
         entitlements: relative to one another.
         owed: by how much `remembered` is below the entitled share (above it if negative); NaN for those on hold or
-            away.
+            away. Of burdens, below the share of the load is *due*: they are to carry more before the others do.
         joined: the instants at which they last joined.
         last: the instants at which something was last received, or `NEVER`.
     """
@@ -113,8 +113,9 @@ def standing(connection: sa.Connection, book: RuleBook, at: int) -> Standing:
 
 
 def owed(remembered: np.ndarray, entitlements: np.ndarray, present: np.ndarray) -> np.ndarray:
-    """What each of those present is owed; NaN for the others."""
+    """What each of those present is owed; NaN for the others, and for those who are exempt from a burden."""
     result = np.full(len(remembered), np.nan)
+    present = present[entitlements[present] > 0]
     if len(present):
         weights = entitlements[present]
         result[present] = weights / weights.sum() * remembered[present].sum() - remembered[present]
@@ -136,6 +137,10 @@ def starts(rule: str, remembered: np.ndarray, entitlements: np.ndarray, joining:
         return np.full(joining.shape, float(rule))
     if rule == "zero" or not len(remembered):
         return np.zeros(joining.shape)
+    counts = entitlements > 0  # the exempt are no measure of a load
+    if not counts.any():
+        return np.zeros(joining.shape)
+    remembered, entitlements = remembered[counts], entitlements[counts]
     if rule == "entitled share":
         return np.asarray(joining * (remembered.sum() / entitlements.sum()))
     return np.asarray(joining * (np.mean if rule == "mean" else np.median)(remembered / entitlements))

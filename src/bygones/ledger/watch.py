@@ -82,8 +82,9 @@ class Watch:
         self._fade(int(times[0]))
         passed = self._clocks.half_lives(events.who, np.full(len(events.who), times[0]), events.time)
         amount = events.amount * np.exp2(passed)
-        present, seen = np.flatnonzero(self._present), self._present[events.who]
         weights = self._entitlements(int(times[0]))
+        counts = self._present & (weights > 0)
+        present, seen = np.flatnonzero(counts), counts[events.who]
         total = weights[present].sum()
         received = np.bincount(instant, amount * seen, len(times))
         level = (self._remembered[present].sum() + np.cumsum(received)) / max(total, 1e-300)
@@ -103,7 +104,7 @@ class Watch:
         np.maximum.at(last_settled, who[settled >= start], settled[settled >= start])
         began = times[np.minimum(last_settled + 1, len(times) - 1)]
         began = np.where((last_settled < 0) & (self.since >= 0), self.since, began)
-        self.since = np.where(self._present & (last_settled < len(times) - 1), began, -1)
+        self.since = np.where(counts & (last_settled < len(times) - 1), began, -1)
         self._remembered += np.bincount(events.who, amount, len(self.since))
         self._fade(int(times[-1]))
 

@@ -94,6 +94,8 @@ class LedgerWriter:
         """Changes settings from an instant on."""
         if not settings:
             raise ValueError("a rule change must change at least one setting, got none")
+        if "kind" in settings:
+            raise ValueError("kind cannot change, since it says what was recorded: make a ledger of the other kind")
         after = self.book.at(time).changed(settings).to_dict()
         after["entitlements"] = {name: after["entitlements"][name] for name in settings.get("entitlements", ())}
         settings = {name: after[name] for name in settings}

@@ -48,6 +48,6 @@ PARTS = {
     Reset: Parts(("every",)),
     Capped: Parts(("memory", "cap")),
     Relative: Parts(("memory",)),
-    Priced: Parts(("memory", "alpha", "entitlements", "start")),
+    Priced: Parts(("memory", "alpha", "entitlements", "start"), fixed=("kind",)),
 }
 """What each memory is made of. `bygones.pytrees` tells JAX, which is not imported here."""

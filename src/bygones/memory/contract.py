@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple
 import numpy as np
 from typing_extensions import TypeVar
 
-from bygones._arrays import AnyArray, Array, Condition, Number, check_between, check_finite
+from bygones._arrays import AnyArray, Array, Condition, Number, check_between, check_finite, is_traced
 
 State = TypeVar("State", bound=tuple[Any, ...], default=Any)
 """What a memory holds between two steps: a named tuple of arrays whose leading axes are a batch."""
@@ -194,11 +194,18 @@ class Memory(ABC, Generic[State]):
         return int(self.read(state).shape[-1])
 
 
-def check_entitlements(entitlements: AnyArray, n_agents: int) -> Array:
-    """The entitlements as an array, refused unless they are one finite number above zero per agent."""
+def check_entitlements(entitlements: AnyArray, n_agents: int, *, exempt: bool = False) -> Array:
+    """The entitlements as an array, refused unless they are one finite number above zero per agent.
+
+    With `exempt`, as for shares of a load, an entitlement may be zero, though not everybody's.
+    """
     weights = check_finite("entitlements", entitlements)
     if weights.shape != (n_agents,):
         raise ValueError(f"entitlements must have one entry per agent ({n_agents}), got shape {weights.shape}")
+    if exempt:
+        if not is_traced(weights) and not np.any(weights):
+            raise ValueError("entitlements must be above 0 for at least one agent, since not everybody can be exempt")
+        return check_between("entitlements", weights, 0.0, math.inf, "at least 0 for every agent (0 is exempt)")
     return check_between("entitlements", weights, 0.0, math.inf, "above 0 for every agent", open_low=True)
 
 

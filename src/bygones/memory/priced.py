@@ -16,6 +16,10 @@ The step is $s_t = a/\sqrt{\sum_\tau g_\tau^2}$ over about `REACH` times as many
 (all of them under perfect recall), so that there is nothing to tune; a $g^2$ below 1 counts as 1, or small differences
 that happen to be steady would move prices as much as large ones. Needs that linger make successive $g$ alike and
 their sum noisier than its terms say; the sum is then measured on $g$ smoothed over `SMOOTH` steps.
+
+For burdens the signs are turned: what is taken is the allocation of least $\sum_i \lambda_i u_i$, the price of whoever
+carried more than its share goes up, and of the welfare $-\sum_i \bar u_i^p$ the shares are
+$\sigma_i \propto w_i\,\lambda_i^{1/(p-1)}$, so that $\alpha$ stands for $p-1$.
 """
 
 from __future__ import annotations
@@ -27,6 +31,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bygones._arrays import AnyArray, Array, Condition, Number, namespace
+from bygones.kinds import Kind, check_kind
 from bygones.memory.contract import Memory, Response, check_entitlements
 
 STEP = 0.5
@@ -69,17 +74,20 @@ class Priced(Memory[PricedState]):
 
     Attributes:
         memory: the fairness memory.
-        alpha: of the α-fair welfare that the prices serve; infinity is egalitarian.
+        alpha: of the α-fair welfare that the prices serve, p - 1 for burdens; infinity is egalitarian.
         entitlements: per agent, or None if all are equal.
         start: what was learned before, of which the prices are taken and not what is remembered; None for equal prices.
+        kind: `good` or `burden`.
     """
 
     memory: Memory[Any]
     alpha: float = math.inf
     entitlements: AnyArray | None = None
     start: PricedState | None = field(default=None, repr=False)
+    kind: Kind = "good"
 
     def __post_init__(self) -> None:
+        check_kind(self.kind)
         if not self.alpha > 0:
             raise ValueError(f"alpha must be above 0 (at 0 every price is 1), got {self.alpha}")
 
@@ -91,7 +99,7 @@ class Priced(Memory[PricedState]):
     def init(self, n_agents: int) -> PricedState:
         """The empty memory, at the prices to start from."""
         if self.entitlements is not None:
-            check_entitlements(self.entitlements, n_agents)
+            check_entitlements(self.entitlements, n_agents, exempt=self.kind == "burden")
         remembered = self.memory.init(n_agents)
         if self.start is not None:
             if self.start.log_prices.shape != (n_agents,):
@@ -119,7 +127,7 @@ class Priced(Memory[PricedState]):
         # Where g lingers, its sum is as noisy as if it had this many squares.
         noise = xp.maximum(squares, drift_squares**2 / squares)
         step = STEP / xp.sqrt(noise)
-        prices = state.log_prices - step[..., None] * g
+        prices = state.log_prices - self._sign * step[..., None] * g
         prices = prices - prices.sum(axis=-1, keepdims=True) / n
         return PricedState(remembered, prices, level, largest, weight, squares, drift, drift_squares)
 
@@ -131,11 +139,15 @@ class Priced(Memory[PricedState]):
         xp = namespace(state.log_prices)
         if self.alpha == math.inf and self.entitlements is None:
             return xp.ones_like(state.log_prices)
-        logs = -state.log_prices / self.alpha
+        logs = -self._sign * state.log_prices / self.alpha
         shares = xp.exp(logs - logs.max(axis=-1, keepdims=True))
         if self.entitlements is not None:
             shares = shares * self.entitlements
         return shares / shares.mean(axis=-1, keepdims=True)
+
+    @property
+    def _sign(self) -> float:
+        return -1.0 if self.kind == "burden" else 1.0
 
     def _steps(self, remembered: Any, state: PricedState) -> Array:
         """How many steps the fairness memory remembers."""

@@ -155,7 +155,7 @@ def optimum(
     """
     judge = as_judge(welfare)
     form = judge.form
-    if form is None or (isinstance(form, AlphaFair) and form.product):
+    if not isinstance(form, AlphaFair | Ranked) or (isinstance(form, AlphaFair) and form.product):
         accepted = "utilitarian, nash, egalitarian, alpha_fair(alpha=...) or generalized_gini"
         raise ValueError(f"welfare must be {accepted}, got {welfare}")
     if check_count("n_resources", n_resources) > needs.n_agents:

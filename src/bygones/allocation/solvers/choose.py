@@ -36,7 +36,7 @@ def choose(
     served = best_k(keys, len(gain), k, rng)
 
     def runner_up() -> np.ndarray | None:
-        other = _swap_one(keys, len(gain), served, rng)
+        other = swap_one(keys, len(gain), served, rng)
         return other if other is None or useful is None else useful[other]
 
     return served if useful is None else useful[served], runner_up
@@ -63,7 +63,7 @@ def _someone_stays_at_zero(base: np.ndarray, gain: np.ndarray, k: int) -> bool:
     return bool(np.count_nonzero(empty) > k or (gain[empty] == 0).any())
 
 
-def _swap_one(keys: Sequence[Key], n: int, served: np.ndarray, rng: np.random.Generator) -> np.ndarray | None:
+def swap_one(keys: Sequence[Key], n: int, served: np.ndarray, rng: np.random.Generator) -> np.ndarray | None:
     """The second best choice: the last of the served gives way to the first of the others, or to nobody."""
     if not len(served):
         return None

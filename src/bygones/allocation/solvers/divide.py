@@ -42,7 +42,7 @@ def divide(
         # At equal rates the most equal division is the best for every welfare that prefers equality.
         parts[useful] = fill(base, 1.0 / slope, caps, amount)
     elif aim.alpha == 0:
-        parts[useful] = _by_rate(base, slope, caps, amount, aim.mass * slope)
+        parts[useful] = by_rate(base, slope, caps, amount, aim.mass * slope)
     else:
         parts[useful] = _by_curve(base + aim.shift, slope, caps, amount, aim.mass * slope, aim.alpha)
     return parts
@@ -74,7 +74,7 @@ def fill(beta: np.ndarray, kappa: np.ndarray, caps: np.ndarray, amount: float) -
     return parts
 
 
-def _by_rate(base: np.ndarray, slope: np.ndarray, caps: np.ndarray, amount: float, rate: np.ndarray) -> np.ndarray:
+def by_rate(base: np.ndarray, slope: np.ndarray, caps: np.ndarray, amount: float, rate: np.ndarray) -> np.ndarray:
     """The best rates up to their caps; at the rate where the amount ends, leximin."""
     order = np.argsort(-rate)
     last = order[np.searchsorted(np.cumsum(caps[order]), amount)]

@@ -20,7 +20,8 @@ from bygones.allocation.ties import best_of
 class Options(NamedTuple):
     """The single gifts that allocations are made of: option k gives `utility[k]` to `agent[k]`.
 
-    At most one option of the same `item` is taken, at most `capacity[i]` of agent i, at most `total` of all.
+    At most one option of the same `item` is taken, at most `capacity[i]` of agent i, at most `total` of all, or
+    exactly as many where `everything` has to be handed out.
     """
 
     agent: np.ndarray
@@ -28,15 +29,17 @@ class Options(NamedTuple):
     utility: np.ndarray
     capacity: np.ndarray
     total: int
+    everything: bool = False
 
 
 def count(options: Options) -> float:
     """The number of allocations, or a bound on it where capacities rule some out."""
     per_item = np.unique_counts(options.item).counts
     if (per_item == 1).all():
-        items = len(per_item)
-        return float(sum(math.comb(items, size) for size in range(min(options.total, items) + 1)))
-    return math.exp(min(700.0, float(np.log1p(per_item).sum())))
+        items, least = len(per_item), options.total if options.everything else 0
+        return float(sum(math.comb(items, size) for size in range(least, min(options.total, items) + 1)))
+    choices = np.log(per_item) if options.everything else np.log1p(per_item)
+    return math.exp(min(700.0, float(choices.sum())))
 
 
 def enumerate_all(
@@ -71,7 +74,8 @@ def _all_allocations(options: Options) -> np.ndarray:
     """One row per allocation, one column per option."""
     taken = np.zeros((1, len(options.agent)), dtype=bool)
     load = np.zeros((1, len(options.capacity)), dtype=int)
-    for item in np.unique(options.item):
+    items = np.unique(options.item)
+    for nth, item in enumerate(items):
         grown = [(taken, load)]
         for option in np.flatnonzero(options.item == item):
             agent = options.agent[option]
@@ -81,4 +85,7 @@ def _all_allocations(options: Options) -> np.ndarray:
             more_load[:, agent] += 1
             grown.append((more_taken, more_load))
         taken, load = (np.concatenate(parts) for parts in zip(*grown, strict=True))
+        if options.everything:
+            can = load.sum(axis=1) + len(items) - 1 - nth >= options.total
+            taken, load = taken[can], load[can]
     return taken

@@ -11,7 +11,7 @@ import numpy as np
 from scipy import sparse
 from scipy.optimize import Bounds, LinearConstraint, milp
 
-from bygones.allocation.aims import Aim, ConcaveSum, Gini
+from bygones.allocation.aims import Aim, ConcaveSum, Gini, PowerSum
 
 Parts: TypeAlias = list[tuple[slice, Any]]
 """A sum over columns: each slice of them times a vector (one row) or a matrix (several)."""
@@ -19,7 +19,10 @@ Parts: TypeAlias = list[tuple[slice, Any]]
 
 @dataclass(frozen=True, eq=False)
 class Programme:
-    """Maximise the welfare of `base + response @ x` with `rows @ x <= limits` and x between 0 and `upper`."""
+    """Maximise the welfare of `base + response @ x` with `rows @ x <= limits` and x between 0 and `upper`.
+
+    Where everything has to be handed out, x sums to `total`, and `some` is one x for which all of this holds.
+    """
 
     base: np.ndarray
     response: sparse.csr_array
@@ -27,6 +30,8 @@ class Programme:
     limits: np.ndarray
     upper: np.ndarray
     whole: bool
+    total: float | None = None
+    some: np.ndarray | None = None
 
     def after(self, x: np.ndarray) -> np.ndarray:
         """Z given this x."""
@@ -55,9 +60,13 @@ class Model:
         self.rows: list[tuple[Parts, np.ndarray]] = []
         self.x = self.columns(len(programme.upper), 0.0, programme.upper)
         self.at_most([(self.x, programme.rows)], programme.limits)
+        if programme.total is not None:
+            self.at_most([(self.x, -np.ones((1, len(programme.upper))))], np.array([-programme.total]))
         self.objective: Parts = []
         if isinstance(aim, Gini):
             self._add_gini(aim)
+        elif isinstance(aim, PowerSum):
+            self._add_loads()
         elif isinstance(aim, ConcaveSum) and aim.alpha > 0:
             self._add_curve(aim)
         elif isinstance(aim, ConcaveSum):
@@ -113,12 +122,14 @@ class Model:
         x = np.clip(x[self.x], 0.0, self.programme.upper)
         if self.programme.whole:
             return np.round(x)
+        if self.programme.total is not None:
+            return np.asarray(np.minimum(x * (self.programme.total / x.sum()), self.programme.upper))
         used = self.programme.rows @ x
         return np.asarray(x * min(1.0, float(np.min(self.programme.limits / np.maximum(used, 1e-300)))))
 
     def refine(self, x: np.ndarray) -> bool:
         """Adds tangents where this point is above a curve; whether there were any."""
-        if not isinstance(self.aim, ConcaveSum) or self.aim.alpha == 0:
+        if not isinstance(self.aim, ConcaveSum | PowerSum) or self.aim.order == 1:
             return False
         z = self.programme.after(self.clean(x))
         above = np.flatnonzero(x[self.t] > self.aim.value(z) + 1e-9)
@@ -131,6 +142,8 @@ class Model:
 
     def greedy(self) -> np.ndarray:
         """Some x for want of a better one: what is possible and does not lower the welfare, in the order given."""
+        if self.programme.some is not None:
+            return self.programme.some
         x = np.zeros(len(self.programme.upper))
         for option in range(len(x)) if self.programme.whole else ():
             tried = x.copy()
@@ -142,7 +155,7 @@ class Model:
     def score_of(self, z: np.ndarray) -> float:
         if isinstance(self.aim, Gini):
             return float(self.aim.of(z))
-        if isinstance(self.aim, ConcaveSum):
+        if isinstance(self.aim, ConcaveSum | PowerSum):
             return float(np.sum(self.aim.value(z)))
         return float(z.min())
 
@@ -162,6 +175,14 @@ class Model:
         response = sparse.csr_array((mass @ self.programme.response)[None, :])
         self.at_most([(total, np.ones((1, 1))), (self.x, -response)], np.array([mass @ self.programme.base]))
         self.objective = [(total, np.ones(1))]
+
+    def _add_loads(self) -> None:
+        base, n = self.programme.base, len(self.programme.base)
+        lowest = base + self.programme.response.minimum(0.0) @ self.programme.upper
+        self.t = self.columns(n)
+        self.objective = [(self.t, np.ones(n))]
+        for share in (0.0, 0.1, 0.3, 1.0):
+            self._add_tangents(np.arange(n), base + share * (lowest - base))
 
     def _add_curve(self, aim: ConcaveSum) -> None:
         base, high, n = self.programme.base, self.programme.most(), len(self.programme.base)
@@ -188,9 +209,10 @@ class Model:
             self._add_tangents(can_gain, (1.0 - share) * low[can_gain] + share * high[can_gain])
 
     def _add_tangents(self, agents: np.ndarray, at: np.ndarray) -> None:
-        assert isinstance(self.aim, ConcaveSum)
-        finite = at + self.aim.shift > 0
-        agents, at = agents[finite], at[finite]
+        assert isinstance(self.aim, ConcaveSum | PowerSum)
+        if isinstance(self.aim, ConcaveSum):
+            finite = at + self.aim.shift > 0
+            agents, at = agents[finite], at[finite]
         curves = self.aim.among(agents)
         self._add_lines(agents, curves.value(at), at, curves.slope(at))
 

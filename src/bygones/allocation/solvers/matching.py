@@ -26,7 +26,7 @@ from scipy.sparse.csgraph import connected_components
 from bygones.allocation.solvers.auction import auction, stored
 from bygones.allocation.solvers.leximin import SparseValues, leximin
 
-_STEP, _SLACK = 1e-13, 1e-11
+_STEP, SLACK = 1e-13, 1e-11
 """Prices rise by no less than the first, in units of the largest gain or price; ties are within the second."""
 
 
@@ -183,14 +183,14 @@ def _settle_ties(
     rng: np.random.Generator,
 ) -> np.ndarray:
     n, m = gains.shape
-    slack = _SLACK * np.maximum(gains.largest, prices)
+    slack = SLACK * np.maximum(gains.largest, prices)
     served, everybody = holds >= 0, np.arange(n)
     nobody = n
     owner = np.full(m, nobody)
     owner[holds[served]] = everybody[served]
     agents, items = gains.tight(surplus, prices, slack)
     may_be_left = prices <= slack
-    may_be_idle = surplus - _SLACK * np.maximum(gains.largest, np.abs(surplus)) <= gains.outside
+    may_be_idle = surplus - SLACK * np.maximum(gains.largest, np.abs(surplus)) <= gains.outside
     # An exchange passes from agent to agent along tight pairs, and through nobody: the holder of what is left over.
     gives = np.flatnonzero(~served | may_be_left[holds])
     takes = np.flatnonzero(served & may_be_idle)

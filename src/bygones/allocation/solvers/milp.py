@@ -26,7 +26,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import sparse
 
-from bygones.allocation.aims import Aim, ConcaveSum, Leximin
+from bygones.allocation.aims import Aim, ConcaveSum, Leximin, PowerSum
 from bygones.allocation.solvers.linear_model import Model, Programme
 
 RESOLUTION = 1e-6
@@ -54,17 +54,18 @@ def solve(programme: Programme, aim: Aim, rng: np.random.Generator, time_limit: 
         response=sparse.csr_array(programme.response / unit)[agents][:, options],
         rows=programme.rows[:, options],
         upper=programme.upper[options],
+        some=None if programme.some is None else programme.some[options],
     )
     heaviest = 1.0
-    if isinstance(aim, ConcaveSum):
+    if isinstance(aim, ConcaveSum | PowerSum):
         heaviest = float(np.max(aim.mass))
-        aim = replace(aim, shift=aim.shift / unit, mass=aim.mass / heaviest)
+        aim = aim.in_units(unit, heaviest)
     aim = aim if isinstance(aim, Leximin) else aim.among(agents)
     solution = _solve(shuffled, aim, deadline)
     back = np.argsort(options)
     return Solution(
         solution.x[back],
-        solution.gap * heaviest * (unit ** (1.0 - aim.alpha) if isinstance(aim, ConcaveSum) else unit),
+        solution.gap * heaviest * (unit**aim.order if isinstance(aim, ConcaveSum | PowerSum) else unit),
         solution.optimal,
         None if solution.runner_up is None else solution.runner_up[back],
     )

@@ -11,6 +11,7 @@ import numpy as np
 from bygones._text import amount
 from bygones.audit import Audit, Trajectory
 from bygones.audit.counterfactual import Replay
+from bygones.kinds import words
 from bygones.report.page import Chart, label
 from bygones.report.style import MUTED, PALETTE
 
@@ -29,12 +30,13 @@ _SYMBOLS = ("circle", "square", "diamond", "triangle-up", "cross", "x")
 def share_chart(audit: Audit, rows: Sequence[int]) -> Chart:
     """The shares of some agents and the shares they are entitled to, one mark per half-life."""
     names = [label(_short(audit.names[row])) for row in rows]
+    entitled = words(audit.kind).share if audit.kind == "burden" else "entitled"
     # Two agents may have the same short name: positions keep them apart.
     y = list(range(len(rows)))
     marks = {"symbol": "line-ns", "size": 18, "line": {"width": 2.5, "color": MUTED}, "color": MUTED}
     traces: list[dict[str, Any]] = [
-        {"type": "scatter", "mode": "markers", "name": "entitled", "x": _listed(audit.entitled[rows]), "y": y,
-         "marker": marks, "cliponaxis": False, "hovertemplate": "entitled %{x:.1%}<extra></extra>"}
+        {"type": "scatter", "mode": "markers", "name": entitled, "x": _listed(audit.entitled[rows]), "y": y,
+         "marker": marks, "cliponaxis": False, "hovertemplate": entitled + " %{x:.1%}<extra></extra>"}
     ]  # fmt: skip
     for n, stood in enumerate(audit.standings):
         name = half_life_name(audit, stood)
@@ -57,8 +59,9 @@ def share_chart(audit: Audit, rows: Sequence[int]) -> Chart:
         "hovermode": "closest",
     }
     stood = audit.standings[0]
+    claim = "has a share of the load of" if audit.kind == "burden" else "is entitled to"
     alt = "; ".join(
-        f"{audit.names[row]} has {percent(stood.share[row])} and is entitled to {percent(audit.entitled[row])}"
+        f"{audit.names[row]} has {percent(stood.share[row])} and {claim} {percent(audit.entitled[row])}"
         for row in rows[:LINES]
         if not math.isnan(stood.share[row])
     )
@@ -89,17 +92,19 @@ def agents_chart(audit: Audit) -> Chart:
     shares = audit.over_time(stood, rows)
     lines = [_line(audit, label(_short(audit.names[row])), shares[:, n], n) for n, row in enumerate(rows)]
     layout = {"yaxis": {**_APART, "tickformat": _tick_format(shares), "rangemode": "tozero"}, **_time_layout(audit)}
-    names = ", ".join(audit.names[row] for row in rows)
+    names, owed = ", ".join(audit.names[row] for row in rows), words(audit.kind).owed
     return Chart(
         {"data": lines, "layout": layout},
         alt=f"Shares of what is remembered over time with {half_life_name(audit, stood)}, for {names}.",
-        caption=f"Shares of what is remembered, {half_life_name(audit, stood)}: those most owed and furthest ahead.",
+        caption=f"Shares of what is remembered, {half_life_name(audit, stood)}: those most {owed} and furthest ahead.",
         height=340,
     )
 
 
 def half_life_chart(audit: Audit) -> Chart:
     """What the notable agents are owed, as a share, over the half-life; their order flips where two lines cross."""
+    owed = words(audit.kind).owed
+    what, more = ("How much", "due before the other") if audit.kind == "burden" else ("What", "owed more")
     marks = [stood.half_life for stood in audit.standings]
     flips = [flip.half_life for each in audit.conclusions.flip for flip in each.flips if not flip.is_at_infinity]
     furthest = max([BEYOND * max(filter(math.isfinite, marks), default=1.0), *filter(math.isfinite, flips)])
@@ -121,20 +126,21 @@ def half_life_chart(audit: Audit) -> Chart:
     ticks = _tick_format(np.array([audit.conclusions.asked[half_life][list(rows)] for half_life in asked]), "+")
     marks += audit.clock.landmarks([*marks, finite[0], end])
     places = [(half_life if math.isfinite(half_life) else end) / unit for half_life in marks]
-    words = ["∞" if math.isinf(half_life) else audit.clock.length_text(half_life) for half_life in marks]
+    texts = ["∞" if math.isinf(half_life) else audit.clock.length_text(half_life) for half_life in marks]
     layout = {
-        "xaxis": {**_APART, "type": "log", "tickvals": places, "ticktext": words, "title": {"text": "half-life"}},
+        "xaxis": {**_APART, "type": "log", "tickvals": places, "ticktext": texts, "title": {"text": "half-life"}},
         "yaxis": {**_APART, "tickformat": ticks, "zeroline": True, "zerolinewidth": 2,
-                  "title": {"text": "owed, as a share of the total"}},
+                  "title": {"text": f"{owed}, as a share of the total"}},
         "hovermode": "closest",
     }  # fmt: skip
     most = [each for each in audit.conclusions.flip if each.kind == "most"]
     return Chart(
         {"data": traces, "layout": layout},
-        alt="What the agents most owed and furthest ahead are owed, at every half-life computed. "
+        alt=f"{what} the agents most {owed} and furthest ahead are {owed}, at every half-life computed. "
         + " ".join(each.sentence(audit.clock.length_text) for each in most),
-        caption="What agents are owed, as a share of everything remembered, over the half-life. Where two lines cross, "
-        "it changes which of the two agents is owed more; where a line crosses zero, whether the agent is owed at all.",
+        caption=f"{what} agents are {owed}, as a share of everything remembered, over the half-life. Where two lines "
+        f"cross, it changes which of the two agents is {more}; where a line crosses zero, whether the agent is {owed} "
+        "at all.",
         height=380,
     )
 

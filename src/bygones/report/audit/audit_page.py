@@ -7,6 +7,7 @@ from typing import Any
 
 from bygones._text import amount, counted
 from bygones.audit import Audit, Trajectory
+from bygones.kinds import words
 from bygones.ledger.watch import SETTLED
 from bygones.report.audit.audit_charts import (
     agents_chart,
@@ -53,7 +54,7 @@ def audit_page(audit: Audit) -> Page:
     clock = audit.clock
     until = f"{clock.day(audit.first)} to {clock.day(audit.periods.end)}"
     return Page(
-        title="Who is owed what",
+        title="Who is due what" if audit.kind == "burden" else "Who is owed what",
         lede=_lede(audit),
         sections=sections,
         kicker=f"{audit.label} · {counted(audit.n_events, 'event')} of {counted(len(audit.names), 'agent')} · {until}",
@@ -73,7 +74,7 @@ def _lede(audit: Audit) -> str:
         others = len({flip.after for flip in most.flips} - {most.flips[0].before, most.flips[-1].after})
         between = f", and {counted(others, 'other')} in between" if others else ""
         sentence = (
-            f"Who is owed most depends on the half-life: {most.flips[0].before} at the shortest, "
+            f"Who is {_first(audit)} depends on the half-life: {most.flips[0].before} at the shortest, "
             f"{most.flips[-1].after} at the longest{between}."
         )
     found = audit.conclusions
@@ -87,13 +88,15 @@ def _lede(audit: Audit) -> str:
 
 def _standings(audit: Audit) -> list[Block]:
     return [
-        "Each agent's share of what is remembered, compared with the share it is entitled to (the vertical mark). An "
-        "agent to the left of its mark is owed; an agent to the right is ahead. The half-life determines how quickly "
-        "the past fades.",
+        f"Each agent's share of what is remembered, compared with {_share(audit)} (the vertical mark). An "
+        f"agent to the left of its mark is {words(audit.kind).owed}; an agent to the right is ahead. The half-life "
+        "determines how quickly the past fades.",
         share_chart(audit, _some(audit, audit.standings[0], present=True)),
         fragment(
             "audit/templates/standings.html.jinja",
             standings=[_standing_table(audit, stood) for stood in audit.standings],
+            word=words(audit.kind),
+            entitled="of the load" if audit.kind == "burden" else "entitled",
         ),
     ]
 
@@ -104,9 +107,10 @@ def _standing_table(audit: Audit, stood: Trajectory) -> dict[str, Any]:
     since = audit.since(stood, first)
     alike = int((stood.owed >= stood.owed[first] * (1 - SETTLED)).sum()) - 1
     who = f"{audit.names[first]} and {counted(alike, 'other')} are" if alike else f"{audit.names[first]} is"
-    most = f"{who} owed most, since {audit.clock.day(since)}" if since is not None else "nobody is owed"
+    owed = words(audit.kind).owed
+    most = f"{who} {_first(audit)}, since {audit.clock.day(since)}" if since is not None else f"nobody is {owed}"
     some = (
-        f"The table shows the {SHOWN // 2} most owed and the {SHOWN // 2} furthest ahead."
+        f"The table shows the {SHOWN // 2} most {owed} and the {SHOWN // 2} furthest ahead."
         if len(rows) < len(ranked)
         else ""
     )
@@ -117,7 +121,7 @@ def _standing_table(audit: Audit, stood: Trajectory) -> dict[str, Any]:
             filter(
                 None,
                 (
-                    "Owed: how far an agent is below (+) or above (−) its entitled share of everything remembered.",
+                    audit.owed_note().replace("(-)", "(−)"),
                     audit.since_note(),
                     _unit(audit),
                     some,
@@ -126,6 +130,14 @@ def _standing_table(audit: Audit, stood: Trajectory) -> dict[str, Any]:
         ),
         "rows": [_standing_row(audit, stood, row) for row in rows],
     }
+
+
+def _first(audit: Audit) -> str:
+    return "due next" if audit.kind == "burden" else "owed most"
+
+
+def _share(audit: Audit) -> str:
+    return "its share of the load" if audit.kind == "burden" else "the share it is entitled to"
 
 
 def _unit(audit: Audit) -> str:
@@ -153,15 +165,21 @@ def _side(owed: float, total: float) -> str:
 
 def _over_time(audit: Audit) -> list[Block]:
     period = audit.clock.length_text(audit.periods.length)
+    burden = audit.kind == "burden"
+    what = "The lightest load and the geometric mean are" if burden else "Welfare is"
     blocks: list[Block] = [
-        "Inequality and welfare of what is remembered, at the end of each period "
-        f"({period}), under each half-life. Welfare is relative to the mean, since a "
+        f"Inequality {'' if burden else 'and welfare '}of what is remembered, at the end of each period "
+        f"({period}), under each half-life. {what} relative to the mean, since a "
         "longer half-life remembers more; 1 is equality."
     ]
+    least = "The lightest load" if burden else "Egalitarian welfare: the smallest amount remembered"
+    middle = (
+        "The geometric mean of the loads" if burden else "Nash welfare: the geometric mean of the amounts remembered"
+    )
     for name, title in (
         ("gini", "Gini coefficient: 0 is equality"),
-        ("egalitarian", "Egalitarian welfare: the smallest amount remembered, relative to the mean"),
-        ("nash", "Nash welfare: the geometric mean of the amounts remembered, relative to the mean"),
+        ("egalitarian", f"{least} remembered, relative to the mean"),
+        ("nash", f"{middle} remembered, relative to the mean"),
     ):
         blocks.append(series_chart(audit, name, title))
     blocks.append(agents_chart(audit))
@@ -188,7 +206,7 @@ def _conclusions(audit: Audit) -> list[Block]:
 
 
 def _replays(audit: Audit) -> list[Block]:
-    duration = audit.clock.length_text
+    duration, received_word = audit.clock.length_text, words(audit.kind).received
     outcomes: list[list[object]] = []
     for each in audit.replays:
         for what, outcome in (("actual", each.actual), ("allocator", each.instead)):
@@ -206,11 +224,12 @@ def _replays(audit: Audit) -> list[Block]:
         replay_chart(audit),
         Table(
             "The final result: Gini coefficient, minimum and geometric mean (Nash) of what is remembered.",
-            ["half-life", "decisions", "Gini", "minimum", "Nash", "total received", "different decisions"],
+            ["half-life", "decisions", "Gini", "minimum", "Nash", f"total {received_word}", "different decisions"],
             outcomes,
         ),
         Table(
-            "What each agent received in total: actually, and from an allocator whose memory has each half-life.",
+            f"What each agent {received_word} in total: actually, and from an allocator whose memory has each "
+            "half-life.",
             ["agent", "actual", *(duration(each.half_life) for each in audit.replays)],
             received,
         ),

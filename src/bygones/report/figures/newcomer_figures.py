@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bygones.kinds import Kind, words
 from bygones.ledger.newcomers import Forecast
 from bygones.report.style import MUTED, PALETTE, house_style
 
@@ -14,7 +15,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-def newcomers_figure(agent: str, outcomes: Sequence[Forecast], share: float, handed_out: float, every: str) -> Figure:
+def newcomers_figure(
+    agent: str, outcomes: Sequence[Forecast], share: float, handed_out: float, every: str, kind: Kind = "good"
+) -> Figure:
     """The newcomer's true total and remembered utility over the next decisions, a line per rule."""
     with house_style():
         from matplotlib.figure import Figure
@@ -31,7 +34,13 @@ def newcomers_figure(agent: str, outcomes: Sequence[Forecast], share: float, han
             left.step(steps, outcome.received, where="post", color=colour, linestyle=dash, label=label)
             right.plot(steps, outcome.remembered, color=colour, linestyle=dash)
         due = share * handed_out * steps
-        left.plot(steps, due, color=MUTED, linestyle=(0, (2, 2)), label=f"{name}'s entitlement")
+        left.plot(
+            steps,
+            due,
+            color=MUTED,
+            linestyle=(0, (2, 2)),
+            label=f"{name}'s {words(kind).share}",
+        )
         right.plot(
             steps,
             outcomes[-1].others,
@@ -39,9 +48,9 @@ def newcomers_figure(agent: str, outcomes: Sequence[Forecast], share: float, han
             linestyle=(0, (2, 2)),
             label=f"average of the others ({outcomes[-1].rule})",
         )
-        left.set_title(f"What {name} would receive")
+        left.set_title(f"What {name} would {words(kind).receive}")
         right.set_title(f"What would be remembered for {name}")
-        left.set_ylabel("received since joining")
+        left.set_ylabel(f"{words(kind).received} since joining")
         right.set_ylabel("remembered")
         for axes in (left, right):
             axes.set_xlabel(f"decisions from now on, one every {every}")

@@ -1,0 +1,153 @@
+"""Burdens: which algorithm finds the best way to carry everything, and the refusal where nobody can.
+
+An agent may carry what the problem allows, unless it is exempt (its share of the load is 0).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from scipy.sparse.csgraph import maximum_flow
+
+from bygones._text import counted
+from bygones.allocation.aims import Gini, Leximin
+from bygones.allocation.cases import Case, Choice, Solver, by_options
+from bygones.allocation.problems import Assign, ChooseK, Divide, Problem
+from bygones.allocation.solvers import enumerate
+from bygones.allocation.solvers.carry import carry_amount, carry_one_each, choose_carriers
+from bygones.allocation.solvers.linear_model import Programme
+from bygones.allocation.solvers.milp import solve
+from bygones.allocation.ties import TIE, best_of
+
+
+def _choose_k(case: Case) -> Choice:
+    needs, k = case.problem.needs, case.problem.k
+    who = np.flatnonzero(case.can_carry)
+    if len(who) < k:
+        raise ValueError(f"k must be at most the number of agents who can carry the burden ({len(who)}), got {k}")
+    if case.is_separable:
+        more = np.broadcast_to(-case.look.slope * needs, len(needs))
+        return Choice(*choose_carriers(-case.look.base, more, who, k, case.aim, case.rng))
+    ones = np.ones(len(needs), dtype=int)
+    options = enumerate.Options(who, who, needs[who], ones, k, everything=True)
+    some = np.arange(len(who)) < k
+    return by_options(case, options, lambda taken: who[taken], some)
+
+
+def _assign(case: Case) -> Choice:
+    problem = case.problem
+    agents, items, loads = _pairs(case)
+    if case.is_separable and (problem.capacity == 1).all():
+        return _one_each(case, agents, items, loads)
+    options = enumerate.Options(agents, items, loads, problem.capacity, problem.n_items, everything=True)
+
+    def owners(taken: np.ndarray) -> np.ndarray:
+        owner = np.full(problem.n_items, -1)
+        owner[items[taken]] = agents[taken]
+        return owner
+
+    return by_options(case, options, owners, _carried(problem, agents, items))
+
+
+def _divide(case: Case) -> Choice:
+    problem, look = case.problem, case.look
+    case.check_structure()
+    caps = np.where(case.can_carry, np.minimum(problem.caps, problem.amount), 0.0)
+    if caps.sum() < problem.amount * (1.0 - TIE):
+        raise ValueError(
+            f"amount must be at most what the agents who can carry it may have together ({caps.sum():g}), "
+            f"got {problem.amount:g}"
+        )
+    aim = case.aim
+    if look.mixing is None:
+        slope = np.broadcast_to(-look.slope * problem.rates, len(problem.rates))
+        if isinstance(aim, Gini) and _equal((aim.mass * slope)[caps > 0]):
+            # At equal rates the most equal division is the best for every welfare that prefers equality.
+            aim = Leximin()
+        if not isinstance(aim, Gini):
+            return Choice(carry_amount(-look.base, slope, caps, problem.amount, aim), lambda: None)
+    response = np.diag(np.broadcast_to(look.slope, len(caps))) if look.mixing is None else look.mixing
+    programme = Programme(
+        look.base,
+        sparse.csr_array(response * problem.rates),
+        sparse.csr_array(np.ones((1, len(caps)))),
+        np.array([problem.amount]),
+        caps,
+        whole=False,
+        total=problem.amount,
+        some=caps * (problem.amount / caps.sum()),
+    )
+    solution = solve(programme, aim, case.rng, case.time_limit)
+    return Choice(solution.x, lambda: None, solution.gap, solution.optimal)
+
+
+CARRY: dict[type[Problem], Solver] = {ChooseK: _choose_k, Assign: _assign, Divide: _divide}
+
+
+def _pairs(case: Case) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Agents, items and loads of the pairs that are allowed."""
+    problem = case.problem
+    if sparse.issparse(problem.utilities):
+        stored = sparse.coo_array(problem.utilities)
+        agents, items, loads = stored.row.astype(int), stored.col.astype(int), stored.data
+    else:
+        allowed = np.ones(problem.utilities.shape, dtype=bool) if problem.allowed is None else problem.allowed
+        agents, items = np.nonzero(allowed)
+        loads = problem.utilities[agents, items]
+    can = case.able[agents]
+    return agents[can], items[can], loads[can]
+
+
+def _one_each(case: Case, agents: np.ndarray, items: np.ndarray, loads: np.ndarray) -> Choice:
+    slope = np.broadcast_to(-case.look.slope, case.problem.n_agents)
+    shape = (case.problem.n_agents, case.problem.n_items)
+
+    def solved(keep: np.ndarray) -> np.ndarray | None:
+        steps = sparse.csr_array(((slope[agents] * loads)[keep], (agents[keep], items[keep])), shape=shape)
+        return carry_one_each(-case.look.base, steps, case.aim, case.rng)
+
+    best = solved(np.ones(len(agents), dtype=bool))
+    if best is None:
+        raise _too_little_room(case.problem, int(_flow(case.problem, agents, items).flow_value))
+
+    def runner_up() -> np.ndarray | None:
+        """The next best lacks at least one of the pairs: the best of those that lack a given one."""
+        without = (solved((agents != best[item]) | (items != item)) for item in range(shape[1]))
+        others = [owners for owners in without if owners is not None]
+        if not others:
+            return None
+        Z = case.look.after(np.array([case.problem.utilities_of(owners) for owners in others]))
+        return others[best_of(np.asarray(case.judge(Z)), Z, case.rng)]
+
+    return Choice(best, runner_up)
+
+
+def _carried(problem: Assign, agents: np.ndarray, items: np.ndarray) -> np.ndarray:
+    """For each pair whether it is used, in some way to have every item carried; refused if there is none."""
+    found = _flow(problem, agents, items)
+    if found.flow_value < problem.n_items:
+        raise _too_little_room(problem, int(found.flow_value))
+    return np.asarray(np.asarray(sparse.csr_array(found.flow)[problem.n_agents + items, agents]).ravel() > 0)
+
+
+def _flow(problem: Assign, agents: np.ndarray, items: np.ndarray) -> Any:
+    """As many items as possible flow from a source to agents who may take them, and on to a sink."""
+    n, m = problem.n_agents, problem.n_items
+    source, sink = n + m, n + m + 1
+    tails = np.concatenate([np.full(m, source), n + items, np.arange(n)])
+    heads = np.concatenate([n + np.arange(m), agents, np.full(n, sink)])
+    most = np.concatenate([np.ones(m + len(agents)), problem.capacity]).astype(np.int32)
+    return maximum_flow(sparse.csr_array((most, (tails, heads)), shape=(n + m + 2, n + m + 2)), source, sink)
+
+
+def _too_little_room(problem: Assign, room: int) -> ValueError:
+    return ValueError(
+        f"every item must be carried, but the agents who can take them have room for {room} of "
+        f"{counted(problem.n_items, 'item')}: allow more pairs of agent and item, or raise the capacity"
+    )
+
+
+def _equal(rates: np.ndarray) -> bool:
+    return bool(rates.max() - rates.min() <= TIE * rates.max())

@@ -1,0 +1,158 @@
+"""A decision to be made, and what was chosen: what every algorithm is given, and what it answers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+import numpy as np
+from scipy import sparse
+
+from bygones._arrays import Array
+from bygones.allocation.aims import ConcaveSum, Leximin, PowerSum
+from bygones.allocation.outlook import Outlook
+from bygones.allocation.solvers import enumerate
+from bygones.allocation.solvers.linear_model import Programme
+from bygones.allocation.solvers.milp import solve
+from bygones.welfare import Welfare
+
+FEW = 100_000
+"""As many allocations, or fewer, are looked at one by one where no faster exact algorithm applies."""
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """What a solver is given: the problem, and what is known of the memory and the welfare.
+
+    Attributes:
+        problem: what there is to hand out, of the solver's own kind.
+        look: what an allocation would make of the memory.
+        welfare: what is maximised.
+        judge: the welfare of Z, entitlements included.
+        aim: the form of the welfare that the solvers work with; None where it has no known form.
+        rng: draws among ties.
+        time_limit: seconds after which an integer programme stops; None for no limit.
+        entitlements: per agent, or None if all are equal.
+    """
+
+    problem: Any
+    look: Any
+    welfare: Welfare
+    judge: Callable[[Array], Array]
+    aim: Any
+    rng: np.random.Generator
+    time_limit: float | None = None
+    entitlements: np.ndarray | None = None
+
+    @property
+    def able(self) -> np.ndarray:
+        """Who is not exempt."""
+        if self.entitlements is None:
+            return np.ones(self.problem.n_agents, dtype=bool)
+        return np.asarray(self.entitlements > 0)
+
+    @property
+    def can_carry(self) -> np.ndarray:
+        """Who may take a part, where a problem asks agents and not pairs."""
+        return self.able if self.problem.allowed is None else self.able & self.problem.allowed
+
+    @property
+    def is_separable(self) -> bool:
+        """Whether agents' memories depend on their own utilities, and a fast algorithm knows the welfare."""
+        return self.has_response and self.look.mixing is None and isinstance(self.aim, ConcaveSum | PowerSum | Leximin)
+
+    @property
+    def has_response(self) -> bool:
+        """Whether the memory says how it responds to utilities."""
+        return isinstance(self.look, Outlook)
+
+    def check_structure(self, allocations: float = math.inf) -> None:
+        """Refuses what can be solved only by looking at every allocation, where there are too many."""
+        how_many, smaller = "a division has infinitely many allocations", ""
+        if math.isfinite(allocations):
+            how_many = f"this problem has about {allocations:.3g} allocations, more than the {FEW:,} we can look at"
+            smaller = ", or a smaller problem"
+        if not self.has_response:
+            memory = type(self.look.memory).__name__
+            raise ValueError(
+                f"{memory} memory does not say how it responds to utilities (Memory.response), and {how_many}: "
+                f"use a memory that does, such as Discounted{smaller}"
+            )
+        if self.aim is None:
+            raise ValueError(
+                f"welfare {self.welfare} has no known form (Welfare.form), and {how_many}: use a welfare that has one, "
+                f"such as 'nash'{smaller}"
+            )
+
+
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """What a solver returns.
+
+    Attributes:
+        given: the best allocation, in the form of the problem.
+        runner_up: finds the next best allocation, None if there is none.
+        gap: how much more the aim of the solver could be, at most.
+        optimal: whether the allocation is proven to be the best.
+    """
+
+    given: np.ndarray
+    runner_up: Callable[[], np.ndarray | None]
+    gap: float = 0.0
+    optimal: bool = True
+
+
+Solver: TypeAlias = Callable[[Case], Choice]
+
+
+def by_options(
+    case: Case,
+    options: enumerate.Options,
+    given: Callable[[np.ndarray], np.ndarray],
+    some: np.ndarray | None = None,
+) -> Choice:
+    """The best allocation that is made of these options: each is taken or not.
+
+    Exact: by looking at all allocations where they are few, else by an integer programme.
+
+    Args:
+        case: what the solver was given.
+        options: what can be given to whom, and how much of it together.
+        given: the allocation in the form of the problem, from the indices of the options taken.
+        some: where everything has to be handed out, for each option whether it is taken in some way to do so.
+    """
+    allocations = enumerate.count(options)
+    if allocations <= FEW:
+        batched = case.welfare.is_named
+        taken, second = enumerate.enumerate_all(options, case.look, case.judge, case.rng, batched=batched)
+        return Choice(given(taken), lambda: None if second is None else given(second))
+    case.check_structure(allocations)
+    programme = programme_of(options, case.look)
+    if some is not None:
+        programme = replace(programme, total=float(options.total), some=some.astype(float))
+    solution = solve(programme, case.aim, case.rng, case.time_limit)
+
+    def runner_up() -> np.ndarray | None:
+        return None if solution.runner_up is None else given(np.flatnonzero(solution.runner_up))
+
+    return Choice(given(np.flatnonzero(solution.x)), runner_up, solution.gap, solution.optimal)
+
+
+def programme_of(options: enumerate.Options, look: Outlook) -> Programme:
+    """The integer programme of these options."""
+    p, n = len(options.agent), len(options.capacity)
+    each = np.arange(p)
+    gifts = sparse.csr_array((options.utility, (options.agent, each)), shape=(n, p))
+    response = look.mixing if look.mixing is not None else sparse.diags_array(np.broadcast_to(look.slope, n))
+    items, item = np.unique(options.item, return_inverse=True)
+    rows = sparse.vstack(
+        [
+            sparse.csr_array((np.ones(p), (item, each)), shape=(len(items), p)),
+            sparse.csr_array((np.ones(p), (options.agent, each)), shape=(n, p)),
+            sparse.csr_array(np.ones((1, p))),
+        ]
+    )
+    limits = np.concatenate([np.ones(len(items)), options.capacity, [options.total]])
+    return Programme(look.base, sparse.csr_array(response @ gifts), sparse.csr_array(rows), limits, np.ones(p), True)
