@@ -137,9 +137,10 @@ def test_generalised_gini_ties_go_to_the_worse_off():
     np.testing.assert_allclose(decision.after, [2.0, 2.0, 2.6, 2.6], atol=1e-9)
 
 
-def test_rates_next_to_nothing_share_what_the_others_leave():
+@pytest.mark.parametrize("past", [0.0, 1.0])
+def test_rates_next_to_nothing_share_what_the_others_leave(past):
     memory = PerfectRecall()
-    state = memory.update(memory.init(3), np.ones(3))
+    state = memory.update(memory.init(3), np.full(3, past))
     decision = settled(Divide(3.0, [1.0, 1e-300, 1e-300], [1.0, 5.0, 5.0]), memory, state, "alpha_fair(alpha=0.5)")
     np.testing.assert_allclose(decision.given, [1.0, 1.0, 1.0])
 

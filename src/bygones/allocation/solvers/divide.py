@@ -88,7 +88,7 @@ def _by_curve(
     start: np.ndarray, slope: np.ndarray, caps: np.ndarray, amount: float, rate: np.ndarray, alpha: float
 ) -> np.ndarray:
     rate = rate / rate.max()
-    with np.errstate(divide="ignore", over="ignore", under="ignore"):
+    with np.errstate(all="ignore"):
         beta, kappa = start * rate ** (-1.0 / alpha), rate ** (1.0 / alpha) / slope
     seen = np.isfinite(beta) & np.isfinite(kappa)
     if seen.all():
