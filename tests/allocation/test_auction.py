@@ -42,3 +42,8 @@ def test_who_loses_by_going_without_is_served():
     gains = sparse.csr_array(np.array([[5.0, 0.0], [5.0, 4.0], [0.0, 4.5]]))
     assert auction(gains, np.zeros(3)).tolist() == [0, -1, 1]
     assert auction(gains, np.array([0.0, -100.0, 0.0]))[1] >= 0
+
+
+def test_the_highest_bid_gets_the_item():
+    gains = sparse.csr_array(np.array([[5.0, 0.0], [6.0, 0.0], [0.0, 4.0]]))
+    assert auction(gains, np.zeros(3), to_the_end=False).tolist() == [-1, 0, 1]

@@ -44,7 +44,14 @@ def test_amounts():
     assert json.loads(json.dumps(request.to_dict(), allow_nan=False)) == {
         "amount": 9, "rates": {"ana": 1}, "caps": {"ben": 2},
     }  # fmt: skip
-    assert Amount(9, {"ana": 1}).to_dict()["caps"] is None
+
+
+def test_without_caps_an_amount_is_limited_for_nobody():
+    request = Amount(9, {"ana": 1})
+    problem = request.problem(["ben", "ana"])
+    assert (problem.amount, problem.rates.tolist()) == (9, [0, 1])
+    assert problem.caps.tolist() == [math.inf, math.inf]
+    assert request.to_dict()["caps"] is None
 
 
 @pytest.mark.parametrize(

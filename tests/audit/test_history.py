@@ -12,6 +12,7 @@ import pytest
 
 from bygones.audit import audit, read_history
 from bygones.audit.clock import Clock, check_zone, offsets
+from bygones.audit.engines import readable
 from bygones.audit.history import microseconds
 from bygones.ledger import Ledger, Rules
 
@@ -322,6 +323,14 @@ def test_an_engine_that_is_not_there_is_one_sentence():
     assert "\n" not in str(refusal.value)
 
 
+@pytest.mark.parametrize(
+    ("text", "shown"), [("\n  no such column: x \n\nLINE 1: SELECT x", "no such column: x"), ("", "Error")]
+)
+def test_what_an_engine_says_first_is_passed_on(text, shown):
+    with pytest.raises(ValueError, match=rf"^rides\.parquet cannot be read: {shown}$"), readable("rides.parquet"):
+        raise duckdb.Error(text)
+
+
 def test_times_of_other_engines_are_microseconds_too():
     times = ibis.table({"time": "timestamp"}, name="t")
     assert "EXTRACT(microsecond" in ibis.to_sql(microseconds(times.time, "bigquery").name("x"), dialect="bigquery")
@@ -368,6 +377,11 @@ def test_periods_are_as_people_would_choose_them(days):
     length = Clock().period(span)
     assert 1 <= span / length <= 60
     assert Clock(steps=True).period(days) * 60 >= days
+
+
+@pytest.mark.parametrize(("days", "length"), [(60, 1), (61, 2), (121, 7), (21_900, 365), (40_000, 2 * 365)])
+def test_periods_are_days_weeks_and_years_of_365_days(days, length):
+    assert Clock().period(days * 86_400e6) == length * 86_400e6
 
 
 def test_tables_as_spreadsheets_in_much_of_europe_write_them(tmp_path):

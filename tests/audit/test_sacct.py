@@ -58,6 +58,16 @@ def test_usage_is_spread_over_the_time_of_a_job(jobs):
     assert found.clock.shown(found.first) == "2026-01-01 00:50"
 
 
+def test_a_quote_is_a_letter_like_any_other(tmp_path):
+    path = tmp_path / "sacct.txt"
+    path.write_text(
+        "JobID|JobName|User|Start|End|Elapsed|AllocCPUS\n"
+        '7|"left open|ana|2026-01-01T00:00:00|2026-01-01T01:00:00|01:00:00|2\n'
+        '8|done|"ben"|2026-01-01T00:00:00|2026-01-01T01:00:00|01:00:00|3\n'
+    )
+    assert usage(path)[0] == {"ana": 2, '"ben"': 3}
+
+
 def test_cpus_are_counted_where_there_are_no_gpus(tmp_path):
     path = tmp_path / "sacct.txt"
     path.write_text(

@@ -96,6 +96,9 @@ def test_the_heavy_work_is_one_expression_with_one_pass_over_the_events():
 def test_periods_cover_the_history_and_end_with_the_audit():
     cut = periods(Clock(steps=True), 0.0, 100.0, "30")
     assert (cut.count, cut.end_of(0), cut.start_of(cut.count - 1)) == (4, 100, -20)
+    whole = cut.as_one()
+    assert (whole.count, whole.end_of(0)) == (1, 100)
+    assert whole.start_of(0) < cut.start_of(cut.count - 1)
     assert periods(Clock(steps=True), 0.0, 100.0, None).length == 2
     assert periods(Clock(steps=True), 5.0, 5.0, None).count == 1
     assert periods(Clock(steps=True), 0.0, 1.0, "0.02").count == 51

@@ -189,3 +189,15 @@ def test_policy_depends_on_what_is_seen() -> None:
 def test_advantage_over_time() -> None:
     learned = solved(lambda t, context, first, action: float(t == 1 and first == 1), horizon=2)
     assert probability(learned, FIRST) > 0.95
+
+
+def test_values_explain_nothing_while_they_are_all_alike_and_everything_once_they_are_right() -> None:
+    of_context = rewards(lambda t, context, first, action: 2.0 * context - 1.0)
+    params = ProbeParams(of_context, np.int32(1), np.bool_(False), np.int32(3))
+    start = networks.initial(0, 3, 2, (16, 16))
+    *hidden, head = start.value
+    start = start._replace(value=(*hidden, jax.tree.map(np.zeros_like, head)))
+    state = ppo.begin(jax.random.key(0), jax.tree.map(jnp.asarray, start), params, SHAPE)
+    _, curves = program(state, params, NUMBERS._replace(learning_rate=np.float32(3e-3)), 40)
+    assert curves.explained_variance[0] == pytest.approx(0.0, abs=1e-6)
+    assert curves.explained_variance[-1] == pytest.approx(1.0, abs=0.05)

@@ -25,6 +25,12 @@ def edit(path, *statements):
     connection.close()
 
 
+@pytest.mark.parametrize("column", [column.name for column in schema.agents.columns])
+def test_everything_about_an_agent_is_known(path, column):
+    with pytest.raises(sqlite3.IntegrityError):
+        edit(path, f"UPDATE agents SET {column} = NULL")
+
+
 def test_older_tables_are_brought_up_to_date_one_version_at_a_time(path, monkeypatch):
     done = []
 
