@@ -43,9 +43,8 @@ def see_surroundings(tell):
 
 
 if __name__ == "__main__":
-    import jobs
-
     from bygones.learn.processes import in_processes
+    from support import jobs
 
     for _ in in_processes(
         jobs.say_nothing_for_ever, [(), ()], lambda _, pid: print(pid, flush=True), workers=2, environment={}

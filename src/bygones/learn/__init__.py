@@ -33,7 +33,7 @@ _HOMES = {
     "backends": ("cache_compilations", "train_many"),
     "evaluation": ("Evaluation", "evaluate"),
     "policy": ("TrainedPolicy",),
-    "problems": ("Run",),
+    "descriptions": ("Run",),
     "runs": ("RunProgress", "TrainResult", "train", "train_batch"),
     "settings": ("Settings",),
 }
