@@ -34,6 +34,7 @@ import numpy as np
 from scipy.optimize import isotonic_regression
 
 from bygones._arrays import AnyArray, Number
+from bygones.allocation.outlook import check_state
 from bygones.allocation.problems import Problem
 from bygones.kinds import Kind
 from bygones.memory import Memory, PerfectRecall, check_entitlements
@@ -66,32 +67,50 @@ def prices(
         calibration: prices for a memory that learns none; see `calibrate`. They stay as they are, so the memory
             corrects around them more strongly.
     """
+    check_state(memory, state, problem.n_agents, elapsed)
+    past, steps = remembered(memory, state, elapsed, problem)
+    return prices_of(past, steps, problem, memory, state, welfare, entitlements, calibration)
+
+
+def prices_of(
+    past: np.ndarray,
+    steps: float,
+    problem: Problem,
+    memory: Memory,
+    state: Any,
+    welfare: AnyWelfare,
+    entitlements: AnyArray | None,
+    calibration: PricedState | None,
+) -> np.ndarray:
+    """The prices where the past, as totals over so many steps, is known already; see `prices`."""
     form = price_form(named(welfare))
     n = problem.n_agents
     if isinstance(form, AlphaFair) and form.alpha == 0:
         return np.ones(n)
-    weights, sign = np.ones(n), -1.0 if problem.is_burden else 1.0
+    sign = -1.0 if problem.is_burden else 1.0
+    weights = None
     if entitlements is not None:
         weights = np.asarray(check_entitlements(entitlements, n, exempt=problem.is_burden), dtype=float)
-    Z, steps = _remembered(memory, state, elapsed, problem)
     learned = state if isinstance(memory, Priced) else calibration
-    once = problem.worth_once
     steepness = STEP * math.sqrt(max(steps, 1.0) * problem.share_served)
     alpha = _steepest(form)
+    # A million agents are no exception, so each step that can works in the same array.
     if learned is None:
-        counts = weights > 0
-        level = np.divide(Z, weights, out=np.zeros(n), where=counts)
-        usual, once = float(level[counts].mean()), max(once, np.finfo(float).tiny)
-        logs = np.where(counts, -sign * min(alpha, steepness) * np.log((level + once) / (usual + once)), 0.0)
+        level = past if weights is None else _per_unit(past, weights)
+        logs = level + max(problem.worth_once, np.finfo(float).tiny)
+        np.log(logs, out=logs)
+        logs *= -sign * min(alpha, steepness)
     else:
-        once = float(learned.largest) or once
-        shares = Priced(memory, alpha, weights, kind=problem.kind).shares(learned)
-        scale = max(float(Z.mean()) + once, np.finfo(float).tiny)
+        usual = float(past.mean())
+        scale = max(usual + (float(learned.largest) or problem.worth_once), np.finfo(float).tiny)
         correction = CORRECTION if learned is state else max(CORRECTION, min(alpha, steepness))
-        logs = np.asarray(learned.log_prices) - sign * correction * (Z - Z.mean() * shares) / scale
+        ahead = past - usual * Priced(memory, alpha, weights, kind=problem.kind).shares(learned)
+        logs = ahead * (-sign * correction / scale)
+        logs += learned.log_prices
+    logs -= logs.mean()
     if isinstance(form, Ranked):
-        return _nearest_mixture(logs + 1.0, form.among(n))
-    return np.asarray(np.exp(logs - logs.mean()))
+        return _nearest_mixture(logs, form.among(n))
+    return np.asarray(np.exp(logs, out=logs))
 
 
 def calibrate(
@@ -151,10 +170,10 @@ def price_form(welfare: Welfare) -> AlphaFair | Ranked | PowerOfLoads:
     return form
 
 
-def _remembered(memory: Memory, state: Any, elapsed: Number, problem: Problem) -> tuple[np.ndarray, float]:
+def remembered(memory: Memory, state: Any, elapsed: Number, problem: Problem) -> tuple[np.ndarray, float]:
     """The memory as totals, faded until now, and how many steps they rest on."""
     if isinstance(memory, Priced):
-        return _remembered(memory.memory, state.remembered, elapsed, problem)
+        return remembered(memory.memory, state.remembered, elapsed, problem)
     response, d = memory.response(state, elapsed), memory.denominator(state)
     if response is not None and d is not None and not memory.average:
         return response.base, float(d)
@@ -165,6 +184,15 @@ def _remembered(memory: Memory, state: Any, elapsed: Number, problem: Problem) -
         a_step = problem.worth_once * problem.share_served
         return Z, float(Z.mean()) / a_step if a_step > 0 else 0.0
     return (Z * np.asarray(memory.denominator(faded), dtype=float) if memory.average else Z), float(d)
+
+
+def _per_unit(past: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """The past per unit of entitlement; those without any count as the others do on average."""
+    counts = weights > 0
+    own = past[counts] / weights[counts]
+    level = np.full(len(past), own.mean())
+    level[counts] = own
+    return level
 
 
 def _nearest_mixture(scores: np.ndarray, weights: np.ndarray) -> np.ndarray:

@@ -14,6 +14,9 @@ import numpy as np
 TIE = 1e-12
 """Two numbers tie if they differ by no more than this share of their size."""
 
+_SAMPLE = 8_192
+"""Among many more numbers than this, the largest are first looked for by a sample of as many."""
+
 Key: TypeAlias = Callable[[np.ndarray | slice], np.ndarray]
 """Numbers to be selected by, of the agents asked for."""
 
@@ -31,6 +34,13 @@ def best_of(W: np.ndarray, Z: np.ndarray, rng: np.random.Generator) -> int:
     return int(rng.choice(tied))
 
 
+def largest(values: np.ndarray, k: int) -> np.ndarray:
+    """The k largest values, in any order."""
+    some = _front(values, k)
+    values = values if some is None else values[some]
+    return np.partition(values, len(values) - k)[len(values) - k :]
+
+
 def best_k(keys: Sequence[Key], n: int, k: int, rng: np.random.Generator) -> np.ndarray:
     """The indices of the k of n with lexicographically largest keys, in ascending order; what still ties by lot."""
     if k >= n:
@@ -41,10 +51,13 @@ def best_k(keys: Sequence[Key], n: int, k: int, rng: np.random.Generator) -> np.
         values = key(tied)
         if len(values) <= k:
             break
+        front = _front(values, k)
+        values = values if front is None else values[front]
         threshold = np.partition(values, len(values) - k)[len(values) - k] if k else math.inf
         slack = TIE * abs(threshold) if math.isfinite(threshold) else 0.0
         at_least = np.flatnonzero(values >= threshold - slack)
         above = values[at_least] > threshold + slack
+        at_least = at_least if front is None else front[at_least]
         at_least = at_least if isinstance(tied, slice) else tied[at_least]
         chosen.append(at_least[above])
         tied = at_least[~above]
@@ -53,3 +66,21 @@ def best_k(keys: Sequence[Key], n: int, k: int, rng: np.random.Generator) -> np.
     if k < len(tied):
         tied = rng.choice(tied, k, replace=False)
     return np.sort(np.concatenate([*chosen, tied]))
+
+
+def _front(values: np.ndarray, k: int) -> np.ndarray | None:
+    """Indices among which are the k largest and what ties with the least of them; None if all have to be looked at.
+
+    A selection among many reads them several times. A sample tells about where the k-th largest is, and one reading
+    finds what is not below that; now and then the sample is wrong, and too few are found.
+    """
+    every = len(values) // _SAMPLE
+    if every < 2 or not 0 < k < len(values) // 8:
+        return None
+    sample, expected = values[::every], k / every
+    rank = len(sample) - math.ceil(expected + 4.0 * math.sqrt(expected) + 4.0)
+    guess = np.partition(sample, rank)[rank]
+    if not math.isfinite(guess):
+        return None
+    front = np.flatnonzero(values >= guess - TIE * abs(guess))
+    return front if np.count_nonzero(values[front] >= guess) >= k else None

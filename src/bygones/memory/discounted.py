@@ -22,7 +22,6 @@ from __future__ import annotations
 import copy
 import math
 from dataclasses import dataclass, field
-from typing import cast
 
 import numpy as np
 
@@ -81,16 +80,12 @@ class Discounted(Memory[MemoryState]):
 
     def response(self, state: MemoryState, elapsed: Number = 1) -> Response:
         # `advance` without keeping book of rounding errors: two thirds of its work go into what rounding drops from
-        # its result, which a decision does not need.
-        left, taken = cast("tuple[float, float]", decay.kept(self.gamma, elapsed, self.forgets))
-        Z, lost = np.asarray(state.Z, dtype=float), np.asarray(state.Z_lost, dtype=float)
-        if left < 0.5:
-            base = left * Z
-        else:
-            base = Z * -taken
-            base += Z
-        if lost.any():
-            base += left * lost
+        # its result, which a decision does not need. What it dropped before counts only in single precision.
+        left, taken = (float(share) for share in decay.kept(self.gamma, elapsed, self.forgets))
+        left = left if left < 0.5 else 1.0 - taken
+        base = np.asarray(left * np.asarray(state.Z, dtype=float))
+        if state.Z.dtype != np.float64:
+            base += left * np.asarray(state.Z_lost, dtype=float)
         if not self.average:
             return Response(base, 1.0)
         d = left * float(state.d) + 1.0
