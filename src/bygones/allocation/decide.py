@@ -148,11 +148,12 @@ def allocate(
 
 
 def at_prices(problem: Problem, prices: np.ndarray, rng: np.random.Generator | None = None) -> np.ndarray:
-    r"""The allocation of largest $\sum_i \lambda_i u_i$, in the form of the problem's `given`."""
+    r"""The allocation of largest $\sum_i \lambda_i u_i$, least for burdens, in the form of the problem's `given`."""
     rng = np.random.default_rng(0) if rng is None else rng
-    look, shape = Outlook(np.zeros(problem.n_agents), 1.0), ConcaveSum(0.0, mass=prices)
+    look = priced_outlook(np.zeros(problem.n_agents), None, problem.kind)
     judge = functools.partial(np.dot, b=prices)
-    return _SOLVERS[type(problem)](Case(problem, look, named("utilitarian"), judge, shape, rng)).given
+    case = Case(problem, look, named("utilitarian"), judge, ConcaveSum(0.0, mass=prices), rng)
+    return _solver_of(problem)(case).given
 
 
 def _solver_of(problem: Problem) -> Solver:

@@ -104,9 +104,11 @@ def prices_of(
         usual = float(past.mean())
         scale = max(usual + (float(learned.largest) or problem.worth_once), np.finfo(float).tiny)
         correction = CORRECTION if learned is state else max(CORRECTION, min(alpha, steepness))
-        ahead = past - usual * Priced(memory, alpha, weights, kind=problem.kind).shares(learned)
-        logs = ahead * (-sign * correction / scale)
-        logs += learned.log_prices
+        logs = past * (-sign * correction / scale)
+        if alpha < math.inf or weights is not None:  # else all shares are equal, which is no correction
+            shares = Priced(memory, alpha, weights, kind=problem.kind).shares(learned)
+            logs += np.asarray(shares) * (sign * correction * usual / scale)
+        logs += np.asarray(learned.log_prices)
     logs -= logs.mean()
     if isinstance(form, Ranked):
         return _nearest_mixture(logs, form.among(n))

@@ -17,6 +17,9 @@ TIE = 1e-12
 _SAMPLE = 8_192
 """Among many more numbers than this, the largest are first looked for by a sample of as many."""
 
+_AT_ONCE = 32_768
+"""So many numbers at a time stay in the processor's cache."""
+
 Key: TypeAlias = Callable[[np.ndarray | slice], np.ndarray]
 """Numbers to be selected by, of the agents asked for."""
 
@@ -34,30 +37,20 @@ def best_of(W: np.ndarray, Z: np.ndarray, rng: np.random.Generator) -> int:
     return int(rng.choice(tied))
 
 
-def largest(values: np.ndarray, k: int) -> np.ndarray:
-    """The k largest values, in any order."""
-    some = _front(values, k)
-    values = values if some is None else values[some]
-    return np.partition(values, len(values) - k)[len(values) - k :]
-
-
 def best_k(keys: Sequence[Key], n: int, k: int, rng: np.random.Generator) -> np.ndarray:
     """The indices of the k of n with lexicographically largest keys, in ascending order; what still ties by lot."""
     if k >= n:
         return np.arange(n)
     chosen: list[np.ndarray] = []
-    tied: np.ndarray | slice = slice(None)
+    tied: np.ndarray | slice = _front(keys[0], n, k)
     for key in keys:
         values = key(tied)
         if len(values) <= k:
             break
-        front = _front(values, k)
-        values = values if front is None else values[front]
         threshold = np.partition(values, len(values) - k)[len(values) - k] if k else math.inf
         slack = TIE * abs(threshold) if math.isfinite(threshold) else 0.0
         at_least = np.flatnonzero(values >= threshold - slack)
         above = values[at_least] > threshold + slack
-        at_least = at_least if front is None else front[at_least]
         at_least = at_least if isinstance(tied, slice) else tied[at_least]
         chosen.append(at_least[above])
         tied = at_least[~above]
@@ -68,19 +61,27 @@ def best_k(keys: Sequence[Key], n: int, k: int, rng: np.random.Generator) -> np.
     return np.sort(np.concatenate([*chosen, tied]))
 
 
-def _front(values: np.ndarray, k: int) -> np.ndarray | None:
-    """Indices among which are the k largest and what ties with the least of them; None if all have to be looked at.
+def largest(values: np.ndarray, k: int) -> np.ndarray:
+    """The k largest values, in any order."""
+    values = values[_front(lambda who: values[who], len(values), k)]
+    return np.partition(values, len(values) - k)[len(values) - k :]
+
+
+def _front(key: Key, n: int, k: int) -> np.ndarray | slice:
+    """Indices among which are the k with the largest keys and whoever ties with the last of them, or all indices.
 
     A selection among many reads them several times. A sample tells about where the k-th largest is, and one reading
-    finds what is not below that; now and then the sample is wrong, and too few are found.
+    finds all that are not below; if they are fewer than k, the sample was misleading.
     """
-    every = len(values) // _SAMPLE
-    if every < 2 or not 0 < k < len(values) // 8:
-        return None
-    sample, expected = values[::every], k / every
+    every, everybody = n // _SAMPLE, slice(None)
+    if every < 2 or k > n // 8:
+        return everybody
+    sample, expected = key(slice(None, None, every)), k / every
     rank = len(sample) - math.ceil(expected + 4.0 * math.sqrt(expected) + 4.0)
     guess = np.partition(sample, rank)[rank]
     if not math.isfinite(guess):
-        return None
-    front = np.flatnonzero(values >= guess - TIE * abs(guess))
-    return front if np.count_nonzero(values[front] >= guess) >= k else None
+        return everybody
+    least = guess - TIE * abs(guess)
+    parts = range(0, n, _AT_ONCE)
+    front = np.concatenate([np.flatnonzero(key(slice(i, i + _AT_ONCE)) >= least) + i for i in parts])
+    return front if np.count_nonzero(key(front) >= guess) >= k else everybody
