@@ -67,16 +67,21 @@ def hindsight(problems: Sequence[Problem], welfare: AnyWelfare) -> Hindsight:
         raise ValueError("problems must be all of goods or all of burdens, got both")
     alpha = _steepness(welfare, kind)
     every = max(1, len(problems) // (SAMPLE_AT_ONCE if isinstance(problems[0], ChooseK | Divide) else SAMPLE))
-    logs = _search(_utilities(problems[::every]), problems[0].n_agents, alpha, kind)
-    prices = np.exp(logs)
-    n, total = len(prices), float(_utilities(problems)(prices) @ prices)
-    # The best scale of the prices is known: they add up to 1, or their priced utilities to n.
+    found = _search(_utilities(problems[::every]), problems[0].n_agents, alpha, kind)
+    utilities = _utilities(problems)
+    # Where agents are alike equal prices are the best, which a search comes close to only.
+    return min((_bound(utilities, np.exp(logs), alpha, kind) for logs in (found, 0.0 * found)), key=lambda b: b.upper)
+
+
+def _bound(utilities: Callable[[np.ndarray], np.ndarray], prices: np.ndarray, alpha: float, kind: Kind) -> Hindsight:
+    """What these prices prove, at the best scale: they add up to 1, or their priced utilities to n."""
+    n, total = len(prices), float(utilities(prices) @ prices)
     if kind == "burden":
         q = 1.0 + 1.0 / alpha
         norm = float((prices**q).mean() ** (1.0 / q)) * n
         return Hindsight(-total / norm, prices / norm)
     if alpha == math.inf:
-        return Hindsight(total / prices.sum(), prices / prices.sum())
+        return Hindsight(total / float(prices.sum()), prices / prices.sum())
     prices = prices * (n / total)
     return Hindsight(math.exp(-float(np.log(prices).mean())), prices)
 

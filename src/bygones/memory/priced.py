@@ -30,7 +30,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bygones._arrays import AnyArray, Array, Condition, Number, namespace
+from bygones._arrays import AnyArray, Array, Condition, Number, is_traced, namespace
 from bygones.kinds import Kind, check_kind
 from bygones.memory.contract import Memory, Response, check_entitlements
 
@@ -137,7 +137,7 @@ class Priced(Memory[PricedState]):
     def shares(self, state: PricedState) -> Array:
         r"""$\sigma$: each agent's share of utility at these prices, 1 on average."""
         xp = namespace(state.log_prices)
-        if self.alpha == math.inf and self.entitlements is None:
+        if self.entitlements is None and not is_traced(self.alpha) and self.alpha == math.inf:
             return xp.ones_like(state.log_prices)
         logs = -self._sign * state.log_prices / self.alpha
         shares = xp.exp(logs - logs.max(axis=-1, keepdims=True))
