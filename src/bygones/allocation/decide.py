@@ -18,8 +18,8 @@ from bygones.allocation.burdens import CARRY
 from bygones.allocation.cases import Case, Choice, Solver, by_options
 from bygones.allocation.decision import Decision
 from bygones.allocation.goods import GIVE
-from bygones.allocation.outlook import Outlook, outlook
-from bygones.allocation.prices import prices
+from bygones.allocation.outlook import Outlook, Unstructured, check_state, outlook, priced_outlook
+from bygones.allocation.prices import pricing_of
 from bygones.allocation.problems import Problem
 from bygones.memory import Memory
 from bygones.memory.contract import State
@@ -105,21 +105,23 @@ def allocate(
     if time_limit is not None:
         check_between("time_limit", time_limit, 0.0, math.inf, "a number of seconds above 0, or None", open_low=True)
     n_agents = problem.n_agents
-    look = outlook(memory, state, n_agents, elapsed, entitlements, problem.kind)
     function = named(welfare)
     check_form(function, problem.kind)
     weights = None if entitlements is None else np.asarray(entitlements, dtype=float)
     judge: Callable[[Array], Array] = entitled(function, weights, problem.kind)
+    look: Outlook | Unstructured
     shape: Aim | None
     paid = None
     if rule == "prices":
-        paid = prices(
-            problem, memory, state, function, elapsed=elapsed, entitlements=entitlements, calibration=calibration
-        )
+        check_state(memory, state, n_agents, elapsed)
+        pricing = pricing_of(problem, memory, function, entitlements, calibration)
+        past, steps = pricing.remembered(state, problem, elapsed)
+        paid = pricing.at(past, steps, state, problem)
         # A sum of priced utilities is utilitarian welfare in which an agent counts as often as its price says.
-        sign = -1.0 if problem.is_burden else 1.0
-        look, shape, judge = Outlook(look.base, sign), ConcaveSum(0.0, mass=paid), functools.partial(np.dot, b=paid)
+        look, shape = priced_outlook(past, entitlements, problem.kind), ConcaveSum(0.0, mass=paid)
+        judge = functools.partial(np.dot, b=paid)
     else:
+        look = outlook(memory, state, n_agents, elapsed, entitlements, problem.kind)
         shape = aim(function, look.base, weights)
         _check_signs(function, shape, look)
     rng = np.random.default_rng() if rng is None else rng
@@ -147,11 +149,12 @@ def allocate(
 
 
 def at_prices(problem: Problem, prices: np.ndarray, rng: np.random.Generator | None = None) -> np.ndarray:
-    r"""The allocation of largest $\sum_i \lambda_i u_i$, in the form of the problem's `given`."""
+    r"""The allocation of largest $\sum_i \lambda_i u_i$, least for burdens, in the form of the problem's `given`."""
     rng = np.random.default_rng(0) if rng is None else rng
-    look, shape = Outlook(np.zeros(problem.n_agents), 1.0), ConcaveSum(0.0, mass=prices)
+    look = priced_outlook(np.zeros(problem.n_agents), None, problem.kind)
     judge = functools.partial(np.dot, b=prices)
-    return _SOLVERS[type(problem)](Case(problem, look, named("utilitarian"), judge, shape, rng)).given
+    case = Case(problem, look, named("utilitarian"), judge, ConcaveSum(0.0, mass=prices), rng)
+    return _solver_of(problem)(case).given
 
 
 def _solver_of(problem: Problem) -> Solver:

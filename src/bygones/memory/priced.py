@@ -30,7 +30,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bygones._arrays import AnyArray, Array, Condition, Number, namespace
+from bygones._arrays import AnyArray, Array, Condition, Number, is_traced, namespace
 from bygones.kinds import Kind, check_kind
 from bygones.memory.contract import Memory, Response, check_entitlements
 
@@ -150,7 +150,7 @@ class Priced(Memory[PricedState]):
     @property
     def shares_are_equal(self) -> bool:
         """Whether everybody's share is the same at any prices, as in egalitarian welfare of equal entitlements."""
-        return self.alpha == math.inf and self.entitlements is None
+        return self.entitlements is None and not is_traced(self.alpha) and self.alpha == math.inf
 
     @property
     def _sign(self) -> float:
