@@ -28,20 +28,20 @@ from bygones.allocation.prices import learning
 from bygones.memory import Memory, priced
 
 OUT = Path(__file__).parents[1] / "evidence" / "rules"
-STEPS, SEEN = 2_000, 400
+STEPS, SEEN = 1_500, 300
 """How many problems are decided, and how many others a calibrated rule has seen before."""
 GAMMAS = (1.0, 0.99, 0.9)
 SIZES = (0.05, 0.125, 0.25, 0.5, 1.0, 2.0)
 
 
 def assigned(rng: np.random.Generator) -> Problem:
-    """Four items for six agents, to whom things are usually worth from 0.4 to 1.9 times as much as to others."""
-    return Assign(rng.lognormal(np.linspace(-0.8, 0.6, 6)[:, None], 0.6, (6, 4)))
+    """Four items for six agents; things are usually worth nearly twice as much to the last as to the first."""
+    return Assign(rng.lognormal(np.linspace(-0.3, 0.3, 6)[:, None], 0.6, (6, 4)))
 
 
 def divided(rng: np.random.Generator) -> Problem:
-    """An amount of 3 among eight agents who ask for up to 1.5 each, and make 0.5 to 2 of a unit."""
-    return Divide(3.0, rng.lognormal(np.linspace(-0.7, 0.7, 8), 0.4), rng.uniform(0.0, 1.5, 8))
+    """An amount of 2 among eight agents who ask for up to 1.5 each; the last usually makes twice as much of a unit."""
+    return Divide(2.0, rng.lognormal(np.linspace(-0.35, 0.35, 8), 0.4), rng.uniform(0.0, 1.5, 8))
 
 
 def shifts(rng: np.random.Generator) -> Problem:
@@ -58,7 +58,7 @@ def duties(rng: np.random.Generator) -> Problem:
 
 PROBLEMS = {
     "Assign 4 items to 6 agents": (assigned, ("egalitarian", "nash")),
-    "Divide 3 among 8 agents": (divided, ("egalitarian", "nash")),
+    "Divide 2 among 8 agents": (divided, ("egalitarian", "nash")),
     "ChooseK 2 of 6, a burden": (shifts, ("egalitarian", "power_burden")),
     "Assign 3 items to 5 agents, a burden": (duties, ("egalitarian", "power_burden")),
 }

@@ -65,6 +65,17 @@ def test_divisions_are_bounded_at_once_as_one_by_one(kind):
     assert abs(bound.upper) == pytest.approx(priced)
 
 
+@pytest.mark.parametrize("kind", ["good", "burden"])
+def test_matchings_are_bounded_without_ties_as_with_them(kind):
+    rng = np.random.default_rng(0)
+    allowed = rng.random((6, 4, 2)) < 0.8
+    allowed[:, [0, 1], [0, 1]] = True
+    problems = [Assign(rng.random((4, 2)) + 0.1, 1, may, kind=kind) for may in allowed]
+    bound = hindsight(problems, "egalitarian")
+    priced = np.mean([p.utilities_of(at_prices(p, bound.prices)) @ bound.prices for p in problems])
+    assert abs(bound.upper) == pytest.approx(priced)
+
+
 def power_mean(loads, p):
     return loads.max() if p == math.inf else (loads**p).mean() ** (1 / p)
 
@@ -106,7 +117,11 @@ def test_the_bound_on_burdens_is_tight(welfare, shape):
     """Decisions by prices come close to it in the long run, so no better bound could be much higher."""
     rng = np.random.default_rng(0)
     loads = rng.random((2000, 5)) * [1.0, 1.0, 2.0, 3.0, 1.0] + 0.1
-    problems = [ChooseK(x, 2, kind="burden") if shape == "choose" else Divide(1.0, x, kind="burden") for x in loads]
+    allowed = rng.random((2000, 5)) < [1.0, 1.0, 0.7, 0.7, 0.7]
+    if shape == "choose":
+        problems = [ChooseK(x, 2, allowed=may, kind="burden") for x, may in zip(loads, allowed, strict=True)]
+    else:
+        problems = [Divide(1.0, x, kind="burden") for x in loads]
     bound = hindsight(problems, welfare)
     memory = learning(PerfectRecall(), welfare, kind="burden")
     state = memory.init(5)

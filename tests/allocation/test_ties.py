@@ -2,8 +2,6 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from bygones.allocation import ChooseK
 from bygones.allocation.ties import best_k, largest
@@ -25,12 +23,11 @@ patterns = {
 
 
 @pytest.mark.parametrize("pattern", patterns)
-@settings(max_examples=10)
-@given(st.integers(0, 2**32 - 1), st.sampled_from([1, 7, 500, 4_999, 5_001, MANY - 1]))
-def test_the_largest_of_many(pattern, seed, k):
-    values = patterns[pattern](np.random.default_rng(seed))
-    assert sorted(largest(values, k)) == sorted(values)[-k:]
-    chosen = best_k([lambda who: values[who]], MANY, k, np.random.default_rng(seed))
+@pytest.mark.parametrize("k", [1, 7, 500, 4_999, 5_001, MANY - 1])
+def test_the_largest_of_many(pattern, k):
+    values = patterns[pattern](np.random.default_rng(k))
+    np.testing.assert_array_equal(np.sort(largest(values, k)), np.sort(values)[-k:])
+    chosen = best_k([lambda who: values[who]], MANY, k, np.random.default_rng(0))
     assert len(np.unique(chosen)) == k
     np.testing.assert_allclose(np.sort(values[chosen]), np.sort(values)[-k:], rtol=1e-12)
 

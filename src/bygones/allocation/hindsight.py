@@ -26,13 +26,15 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
+from scipy import sparse
+from scipy.optimize import linear_sum_assignment
 
-from bygones.allocation.problems import ChooseK, Divide, Problem
+from bygones.allocation.problems import Assign, ChooseK, Divide, Problem
 from bygones.kinds import Kind
 from bygones.welfare import AlphaFair, AnyWelfare, PowerOfLoads, named
 
 ITERATIONS = 200
-SAMPLE = 200
+SAMPLE = 500
 """Problems on which prices are chosen; the bound itself is over all of them."""
 SAMPLE_AT_ONCE = 4_000
 """The same for `ChooseK` and `Divide`, which are solved for all of them at once."""
@@ -67,15 +69,16 @@ def hindsight(problems: Sequence[Problem], welfare: AnyWelfare) -> Hindsight:
         raise ValueError("problems must be all of goods or all of burdens, got both")
     alpha = _steepness(welfare, kind)
     every = max(1, len(problems) // (SAMPLE_AT_ONCE if isinstance(problems[0], ChooseK | Divide) else SAMPLE))
-    found = _search(_utilities(problems[::every]), problems[0].n_agents, alpha, kind)
-    utilities = _utilities(problems)
-    # Where agents are alike equal prices are the best, which a search comes close to only.
-    return min((_bound(utilities, np.exp(logs), alpha, kind) for logs in (found, 0.0 * found)), key=lambda b: b.upper)
+    prices = _search(_utilities(problems[::every]), problems[0].n_agents, alpha, kind)
+    return _bound(_utilities(problems)(prices), prices, alpha, kind)
 
 
-def _bound(utilities: Callable[[np.ndarray], np.ndarray], prices: np.ndarray, alpha: float, kind: Kind) -> Hindsight:
-    """What these prices prove, at the best scale: they add up to 1, or their priced utilities to n."""
-    n, total = len(prices), float(utilities(prices) @ prices)
+def _bound(made: np.ndarray, prices: np.ndarray, alpha: float, kind: Kind) -> Hindsight:
+    """What prices prove by the mean utilities of the decisions that are best at them.
+
+    The best scale is known: they add up to 1, or their priced utilities to n.
+    """
+    n, total = len(prices), float(made @ prices)
     if kind == "burden":
         q = 1.0 + 1.0 / alpha
         norm = float((prices**q).mean() ** (1.0 / q)) * n
@@ -98,16 +101,23 @@ def _steepness(welfare: AnyWelfare, kind: Kind) -> float:
 
 
 def _search(utilities: Callable[[np.ndarray], np.ndarray], n: int, alpha: float, kind: Kind) -> np.ndarray:
-    """Logarithms of good prices, by mirror descent; the mean of the later half."""
-    logs, seen, sign = np.zeros(n), [], -1.0 if kind == "burden" else 1.0
+    """The prices of the tightest bound met on a path of mirror descent, or at the mean of its later half."""
+    logs, sign = np.zeros(n), -1.0 if kind == "burden" else 1.0
+    seen: list[np.ndarray] = []
+    met: list[Hindsight] = []
+    squares = np.finfo(float).tiny
     for i in range(ITERATIONS):
+        if i == ITERATIONS - 1:
+            logs = np.mean(seen[ITERATIONS // 2 :], axis=0)
         made = utilities(np.exp(logs))
+        met.append(_bound(made, np.exp(logs), alpha, kind))
         shares = np.exp(-sign * logs / alpha)
-        excess = made / max(made.mean(), np.finfo(float).tiny) - shares / shares.mean()
-        logs = logs - sign * 0.5 / math.sqrt(i + 1) * np.clip(excess, -2, 2)
+        excess = np.clip(made / max(made.mean(), np.finfo(float).tiny) - shares / shares.mean(), -2, 2)
+        squares += float((excess**2).mean())
+        logs = logs - sign * 0.5 * excess / math.sqrt(squares)
         logs -= logs.mean()
         seen.append(logs)
-    return np.asarray(np.mean(seen[ITERATIONS // 2 :], axis=0))
+    return min(met, key=lambda bound: bound.upper).prices
 
 
 def _utilities(problems: Sequence[Problem]) -> Callable[[np.ndarray], np.ndarray]:
@@ -118,6 +128,9 @@ def _utilities(problems: Sequence[Problem]) -> Callable[[np.ndarray], np.ndarray
     divisions = [problem for problem in problems if isinstance(problem, Divide)]
     if len(divisions) == len(problems):
         return _of_divisions(divisions)
+    matchings = [problem for problem in problems if isinstance(problem, Assign) and _is_matching(problem)]
+    if len(matchings) == len(problems):
+        return _of_matchings(matchings)
     from bygones.allocation.decide import at_prices
 
     return lambda prices: np.mean([p.utilities_of(at_prices(p, prices)) for p in problems], axis=0)
@@ -148,6 +161,28 @@ def _of_divisions(problems: Sequence[Divide]) -> Callable[[np.ndarray], np.ndarr
         most, rate = np.take_along_axis(room, order, 1), np.take_along_axis(rates, order, 1)
         parts = np.clip(amounts - (np.cumsum(most, axis=1) - most), 0.0, most)
         return np.bincount(order.ravel(), (rate * parts).ravel(), len(prices)) / len(rates)
+
+    return utilities
+
+
+def _is_matching(problem: Assign) -> bool:
+    return not sparse.issparse(problem.utilities) and bool((problem.capacity == 1).all())
+
+
+def _of_matchings(problems: Sequence[Assign]) -> Callable[[np.ndarray], np.ndarray]:
+    """One item each, matched so that the priced sum is the largest, or the smallest for burdens."""
+    burden = problems[0].is_burden
+    worth = [
+        p.utilities if p.allowed is None else np.where(p.allowed, p.utilities, math.inf if burden else 0.0)
+        for p in problems
+    ]
+
+    def utilities(prices: np.ndarray) -> np.ndarray:
+        made = np.zeros(len(prices))
+        for own in worth:
+            agents, items = linear_sum_assignment(own * prices[:, None], maximize=not burden)
+            made[agents] += own[agents, items]
+        return made / len(worth)
 
     return utilities
 
