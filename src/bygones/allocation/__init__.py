@@ -15,6 +15,7 @@ from bygones.allocation.policies import (
     Prices,
     ProportionalFair,
     Random,
+    RankingPolicy,
     RoundRobin,
     Utilitarian,
 )
@@ -37,6 +38,7 @@ __all__ = [
     "Problem",
     "ProportionalFair",
     "Random",
+    "RankingPolicy",
     "Request",
     "RoundRobin",
     "RunnerUp",

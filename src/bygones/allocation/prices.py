@@ -43,7 +43,7 @@ from bygones.memory import Memory, PerfectRecall, check_entitlements
 from bygones.memory.priced import STEP, Priced, PricedState
 from bygones.welfare import AlphaFair, AnyWelfare, PowerOfLoads, Ranked, Welfare, named
 
-CORRECTION = 0.25
+CORRECTION = 0.1
 """c, how strongly the memory corrects around learned or calibrated prices."""
 
 _TINY = float(np.finfo(float).tiny)

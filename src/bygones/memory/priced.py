@@ -37,7 +37,7 @@ from bygones.memory.contract import Memory, Response, check_entitlements
 STEP = 0.5
 """a, the size of the first steps of the logarithm of a price."""
 
-REACH = 100.0
+REACH = 50.0
 """How many times as much past the prices rest on as the fairness memory remembers."""
 
 SMOOTH = 30.0
