@@ -61,6 +61,14 @@
       }
       return row;
     }));
+    const references = panels.at(-1).references;
+    rows.push(...Object.keys(references[0].rules).map((rule) => {
+      const row = document.createElement("tr");
+      const values = horizons.map((horizon) => references.find((one) => one.horizon === horizon)?.rules[rule][metric]);
+      row.append(cell("th", `${rule}, without training`, "row"));
+      row.append(...values.map((value) => cell("td", value === undefined ? "–" : runs.read(value, metric))));
+      return row;
+    }));
     part("numbers").tHead.replaceChildren(head);
     part("numbers").tBodies[0].replaceChildren(...rows);
   }

@@ -106,7 +106,7 @@ window.bygones.runs = (() => {
 
   const yoursInLegend = { x: [null], y: [null], mode: "markers", name: "your runs", marker: { symbol: "diamond-open", size: 11, color: INK } };
 
-  function againstHorizon(choice, metric, { names, references = true } = {}) {
+  function againstHorizon(choice, metric, names) {
     const panels = panelsOf(choice);
     const horizons = horizonsOf(panels);
     const memories = memoriesOf(panels, names);
@@ -119,7 +119,7 @@ window.bygones.runs = (() => {
       });
       return cells.length ? seedsAndMeans(isMarked(panel, panels), memory, cells, beside, metric, place) : [];
     }));
-    if (references) traces.push(...referenceLines(panels, horizons, metric, place));
+    traces.push(...referenceLines(panels, horizons, metric, place));
     if (panels.some((panel) => isMarked(panel, panels))) traces.push(yoursInLegend);
     return {
       data: traces,
@@ -131,17 +131,39 @@ window.bygones.runs = (() => {
     };
   }
 
+  // What the best policy and the rules that need no training reach.
+  const MARKERS = ["triangle-up-open", "x-thin-open", "line-ns-open"];
+  const bestLook = { color: INK, width: 1.3, dash: "dot" };
+  const ruleLook = { color: INK, width: 0.8 };
+
+  function referencesOf(panels, horizon, metric) {
+    const one = panels.flatMap((panel) => panel.references).find((each) => each.horizon === horizon);
+    if (!one) return {};
+    const rules = Object.fromEntries(packed.rules.map((rule) => [rule, one.rules[rule][metric]]));
+    return metrics[metric].reference ? { [metrics[metric].reference]: one.best[metric], ...rules } : rules;
+  }
+
   function referenceLines(panels, horizons, metric, place) {
-    const known = new Map(panels.flatMap((panel) => panel.references.map((one) => [one.horizon, one])));
-    return [
-      ["best", metrics[metric].reference, { mode: "lines", line: { color: INK, width: 1.3, dash: "dot" } }],
-      ["one_step", "one-step allocator", { mode: "lines+markers", line: { color: INK, width: 0.8 }, marker: { color: INK, symbol: "x-thin-open", size: 8 } }],
-    ].flatMap(([kind, name, look]) => {
-      const values = horizons.map((horizon) => known.get(horizon)?.[kind][metric]);
-      if (!name || values.some((value) => value === undefined)) return [];
-      const text = values.map((value, at) => `${name}, ${atHorizon(horizons[at])}: <b>${read(value, metric)}</b>`);
-      return [{ x: horizons.map((_, at) => at), y: values.map(place), text, name, hovertemplate: "%{text}<extra></extra>", ...look }];
+    const known = horizons.map((horizon) => referencesOf(panels, horizon, metric));
+    return Object.keys(known.at(-1) ?? {}).map((name) => {
+      const rule = packed.rules.indexOf(name);
+      const said = rule < 0 ? name : `${name}, without training`;
+      const look = rule < 0 ? { mode: "lines", line: bestLook } : { mode: "lines+markers", line: ruleLook, marker: { color: INK, symbol: MARKERS[rule], size: 8 } };
+      return {
+        x: horizons.map((_, at) => at), y: known.map((values) => place(values[name])), name, hovertemplate: "%{text}<extra></extra>", ...look,
+        text: known.map((values, at) => `${said}, ${atHorizon(horizons[at])}: <b>${read(values[name], metric)}</b>`),
+      };
     });
+  }
+
+  // The rules as level lines across the chart.
+  function ruleLevels(panels, horizon, metric, [from, to]) {
+    const values = referencesOf(panels, horizon, metric);
+    return packed.rules.filter((rule) => rule in values).map((rule, index) => ({
+      x: [from, (from + to) / 2, to], y: Array(3).fill(values[rule]), mode: "lines+markers", name: rule, line: ruleLook,
+      marker: { color: INK, symbol: MARKERS[index], size: 8 },
+      hovertemplate: `${rule}, without training, ${atHorizon(horizon)}: <b>${read(values[rule], metric)}</b><extra></extra>`,
+    }));
   }
 
   function againstScale(choice, metric, horizon, names) {
@@ -159,6 +181,7 @@ window.bygones.runs = (() => {
       const [means, dots] = seedsAndMeans(origin === YOURS && origins.length > 1, memory, found, beside, metric, (value) => value);
       return [{ ...means, x: means.x.map((x) => x + beside), mode: "markers", marker: { symbol: "line-ew-open", size: 18, color: memory.color, line: { width: 2.5 } } }, dots];
     }));
+    traces.push(...ruleLevels(panelsOf(choice), horizon, metric, [-0.5, scales.length - 0.5]));
     return {
       data: traces,
       layout: {
@@ -197,6 +220,8 @@ window.bygones.runs = (() => {
       return [...(seeds.length > 1 ? [band] : []), ...(everySeed ? thin : []), main];
     }));
     if (panels.length > 1) traces.push(yoursInLegend);
+    const last = Math.max(...traces.flatMap((trace) => trace.x.map(Number)));
+    traces.push(...ruleLevels(panels, horizon, metric, [0, last]));
     return {
       data: traces,
       layout: {
@@ -216,5 +241,5 @@ for (const element of document.querySelectorAll("[data-runs]")) {
   const { kind, choice, metric, names, horizon } = JSON.parse(element.dataset.runs);
   whenSeen(element, () => draw(element, kind === "scale"
     ? runs.againstScale(choice, metric, horizon, names)
-    : runs.againstHorizon(choice, metric, { names, references: false })));
+    : runs.againstHorizon(choice, metric, names)));
 }
