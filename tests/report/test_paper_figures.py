@@ -94,7 +94,7 @@ def test_a_figure_names_its_runs(results):
     assert [text.get_text() for text in legend.get_texts()][-3:] == [
         "one run",
         "mean ± standard error",
-        "rules that need no training",
+        "untrained rules, perfect recall",
     ]
 
 
@@ -164,7 +164,7 @@ def test_rules_that_need_no_training_are_drawn_and_named_in_every_figure(results
         at_the_edge = name != "scales" or axes in figure.axes[1::2]
         assert sorted(named(axes)) == (sorted(RULE_LOOK) if at_the_edge else [])
     (legend,) = figure.legends
-    assert "rules that need no training" in [text.get_text() for text in legend.get_texts()]
+    assert "untrained rules, perfect recall" in [text.get_text() for text in legend.get_texts()]
 
 
 @pytest.mark.parametrize(

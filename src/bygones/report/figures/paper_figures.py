@@ -362,7 +362,7 @@ def _legend(figure: Figure) -> None:
     handles += [Line2D([], [], color=MUTED, alpha=0.7, **look), Patch(color=MUTED, alpha=0.25, linewidth=0)]
     handles.append(rule_lines.legend_line())
     labels += ["one run", "mean ± standard error", rule_lines.LEGEND]
-    columns = len(labels) if figure.get_figwidth() > 8 else 3
+    columns = (len(labels) + 1) // 2 if figure.get_figwidth() > 8 else 3
     figure.legend(handles, labels, loc="outside lower center", ncols=columns, handlelength=3.2, columnspacing=1.4)
 
 

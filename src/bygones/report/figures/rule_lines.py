@@ -27,7 +27,7 @@ RULE_LOOK: dict[str, dict[str, Any]] = {
 is, and `proportional-fair` between it and `one-step`."""
 SHARE = "share"
 """The metric that only figures have: the welfare as a share of the best possible."""
-LEGEND = "rules that need no training"
+LEGEND = "untrained rules, perfect recall"
 LABEL_SIZE = 7.0
 
 _LINE: dict[str, Any] = {"color": INK, "linewidth": 0.7, "markersize": 4.5, "markerfacecolor": "none", "zorder": 1.5}

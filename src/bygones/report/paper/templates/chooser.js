@@ -34,6 +34,8 @@
       const yours = panel.origin === runs.YOURS && panels.length > 1 ? " in your runs" : "";
       return [`${memory.label}${yours}: ${runs.read(runs.mean(runs.valuesOf(cell, metric)), metric)}`];
     }));
+    const references = runs.referencesOf(panels, horizon, metric);
+    values.push(...runs.packed.rules.map((rule) => `${rule} without training: ${runs.read(references[rule], metric)}`));
     const { welfare, aggregation, observation_scale: scale } = choice();
     return `${capital(words.welfare[welfare])}, ${words.aggregation[aggregation]} utilities, observation scale ${words.observation_scale[scale]}. Mean ${runs.metrics[metric].label} at ${runs.atHorizon(horizon)}: ${values.join("; ")}.`;
   }
