@@ -174,7 +174,9 @@ def test_rules_are_where_they_were_measured(results, name, metric):
     axes = draw(name, results, "window").axes[0]
     welfare = "nash" if name.endswith("b") else "egalitarian"
     run = Settings(welfare=welfare, aggregation="averaged" if name[0] in "45" else "additive", gamma=1.0)
-    for rule, line in rules_of(axes).items():
+    drawn = rules_of(axes)
+    assert list(drawn) == list(RULE_LOOK)
+    for rule, line in drawn.items():
         found = reached(rule, run, HORIZONS)
         if metric == "share":
             expected = [for_settings(run.replace(horizon=T)).share(one.welfare) for T, one in found.items()]
@@ -186,7 +188,9 @@ def test_rules_are_where_they_were_measured(results, name, metric):
 def test_rules_are_level_lines_beside_training_curves(results):
     figure = draw("6", results, "window")
     for axes, metric in zip(figure.axes[-3:], ("utility_per_step", "welfare", "gini"), strict=True):
-        for rule, line in rules_of(axes).items():
+        drawn = rules_of(axes)
+        assert list(drawn) == list(RULE_LOOK)
+        for rule, line in drawn.items():
             value = getattr(reached(rule, Settings(welfare="egalitarian", gamma=1.0), HORIZONS)[10000], metric)
             assert list(line.get_ydata()) == [value, value]
 
