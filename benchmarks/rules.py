@@ -123,10 +123,10 @@ def shares(made: list[Simulation], bounds: list[Hindsight], welfare: str, part: 
 
 
 def long_run(done: set[tuple[Any, ...]]) -> Iterator[dict[str, Any]]:
-    """All kinds of needs and all rules. `fixed` are the best constant prices, from needs that nobody meets.
+    """All kinds of needs and all rules.
 
-    What is between `fixed` and 1 is the luck of the horizon, which only hindsight knows, and which no rule can use
-    before it has happened. `error` is the standard error of `prices` over seeds.
+    `fixed` are the best constant prices for the distribution, from needs that nobody meets: what they lack is due to
+    the luck of a horizon alone. `error` is the standard error of `prices` over seeds.
     """
     for kind, (needs, k) in KINDS.items():
         for welfare in WELFARES:
@@ -245,28 +245,25 @@ class Reported(NamedTuple):
     """The paper's needs, as one agent reports them."""
 
     lie: Lie
-    normalised: bool
     n_agents: int = 10
     bounds: Any = (np.zeros(10), np.full(10, np.inf))
     mean: Any = np.full(10, 0.5)
 
     def start(self, uniforms):
-        return np.zeros_like(uniforms)
+        return uniforms[..., :0]
 
     def draw(self, uniforms, state, t):
-        needs, _ = kinds.advantaged().draw(uniforms, uniforms[..., :0], t)
+        needs, _ = kinds.advantaged().draw(uniforms, state, t)
         reported = np.array(needs)
         reported[..., LIAR] = self.lie.report(needs[..., LIAR], t - 1)
-        state = state + reported
-        if self.normalised:
-            reported = np.where(state > 0, reported * t / np.maximum(state, 1e-300), 0.0)
         return reported, state
 
 
 def _received(rule: str, gamma: float, lie: Lie, normalised: bool) -> np.ndarray:
     """The true utilities of all agents, one row per seed, where decisions rest on reports."""
     true = made_by("utilitarian", kinds.advantaged(), 2, "egalitarian", 1.0)
-    made = made_by(rule, Reported(lie, normalised), 2, "egalitarian", gamma)
+    reported = kinds.normalised(Reported(lie)) if normalised else Reported(lie)
+    made = made_by(rule, reported, 2, "egalitarian", gamma)
     return np.array([((m.utilities > 0) * t.needs).sum(axis=0) for m, t in zip(made, true, strict=True)])
 
 

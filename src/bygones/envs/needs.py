@@ -124,6 +124,38 @@ class Correlated(NamedTuple):
         return self.uniform.draw(special.ndtr(state), state, t)
 
 
+class Normalised(NamedTuple):
+    """Needs as multiples of the agent's own mean so far, so that nobody gains by reporting in larger or smaller units.
+
+    The state holds, beside that of the needs, the sum of each agent's needs so far.
+    """
+
+    needs: Needs
+
+    @property
+    def n_agents(self) -> int:
+        return self.needs.n_agents
+
+    @property
+    def bounds(self) -> tuple[Array, Array]:
+        return np.zeros(self.n_agents), np.full(self.n_agents, math.inf)
+
+    @property
+    def mean(self) -> Array:
+        return np.ones(self.n_agents)
+
+    def start(self, uniforms: Array) -> Array:
+        xp = namespace(uniforms)
+        return xp.concatenate([self.needs.start(uniforms), xp.zeros_like(uniforms)], axis=-1)
+
+    def draw(self, uniforms: Array, state: Array, t: Number) -> tuple[Array, Array]:
+        xp, n = namespace(uniforms, state), self.n_agents
+        needs, inner = self.needs.draw(uniforms, state[..., :-n], t)
+        total = state[..., -n:] + needs
+        own = needs * xp.asarray(t)[..., None] / xp.where(total > 0, total, 1.0)
+        return own, xp.concatenate([inner, total], axis=-1)
+
+
 class Replayed(NamedTuple):
     """Needs replayed from an array of shape (steps, n), which repeats when it ends."""
 
@@ -175,6 +207,11 @@ def correlated(needs: Uniform, rho: float) -> Correlated:
     """Uniform needs with correlation `rho` between successive steps, at least 0 and below 1."""
     check_between("rho", rho, 0.0, 1.0, "at least 0 and below 1", open_high=True)
     return Correlated(needs, rho)
+
+
+def normalised(needs: Needs) -> Normalised:
+    """These needs, each as a multiple of the agent's own mean so far."""
+    return Normalised(needs)
 
 
 def replayed(table: AnyArray) -> Replayed:

@@ -21,7 +21,7 @@ from bygones.learn.settings import Settings
 from bygones.paper.grid import memory_label
 from bygones.paper.optimum import for_settings
 from bygones.paper.results import Results, evidence_folder
-from bygones.simulation import policy_named, simulate
+from bygones.simulation import policy_named, simulate_seeds
 from bygones.welfare import as_judge
 
 RULES = ("prices", "calibrated", "one-step", "proportional-fair", "random")
@@ -80,11 +80,9 @@ def simulated(rule: str, run: Settings, horizons: Sequence[int], seeds: int = FE
     problem = run.problem()
     welfare = "log_nash" if run.welfare == "nash" else run.welfare
     policy = policy_named(rule, problem.memory, welfare, problem.needs, run.n_resources)
-    played = [
-        simulate(policy, problem.needs, problem.memory, welfare, max(horizons), run.n_resources, seed).cumulative
-        for seed in range(seeds)
-    ]
-    return {horizon: np.array([totals[horizon - 1] for totals in played]) for horizon in horizons}
+    steps, k = max(horizons), run.n_resources
+    played = simulate_seeds(policy, problem.needs, problem.memory, welfare, steps, k, range(seeds))
+    return {horizon: np.array([each.cumulative[horizon - 1] for each in played]) for horizon in horizons}
 
 
 class Best(NamedTuple):
