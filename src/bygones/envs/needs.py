@@ -127,7 +127,8 @@ class Correlated(NamedTuple):
 class Normalised(NamedTuple):
     """Needs as multiples of the agent's own mean so far, so that nobody gains by reporting in larger or smaller units.
 
-    The state holds, beside that of the needs, the sum of each agent's needs so far.
+    The mean is over the steps at which the agent had a need: one who asks rarely is not thought to need little. The
+    state holds, beside that of the needs, the sum and the number of each agent's needs so far.
     """
 
     needs: Needs
@@ -146,14 +147,15 @@ class Normalised(NamedTuple):
 
     def start(self, uniforms: Array) -> Array:
         xp = namespace(uniforms)
-        return xp.concatenate([self.needs.start(uniforms), xp.zeros_like(uniforms)], axis=-1)
+        nothing = xp.zeros_like(uniforms)
+        return xp.concatenate([self.needs.start(uniforms), nothing, nothing], axis=-1)
 
     def draw(self, uniforms: Array, state: Array, t: Number) -> tuple[Array, Array]:
         xp, n = namespace(uniforms, state), self.n_agents
-        needs, inner = self.needs.draw(uniforms, state[..., :-n], t)
-        total = state[..., -n:] + needs
-        own = needs * xp.asarray(t)[..., None] / xp.where(total > 0, total, 1.0)
-        return own, xp.concatenate([inner, total], axis=-1)
+        needs, inner = self.needs.draw(uniforms, state[..., : -2 * n], t)
+        total, count = state[..., -2 * n : -n] + needs, state[..., -n:] + xp.where(needs > 0, 1.0, 0.0)
+        own = needs * count / xp.where(total > 0, total, 1.0)
+        return own, xp.concatenate([inner, total, count], axis=-1)
 
 
 class Replayed(NamedTuple):
