@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Literal, get_args
 
 import numpy as np
+from scipy import sparse
 
 from bygones._arrays import AnyArray, Array, Number, check_between, check_one_of
 from bygones.allocation.aims import Aim, ConcaveSum, PowerSum, aim, check_form, entitled
@@ -20,7 +21,8 @@ from bygones.allocation.decision import Decision
 from bygones.allocation.goods import GIVE
 from bygones.allocation.outlook import Outlook, outlook
 from bygones.allocation.prices import prices
-from bygones.allocation.problems import Problem
+from bygones.allocation.problems import Assign, Problem
+from bygones.allocation.solvers.assign import largest_sum
 from bygones.memory import Memory
 from bygones.memory.contract import State
 from bygones.memory.priced import PricedState
@@ -146,12 +148,27 @@ def allocate(
     )
 
 
-def at_prices(problem: Problem, prices: np.ndarray, rng: np.random.Generator | None = None) -> np.ndarray:
-    r"""The allocation of largest $\sum_i \lambda_i u_i$, in the form of the problem's `given`."""
+def at_prices(
+    problem: Problem,
+    prices: np.ndarray,
+    rng: np.random.Generator | None = None,
+    entitlements: np.ndarray | None = None,
+) -> np.ndarray:
+    r"""An allocation of largest $\sum_i \lambda_i u_i$, of burdens the smallest, in the form of the problem's `given`."""
     rng = np.random.default_rng(0) if rng is None else rng
-    look, shape = Outlook(np.zeros(problem.n_agents), 1.0), ConcaveSum(0.0, mass=prices)
+    sign = -1.0 if problem.is_burden else 1.0
+    look, shape = Outlook(np.zeros(problem.n_agents), sign), ConcaveSum(0.0, mass=prices)
     judge = functools.partial(np.dot, b=prices)
-    return _SOLVERS[type(problem)](Case(problem, look, named("utilitarian"), judge, shape, rng)).given
+    case = Case(problem, look, named("utilitarian"), judge, shape, rng, entitlements=entitlements)
+    if type(problem) is Assign and not sparse.issparse(problem.utilities):
+        worth = sign * prices[:, None] * problem.utilities
+        able = np.broadcast_to(case.able[:, None], worth.shape)
+        may = able if problem.allowed is None else able & problem.allowed
+        forbidden = -math.inf if problem.is_burden else 0.0
+        owners = largest_sum(np.where(may, worth, forbidden), problem.capacity, everything=problem.is_burden)
+        if owners is not None:
+            return owners
+    return _solver_of(problem)(case).given
 
 
 def _solver_of(problem: Problem) -> Solver:

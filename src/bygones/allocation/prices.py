@@ -27,7 +27,6 @@ $-\sum_i Z_i^p$, whose gradient is a price again.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -36,7 +35,7 @@ from scipy.optimize import isotonic_regression
 from bygones._arrays import AnyArray, Number
 from bygones.allocation.problems import Problem
 from bygones.kinds import Kind
-from bygones.memory import Memory, PerfectRecall, check_entitlements
+from bygones.memory import Memory, check_entitlements
 from bygones.memory.priced import STEP, Priced, PricedState
 from bygones.welfare import AlphaFair, AnyWelfare, PowerOfLoads, Ranked, Welfare, named
 
@@ -63,7 +62,7 @@ def prices(
         welfare: what the prices serve; an α-fair or a ranked welfare, or `power_burden` for burdens.
         elapsed: time since the last utilities, in steps of the memory.
         entitlements: per agent.
-        calibration: prices for a memory that learns none; see `calibrate`. They stay as they are, so the memory
+        calibration: prices for a memory that learns none; see `bygones.allocation.calibrate`. They stay as they are, so the memory
             corrects around them more strongly.
     """
     form = price_form(named(welfare))
@@ -92,39 +91,6 @@ def prices(
     if isinstance(form, Ranked):
         return _nearest_mixture(logs + 1.0, form.among(n))
     return np.asarray(np.exp(logs - logs.mean()))
-
-
-def calibrate(
-    problems: Iterable[Problem], memory: Memory, welfare: AnyWelfare, *, entitlements: AnyArray | None = None
-) -> PricedState:
-    """Prices from a sample of past problems, as if they had been decided by prices, one after the other.
-
-    Args:
-        problems: what there was to hand out before, with everybody's needs; in any order.
-        memory: how the past is remembered.
-        welfare: what the prices serve.
-        entitlements: per agent.
-
-    Returns:
-        What was learned, with nothing remembered of the past: the start of a `Priced` memory, or the `calibration` of
-        `prices` and `allocate`.
-    """
-    from bygones.allocation.decide import allocate
-
-    sample = list(problems)
-    if not sample:
-        raise ValueError("problems must hold at least one problem to calibrate prices on, got none")
-    n_agents, rng = sample[0].n_agents, np.random.default_rng(0)
-    priced = learning(PerfectRecall(), welfare, entitlements, sample[0].kind)
-    state, seen = priced.init(n_agents), []
-    for problem in sample:
-        decision = allocate(problem, priced, state, welfare, rule="prices", entitlements=entitlements, rng=rng)
-        state = decision.state_after
-        seen.append(state.log_prices)
-    # The last prices still move with every step; their mean over the later half is what they move around.
-    settled = np.mean(seen[len(seen) // 2 :], axis=0)
-    calibrated: PricedState = state._replace(remembered=memory.init(n_agents), log_prices=settled)
-    return calibrated
 
 
 def learning(memory: Memory, welfare: AnyWelfare, entitlements: AnyArray | None = None, kind: Kind = "good") -> Priced:
