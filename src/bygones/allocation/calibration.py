@@ -116,7 +116,7 @@ class _Lesson:
         paid = prices(problem, memory, state, self._welfare, entitlements=weights)
         given = at_prices(problem, paid, self._rng, weights)
         self._put(who, memory.update(state, problem.utilities_of(given)))
-        self._seen.append(self._state.log_prices)
+        self._seen.append(np.asarray(self._state.log_prices))
         self._counts[who] += 1
 
     def learned(self, agents: np.ndarray, memory: Memory) -> PricedState:
@@ -143,7 +143,7 @@ class _Lesson:
         )
 
 
-def _with(values: np.ndarray, who: np.ndarray, some: np.ndarray) -> np.ndarray:
-    changed = values.copy()
+def _with(values: AnyArray, who: np.ndarray, some: AnyArray) -> np.ndarray:
+    changed = np.array(values)
     changed[who] = some
     return changed

@@ -62,6 +62,7 @@ def allocate(
     time_unit: str = "step",
     rule: Rule = "one-step",
     calibration: PricedState | None = None,
+    learned_from: str = "a sample of past needs",
     time_limit: float | None = None,
     rng: np.random.Generator | None = None,
 ) -> Decision:
@@ -96,6 +97,7 @@ def allocate(
             `"prices"` looks ahead: it makes the sum of utilities, each times the agent's price, as large as possible
             (see `bygones.allocation.prices`), or as small as possible for burdens.
         calibration: for `"prices"`, what was learned from a sample of past problems; see `calibrate`.
+        learned_from: what the calibration was learned from, for the explanation, such as `"the 42 decisions before"`.
         time_limit: seconds after which an integer programme stops with the best found; then `optimal` is False and
             `gap` says how far, at most, it is from the best. Other algorithms do not need one.
         rng: draws among ties; by default a fresh `numpy.random.default_rng()`, so that decisions differ between runs.
@@ -144,6 +146,8 @@ def allocate(
         optimal=choice.optimal,
         gap=gap,
         prices=paid,
+        calibration=calibration,
+        learned_from=None if calibration is None else learned_from,
         find_runner_up=choice.runner_up,
     )
 
@@ -154,7 +158,7 @@ def at_prices(
     rng: np.random.Generator | None = None,
     entitlements: np.ndarray | None = None,
 ) -> np.ndarray:
-    r"""An allocation of largest $\sum_i \lambda_i u_i$, of burdens the smallest, in the form of the problem's `given`."""
+    r"""An allocation of largest (of burdens, least) $\sum_i \lambda_i u_i$, in the form of the problem's `given`."""
     rng = np.random.default_rng(0) if rng is None else rng
     sign = -1.0 if problem.is_burden else 1.0
     look, shape = Outlook(np.zeros(problem.n_agents), sign), ConcaveSum(0.0, mass=prices)

@@ -62,8 +62,8 @@ def prices(
         welfare: what the prices serve; an α-fair or a ranked welfare, or `power_burden` for burdens.
         elapsed: time since the last utilities, in steps of the memory.
         entitlements: per agent.
-        calibration: prices for a memory that learns none; see `bygones.allocation.calibrate`. They stay as they are, so the memory
-            corrects around them more strongly.
+        calibration: prices for a memory that learns none; see `bygones.allocation.calibrate`. They stay as they are,
+            so the memory corrects around them more strongly.
     """
     form = price_form(named(welfare))
     n = problem.n_agents
@@ -73,6 +73,7 @@ def prices(
     if entitlements is not None:
         weights = np.asarray(check_entitlements(entitlements, n, exempt=problem.is_burden), dtype=float)
     Z, steps = _remembered(memory, state, elapsed, problem)
+    Z = Z - min(0.0, float(Z.min()))  # an offset in a ledger may take somebody below 0
     learned = state if isinstance(memory, Priced) else calibration
     once = problem.worth_once
     steepness = STEP * math.sqrt(max(steps, 1.0) * problem.share_served)
