@@ -199,8 +199,8 @@ class TestLearning:
             assert learned(ledger, "ana", "ben")["ben"] > 0.2
             assert proposal.reasons()[-1] == "Prices were learned from the 60 decisions before."
 
-    def test_what_was_taken_back_does_not_count(self, new_path):
-        with new(new_path(), "ana", "ben") as ledger, new(new_path(), "ana", "ben") as other:
+    def test_what_was_taken_back_does_not_count(self, new_target):
+        with new(new_target(), "ana", "ben") as ledger, new(new_target(), "ana", "ben") as other:
             play(other, 20, ana=1.0, ben=0.3)
             play(ledger, 20, ana=1.0, ben=0.3)
             ledger.decide(Places({"ana": 1e6, "ben": 1}), at="2026-03-01")
