@@ -117,10 +117,11 @@ class TestTheRightPerson:
             with Ledger.new(new_path(), Rules(half_life, rule="prices"), began="2026-01-01") as ledger:
                 ledger.join_all(["ana", "ben", "cem"], at="2026-01-01")
                 start = np.datetime64("2026-01-02T00")
+                rng = np.random.default_rng(0)
                 for step in range(12):
-                    ana, ben = 1 + step % 3, 2 + step % 4
                     at = str(start + np.timedelta64(step * hours, "h"))
-                    ledger.decide(Places({"ana": ana, "ben": ben, "cem": 2}), at=f"{at}:00")
+                    needs = dict(zip(("ana", "ben", "cem"), rng.random(3).tolist(), strict=True))
+                    ledger.decide(Places(needs), at=f"{at}:00")
                 at = str(start + np.timedelta64(12 * hours, "h"))
                 proposal = ledger.propose(Places({"ana": 2, "ben": 2, "cem": 2}), at=f"{at}:00")
                 prices.append(list(proposal.details()["prices"].values()))
@@ -228,6 +229,13 @@ class TestLearning:
             again = learned(ledger, "ana", "ben", "cem")
             assert again["cem"] - again["ana"] == pytest.approx(before["cem"] - before["ana"], abs=0.1)
             assert ledger.verify().ok
+
+    def test_twice_the_entitlement_has_the_higher_price(self, new_path):
+        with new(new_path(), "ana", "ben") as ledger:
+            play(ledger, 40, ana=1.0, ben=1.0)
+            equal = learned(ledger, "ana", "ben")
+            ledger.change_rules(entitlements={"ana": 2.0})
+            assert learned(ledger, "ana", "ben")["ana"] > equal["ana"] + 0.05
 
     def test_a_request_names_only_some(self, new_path):
         with new(new_path(), "ana", "ben", "cem") as ledger:
