@@ -73,7 +73,7 @@ class TestTheRightPerson:
             ledger.record("ben", 80, at="2026-01-02")
             proposal = ledger.decide(Places({"ana": 0.1, "ben": 6}), at="2026-01-03")
             assert list(proposal.utilities) == [served]
-            assert proposal.details()["rule"] == rule
+            assert proposal.to_dict()["rule"] == rule
             told = [reason for reason in proposal.reasons() if "so a unit counts" in reason]
             assert len(told) == (rule == "prices")
             if told:

@@ -64,7 +64,7 @@ def test_it_decides_one_step_at_a_time_until_it_is_told_otherwise(old):
     request = Places({"Ben O'Hara": 1, "Zoë 🌙": 1})
     with Ledger.open(old) as ledger:
         assert ledger.rules().rule == "one-step"
-        assert ledger.propose(request, at="2026-01-20").details()["rule"] == "one-step"
+        assert ledger.propose(request, at="2026-01-20").to_dict()["rule"] == "one-step"
         ledger.change_rules(rule="prices", at="2026-01-20")
         # A place, items and an amount, for which Ana and one of the others asked.
         told = ledger.decide(request, at="2026-01-20").reasons()

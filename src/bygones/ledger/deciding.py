@@ -77,7 +77,6 @@ class Proposal:
         return {
             "at": iso(self.at),
             "welfare": self.standing.rules.welfare,
-            "rule": self.standing.rules.rule,
             **self._priced(),
             "half_life": self.standing.rules.half_life,
             "gets": self.gets(),
@@ -97,11 +96,12 @@ class Proposal:
         return {**self.allocation.to_dict(), **details, "explanation": " ".join(details["reasons"])}
 
     def _priced(self) -> dict[str, Any]:
-        """What a unit counted for each of those who asked, where the rule is `prices`."""
+        """The rule, and what a unit counted for each of those who asked, where that is `prices`."""
         if self.allocation.prices is None:
             return {}
         paid = dict(zip(self.allocation.agent_names, self.allocation.prices.tolist(), strict=True))
         return {
+            "rule": self.allocation.rule,
             "prices": {name: paid[name] for name in self.request.agents},
             "learned_from": self.allocation.learned_from,
         }
