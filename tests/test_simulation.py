@@ -3,10 +3,10 @@ import math
 import numpy as np
 import pytest
 
-from bygones import Discounted, PerfectRecall, inequality
+from bygones import Capped, Discounted, Multiscale, PerAgent, PerfectRecall, SlidingWindow, inequality
 from bygones.allocation import OneStep, Random, RoundRobin, Utilitarian
-from bygones.envs.needs import advantaged, correlated, replayed
-from bygones.simulation import learned_policy, policy_named, simulate
+from bygones.envs.needs import Uniform, advantaged, correlated, lognormal, replayed, uniform
+from bygones.simulation import POLICIES, learned_policy, policy_named, simulate, simulate_seeds
 from support.memories import LastSteps
 
 MEMORY = Discounted(half_life=20)
@@ -56,6 +56,89 @@ def test_any_memory_can_be_simulated_whatever_its_state():
     outcome = simulate(OneStep(memory, "egalitarian"), advantaged(4, 1), memory, "egalitarian", 12, n_resources=2)
     for t in range(12):
         np.testing.assert_allclose(outcome.remembered[t], outcome.utilities[max(0, t - 2) : t + 1].sum(axis=0))
+
+
+MEMORIES = [
+    MEMORY,
+    PerfectRecall(average=True),
+    Multiscale(gammas=[0.5, 0.99], weights=[1.0, 0.1]),
+    SlidingWindow(7),
+    PerAgent(gammas=[0.5, 0.9, 0.9, 0.99]),
+    Capped(MEMORY, 1.5),
+    LastSteps(3),
+]
+
+
+@pytest.mark.parametrize("memory", MEMORIES, ids=lambda memory: type(memory).__name__)
+@pytest.mark.parametrize("welfare", ["egalitarian", "nash", "generalized_gini"])
+def test_seeds_side_by_side_are_each_seed_alone(memory, welfare):
+    needs = correlated(advantaged(4, 1), 0.5)
+    for name in POLICIES:
+        policy = policy_named(name, memory, welfare, needs, 2)
+        together = simulate_seeds(policy, needs, memory, welfare, 40, 2, [5, 0, 9])
+        for seed, one in zip([5, 0, 9], together, strict=True):
+            alone = simulate(policy, needs, memory, welfare, 40, 2, seed)
+            np.testing.assert_array_equal(one.needs, alone.needs)
+            np.testing.assert_allclose(one.utilities, alone.utilities, err_msg=name)
+            np.testing.assert_allclose(one.remembered, alone.remembered, err_msg=name)
+
+
+def test_ties_are_drawn_by_lot_in_every_row():
+    """Equal needs and an empty memory: only lots can tell agents apart."""
+    needs, policy = replayed([[1.0, 1.0, 1.0, 0.0]]), policy_named("prices", MEMORY, "egalitarian", advantaged(4), 1)
+    first = [
+        one.utilities[0].tolist().index(1.0)
+        for one in simulate_seeds(policy, needs, MEMORY, "egalitarian", 1, 1, range(300))
+    ]
+    assert np.bincount(first, minlength=4).tolist()[3] == 0
+    assert np.bincount(first).min() > 70
+
+
+def test_the_needs_are_the_noise_of_the_seed_step_by_step():
+    noise = np.random.default_rng(np.random.SeedSequence(3).spawn(2)[0])
+    needs = uniform(3)
+    needs.start(noise.random(3))
+    expected = [noise.random(3) for _ in range(600)]
+    np.testing.assert_array_equal(simulate(Random(), needs, MEMORY, "nash", 600, 1, seed=3).needs, expected)
+
+
+class TestBurdens:
+    @pytest.mark.parametrize("welfare", ["egalitarian", "power_burden(p=2)"])
+    def test_who_would_carry_least_for_their_price_carries_it(self, welfare):
+        needs = lognormal(np.linspace(-1, 1, 6), np.full(6, 0.5))
+        heaviest = {}
+        for name in POLICIES.keys() - {"proportional-fair"}:
+            policy = policy_named(name, MEMORY, welfare, needs, 2, "burden")
+            played = simulate(policy, needs, MEMORY, welfare, 1500, 2, kind="burden")
+            assert ((played.utilities > 0).sum(axis=1) == 2).all()
+            assert set(played.summary()) == {"gini", "egalitarian", "utility_per_step"}
+            heaviest[name] = played.summary()["egalitarian"]
+        assert heaviest["prices"] < 0.9 * min(heaviest[name] for name in ("random", "round-robin", "utilitarian"))
+        assert heaviest["calibrated"] < 1.05 * heaviest["prices"]
+        assert heaviest["one-step"] < heaviest["random"]
+
+    def test_welfare_is_the_load_with_its_sign_turned(self):
+        needs = replayed([[1.0, 4.0]])
+        played = simulate(RoundRobin(), needs, PerfectRecall(), "egalitarian", 4, 1, kind="burden")
+        assert played.welfare_remembered.tolist() == [-1.0, -4.0, -4.0, -8.0]
+        assert played.summary() == pytest.approx({"gini": 0.3, "egalitarian": 2.0, "utility_per_step": 2.5})
+
+    def test_what_has_no_meaning_for_burdens_is_refused(self):
+        with pytest.raises(ValueError, match="'proportional-fair' is for goods"):
+            policy_named("proportional-fair", MEMORY, "egalitarian", advantaged(), 2, "burden")
+        with pytest.raises(ValueError, match="nash has no meaning for burdens"):
+            simulate(Random(), advantaged(), MEMORY, "nash", 5, kind="burden")
+        with pytest.raises(ValueError, match="kind must be one of"):
+            simulate(Random(), advantaged(), MEMORY, "nash", 5, kind="bad")
+
+
+def test_needs_that_no_problem_could_have_are_refused():
+    class Wrong(Uniform):
+        def draw(self, uniforms, state, t):
+            return np.where(t == 3, np.nan, uniforms), state
+
+    with pytest.raises(ValueError, match="finite numbers of at least 0, got nan for agent 0 at step 3"):
+        simulate(policy_named("prices", MEMORY, "nash", advantaged(4), 2), Wrong(*uniform(4)), MEMORY, "nash", 5)
 
 
 def test_bad_input():

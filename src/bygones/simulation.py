@@ -1,12 +1,16 @@
 r"""Simulates allocation policies on the same needs, step after step.
 
 At every step each agent has a need, the policy serves $k$ agents, and what they receive enters the memory. Two
-simulations with the same seed see the same needs, so any difference between them comes from the policies.
+simulations with the same seed see the same needs, so any difference between them comes from the policies. Of burdens
+(`kind="burden"`) the needs are what each agent would carry, and $k$ agents carry theirs.
+
+Simulations with many seeds are made side by side, as rows of the same arrays, each of which is the simulation with its
+seed alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -17,6 +21,7 @@ import numpy as np
 from bygones import inequality
 from bygones._arrays import Array, Floats, Ints, check_count
 from bygones.allocation import ChooseK, calibrate
+from bygones.allocation.aims import check_form, entitled
 from bygones.allocation.policies import (
     AllocationPolicy,
     DynamicMaxMin,
@@ -24,15 +29,21 @@ from bygones.allocation.policies import (
     Prices,
     ProportionalFair,
     Random,
+    RankingPolicy,
     RoundRobin,
     Utilitarian,
 )
+from bygones.envs.batches import mapped, taken
 from bygones.envs.needs import Needs
+from bygones.kinds import Kind, check_kind
 from bygones.memory import Memory
-from bygones.welfare import AnyWelfare, Welfare, as_judge
+from bygones.welfare import AnyWelfare, as_judge, named
 
 CALIBRATION_STEPS = 2000
 """How many steps of needs the policy `calibrated` has seen before the simulation."""
+
+_NOISE_STEPS = 256
+"""For as many steps noise is drawn at once."""
 
 
 class Setting(NamedTuple):
@@ -42,6 +53,7 @@ class Setting(NamedTuple):
     welfare: AnyWelfare
     needs: Needs
     n_resources: int
+    kind: Kind = "good"
 
 
 def _calibrated(setting: Setting) -> Prices:
@@ -50,18 +62,24 @@ def _calibrated(setting: Setting) -> Prices:
     needs_state, problems = setting.needs.start(rng.random(n)), []
     for t in range(CALIBRATION_STEPS):
         now, needs_state = setting.needs.draw(rng.random(n), needs_state, t + 1)
-        problems.append(ChooseK(now, setting.n_resources))
+        problems.append(ChooseK(now, setting.n_resources, kind=setting.kind))
     start = calibrate(problems, setting.memory, setting.welfare)
-    return Prices(setting.memory, setting.welfare, start=start)
+    return Prices(setting.memory, setting.welfare, start=start, kind=setting.kind)
+
+
+def _proportional_fair(setting: Setting) -> ProportionalFair:
+    if setting.kind == "burden":
+        raise ValueError("policy 'proportional-fair' is for goods: for burdens use 'prices' or 'dynamic-max-min'")
+    return ProportionalFair(setting.memory)
 
 
 POLICIES: dict[str, Callable[[Setting], AllocationPolicy]] = {
-    "prices": lambda setting: Prices(setting.memory, setting.welfare),
+    "prices": lambda setting: Prices(setting.memory, setting.welfare, kind=setting.kind),
     "calibrated": _calibrated,
-    "one-step": lambda setting: OneStep(setting.memory, setting.welfare),
-    "proportional-fair": lambda setting: ProportionalFair(setting.memory),
-    "dynamic-max-min": lambda setting: DynamicMaxMin(setting.memory),
-    "utilitarian": lambda setting: Utilitarian(),
+    "one-step": lambda setting: OneStep(setting.memory, setting.welfare, kind=setting.kind),
+    "proportional-fair": _proportional_fair,
+    "dynamic-max-min": lambda setting: DynamicMaxMin(setting.memory, setting.kind),
+    "utilitarian": lambda setting: Utilitarian(setting.kind),
     "round-robin": lambda setting: RoundRobin(),
     "random": lambda setting: Random(),
 }
@@ -73,14 +91,18 @@ class Simulation:
     """The outcome of a simulation, with one row per step and one column per agent.
 
     Attributes:
-        utilities: what each agent received at each step.
+        needs: what a resource was worth to each agent at each step.
+        utilities: what each agent received at each step, or carried.
         remembered: Z after each step.
         welfare: the welfare function that judges Z; `"nash"` is log-Nash, as in the paper's experiments.
+        kind: `good` or `burden`.
     """
 
+    needs: Floats
     utilities: Floats
     remembered: Floats
-    welfare: Welfare
+    welfare: Callable[[Array], Array]
+    kind: Kind = "good"
 
     @cached_property
     def cumulative(self) -> Floats:
@@ -102,17 +124,16 @@ class Simulation:
 
         Returns:
             `gini`, the Gini coefficient; `egalitarian`, the utility of the worst-off agent; `nash`, the geometric mean,
-            which has the unit of a utility for any number of agents; and `utility_per_step`, the sum over agents.
+            which has the unit of a utility for any number of agents; and `utility_per_step`, the sum over agents. Of
+            burdens the worst-off agent is the one who carries most, and there is no `nash`.
         """
         true = self.cumulative[-1] / len(self.utilities)
+        gini, total = float(self.gini[-1]), float(true.sum())
+        if self.kind == "burden":
+            return {"gini": gini, "egalitarian": float(true.max()), "utility_per_step": total}
         with np.errstate(divide="ignore"):
             nash = float(np.exp(np.log(true).mean()))
-        return {
-            "gini": float(self.gini[-1]),
-            "egalitarian": float(true.min()),
-            "nash": nash,
-            "utility_per_step": float(true.sum()),
-        }
+        return {"gini": gini, "egalitarian": float(true.min()), "nash": nash, "utility_per_step": total}
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,6 +156,7 @@ def simulate(
     n_resources: int = 2,
     seed: int = 0,
     done: Callable[[], object] = lambda: None,
+    kind: Kind = "good",
 ) -> Simulation:
     """Simulates a policy for a number of steps.
 
@@ -149,32 +171,104 @@ def simulate(
         seed: seeds the needs and the policy's random choices. The needs depend on nothing else, so that policies
             simulated with the same seed see the same needs.
         done: called after each step, for example to advance a progress bar.
+        kind: `good` or `burden`; the policy has to be made for it.
 
     Returns:
         What each agent received and what was remembered after every step.
     """
+    return simulate_seeds(policy, needs, memory, welfare, steps, n_resources, [seed], done, kind)[0]
+
+
+def simulate_seeds(
+    policy: AllocationPolicy,
+    needs: Needs,
+    memory: Memory,
+    welfare: AnyWelfare,
+    steps: int,
+    n_resources: int = 2,
+    seeds: Sequence[int] = (0,),
+    done: Callable[[], object] = lambda: None,
+    kind: Kind = "good",
+) -> list[Simulation]:
+    """`simulate` for several seeds side by side, which takes little longer than for one."""
     steps, k, n = check_count("steps", steps), check_count("n_resources", n_resources), needs.n_agents
     if k > n:
         raise ValueError(f"n_resources must be at most the number of agents ({n}), got {k}")
-    judge = as_judge(welfare)
-    noise, draws = (np.random.default_rng(s) for s in np.random.SeedSequence(check_count("seed", seed, 0)).spawn(2))
-    utilities, remembered = np.zeros((steps, n)), np.zeros((steps, n))
-    memory = getattr(policy, "memory", memory)
-    state, needs_state = memory.init(n), needs.start(noise.random(n))
+    judge = _judge(welfare, kind)
+    noise = _Noise([check_count("seed", seed, 0) for seed in seeds], n)
+    rows, memory = len(noise.draws), getattr(policy, "memory", memory)
+    met, utilities, remembered = (np.zeros((steps, rows, n)) for _ in range(3))
+    state = mapped(lambda array: np.broadcast_to(array, (rows, *np.shape(array))), memory.init(n))
+    needs_state = needs.start(noise.next())
+    every = np.arange(rows)[:, None]
     for t in range(steps):
-        now, needs_state = needs.draw(noise.random(n), needs_state, t + 1)
-        served = policy(now, k, state, t, draws)
-        utilities[t, served] = now[served]
-        state = memory.update(state, utilities[t])
-        remembered[t] = memory.values(state)
+        drawn, needs_state = needs.draw(noise.next(), needs_state, t + 1)
+        now, received = met[t], utilities[t]
+        now[...] = drawn
+        if not now.min() >= 0:
+            _check_met(met)
+        served = _served(policy, now, k, state, t, noise.draws)
+        received[every, served] = now[every, served]
+        state = memory.advance(state, received)
+        remembered[t] = memory.read(state)
         done()
-    return Simulation(utilities, remembered, judge)
+    _check_met(met)
+    return [Simulation(met[:, i], utilities[:, i], remembered[:, i], judge, kind) for i in range(rows)]
 
 
-def policy_named(name: str, memory: Memory, welfare: AnyWelfare, needs: Needs, n_resources: int) -> AllocationPolicy:
+def _check_met(needs: np.ndarray) -> None:
+    """Refuses needs that no problem could have."""
+    bad = np.argwhere(~((needs >= 0) & (needs < np.inf)))
+    if len(bad):
+        step, row, agent = (int(i) for i in bad[0])
+        raise ValueError(
+            f"needs must draw finite numbers of at least 0, got {needs[step, row, agent]} for agent {agent} at step "
+            f"{step + 1}"
+        )
+
+
+class _Noise:
+    """The uniform noise of needs, and a generator for lots, of every seed."""
+
+    def __init__(self, seeds: Sequence[int], n_agents: int) -> None:
+        pairs = [[np.random.default_rng(s) for s in np.random.SeedSequence(seed).spawn(2)] for seed in seeds]
+        self.draws = [draws for _, draws in pairs]
+        self._sources, self._n_agents = [noise for noise, _ in pairs], n_agents
+        self._drawn, self._at = np.empty((0, len(pairs), n_agents)), 0
+
+    def next(self) -> np.ndarray:
+        """The noise of the next step, one row per seed."""
+        if self._at == len(self._drawn):
+            # The numbers that drawing step by step would give.
+            blocks = [source.random((_NOISE_STEPS, self._n_agents)) for source in self._sources]
+            self._drawn, self._at = np.stack(blocks, axis=1), 0
+        self._at += 1
+        return np.asarray(self._drawn[self._at - 1])
+
+
+def _served(
+    policy: AllocationPolicy, needs: np.ndarray, k: int, state: Any, step: int, rngs: list[np.random.Generator]
+) -> np.ndarray:
+    if isinstance(policy, RankingPolicy):
+        return policy.rows(needs, k, state, step, rngs)
+    return np.stack([policy(row, k, taken(state, i), step, rngs[i]) for i, row in enumerate(needs)])
+
+
+def _judge(welfare: AnyWelfare, kind: Kind) -> Callable[[Array], Array]:
+    if check_kind(kind) == "good":
+        return as_judge(welfare)
+    function = named(welfare)
+    check_form(function, kind)
+    judge = entitled(function, None, kind)
+    return lambda Z: judge(np.negative(Z))
+
+
+def policy_named(
+    name: str, memory: Memory, welfare: AnyWelfare, needs: Needs, n_resources: int, kind: Kind = "good"
+) -> AllocationPolicy:
     """The policy called `name` in `POLICIES`, or the trained policy in the file `name` if it ends in `.safetensors`."""
     if name in POLICIES:
-        return POLICIES[name](Setting(memory, welfare, needs, n_resources))
+        return POLICIES[name](Setting(memory, welfare, needs, n_resources, check_kind(kind)))
     if not name.endswith(".safetensors"):
         raise ValueError(f"policy must be one of {', '.join(POLICIES)}, or a .safetensors file, got {name!r}")
     return learned_policy(Path(name), memory, needs.n_agents, n_resources)

@@ -130,7 +130,8 @@ class _Lesson:
     def _of(self, who: np.ndarray) -> PricedState:
         state, total = self._state, self._state.remembered
         part = total._replace(Z=total.Z[who], Z_lost=total.Z_lost[who])
-        return state._replace(remembered=part, log_prices=state.log_prices[who], drift=state.drift[who])
+        logs = state.log_prices[who]
+        return state._replace(remembered=part, log_prices=logs - logs.mean(), drift=state.drift[who])
 
     def _put(self, who: np.ndarray, part: PricedState) -> None:
         """Some agents' prices move against one another; on average they stay where they were among everybody's."""

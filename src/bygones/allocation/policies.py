@@ -2,22 +2,27 @@
 
 A policy is called with the needs, the number of resources, the memory's state, the number of the step (from 0) and a
 random generator, and returns the indices of exactly `k` agents, in ascending order. Policies have no state: everything
-that changes is passed to them.
+that changes is passed to them. Most rank agents, and many rows of needs can be ranked at once.
+
+Of burdens, needs are what each agent would carry, and being served is carrying it.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from functools import cached_property
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from bygones._arrays import AnyArray, Array, Number
 from bygones.allocation.decide import allocate
+from bygones.allocation.prices import Pricing, price_form
 from bygones.allocation.prices import learning as learning_memory
-from bygones.allocation.prices import prices
 from bygones.allocation.problems import ChooseK
-from bygones.allocation.ties import best_k
+from bygones.allocation.ties import best_k, best_k_of_rows
+from bygones.kinds import Kind
 from bygones.memory import Memory
 from bygones.memory.priced import Priced, PricedState
 from bygones.welfare import AnyWelfare, named
@@ -28,6 +33,23 @@ class AllocationPolicy(Protocol):
 
     def __call__(self, needs: Array, k: int, state: Any, step: int, rng: np.random.Generator) -> np.ndarray:
         """The indices of the k agents to serve, in ascending order."""
+
+
+class RankingPolicy(ABC):
+    """A policy that serves the k agents whose keys are lexicographically largest; what ties is drawn by lot."""
+
+    @abstractmethod
+    def keys(self, needs: np.ndarray, k: int, state: Any, step: int) -> tuple[np.ndarray, ...]:
+        """What agents are ranked by, agents along the last axis; leading axes are a batch."""
+
+    def __call__(self, needs: Array, k: int, state: Any, step: int, rng: np.random.Generator) -> np.ndarray:
+        problem = ChooseK(needs, k)
+        keys = self.keys(problem.needs, problem.k, state, step)
+        return best_k([key.__getitem__ for key in keys], problem.n_agents, problem.k, rng)
+
+    def rows(self, needs: np.ndarray, k: int, state: Any, step: int, rngs: list[np.random.Generator]) -> np.ndarray:
+        """The same for every row of needs, of shape (rows, n), with a generator and a row of the state for each."""
+        return best_k_of_rows(self.keys(needs, k, state, step), k, rngs)
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,11 +63,12 @@ class OneStep:
     welfare: AnyWelfare
     entitlements: AnyArray | None = None
     elapsed: Number = 1
+    kind: Kind = "good"
 
     def __call__(self, needs: Array, k: int, state: Any, step: int, rng: np.random.Generator) -> np.ndarray:
         if state is None:
             raise ValueError("state must be the state of the memory, which a one-step allocator needs, got None")
-        problem = ChooseK(needs, k)
+        problem = ChooseK(needs, k, kind=self.kind)
         decision = allocate(
             problem,
             self.memory,
@@ -63,12 +86,13 @@ class OneStep:
 
 
 @dataclass(frozen=True)
-class Utilitarian:
-    """The agents with the largest needs, whatever the past; ties are broken at random."""
+class Utilitarian(RankingPolicy):
+    """The agents with the largest needs, of burdens the smallest, whatever the past."""
 
-    def __call__(self, needs: Array, k: int, state: Any, step: int, rng: np.random.Generator) -> np.ndarray:
-        problem = ChooseK(needs, k)
-        return best_k([lambda who: problem.needs[who]], problem.n_agents, problem.k, rng)
+    kind: Kind = "good"
+
+    def keys(self, needs: np.ndarray, k: int, state: Any, step: int) -> tuple[np.ndarray, ...]:
+        return (-needs if self.kind == "burden" else needs,)
 
 
 @dataclass(frozen=True)
@@ -81,23 +105,40 @@ class Random:
 
 
 @dataclass(frozen=True)
-class RoundRobin:
+class RoundRobin(RankingPolicy):
     """Every agent in turn, whatever the needs."""
 
-    def __call__(self, needs: Array, k: int, state: Any, step: int, rng: np.random.Generator) -> np.ndarray:
-        problem = ChooseK(needs, k)
-        return np.sort((step * problem.k + np.arange(problem.k)) % problem.n_agents)
+    def keys(self, needs: np.ndarray, k: int, state: Any, step: int) -> tuple[np.ndarray, ...]:
+        n = needs.shape[-1]
+        turn = (np.arange(n) - step * k) % n
+        return (np.broadcast_to(-turn.astype(float), needs.shape),)
+
+
+class _Choice(NamedTuple):
+    """A choice of k agents, and what prices may need to know of it."""
+
+    needs: np.ndarray
+    k: int
+
+    @property
+    def worth_once(self) -> np.ndarray:
+        return np.asarray(np.partition(self.needs, -self.k, axis=-1)[..., -self.k :].mean(axis=-1))
+
+    @property
+    def share_served(self) -> float:
+        return self.k / int(self.needs.shape[-1])
 
 
 @dataclass(frozen=True, eq=False)
-class Prices:
-    """The agents whose needs, times their prices, are largest, with prices that are learned on the way.
+class Prices(RankingPolicy):
+    """The agents whose needs, times their prices, are largest (burdens: smallest), with prices learned on the way.
 
     Attributes:
         fairness_memory: how the past is remembered.
         welfare: what the prices serve.
         entitlements: per agent, or None.
         start: prices to start from, learned from a sample of needs; see `bygones.allocation.calibrate`.
+        kind: `good` or `burden`.
         memory: remembers what the fairness memory does, and learns prices beside it.
     """
 
@@ -105,42 +146,45 @@ class Prices:
     welfare: AnyWelfare
     entitlements: Array | None = None
     start: PricedState | None = None
+    kind: Kind = "good"
     memory: Priced = field(init=False)
 
     def __post_init__(self) -> None:
-        learning = learning_memory(self.fairness_memory, self.welfare, self.entitlements)
+        learning = learning_memory(self.fairness_memory, self.welfare, self.entitlements, self.kind)
         object.__setattr__(self, "memory", replace(learning, start=self.start))
         object.__setattr__(self, "welfare", named(self.welfare))
 
-    def __call__(self, needs: Array, k: int, state: Any, step: int, rng: np.random.Generator) -> np.ndarray:
-        problem = ChooseK(needs, k)
-        weights = prices(problem, self.memory, state, self.welfare, entitlements=self.entitlements)
-        return best_k([lambda who: problem.needs[who] * weights[who]], problem.n_agents, problem.k, rng)
+    def keys(self, needs: np.ndarray, k: int, state: Any, step: int) -> tuple[np.ndarray, ...]:
+        worth = needs * self._pricing.prices(state, _Choice(needs, k))
+        return (-worth if self.kind == "burden" else worth,)
+
+    @cached_property
+    def _pricing(self) -> Pricing:
+        return Pricing(self.memory, price_form(named(self.welfare)), self.entitlements, self.kind)
 
 
 @dataclass(frozen=True, eq=False)
-class ProportionalFair:
-    """The agents with the largest ratio of need to remembered utility, as in cellular networks; ties by lot."""
+class ProportionalFair(RankingPolicy):
+    """The agents with the largest ratio of need to remembered utility, as in cellular networks."""
 
     memory: Memory
 
-    def __call__(self, needs: Array, k: int, state: Any, step: int, rng: np.random.Generator) -> np.ndarray:
-        problem = ChooseK(needs, k)
+    def keys(self, needs: np.ndarray, k: int, state: Any, step: int) -> tuple[np.ndarray, ...]:
         Z = np.asarray(self.memory.read(state), dtype=float)
         with np.errstate(divide="ignore", invalid="ignore"):
-            ratio = np.where(problem.needs > 0, problem.needs / np.maximum(Z, 0.0), 0.0)
-        return best_k([lambda who: ratio[who], lambda who: problem.needs[who]], problem.n_agents, problem.k, rng)
+            return np.where(needs > 0, needs / np.maximum(Z, 0.0), 0.0), needs
 
 
 @dataclass(frozen=True, eq=False)
-class DynamicMaxMin:
-    """The agents of lowest remembered utility among those with a need, whatever its size; ties by lot."""
+class DynamicMaxMin(RankingPolicy):
+    """The agents of lowest remembered utility among those with a need, whatever its size.
+
+    Of burdens: those who have carried least.
+    """
 
     memory: Memory
+    kind: Kind = "good"
 
-    def __call__(self, needs: Array, k: int, state: Any, step: int, rng: np.random.Generator) -> np.ndarray:
-        problem = ChooseK(needs, k)
-        Z = np.asarray(self.memory.read(state), dtype=float)
-        return best_k(
-            [lambda who: (problem.needs[who] > 0).astype(float), lambda who: -Z[who]], problem.n_agents, problem.k, rng
-        )
+    def keys(self, needs: np.ndarray, k: int, state: Any, step: int) -> tuple[np.ndarray, ...]:
+        Z = np.broadcast_to(np.asarray(self.memory.read(state), dtype=float), needs.shape)
+        return (-Z,) if self.kind == "burden" else ((needs > 0).astype(float), -Z)

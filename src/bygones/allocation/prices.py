@@ -27,7 +27,9 @@ $-\sum_i Z_i^p$, whose gradient is a price again.
 from __future__ import annotations
 
 import math
-from typing import Any
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Protocol
 
 import numpy as np
 from scipy.optimize import isotonic_regression
@@ -41,6 +43,8 @@ from bygones.welfare import AlphaFair, AnyWelfare, PowerOfLoads, Ranked, Welfare
 
 CORRECTION = 0.25
 """c, how strongly the memory corrects around learned or calibrated prices."""
+
+_TINY = float(np.finfo(float).tiny)
 
 
 def prices(
@@ -65,33 +69,92 @@ def prices(
         calibration: prices for a memory that learns none; see `bygones.allocation.calibrate`. They stay as they are,
             so the memory corrects around them more strongly.
     """
-    form = price_form(named(welfare))
-    n = problem.n_agents
-    if isinstance(form, AlphaFair) and form.alpha == 0:
-        return np.ones(n)
-    weights, sign = np.ones(n), -1.0 if problem.is_burden else 1.0
     if entitlements is not None:
-        weights = np.asarray(check_entitlements(entitlements, n, exempt=problem.is_burden), dtype=float)
-    Z, steps = _remembered(memory, state, elapsed, problem)
-    Z = Z - min(0.0, float(Z.min()))  # an offset in a ledger may take somebody below 0
-    learned = state if isinstance(memory, Priced) else calibration
-    once = problem.worth_once
-    steepness = STEP * math.sqrt(max(steps, 1.0) * problem.share_served)
-    alpha = _steepest(form)
-    if learned is None:
-        counts = weights > 0
-        level = np.divide(Z, weights, out=np.zeros(n), where=counts)
-        usual, once = float(level[counts].mean()), max(once, np.finfo(float).tiny)
-        logs = np.where(counts, -sign * min(alpha, steepness) * np.log((level + once) / (usual + once)), 0.0)
-    else:
-        once = float(learned.largest) or once
-        shares = Priced(memory, alpha, weights, kind=problem.kind).shares(learned)
-        scale = max(float(Z.mean()) + once, np.finfo(float).tiny)
-        correction = CORRECTION if learned is state else max(CORRECTION, min(alpha, steepness))
-        logs = np.asarray(learned.log_prices) - sign * correction * (Z - Z.mean() * shares) / scale
-    if isinstance(form, Ranked):
-        return _nearest_mixture(logs + 1.0, form.among(n))
-    return np.asarray(np.exp(logs - logs.mean()))
+        entitlements = check_entitlements(entitlements, problem.n_agents, exempt=problem.is_burden)
+    pricing = Pricing(memory, price_form(named(welfare)), entitlements, problem.kind, calibration)
+    return pricing.prices(state, problem, elapsed)
+
+
+class _Place(Protocol):
+    """What prices need to know of a problem."""
+
+    @property
+    def worth_once(self) -> float | np.ndarray: ...
+    @property
+    def share_served(self) -> float: ...
+
+
+@dataclass(frozen=True, eq=False)
+class Pricing:
+    """How prices follow from a memory, for one welfare; leading axes of a state are a batch.
+
+    Attributes:
+        memory: how the past is remembered.
+        form: of the welfare that the prices serve.
+        entitlements: per agent, or None if all are equal.
+        kind: `good` or `burden`.
+        calibration: prices for a memory that learns none.
+    """
+
+    memory: Memory
+    form: AlphaFair | Ranked | PowerOfLoads
+    entitlements: AnyArray | None = None
+    kind: Kind = "good"
+    calibration: PricedState | None = None
+
+    def prices(self, state: Any, problem: _Place, elapsed: Number = 1) -> np.ndarray:
+        r"""$\lambda$, 1 on (geometric) average."""
+        if self._alpha == 0:
+            return np.ones(self.memory.n_agents(state))
+        learned = state if isinstance(self.memory, Priced) else self.calibration
+        Z, steps = _remembered(self.memory, state, elapsed, problem)
+        Z = Z - np.minimum(0.0, Z.min(axis=-1, keepdims=True))  # an offset in a ledger may take somebody below 0
+        if learned is None:
+            logs = self._followed(Z, steps, problem)
+        elif learned is state:
+            logs = self._corrected(Z, learned, CORRECTION)
+        else:
+            logs = self._corrected(Z, learned, np.maximum(CORRECTION, self._steepness(steps, problem))[..., None])
+        if isinstance(self.form, Ranked):
+            return np.apply_along_axis(_nearest_mixture, -1, logs + 1.0, self.form.among(Z.shape[-1]))
+        return np.asarray(np.exp(logs))
+
+    def _followed(self, Z: np.ndarray, steps: np.ndarray, problem: _Place) -> np.ndarray:
+        """Logarithms of prices that follow from what is remembered alone."""
+        once = np.asarray(np.maximum(problem.worth_once, _TINY))[..., None]
+        if self.entitlements is None:
+            logs = np.log(Z + once)
+        else:
+            weights = np.asarray(self.entitlements, dtype=float)
+            counts = weights > 0
+            level = np.divide(Z, weights, out=np.zeros_like(Z), where=counts)
+            usual = level[..., counts].mean(axis=-1, keepdims=True)
+            logs = np.where(counts, np.log((level + once) / (usual + once)), 0.0)
+        steepness = self._sign * self._steepness(steps, problem)[..., None]
+        return np.asarray(-steepness * (logs - _mean(logs)))
+
+    def _corrected(self, Z: np.ndarray, learned: PricedState, correction: float | np.ndarray) -> np.ndarray:
+        """Logarithms of prices that were learned, corrected by what is remembered; both add up to 0."""
+        usual = _mean(Z)
+        factor = self._sign * correction / np.maximum(usual + learned.largest[..., None], _TINY)
+        fair = usual if self._learning.shares_are_equal else usual * self._learning.shares(learned)
+        return np.asarray(learned.log_prices - factor * (Z - fair))
+
+    def _steepness(self, steps: np.ndarray, problem: _Place) -> np.ndarray:
+        """No steeper than mirror descent over the steps that are remembered, and at most as steep as the welfare."""
+        return np.asarray(np.minimum(self._alpha, STEP * np.sqrt(np.maximum(steps, 1.0) * problem.share_served)))
+
+    @cached_property
+    def _alpha(self) -> float:
+        return _steepest(self.form)
+
+    @cached_property
+    def _sign(self) -> float:
+        return -1.0 if self.kind == "burden" else 1.0
+
+    @cached_property
+    def _learning(self) -> Priced:
+        return Priced(self.memory, self._alpha, self.entitlements, kind=self.kind)
 
 
 def learning(memory: Memory, welfare: AnyWelfare, entitlements: AnyArray | None = None, kind: Kind = "good") -> Priced:
@@ -118,20 +181,26 @@ def price_form(welfare: Welfare) -> AlphaFair | Ranked | PowerOfLoads:
     return form
 
 
-def _remembered(memory: Memory, state: Any, elapsed: Number, problem: Problem) -> tuple[np.ndarray, float]:
+def _remembered(memory: Memory, state: Any, elapsed: Number, problem: _Place) -> tuple[np.ndarray, np.ndarray]:
     """The memory as totals, faded until now, and how many steps they rest on."""
     if isinstance(memory, Priced):
         return _remembered(memory.memory, state.remembered, elapsed, problem)
-    response, d = memory.response(state, elapsed), memory.denominator(state)
-    if response is not None and d is not None and not memory.average:
-        return response.base, float(d)
-    faded = memory.advance(state, np.zeros(problem.n_agents), elapsed)
-    Z = np.asarray(memory.read(faded) if response is None else response.base, dtype=float)
+    d = memory.denominator(state)
     if d is None:
         # As many steps as would have made the total, had all been like this one.
-        a_step = problem.worth_once * problem.share_served
-        return Z, float(Z.mean()) / a_step if a_step > 0 else 0.0
-    return (Z * np.asarray(memory.denominator(faded), dtype=float) if memory.average else Z), float(d)
+        Z = np.asarray(memory.faded(state, elapsed), dtype=float)
+        a_step = np.asarray(problem.worth_once) * problem.share_served
+        return Z, np.divide(Z.mean(axis=-1), a_step, out=np.zeros(Z.shape[:-1]), where=a_step > 0)
+    if not memory.average:
+        return np.asarray(memory.faded(state, elapsed), dtype=float), np.asarray(d)
+    after = memory.advance(state, np.zeros(memory.n_agents(state)), elapsed)
+    return np.asarray(memory.read(after) * np.asarray(memory.denominator(after))[..., None], dtype=float), np.asarray(d)
+
+
+def _mean(values: np.ndarray) -> np.ndarray:
+    # NumPy's own mean takes several times as long for a few agents.
+    total: np.ndarray = np.add.reduce(values, axis=-1, keepdims=True)
+    return np.asarray(total / values.shape[-1])
 
 
 def _nearest_mixture(scores: np.ndarray, weights: np.ndarray) -> np.ndarray:

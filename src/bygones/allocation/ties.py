@@ -14,6 +14,8 @@ import numpy as np
 TIE = 1e-12
 """Two numbers tie if they differ by no more than this share of their size."""
 
+_LARGEST = float(np.finfo(float).max)
+
 Key: TypeAlias = Callable[[np.ndarray | slice], np.ndarray]
 """Numbers to be selected by, of the agents asked for."""
 
@@ -53,3 +55,22 @@ def best_k(keys: Sequence[Key], n: int, k: int, rng: np.random.Generator) -> np.
     if k < len(tied):
         tied = rng.choice(tied, k, replace=False)
     return np.sort(np.concatenate([*chosen, tied]))
+
+
+def best_k_of_rows(keys: Sequence[np.ndarray], k: int, rngs: Sequence[np.random.Generator]) -> np.ndarray:
+    """`best_k` of every row of the keys, of shape (rows, n), each with its own generator; of shape (rows, k)."""
+    first = keys[0]
+    rows, n = first.shape
+    if k >= n:
+        return np.broadcast_to(np.arange(n), (rows, n))
+    ordered = np.partition(first, (n - k - 1, n - k), axis=-1)
+    last, next_best = ordered[:, n - k], ordered[:, n - k - 1]
+    # Most rows are clear and settled at once. An infinite key has a finite slack, or it would be nobody's equal.
+    clear = next_best < last - TIE * np.minimum(np.abs(last), _LARGEST)
+    if clear.all():
+        return np.nonzero(first >= last[:, None])[1].reshape(rows, k)
+    chosen = np.empty((rows, k), dtype=np.intp)
+    chosen[clear] = np.nonzero(first[clear] >= last[clear, None])[1].reshape(-1, k)
+    for row in np.flatnonzero(~clear).tolist():
+        chosen[row] = best_k([key[row].__getitem__ for key in keys], n, k, rngs[row])
+    return chosen

@@ -12,6 +12,7 @@ from bygones.cli.arguments import Json, Out, optional
 from bygones.cli.console import print_json, print_paths, print_table, progress
 
 if TYPE_CHECKING:
+    from bygones.kinds import Kind
     from bygones.memory import Memory
 
 
@@ -23,8 +24,8 @@ def simulate(
     policy: Annotated[
         tuple[str, ...],
         optional(
-            "Policies to compare: one-step, utilitarian, round-robin, random, or a trained policy in a .safetensors "
-            "file.",
+            "Policies to compare: prices, calibrated, one-step, proportional-fair, dynamic-max-min, utilitarian, "
+            "round-robin, random, or a trained policy in a .safetensors file.",
             "POLICY…",
         ),
     ] = (),
@@ -48,6 +49,10 @@ def simulate(
         int, arg(metavar="NUMBER", help="For policies: number of agents who are served at each step.")
     ] = 2,
     horizon: Annotated[int | None, optional("For policies: number of steps; 1000 if left out.", "STEPS")] = None,
+    kind: Annotated[
+        Literal["good", "burden"],
+        arg(help="For policies: whether needs are what agents get from being served, or what they would carry."),
+    ] = "good",
     seed: Annotated[int, arg(metavar="SEED", help="Seed of the needs and of draws among equally good decisions.")] = 0,
     out: Out = Path("out"),
     json: Json = False,
@@ -60,7 +65,8 @@ def simulate(
     For example:
         bygones simulate example-1
         bygones simulate example-2 --half-life 5 20 --welfare nash
-        bygones simulate --policy one-step random --agents 100 --horizon 10000 --half-life 50
+        bygones simulate --policy prices one-step random --agents 100 --horizon 10000 --half-life 50
+        bygones simulate --policy prices random --kind burden --half-life 50
     """
     from bygones.memory import Discounted
 
@@ -71,6 +77,8 @@ def simulate(
     if example is not None:
         if horizon is not None:
             raise ValueError("--horizon is for policies; use --steps with an example")
+        if kind != "good":
+            raise ValueError("--kind is for policies: the examples hand out goods")
         _simulate_example(example, memories, welfare, 50 if steps is None else steps, bundles, seed, out, json)
         return
     if steps is not None:
@@ -79,7 +87,7 @@ def simulate(
         raise ValueError(f"policies are compared under one memory, got {', '.join(memories)}")
     label, memory = next(iter(memories.items()), ("half-life 50", Discounted(half_life=50)))
     sizes = (agents, advantaged, resources, 1000 if horizon is None else horizon)
-    _simulate_policies(policy, label, memory, welfare, sizes, seed, out, json)
+    _simulate_policies(policy, label, memory, welfare, sizes, kind, seed, out, json)
 
 
 def _simulate_example(
@@ -116,12 +124,14 @@ def _simulate_policies(
     memory: Memory,
     welfare: str,
     sizes: tuple[int, int, int, int],
+    kind: Kind,
     seed: int,
     out: Path,
     json: bool,
 ) -> None:
     from bygones import simulation as s
     from bygones._arrays import check_count
+    from bygones.allocation.aims import check_form
     from bygones.envs.needs import advantaged
     from bygones.report.figures.policy_figures import policies_figure
     from bygones.report.style import save
@@ -133,11 +143,11 @@ def _simulate_policies(
     check_count("horizon", horizon)
     if check_count("resources", k) > n_agents:
         raise ValueError(f"resources must be at most the number of agents ({n_agents}), got {k}")
-    named(welfare)
-    policies = {name: s.policy_named(name, memory, welfare, needs, k) for name in names}
+    check_form(named(welfare), kind)
+    policies = {name: s.policy_named(name, memory, welfare, needs, k, kind) for name in names}
     with progress("Simulating", total=len(policies) * horizon) as advance:
         simulations = {
-            name: s.simulate(policy, needs, memory, welfare, horizon, k, seed, advance)
+            name: s.simulate(policy, needs, memory, welfare, horizon, k, seed, advance, kind)
             for name, policy in policies.items()
         }
     paths = save(policies_figure(simulations, welfare), out, "policies")
@@ -145,9 +155,11 @@ def _simulate_policies(
     if json:
         print_json(results)
         return
+    goods = ["egalitarian (least)", "Nash (geometric mean)", "total utility per step"]
+    served, columns = ("served", goods) if kind == "good" else ("carry", ["heaviest load", "total load per step"])
     print_table(
-        f"{k} of {n_agents} agents served for {horizon} steps, {label}, {welfare} welfare",
-        ["policy", "Gini", "egalitarian (least)", "Nash (geometric mean)", "total utility per step"],
+        f"{k} of {n_agents} agents {served} for {horizon} steps, {label}, {welfare} welfare",
+        ["policy", "Gini", *columns],
         [[name, *result.values()] for name, result in results.items()],
     )
     print_paths(paths)

@@ -35,6 +35,7 @@ PROMISES = (
     "bound",
     "can_be_negative",
     "denominator",
+    "faded",
     "forgets_at_once",
     "half_life",
     "keeps_agents_apart",
@@ -104,6 +105,10 @@ class Memory(ABC, Generic[State]):
     def response(self, state: State, elapsed: Number = 1) -> Response | None:
         r"""How Z responds to utilities that arrive `elapsed` steps from now; None where it is not affine in them."""
         return None
+
+    def faded(self, state: State, elapsed: Number = 1) -> Array:
+        """What Z will be `elapsed` steps from now if nobody receives anything; leading axes are a batch."""
+        return self.read(self.advance(state, np.zeros(self.n_agents(state)), elapsed))
 
     def bound(self, u_max: float, steps: float = math.inf) -> float:
         r"""The largest $|Z_i|$ that utilities in $[0, u_{\max}]$ can reach within `steps` steps, or infinity."""

@@ -80,21 +80,24 @@ class Discounted(Memory[MemoryState]):
         return float(select(self.average, decay.averaged_bound(u_max), additive))
 
     def response(self, state: MemoryState, elapsed: Number = 1) -> Response:
+        if not self.average:
+            return Response(self.faded(state, elapsed), 1.0)
+        left, _ = cast("tuple[float, float]", decay.kept(self.gamma, elapsed, self.forgets))
+        return Response(self.faded(state, elapsed), 1.0 / (left * float(state.d) + 1.0))
+
+    def faded(self, state: MemoryState, elapsed: Number = 1) -> np.ndarray:
         # `advance` without keeping book of rounding errors: two thirds of its work go into what rounding drops from
         # its result, which a decision does not need.
         left, taken = cast("tuple[float, float]", decay.kept(self.gamma, elapsed, self.forgets))
         Z, lost = np.asarray(state.Z, dtype=float), np.asarray(state.Z_lost, dtype=float)
         if left < 0.5:
-            base = left * Z
+            Z_faded = left * Z
         else:
-            base = Z * -taken
-            base += Z
+            Z_faded = Z * -taken
+            Z_faded += Z
         if lost.any():
-            base += left * lost
-        if not self.average:
-            return Response(base, 1.0)
-        d = left * float(state.d) + 1.0
-        return Response(base / d, 1.0 / d)
+            Z_faded += left * lost
+        return Z_faded / per_agent(left * np.asarray(state.d, dtype=float) + 1.0) if self.average else Z_faded
 
     @property
     def can_be_negative(self) -> bool:

@@ -77,7 +77,7 @@ class Linear(Memory[MemoryState]):
 
     def response(self, state: MemoryState, elapsed: Number = 1) -> Response:
         n = self._seen
-        base = np.asarray(self.read(self.advance(state, np.zeros(n), elapsed)), dtype=float)
+        base = np.asarray(self.faded(state, elapsed), dtype=float)
         if self.readout is None:
             return Response(base, 1.0)
         # Every block of the memory receives the utilities, so the readouts of all blocks add up.
@@ -147,8 +147,7 @@ class Multiscale(Memory[MemoryState]):
         return float(u_max * sum(abs(float(w)) * d for w, d in zip(self.weights, scales, strict=True) if w != 0))
 
     def response(self, state: MemoryState, elapsed: Number = 1) -> Response:
-        base = self.read(self.advance(state, np.zeros(self.n_agents(state)), elapsed))
-        return Response(np.asarray(base, dtype=float), float(np.sum(self.weights)))
+        return Response(np.asarray(self.faded(state, elapsed), dtype=float), float(np.sum(self.weights)))
 
     def denominator(self, state: MemoryState) -> Array:
         return self.read(state._replace(Z=state.d[..., None])).mean(axis=-1)

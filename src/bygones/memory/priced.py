@@ -44,6 +44,9 @@ SMOOTH = 30.0
 """Steps over which the direction of prices is smoothed to see whether it lingers."""
 
 
+_TINY = float(np.finfo(np.float32).tiny)
+
+
 class PricedState(NamedTuple):
     """What a priced memory holds.
 
@@ -114,21 +117,20 @@ class Priced(Memory[PricedState]):
         xp = namespace(utilities, state.log_prices)
         remembered = self.memory.advance(state.remembered, utilities, elapsed)
         kept = 1.0 - 1.0 / (REACH * xp.maximum(self._steps(remembered, state), 1.0))
-        n = utilities.shape[-1]  # NumPy's own mean takes longer than all the rest
+        n = utilities.shape[-1]  # sums and products: NumPy's own means would take longer than all the rest
         mean = utilities.sum(axis=-1) / n
         weight = kept * state.weight + 1.0
         level = state.level + (mean - state.level) / weight
         largest = state.largest + (utilities.max(axis=-1) - state.largest) / weight
-        unit = xp.where(level > 0, level, 1.0)[..., None]
-        g = (utilities - mean[..., None] * self.shares(state)) / unit
+        fair = mean[..., None] if self.shares_are_equal else mean[..., None] * self.shares(state)
+        g = (utilities - fair) / xp.maximum(level, _TINY)[..., None]
         drift = (1.0 - 1.0 / SMOOTH) * state.drift + g
-        squares = kept * state.squares + xp.maximum((g * g).sum(axis=-1) / n, 1.0)
-        drift_squares = kept * state.drift_squares + (drift * drift).sum(axis=-1) * (2.0 / SMOOTH / n)
+        squares = kept * state.squares + xp.maximum(xp.vecdot(g, g) / n, 1.0)
+        drift_squares = kept * state.drift_squares + xp.vecdot(drift, drift) * (2.0 / SMOOTH / n)
         # Where g lingers, its sum is as noisy as if it had this many squares.
         noise = xp.maximum(squares, drift_squares**2 / squares)
-        step = STEP / xp.sqrt(noise)
-        prices = state.log_prices - self._sign * step[..., None] * g
-        prices = prices - prices.sum(axis=-1, keepdims=True) / n
+        # Shares are 1 on average, so g adds up to 0, and so do the logarithms.
+        prices = state.log_prices - (self._sign * STEP / xp.sqrt(noise))[..., None] * g
         return PricedState(remembered, prices, level, largest, weight, squares, drift, drift_squares)
 
     def read(self, state: PricedState) -> Array:
@@ -137,13 +139,18 @@ class Priced(Memory[PricedState]):
     def shares(self, state: PricedState) -> Array:
         r"""$\sigma$: each agent's share of utility at these prices, 1 on average."""
         xp = namespace(state.log_prices)
-        if self.alpha == math.inf and self.entitlements is None:
+        if self.shares_are_equal:
             return xp.ones_like(state.log_prices)
         logs = -self._sign * state.log_prices / self.alpha
         shares = xp.exp(logs - logs.max(axis=-1, keepdims=True))
         if self.entitlements is not None:
             shares = shares * self.entitlements
         return shares / shares.mean(axis=-1, keepdims=True)
+
+    @property
+    def shares_are_equal(self) -> bool:
+        """Whether everybody's share is the same at any prices, as in egalitarian welfare of equal entitlements."""
+        return self.alpha == math.inf and self.entitlements is None
 
     @property
     def _sign(self) -> float:
@@ -153,6 +160,9 @@ class Priced(Memory[PricedState]):
         """How many steps the fairness memory remembers."""
         d = self.memory.denominator(remembered)
         return state.weight + 1.0 if d is None else d
+
+    def faded(self, state: PricedState, elapsed: Number = 1) -> Array:
+        return self.memory.faded(state.remembered, elapsed)
 
     def response(self, state: PricedState, elapsed: Number = 1) -> Response | None:
         return self.memory.response(state.remembered, elapsed)

@@ -63,8 +63,7 @@ class SlidingWindow(Memory[WindowState]):
         return float(u_max * min(self.length, steps))
 
     def response(self, state: WindowState, elapsed: Number = 1) -> Response:
-        faded = self.advance(state, np.zeros(self.n_agents(state)), elapsed)
-        return Response(np.asarray(self.read(faded), dtype=float), 1.0)
+        return Response(np.asarray(self.faded(state, elapsed), dtype=float), 1.0)
 
     @property
     def can_be_negative(self) -> bool:
@@ -147,8 +146,7 @@ class Reset(Memory[ResetState]):
         return float(u_max * min(self.every, steps))
 
     def response(self, state: ResetState, elapsed: Number = 1) -> Response:
-        faded = self.advance(state, np.zeros(self.n_agents(state)), elapsed)
-        return Response(np.asarray(self.read(faded), dtype=float), 1.0)
+        return Response(np.asarray(self.faded(state, elapsed), dtype=float), 1.0)
 
     @property
     def can_be_negative(self) -> bool:

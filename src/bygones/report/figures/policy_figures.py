@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,7 +12,6 @@ from bygones.report.style import PALETTE, house_style
 from bygones.simulation import Simulation
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 _PARTS = 150
@@ -30,15 +29,19 @@ def policies_figure(played: Mapping[str, Simulation], welfare: str) -> Figure:
         (true, remembered), (gini, judged) = figure.subplots(2, 2)
         for number, (name, each) in enumerate(played.items()):
             look = {"color": PALETTE[number % len(PALETTE)], "linestyle": _DASHES[number % len(_DASHES)]}
-            _worst_and_best(true, each.cumulative, name, look)
-            _worst_and_best(remembered, each.remembered, name, look)
+            for axes, values in ((true, each.cumulative), (remembered, each.remembered)):
+                low, high = values.min(axis=1), values.max(axis=1)
+                worst, best = (high, low) if each.kind == "burden" else (low, high)
+                axes.plot(*_over_time(worst), label=name, **look)
+                axes.plot(*_over_time(best), linewidth=0.9, **look)
             gini.plot(*_over_time(each.gini), label=name, **look)
             judged.plot(*_over_time(each.welfare_remembered), label=name, **look)
-        true.set(title="True utilities", ylabel="total so far (thick: worst-off, thin: best-off)")
-        remembered.set(title="Remembered utilities", ylabel="memory (thick: worst-off, thin: best-off)")
-        gini.set(title="Inequality of true utilities", ylabel="Gini coefficient", ylim=(0, None))
+        what = "loads" if next(iter(played.values())).kind == "burden" else "utilities"
+        true.set(title=f"True {what}", ylabel="total so far (thick: worst-off, thin: best-off)")
+        remembered.set(title=f"Remembered {what}", ylabel="memory (thick: worst-off, thin: best-off)")
+        gini.set(title=f"Inequality of true {what}", ylabel="Gini coefficient", ylim=(0, None))
         judged.set(
-            title=f"Welfare of remembered utilities: {welfare}", ylabel="log-Nash" if welfare == "nash" else welfare
+            title=f"Welfare of remembered {what}: {welfare}", ylabel="log-Nash" if welfare == "nash" else welfare
         )
         for axes in (true, remembered, gini, judged):
             axes.set_xlabel("step")
@@ -51,13 +54,6 @@ def policies_figure(played: Mapping[str, Simulation], welfare: str) -> Figure:
         handles, labels = gini.get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside lower center", ncols=min(len(labels), 4), handlelength=3.2)
         return figure
-
-
-def _worst_and_best(axes: Axes, values: Floats, name: str, look: dict[str, Any]) -> None:
-    steps, worst = _over_time(values.min(axis=1))
-    _, best = _over_time(values.max(axis=1))
-    axes.plot(steps, worst, label=name, **look)
-    axes.plot(steps, best, linewidth=0.9, **look)
 
 
 def _over_time(values: Floats) -> tuple[Floats, Floats]:
