@@ -1,28 +1,30 @@
 """How good are the rules that need no training? Measured against certified bounds, and when people misreport.
 
     python -m benchmarks.rules long-run     # every kind of needs, every rule: share of the bound
-    python -m benchmarks.rules steps        # is the step of the prices well chosen? a sweep over the family
+    python -m benchmarks.rules sweep        # are the constants of the prices well chosen? a sweep over the family
+    python -m benchmarks.rules change       # how fast a rule follows when needs change
     python -m benchmarks.rules reports      # what somebody gains by misreporting
 
-Each prints its rows and writes them to `evidence/rules/`; `long-run` goes on where it was stopped.
+Each prints its rows and writes them to `evidence/rules/`, and goes on where it was stopped.
 """
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from bygones import Discounted
-from bygones.allocation import ChooseK
-from bygones.allocation.hindsight import hindsight
+from bygones.allocation import ChooseK, RankingPolicy
+from bygones.allocation import prices as _prices  # noqa: F401, so that its module is loaded
+from bygones.allocation.hindsight import Hindsight, hindsight
 from bygones.envs import needs as kinds
 from bygones.memory import priced
-from bygones.simulation import policy_named, simulate
+from bygones.simulation import Simulation, policy_named, simulate_seeds
 
 OUT = Path(__file__).parents[1] / "evidence" / "rules"
 STEPS = 10_000
@@ -37,7 +39,8 @@ RULES = (
     "random",
     "utilitarian",
 )
-SEEDS = (0, 1)
+SEEDS = range(4)
+WELFARES = ("egalitarian", "nash")
 
 
 class Sparse(NamedTuple):
@@ -87,128 +90,204 @@ KINDS: dict[str, tuple[Any, int]] = {
 }
 
 
-def met(needs: Any, steps: int, seed: int) -> np.ndarray:
-    """The needs that `simulate` meets with this seed."""
-    noise = np.random.default_rng(np.random.SeedSequence(seed).spawn(2)[0])
-    state, rows = needs.start(noise.random(needs.n_agents)), []
-    for t in range(steps):
-        now, state = needs.draw(noise.random(needs.n_agents), state, t + 1)
-        rows.append(now)
-    return np.array(rows)
+class Fixed(RankingPolicy):
+    """Constant prices: the best there are for the distribution of needs, whatever the luck of a horizon."""
+
+    def __init__(self, prices: np.ndarray) -> None:
+        self.prices = prices
+
+    def keys(self, needs: np.ndarray, k: int, state: Any, step: int) -> tuple[np.ndarray, ...]:
+        return (needs * self.prices,)
 
 
-def long_run(rows: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """The lowest utility (egalitarian) and the geometric mean (Nash), as shares of what anybody could have reached."""
-    done = {(row["needs"], row["welfare"], row["gamma"]) for row in rows}
+def made_by(rule: str | RankingPolicy, needs: Any, k: int, welfare: str, gamma: float) -> list[Simulation]:
+    memory = Discounted(gamma=gamma)
+    policy = policy_named(rule, memory, welfare, needs, k) if isinstance(rule, str) else rule
+    return simulate_seeds(policy, needs, memory, welfare, STEPS, k, SEEDS)
+
+
+def bounds_of(needs: Any, k: int, welfare: str, part: slice = slice(None)) -> list[Hindsight]:
+    """What anybody could have reached in part of each simulation."""
+    seen = made_by("utilitarian", needs, k, welfare, 1.0)
+    return [hindsight([ChooseK(x, k) for x in one.needs[part]], welfare) for one in seen]
+
+
+def shares(made: list[Simulation], bounds: list[Hindsight], welfare: str, part: slice = slice(None)) -> list[float]:
+    """The lowest utility (egalitarian) or the geometric mean (Nash), as shares of the bounds."""
+    found = []
+    for one, bound in zip(made, bounds, strict=True):
+        mean = one.utilities[part].mean(axis=0)
+        value = mean.min() if welfare == "egalitarian" else np.exp(np.log(np.maximum(mean, 1e-300)).mean())
+        found.append(float(value / bound.upper))
+    return found
+
+
+def long_run(done: set[tuple[Any, ...]]) -> Iterator[dict[str, Any]]:
+    """All kinds of needs and all rules. `fixed` are the best constant prices, from needs that nobody meets.
+
+    What is between `fixed` and 1 is the luck of the horizon, which only hindsight knows, and which no rule can use
+    before it has happened. `error` is the standard error of `prices` over seeds.
+    """
     for kind, (needs, k) in KINDS.items():
-        for welfare, measure in (("egalitarian", "egalitarian"), ("nash", "nash")):
-            if all((kind, welfare, gamma) in done for gamma in GAMMAS):
+        for welfare in WELFARES:
+            todo = [gamma for gamma in GAMMAS if (kind, welfare, gamma) not in done]
+            if not todo:
                 continue
-            bounds = [hindsight([ChooseK(x, k) for x in met(needs, STEPS, s)], welfare).upper for s in SEEDS]
+            bounds = bounds_of(needs, k, welfare)
+            steady = Fixed(np.mean([bound.prices for bound in _elsewhere(needs, k, welfare)], axis=0))
+            fixed = float(np.mean(shares(made_by(steady, needs, k, welfare, 1.0), bounds, welfare)))
+            for gamma in todo:
+                row: dict[str, Any] = {"needs": kind, "welfare": welfare, "gamma": gamma}
+                row |= {"bound": float(np.mean([bound.upper for bound in bounds])), "fixed": fixed}
+                for rule in RULES if kind == "the paper's needs" else BESIDE:
+                    each = shares(made_by(rule, needs, k, welfare, gamma), bounds, welfare)
+                    row[rule] = float(np.mean(each))
+                    if rule == "prices":
+                        row["error"] = float(np.std(each, ddof=1) / np.sqrt(len(each)))
+                yield row
+
+
+BESIDE = ("prices", "calibrated", "one-step", "proportional-fair", "random")
+"""The rules measured on needs other than the paper's."""
+
+
+def _elsewhere(needs: Any, k: int, welfare: str) -> list[Hindsight]:
+    memory = Discounted(gamma=1.0)
+    policy = policy_named("utilitarian", memory, welfare, needs, k)
+    seen = simulate_seeds(policy, needs, memory, welfare, STEPS, k, range(100, 104))
+    return [hindsight([ChooseK(x, k) for x in one.needs], welfare) for one in seen]
+
+
+def sweep(done: set[tuple[Any, ...]]) -> Iterator[dict[str, Any]]:
+    """The family of price rules: other first steps, other corrections. `step 0.5` is ours in both."""
+    correcting = sys.modules["bygones.allocation.prices"]
+    ours = priced.STEP, correcting.CORRECTION
+    for kind, (needs, k) in KINDS.items():
+        for welfare in WELFARES:
+            if needs.n_agents > 100 or all((kind, welfare, gamma) in done for gamma in GAMMAS):
+                continue
+            bounds = bounds_of(needs, k, welfare)
             for gamma in GAMMAS:
                 if (kind, welfare, gamma) in done:
                     continue
-                memory = Discounted(gamma=gamma)
-                row: dict[str, Any] = {
-                    "needs": kind,
-                    "welfare": welfare,
-                    "gamma": gamma,
-                    "bound": float(np.mean(bounds)),
-                }
-                for rule in RULES:
-                    if kind != "the paper's needs" and rule not in (
-                        "prices",
-                        "one-step",
-                        "proportional-fair",
-                        "random",
-                    ):
-                        continue
-                    made = [
-                        simulate(policy_named(rule, memory, welfare, needs, k), needs, memory, welfare, STEPS, k, s)
-                        for s in SEEDS
-                    ]
-                    row[rule] = float(np.mean([m.summary()[measure] / b for m, b in zip(made, bounds, strict=True)]))
+                row: dict[str, Any] = {"needs": kind, "welfare": welfare, "gamma": gamma}
+                for step in (0.05, 0.125, 0.25, 0.5, 1.0, 2.0):
+                    priced.STEP = step
+                    each = shares(made_by("prices", needs, k, welfare, gamma), bounds, welfare)
+                    row[f"step {step:g}"] = float(np.mean(each))
+                priced.STEP = ours[0]
+                for c in (0.0, 0.05, 0.2, 0.4, 0.8):
+                    correcting.CORRECTION = c
+                    each = shares(made_by("prices", needs, k, welfare, gamma), bounds, welfare)
+                    row[f"correction {c:g}"] = float(np.mean(each))
+                correcting.CORRECTION = ours[1]
                 yield row
 
 
-def steps(rows: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """The family of price rules: the size of the first step, from a tenth of ours to four times as much."""
-    for kind, (needs, k) in KINDS.items():
-        if needs.n_agents > 100:
-            continue
-        bound = hindsight([ChooseK(x, k) for x in met(needs, STEPS, 0)], "egalitarian").upper
-        for gamma in GAMMAS:
-            memory, row = Discounted(gamma=gamma), {"needs": kind, "gamma": gamma}
-            for size in (0.05, 0.125, 0.25, 0.5, 1.0, 2.0):
-                priced.STEP = size
-                policy = policy_named("prices", memory, "egalitarian", needs, k)
-                row[f"{size:g}"] = (
-                    simulate(policy, needs, memory, "egalitarian", STEPS, k).summary()["egalitarian"] / bound
-                )
-            priced.STEP = 0.5
-            yield row
+def change(done: set[tuple[Any, ...]]) -> Iterator[dict[str, Any]]:
+    """After needs change half-way: share of what was possible in the next 1000 steps, and in the whole second half."""
+    (needs, k), half = KINDS["sudden change half-way"], STEPS // 2
+    for welfare in WELFARES:
+        parts = {"next 1000 steps": slice(half, half + 1000), "second half": slice(half, None)}
+        bounds = {name: bounds_of(needs, k, welfare, part) for name, part in parts.items()}
+        for rule in ("prices", "one-step"):
+            for gamma in (1.0, 0.999, 0.99, 0.9):
+                if (welfare, rule, gamma) in done:
+                    continue
+                made = made_by(rule, needs, k, welfare, gamma)
+                row: dict[str, Any] = {"welfare": welfare, "rule": rule, "gamma": gamma}
+                for name, part in parts.items():
+                    row[name] = float(np.mean(shares(made, bounds[name], welfare, part)))
+                yield row
 
 
-def reports(rows: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """What agent 9 of the paper's problem gains (1 is nothing) by misreporting, and what it costs the others."""
-    needs, k = kinds.advantaged(), 2
-    liar, true = 9, met(needs, STEPS, 0)
-    usual = np.median(true[:, liar])
+class Lie(NamedTuple):
+    """How one agent reports."""
 
-    def honest(t: int, x: np.ndarray) -> np.ndarray:
-        return x
+    name: str
+    report: Callable[[np.ndarray, int], np.ndarray]
 
-    def doubled(t: int, x: np.ndarray) -> np.ndarray:
-        return np.where(np.arange(10) == liar, 2 * x, x)
 
-    def when_likely(t: int, x: np.ndarray) -> np.ndarray:
-        return np.where((np.arange(10) == liar) & (x > usual), 2 * x, x)
+LOOKING = tuple(rule for rule in RULES if rule not in ("round-robin", "random"))
+"""The rules that look at needs; by the others nobody can gain."""
 
-    def nothing_for_a_while(t: int, x: np.ndarray) -> np.ndarray:
-        return np.where((np.arange(10) == liar) & (t % 1000 < 200), 0.0, x)
+LIAR = 9
+LIES = (
+    Lie("honest", lambda x, t: x),
+    Lie("doubles", lambda x, t: 2 * x),
+    Lie("doubles when likely", lambda x, t: np.where(x > 0.5, 2 * x, x)),
+    Lie("silent for a while", lambda x, t: 0 * x if t % 1000 < 200 else x),
+    Lie("a hundredth", lambda x, t: x / 100),
+)
 
-    for gamma in (0.99, 0.9):
-        for rule in RULES:
+
+def reports(done: set[tuple[Any, ...]]) -> Iterator[dict[str, Any]]:
+    """What agent 9 of the paper's problem gains (1 is nothing) by misreporting, and what is left to the lowest other.
+
+    The allocator knows and remembers reports only; gains are in true utilities. With `normalised`, each report is
+    divided by the agent's own mean report so far.
+    """
+    for gamma in GAMMAS:
+        for rule in LOOKING:
             for normalised in (False, True):
-                made = {
-                    lie.__name__: _received(rule, Discounted(gamma=gamma), true, lie, k, normalised)
-                    for lie in (honest, doubled, when_likely, nothing_for_a_while)
-                }
-                row: dict[str, Any] = {"gamma": gamma, "rule": rule, "normalised": normalised}
+                if (gamma, rule, normalised) in done:
+                    continue
+                made = {lie.name: _received(rule, gamma, lie, normalised) for lie in LIES}
+                honest, row = made.pop("honest"), {"gamma": gamma, "rule": rule, "normalised": normalised}
                 for name, received in made.items():
-                    if name != "honest":
-                        row[name] = float(received[liar] / made["honest"][liar])
-                        row[f"{name}, others"] = float(np.delete(received, liar).min() / made["honest"].min())
+                    row[name] = float(np.mean(received[:, LIAR] / honest[:, LIAR]))
+                    others = np.delete(received, LIAR, axis=1).min(axis=1) / np.delete(honest, LIAR, axis=1).min(axis=1)
+                    row[f"{name}: lowest other"] = float(np.mean(others))
                 yield row
 
 
-def _received(rule: str, memory: Any, true: np.ndarray, lie: Any, k: int, normalised: bool) -> np.ndarray:
-    """True utilities, where the allocator knows and remembers reports only."""
-    policy = policy_named(rule, memory, "egalitarian", kinds.advantaged(), k)
-    memory = getattr(policy, "memory", memory)
-    state, received, rng = memory.init(10), np.zeros(10), np.random.default_rng(0)
-    total, count = np.zeros(10), 0
-    for t, x in enumerate(true):
-        reported = lie(t, x)
-        if normalised:
-            total, count = total + reported, count + 1
-            reported = np.where(total > 0, reported * count / np.maximum(total, 1e-300), 0.0)
-        served = policy(reported, k, state, t, rng)
-        utilities = np.zeros(10)
-        utilities[served] = reported[served]
-        received[served] += x[served]
-        state = memory.advance(state, utilities)
-    return received
+class Reported(NamedTuple):
+    """The paper's needs, as one agent reports them."""
+
+    lie: Lie
+    normalised: bool
+    n_agents: int = 10
+    bounds: Any = (np.zeros(10), np.full(10, np.inf))
+    mean: Any = np.full(10, 0.5)
+
+    def start(self, uniforms):
+        return np.zeros_like(uniforms)
+
+    def draw(self, uniforms, state, t):
+        needs, _ = kinds.advantaged().draw(uniforms, uniforms[..., :0], t)
+        reported = np.array(needs)
+        reported[..., LIAR] = self.lie.report(needs[..., LIAR], t - 1)
+        state = state + reported
+        if self.normalised:
+            reported = np.where(state > 0, reported * t / np.maximum(state, 1e-300), 0.0)
+        return reported, state
+
+
+def _received(rule: str, gamma: float, lie: Lie, normalised: bool) -> np.ndarray:
+    """The true utilities of all agents, one row per seed, where decisions rest on reports."""
+    true = made_by("utilitarian", kinds.advantaged(), 2, "egalitarian", 1.0)
+    made = made_by(rule, Reported(lie, normalised), 2, "egalitarian", gamma)
+    return np.array([((m.utilities > 0) * t.needs).sum(axis=0) for m, t in zip(made, true, strict=True)])
+
+
+KEYS = {
+    "long-run": ("needs", "welfare", "gamma"),
+    "sweep": ("needs", "welfare", "gamma"),
+    "change": ("welfare", "rule", "gamma"),
+    "reports": ("gamma", "rule", "normalised"),
+}
+MEASURES = {"long-run": long_run, "sweep": sweep, "change": change, "reports": reports}
 
 
 def main() -> None:
-    what = {"long-run": long_run, "steps": steps, "reports": reports}
-    if len(sys.argv) != 2 or sys.argv[1] not in what:
-        sys.exit(f"usage: python -m benchmarks.rules {'|'.join(what)}")
-    path = OUT / f"{sys.argv[1]}.json"
-    rows = json.loads(path.read_text(encoding="utf-8")) if path.exists() and sys.argv[1] == "long-run" else []
-    for row in what[sys.argv[1]](list(rows)):
-        rows.append({name: round(value, 4) if isinstance(value, float) else value for name, value in row.items()})
+    if len(sys.argv) != 2 or sys.argv[1] not in MEASURES:
+        sys.exit(f"usage: python -m benchmarks.rules {'|'.join(MEASURES)}")
+    name = sys.argv[1]
+    path = OUT / f"{name}.json"
+    rows = json.loads(path.read_text(encoding="utf-8")) if path.exists() else []
+    done = {tuple(row[key] for key in KEYS[name]) for row in rows}
+    for row in MEASURES[name](done):
+        rows.append({key: round(value, 4) if isinstance(value, float) else value for key, value in row.items()})
         print(rows[-1], flush=True)
         lines = (json.dumps(each, ensure_ascii=False) for each in rows)
         path.write_text("[\n" + ",\n".join(lines) + "\n]\n", encoding="utf-8")

@@ -357,6 +357,18 @@ class TestAvailability:
         with pytest.raises(ValueError, match=message):
             allocate(problem, memory, memory.init(3), **{"welfare": "egalitarian"} | options)
 
+    def test_a_problem_of_ones_own_has_no_solver_for_burdens(self):
+        class OneEach(ChooseK):
+            pass
+
+        memory = PerfectRecall()
+        for rule in ("one-step", "prices"):
+            with pytest.raises(
+                ValueError,
+                match="OneEach has no solver for burdens: problems of burdens are ChooseK, Assign, Divide",
+            ):
+                allocate(OneEach([1, 2], 1, kind="burden"), memory, memory.init(2), "egalitarian", rule=rule)
+
     def test_curves_need_loads_of_at_least_zero(self):
         memory = Linear(np.eye(2), readout=np.array([[1.0, -0.5], [0.0, 1.0]]))
         state = memory.update(memory.init(2), [4.0, 0.0])

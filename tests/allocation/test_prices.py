@@ -198,7 +198,34 @@ class TestThePricedMemory:
         for row in range(2):
             np.testing.assert_allclose(state.log_prices[row], after(memory, *past[:, row]).log_prices, rtol=1e-12)
 
-    def test_under_jax_it_is_the_same(self):
+    @pytest.mark.parametrize(
+        ("kind", "welfare"), [("good", "egalitarian"), ("good", "nash"), ("burden", "power_burden")]
+    )
+    @pytest.mark.parametrize("weights", [None, np.array([2.0, 1.0, 0.5])], ids=["equal", "entitled"])
+    def test_under_jax_it_is_the_same(self, kind, welfare, weights):
+        """Step by step under `jit`, in one `scan`, and several memories side by side under `vmap`."""
+        memory = learning(Discounted(gamma=0.9), welfare, weights, kind)
+        past = np.random.default_rng(0).random((15, 2, 3))
+        with jax.enable_x64(True):
+            traced, utilities = jax.tree.map(jax.numpy.asarray, (memory, past))
+            empty = jax.tree.map(jax.numpy.asarray, memory.init(3))
+
+            def many_steps(memory, rows):
+                return jax.lax.scan(lambda state, row: (memory.advance(state, row), None), empty, rows)[0]
+
+            in_a_row = jax.vmap(jax.jit(many_steps), in_axes=(None, 1))(traced, utilities)
+            one_by_one, step = empty, jax.jit(lambda memory, state, row: memory.advance(state, row))
+            for row in utilities[:, 0]:
+                one_by_one = step(traced, one_by_one, row)
+        for agent in range(2):
+            ours = after(memory, *past[:, agent])
+            same = [in_a_row] if agent else [in_a_row, jax.tree.map(lambda x: x[None], one_by_one)]
+            for theirs in same:
+                found = jax.tree.leaves(jax.tree.map(lambda x, i=agent: np.asarray(x)[i], theirs))
+                for mine, other in zip(jax.tree.leaves(ours), found, strict=True):
+                    np.testing.assert_allclose(other, mine, rtol=1e-12, atol=1e-12)
+
+    def test_single_precision_under_jax_is_close(self):
         memory = learning(Discounted(gamma=0.9), "egalitarian")
         past = np.random.default_rng(0).random((15, 3))
         state = jax.tree.map(jax.numpy.asarray, memory.init(3))
@@ -206,6 +233,24 @@ class TestThePricedMemory:
         for utilities in past:
             state = step(state, jax.numpy.asarray(utilities))
         np.testing.assert_allclose(state.log_prices, after(memory, *past).log_prices, rtol=1e-4, atol=1e-5)
+
+    def test_it_promises_what_the_fairness_memory_promises(self):
+        past = np.random.default_rng(0).random((20, 3))
+        for inner in (PerfectRecall(), Discounted(half_life=5), PerfectRecall(average=True), LastSteps(3)):
+            memory = Priced(inner)
+            state, held = after(memory, *past), after(inner, *past)
+            assert memory.average == inner.average
+            assert memory.can_be_negative == inner.can_be_negative
+            assert memory.keeps_agents_apart == inner.keeps_agents_apart
+            assert memory.denominator(state) == inner.denominator(held)
+            assert memory.largest_denominator(9) == inner.largest_denominator(9)
+            assert memory.after_ones(3, 9) == pytest.approx(inner.after_ones(3, 9))
+            response = inner.response(held, 2.5)
+            if response is None:
+                assert memory.response(state, 2.5) is None
+                continue
+            base, gain = memory.response(state, 2.5)
+            np.testing.assert_allclose(base + gain * past[:4], memory.ahead(state, past[:4], 2.5), rtol=1e-12)
 
     def test_equal_utilities_move_nothing(self):
         memory = learning(Discounted(gamma=0.9), "nash")

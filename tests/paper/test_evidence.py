@@ -11,6 +11,7 @@ from bygones.paper.claims import judge
 from bygones.paper.judging import NOT_ENOUGH
 from bygones.paper.results import read
 from bygones.report.figures.paper_figures import DEFAULT_SCALE
+from bygones.report.paper.without_training import COLUMNS, problems_of, rows, sentence
 
 ROOT = Path(__file__).parents[2]
 SCALES = ("none", "fixed", "window", "expected", "relative")
@@ -57,6 +58,16 @@ def test_figures_show_the_scale_under_which_most_claims_hold(judgements):
     assert max(held, key=held.get) == DEFAULT_SCALE
     assert held[DEFAULT_SCALE] == 8
     assert list(held.values()).count(8) == 1
+
+
+@pytest.mark.parametrize("welfare", ["egalitarian", "nash"])
+def test_the_note_shows_the_rules_beside_the_trained(evidence, welfare):
+    note = (ROOT / "docs" / "claims.md").read_text(encoding="utf-8")
+    runs = problems_of({"evidence": evidence})[welfare]
+    assert sentence(runs) in " ".join(note.split())
+    assert f"| {' | '.join([f'{welfare}, memory', *COLUMNS[1:]])} |" in note
+    for row in rows(runs):
+        assert f"| {' | '.join(row)} |" in note
 
 
 def rows_of_the_note(columns):

@@ -13,6 +13,8 @@ from hypothesis.extra.numpy import arrays
 from bygones.learn.settings import Settings
 from bygones.paper.optimum import episode_gini, for_settings
 from bygones.paper.results import Results
+from bygones.paper.untrained import RULES, reached
+from bygones.report.figures.rule_lines import RULE_LOOK
 from bygones.report.paper import packing
 from bygones.report.paper.packing import AS_THE_PAPER, METRICS, packed, variant
 from support import synthetic_results
@@ -94,11 +96,15 @@ def test_references_are_the_librarys(data):
     assert reference["best"]["gini"] == episode_gini(settings)
     assert reference["best"]["welfare"] == for_settings(settings).bound
     assert reference["best"]["utility_least"] == pytest.approx(reference["best"]["welfare"] / 500)
-    assert reference["best"]["utility_per_step"] > reference["one_step"]["utility_per_step"]
-    assert 0 < reference["one_step"]["share"] < 1
     names = {metric.name for metric in METRICS}
-    assert set(reference["one_step"]) == names
     assert set(reference["best"]) == {metric.name for metric in METRICS if metric.reference}
+    assert list(reference["rules"]) == list(RULES)
+    for rule, values in reference["rules"].items():
+        assert set(values) == names
+        found = reached(rule, settings.replace(gamma=1.0), [500])[500]
+        assert values == {**found._asdict(), "share": float(for_settings(settings).share(found.welfare))}
+    assert reference["best"]["utility_per_step"] > reference["rules"]["one-step"]["utility_per_step"]
+    assert data["rules"] == list(RULE_LOOK)
 
 
 def test_runs_that_stopped_are_left_out(results):

@@ -1,15 +1,16 @@
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from bygones.allocation.policies import OneStep
-from bygones.envs.needs import advantaged
-from bygones.memory import PerfectRecall
+from bygones.learn.settings import Settings
 from bygones.paper.claims import judge
 from bygones.paper.grid import GAMMAS, HORIZONS, memory_label
 from bygones.paper.optimum import episode_gini, for_settings
-from bygones.report.figures import paper_figures
+from bygones.paper.untrained import reached
+from bygones.report.figures import paper_figures, rule_lines
 from bygones.report.figures.paper_figures import claims_figure, draw, draw_all, names
-from bygones.simulation import simulate
+from bygones.report.figures.rule_lines import RULE_LOOK
 from support import synthetic_results
 
 MEMORIES = [memory_label(gamma) for gamma in GAMMAS]
@@ -90,7 +91,11 @@ def test_a_figure_names_its_runs(results):
     assert draw("6", results, "none").texts[-1].get_text() == "observation scale none"
     assert draw("scales", results).texts[-1].get_text() == ""
     (legend,) = draw("3b", results, "window").legends
-    assert [text.get_text() for text in legend.get_texts()][-2:] == ["one run", "mean ± standard error"]
+    assert [text.get_text() for text in legend.get_texts()][-3:] == [
+        "one run",
+        "mean ± standard error",
+        "untrained rules, perfect recall",
+    ]
 
 
 def test_claims_by_scale(results):
@@ -143,11 +148,62 @@ def test_all_that_there_are_runs_for(tmp_path):
     assert draw_all(quick.where(gamma=0.5), tmp_path) == []
 
 
-def test_the_allocator_that_learns_nothing_is_drawn_beside_those_that_learn(results):
-    scale = results.distinct("observation_scale")[0]
-    gini, score = (draw(name, results, scale).axes[0] for name in ("3a", "2a"))
-    memory = PerfectRecall()
-    played = simulate(OneStep(memory, "egalitarian"), advantaged(), memory, "egalitarian", max(HORIZONS))
-    at = np.array(HORIZONS) - 1
-    np.testing.assert_allclose(lines(gini)["one-step allocator"].get_ydata(), played.gini[at])
-    np.testing.assert_allclose(lines(score)["one-step allocator"].get_ydata(), played.cumulative[at].min(axis=1))
+def rules_of(axes):
+    return {line.get_gid(): line for line in axes.lines if line.get_gid()}
+
+
+def named(axes):
+    return [text.get_text() for text in axes.texts if text.get_text() in RULE_LOOK]
+
+
+@pytest.mark.parametrize("name", names())
+def test_rules_that_need_no_training_are_drawn_and_named_in_every_figure(results, name):
+    figure = draw(name, results, None if name == "scales" else "window")
+    for axes in figure.axes:
+        assert list(rules_of(axes)) == list(RULE_LOOK)
+        at_the_edge = name != "scales" or axes in figure.axes[1::2]
+        assert sorted(named(axes)) == (sorted(RULE_LOOK) if at_the_edge else [])
+    (legend,) = figure.legends
+    assert "untrained rules, perfect recall" in [text.get_text() for text in legend.get_texts()]
+
+
+@pytest.mark.parametrize(
+    ("name", "metric"), [("2a", "welfare"), ("3b", "gini"), ("4b", "welfare"), ("5a", "gini"), ("optimum", "share")]
+)
+def test_rules_are_where_they_were_measured(results, name, metric):
+    axes = draw(name, results, "window").axes[0]
+    welfare = "nash" if name.endswith("b") else "egalitarian"
+    run = Settings(welfare=welfare, aggregation="averaged" if name[0] in "45" else "additive", gamma=1.0)
+    drawn = rules_of(axes)
+    assert list(drawn) == list(RULE_LOOK)
+    for rule, line in drawn.items():
+        found = reached(rule, run, HORIZONS)
+        if metric == "share":
+            expected = [for_settings(run.replace(horizon=T)).share(one.welfare) for T, one in found.items()]
+        else:
+            expected = [getattr(one, metric) for one in found.values()]
+        np.testing.assert_allclose(line.get_ydata(), expected)
+
+
+def test_rules_are_level_lines_beside_training_curves(results):
+    figure = draw("6", results, "window")
+    for axes, metric in zip(figure.axes[-3:], ("utility_per_step", "welfare", "gini"), strict=True):
+        drawn = rules_of(axes)
+        assert list(drawn) == list(RULE_LOOK)
+        for rule, line in drawn.items():
+            value = getattr(reached(rule, Settings(welfare="egalitarian", gamma=1.0), HORIZONS)[10000], metric)
+            assert list(line.get_ydata()) == [value, value]
+
+
+@given(st.dictionaries(st.text(max_size=3), st.floats(0, 1), max_size=5), st.floats(0.01, 0.2))
+def test_names_are_moved_apart_and_keep_their_order(places, height):
+    moved = rule_lines._apart(places, height)
+    assert set(moved) == set(places)
+    order = sorted(places, key=lambda name: moved[name])
+    gaps = np.diff([moved[name] for name in order])
+    assert (gaps >= height - 1e-9).all()
+    assert min(moved.values(), default=0.0) >= 0
+    assert [places[name] for name in order] == sorted(places.values())
+    far = np.diff(sorted(places.values())) >= height
+    if far.all():
+        assert moved == pytest.approx(places)

@@ -5,6 +5,8 @@ import pytest
 
 from bygones.paper import examples
 from bygones.paper.judging import PROTOCOL
+from bygones.paper.untrained import RULES
+from bygones.report.figures.rule_lines import RULE_LOOK
 from bygones.report.paper.packing import METRICS
 from bygones.report.paper.paper_page import HALF_LIVES, write_report
 from support.browser import DESKTOP, PHONE, complaints, opened, overflow, until
@@ -47,6 +49,12 @@ def drawn(page, selector):
     )
 
 
+def named_rules(page, selector):
+    """The rules whose names stand beside the ends of their lines."""
+    texts = page.locator(selector).evaluate("chart => chart.layout.annotations.map(({text}) => text)")
+    return sorted(name for text in texts for name in text.split("<br>"))
+
+
 def dots(traces, symbol=None):
     return sum(len(one["y"]) for one in traces if one["mode"] == "markers" and one["symbol"] == symbol)
 
@@ -68,7 +76,13 @@ def test_own_runs_alone_are_drawn_as_any_and_named_in_the_legend(chromium, tmp_p
             "myopic",
             "past-discounted, γ = 0.99",
             "perfect recall",
+            "best stationary policy",
         ]
+        assert sorted(
+            " ".join(
+                chart.locator(".annotation-text tspan, .annotation-text:not(:has(tspan))").all_text_contents()
+            ).split()
+        ) == sorted(RULE_LOOK)
         assert dots(drawn(page, "[data-runs] >> nth=0")) == 3 * 3
         named = see(page, "[data-part=chart]").locator(".legendtext").all_text_contents()
         assert {"myopic", "γ = 0.99", "perfect recall"} <= set(named)
@@ -77,6 +91,8 @@ def test_own_runs_alone_are_drawn_as_any_and_named_in_the_legend(chromium, tmp_p
 def test_charts_by_scale_show_every_scale(chromium, path):
     with opened(chromium, path) as page:
         chart = see(page, "[data-runs] >> nth=2")
+        assert set(RULE_LOOK) <= {one["name"] for one in drawn(page, "[data-runs] >> nth=2")}
+        assert named_rules(page, "[data-runs] >> nth=2") == sorted(RULE_LOOK)
         assert chart.locator(".xtick").all_text_contents() == ["none", "fixed", "window", "expected", "relative"]
         assert dots(drawn(page, "[data-runs] >> nth=2")) == 2 * 5 * 10
 
@@ -120,10 +136,13 @@ def test_the_chart_and_its_table_show_the_results(chromium, of_evidence, results
         page.locator("select[name=metric]").select_option(metric)
         traces = drawn(page, "[data-part=chart]")
         assert ("best possible" in [one["name"] for one in traces]) == (metric not in ("gini", "utility_most"))
-        assert "one-step allocator" in [one["name"] for one in traces]
+        assert set(RULE_LOOK) <= {one["name"] for one in traces}
+        assert named_rules(page, "[data-part=chart]") == sorted(RULE_LOOK)
+        described = page.locator("#chooser [data-part=description]").text_content()
+        assert all(f"{rule} without training: " in described for rule in RULE_LOOK)
         page.locator("#chooser details").first.locator("summary").click()
         table = page.locator("[data-part=numbers]")
-        assert table.locator("tbody tr").count() == 5
+        assert table.locator("tbody th").all_text_contents()[5:] == [f"{rule}, without training" for rule in RULES]
         if metric == "share":
             return
         runs = results.where(
@@ -132,7 +151,7 @@ def test_the_chart_and_its_table_show_the_results(chromium, of_evidence, results
         values = runs[f"final_{metric}"]
         shown = [one for one in traces if one["mode"] == "markers"][-1]["y"][-10:]
         np.testing.assert_allclose(sorted(shown), sorted(values), rtol=1e-6)
-        cell = table.locator("tbody tr").last.locator("td").last.text_content().replace("−", "-")
+        cell = table.locator("tbody tr").nth(4).locator("td").last.text_content().replace("−", "-")
         assert float(cell.split(" ")[0]) == pytest.approx(values.mean(), rel=0.006)
 
 
@@ -143,6 +162,8 @@ def test_training_curves_on_demand(chromium, path, results):
         page.locator("[data-part=curves] > summary").click()
         see(page, "[data-part=curve-chart]")
         few = drawn(page, "[data-part=curve-chart]")
+        assert set(RULE_LOOK) <= {one["name"] for one in few}
+        assert named_rules(page, "[data-part=curve-chart]") == sorted(RULE_LOOK)
         last = next(one for one in few if one["name"] == "perfect recall")["y"][-1]
         cell = results.where(**PROTOCOL, observation_scale="none", welfare="egalitarian", aggregation="additive",
                              gamma=1.0, horizon=10000)  # fmt: skip

@@ -16,6 +16,7 @@ from bygones.allocation.policies import (
     Prices,
     ProportionalFair,
     Random,
+    RankingPolicy,
     RoundRobin,
     Utilitarian,
 )
@@ -38,6 +39,7 @@ __all__ = [
     "Problem",
     "ProportionalFair",
     "Random",
+    "RankingPolicy",
     "Request",
     "RoundRobin",
     "RunnerUp",

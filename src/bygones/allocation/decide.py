@@ -19,8 +19,8 @@ from bygones.allocation.burdens import CARRY
 from bygones.allocation.cases import Case, Choice, Solver, by_options
 from bygones.allocation.decision import Decision
 from bygones.allocation.goods import GIVE
-from bygones.allocation.outlook import Outlook, outlook
-from bygones.allocation.prices import prices
+from bygones.allocation.outlook import Outlook, Unstructured, check_state, outlook, priced_outlook
+from bygones.allocation.prices import pricing_of
 from bygones.allocation.problems import Assign, Problem
 from bygones.allocation.solvers.assign import largest_sum
 from bygones.memory import Memory
@@ -109,21 +109,23 @@ def allocate(
     if time_limit is not None:
         check_between("time_limit", time_limit, 0.0, math.inf, "a number of seconds above 0, or None", open_low=True)
     n_agents = problem.n_agents
-    look = outlook(memory, state, n_agents, elapsed, entitlements, problem.kind)
     function = named(welfare)
     check_form(function, problem.kind)
     weights = None if entitlements is None else np.asarray(entitlements, dtype=float)
     judge: Callable[[Array], Array] = entitled(function, weights, problem.kind)
+    look: Outlook | Unstructured
     shape: Aim | None
     paid = None
     if rule == "prices":
-        paid = prices(
-            problem, memory, state, function, elapsed=elapsed, entitlements=entitlements, calibration=calibration
-        )
+        check_state(memory, state, n_agents, elapsed)
+        pricing = pricing_of(problem, memory, function, entitlements, calibration)
+        past, steps = pricing.remembered(state, problem, elapsed)
+        paid = pricing.at(past, steps, state, problem)
         # A sum of priced utilities is utilitarian welfare in which an agent counts as often as its price says.
-        sign = -1.0 if problem.is_burden else 1.0
-        look, shape, judge = Outlook(look.base, sign), ConcaveSum(0.0, mass=paid), functools.partial(np.dot, b=paid)
+        look, shape = priced_outlook(past, entitlements, problem.kind), ConcaveSum(0.0, mass=paid)
+        judge = functools.partial(np.dot, b=paid)
     else:
+        look = outlook(memory, state, n_agents, elapsed, entitlements, problem.kind)
         shape = aim(function, look.base, weights)
         _check_signs(function, shape, look)
     rng = np.random.default_rng() if rng is None else rng
@@ -160,12 +162,11 @@ def at_prices(
 ) -> np.ndarray:
     r"""An allocation of largest (of burdens, least) $\sum_i \lambda_i u_i$, in the form of the problem's `given`."""
     rng = np.random.default_rng(0) if rng is None else rng
-    sign = -1.0 if problem.is_burden else 1.0
-    look, shape = Outlook(np.zeros(problem.n_agents), sign), ConcaveSum(0.0, mass=prices)
+    look, shape = priced_outlook(np.zeros(problem.n_agents), None, problem.kind), ConcaveSum(0.0, mass=prices)
     judge = functools.partial(np.dot, b=prices)
     case = Case(problem, look, named("utilitarian"), judge, shape, rng, entitlements=entitlements)
     if type(problem) is Assign and not sparse.issparse(problem.utilities):
-        worth = sign * prices[:, None] * problem.utilities
+        worth = (-prices if problem.is_burden else prices)[:, None] * problem.utilities
         able = np.broadcast_to(case.able[:, None], worth.shape)
         may = able if problem.allowed is None else able & problem.allowed
         forbidden = -math.inf if problem.is_burden else 0.0

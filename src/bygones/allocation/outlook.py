@@ -87,19 +87,13 @@ def outlook(
     kind: Kind = "good",
 ) -> Outlook | Unstructured:
     """How the memory will respond, `elapsed` steps after its last utilities."""
-    held = memory.n_agents(state)
-    if held != n_agents:
-        raise ValueError(f"state must hold the memory of the problem's {n_agents} agents, got {held}")
-    check_between("elapsed", elapsed, 0.0, math.inf, "a finite time of at least 0", open_high=True)
+    check_state(memory, state, n_agents, elapsed)
     factor = _factor(entitlements, n_agents, kind)
     response = memory.response(state, elapsed)
     if response is None:
         base = np.asarray(memory.read(memory.advance(state, np.zeros(n_agents), elapsed)), dtype=float)
-        _check_single(base, n_agents)
-        return Unstructured(memory, state, elapsed, factor, base * factor)
-    base, gain = response.base, np.asarray(response.gain)
-    _check_single(base, n_agents)
-    base = base if np.ndim(factor) == 0 and factor == 1.0 else base * factor
+        return Unstructured(memory, state, elapsed, factor, _counted(base, factor))
+    base, gain = _counted(response.base, factor), np.asarray(response.gain)
     if gain.ndim == 2:
         own = np.diag(gain)
         if (gain != np.diag(own)).any():
@@ -110,6 +104,26 @@ def outlook(
     return Outlook(base, gain * factor)
 
 
+def priced_outlook(past: np.ndarray, entitlements: AnyArray | None, kind: Kind) -> Outlook:
+    """What a decision by prices looks at: utilities as they are, and the past where their priced sums tie."""
+    return Outlook(_counted(past, _factor(entitlements, len(past), kind)), -1.0 if kind == "burden" else 1.0)
+
+
+def check_state(memory: Memory[State], state: State, n_agents: int, elapsed: Number) -> None:
+    """Refuses a state of other agents, or of a batch of memories, and a time that cannot have passed."""
+    held = memory.n_agents(state)
+    if held != n_agents:
+        raise ValueError(f"state must hold the memory of the problem's {n_agents} agents, got {held}")
+    shape = memory.read(state).shape
+    if shape != (n_agents,):
+        raise ValueError(f"state must be one memory, not a batch of them, got a memory of shape {shape}")
+    check_between("elapsed", elapsed, 0.0, math.inf, "a finite time of at least 0", open_high=True)
+
+
+def _counted(past: np.ndarray, factor: Any) -> np.ndarray:
+    return past if np.ndim(factor) == 0 and factor == 1.0 else past * factor
+
+
 def _factor(entitlements: AnyArray | None, n_agents: int, kind: Kind) -> Any:
     """What a unit of memory counts per agent: less than nothing for burdens, nothing for the exempt."""
     sign = -1.0 if kind == "burden" else 1.0
@@ -117,8 +131,3 @@ def _factor(entitlements: AnyArray | None, n_agents: int, kind: Kind) -> Any:
         return sign
     weights = np.asarray(check_entitlements(entitlements, n_agents, exempt=kind == "burden"), dtype=float)
     return sign * np.divide(1.0, weights, out=np.zeros(n_agents), where=weights > 0)
-
-
-def _check_single(base: np.ndarray, n_agents: int) -> None:
-    if base.shape != (n_agents,):
-        raise ValueError(f"state must be one memory, not a batch of them, got a memory of shape {base.shape}")

@@ -35,13 +35,14 @@ import numpy as np
 from scipy.optimize import isotonic_regression
 
 from bygones._arrays import AnyArray, Number
+from bygones.allocation.outlook import check_state
 from bygones.allocation.problems import Problem
 from bygones.kinds import Kind
 from bygones.memory import Memory, check_entitlements
 from bygones.memory.priced import STEP, Priced, PricedState
 from bygones.welfare import AlphaFair, AnyWelfare, PowerOfLoads, Ranked, Welfare, named
 
-CORRECTION = 0.25
+CORRECTION = 0.1
 """c, how strongly the memory corrects around learned or calibrated prices."""
 
 _TINY = float(np.finfo(float).tiny)
@@ -69,9 +70,8 @@ def prices(
         calibration: prices for a memory that learns none; see `bygones.allocation.calibrate`. They stay as they are,
             so the memory corrects around them more strongly.
     """
-    if entitlements is not None:
-        entitlements = check_entitlements(entitlements, problem.n_agents, exempt=problem.is_burden)
-    pricing = Pricing(memory, price_form(named(welfare)), entitlements, problem.kind, calibration)
+    check_state(memory, state, problem.n_agents, elapsed)
+    pricing = pricing_of(problem, memory, welfare, entitlements, calibration)
     return pricing.prices(state, problem, elapsed)
 
 
@@ -104,41 +104,48 @@ class Pricing:
 
     def prices(self, state: Any, problem: _Place, elapsed: Number = 1) -> np.ndarray:
         r"""$\lambda$, 1 on (geometric) average."""
+        return self.at(*self.remembered(state, problem, elapsed), state, problem)
+
+    def remembered(self, state: Any, problem: _Place, elapsed: Number = 1) -> tuple[np.ndarray, np.ndarray]:
+        """The memory as totals, faded until now, and how many steps they rest on."""
+        return _remembered(self.memory, state, elapsed, problem)
+
+    def at(self, past: np.ndarray, steps: np.ndarray, state: Any, problem: _Place) -> np.ndarray:
+        """The prices where the past, as totals over so many steps, is known already."""
         if self._alpha == 0:
-            return np.ones(self.memory.n_agents(state))
+            return np.ones_like(past)
         learned = state if isinstance(self.memory, Priced) else self.calibration
-        Z, steps = _remembered(self.memory, state, elapsed, problem)
-        Z = Z - np.minimum(0.0, Z.min(axis=-1, keepdims=True))  # an offset in a ledger may take somebody below 0
+        least = past.min(axis=-1, keepdims=True)
+        if (least < 0).any():  # as an offset in a ledger can make it
+            past = past - np.minimum(least, 0.0)
         if learned is None:
-            logs = self._followed(Z, steps, problem)
+            logs = self._followed(past, steps, problem)
         elif learned is state:
-            logs = self._corrected(Z, learned, CORRECTION)
+            logs = self._corrected(past, learned, CORRECTION)
         else:
-            logs = self._corrected(Z, learned, np.maximum(CORRECTION, self._steepness(steps, problem))[..., None])
+            logs = self._corrected(past, learned, np.maximum(CORRECTION, self._steepness(steps, problem))[..., None])
         if isinstance(self.form, Ranked):
-            return np.apply_along_axis(_nearest_mixture, -1, logs + 1.0, self.form.among(Z.shape[-1]))
-        return np.asarray(np.exp(logs))
+            return np.asarray(np.apply_along_axis(_nearest_mixture, -1, logs + 1.0, self.form.among(logs.shape[-1])))
+        return np.asarray(np.exp(logs, out=logs))
 
-    def _followed(self, Z: np.ndarray, steps: np.ndarray, problem: _Place) -> np.ndarray:
+    # A million agents are no exception, so what can be done in the same array is.
+
+    def _followed(self, past: np.ndarray, steps: np.ndarray, problem: _Place) -> np.ndarray:
         """Logarithms of prices that follow from what is remembered alone."""
-        once = np.asarray(np.maximum(problem.worth_once, _TINY))[..., None]
-        if self.entitlements is None:
-            logs = np.log(Z + once)
-        else:
-            weights = np.asarray(self.entitlements, dtype=float)
-            counts = weights > 0
-            level = np.divide(Z, weights, out=np.zeros_like(Z), where=counts)
-            usual = level[..., counts].mean(axis=-1, keepdims=True)
-            logs = np.where(counts, np.log((level + once) / (usual + once)), 0.0)
-        steepness = self._sign * self._steepness(steps, problem)[..., None]
-        return np.asarray(-steepness * (logs - _mean(logs)))
+        level = past if self.entitlements is None else _per_unit(past, np.asarray(self.entitlements, dtype=float))
+        logs = level + np.asarray(np.maximum(problem.worth_once, _TINY))[..., None]
+        np.log(logs, out=logs)
+        logs -= _mean(logs)
+        logs *= -self._sign * self._steepness(steps, problem)[..., None]
+        return np.asarray(logs)
 
-    def _corrected(self, Z: np.ndarray, learned: PricedState, correction: float | np.ndarray) -> np.ndarray:
+    def _corrected(self, past: np.ndarray, learned: PricedState, correction: float | np.ndarray) -> np.ndarray:
         """Logarithms of prices that were learned, corrected by what is remembered; both add up to 0."""
-        usual = _mean(Z)
-        factor = self._sign * correction / np.maximum(usual + learned.largest[..., None], _TINY)
-        fair = usual if self._learning.shares_are_equal else usual * self._learning.shares(learned)
-        return np.asarray(learned.log_prices - factor * (Z - fair))
+        usual = _mean(past)
+        logs = past - (usual if self._learning.shares_are_equal else usual * self._learning.shares(learned))
+        logs *= -self._sign * correction / np.maximum(usual + np.asarray(learned.largest)[..., None], _TINY)
+        logs += learned.log_prices
+        return np.asarray(logs)
 
     def _steepness(self, steps: np.ndarray, problem: _Place) -> np.ndarray:
         """No steeper than mirror descent over the steps that are remembered, and at most as steep as the welfare."""
@@ -155,6 +162,19 @@ class Pricing:
     @cached_property
     def _learning(self) -> Priced:
         return Priced(self.memory, self._alpha, self.entitlements, kind=self.kind)
+
+
+def pricing_of(
+    problem: Problem,
+    memory: Memory,
+    welfare: AnyWelfare,
+    entitlements: AnyArray | None = None,
+    calibration: PricedState | None = None,
+) -> Pricing:
+    """How prices of this problem follow from the memory."""
+    if entitlements is not None:
+        entitlements = check_entitlements(entitlements, problem.n_agents, exempt=problem.is_burden)
+    return Pricing(memory, price_form(named(welfare)), entitlements, problem.kind, calibration)
 
 
 def learning(memory: Memory, welfare: AnyWelfare, entitlements: AnyArray | None = None, kind: Kind = "good") -> Priced:
@@ -201,6 +221,15 @@ def _mean(values: np.ndarray) -> np.ndarray:
     # NumPy's own mean takes several times as long for a few agents.
     total: np.ndarray = np.add.reduce(values, axis=-1, keepdims=True)
     return np.asarray(total / values.shape[-1])
+
+
+def _per_unit(past: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """The past per unit of entitlement; those without any count as the others do on average."""
+    counts = weights > 0
+    level = np.divide(past, weights, out=np.zeros_like(past), where=counts)
+    return (
+        np.asarray(level) if counts.all() else np.where(counts, level, level[..., counts].mean(axis=-1, keepdims=True))
+    )
 
 
 def _nearest_mixture(scores: np.ndarray, weights: np.ndarray) -> np.ndarray:

@@ -29,6 +29,7 @@ from scipy import sparse
 from bygones._arrays import AnyArray, Floats, check_between, check_count
 from bygones._text import counted, listed
 from bygones.allocation.checks import allowed_agents, capacities, first_bad, matrix, per_agent
+from bygones.allocation.ties import largest
 from bygones.kinds import Kind, check_kind, words
 
 NAMED = 10
@@ -165,7 +166,7 @@ class ChooseK(Problem):
         """The mean of the k largest needs; of a burden, the mean of all who may carry it."""
         if self.is_burden:
             return float(self.needs.mean() if self.allowed is None else self.needs[self.allowed].mean())
-        return float(np.partition(self.needs, -self.k)[-self.k :].mean())
+        return float(largest(self.needs, self.k).mean())
 
     def utilities_of(self, given: np.ndarray) -> np.ndarray:
         """The utility of each agent, where `given` are the indices of the agents served."""
@@ -272,8 +273,8 @@ class Assign(Problem):
         if self.is_burden:
             stored = self.utilities.data if sparse.issparse(self.utilities) else self.utilities
             return float((stored if self.allowed is None else stored[self.allowed]).mean())
-        largest = self.utilities.max(axis=0)
-        return float((largest.toarray() if sparse.issparse(largest) else largest).mean())
+        most = self.utilities.max(axis=0)
+        return float((most.toarray() if sparse.issparse(most) else most).mean())
 
     def utilities_of(self, given: np.ndarray) -> np.ndarray:
         """The utility of each agent, where `given` is the agent of each item, -1 if it is left over."""

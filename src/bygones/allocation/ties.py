@@ -16,6 +16,12 @@ TIE = 1e-12
 
 _LARGEST = float(np.finfo(float).max)
 
+_SAMPLE = 8_192
+"""Among many more numbers than this, the largest are first looked for by a sample of as many."""
+
+_AT_ONCE = 32_768
+"""So many numbers at a time stay in the processor's cache."""
+
 Key: TypeAlias = Callable[[np.ndarray | slice], np.ndarray]
 """Numbers to be selected by, of the agents asked for."""
 
@@ -38,7 +44,7 @@ def best_k(keys: Sequence[Key], n: int, k: int, rng: np.random.Generator) -> np.
     if k >= n:
         return np.arange(n)
     chosen: list[np.ndarray] = []
-    tied: np.ndarray | slice = slice(None)
+    tied: np.ndarray | slice = _front(keys[0], n, k)
     for key in keys:
         values = key(tied)
         if len(values) <= k:
@@ -74,3 +80,29 @@ def best_k_of_rows(keys: Sequence[np.ndarray], k: int, rngs: Sequence[np.random.
     for row in np.flatnonzero(~clear).tolist():
         chosen[row] = best_k([key[row].__getitem__ for key in keys], n, k, rngs[row])
     return chosen
+
+
+def largest(values: np.ndarray, k: int) -> np.ndarray:
+    """The k largest values, in any order."""
+    values = values[_front(lambda who: values[who], len(values), k)]
+    return np.partition(values, len(values) - k)[len(values) - k :]
+
+
+def _front(key: Key, n: int, k: int) -> np.ndarray | slice:
+    """Indices among which are the k with the largest keys and whoever ties with the last of them, or all indices.
+
+    A selection among many reads them several times. A sample tells about where the k-th largest is, and one reading
+    finds all that are not below; if they are fewer than k, the sample was misleading.
+    """
+    every, everybody = n // _SAMPLE, slice(None)
+    if every < 2 or k > n // 8:
+        return everybody
+    sample, expected = key(slice(None, None, every)), k / every
+    rank = len(sample) - math.ceil(expected + 4.0 * math.sqrt(expected) + 4.0)
+    guess = np.partition(sample, rank)[rank]
+    if not math.isfinite(guess):
+        return everybody
+    least = guess - TIE * abs(guess)
+    parts = range(0, n, _AT_ONCE)
+    front = np.concatenate([np.flatnonzero(key(slice(i, i + _AT_ONCE)) >= least) + i for i in parts])
+    return front if np.count_nonzero(key(front) >= guess) >= k else everybody

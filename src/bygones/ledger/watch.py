@@ -105,8 +105,8 @@ class Watch:
         began = times[np.minimum(last_settled + 1, len(times) - 1)]
         began = np.where((last_settled < 0) & (self.since >= 0), self.since, began)
         self.since = np.where(counts & (last_settled < len(times) - 1), began, -1)
+        # Still in the amounts of the first instant, from which the next stretch goes on fading.
         self._remembered += np.bincount(events.who, amount, len(self.since))
-        self._fade(int(times[-1]))
 
     def _fade(self, until: int) -> None:
         now, then = np.full(len(self.since), self._now), np.full(len(self.since), until)

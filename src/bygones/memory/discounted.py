@@ -22,7 +22,6 @@ from __future__ import annotations
 import copy
 import math
 from dataclasses import dataclass, field
-from typing import cast
 
 import numpy as np
 
@@ -82,22 +81,18 @@ class Discounted(Memory[MemoryState]):
     def response(self, state: MemoryState, elapsed: Number = 1) -> Response:
         if not self.average:
             return Response(self.faded(state, elapsed), 1.0)
-        left, _ = cast("tuple[float, float]", decay.kept(self.gamma, elapsed, self.forgets))
-        return Response(self.faded(state, elapsed), 1.0 / (left * float(state.d) + 1.0))
+        left, _ = decay.kept(self.gamma, elapsed, self.forgets)
+        return Response(self.faded(state, elapsed), 1.0 / (float(left) * float(state.d) + 1.0))
 
     def faded(self, state: MemoryState, elapsed: Number = 1) -> np.ndarray:
         # `advance` without keeping book of rounding errors: two thirds of its work go into what rounding drops from
-        # its result, which a decision does not need.
-        left, taken = cast("tuple[float, float]", decay.kept(self.gamma, elapsed, self.forgets))
-        Z, lost = np.asarray(state.Z, dtype=float), np.asarray(state.Z_lost, dtype=float)
-        if left < 0.5:
-            Z_faded = left * Z
-        else:
-            Z_faded = Z * -taken
-            Z_faded += Z
-        if lost.any():
-            Z_faded += left * lost
-        return Z_faded / per_agent(left * np.asarray(state.d, dtype=float) + 1.0) if self.average else Z_faded
+        # its result, which a decision does not need. What it dropped before counts only in single precision.
+        left, taken = (float(share) for share in decay.kept(self.gamma, elapsed, self.forgets))
+        left = left if left < 0.5 else 1.0 - taken
+        Z = np.asarray(left * np.asarray(state.Z, dtype=float))
+        if state.Z.dtype != np.float64:
+            Z += left * np.asarray(state.Z_lost, dtype=float)
+        return Z / per_agent(left * np.asarray(state.d, dtype=float) + 1.0) if self.average else Z
 
     @property
     def can_be_negative(self) -> bool:

@@ -30,14 +30,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bygones._arrays import AnyArray, Array, Condition, Number, namespace
+from bygones._arrays import AnyArray, Array, Condition, Number, is_traced, namespace
 from bygones.kinds import Kind, check_kind
 from bygones.memory.contract import Memory, Response, check_entitlements
 
 STEP = 0.5
 """a, the size of the first steps of the logarithm of a price."""
 
-REACH = 100.0
+REACH = 50.0
 """How many times as much past the prices rest on as the fairness memory remembers."""
 
 SMOOTH = 30.0
@@ -150,7 +150,7 @@ class Priced(Memory[PricedState]):
     @property
     def shares_are_equal(self) -> bool:
         """Whether everybody's share is the same at any prices, as in egalitarian welfare of equal entitlements."""
-        return self.alpha == math.inf and self.entitlements is None
+        return self.entitlements is None and not is_traced(self.alpha) and self.alpha == math.inf
 
     @property
     def _sign(self) -> float:

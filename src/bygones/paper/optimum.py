@@ -20,10 +20,20 @@ step lie in $\mathcal{U}$ (its needs have the same distribution), hence so do th
 is concave, so the expected welfare of an episode's mean utilities is at most the optimum, at every horizon.
 
 **What is certified.** Weights are chosen on one sample of needs and evaluated on a fresh one. The bound $h(w)$ and the
-utilities of the policy that $w$ stands for are then means of independent draws, with standard errors. `lower` and
-`upper` are such that, with the stated confidence (normal approximation, Bonferroni over agents), the policy's welfare
-is at least `lower` and no policy's is above `upper`; the optimum lies between. The bound holds for weights that are not
-the best, so a poor search for them can only widen the gap.
+mean utilities $\hat u$ of the policy that $w$ stands for are then means of independent draws, with standard errors.
+`lower` and `upper` are such that, with the stated confidence (normal approximation), the policy's welfare is at least
+`lower` and no policy's is above `upper`; the optimum lies between. The bound holds for weights that are not the best,
+so a poor search for them can only widen the gap.
+
+**Why `lower` needs no bound per agent.** Welfare is concave: for every slope $s$ of $W$ at the true utilities $u$,
+
+$$ W(\hat u) \le W(u) + s \cdot (\hat u - u), $$
+
+so $W(u)$ is below $W(\hat u) - z\,\sigma_s$ only if the one number $s \cdot \hat u$ is more than $z$ of its standard
+errors $\sigma_s = \sqrt{s^\top C s}$ too high, where $C$ is the covariance of $\hat u$. That the estimate $W(\hat u)$
+is biased makes the bound safer, as the bias is downwards. α-fair welfare has one slope, and it is taken at $\hat u$
+(the delta method). Welfare by rank has one slope for each order of the agents, and the true order is not known, so the
+bound has to hold for all of them.
 """
 
 from __future__ import annotations
@@ -66,7 +76,7 @@ class Optimum:
         welfare: α-fair at some α, or generalised Gini.
         weights: the weights of the policy: serve the k agents with the largest weight × need.
         utilities: the mean utility per step that it gives each agent, as estimated from fresh needs.
-        utility_errors: their standard errors.
+        covariance: that of these estimates. As k agents are served at a step, one agent's luck is another's loss.
         support: the largest mean of weights × utilities per step, h(w), as estimated from fresh needs.
         support_error: its standard error.
         confidence: the probability with which `lower` and `upper` both hold.
@@ -76,7 +86,7 @@ class Optimum:
     welfare: Welfare
     weights: Floats
     utilities: Floats
-    utility_errors: Floats
+    covariance: Floats
     support: float
     support_error: float
     confidence: float
@@ -85,6 +95,11 @@ class Optimum:
     def over(self, steps: int) -> Optimum:
         """The same optimum for utilities added up over this many steps."""
         return dataclasses.replace(self, steps=check_count("steps", steps))
+
+    @property
+    def utility_errors(self) -> Floats:
+        """The standard errors of the utilities."""
+        return np.array([_error(agent, self.covariance) for agent in np.eye(len(self.weights))])
 
     @property
     def value(self) -> float:
@@ -99,14 +114,20 @@ class Optimum:
     @property
     def lower(self) -> float:
         """A lower bound on the policy's welfare, with confidence."""
-        quantile = special.ndtri(1 - (1 - self.confidence) / 2 / len(self.weights))
-        surely = np.clip(self.utilities - quantile * self.utility_errors, 0.0, None)
-        return float(self.welfare(self.steps * surely))
+        by_rank = _by_rank(self.welfare, len(self.weights))
+        if by_rank is None:
+            # Whoever never received anything has no error, and where there is no shift, no slope.
+            reached = np.where(self.utilities > 0, self.steps * self.utilities + _eps(self.welfare), math.inf)
+            return self.value - self._quantile * _error(self.steps * reached ** -_alpha(self.welfare), self.covariance)
+        # Both hold for every order: the errors of agents add up at worst, and no order's error is above the largest.
+        surely = np.clip(self.utilities - self._quantile * self.utility_errors, 0.0, None)
+        largest = self.steps * _largest_error(by_rank, self.covariance)
+        return max(float(self.welfare(self.steps * surely)), self.value - self._quantile * largest)
 
     @property
     def upper(self) -> float:
         """An upper bound on every policy's welfare, with confidence."""
-        return self._dual(self.support + special.ndtri(1 - (1 - self.confidence) / 2) * self.support_error)
+        return self._dual(self.support + self._quantile * self.support_error)
 
     @property
     def gap(self) -> float:
@@ -125,6 +146,11 @@ class Optimum:
         """
         n_agents = len(self.weights)
         return equal_utility(self.welfare, welfare, n_agents) / equal_utility(self.welfare, self.bound, n_agents)
+
+    @property
+    def _quantile(self) -> float:
+        """How many standard errors a bound is away; `lower` and `upper` fail with half of the probability each."""
+        return float(special.ndtri(1 - (1 - self.confidence) / 2))
 
     def _dual(self, support: float) -> float:
         if _by_rank(self.welfare, len(self.weights)) is not None:
@@ -171,9 +197,15 @@ def optimum(
         drawn, seen = _draw(needs, noise)
         utilities.add(_served(weights, seen, n_resources) * drawn)
         largest = -np.partition(-weights * drawn, n_resources - 1, axis=-1)[:, :n_resources]
-        support.add(largest.sum(axis=-1))
+        support.add(largest.sum(axis=-1, keepdims=True))
     return Optimum(
-        judge, weights, utilities.mean, utilities.error, float(support.mean), float(support.error), confidence
+        judge,
+        weights,
+        utilities.mean,
+        utilities.covariance,
+        float(support.mean[0]),
+        _error(np.ones(1), support.covariance),
+        confidence,
     )
 
 
@@ -323,6 +355,23 @@ def _nearest_mixture(point: Floats, by_rank: Floats) -> Floats:
     return np.clip(nearest, 0.0, None)
 
 
+def _error(slope: Floats, covariance: Floats) -> float:
+    r"""The standard error $\sqrt{s^\top C s}$; rounding may leave less than nothing of a variance of 0."""
+    return math.sqrt(max(0.0, float(slope @ covariance @ slope)))
+
+
+def _largest_error(by_rank: Floats, covariance: Floats) -> float:
+    r"""No order of g has a larger standard error $\sqrt{\pi(g)^\top C\,\pi(g)}$.
+
+    All orders have the same mean weight, and deviate from it by vectors of the same length that add up to 0.
+    """
+    n_agents = len(by_rank)
+    centre = np.eye(n_agents) - 1 / n_agents
+    worst = np.linalg.eigh(centre @ covariance @ centre).eigenvectors[:, -1]
+    of_mean, of_deviation = _error(np.ones(n_agents), covariance), _error(centre @ worst, covariance)
+    return float(by_rank.mean() * of_mean + np.linalg.norm(by_rank - by_rank.mean()) * of_deviation)
+
+
 def _conjugate(weights: Floats, judge: Welfare) -> float:
     r"""$\sum_i \max_v (f(v) - w_i v)$ for α-fair $f$."""
     alpha, eps = _alpha(judge), _eps(judge)
@@ -332,21 +381,21 @@ def _conjugate(weights: Floats, judge: Welfare) -> float:
 
 
 class _Mean:
-    """Mean and standard error of rows that come in chunks."""
+    """The mean of rows that come in chunks, and its covariance."""
 
     def __init__(self) -> None:
-        self._count, self._sum, self._squares = 0, np.zeros(()), np.zeros(())
+        self._count, self._sum, self._products = 0, np.zeros(()), np.zeros(())
 
     def add(self, rows: Floats) -> None:
         self._count += len(rows)
         self._sum = self._sum + rows.sum(axis=0)
-        self._squares = self._squares + (rows**2).sum(axis=0)
+        self._products = self._products + rows.T @ rows
 
     @property
     def mean(self) -> Floats:
         return self._sum / self._count
 
     @property
-    def error(self) -> Floats:
-        variance = np.clip(self._squares - self._count * self.mean**2, 0.0, None) / (self._count - 1)
-        return np.sqrt(variance / self._count)
+    def covariance(self) -> Floats:
+        among_rows = (self._products - self._count * np.outer(self.mean, self.mean)) / (self._count - 1)
+        return among_rows / self._count

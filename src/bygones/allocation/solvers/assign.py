@@ -94,6 +94,9 @@ class _DenseBoard:
 
     def gains(self, aim: ConcaveSum) -> Gains:
         forbidden = None if self.complete else self.steps <= 0
+        if aim.alpha == 0 and forbidden is None:
+            # A straight line is steep nowhere, and gains can be counted from having nothing.
+            return DenseGains(self.steps * np.reshape(aim.mass, (-1, 1)), np.zeros(self.shape[0]))
         least = self.steps.min(axis=1) if forbidden is None else _least(self.steps, forbidden)
         start, unit, outside = _from_least(aim, self.base, least)
         steps = self.steps - least[:, None]

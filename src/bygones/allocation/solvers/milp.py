@@ -12,7 +12,7 @@ agents under generalised Gini welfare resembles. Every welfare becomes linear:
 - Leximin by the sums of the $k$ smallest, one after the other: the largest $k r - \sum_i d_i$ with
   $d_i \ge r - z_i$, $d_i \ge 0$.
 
-A second solution, with the first one excluded, shows whether there are ties; leximin then decides among them.
+A second solution, with the first one excluded, shows whether there may be ties; leximin then decides among them.
 The solver sees agents and options in random order, so that interchangeable agents have equal chances. All comparisons
 are as exact as the solver, about $10^{-6}$ of the largest utility; `gap` says what was proven.
 """
@@ -30,7 +30,10 @@ from bygones.allocation.aims import Aim, ConcaveSum, Leximin, PowerSum
 from bygones.allocation.solvers.linear_model import Model, Programme
 
 RESOLUTION = 1e-6
-"""Differences of welfare below this, in units of the largest utility, are for leximin to decide."""
+"""Differences of welfare below this, in units of the largest utility, are too small for the solver to see."""
+
+EQUAL = 1e-9
+"""Choices whose welfare, computed from what was chosen, differs by no more are equal, and leximin decides."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,7 +97,7 @@ def _solve(programme: Programme, aim: Aim, deadline: float) -> Solution:
     third = _by_leximin(model)
     choices = [choice.x for choice in (first, second, third)]
     best = max(model.score(x) for x in choices)
-    equal = [x for x in choices if model.score(x) >= best - 1e-9]
+    equal = [x for x in choices if model.score(x) >= best - EQUAL]
     x = max(equal, key=lambda x: tuple(np.round(np.sort(programme.after(x)), 9)))
     other = next(y for y in choices if (y != x).any())
     return Solution(x, max(0.0, first.gap + score - model.score(x)), third.optimal, other)

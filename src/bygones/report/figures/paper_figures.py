@@ -2,14 +2,13 @@
 
 Figures 2 and 3 show final welfare and Gini against the horizon (a egalitarian, b Nash), 4 and 5 the same for averaged
 utilities, 6 to 9 the training curves. Not in the paper: `optimum`, `scales` and `claims`. Every run is drawn: seeds are
-dots or thin lines, their mean is a line, and the band is the standard error over seeds. Figures 2 to 5 also show the
-best possible value, and that of an allocator that has learned nothing and makes the best decision for the current step.
-Each figure names the observation scale of its runs, and any other settings that differ from the paper's.
+dots or thin lines, their mean is a line, and the band is the standard error over seeds. Beside the trained policies,
+figures show the best possible value, and what rules with perfect recall reach without training. Each figure names the
+observation scale of its runs, and any other settings that differ from the paper's.
 """
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,17 +16,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bygones._arrays import Floats, check_one_of
-from bygones.allocation.policies import OneStep
-from bygones.learn.settings import Settings
-from bygones.memory import PerfectRecall
 from bygones.paper.claims import Judgement
 from bygones.paper.grid import AGGREGATIONS, WELFARES, in_order, memory_label, paper_weight
 from bygones.paper.judging import CANNOT_TELL, FAILS, HOLDS, PROTOCOL, TOO_FEW, Comparison
 from bygones.paper.optimum import episode_gini, for_settings
 from bygones.paper.results import Results
 from bygones.paper.statistics import standard_error
+from bygones.paper.untrained import shares_of_optimum
+from bygones.report.figures import rule_lines
 from bygones.report.style import INK, MEMORY_LOOK, MUTED, RULE, house_style, save
-from bygones.simulation import Simulation, simulate
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -41,8 +38,6 @@ one under which most of the paper's claims hold in the shipped evidence."""
 WELFARE_NAMES = {"egalitarian": "egalitarian welfare", "nash": "Nash welfare"}
 AXES_NAMES = {"gini": "Gini coefficient", "welfare": "fairness score", "utility_per_step": "utility per step"}
 BEST_LOOK: dict[str, Any] = {"color": INK, "linewidth": 1.0, "linestyle": (0, (2, 2)), "zorder": 1}
-ONE_STEP = "one-step allocator"
-ONE_STEP_LOOK: dict[str, Any] = {"color": INK, "linewidth": 0.8, "marker": "x", "markersize": 4, "zorder": 1}
 SCORES = {
     ("egalitarian", "additive"): "total of the worst-off agent",
     ("egalitarian", "averaged"): "mean per step of the worst-off agent",
@@ -179,12 +174,8 @@ def _against_horizon(metric: str, welfare: str, aggregation: str) -> Callable[[R
         _horizon_lines(axes, runs, f"final_{metric}")
         horizons = runs.distinct("horizon")
         examples = [runs.where(horizon=horizon).settings()[0] for horizon in horizons]
-        played = one_step(examples[-1])
-        at = np.array(horizons) - 1
+        rule_lines.against_horizon(axes, examples[-1], horizons, metric)
         if metric == "welfare":
-            mean_over = horizons if aggregation == "averaged" else np.ones(len(horizons))
-            scores = played.welfare(played.cumulative[at] / np.array(mean_over)[:, None])
-            axes.plot(scores, label=ONE_STEP, **ONE_STEP_LOOK)
             axes.plot([for_settings(run).bound for run in examples], label="best possible", **BEST_LOOK)
             meaning = SCORES[welfare, aggregation]
             if (welfare, aggregation) == ("egalitarian", "additive"):
@@ -193,23 +184,15 @@ def _against_horizon(metric: str, welfare: str, aggregation: str) -> Callable[[R
                 meaning += f", log axis above {LINEAR_BELOW:g}"
             axes.set_ylabel(f"final fairness score\n({meaning})")
         else:
-            axes.plot(played.gini[at], label=ONE_STEP, **ONE_STEP_LOOK)
             axes.plot([episode_gini(run) for run in examples], label="best stationary policy", **BEST_LOOK)
             axes.set_ylim(bottom=0.0)
             axes.set_ylabel("final Gini coefficient (0 is equality)")
         axes.set_title(f"{WELFARE_NAMES[welfare].capitalize()}, {aggregation} utilities")
+        rule_lines.name_the_lines(axes)
         _legend(figure)
         return figure
 
     return figure
-
-
-@functools.cache
-def one_step(run: Settings) -> Simulation:
-    """The one-step allocator with perfect recall in the problem of a run; it has not learned anything."""
-    memory = PerfectRecall(average=run.aggregation == "averaged")
-    welfare = "log_nash" if run.welfare == "nash" else run.welfare
-    return simulate(OneStep(memory, welfare), run.problem().needs, memory, welfare, run.horizon, run.n_resources)
 
 
 def _training_curves(welfare: str, aggregation: str) -> Callable[[Results], Figure]:
@@ -223,7 +206,9 @@ def _training_curves(welfare: str, aggregation: str) -> Callable[[Results], Figu
         grid = figure.subplots(len(horizons), 3, sharex=True, squeeze=False)
         for row, horizon in zip(grid, horizons, strict=True):
             for axes, metric in zip(row, ("utility_per_step", "welfare", "gini"), strict=True):
-                _curve_lines(axes, runs.where(horizon=horizon), metric)
+                at_horizon = runs.where(horizon=horizon)
+                _curve_lines(axes, at_horizon, metric)
+                rule_lines.across(axes, at_horizon.settings()[0], metric)
                 axes.set_title(f"T = {horizon:,}" if metric == "utility_per_step" else "")
                 axes.set_ylabel(AXES_NAMES[metric])
         for column, low in ((0, None), (2, 0.0)):
@@ -231,6 +216,8 @@ def _training_curves(welfare: str, aggregation: str) -> Callable[[Results], Figu
             bottom = min(axes.get_ylim()[0] for axes in grid[:, column]) if low is None else low
             for axes in grid[:, column]:
                 axes.set_ylim(bottom, top)
+        for axes in grid.flat:
+            rule_lines.name_the_lines(axes)
         for axes in grid[-1]:
             axes.set_xlabel("million steps of training")
         _headline(figure, f"{WELFARE_NAMES[welfare].capitalize()}, {aggregation} utilities")
@@ -249,11 +236,13 @@ def _optimum_figure(results: Results) -> Figure:
     for axes, (welfare, aggregation) in zip(grid.T.flat, _panels(), strict=True):
         runs = _cell(results, welfare, aggregation)
         if len(runs):
-            _horizon_lines(axes, runs, _share_of_optimum)
+            _horizon_lines(axes, runs, shares_of_optimum)
+            rule_lines.against_horizon(axes, runs.settings()[0], runs.distinct("horizon"), rule_lines.SHARE)
         axes.axhline(1.0, **BEST_LOOK)
         axes.set_title(f"{WELFARE_NAMES[welfare].capitalize()}, {aggregation} utilities")
         axes.set_ylim(0.0, 1.05)
         axes.yaxis.set_major_formatter(lambda share, _: f"{share:.0%}")
+        rule_lines.name_the_lines(axes)
     for axes in grid[:, 0]:
         axes.set_ylabel("share of the best possible")
     _headline(figure, "Share of the best possible welfare that each memory reaches")
@@ -274,10 +263,12 @@ def _scales_figure(results: Results) -> Figure:
             if len(runs):
                 _horizon_lines(axes, runs, "final_gini")
                 horizons = runs.distinct("horizon")
+                rule_lines.against_horizon(axes, runs.settings()[0], horizons, "gini")
                 axes.set_xticks(range(len(horizons)), [_short(horizon) for horizon in horizons])
             axes.set_xlabel("")
             axes.set_ylim(bottom=0.0)
         row[0].set_ylabel(f"Gini coefficient, {WELFARE_NAMES[welfare]}")
+        rule_lines.name_the_lines(row[-1])
     for top, bottom, scale in zip(grid[0], grid[-1], scales, strict=True):
         top.set_title(f"scale: {scale}")
         bottom.set_xlabel("horizon T")
@@ -313,11 +304,6 @@ def _differences(changes: Mapping[str, Any]) -> list[str]:
 
 def _panels() -> list[tuple[str, str]]:
     return [(welfare, aggregation) for welfare in WELFARES for aggregation in AGGREGATIONS]
-
-
-def _share_of_optimum(runs: Results) -> Floats:
-    """Each run's final fairness score as a share of the optimum; all runs have the same horizon."""
-    return for_settings(runs.settings()[0]).share(runs["final_welfare"])
 
 
 def _horizon_lines(axes: Axes, runs: Results, value: str | Callable[[Results], Floats]) -> None:
@@ -374,8 +360,9 @@ def _legend(figure: Figure) -> None:
     dots = any(line.get_marker() == "o" for line in first.lines)
     look: dict[str, Any] = {"linestyle": "", "marker": "o", "markersize": 3} if dots else {"linewidth": 0.6}
     handles += [Line2D([], [], color=MUTED, alpha=0.7, **look), Patch(color=MUTED, alpha=0.25, linewidth=0)]
-    labels += ["one run", "mean ± standard error"]
-    columns = len(labels) if figure.get_figwidth() > 8 else 3
+    handles.append(rule_lines.legend_line())
+    labels += ["one run", "mean ± standard error", rule_lines.LEGEND]
+    columns = (len(labels) + 1) // 2 if figure.get_figwidth() > 8 else 3
     figure.legend(handles, labels, loc="outside lower center", ncols=columns, handlelength=3.2, columnspacing=1.4)
 
 

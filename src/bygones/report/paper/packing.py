@@ -22,7 +22,8 @@ from bygones.paper.columns import SETTINGS
 from bygones.paper.grid import in_order, memory_label, paper_weight
 from bygones.paper.optimum import episode_gini, for_settings
 from bygones.paper.results import Results
-from bygones.report.figures.paper_figures import one_step
+from bygones.paper.untrained import RULES
+from bygones.report.figures.rule_lines import RULE_LOOK, rule_values
 from bygones.report.style import MEMORY_LOOK, PALETTE
 
 AS_THE_PAPER = "as in the paper"
@@ -99,6 +100,7 @@ def packed(sets: Mapping[str, Results], curve_bytes: int = CURVE_BYTES) -> dict[
             })  # fmt: skip
     return {
         "metrics": [{**metric._asdict()} for metric in METRICS],
+        "rules": list(RULE_LOOK),
         "memories": _memories(cell["gamma"] for panel in panels for cell in panel["cells"]),
         "panels": panels,
         "steps": steps.values,
@@ -172,32 +174,24 @@ def _problem(cells: Sequence[Settings]) -> tuple[Settings, tuple[int, ...]]:
 
 @functools.cache
 def _references(problem: Settings, horizons: tuple[int, ...]) -> list[dict[str, Any]]:
-    """The best possible values at each horizon, and those of the one-step allocator, which has learned nothing."""
-    played, found = one_step(problem), []
+    """The best possible values at each horizon, and those of rules with perfect recall, which need no training."""
     per_step = problem.replace(aggregation="averaged")
-    for horizon in horizons:
+    rules = {
+        rule: {metric.name: rule_values(rule, problem, horizons, metric.name) for metric in METRICS} for rule in RULES
+    }
+    found = []
+    for at, horizon in enumerate(horizons):
         run = problem.replace(horizon=horizon)
-        best = for_settings(run)
-        true = played.cumulative[horizon - 1]
-        mean = true / horizon
-        score = float(played.welfare(mean if run.aggregation == "averaged" else true))
         found.append({
             "horizon": horizon,
             "best": {
                 "gini": episode_gini(run),
-                "welfare": best.bound,
+                "welfare": for_settings(run).bound,
                 "share": 1.0,
                 "utility_per_step": for_settings(per_step.replace(welfare="utilitarian")).bound,
                 "utility_least": for_settings(per_step.replace(welfare="egalitarian")).bound,
             },
-            "one_step": {
-                "gini": float(played.gini[horizon - 1]),
-                "welfare": score,
-                "share": float(best.share(score)),
-                "utility_per_step": float(mean.sum()),
-                "utility_least": float(mean.min()),
-                "utility_most": float(mean.max()),
-            },
+            "rules": {rule: {name: values[at] for name, values in of.items()} for rule, of in rules.items()},
         })  # fmt: skip
     return found
 

@@ -1,7 +1,8 @@
 """The report: the paper's experiment as one page, made from existing results.
 
-The page shows the claims with their verdicts, figures in which every run is a dot, the two examples with an adjustable
-half-life, and how the runs were made. All its statements about results are computed from the results.
+The page says whether learning is worth it, and shows the claims with their verdicts, figures in which every run is a
+dot, the two examples with an adjustable half-life, and how the runs were made. All its statements about results are
+computed from the results.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from bygones.report.page import Block, Page, Section, asset, fragment, write
 from bygones.report.paper.packing import AS_THE_PAPER, METRICS, kinds, packed, variant
 from bygones.report.paper.story import EVIDENCE, FADING, ORIGINS, OWN, SCALES, chart_of_runs, short_answer
 from bygones.report.paper.verdicts import Claim, claims_html, grouped
+from bygones.report.paper.without_training import without_training
 
 HALF_LIVES: tuple[float | None, ...] = (
     0.0, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 10.0, 12.0, 14.0, 17.0, 20.0, 25.0, 30.0,
@@ -73,6 +75,7 @@ def report_page(own: Results | None = None, evidence: Results | None = None) -> 
         kicker="bygones · a reproduction of the paper’s experiment",
         sections=[
             Section("The short answer", short_answer(sets, claims)),
+            Section("Is learning worth it?", without_training(sets)),
             Section("The claims, one by one", _claims(sets, claims)),
             Section("Every run", _every_run(sets, data["panels"])),
             Section("The two examples", _examples(), "examples"),

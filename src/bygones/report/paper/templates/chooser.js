@@ -34,6 +34,8 @@
       const yours = panel.origin === runs.YOURS && panels.length > 1 ? " in your runs" : "";
       return [`${memory.label}${yours}: ${runs.read(runs.mean(runs.valuesOf(cell, metric)), metric)}`];
     }));
+    const references = runs.referencesOf(panels, horizon, metric);
+    values.push(...runs.packed.rules.map((rule) => `${rule} without training: ${runs.read(references[rule], metric)}`));
     const { welfare, aggregation, observation_scale: scale } = choice();
     return `${capital(words.welfare[welfare])}, ${words.aggregation[aggregation]} utilities, observation scale ${words.observation_scale[scale]}. Mean ${runs.metrics[metric].label} at ${runs.atHorizon(horizon)}: ${values.join("; ")}.`;
   }
@@ -59,6 +61,14 @@
         const spread = values.length > 1 ? ` (${runs.read(Math.min(...values), metric)} to ${runs.read(Math.max(...values), metric)})` : "";
         row.append(cell("td", values.length ? `${runs.read(runs.mean(values), metric)}${spread}` : "–"));
       }
+      return row;
+    }));
+    const references = panels.at(-1).references;
+    rows.push(...Object.keys(references[0].rules).map((rule) => {
+      const row = document.createElement("tr");
+      const values = horizons.map((horizon) => references.find((one) => one.horizon === horizon)?.rules[rule][metric]);
+      row.append(cell("th", `${rule}, without training`, "row"));
+      row.append(...values.map((value) => cell("td", value === undefined ? "–" : runs.read(value, metric))));
       return row;
     }));
     part("numbers").tHead.replaceChildren(head);

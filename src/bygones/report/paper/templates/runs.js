@@ -106,7 +106,7 @@ window.bygones.runs = (() => {
 
   const yoursInLegend = { x: [null], y: [null], mode: "markers", name: "your runs", marker: { symbol: "diamond-open", size: 11, color: INK } };
 
-  function againstHorizon(choice, metric, { names, references = true } = {}) {
+  function againstHorizon(choice, metric, names) {
     const panels = panelsOf(choice);
     const horizons = horizonsOf(panels);
     const memories = memoriesOf(panels, names);
@@ -119,29 +119,68 @@ window.bygones.runs = (() => {
       });
       return cells.length ? seedsAndMeans(isMarked(panel, panels), memory, cells, beside, metric, place) : [];
     }));
-    if (references) traces.push(...referenceLines(panels, horizons, metric, place));
+    traces.push(...referenceLines(panels, horizons, metric, place));
     if (panels.some((panel) => isMarked(panel, panels))) traces.push(yoursInLegend);
-    return {
+    return withRuleNames({
       data: traces,
       layout: {
         xaxis: { tickvals: horizons.map((_, at) => at), ticktext: horizons.map(steps), title: { text: "horizon T (steps in an episode)" }, range: [-0.35, horizons.length - 0.65], showgrid: false, fixedrange: true },
         yaxis: { title: { text: metrics[metric].label }, fixedrange: true, ...layout },
         hovermode: "closest",
       },
-    };
+    });
+  }
+
+  // What the best policy and the rules that need no training reach.
+  const MARKERS = ["triangle-up-open", "x-thin-open", "line-ns-open"];
+  const bestLook = { color: INK, width: 1.3, dash: "dot" };
+  const ruleLook = { color: INK, width: 0.8 };
+  const CLOSE = 0.08;
+
+  function referencesOf(panels, horizon, metric) {
+    const one = panels.flatMap((panel) => panel.references).find((each) => each.horizon === horizon);
+    if (!one) return {};
+    const rules = Object.fromEntries(packed.rules.map((rule) => [rule, one.rules[rule][metric]]));
+    return metrics[metric].reference ? { [metrics[metric].reference]: one.best[metric], ...rules } : rules;
   }
 
   function referenceLines(panels, horizons, metric, place) {
-    const known = new Map(panels.flatMap((panel) => panel.references.map((one) => [one.horizon, one])));
-    return [
-      ["best", metrics[metric].reference, { mode: "lines", line: { color: INK, width: 1.3, dash: "dot" } }],
-      ["one_step", "one-step allocator", { mode: "lines+markers", line: { color: INK, width: 0.8 }, marker: { color: INK, symbol: "x-thin-open", size: 8 } }],
-    ].flatMap(([kind, name, look]) => {
-      const values = horizons.map((horizon) => known.get(horizon)?.[kind][metric]);
-      if (!name || values.some((value) => value === undefined)) return [];
-      const text = values.map((value, at) => `${name}, ${atHorizon(horizons[at])}: <b>${read(value, metric)}</b>`);
-      return [{ x: horizons.map((_, at) => at), y: values.map(place), text, name, hovertemplate: "%{text}<extra></extra>", ...look }];
+    const known = horizons.map((horizon) => referencesOf(panels, horizon, metric));
+    return Object.keys(known.at(-1) ?? {}).map((name) => {
+      const rule = packed.rules.indexOf(name);
+      const said = rule < 0 ? name : `${name}, without training`;
+      const look = rule < 0 ? { mode: "lines", line: bestLook } : { mode: "lines+markers", line: ruleLook, showlegend: false, marker: { color: INK, symbol: MARKERS[rule], size: 8 } };
+      return {
+        x: horizons.map((_, at) => at), y: known.map((values) => place(values[name])), name, hovertemplate: "%{text}<extra></extra>", ...look,
+        text: known.map((values, at) => `${said}, ${atHorizon(horizons[at])}: <b>${read(values[name], metric)}</b>`),
+      };
     });
+  }
+
+  // The rules as level lines across the chart.
+  function ruleLevels(panels, horizon, metric, [from, to]) {
+    const values = referencesOf(panels, horizon, metric);
+    return packed.rules.filter((rule) => rule in values).map((rule) => ({
+      x: [from, (from + to) / 2, to], y: Array(3).fill(values[rule]), mode: "lines", name: rule, line: ruleLook, showlegend: false,
+      hovertemplate: `${rule}, without training, ${atHorizon(horizon)}: <b>${read(values[rule], metric)}</b><extra></extra>`,
+    }));
+  }
+
+  // The names of the rules at the ends of their lines; lines that end close together share a label.
+  function withRuleNames({ data: traces, layout }) {
+    const heights = traces.flatMap((trace) => trace.y.filter((y) => y !== null));
+    const close = CLOSE * (Math.max(...heights) - Math.min(...heights));
+    const ends = traces.filter((trace) => packed.rules.includes(trace.name)).map(({ name, y }) => ({ name, y: y.at(-1) })).sort((a, b) => b.y - a.y);
+    const groups = [];
+    for (const end of ends) {
+      if (groups.length && groups.at(-1).at(-1).y - end.y < close) groups.at(-1).push(end);
+      else groups.push([end]);
+    }
+    const annotations = groups.map((group) => ({
+      text: group.map((end) => end.name).join("<br>"), y: mean(group.map((end) => end.y)), xref: "paper", x: 1, xanchor: "left",
+      xshift: 4, showarrow: false, align: "left", font: { size: 11 },
+    }));
+    return { data: traces, layout: { ...layout, annotations, margin: { r: 68 } } };
   }
 
   function againstScale(choice, metric, horizon, names) {
@@ -159,14 +198,15 @@ window.bygones.runs = (() => {
       const [means, dots] = seedsAndMeans(origin === YOURS && origins.length > 1, memory, found, beside, metric, (value) => value);
       return [{ ...means, x: means.x.map((x) => x + beside), mode: "markers", marker: { symbol: "line-ew-open", size: 18, color: memory.color, line: { width: 2.5 } } }, dots];
     }));
-    return {
+    traces.push(...ruleLevels(panelsOf(choice), horizon, metric, [-0.5, scales.length - 0.5]));
+    return withRuleNames({
       data: traces,
       layout: {
         xaxis: { tickvals: scales.map((_, at) => at), ticktext: scales, tickangle: 0, tickfont: { size: 11 }, title: { text: "observation scale" }, range: [-0.5, scales.length - 0.5], showgrid: false, fixedrange: true },
         yaxis: { title: { text: metrics[metric].label }, rangemode: "tozero", fixedrange: true },
         hovermode: "closest",
       },
-    };
+    });
   }
 
   // The mean over seeds with a band of one standard error, and optionally each seed as a thin line.
@@ -197,17 +237,19 @@ window.bygones.runs = (() => {
       return [...(seeds.length > 1 ? [band] : []), ...(everySeed ? thin : []), main];
     }));
     if (panels.length > 1) traces.push(yoursInLegend);
-    return {
+    const last = Math.max(...traces.flatMap((trace) => trace.x.map(Number)));
+    traces.push(...ruleLevels(panels, horizon, metric, [0, last]));
+    return withRuleNames({
       data: traces,
       layout: {
         xaxis: { title: { text: "million steps of training" }, rangemode: "tozero", fixedrange: true },
         yaxis: { title: { text: metrics[metric].label }, fixedrange: true, rangemode: metric === "gini" ? "tozero" : "normal" },
         hovermode: "closest",
       },
-    };
+    });
   }
 
-  return { packed, metrics, AXES, panelsOf, horizonsOf, memoriesOf, cellOf, valuesOf, curvesOf, againstHorizon, againstScale, trainingCurves, read, mean, steps, atHorizon, YOURS };
+  return { packed, metrics, AXES, panelsOf, horizonsOf, memoriesOf, cellOf, valuesOf, curvesOf, referencesOf, againstHorizon, againstScale, trainingCurves, read, mean, steps, atHorizon, YOURS };
 })();
 
 // The charts that are drawn without a choice of the reader.
@@ -216,5 +258,5 @@ for (const element of document.querySelectorAll("[data-runs]")) {
   const { kind, choice, metric, names, horizon } = JSON.parse(element.dataset.runs);
   whenSeen(element, () => draw(element, kind === "scale"
     ? runs.againstScale(choice, metric, horizon, names)
-    : runs.againstHorizon(choice, metric, { names, references: false })));
+    : runs.againstHorizon(choice, metric, names)));
 }

@@ -1,0 +1,175 @@
+"""What rules that need no training reach in the problem of a run, and whether learning is worth it there.
+
+A rule has the memory, welfare, agents and horizon of the run that it stands beside, and is measured as runs are: by the
+Gini coefficient, the welfare and the utilities of whole episodes. What the rules reach in the paper's problem was
+simulated once (`python -m benchmarks.untrained`) and is part of the evidence; other problems are simulated when asked.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from bygones import inequality
+from bygones._arrays import Floats
+from bygones.learn.settings import Settings
+from bygones.paper.grid import memory_label
+from bygones.paper.optimum import for_settings
+from bygones.paper.results import Results, evidence_folder
+from bygones.simulation import policy_named, simulate
+from bygones.welfare import as_judge
+
+RULES = ("prices", "calibrated", "one-step", "proportional-fair", "random")
+"""The rules that are shown beside trained policies, by their names in `bygones.simulation.POLICIES`."""
+SEEDS, FEW_SEEDS = 5, 2
+"""How many episodes the evidence holds, and how many are simulated for a problem that it does not hold."""
+STORED = Path("rules/untrained.json")
+"""Where the evidence is, beside the folder of the shipped runs."""
+MARGIN = 0.005
+"""Learning is worth it if it reaches this much more of the best possible welfare than the best rule."""
+
+PROBLEM = ("welfare", "n_agents", "n_resources", "n_advantaged", "gamma")
+"""The settings on which the decisions of a rule depend. Whether a memory adds up or averages does not change them."""
+
+
+class Reached(NamedTuple):
+    """What a rule reaches in an episode, in the metrics of runs."""
+
+    gini: float
+    welfare: float
+    utility_per_step: float
+    utility_least: float
+    utility_most: float
+
+
+def reached(rule: str, run: Settings, horizons: Sequence[int]) -> dict[int, Reached]:
+    """What a rule reaches in the problem of a run at these horizons, as means over episodes."""
+    stored = _stored(evidence_folder().parent / STORED)
+    problem = Settings(**{name: getattr(run, name) for name in PROBLEM})
+    keys = {horizon: (rule, problem, horizon) for horizon in horizons}
+    if all(key in stored for key in keys.values()):
+        received = {horizon: stored[key] for horizon, key in keys.items()}
+    else:
+        received = _simulated_once(rule, problem, tuple(sorted(set(horizons))))
+    judge = as_judge(run.welfare)
+    found = {}
+    for horizon in horizons:
+        totals = received[horizon]
+        means = totals / horizon
+        metrics = (
+            inequality.gini(totals),
+            judge(means if run.aggregation == "averaged" else totals),
+            means.sum(axis=-1),
+            means.min(axis=-1),
+            means.max(axis=-1),
+        )
+        found[horizon] = Reached(*(float(np.mean(metric)) for metric in metrics))
+    return found
+
+
+def simulated(rule: str, run: Settings, horizons: Sequence[int], seeds: int = FEW_SEEDS) -> dict[int, Floats]:
+    """What every agent received in episodes of these horizons, one row per seed.
+
+    Rules do not know the horizon, so that a short episode is the beginning of a long one.
+    """
+    problem = run.problem()
+    welfare = "log_nash" if run.welfare == "nash" else run.welfare
+    policy = policy_named(rule, problem.memory, welfare, problem.needs, run.n_resources)
+    played = [
+        simulate(policy, problem.needs, problem.memory, welfare, max(horizons), run.n_resources, seed).cumulative
+        for seed in range(seeds)
+    ]
+    return {horizon: np.array([totals[horizon - 1] for totals in played]) for horizon in horizons}
+
+
+class Best(NamedTuple):
+    """A policy, trained or not, and its share of the best possible welfare."""
+
+    name: str
+    share: float
+
+
+class Worth(NamedTuple):
+    """Whether learning is worth it in a problem: the best rule beside the best of the trained policies."""
+
+    welfare: str
+    horizon: int
+    rule: Best
+    trained: Best
+    n_trained: int
+
+    @property
+    def learning(self) -> bool:
+        """Whether the best trained policy is ahead of the best rule."""
+        return self.trained.share > self.rule.share + MARGIN
+
+    def __str__(self) -> str:
+        rule = f"{self.rule.name} reaches {self.rule.share:.1%} of the best possible welfare without training"
+        which = "the trained policy" if self.n_trained == 1 else f"the best of {self.n_trained:,} trained policies"
+        trained = f"{which}, with {self.trained.name}, reaches {self.trained.share:.1%}"
+        if self.learning:
+            return f"learning is worth it: {trained}; the best rule, {rule}."
+        return f"learning is not worth it: {rule}; {trained}."
+
+
+def worth(runs: Results) -> Worth:
+    """Whether learning is worth it, from runs of one problem: only their memories, seeds and learners differ.
+
+    The best rule is one that starts with nothing. That leaves out `calibrated`, which has seen a sample of needs.
+    """
+    for name in (*PROBLEM[:-1], "aggregation", "horizon"):
+        if len(runs.distinct(name)) != 1:
+            raise ValueError(f"runs must be of one problem, got several with {name} {runs.distinct(name)}")
+    shares = shares_of_optimum(runs)
+    top = int(np.argmax(shares))
+    rules = [
+        Best(f"{rule} with {with_memory(gamma)}", share)
+        for gamma in runs.distinct("gamma")
+        for rule, share in rule_shares(runs, gamma).items()
+        if rule != "calibrated"
+    ]
+    trained = Best(with_memory(runs["gamma"][top]), float(shares[top]))
+    return Worth(
+        runs["welfare"][0], int(runs["horizon"][0]), max(rules, key=lambda rule: rule.share), trained, len(runs)
+    )
+
+
+def shares_of_optimum(runs: Results) -> Floats:
+    """The final welfare of each run as a share of the best possible; all runs are of one problem."""
+    return for_settings(_first(runs)).share(runs["final_welfare"])
+
+
+def rule_shares(runs: Results, gamma: float) -> dict[str, float]:
+    """What each rule with this memory reaches in the problem of the runs, as a share of the best possible welfare."""
+    run = _first(runs)
+    found = {rule: reached(rule, run.replace(gamma=gamma), [run.horizon])[run.horizon] for rule in RULES}
+    return {rule: float(for_settings(run).share(one.welfare)) for rule, one in found.items()}
+
+
+def with_memory(gamma: float) -> str:
+    """The memory of an agent in a sentence: `memory_label`, where the memory of the myopic agent has another name."""
+    return "an instantaneous memory" if gamma == 0 else memory_label(gamma)
+
+
+@functools.cache
+def _stored(path: Path) -> dict[tuple[str, Settings, int], Floats]:
+    """The evidence by rule, problem and horizon; empty where there is none, as in an installed package."""
+    rows = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else []
+    return {
+        (row["rule"], Settings(**{name: row[name] for name in PROBLEM}), row["horizon"]): np.array(row["received"])
+        for row in rows
+    }
+
+
+@functools.cache
+def _simulated_once(rule: str, run: Settings, horizons: tuple[int, ...]) -> dict[int, Floats]:
+    return simulated(rule, run, horizons)
+
+
+def _first(runs: Results) -> Settings:
+    return Results(runs.table.slice(0, 1)).settings()[0]

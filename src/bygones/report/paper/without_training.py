@@ -1,0 +1,75 @@
+"""The section of the report that says whether learning is worth it: rules that need no training beside trained ones."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from bygones.paper.grid import AGGREGATIONS, memory_label
+from bygones.paper.results import Results
+from bygones.paper.untrained import PROBLEM, RULES, Worth, rule_shares, shares_of_optimum, worth
+from bygones.report.figures.paper_figures import WELFARE_NAMES
+from bygones.report.page import Block, Table, fragment
+
+COLUMNS = ["memory", "trained, best run", "trained, median run", *RULES]
+_SIZES = PROBLEM[1:-1]
+"""The settings that say how many agents, resources and advantaged agents there are."""
+
+
+def without_training(sets: Mapping[str, Results]) -> list[Block]:
+    """A sentence for each welfare function, and a table of what rules and trained policies reach with each memory."""
+    problems = problems_of(sets)
+    sentences = [sentence(runs) for runs in problems.values()]
+    tables = [Table(_caption(runs), COLUMNS, rows(runs)) for runs in problems.values()]
+    return [fragment("paper/templates/worth.html.jinja", sentences=sentences), *tables]
+
+
+def problems_of(sets: Mapping[str, Results]) -> dict[str, Results]:
+    """The runs with as many agents and resources as the last set's first run, by welfare, from all sets.
+
+    They are runs with additive utilities if there are any.
+    """
+    *_, last = sets.values()
+    table = pa.concat_tables([results.table for results in sets.values()])
+    finished = Results(table.filter(pc.is_null(table.column("stopped_at"))))
+    same = finished.where(**{name: last[name][0] for name in _SIZES})
+    aggregation = next((name for name in AGGREGATIONS if name in same.distinct("aggregation")), "")
+    found = {welfare: same.where(welfare=welfare, aggregation=aggregation) for welfare in same.distinct("welfare")}
+    return {welfare: runs for welfare, runs in found.items() if len(runs)}
+
+
+def sentence(runs: Results) -> str:
+    """Whether learning is worth it at the longest horizon, and at which other horizons it is not so."""
+    found = [worth(runs.where(horizon=horizon)) for horizon in runs.distinct("horizon")]
+    last = found.pop()
+    others = [one.horizon for one in found if one.learning is not last.learning]
+    where = f"Under {WELFARE_NAMES.get(last.welfare, last.welfare)} at T = {last.horizon:,}"
+    return f"{where}, {last}{_otherwise(last, others, len(found))}"
+
+
+def rows(runs: Results) -> list[list[str]]:
+    """What each memory reaches at the longest horizon, trained and with the rules."""
+    longest = runs.where(horizon=max(runs.distinct("horizon")))
+    found = []
+    for gamma in longest.distinct("gamma"):
+        trained = shares_of_optimum(longest.where(gamma=gamma))
+        shares = [float(trained.max()), float(np.median(trained)), *rule_shares(longest, gamma).values()]
+        found.append([memory_label(gamma), *(f"{share:.1%}" for share in shares)])
+    return found
+
+
+def _caption(runs: Results) -> str:
+    horizon, welfare = max(runs.distinct("horizon")), runs["welfare"][0]
+    return f"Share of the best possible welfare at T = {horizon:,}, {WELFARE_NAMES.get(welfare, welfare)}"
+
+
+def _otherwise(last: Worth, others: list[int], of: int) -> str:
+    if not of:
+        return ""
+    if not others:
+        return " The same is true at the shorter horizons."
+    listed = " and ".join([", ".join(f"{horizon:,}" for horizon in others[:-1]), f"{others[-1]:,}"][len(others) < 2 :])
+    return f" At T = {listed}, learning {'is not' if last.learning else 'is'} worth it."

@@ -1,0 +1,51 @@
+"""A selection among many is the one that a full sort makes, and what ties with its last place is not forgotten."""
+
+import numpy as np
+import pytest
+
+from bygones.allocation import ChooseK
+from bygones.allocation.ties import best_k, largest
+
+MANY = 40_000
+
+patterns = {
+    "random": lambda rng: rng.random(MANY),
+    "few values": lambda rng: rng.integers(0, 4, MANY).astype(float),
+    "sorted": lambda rng: np.arange(MANY, dtype=float),
+    "negative": lambda rng: -rng.random(MANY),
+    "all equal": lambda rng: np.full(MANY, 0.1),
+    "infinite": lambda rng: np.where(rng.random(MANY) < 0.2, np.inf, rng.random(MANY)),
+    # The sample takes every fourth: it sees all of the largest, or none of them.
+    "where the sample looks": lambda rng: rng.random(MANY) + (np.arange(MANY) % 4 == 0),
+    "where it does not look": lambda rng: rng.random(MANY) + (np.arange(MANY) % 4 == 1),
+    "tied but for rounding": lambda rng: 1.0 + 1e-14 * rng.random(MANY),
+}
+
+
+@pytest.mark.parametrize("pattern", patterns)
+@pytest.mark.parametrize("k", [1, 7, 500, 4_999, 5_001, MANY - 1])
+def test_the_largest_of_many(pattern, k):
+    values = patterns[pattern](np.random.default_rng(k))
+    np.testing.assert_array_equal(np.sort(largest(values, k)), np.sort(values)[-k:])
+    chosen = best_k([lambda who: values[who]], MANY, k, np.random.default_rng(0))
+    assert len(np.unique(chosen)) == k
+    np.testing.assert_allclose(np.sort(values[chosen]), np.sort(values)[-k:], rtol=1e-12)
+
+
+def test_a_second_key_decides_among_all_who_tie():
+    """Nobody who ties with the last place is lost to the sample, however many they are."""
+    rng = np.random.default_rng(0)
+    first, second = rng.integers(0, 3, MANY).astype(float) * (1.0 + 1e-14 * rng.random(MANY)), rng.random(MANY)
+    chosen = best_k([lambda who: first[who], lambda who: second[who]], MANY, 100, rng)
+    among = np.flatnonzero(first > 1.5)
+    np.testing.assert_array_equal(chosen, np.sort(among[np.argsort(-second[among])[:100]]))
+
+
+def test_lots_are_fair_among_many():
+    chosen = [best_k([lambda who: np.ones(MANY)[who]], MANY, 1, np.random.default_rng(i))[0] for i in range(300)]
+    assert np.mean(chosen) == pytest.approx(MANY / 2, rel=0.1)
+
+
+def test_being_served_is_worth_the_mean_of_the_largest_needs():
+    needs = np.random.default_rng(0).random(MANY)
+    assert ChooseK(needs, 30).worth_once == pytest.approx(np.sort(needs)[-30:].mean())
