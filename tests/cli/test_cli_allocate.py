@@ -1,11 +1,13 @@
 import csv
 import json
 
+import numpy as np
 import pytest
 
 from bygones import Discounted
 from bygones.allocation import ChooseK, allocate, tables
 from bygones.cli import program
+from support import command_line
 
 
 def run(capsys, *arguments):
@@ -231,3 +233,63 @@ def test_prices_look_ahead_and_learn_from_the_history(capsys, write):
     data = json.loads(run(capsys, *settings, "--rule", "prices", "--json"))
     assert data["prices"][0] > data["prices"][1]
     assert json.loads(run(capsys, *settings, "--json"))["prices"] is None
+
+
+def sample_of_needs(count=60):
+    """Ben's needs are a third of Ana's."""
+    rng = np.random.default_rng(0)
+    rows = [f"{day};{rng.random():.3f};{rng.random() / 3:.3f};{rng.random():.3f};" for day in range(count)]
+    return "time;ana;ben;gone;note\n" + "\n".join(row.replace(".", ",") for row in rows) + "\n;;;;\n"
+
+
+def test_prices_are_learned_from_past_needs(capsys, write):
+    needs, past = write("needs.csv", "agent,need\nana,5\nben,4\nnew,1\n"), write("sample.csv", sample_of_needs())
+    settings = (needs, "--half-life", 30, "--rule", "prices")
+    assert run(capsys, *settings).startswith("ana gets a place worth 5")
+    out = run(capsys, *settings, "--past-needs", past)
+    assert out.startswith("ben gets a place worth 4")
+    assert "Past needs make ben harder to serve, so a unit counts" in out
+    assert f"Prices were learned from 60 rows of {past}." in " ".join(out.split("\n"))
+    data = json.loads(run(capsys, *settings, "--past-needs", past, "--json"))
+    assert (data["rule"], data["learned_from"]) == ("prices", f"60 rows of {past}")
+    ana, ben, newcomer = data["prices"]
+    assert ana < newcomer < ben
+    assert json.loads(run(capsys, *settings, "--json"))["learned_from"] is None
+
+
+@pytest.mark.parametrize(
+    ("table", "options"),
+    [
+        ("agent,rate\nana,5\nben,4\n", ("--amount", 3)),
+        ("agent,early\nana,5\nben,4\n", ()),
+        ("agent,need\nana,5\nben,4\n", ("--k", 1)),
+    ],
+)
+def test_past_needs_serve_every_kind_of_problem(capsys, write, table, options):
+    needs, past = write("needs.csv", table), write("sample.csv", sample_of_needs())
+    for kind, served in (("good", "ben"), ("burden", "ana")):
+        settings = (needs, "--half-life", 30, "--rule", "prices", "--past-needs", past, "--kind", kind, "--json")
+        got = json.loads(run(capsys, *settings, *options))
+        assert got["served"] == [served]
+        assert got["prices"][1] > got["prices"][0]
+
+
+@pytest.mark.parametrize(
+    ("table", "options", "message"),
+    [
+        ("ana,ben\n1,2\n", ("--rule", "one-step"), "past-needs is for --rule prices, got --rule one-step"),
+        ("agent,time,utility\nana,1,2\n", (), "found 'agent', 'utility' (a history goes to --history)"),
+        ("anna,benn\n1,2\n", (), "but no column is an agent in the table of needs: found 'anna', 'benn'"),
+        ("ana,ben\n", (), "has no rows below its header"),
+        ("ana,ben,\n1,2,3\n", (), "has a column without a name"),
+        ("ana,ben\n1,two\n", (), "row 2: column 'ben' must be a finite number of at least 0, got 'two'"),
+        ("ana,ben\n1,-2\n", (), "row 2: column 'ben' must be a finite number of at least 0, got '-2'"),
+        ("ana,ben\n1,\n,2\n", (), "has no row in which somebody would have had to do without"),
+        ("ana,ben\n1,2\n", ("--k", 2), "has no row in which somebody would have had to do without"),
+    ],
+)
+def test_bad_past_needs_are_refused(capsys, write, table, options, message):
+    needs, past = write("needs.csv", "agent,need\nana,5\nben,4\ncem,4\n"), write("sample.csv", table)
+    settings = {"--rule": "prices"} | dict(zip(options[::2], options[1::2], strict=True))
+    words = [word for pair in settings.items() for word in pair]
+    assert message in command_line.refused(capsys, "allocate", needs, "--half-life", 30, "--past-needs", past, *words)

@@ -332,3 +332,24 @@ def test_a_ledger_of_burdens_speaks_of_carrying(run, refused, tmp_path):
     assert json.loads(run("rules", nights, "--json"))["kind"] == "burden"
     assert "Verified" in run("verify", nights)
     assert "no meaning for burdens" in refused("rules", nights, "--welfare", "nash")
+
+
+def test_a_ledger_decides_by_the_rule_it_was_made_with(run, tmp_path, needs):
+    path = tmp_path / "prices.db"
+    run("new", path, "--rule", "prices", "--began", "2026-01-01")
+    run("join", path, "ana", "ben", "cem", "--at", "2026-01-01")
+    assert json.loads(run("rules", path, "--json"))["rule"] == "prices"
+    assert "egalitarian welfare, by prices)" in " ".join(run("standing", path).split())
+    run("decide", path, needs, "--at", "2026-01-02", "--yes")
+    out = run("decide", path, needs, "--at", "2026-01-03", "--yes")
+    assert "Prices were learned from the decision before." in out
+    data = json.loads(run("decide", path, needs, "--at", "2026-01-04", "--json"))
+    assert (data["rule"], data["learned_from"]) == ("prices", "the 2 decisions before")
+    assert set(data["prices"]) == {"ana", "ben", "cem"}
+    assert "Prices were learned from the decision before." in run("explain", path, "7")
+    stored = json.loads(run("explain", path, "7", "--json"))["details"]
+    assert (stored["rule"], set(stored["prices"])) == ("prices", {"ana", "ben", "cem"})
+    run("rules", path, "--rule", "one-step", "--at", "2026-01-05")
+    assert "rule: one-step" in run("explain", path, "9")
+    data = json.loads(run("decide", path, needs, "--at", "2026-01-06", "--json"))
+    assert (data["rule"], data["prices"]) == ("one-step", None)

@@ -187,6 +187,13 @@ def test_what_is_stored_of_a_decision_has_the_same_keys_as_ever(team):
     ]  # fmt: skip
 
 
+def test_by_prices_the_rule_and_the_prices_are_stored_too(team):
+    team.change_rules(rule="prices", at="2026-01-02")
+    decision, _ = team.accept(team.propose(Places({"ana": 1}), at="2026-01-02"))
+    assert (decision.details["rule"], decision.details["prices"]) == ("prices", {"ana": 1.0})
+    assert decision.details["learned_from"] is None
+
+
 def test_a_decision_takes_everything_into_account(team):
     tomorrow = datetime.now(UTC) + timedelta(days=1)
     team.record("ana", 8, at=tomorrow)

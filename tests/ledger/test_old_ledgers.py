@@ -58,3 +58,15 @@ def test_the_reasons_of_an_old_decision_are_printed_as_they_were_recorded(old, c
     assert printed.startswith("Event 11: decision at 2026-01-09 00:00 UTC, recorded at ")
     assert "Note: rota\n" in printed
     assert "The next best choice was Ana instead of Ben O'Hara.\n" in printed
+
+
+def test_it_decides_one_step_at_a_time_until_it_is_told_otherwise(old):
+    request = Places({"Ben O'Hara": 1, "Zoë 🌙": 1})
+    with Ledger.open(old) as ledger:
+        assert ledger.rules().rule == "one-step"
+        assert ledger.propose(request, at="2026-01-20").to_dict()["rule"] == "one-step"
+        ledger.change_rules(rule="prices", at="2026-01-20")
+        # A place, items and an amount, for which Ana and one of the others asked.
+        told = ledger.decide(request, at="2026-01-20").reasons()
+        assert told[-1] == "Prices were learned from the 3 decisions before."
+        assert ledger.verify(HEAD).ok

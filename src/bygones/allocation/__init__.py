@@ -6,6 +6,7 @@ print(decision)
 state = decision.state_after
 """
 
+from bygones.allocation.calibration import calibrate
 from bygones.allocation.decide import allocate
 from bygones.allocation.decision import Decision, RunnerUp
 from bygones.allocation.policies import (
@@ -19,7 +20,7 @@ from bygones.allocation.policies import (
     RoundRobin,
     Utilitarian,
 )
-from bygones.allocation.prices import calibrate, learning, prices
+from bygones.allocation.prices import learning, prices
 from bygones.allocation.problems import Assign, ChooseK, Divide, Problem
 from bygones.allocation.requests import Amount, Items, Places, Request
 

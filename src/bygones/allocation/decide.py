@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Literal, get_args
 
 import numpy as np
+from scipy import sparse
 
 from bygones._arrays import AnyArray, Array, Number, check_between, check_one_of
 from bygones.allocation.aims import Aim, ConcaveSum, PowerSum, aim, check_form, entitled
@@ -20,7 +21,8 @@ from bygones.allocation.decision import Decision
 from bygones.allocation.goods import GIVE
 from bygones.allocation.outlook import Outlook, Unstructured, check_state, outlook, priced_outlook
 from bygones.allocation.prices import pricing_of
-from bygones.allocation.problems import Problem
+from bygones.allocation.problems import Assign, Problem
+from bygones.allocation.solvers.assign import largest_sum
 from bygones.memory import Memory
 from bygones.memory.contract import State
 from bygones.memory.priced import PricedState
@@ -60,6 +62,7 @@ def allocate(
     time_unit: str = "step",
     rule: Rule = "one-step",
     calibration: PricedState | None = None,
+    learned_from: str = "a sample of past needs",
     time_limit: float | None = None,
     rng: np.random.Generator | None = None,
 ) -> Decision:
@@ -94,6 +97,7 @@ def allocate(
             `"prices"` looks ahead: it makes the sum of utilities, each times the agent's price, as large as possible
             (see `bygones.allocation.prices`), or as small as possible for burdens.
         calibration: for `"prices"`, what was learned from a sample of past problems; see `calibrate`.
+        learned_from: what the calibration was learned from, for the explanation, such as `"the 42 decisions before"`.
         time_limit: seconds after which an integer programme stops with the best found; then `optimal` is False and
             `gap` says how far, at most, it is from the best. Other algorithms do not need one.
         rng: draws among ties; by default a fresh `numpy.random.default_rng()`, so that decisions differ between runs.
@@ -144,16 +148,31 @@ def allocate(
         optimal=choice.optimal,
         gap=gap,
         prices=paid,
+        calibration=calibration,
+        learned_from=None if calibration is None else learned_from,
         find_runner_up=choice.runner_up,
     )
 
 
-def at_prices(problem: Problem, prices: np.ndarray, rng: np.random.Generator | None = None) -> np.ndarray:
-    r"""The allocation of largest $\sum_i \lambda_i u_i$, least for burdens, in the form of the problem's `given`."""
+def at_prices(
+    problem: Problem,
+    prices: np.ndarray,
+    rng: np.random.Generator | None = None,
+    entitlements: np.ndarray | None = None,
+) -> np.ndarray:
+    r"""An allocation of largest (of burdens, least) $\sum_i \lambda_i u_i$, in the form of the problem's `given`."""
     rng = np.random.default_rng(0) if rng is None else rng
-    look = priced_outlook(np.zeros(problem.n_agents), None, problem.kind)
+    look, shape = priced_outlook(np.zeros(problem.n_agents), None, problem.kind), ConcaveSum(0.0, mass=prices)
     judge = functools.partial(np.dot, b=prices)
-    case = Case(problem, look, named("utilitarian"), judge, ConcaveSum(0.0, mass=prices), rng)
+    case = Case(problem, look, named("utilitarian"), judge, shape, rng, entitlements=entitlements)
+    if type(problem) is Assign and not sparse.issparse(problem.utilities):
+        worth = (-prices if problem.is_burden else prices)[:, None] * problem.utilities
+        able = np.broadcast_to(case.able[:, None], worth.shape)
+        may = able if problem.allowed is None else able & problem.allowed
+        forbidden = -math.inf if problem.is_burden else 0.0
+        owners = largest_sum(np.where(may, worth, forbidden), problem.capacity, everything=problem.is_burden)
+        if owners is not None:
+            return owners
     return _solver_of(problem)(case).given
 
 

@@ -15,6 +15,7 @@ from bygones.allocation.aims import entitled
 from bygones.allocation.explain import as_data, sentences
 from bygones.allocation.problems import Problem
 from bygones.memory import Memory
+from bygones.memory.priced import PricedState
 from bygones.welfare import Welfare
 
 
@@ -59,6 +60,8 @@ class Decision:
         gap: how much more welfare another allocation could have, at most; 0.0 for an exact algorithm.
         prices: what a unit of each agent's utility counts where the rule is `prices`, else None. It is then the sum of
             priced utilities that is largest (for burdens, smallest), and that `gap` and the next best choice are about.
+        calibration: the prices that were learned from past needs, around which the memory corrects, or None.
+        learned_from: what these were learned from, in words, or None.
     """
 
     problem: Problem
@@ -74,6 +77,8 @@ class Decision:
     optimal: bool
     gap: float
     prices: np.ndarray | None
+    calibration: PricedState | None
+    learned_from: str | None
     find_runner_up: Callable[[], np.ndarray | None] = field(repr=False)
 
     @cached_property
@@ -85,6 +90,11 @@ class Decision:
     def served(self) -> np.ndarray:
         """The indices of the agents who get something, in ascending order."""
         return self.problem.served(self.given)
+
+    @property
+    def rule(self) -> str:
+        """The rule of the decision, `one-step` or `prices`."""
+        return "one-step" if self.prices is None else "prices"
 
     @property
     def agent_names(self) -> Sequence[str]:

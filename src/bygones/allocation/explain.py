@@ -17,7 +17,7 @@ import numpy as np
 
 from bygones._arrays import AnyArray, Number
 from bygones._text import listed
-from bygones.allocation.problems import NAMED
+from bygones.allocation.problems import NAMED, Divide
 from bygones.allocation.ties import TIE
 
 if TYPE_CHECKING:
@@ -28,6 +28,9 @@ _QUICK = 100
 
 _EQUAL = 1e-9
 """Remembered utilities that differ by a smaller share are equal."""
+
+_NOTABLE = 0.05
+"""A difference of learned prices, of about this share, is worth a word."""
 
 
 def sentences(decision: Decision, notes: Callable[[int], str] | None = None) -> list[str]:
@@ -40,7 +43,9 @@ def sentences(decision: Decision, notes: Callable[[int], str] | None = None) -> 
     who = decision.problem.describe(decision.given, decision.agent_names, decision.item_names)
     stood = [_stood(decision, agent, notes) for agent in decision.served.tolist()[:NAMED]]
     if decision.prices is not None:
-        return [who, *stood, *_past(decision), *_by_prices(decision)]
+        learned = decision.learned_from
+        basis = [] if learned is None else [f"Prices were learned from {learned}."]
+        return [who, *stood, *_past(decision), *_by_prices(decision), *basis]
     return [who, *stood, *_passed_over(decision), *_past(decision), _welfare(decision), *_runner_up(decision)]
 
 
@@ -55,6 +60,7 @@ def as_data(decision: Decision) -> dict[str, Any]:
         "kind": decision.problem.kind,
         "memory": repr(decision.memory),
         "welfare": str(decision.welfare),
+        "rule": decision.rule,
         "elapsed": _number(decision.elapsed),
         "time_unit": decision.time_unit,
         "agents": list(names),
@@ -67,6 +73,7 @@ def as_data(decision: Decision) -> dict[str, Any]:
         "remembered_after": _numbers(decision.after),
         "past_kept": _numbers(decision.past_kept),
         "prices": None if decision.prices is None else _numbers(decision.prices),
+        "learned_from": decision.learned_from,
         "heaviest" if burden else "lowest": {
             "agent": names[extreme],
             "before": _number(decision.before[extreme]),
@@ -161,22 +168,18 @@ def _by_prices(decision: Decision) -> list[str]:
     burden = decision.problem.is_burden
     what, best, change = ("burdens", "smallest", "raises") if burden else ("utilities", "largest", "lowers")
     total = f"The sum of {what} times prices is {float(decision.utilities @ decision.prices):.4g}, the {best} possible."
+    if isinstance(decision.problem, Divide):
+        pair = _last_unit(decision, decision.problem)
+        return [total] if pair is None else [_compared(decision, *pair)]
     other = decision.runner_up if _tells_runner_up(decision) else None
     if other is None:
         return [total]
-    before, prices, names = np.asarray(decision.before), np.asarray(decision.prices), decision.agent_names
-    lost, gained = (np.flatnonzero(u).tolist() for u in _apart(decision.utilities, other.utilities))
-    if len(lost) != 1 or len(gained) != 1:
+    lost, gained = _apart(decision.utilities, other.utilities)
+    losers, winners = np.flatnonzero(lost), np.flatnonzero(gained)
+    if len(losers) != 1 or len(winners) != 1:
         return [total, f"The next best choice {change} it by {other.cost:.4g}."]
-    (a,), (b,) = lost, gained
-    worth, instead = float(decision.utilities[a]), float(other.utilities[b])
-    if burden:
-        (first, its), (second, others) = ((a, worth), (b, instead))[:: 1 if prices[a] >= prices[b] else -1]
-        ratio, heavier = prices[first] / prices[second], before[first] > before[second]
-        return [_weighed(names[first], names[second], heavier, ratio, its, others, carries=names[a])]
-    if prices[a] < prices[b]:
-        return [_compared(names[b], names[a], before[b], before[a], prices[b] / prices[a], instead, worth, wins=False)]
-    return [_compared(names[a], names[b], before[a], before[b], prices[a] / prices[b], worth, instead, wins=True)]
+    a, b = int(losers[0]), int(winners[0])
+    return [_compared(decision, a, b, float(lost[a]), float(gained[b]))]
 
 
 def _apart(chosen: np.ndarray, instead: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -184,27 +187,48 @@ def _apart(chosen: np.ndarray, instead: np.ndarray) -> tuple[np.ndarray, np.ndar
     return np.maximum(chosen - instead, 0.0), np.maximum(instead - chosen, 0.0)
 
 
-def _compared(
-    dear: str, cheap: str, less: float, more: float, ratio: float, worth: float, instead: float, *, wins: bool
-) -> str:
-    """Two agents, the one with the higher price first."""
-    if ratio < 1 + _EQUAL:
-        return f"A unit counts the same for {dear} and {cheap}: {worth:.4g} against {instead:.4g}."
-    why = f"Less is remembered of {dear} than of {cheap}" if less < more else f"Past needs make {dear} harder to serve"
-    priced = f"{worth:.4g} × {ratio:.3g} = {worth * ratio:.4g} against {instead:.4g}"
-    end = f"{priced} for {cheap}" if wins else f"{priced} for {cheap}, who is served"
-    return f"{why}, so a unit counts {ratio:.3g} times as much for {dear}: {end}."
+def _last_unit(decision: Decision, problem: Divide) -> tuple[int, int, float, float] | None:
+    """Who has the last unit of an amount, and who would be next, with what it is worth to them; None if all is full."""
+    priced = problem.rates * np.asarray(decision.prices) * (-1.0 if problem.is_burden else 1.0)
+    may = True if problem.allowed is None else problem.allowed
+    has, wants = decision.given > 0, (decision.given <= 0) & (problem.caps > 0) & may & ~np.isnan(decision.before)
+    if not has.any() or not wants.any():
+        return None
+    a, b = int(np.where(has, priced, np.inf).argmin()), int(np.where(wants, priced, -np.inf).argmax())
+    return a, b, float(problem.rates[a]), float(problem.rates[b])
 
 
-def _weighed(
-    dear: str, cheap: str, is_heavier: bool, ratio: float, load: float, instead: float, *, carries: str
-) -> str:
-    """Two agents who could carry a burden, the one with the higher price first."""
+def _compared(decision: Decision, chosen: int, passed: int, worth: float, instead: float) -> str:
+    """Somebody who is chosen and somebody who is not, the one with the higher price first."""
+    burden, prices = decision.problem.is_burden, np.asarray(decision.prices)
+    pair = [(chosen, worth), (passed, instead)]
+    (dear, its), (cheap, others) = pair if prices[chosen] >= prices[passed] else pair[::-1]
+    name, other = decision.agent_names[dear], decision.agent_names[cheap]
+    carries = f"; {decision.agent_names[chosen]} carries it" if burden else ""
+    ratio = float(prices[dear] / prices[cheap])
     if ratio < 1 + _EQUAL:
-        return f"A unit counts the same for {dear} and {cheap}: {load:.4g} against {instead:.4g}; {carries} carries it."
-    why = f"{dear} has carried more lately than {cheap}" if is_heavier else f"Past burdens were heavier for {dear}"
-    weighed = f"{load:.4g} × {ratio:.3g} = {load * ratio:.4g} against {instead:.4g} for {cheap}"
-    return f"{why}, so a unit counts {ratio:.3g} times as much for {dear}: {weighed}; {carries} carries it."
+        return f"A unit counts the same for {name} and {other}: {its:.4g} against {others:.4g}{carries}."
+    served = "" if burden or dear == chosen else ", who is served"
+    priced = f"{its:.4g} × {ratio:.3g} = {its * ratio:.4g} against {others:.4g} for {other}{served}{carries}"
+    return f"{_why_dear(decision, dear, cheap)}, so a unit counts {ratio:.3g} times as much for {name}: {priced}."
+
+
+def _why_dear(decision: Decision, dear: int, cheap: int) -> str:
+    """Why one agent has a higher price than another: by what is remembered, by what was learned, or both."""
+    burden, before, learned = decision.problem.is_burden, np.asarray(decision.before), decision.calibration
+    name, other = decision.agent_names[dear], decision.agent_names[cheap]
+    if not burden:
+        remembered, needs = f"Less is remembered of {name} than of {other}", f"past needs make {name} harder to serve"
+    elif learned is not None:
+        remembered = f"{name} has carried more lately than {other}"
+        needs = f"past burdens were lighter for {name}, who would otherwise carry more than a fair share"
+    else:
+        remembered = f"{name} has carried more lately than {other}"
+        needs = f"over a longer time {name} has carried more than {other}"
+    if not (before[dear] > before[cheap] if burden else before[dear] < before[cheap]):
+        return needs[0].upper() + needs[1:]
+    by_needs = learned is not None and learned.log_prices[dear] - learned.log_prices[cheap] > _NOTABLE
+    return f"{remembered}, and {needs}" if by_needs else remembered
 
 
 def _runner_up(decision: Decision) -> list[str]:

@@ -27,7 +27,6 @@ $-\sum_i Z_i^p$, whose gradient is a price again.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol
@@ -39,7 +38,7 @@ from bygones._arrays import AnyArray, Number
 from bygones.allocation.outlook import check_state
 from bygones.allocation.problems import Problem
 from bygones.kinds import Kind
-from bygones.memory import Memory, PerfectRecall, check_entitlements
+from bygones.memory import Memory, check_entitlements
 from bygones.memory.priced import STEP, Priced, PricedState
 from bygones.welfare import AlphaFair, AnyWelfare, PowerOfLoads, Ranked, Welfare, named
 
@@ -68,8 +67,8 @@ def prices(
         welfare: what the prices serve; an α-fair or a ranked welfare, or `power_burden` for burdens.
         elapsed: time since the last utilities, in steps of the memory.
         entitlements: per agent.
-        calibration: prices for a memory that learns none; see `calibrate`. They stay as they are, so the memory
-            corrects around them more strongly.
+        calibration: prices for a memory that learns none; see `bygones.allocation.calibrate`. They stay as they are,
+            so the memory corrects around them more strongly.
     """
     check_state(memory, state, problem.n_agents, elapsed)
     pricing = pricing_of(problem, memory, welfare, entitlements, calibration)
@@ -116,6 +115,9 @@ class Pricing:
         if self._alpha == 0:
             return np.ones_like(past)
         learned = state if isinstance(self.memory, Priced) else self.calibration
+        least = past.min(axis=-1, keepdims=True)
+        if (least < 0).any():  # as an offset in a ledger can make it
+            past = past - np.minimum(least, 0.0)
         if learned is None:
             logs = self._followed(past, steps, problem)
         elif learned is state:
@@ -160,39 +162,6 @@ class Pricing:
     @cached_property
     def _learning(self) -> Priced:
         return Priced(self.memory, self._alpha, self.entitlements, kind=self.kind)
-
-
-def calibrate(
-    problems: Iterable[Problem], memory: Memory, welfare: AnyWelfare, *, entitlements: AnyArray | None = None
-) -> PricedState:
-    """Prices from a sample of past problems, as if they had been decided by prices, one after the other.
-
-    Args:
-        problems: what there was to hand out before, with everybody's needs; in any order.
-        memory: how the past is remembered.
-        welfare: what the prices serve.
-        entitlements: per agent.
-
-    Returns:
-        What was learned, with nothing remembered of the past: the start of a `Priced` memory, or the `calibration` of
-        `prices` and `allocate`.
-    """
-    from bygones.allocation.decide import allocate
-
-    sample = list(problems)
-    if not sample:
-        raise ValueError("problems must hold at least one problem to calibrate prices on, got none")
-    n_agents, rng = sample[0].n_agents, np.random.default_rng(0)
-    priced = learning(PerfectRecall(), welfare, entitlements, sample[0].kind)
-    state, seen = priced.init(n_agents), []
-    for problem in sample:
-        decision = allocate(problem, priced, state, welfare, rule="prices", entitlements=entitlements, rng=rng)
-        state = decision.state_after
-        seen.append(state.log_prices)
-    # The last prices still move with every step; their mean over the later half is what they move around.
-    settled = np.mean(seen[len(seen) // 2 :], axis=0)
-    calibrated: PricedState = state._replace(remembered=memory.init(n_agents), log_prices=settled)
-    return calibrated
 
 
 def pricing_of(

@@ -36,9 +36,18 @@ class Request(ABC):
     def problem(self, agents: Sequence[str], kind: Kind = "good") -> Problem:
         """The problem for these agents, of whom some may not ask for anything; of a burden they carry nothing."""
 
+    @property
+    def asking(self) -> tuple[str, ...]:
+        """Those who could be served."""
+        return self.agents
+
+    def contest(self, kind: Kind = "good") -> tuple[tuple[str, ...], Problem] | None:
+        """Those who could be served and the problem for them alone, or None where nobody would have to do without."""
+        return (self.asking, self.problem(self.asking, kind)) if len(self.asking) > 1 else None
+
     @abstractmethod
     def to_dict(self) -> dict[str, Any]:
-        """The request, of the types that JSON has."""
+        """The request, of the types that JSON has; `request_from` reads it again."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +61,15 @@ class Places(Request):
     def agents(self) -> tuple[str, ...]:
         """Those who have a need, in the order in which they are named."""
         return tuple(self.needs)
+
+    @property
+    def asking(self) -> tuple[str, ...]:
+        """Those who may take a place."""
+        return tuple(name for name, need in self.needs.items() if need is not None)
+
+    def contest(self, kind: Kind = "good") -> tuple[tuple[str, ...], Problem] | None:
+        """Those who may take a place and the problem for them alone, or None where there is a place for each."""
+        return super().contest(kind) if self.k < len(self.asking) else None
 
     def problem(self, agents: Sequence[str], kind: Kind = "good") -> ChooseK:
         """The problem for these agents; an agent without a need may not be served."""
@@ -92,6 +110,11 @@ class Items(Request):
         return tuple(self.utilities)
 
     @property
+    def asking(self) -> tuple[str, ...]:
+        """Those who may take an item."""
+        return tuple(name for name, mine in self.utilities.items() if mine)
+
+    @property
     def items(self) -> tuple[str, ...]:
         """The items, in order."""
         return self.order or self._named()
@@ -129,6 +152,11 @@ class Amount(Request):
         """Those who have a rate or a cap, in the order in which they are named."""
         return tuple(dict.fromkeys((*self.rates, *(self.caps or ()))))
 
+    @property
+    def asking(self) -> tuple[str, ...]:
+        """Those who have a rate."""
+        return tuple(self.rates)
+
     def problem(self, agents: Sequence[str], kind: Kind = "good") -> Divide:
         """The problem for these agents; an agent without a rate may not have a part, one without a cap any."""
         rates = [_number(self.rates.get(name, 0.0), f"rate of {name!r}") for name in agents]
@@ -144,6 +172,18 @@ class Amount(Request):
         # JSON has no infinity; an agent without a cap is not limited either.
         caps = None if self.caps is None else {name: cap for name, cap in self.caps.items() if cap != math.inf}
         return {"amount": self.amount, "rates": dict(self.rates), "caps": caps}
+
+
+def request_from(data: Mapping[str, Any]) -> Request | None:
+    """The request of which this is the `to_dict`; None if it is of a kind of your own."""
+    if "needs" in data:
+        return Places(data["needs"], data["k"])
+    if "utilities" in data:
+        order = data.get("items")
+        return Items(data["utilities"], data["capacity"], None if order is None else tuple(order))
+    if "rates" in data:
+        return Amount(data["amount"], data["rates"], data["caps"])
+    return None
 
 
 def _number(value: float, name: str, *, finite: bool = True) -> float:

@@ -1,4 +1,4 @@
-"""Decisions from tables and into tables: needs, past utilities and entitlements read from CSV, the decision written.
+"""Decisions from tables and into tables: needs, the past and entitlements read from CSV, the decision written.
 
 What there is to hand out is one table, in one of four forms:
 
@@ -103,6 +103,31 @@ def read_needs(
     return Amount(amount, _numbers(path, rows, "rate", agents), caps or None)
 
 
+def read_past_needs(path: Path, now: Request) -> list[Request]:
+    """What there was to hand out before, as now, from a table with one column per agent and one row per past step.
+
+    A cell is what a place, an item or a unit was worth to the agent; an empty cell is an agent who could not be served.
+    There may be agents who are not in the table of needs now, and agents without a column. A column `time` or `note` is
+    ignored.
+    """
+    rows = [(line, row) for line, row in read(path, ()) if any(row.values())]
+    columns = [name for name in (rows[0][1] if rows else ()) if name not in ("time", "note")]
+    known = set(now.agents)
+    if not known.intersection(columns):
+        history = " (a history goes to --history)" if {"agent", "utility"} <= set(columns) else ""
+        raise ValueError(
+            f"{path} must have one column per agent and one row per past step, but no column is an agent in the table "
+            f"of needs: found {', '.join(map(repr, columns)) or 'none'}{history}"
+        )
+    if "" in columns:
+        raise ValueError(f"{path} has a column without a name: name it or delete it")
+    needs = [{name: _number(path, line, row, name) for name in columns if row[name]} for line, row in rows]
+    requests = [_as_now(now, each) for each in needs]
+    if not any(request.contest() for request in requests):
+        raise ValueError(f"{path} has no row in which somebody would have had to do without: nothing can be learned")
+    return requests
+
+
 def read_past(path: Path, agents: Sequence[str], memory: Memory) -> Past:
     """What is remembered of a table `agent`, `time`, `utility`, in the order of time, at its last row."""
     position = {name: i for i, name in enumerate(agents)}
@@ -202,6 +227,13 @@ def decision_csv(decision: Decision) -> str:
     writer.writerow(["agent", heading, "utility", "remembered_before", "remembered_after"])
     writer.writerows(zip(*columns, strict=True))
     return text.getvalue()
+
+
+def _as_now(now: Request, needs: dict[str, float]) -> Request:
+    """The same to hand out as now, at other needs; of items, one for each agent."""
+    if isinstance(now, Amount):
+        return Amount(now.amount, needs, now.caps)
+    return Places(needs, now.k if isinstance(now, Places) else len(now.items or ()))
 
 
 def _check_columns(path: Path, columns: Sequence[str]) -> None:

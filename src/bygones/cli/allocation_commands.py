@@ -49,6 +49,14 @@ def allocate(
             "FILE",
         ),
     ] = None,
+    past_needs: Annotated[
+        Path | None,
+        _optional(
+            "CSV file of past needs to learn prices from, for --rule prices: one row per past step, one column per "
+            "agent. An empty cell is somebody who did not ask.",
+            "FILE",
+        ),
+    ] = None,
     kind: Annotated[
         Literal["good", "burden"],
         arg(help="Whether what is handed out is worth having, or a burden, all of which has to be carried."),
@@ -62,7 +70,7 @@ def allocate(
     ] = "egalitarian",
     rule: Annotated[
         Literal["one-step", "prices"],
-        arg(help="one-step maximises welfare after this decision; prices looks ahead and learns from the history."),
+        arg(help="one-step maximises welfare after this decision; prices looks ahead and learns from the past."),
     ] = "one-step",
     k: NumberOfPlaces = None,
     capacity: Capacity = None,
@@ -92,14 +100,16 @@ def allocate(
 
     For example:
         bygones allocate needs.csv --history past.csv --half-life 30 --welfare egalitarian --k 2
-        bygones allocate needs.csv --history past.csv --half-life 30 --rule prices
+        bygones allocate needs.csv --history past.csv --half-life 30 --rule prices --past-needs sample.csv
         bygones allocate shifts.csv --history past.csv --half-life 30 --kind burden
     """
     import numpy as np
 
     from bygones import allocation
     from bygones._arrays import check_count
+    from bygones._text import counted
     from bygones.allocation import tables
+    from bygones.allocation.calibration import calibrate_by_name
     from bygones.memory import Discounted, Memory
 
     if out is not None and out.suffix not in (".csv", ".json"):
@@ -112,7 +122,14 @@ def allocate(
     if entitlements is not None:
         shares = tables.read_entitlements(entitlements, agents, exempt=kind == "burden")
     memory: Memory = Discounted(half_life=half_life, average=average)
-    if rule == "prices":
+    learned = None
+    if past_needs is not None:
+        if rule != "prices":
+            raise ValueError(f"past-needs is for --rule prices, got --rule {rule}")
+        weights = None if shares is None else dict(zip(agents, shares.tolist(), strict=True))
+        sample = tables.read_past_needs(past_needs, request)
+        learned = calibrate_by_name(sample, agents, memory, welfare, kind=kind, entitlements=weights)
+    elif rule == "prices":
         memory = allocation.learning(memory, welfare, shares, kind)
     past = tables.Past(memory.init(len(agents)), None)
     if history is not None:
@@ -128,6 +145,8 @@ def allocate(
         items=request.items,
         time_unit=tables.unit_of(past.last),
         rule=rule,
+        calibration=None if learned is None else learned.prices,
+        learned_from="" if learned is None else f"{counted(learned.requests, 'row')} of {past_needs}",
         rng=np.random.default_rng(seed),
     )
     data = decision.to_dict()

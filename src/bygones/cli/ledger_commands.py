@@ -54,6 +54,10 @@ def new(
         Literal["good", "burden"],
         arg(help="Whether the ledger is about goods, or about burdens such as night shifts. It cannot change later."),
     ] = "good",
+    rule: Annotated[
+        Literal["one-step", "prices"],
+        arg(help="How to decide: one-step serves whoever is furthest behind; prices looks ahead, and learns."),
+    ] = "one-step",
     began: Annotated[str | None, _optional("The earliest time that can be recorded (default: now).", "TIME")] = None,
     json: Json = False,
 ) -> None:
@@ -62,10 +66,11 @@ def new(
     For example:
         bygones ledger new team.db --half-life 30d --began 2026-01-01
         bygones ledger new nights.db --kind burden
+        bygones ledger new gpus.db --rule prices
     """
     from bygones.ledger import Ledger, Rules
 
-    rules = Rules(half_life, welfare, newcomers, hold_stops_clock, kind=kind)
+    rules = Rules(half_life, welfare, newcomers, hold_stops_clock, kind=kind, rule=rule)
     with Ledger.new(target, rules, began=began) as ledger:
         _print_recorded([ledger.event(1)], json, f"Created {ledger.name}.")
 
@@ -75,6 +80,7 @@ def rules(
     target: Target,
     half_life: Annotated[str | None, _optional("The new half-life.", "DURATION")] = None,
     welfare: Annotated[str | None, _optional("What decisions maximise.", "WELFARE")] = None,
+    rule: Annotated[Literal["one-step", "prices"] | None, _optional("How to decide.", "{one-step,prices}")] = None,
     newcomers: Annotated[str | None, _optional("What newcomers start with.", "RULE")] = None,
     hold_stops_clock: Annotated[
         Literal["yes", "no"] | None, _optional("Whether a hold stops the clock.", "{yes,no}")
@@ -97,7 +103,7 @@ def rules(
     """
     from bygones.cli.ledger_tables import print_rules
 
-    changes: dict[str, Any] = {"half_life": half_life, "welfare": welfare, "newcomers": newcomers}
+    changes: dict[str, Any] = {"half_life": half_life, "welfare": welfare, "rule": rule, "newcomers": newcomers}
     changes["hold_stops_clock"] = None if hold_stops_clock is None else hold_stops_clock == "yes"
     changes["entitlements"] = dict(map(_parse_entitlement, entitlement)) or None
     changes = {name: value for name, value in changes.items() if value is not None}

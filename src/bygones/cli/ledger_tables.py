@@ -55,7 +55,8 @@ def print_standing(now: Standing, later: Standing, ahead: str, since: dict[str, 
         ])  # fmt: skip
     if not any(row[-1] for row in rows):
         columns, rows = columns[:-1], [row[:-1] for row in rows]
-    title = f"Standing at {shown(now.at)} UTC (half-life {rules.half_life}, {rules.welfare} welfare)"
+    how = ", by prices" if rules.rule == "prices" else ""
+    title = f"Standing at {shown(now.at)} UTC (half-life {rules.half_life}, {rules.welfare} welfare{how})"
     print_fitting(title, columns, rows)
     share = "share of the load that is remembered" if rules.kind == "burden" else "entitled share of what is remembered"
     print(f"{word.owed.capitalize()}: below (+) or above (-) the {share}.")

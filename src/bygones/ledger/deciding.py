@@ -1,4 +1,4 @@
-"""Who gets what now, from everybody's standing, with the reasons.
+"""Who gets what now, from everybody's standing and under the ledger's rule, with the reasons.
 
 A random draw decides between equally good choices, seeded with the hash of the ledger's last event. Anybody can repeat
 the draw with the same result, nobody can draw again until they like it, and nobody can know it before that event.
@@ -19,7 +19,7 @@ from bygones.allocation import Decision, allocate
 from bygones.allocation.explain import sentences
 from bygones.allocation.requests import Request
 from bygones.kinds import words
-from bygones.ledger import rows
+from bygones.ledger import past_needs, rows
 from bygones.ledger.events import Event
 from bygones.ledger.rules import Rules
 from bygones.ledger.snapshot import NEVER
@@ -77,6 +77,7 @@ class Proposal:
         return {
             "at": iso(self.at),
             "welfare": self.standing.rules.welfare,
+            **self._priced(),
             "half_life": self.standing.rules.half_life,
             "gets": self.gets(),
             "utilities": self.utilities,
@@ -88,10 +89,22 @@ class Proposal:
     def to_dict(self) -> dict[str, Any]:
         """The proposal, of the types that JSON has.
 
-        It has the keys of `Decision.to_dict`, where `utilities` are by name and only of those who are served.
+        It has the keys of `Decision.to_dict`, where `utilities` are by name and only of those who are served, and
+        `prices` are by name and only of those who asked.
         """
         details = self.details()
         return {**self.allocation.to_dict(), **details, "explanation": " ".join(details["reasons"])}
+
+    def _priced(self) -> dict[str, Any]:
+        """The rule, and what a unit counted for each of those who asked, where that is `prices`."""
+        if self.allocation.prices is None:
+            return {}
+        paid = dict(zip(self.allocation.agent_names, self.allocation.prices.tolist(), strict=True))
+        return {
+            "rule": self.allocation.rule,
+            "prices": {name: paid[name] for name in self.request.agents},
+            "learned_from": self.allocation.learned_from,
+        }
 
     def _name(self, row: int) -> str:
         return self.allocation.agent_names[row]
@@ -116,16 +129,22 @@ def propose(connection: sa.Connection, head: sa.Row[Any], request: Request, at: 
     members = stood.present
     names = [stood.names[row] for row in members]
     _check_agents(request, stood, names)
+    rules, remembered = stood.rules, stood.remembered[members]
+    problem, by_prices = request.problem(names, rules.kind), rules.rule == "prices"
+    learned = past_needs.learned(connection, rules, names) if by_prices else None
     allocation = allocate(
-        request.problem(names, stood.rules.kind),
-        memory_of(stood.rules),
-        _state(stood.remembered[members]),
-        stood.rules.welfare,
+        problem,
+        memory_of(rules),
+        _state(remembered, past_needs.steps_like(problem, remembered) if by_prices else 0.0),
+        rules.welfare,
         elapsed=0,
-        entitlements=stood.entitlements[members] if stood.rules.entitlements else None,
+        entitlements=stood.entitlements[members] if rules.entitlements else None,
         agents=names,
         items=request.items,
         time_unit="day",
+        rule=rules.rule,
+        calibration=None if learned is None else learned.prices,
+        learned_from=past_needs.described(learned),
         rng=np.random.default_rng(int.from_bytes(head.head_hash)),
     )
     return Proposal(request, int(head.head), stood, members, allocation)
@@ -148,8 +167,8 @@ def memory_of(rules: Rules) -> Memory:
     return PerfectRecall() if math.isinf(days) else Discounted(half_life=days)
 
 
-def _state(remembered: np.ndarray) -> MemoryState:
-    return MemoryState(remembered, np.zeros(()), np.zeros_like(remembered), np.zeros(()))
+def _state(remembered: np.ndarray, steps: float) -> MemoryState:
+    return MemoryState(remembered, np.asarray(steps), np.zeros_like(remembered), np.zeros(()))
 
 
 def _check_agents(request: Request, stood: Standing, names: Sequence[str]) -> None:

@@ -15,12 +15,14 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from types import MappingProxyType
-from typing import Any, NamedTuple, SupportsFloat
+from typing import Any, NamedTuple, SupportsFloat, get_args
 
 import numpy as np
 
-from bygones._arrays import AnyArray, check_between
+from bygones._arrays import AnyArray, check_between, check_one_of
 from bygones.allocation.aims import check_form
+from bygones.allocation.decide import Rule
+from bygones.allocation.prices import price_form
 from bygones.kinds import Kind, check_kind
 from bygones.ledger.times import SECOND, duration, shown
 from bygones.welfare import named
@@ -47,6 +49,8 @@ class Rules:
             among agents with the same needs. Of burdens it is the share of the load, and 0 is exempt.
         kind: whether `good`s are handed out, or `burden`s. A ledger keeps the kind that it began with; those of before
             there were kinds are about goods.
+        rule: how decisions are made, `one-step` or by `prices`, which look ahead. Ledgers of before there were rules
+            decide one step at a time.
     """
 
     half_life: str = "30d"
@@ -55,6 +59,7 @@ class Rules:
     hold_stops_clock: bool = True
     entitlements: Mapping[str, float] = field(default_factory=dict)
     kind: Kind = "good"
+    rule: Rule = "one-step"
 
     def __post_init__(self) -> None:
         if not isinstance(self.half_life, str):
@@ -71,6 +76,9 @@ class Rules:
                 f"text, got {self.welfare!r}"
             )
         check_form(welfare, self.kind)
+        check_one_of("rule", self.rule, get_args(Rule))
+        if self.rule == "prices":
+            price_form(welfare)
         object.__setattr__(self, "welfare", str(welfare))
         object.__setattr__(self, "newcomers", check_newcomers(self.newcomers))
         if not isinstance(self.hold_stops_clock, bool):

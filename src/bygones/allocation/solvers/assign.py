@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
+from scipy.optimize import linear_sum_assignment
 
 from bygones.allocation.aims import ConcaveSum, Leximin
 from bygones.allocation.outlook import Outlook
@@ -57,6 +58,30 @@ def to_the_best(utilities: Any, look: Outlook, mass: float | np.ndarray) -> tupl
     runner_up = owners.copy()
     runner_up[closest] = other[closest]
     return owners, runner_up
+
+
+def largest_sum(worth: np.ndarray, capacity: np.ndarray, *, everything: bool) -> np.ndarray | None:
+    """The owner of each item in an allocation of largest total worth, -1 where nobody gains by having it.
+
+    A worth of minus infinity is forbidden. If `everything` has to be handed out, every item has an owner, and it is
+    None where that is impossible. Ties are broken in no particular way.
+    """
+    n, m = worth.shape
+    if (capacity >= m).all():
+        owners = worth.argmax(axis=0)
+    else:
+        # A sum does not mind which of an agent's items it counts first, so each agent stands in line several times.
+        line = np.repeat(np.arange(n), capacity)
+        try:
+            places, items = linear_sum_assignment(worth[line], maximize=True)
+        except ValueError:  # nobody may have some of the items
+            return None
+        owners = np.full(m, -1)
+        owners[items] = line[places]
+    best = np.where(owners < 0, -math.inf, worth[owners, np.arange(m)])
+    if everything:
+        return None if best.min() == -math.inf else owners
+    return np.where(best > 0, owners, -1)
 
 
 class _DenseBoard:

@@ -1,0 +1,150 @@
+r"""Prices from past needs, before the first decision or for the next.
+
+Past problems are decided again, one after the other, by a memory that learns prices (`bygones.memory.priced`); what was
+given to whom does not matter, only what everybody needed. A few needs say little about anybody, so an agent who was in
+$c_i$ of the problems keeps the share $c_i/(c_i + 20)$ of the logarithm of its price. The price of an agent who was in
+none is the (geometric) mean of the others'.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from bygones._arrays import AnyArray
+from bygones.allocation.decide import at_prices
+from bygones.allocation.prices import learning, price_form, prices
+from bygones.allocation.problems import Problem
+from bygones.allocation.requests import Request
+from bygones.kinds import Kind
+from bygones.memory import Memory, PerfectRecall
+from bygones.memory.priced import PricedState
+from bygones.welfare import AlphaFair, AnyWelfare, named
+
+FEW = 20.0
+"""The number of problems after which what was learned of an agent counts half."""
+
+
+class Learned(NamedTuple):
+    """What was learned from past requests: the prices, and from how many of the requests."""
+
+    prices: PricedState
+    requests: int
+
+
+def calibrate(
+    problems: Iterable[Problem], memory: Memory, welfare: AnyWelfare, *, entitlements: AnyArray | None = None
+) -> PricedState:
+    """Prices from a sample of past problems, as if they had been decided by prices, one after the other.
+
+    Args:
+        problems: what there was to hand out before, with everybody's needs; in any order.
+        memory: how the past is remembered.
+        welfare: what the prices serve.
+        entitlements: per agent.
+
+    Returns:
+        What was learned, with nothing remembered of the past: the start of a `Priced` memory, or the `calibration` of
+        `prices` and `allocate`.
+    """
+    sample = list(problems)
+    if not sample:
+        raise ValueError("problems must hold at least one problem to calibrate prices on, got none")
+    everybody = np.arange(sample[0].n_agents)
+    lesson = _Lesson(len(everybody), welfare, None if entitlements is None else np.asarray(entitlements, dtype=float))
+    for problem in sample:
+        lesson.take(problem, everybody)
+    return lesson.learned(everybody, memory)
+
+
+def calibrate_by_name(
+    requests: Iterable[Request],
+    agents: Sequence[str],
+    memory: Memory,
+    welfare: AnyWelfare,
+    *,
+    kind: Kind = "good",
+    entitlements: Mapping[str, float] | None = None,
+) -> Learned | None:
+    """Prices for these agents from past requests, each of which may name others as well, or only some of them.
+
+    A request teaches something about those who could have been served, if not all of them could.
+
+    Args:
+        requests: what there was to hand out before; in any order.
+        agents: those who need a price now.
+        memory: how the past is remembered.
+        welfare: what the prices serve.
+        kind: whether goods were handed out, or burdens.
+        entitlements: by name, 1 for those not named. Somebody who is exempt now may have been needed then, and counts
+            as 1 here.
+
+    Returns:
+        What was learned, or None if there is nothing to learn: no such request, or a welfare under which all prices
+        are 1.
+    """
+    form = price_form(named(welfare))
+    contests = [contest for request in requests if (contest := request.contest(kind)) and set(contest[0]) & set(agents)]
+    if not contests or (isinstance(form, AlphaFair) and form.alpha == 0):
+        return None
+    names = list(dict.fromkeys([*agents, *(name for asking, _ in contests for name in asking)]))
+    position = {name: i for i, name in enumerate(names)}
+    weights = np.array([entitlements.get(name, 1.0) or 1.0 for name in names]) if entitlements else None
+    lesson = _Lesson(len(names), welfare, weights)
+    for asking, problem in contests:
+        lesson.take(problem, np.array([position[name] for name in asking]))
+    return Learned(lesson.learned(np.arange(len(agents)), memory), len(contests))
+
+
+class _Lesson:
+    """Prices as they are learned, of agents who need not be in every problem."""
+
+    def __init__(self, n_agents: int, welfare: AnyWelfare, entitlements: np.ndarray | None) -> None:
+        self._welfare, self._entitlements = named(welfare), entitlements
+        self._rng = np.random.default_rng(0)
+        self._state = learning(PerfectRecall(), welfare).init(n_agents)
+        self._seen: list[np.ndarray] = []
+        self._counts = np.zeros(n_agents)
+
+    def take(self, problem: Problem, who: np.ndarray) -> None:
+        """One more problem, of these agents."""
+        weights = None if self._entitlements is None else self._entitlements[who]
+        memory = learning(PerfectRecall(), self._welfare, weights, problem.kind)
+        state = self._of(who)
+        paid = prices(problem, memory, state, self._welfare, entitlements=weights)
+        given = at_prices(problem, paid, self._rng, weights)
+        self._put(who, memory.update(state, problem.utilities_of(given)))
+        self._seen.append(np.asarray(self._state.log_prices))
+        self._counts[who] += 1
+
+    def learned(self, agents: np.ndarray, memory: Memory) -> PricedState:
+        """What was learned of these agents."""
+        counts = self._counts[agents]
+        # The last prices still move with every step; their mean over the later half is what they move around.
+        settled = np.mean(self._seen[len(self._seen) // 2 :], axis=0)[agents] * counts / (counts + FEW)
+        settled = np.where(counts > 0, settled - settled[counts > 0].mean(), 0.0)
+        return self._of(agents)._replace(remembered=memory.init(len(agents)), log_prices=settled)
+
+    def _of(self, who: np.ndarray) -> PricedState:
+        state, total = self._state, self._state.remembered
+        part = total._replace(Z=total.Z[who], Z_lost=total.Z_lost[who])
+        logs = state.log_prices[who]
+        return state._replace(remembered=part, log_prices=logs - logs.mean(), drift=state.drift[who])
+
+    def _put(self, who: np.ndarray, part: PricedState) -> None:
+        """Some agents' prices move against one another; on average they stay where they were among everybody's."""
+        state, total, new = self._state, self._state.remembered, part.remembered
+        logs = part.log_prices + state.log_prices[who].mean()
+        self._state = part._replace(
+            remembered=new._replace(Z=_with(total.Z, who, new.Z), Z_lost=_with(total.Z_lost, who, new.Z_lost)),
+            log_prices=_with(state.log_prices, who, logs),
+            drift=_with(state.drift, who, part.drift),
+        )
+
+
+def _with(values: AnyArray, who: np.ndarray, some: AnyArray) -> np.ndarray:
+    changed = np.array(values)
+    changed[who] = some
+    return changed

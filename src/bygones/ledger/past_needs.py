@@ -1,0 +1,80 @@
+"""What a ledger that decides by prices learns from its own past decisions.
+
+Every decision stores its request, with what everybody needed, and so the needs of the past are in the ledger. Prices
+are learned from the latest of them anew for each decision, which takes a fraction of a second. Nothing else has to be
+kept: prices follow from the recorded requests, whoever joined, left or was on hold since; they fit the welfare in
+force now; and any copy of the ledger comes to the same prices. Since only the needs count and not what was given,
+decisions that were made one step at a time are as good a lesson.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+import numpy as np
+import sqlalchemy as sa
+
+from bygones._text import counted
+from bygones.allocation.calibration import Learned, calibrate_by_name
+from bygones.allocation.problems import Problem
+from bygones.allocation.requests import Request, request_from
+from bygones.ledger import schema
+from bygones.ledger.rules import Rules
+from bygones.memory import PerfectRecall
+
+LATEST = 300
+"""As many decisions are learned from. More would make prices hardly better, and needs change."""
+
+ROUNDING = 1e-9
+"""Of an amount that was corrected to nothing, this share may be left."""
+
+
+def learned(connection: sa.Connection, rules: Rules, agents: Sequence[str]) -> Learned | None:
+    """The prices of these agents from the latest decisions; None if there is nothing to learn from yet."""
+    requests, entitlements = _requests(connection), rules.entitlements
+    return calibrate_by_name(
+        requests, agents, PerfectRecall(), rules.welfare, kind=rules.kind, entitlements=entitlements
+    )
+
+
+def described(learned: Learned | None) -> str:
+    """What the prices were learned from, in words."""
+    count = 0 if learned is None else learned.requests
+    if count == LATEST:
+        return f"the last {LATEST} decisions"
+    return "the decision before" if count == 1 else f"the {counted(count, 'decision')} before"
+
+
+def steps_like(problem: Problem, remembered: np.ndarray) -> float:
+    """How many decisions are remembered, in decisions like this one, whatever the days between them."""
+    a_step = problem.worth_once * problem.share_served
+    return float(remembered.mean()) / a_step if a_step > 0 else 0.0
+
+
+def _requests(connection: sa.Connection) -> list[Request]:
+    """What was asked for in the latest decisions, in their order, without those that were taken back."""
+    table = schema.events
+    query = sa.select(table.c.seq, table.c.details).where(table.c.kind == "decision")
+    latest = connection.execute(query.order_by(table.c.seq.desc()).limit(LATEST)).all()[::-1]
+    taken_back = _taken_back(connection, [row.seq for row in latest])
+    asked = [request_from(json.loads(row.details)["request"]) for row in latest if row.seq not in taken_back]
+    return [request for request in asked if request is not None]
+
+
+def _taken_back(connection: sa.Connection, decisions: Sequence[int]) -> set[int]:
+    """The decisions of which everything received has been corrected to nothing since."""
+    table, correction = schema.events, schema.events.alias("correction")
+    corrections = sa.and_(correction.c.refers == table.c.seq, correction.c.kind == "correction")
+    query = (
+        sa.select(table.c.refers, table.c.amount, sa.func.sum(correction.c.amount))
+        .outerjoin_from(table, correction, corrections)
+        .where(table.c.kind == "received", table.c.refers.in_(decisions))
+        .group_by(table.c.seq, table.c.refers, table.c.amount)
+    )
+    stands: set[int] = set()
+    back: set[int] = set()
+    for decision, amount, by in connection.execute(query):
+        is_nothing = by is not None and abs(amount + by) <= ROUNDING * amount
+        (back if is_nothing else stands).add(decision)
+    return back - stands
