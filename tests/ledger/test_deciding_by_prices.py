@@ -28,7 +28,7 @@ def play(ledger, count, *, since="2026-02-01", **scales):
 def learned(ledger, *names):
     """The logarithms of the prices that the ledger has learned."""
     with ledger._store.reading() as connection:
-        found = past_needs.learned(connection, ledger.rules(), names)
+        found = past_needs.learned(past_needs.requests(connection), ledger.rules(), names)
     return dict(zip(names, found.prices.log_prices.tolist(), strict=True))
 
 

@@ -22,6 +22,7 @@ from bygones.allocation.policies import (
 )
 from bygones.allocation.prices import learning, prices
 from bygones.allocation.problems import Assign, ChooseK, Divide, Problem
+from bygones.allocation.reports import normalised, usual_reports
 from bygones.allocation.requests import Amount, Items, Places, Request
 
 __all__ = [
@@ -47,5 +48,7 @@ __all__ = [
     "allocate",
     "calibrate",
     "learning",
+    "normalised",
     "prices",
+    "usual_reports",
 ]

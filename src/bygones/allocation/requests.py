@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -45,6 +45,18 @@ class Request(ABC):
         """Those who could be served and the problem for them alone, or None where nobody would have to do without."""
         return (self.asking, self.problem(self.asking, kind)) if len(self.asking) > 1 else None
 
+    @property
+    def reports(self) -> dict[str, list[float]]:
+        """What each agent reports: how much it needs something, or would carry."""
+        raise self._has_no("reports")
+
+    def scaled(self, factors: Mapping[str, float]) -> Request:
+        """The request with each agent's reports multiplied by a factor, 1 for those not named."""
+        raise self._has_no("scaled")
+
+    def _has_no(self, name: str) -> ValueError:
+        return ValueError(f"normalised reports need {type(self).__name__}.{name}: define it, or take reports as given")
+
     @abstractmethod
     def to_dict(self) -> dict[str, Any]:
         """The request, of the types that JSON has; `request_from` reads it again."""
@@ -77,6 +89,16 @@ class Places(Request):
         needs = [0.0 if need is None else _number(need, f"need of {agents[i]!r}") for i, need in enumerate(found)]
         allowed = [need is not None for need in found]
         return ChooseK(needs, self.k, allowed=None if kind == "good" or all(allowed) else allowed, kind=kind)
+
+    @property
+    def reports(self) -> dict[str, list[float]]:
+        """The need of each."""
+        return {name: [need] for name, need in self.needs.items() if need is not None}
+
+    def scaled(self, factors: Mapping[str, float]) -> Places:
+        """The same places, with other needs."""
+        needs = {name: None if need is None else need * factors.get(name, 1.0) for name, need in self.needs.items()}
+        return replace(self, needs=needs)
 
     def to_dict(self) -> dict[str, Any]:
         """The request, of the types that JSON has."""
@@ -129,6 +151,19 @@ class Items(Request):
                 allowed[i, column[item]] = True
         return Assign(utilities, self.capacity, allowed, kind=kind)
 
+    @property
+    def reports(self) -> dict[str, list[float]]:
+        """What each item is worth to each."""
+        return {name: list(mine.values()) for name, mine in self.utilities.items()}
+
+    def scaled(self, factors: Mapping[str, float]) -> Items:
+        """The same items, with other utilities."""
+        utilities = {
+            name: {item: utility * factors.get(name, 1.0) for item, utility in mine.items()}
+            for name, mine in self.utilities.items()
+        }
+        return replace(self, utilities=utilities)
+
     def to_dict(self) -> dict[str, Any]:
         """The request, of the types that JSON has."""
         utilities = {agent: dict(mine) for agent, mine in self.utilities.items()}
@@ -166,6 +201,15 @@ class Amount(Request):
             return Divide(self.amount, rates, allowed=allowed, kind=kind)
         caps = [_number(self.caps.get(name, math.inf), f"cap of {name!r}", finite=False) for name in agents]
         return Divide(self.amount, rates, caps, allowed=allowed, kind=kind)
+
+    @property
+    def reports(self) -> dict[str, list[float]]:
+        """The rate of each."""
+        return {name: [rate] for name, rate in self.rates.items()}
+
+    def scaled(self, factors: Mapping[str, float]) -> Amount:
+        """The same amount, with other rates."""
+        return replace(self, rates={name: rate * factors.get(name, 1.0) for name, rate in self.rates.items()})
 
     def to_dict(self) -> dict[str, Any]:
         """The request, of the types that JSON has."""

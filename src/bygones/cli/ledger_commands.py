@@ -58,6 +58,10 @@ def new(
         Literal["one-step", "prices"],
         arg(help="How to decide: one-step serves whoever is furthest behind; prices looks ahead, and learns."),
     ] = "one-step",
+    reports: Annotated[
+        Literal["as-reported", "normalised"],
+        arg(help="Whether needs count as reported, or as multiples of what each agent usually reports."),
+    ] = "as-reported",
     began: Annotated[str | None, _optional("The earliest time that can be recorded (default: now).", "TIME")] = None,
     json: Json = False,
 ) -> None:
@@ -70,7 +74,7 @@ def new(
     """
     from bygones.ledger import Ledger, Rules
 
-    rules = Rules(half_life, welfare, newcomers, hold_stops_clock, kind=kind, rule=rule)
+    rules = Rules(half_life, welfare, newcomers, hold_stops_clock, kind=kind, rule=rule, reports=reports)
     with Ledger.new(target, rules, began=began) as ledger:
         _print_recorded([ledger.event(1)], json, f"Created {ledger.name}.")
 
@@ -81,6 +85,10 @@ def rules(
     half_life: Annotated[str | None, _optional("The new half-life.", "DURATION")] = None,
     welfare: Annotated[str | None, _optional("What decisions maximise.", "WELFARE")] = None,
     rule: Annotated[Literal["one-step", "prices"] | None, _optional("How to decide.", "{one-step,prices}")] = None,
+    reports: Annotated[
+        Literal["as-reported", "normalised"] | None,
+        _optional("How reported needs count.", "{as-reported,normalised}"),
+    ] = None,
     newcomers: Annotated[str | None, _optional("What newcomers start with.", "RULE")] = None,
     hold_stops_clock: Annotated[
         Literal["yes", "no"] | None, _optional("Whether a hold stops the clock.", "{yes,no}")
@@ -104,6 +112,7 @@ def rules(
     from bygones.cli.ledger_tables import print_rules
 
     changes: dict[str, Any] = {"half_life": half_life, "welfare": welfare, "rule": rule, "newcomers": newcomers}
+    changes["reports"] = reports
     changes["hold_stops_clock"] = None if hold_stops_clock is None else hold_stops_clock == "yes"
     changes["entitlements"] = dict(map(_parse_entitlement, entitlement)) or None
     changes = {name: value for name, value in changes.items() if value is not None}

@@ -7,16 +7,17 @@ the draw with the same result, nobody can draw again until they like it, and nob
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import sqlalchemy as sa
 
-from bygones._text import check_text
-from bygones.allocation import Decision, allocate
+from bygones._text import check_text, listed
+from bygones.allocation import Decision, allocate, normalised, usual_reports
 from bygones.allocation.explain import sentences
+from bygones.allocation.problems import NAMED
 from bygones.allocation.requests import Request
 from bygones.kinds import words
 from bygones.ledger import past_needs, rows
@@ -45,6 +46,7 @@ class Proposal:
         standing: where everybody stood.
         members: the rows of `standing` of those who took part in the decision, in the order of `allocation`.
         allocation: who gets what.
+        usual: what each agent usually reports, where reports are normalised; else empty.
     """
 
     request: Request
@@ -52,6 +54,7 @@ class Proposal:
     standing: Standing
     members: np.ndarray
     allocation: Decision
+    usual: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def at(self) -> int:
@@ -70,7 +73,7 @@ class Proposal:
 
     def reasons(self) -> list[str]:
         """The decision and its reasons, with what those who are served are owed (due) and when they last received."""
-        return sentences(self.allocation, self._standing_of)
+        return [*sentences(self.allocation, self._standing_of), *self._normalised()]
 
     def details(self) -> dict[str, Any]:
         """What the ledger stores of the decision."""
@@ -78,6 +81,7 @@ class Proposal:
             "at": iso(self.at),
             "welfare": self.standing.rules.welfare,
             **self._priced(),
+            **({"usual": dict(self.usual)} if self.usual else {}),
             "half_life": self.standing.rules.half_life,
             "gets": self.gets(),
             "utilities": self.utilities,
@@ -94,6 +98,12 @@ class Proposal:
         """
         details = self.details()
         return {**self.allocation.to_dict(), **details, "explanation": " ".join(details["reasons"])}
+
+    def _normalised(self) -> list[str]:
+        means = [f"{name} {self.usual[name]:.4g}" for name in self.request.agents if name in self.usual][:NAMED]
+        if not means:
+            return []
+        return [f"Reports count as multiples of what each usually reports: {listed(means)} on average."]
 
     def _priced(self) -> dict[str, Any]:
         """The rule, and what a unit counted for each of those who asked, where that is `prices`."""
@@ -130,8 +140,12 @@ def propose(connection: sa.Connection, head: sa.Row[Any], request: Request, at: 
     names = [stood.names[row] for row in members]
     _check_agents(request, stood, names)
     rules, remembered = stood.rules, stood.remembered[members]
-    problem, by_prices = request.problem(names, rules.kind), rules.rule == "prices"
-    learned = past_needs.learned(connection, rules, names) if by_prices else None
+    by_prices, normalising = rules.rule == "prices", rules.reports == "normalised"
+    past = past_needs.requests(connection) if by_prices or normalising else []
+    usual = usual_reports([*past, request]) if normalising else {}
+    problem = (normalised(request, usual) if usual else request).problem(names, rules.kind)
+    past = [normalised(each, usual) for each in past] if usual else past
+    learned = past_needs.learned(past, rules, names) if by_prices else None
     allocation = allocate(
         problem,
         memory_of(rules),
@@ -147,7 +161,7 @@ def propose(connection: sa.Connection, head: sa.Row[Any], request: Request, at: 
         learned_from=past_needs.described(learned),
         rng=np.random.default_rng(int.from_bytes(head.head_hash)),
     )
-    return Proposal(request, int(head.head), stood, members, allocation)
+    return Proposal(request, int(head.head), stood, members, allocation, usual)
 
 
 def accept(writer: LedgerWriter, proposal: Proposal, note: str = "") -> list[Event]:

@@ -30,11 +30,10 @@ ROUNDING = 1e-9
 """Of an amount that was corrected to nothing, this share may be left."""
 
 
-def learned(connection: sa.Connection, rules: Rules, agents: Sequence[str]) -> Learned | None:
-    """The prices of these agents from the latest decisions; None if there is nothing to learn from yet."""
-    requests, entitlements = _requests(connection), rules.entitlements
+def learned(requests: Sequence[Request], rules: Rules, agents: Sequence[str]) -> Learned | None:
+    """The prices of these agents from past requests; None if there is nothing to learn from yet."""
     return calibrate_by_name(
-        requests, agents, PerfectRecall(), rules.welfare, kind=rules.kind, entitlements=entitlements
+        requests, agents, PerfectRecall(), rules.welfare, kind=rules.kind, entitlements=rules.entitlements
     )
 
 
@@ -52,7 +51,7 @@ def steps_like(problem: Problem, remembered: np.ndarray) -> float:
     return float(remembered.mean()) / a_step if a_step > 0 else 0.0
 
 
-def _requests(connection: sa.Connection) -> list[Request]:
+def requests(connection: sa.Connection) -> list[Request]:
     """What was asked for in the latest decisions, in their order, without those that were taken back."""
     table = schema.events
     query = sa.select(table.c.seq, table.c.details).where(table.c.kind == "decision")

@@ -23,6 +23,7 @@ from bygones._arrays import AnyArray, check_between, check_one_of
 from bygones.allocation.aims import check_form
 from bygones.allocation.decide import Rule
 from bygones.allocation.prices import price_form
+from bygones.allocation.reports import Reports
 from bygones.kinds import Kind, check_kind
 from bygones.ledger.times import SECOND, duration, shown
 from bygones.welfare import named
@@ -49,6 +50,9 @@ class Rules:
             among agents with the same needs. Of burdens it is the share of the load, and 0 is exempt.
         kind: whether `good`s are handed out, or `burden`s. A ledger keeps the kind that it began with; those of before
             there were kinds are about goods.
+        reports: whether the needs of a decision count `as-reported`, or `normalised`: as multiples of what the agent
+            reported on average in the decisions so far, so that nobody gains by reporting in other units. What is
+            received through a decision is then counted in the same multiples.
         rule: how decisions are made, `one-step` or by `prices`, which look ahead. Ledgers of before there were rules
             decide one step at a time.
     """
@@ -60,6 +64,7 @@ class Rules:
     entitlements: Mapping[str, float] = field(default_factory=dict)
     kind: Kind = "good"
     rule: Rule = "one-step"
+    reports: Reports = "as-reported"
 
     def __post_init__(self) -> None:
         if not isinstance(self.half_life, str):
@@ -77,6 +82,7 @@ class Rules:
             )
         check_form(welfare, self.kind)
         check_one_of("rule", self.rule, get_args(Rule))
+        check_one_of("reports", self.reports, get_args(Reports))
         if self.rule == "prices":
             price_form(welfare)
         object.__setattr__(self, "welfare", str(welfare))
