@@ -28,9 +28,11 @@ from bygones.paper.optimum import optimum
 from bygones.paper.value_iteration import WINDOWS, Axis, place, proved
 from bygones.welfare import AnyWelfare, Welfare, as_judge
 
-FLOOR_SPREADS, FLOOR_SHARE = 4.0, 0.02
+FLOOR_SPREADS, FLOOR_SHARE = 3.0, 0.02
 """The grid's floor is this many spreads of the memory below its mean. Where welfare falls steeply towards zero it is at
 least this share of the mean."""
+DENSE_SPREADS = 8.0
+"""The nodes of the grid are densest within about this many spreads of the mean."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,9 +149,14 @@ def best_for_two(
 
 
 def _axis(low: float, high: float, gamma: float, centre: float, judge: Welfare, nodes: int, bins: int) -> Axis:
-    spread = high / math.sqrt(1 - gamma**2) / 2
+    """Nodes from the floor to the largest memory that there can be, and the ends of equally likely bins of needs."""
+    spread, top = high / math.sqrt(1 - gamma**2) / 2, high / (1 - gamma)
     floor = max(0.0, centre - FLOOR_SPREADS * spread, FLOOR_SHARE * centre if judge.needs_non_negative else 0.0)
-    return Axis(np.linspace(floor, high / (1 - gamma), nodes), np.linspace(low, high, bins + 1), gamma)
+    dense = DENSE_SPREADS * spread
+    first, last = math.asinh((floor - centre) / dense), math.asinh((top - centre) / dense)
+    places = centre + dense * np.sinh(np.linspace(first, last, nodes))
+    places[[0, -1]] = floor, top
+    return Axis(places, np.linspace(low, high, bins + 1), gamma)
 
 
 def _returning(axes: list[Axis], centre: Floats, judge: Welfare) -> Floats:

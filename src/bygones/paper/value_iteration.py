@@ -13,9 +13,9 @@ So $h(z) = \sum_j \lambda_j h(z_j)$ and
 $$ f(\gamma z + x_i e_i) \le \sum_{j,k} \lambda_j \mu_k\, f(\gamma z_j + x_{ik} e_i) + \varepsilon_i, $$
 
 where the *rise* $\varepsilon_i$ bounds how far $f$ can be above the mean of its values at the corners: for $W$ in
-closed form, for $h$ from its changes of slope. A maximum is convex, so the supremum is at most the largest value at a node of
-$\mathbb{E}\max_i (f + \varepsilon_i) - h$, with the mass of each bin at its two ends. Value iteration with the rises
-in place finds an $h$ for which this is small; whatever it finds, the bound holds.
+closed form, for $h$ from its changes of slope. A maximum is convex, so the supremum is at most the largest value at a
+node of $\mathbb{E}\max_i (f + \varepsilon_i) - h$, with the mass of each bin at its two ends. Value iteration with the
+rises in place finds an $h$ for which this is small; whatever it finds, the bound holds.
 
 Memories below a floor are lifted to it before they count, which can only help. The floor keeps the grid where memories
 are, and logarithms finite.
@@ -34,7 +34,7 @@ import numpy as np
 from bygones._arrays import Floats, Ints
 from bygones.welfare import AlphaFair, Welfare
 
-WINDOWS = 10
+WINDOWS = 6
 """Value iteration goes over this many of the memory's windows, 1/(1−γ) steps each."""
 LOOKS = 24
 """How often it renews the rises of h on the way, and looks at the bound."""
@@ -62,7 +62,8 @@ class Axis:
     @cached_property
     def served(self) -> Floats:
         """What is remembered after being served, by node and end of a bin."""
-        return np.asarray(np.clip(self.gamma * self.nodes[:, None] + self.ends, self.nodes[0], self.nodes[-1]))
+        after: Floats = self.gamma * self.nodes[:, None] + self.ends
+        return after.clip(self.nodes[0], self.nodes[-1])
 
     @cached_property
     def at_faded(self) -> Floats:
@@ -151,10 +152,10 @@ def sweep(sides: tuple[Side, Side], h: Floats, rises: tuple[Floats, ...]) -> Flo
     """The mean over needs of the larger of W + h + rise after serving either agent, at every node."""
     first = sides[0].values(h, rises[0])
     second = sides[1].values(h.T, rises[1]).transpose(1, 0, 2)
-    total: Floats = np.zeros(h.shape)
+    total = np.zeros(h.shape)
     for k in range(first.shape[-1]):
         total += np.maximum(first[..., k, None], second).mean(axis=-1)
-    return total / first.shape[-1]
+    return np.asarray(total / first.shape[-1])
 
 
 def place(nodes: Floats, points: Floats) -> tuple[Ints, Floats]:
