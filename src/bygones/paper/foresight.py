@@ -108,10 +108,13 @@ def foresight(
         _Reference(_times(needs, unit), gamma, n_resources, settled, judge.form, steepness, following)
         for steepness, following in itertools.product(STEEPNESS, FOLLOWING)
     ]
-    few = max(2, samples // 10)
-    chosen = min(candidates, key=lambda each: _bounds(each, few, futures, np.random.default_rng(trial)).mean())
-    bounds = _bounds(chosen, samples, futures, np.random.default_rng(final))
-    return Foresight(float(bounds.mean()), float(bounds.std(ddof=1)) / math.sqrt(samples), settled.upper, confidence)
+
+    def tried(candidate: _Reference) -> float:
+        mean, error = _mean(_bounds(candidate, max(2, samples // 10), futures, np.random.default_rng(trial)))
+        return mean + 3 * error
+
+    bounds = _bounds(min(candidates, key=tried), samples, futures, np.random.default_rng(final))
+    return Foresight(*_mean(bounds), settled.upper, confidence)
 
 
 class _Step(NamedTuple):
@@ -189,3 +192,8 @@ def _times(needs: Uniform | Lognormal, factor: float) -> Uniform | Lognormal:
     if isinstance(needs, Uniform):
         return Uniform(factor * needs.low, factor * needs.span)
     return Lognormal(needs.mu + math.log(factor), needs.sigma)
+
+
+def _mean(values: Floats) -> tuple[float, float]:
+    """The mean and its standard error."""
+    return float(values.mean()), float(values.std(ddof=1)) / math.sqrt(len(values))

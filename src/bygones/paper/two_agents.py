@@ -28,9 +28,9 @@ from bygones.paper.optimum import optimum
 from bygones.paper.value_iteration import WINDOWS, Axis, place, proved
 from bygones.welfare import AnyWelfare, Welfare, as_judge
 
-FLOOR_SPREADS, FLOOR_SHARE = 3.0, 0.02
-"""The grid's floor is this many spreads of the memory below its mean. Where welfare falls steeply towards zero it is at
-least this share of the mean."""
+FLOOR_SPREADS, FLOOR_SHARE, LEAST_SHARE = 3.0, 0.25, 0.02
+"""The grid's floor is this many spreads of the memory below its mean, and at most this share of the mean: a floor that
+is too high makes it pay to leave somebody there. Where welfare falls steeply towards zero it is at least the last."""
 DENSE_SPREADS = 8.0
 """The nodes of the grid are densest within about this many spreads of the mean."""
 
@@ -151,7 +151,8 @@ def best_for_two(
 def _axis(low: float, high: float, gamma: float, centre: float, judge: Welfare, nodes: int, bins: int) -> Axis:
     """Nodes from the floor to the largest memory that there can be, and the ends of equally likely bins of needs."""
     spread, top = high / math.sqrt(1 - gamma**2) / 2, high / (1 - gamma)
-    floor = max(0.0, centre - FLOOR_SPREADS * spread, FLOOR_SHARE * centre if judge.needs_non_negative else 0.0)
+    least = LEAST_SHARE * centre if judge.needs_non_negative else 0.0
+    floor = max(least, min(centre - FLOOR_SPREADS * spread, FLOOR_SHARE * centre))
     dense = DENSE_SPREADS * spread
     first, last = math.asinh((floor - centre) / dense), math.asinh((top - centre) / dense)
     places = centre + dense * np.sinh(np.linspace(first, last, nodes))

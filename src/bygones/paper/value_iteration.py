@@ -30,14 +30,18 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from scipy import ndimage
 
 from bygones._arrays import Floats, Ints
 from bygones.welfare import AlphaFair, Welfare
 
-WINDOWS = 6
+WINDOWS = 8
 """Value iteration goes over this many of the memory's windows, 1/(1−γ) steps each."""
 LOOKS = 24
 """How often it renews the rises of h on the way, and looks at the bound."""
+
+SMOOTH = 3
+"""The number of cells over which the rises of h are smoothed in the first half."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,13 +61,14 @@ class Axis:
     @cached_property
     def faded(self) -> Floats:
         """What is remembered after a step without being served, by node."""
-        return np.maximum(self.gamma * self.nodes, self.nodes[0])
+        after: Floats = np.maximum(self.gamma * self.nodes, self.nodes[0])
+        return after
 
     @cached_property
     def served(self) -> Floats:
         """What is remembered after being served, by node and end of a bin."""
-        after: Floats = self.gamma * self.nodes[:, None] + self.ends
-        return after.clip(self.nodes[0], self.nodes[-1])
+        after: Floats = np.clip(self.gamma * self.nodes[:, None] + self.ends, self.nodes[0], self.nodes[-1])
+        return after
 
     @cached_property
     def at_faded(self) -> Floats:
@@ -117,9 +122,12 @@ class Side:
         return mine + _largest_between(others, first - 1, last)
 
     def values(self, h: Floats, rise: Floats) -> Floats:
-        """W + h + rise after serving: node, node of the other, and bin and end, all equally likely."""
+        """W + h after serving, with their rises, of which that of h is given.
+
+        The axes are my node, the other's node, and bin and end, all of which are equally likely.
+        """
         after = (self.mine.at_served @ h @ self.other.at_faded.T).reshape(self.welfare.shape) + self.welfare
-        at_nodes = _largest_around(rise)
+        at_nodes = _largest_around(self.rise_of_welfare + rise)
         return np.concatenate([after[:, :-1] + at_nodes, after[:, 1:] + at_nodes], axis=1).transpose(0, 2, 1)
 
 
@@ -134,14 +142,17 @@ def proved(first: Axis, second: Axis, judge: Welfare, start: Floats) -> tuple[Fl
     """
     sides = Side(first, second, judge), Side(second, first, judge)
     h, best, upper = start, start, math.inf
-    assumed: tuple[Floats, ...] | None = None
-    for _ in range(LOOKS):
-        rises = tuple(side.rise_of_welfare + side.rise_of(seen) for side, seen in zip(sides, (h, h.T), strict=True))
+    assumed = tuple(np.zeros_like(side.rise_of_welfare) for side in sides)
+    for look in range(LOOKS):
+        rises = tuple(side.rise_of(seen) for side, seen in zip(sides, (h, h.T), strict=True))
         bound = float((sweep(sides, h, rises) - h).max())
         if bound < upper:
             best, upper = h, bound
-        # The rises follow h half-way: if they followed at once, both could grow in turn where cells are wide.
-        assumed = rises if assumed is None else tuple((a + b) / 2 for a, b in zip(assumed, rises, strict=True))
+        # Rises that follow every bump of h add to it, and in the end both may grow in turn. So they follow half-way, and
+        # smoothly at first; the best that is met counts.
+        if look < LOOKS // 2:
+            rises = tuple(ndimage.uniform_filter(rise, (SMOOTH, 1, SMOOTH), mode="nearest") for rise in rises)
+        assumed = tuple((a + b) / 2 for a, b in zip(assumed, rises, strict=True))
         for _ in range(math.ceil(WINDOWS / (1 - first.gamma) / LOOKS)):
             h = sweep(sides, h, assumed)
             h = h - h[0, 0]
@@ -149,7 +160,7 @@ def proved(first: Axis, second: Axis, judge: Welfare, start: Floats) -> tuple[Fl
 
 
 def sweep(sides: tuple[Side, Side], h: Floats, rises: tuple[Floats, ...]) -> Floats:
-    """The mean over needs of the larger of W + h + rise after serving either agent, at every node."""
+    """The mean over needs of the larger of W + h, with their rises, after serving either agent, at every node."""
     first = sides[0].values(h, rises[0])
     second = sides[1].values(h.T, rises[1]).transpose(1, 0, 2)
     total = np.zeros(h.shape)
