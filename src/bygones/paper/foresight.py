@@ -45,6 +45,8 @@ STEEPNESS, FOLLOWING = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0), (0.5, 0.75, 1.0)
 """The values of θ and of η that are tried."""
 SETTLED = 1e-4
 """A memory has settled, and a future is long enough, when this share of its beginning is left."""
+STRETCH = 4
+"""The reference policy's own mean is taken over this many times as many steps."""
 
 
 class Foresight(NamedTuple):
@@ -118,7 +120,7 @@ def foresight(
 
 
 class _Step(NamedTuple):
-    """What is remembered after a step, the needs that were met, and what was received: runs × agents."""
+    """What is remembered after a step, the needs that were met, and what was received; one row per run."""
 
     Z: Floats
     needs: Floats
@@ -167,7 +169,7 @@ def _bounds(reference: _Reference, samples: int, futures: int, rng: np.random.Ge
     Z, values = np.tile(reference.settled.utilities, (samples, 1)), np.zeros(samples)
     for _ in range(length):
         Z = reference.step(Z, rng).Z
-    for _ in range(futures * length):
+    for _ in range(STRETCH * length):
         now = reference.step(Z, rng)
         Z = now.Z
         slopes, value = reference.tangent(Z)
@@ -184,7 +186,7 @@ def _bounds(reference: _Reference, samples: int, futures: int, rng: np.random.Ge
     expected = prices.reshape(samples, futures, -1).mean(axis=1)
     best = -np.partition(-now.needs * expected, reference.k - 1, axis=-1)[:, : reference.k].sum(axis=-1)
     left = best - (now.received * expected).sum(axis=-1)
-    return np.asarray(values / (futures * length) + left)
+    return np.asarray(values / (STRETCH * length) + left)
 
 
 def _times(needs: Uniform | Lognormal, factor: float) -> Uniform | Lognormal:

@@ -153,9 +153,13 @@ def _axis(low: float, high: float, gamma: float, centre: float, judge: Welfare, 
     spread, top = high / math.sqrt(1 - gamma**2) / 2, high / (1 - gamma)
     least = LEAST_SHARE * centre if judge.needs_non_negative else 0.0
     floor = max(least, min(centre - FLOOR_SPREADS * spread, FLOOR_SHARE * centre))
-    dense = DENSE_SPREADS * spread
-    first, last = math.asinh((floor - centre) / dense), math.asinh((top - centre) / dense)
-    places = centre + dense * np.sinh(np.linspace(first, last, nodes))
+    if judge.needs_non_negative:
+        # The curvature of logarithms and powers depends on ratios.
+        places = np.geomspace(floor, top, nodes)
+    else:
+        dense = DENSE_SPREADS * spread
+        first, last = math.asinh((floor - centre) / dense), math.asinh((top - centre) / dense)
+        places = centre + dense * np.sinh(np.linspace(first, last, nodes))
     places[[0, -1]] = floor, top
     return Axis(places, np.linspace(low, high, bins + 1), gamma)
 

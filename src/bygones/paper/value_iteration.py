@@ -148,8 +148,8 @@ def proved(first: Axis, second: Axis, judge: Welfare, start: Floats) -> tuple[Fl
         bound = float((sweep(sides, h, rises) - h).max())
         if bound < upper:
             best, upper = h, bound
-        # Rises that follow every bump of h add to it, and in the end both may grow in turn. So they follow half-way, and
-        # smoothly at first; the best that is met counts.
+        # Rises that follow every bump of h add to it, and in the end both may grow in turn. So they follow half-way, at
+        # first smoothly, and the best that is met counts.
         if look < LOOKS // 2:
             rises = tuple(ndimage.uniform_filter(rise, (SMOOTH, 1, SMOOTH), mode="nearest") for rise in rises)
         assumed = tuple((a + b) / 2 for a, b in zip(assumed, rises, strict=True))
