@@ -1,16 +1,18 @@
 """Where does each rule stand by the memory's own objective, the long-run mean of W(Zᵗ)?
 
-    python -m benchmarks.own_objective
+    python -m benchmarks.own_objective [processes]
 
 For two agents the best is known up to a small gap, for ten there is an upper bound. Rows are printed and written to
-`evidence/rules/own-objective.json`; a run that was stopped goes on where it was. It takes some minutes.
+`evidence/rules/own-objective.json`; a run that was stopped goes on where it was. With one process per row it takes some
+minutes, with one process, the default, an hour.
 """
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator
+import sys
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 
 import numpy as np
@@ -24,7 +26,7 @@ from bygones.simulation import POLICIES, policy_named, simulate
 OUT = Path(__file__).parents[1] / "evidence" / "rules" / "own-objective.json"
 GAMMAS = (0.5, 0.9, 0.99)
 WELFARES = ("egalitarian", "nash")
-STEPS, SEEDS = 10_000, (0, 1)
+STEPS, SEEDS = 20_000, (0, 1, 2, 3)
 SETTLING = 1000
 """Steps that are not counted: ten windows of the longest memory."""
 PARTS = 10
@@ -33,13 +35,9 @@ PARTS = 10
 Row = dict[str, str | int | float | list[float]]
 
 
-def rows(done: list[Row]) -> Iterator[Row]:
-    known = {(row["agents"], row["welfare"], row["gamma"]) for row in done}
-    for agents, served in ((2, 1), (10, 2)):
-        for welfare in WELFARES:
-            for gamma in GAMMAS:
-                if (agents, welfare, gamma) not in known:
-                    yield measured(agents, served, welfare, gamma)
+CELLS = [
+    (agents, served, welfare, gamma) for agents, served in ((2, 1), (10, 2)) for welfare in WELFARES for gamma in GAMMAS
+]
 
 
 def measured(agents: int, served: int, welfare: str, gamma: float) -> Row:
@@ -51,7 +49,7 @@ def measured(agents: int, served: int, welfare: str, gamma: float) -> Row:
     row |= {"foresight": [bound.bound, bound.error], "without fluctuation": bound.without_fluctuation}
     row["upper"] = bound.upper
     if agents == 2:
-        best = best_for_two(needs, memory, welfare, nodes=150 if gamma > 0.9 else 100, bins=8 if gamma > 0.9 else 16)
+        best = best_for_two(needs, memory, welfare, nodes=200, bins=12)
         row |= {"lower": best.lower, "best": [best.value, best.error], "upper": min(best.upper, bound.upper)}
     for name, policy in policies.items():
         parts = []
@@ -70,11 +68,19 @@ def shortened(value: str | int | float | list[float]) -> str | int | float | lis
 
 def main() -> None:
     done: list[Row] = json.loads(OUT.read_text(encoding="utf-8")) if OUT.exists() else []
-    for row in rows(list(done)):
-        done.append({name: shortened(value) for name, value in row.items()})
-        print(done[-1], flush=True)
-        lines = (json.dumps(each, ensure_ascii=False) for each in done)
-        OUT.write_text("[\n" + ",\n".join(lines) + "\n]\n", encoding="utf-8")
+    missing = [cell for cell in CELLS if cell not in map(cell_of, done)]
+    with ProcessPoolExecutor(int(sys.argv[1]) if len(sys.argv) > 1 else 1) as pool:
+        for future in as_completed([pool.submit(measured, *cell) for cell in missing]):
+            done.append({name: shortened(value) for name, value in future.result().items()})
+            print(done[-1], flush=True)
+            lines = (
+                json.dumps(row, ensure_ascii=False) for row in sorted(done, key=lambda row: CELLS.index(cell_of(row)))
+            )
+            OUT.write_text("[\n" + ",\n".join(lines) + "\n]\n", encoding="utf-8")
+
+
+def cell_of(row: Row) -> tuple[int, int, str, float]:
+    return row["agents"], row["served"], row["welfare"], row["gamma"]  # type: ignore[return-value]
 
 
 if __name__ == "__main__":

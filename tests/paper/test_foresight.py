@@ -14,15 +14,15 @@ from bygones.welfare import as_judge
 from support.cycles import best_cycle
 
 
-@settings(max_examples=4)
+@settings(max_examples=3)
 @given(st.integers(0, 2**32 - 1))
 def test_no_sequence_of_decisions_is_above_it(seed):
     """With needs that never change, every cycle of seven decisions among three agents."""
     rng = np.random.default_rng(seed)
-    needs, gamma = rng.uniform(0.3, 1.0, size=3), rng.uniform(0.3, 0.8)
+    needs, gamma = rng.uniform(0.3, 1.0, size=3), rng.uniform(0.3, 0.6)
     for welfare in ("egalitarian", "nash"):
         found = foresight(
-            Uniform(needs, np.zeros(3)), Discounted(gamma=gamma), welfare, 1, samples=40, futures=3, seed=seed
+            Uniform(needs, np.zeros(3)), Discounted(gamma=gamma), welfare, 1, samples=30, futures=2, seed=seed
         )
         assert best_cycle(needs, gamma, as_judge(welfare), longest=7) <= found.upper
 

@@ -30,6 +30,7 @@ from __future__ import annotations
 import itertools
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -139,6 +140,11 @@ class _Reference:
     steepness: float
     following: float
 
+    @cached_property
+    def centre(self) -> Floats:
+        """The mean memory of the optimum, a little more where an agent would have none."""
+        return np.asarray(np.maximum(self.settled.utilities, self.settled.utilities.mean() / 100))
+
     def step(self, Z: Floats, rng: np.random.Generator) -> _Step:
         needs = np.asarray(self.needs.draw(rng.random(Z.shape), rng.random(0), 1)[0])
         score = needs * self._falling(Z, self.steepness)
@@ -153,20 +159,20 @@ class _Reference:
             weights = self._falling(Z, 4 * self.following * self.steepness)
             slopes = weights / weights.sum(axis=-1, keepdims=True)
             return slopes, (slopes * Z).sum(axis=-1)
-        touches = self.settled.utilities + self.following * (Z - self.settled.utilities)
+        touches = self.centre + self.following * (Z - self.centre)
         slopes = (touches + self.form.shift) ** -self.form.alpha
         return slopes, np.asarray(self.settled.welfare.judge(touches)) + (slopes * (Z - touches)).sum(axis=-1)
 
     def _falling(self, Z: Floats, steepness: float) -> Floats:
         """Prices that fall as memories rise above their means."""
-        return np.asarray(self.settled.weights * np.exp(-steepness * (Z / self.settled.utilities - 1)))
+        return np.asarray(self.settled.weights * np.exp(-steepness * (Z / self.centre - 1)))
 
 
 def _bounds(reference: _Reference, samples: int, futures: int, rng: np.random.Generator) -> Floats:
     """The bound at one step of each of several independent runs."""
     gamma = reference.gamma
     length = 1 + math.ceil(math.log(SETTLED) / math.log(gamma)) if gamma > 0 else 1
-    Z, values = np.tile(reference.settled.utilities, (samples, 1)), np.zeros(samples)
+    Z, values = np.tile(reference.centre, (samples, 1)), np.zeros(samples)
     for _ in range(length):
         Z = reference.step(Z, rng).Z
     for _ in range(STRETCH * length):

@@ -108,18 +108,20 @@ class Side:
 
     def rise_of(self, h: Floats) -> Floats:
         """The same for h, whose slopes change at the nodes only: each fall of slope adds a quarter of the width."""
-        low, high = self.mine.served[:-1, :-1], self.mine.served[1:, 1:]
-        first, last = _inner_nodes(self.mine.nodes, low, high)
-        other_first, other_last = _inner_nodes(self.other.nodes, self.other.faded[:-1], self.other.faded[1:])
+        # Below the floor h is constant, so that the floor is a node like others: nothing is lifted here.
+        gamma, nodes, ends, others = self.mine.gamma, self.mine.nodes, self.mine.ends, self.other.nodes
+        low, high = gamma * nodes[:-1, None] + ends[:-1], gamma * nodes[1:, None] + ends[1:]
+        first, last = _inner_nodes(nodes, low, high)
+        other_first, other_last = _inner_nodes(others, gamma * others[:-1], gamma * others[1:])
         # Along my axis: the falls on any line that the other's cell touches.
-        falls = _falls(h, self.mine.nodes)
-        worst = np.stack([falls[:, a - 1 : b + 1].max(axis=1) for a, b in zip(other_first, other_last, strict=True)], 1)
-        sums = np.concatenate([np.zeros((1, worst.shape[1])), np.cumsum(worst, axis=0)])
+        touched = [slice(max(a - 1, 0), b + 1) for a, b in zip(other_first, other_last, strict=True)]
+        worst = np.stack([_falls(h, nodes)[:, lines].max(axis=1) for lines in touched], axis=1)
+        sums = np.concatenate([np.zeros((1, len(touched))), np.cumsum(worst, axis=0)])
         mine: Floats = (high - low)[:, :, None] / 4 * (sums[last] - sums[first])
         # Along the other's axis: the falls in its cell, on any line that I may be on.
-        sums = np.concatenate([np.zeros((len(h), 1)), np.cumsum(_falls(h.T, self.other.nodes).T, axis=1)], axis=1)
-        others = np.diff(self.other.faded) / 4 * (sums[:, other_last] - sums[:, other_first])
-        return mine + _largest_between(others, first - 1, last)
+        sums = np.concatenate([np.zeros((len(h), 1)), np.cumsum(_falls(h.T, others).T, axis=1)], axis=1)
+        inside = gamma * np.diff(others) / 4 * (sums[:, other_last] - sums[:, other_first])
+        return mine + _largest_between(inside, np.maximum(first - 1, 0), last)
 
     def values(self, h: Floats, rise: Floats) -> Floats:
         """W + h after serving, with their rises, of which that of h is given.
@@ -216,9 +218,10 @@ def _falls(h: Floats, nodes: Floats) -> Floats:
 
 
 def _inner_nodes(nodes: Floats, low: Floats, high: Floats) -> tuple[Ints, Ints]:
-    """The nodes strictly between low and high, as first and one past the last; the node before and that one enclose."""
-    first = np.clip(np.searchsorted(nodes, low, side="right"), 1, len(nodes) - 1)
-    return first, np.clip(np.searchsorted(nodes, high, side="left"), first, len(nodes) - 1)
+    """The nodes strictly between low and high: the first, and the one after the last, or the last of all."""
+    first = np.searchsorted(nodes, low, side="right")
+    last = np.maximum(np.searchsorted(nodes, high, side="left"), first)
+    return np.minimum(first, len(nodes) - 1), np.minimum(last, len(nodes) - 1)
 
 
 def _largest_between(values: Floats, first: Ints, last: Ints) -> Floats:
