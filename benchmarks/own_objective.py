@@ -3,8 +3,8 @@
     python -m benchmarks.own_objective [processes]
 
 For two agents the best is known up to a small gap, for ten there is an upper bound. Rows are printed and written to
-`evidence/rules/own-objective.json`; a run that was stopped goes on where it was. It takes some minutes
-on two idle cores.
+`evidence/rules/own-objective.json`; a run that was stopped goes on where it was. It takes about
+15 minutes on two busy cores.
 """
 
 from __future__ import annotations
