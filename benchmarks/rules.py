@@ -159,7 +159,7 @@ def _elsewhere(needs: Any, k: int, welfare: str) -> list[Hindsight]:
 
 
 def sweep(done: set[tuple[Any, ...]]) -> Iterator[dict[str, Any]]:
-    """The family of price rules: other first steps, other corrections. `step 0.5` is ours in both."""
+    """The family of price rules: other first steps (ours is 0.5), other corrections (ours is 0.25)."""
     correcting = sys.modules["bygones.allocation.prices"]
     ours = priced.STEP, correcting.CORRECTION
     for kind, (needs, k) in KINDS.items():
@@ -171,12 +171,12 @@ def sweep(done: set[tuple[Any, ...]]) -> Iterator[dict[str, Any]]:
                 if (kind, welfare, gamma) in done:
                     continue
                 row: dict[str, Any] = {"needs": kind, "welfare": welfare, "gamma": gamma}
-                for step in (0.05, 0.125, 0.25, 0.5, 1.0, 2.0):
+                for step in (0.125, 0.25, 0.5, 1.0, 2.0):
                     priced.STEP = step
                     each = shares(made_by("prices", needs, k, welfare, gamma), bounds, welfare)
                     row[f"step {step:g}"] = float(np.mean(each))
                 priced.STEP = ours[0]
-                for c in (0.0, 0.05, 0.2, 0.4, 0.8):
+                for c in (0.0, 0.1, 0.5, 1.0):
                     correcting.CORRECTION = c
                     each = shares(made_by("prices", needs, k, welfare, gamma), bounds, welfare)
                     row[f"correction {c:g}"] = float(np.mean(each))

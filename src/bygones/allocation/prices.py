@@ -11,8 +11,8 @@ from how much is remembered:
 
 $$ \log\lambda_i = p_i - c\,\frac{Z_i - \sigma_i\bar Z}{\bar Z + m} $$
 
-Here $p_i$ is learned (`bygones.memory.priced`) or calibrated, $\sigma_i$ is the share that these prices imply, and $m$
-is the utility of being served once. A memory that learns no prices has
+Here $p_i$ is learned (`bygones.memory.priced`) or calibrated, $c$ is less where needs linger, $\sigma_i$ is the share
+that these prices imply, and $m$ is the utility of being served once. A memory that learns no prices has
 
 $$ \log\lambda_i = -\kappa\,\log\frac{Z_i+m}{\bar Z+m}, \qquad \kappa = \min\bigl(\alpha,\ a\sqrt{N k/n}\bigr), $$
 
@@ -39,11 +39,11 @@ from bygones.allocation.outlook import check_state
 from bygones.allocation.problems import Problem
 from bygones.kinds import Kind
 from bygones.memory import Memory, check_entitlements
-from bygones.memory.priced import STEP, Priced, PricedState
+from bygones.memory.priced import STEP, Priced, PricedState, steadiness
 from bygones.welfare import AlphaFair, AnyWelfare, PowerOfLoads, Ranked, Welfare, named
 
-CORRECTION = 0.1
-"""c, how strongly the memory corrects around learned or calibrated prices."""
+CORRECTION = 0.25
+"""c, how strongly the memory corrects around learned or calibrated prices; less where needs linger."""
 
 _TINY = float(np.finfo(float).tiny)
 
@@ -121,7 +121,8 @@ class Pricing:
         if learned is None:
             logs = self._followed(past, steps, problem)
         elif learned is state:
-            logs = self._corrected(past, learned, CORRECTION)
+            trust = steadiness(np.maximum(learned.squares, 1.0), learned.drift_squares)
+            logs = self._corrected(past, learned, CORRECTION * np.asarray(trust)[..., None])
         else:
             logs = self._corrected(past, learned, np.maximum(CORRECTION, self._steepness(steps, problem))[..., None])
         if isinstance(self.form, Ranked):

@@ -47,6 +47,11 @@ SMOOTH = 30.0
 _TINY = float(np.finfo(np.float32).tiny)
 
 
+def steadiness(squares: Array, drift_squares: Array) -> Array:
+    """How much a direction of prices can be trusted, at most 1: less where it lingers, as needs may."""
+    return squares / namespace(squares).maximum(squares, drift_squares)
+
+
 class PricedState(NamedTuple):
     """What a priced memory holds.
 
@@ -127,10 +132,10 @@ class Priced(Memory[PricedState]):
         drift = (1.0 - 1.0 / SMOOTH) * state.drift + g
         squares = kept * state.squares + xp.maximum(xp.vecdot(g, g) / n, 1.0)
         drift_squares = kept * state.drift_squares + xp.vecdot(drift, drift) * (2.0 / SMOOTH / n)
-        # Where g lingers, its sum is as noisy as if it had this many squares.
-        noise = xp.maximum(squares, drift_squares**2 / squares)
-        # Shares are 1 on average, so g adds up to 0, and so do the logarithms.
-        prices = state.log_prices - (self._sign * STEP / xp.sqrt(noise))[..., None] * g
+        # Where g lingers, its sum is noisier than its squares say. Shares are 1 on average, so g and the logarithms add
+        # up to 0.
+        step = STEP * steadiness(squares, drift_squares) / xp.sqrt(squares)
+        prices = state.log_prices - (self._sign * step)[..., None] * g
         return PricedState(remembered, prices, level, largest, weight, squares, drift, drift_squares)
 
     def read(self, state: PricedState) -> Array:
