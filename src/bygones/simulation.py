@@ -200,14 +200,14 @@ def simulate_seeds(
     met, utilities, remembered = (np.zeros((steps, rows, n)) for _ in range(3))
     state = mapped(lambda array: np.broadcast_to(array, (rows, *np.shape(array))), memory.init(n))
     needs_state = needs.start(noise.next())
-    every = np.arange(rows)[:, None]
+    serve, every = _serving(policy), np.arange(rows)[:, None]
     for t in range(steps):
         drawn, needs_state = needs.draw(noise.next(), needs_state, t + 1)
         now, received = met[t], utilities[t]
         now[...] = drawn
         if not now.min() >= 0:
             _check_met(met)
-        served = _served(policy, now, k, state, t, noise.draws)
+        served = serve(now, k, state, t, noise.draws)
         received[every, served] = now[every, served]
         state = memory.advance(state, received)
         remembered[t] = memory.read(state)
@@ -246,12 +246,15 @@ class _Noise:
         return np.asarray(self._drawn[self._at - 1])
 
 
-def _served(
-    policy: AllocationPolicy, needs: np.ndarray, k: int, state: Any, step: int, rngs: list[np.random.Generator]
-) -> np.ndarray:
+def _serving(policy: AllocationPolicy) -> Callable[..., np.ndarray]:
+    """The policy for many rows of needs at once."""
     if isinstance(policy, RankingPolicy):
-        return policy.rows(needs, k, state, step, rngs)
-    return np.stack([policy(row, k, taken(state, i), step, rngs[i]) for i, row in enumerate(needs)])
+        return policy.rows
+
+    def one_by_one(needs: np.ndarray, k: int, state: Any, step: int, rngs: list[np.random.Generator]) -> np.ndarray:
+        return np.stack([policy(row, k, taken(state, i), step, rngs[i]) for i, row in enumerate(needs)])
+
+    return one_by_one
 
 
 def _judge(welfare: AnyWelfare, kind: Kind) -> Callable[[Array], Array]:

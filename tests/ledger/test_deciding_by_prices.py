@@ -255,3 +255,44 @@ class TestLearning:
                 assert one.propose(request, at=day).to_dict() == one.propose(request, at=day).to_dict()
                 assert one.decide(request, at=day).to_dict() == other.decide(request, at=day).to_dict()
             assert one.verify().ok
+
+
+class TestReports:
+    @pytest.mark.parametrize("rule", ["one-step", "prices"])
+    def test_nobody_gains_by_reporting_in_other_units(self, new_path, rule):
+        """Ana reports in hundredths. One step at a time she seems to receive nothing, and is nearly always served."""
+        served = {}
+        for reports in ("as-reported", "normalised"):
+            for unit in (1.0, 0.01):
+                with new(new_path(), "ana", "ben", "cem", rule=rule, reports=reports) as ledger:
+                    for amount, name in enumerate(("ana", "ben", "cem")):  # or the first decision would be a draw
+                        ledger.record(name, 0.1 * amount, at="2026-01-02")
+                    decided = play(ledger, 40, ana=unit, ben=1.0, cem=1.0)
+                served[reports, unit] = sum("ana" in each.gets() for each in decided)
+        assert served["normalised", 0.01] == served["normalised", 1.0]
+        assert served["as-reported", 0.01] != served["as-reported", 1.0]
+        if rule == "one-step":
+            assert served["as-reported", 0.01] > 30
+
+    def test_the_ledger_keeps_what_was_reported_and_says_how_it_counts(self, new_path):
+        with new(new_path(), "ana", "ben", rule="one-step", reports="normalised") as ledger:
+            ledger.decide(Places({"ana": 2.0, "ben": 10.0}), at="2026-02-01")
+            decided = ledger.decide(Places({"ana": 6.0, "ben": 10.0}), at="2026-02-02")
+            assert decided.usual == {"ana": 4.0, "ben": 10.0}
+            assert decided.reasons()[-1] == (
+                "Reports count as multiples of what each usually reports: ana 4 and ben 10 on average."
+            )
+            stored = [event.details for event, _ in ledger.events() if event.kind == "decision"][-1]
+            assert stored["request"]["needs"] == {"ana": 6.0, "ben": 10.0}
+            assert stored["usual"] == {"ana": 4.0, "ben": 10.0}
+            (name,) = decided.utilities
+            assert decided.utilities[name] == pytest.approx({"ana": 1.5, "ben": 1.0}[name])
+            assert ledger.verify().ok
+
+    def test_it_can_change_and_is_refused_where_it_has_no_meaning(self, new_path):
+        assert Rules().reports == "as-reported"
+        with pytest.raises(ValueError, match="reports must be one of as-reported, normalised, got 'honest'"):
+            Rules(reports="honest")
+        with new(new_path(), "ana", "ben") as ledger:
+            ledger.change_rules(reports="normalised", at="2026-03-01")
+            assert "Reports count" not in " ".join(ledger.propose(Places({"ana": 1.0}), at="2026-02-02").reasons())
