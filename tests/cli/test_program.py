@@ -68,6 +68,31 @@ def test_simulate_compares_policies(capsys, tmp_path):
     assert got["utilitarian"]["utility_per_step"] == max(each["utility_per_step"] for each in got.values())
 
 
+def test_simulate_compares_policies_that_hand_out_burdens(capsys, tmp_path):
+    command = [
+        "simulate",
+        "--policy",
+        "prices",
+        "random",
+        "--kind",
+        "burden",
+        "--horizon",
+        "300",
+        "--out",
+        str(tmp_path),
+    ]
+    out = run(capsys, *command).out
+    assert "2 of 10 agents carry for 300 steps" in out
+    assert "heaviest load" in out
+    loads = json.loads(run(capsys, *command, "--json").out)
+    assert loads["prices"]["egalitarian"] < loads["random"]["egalitarian"]
+    assert "the examples hand out goods" in refused(capsys, "simulate", "example-1", "--kind", "burden")
+    assert "nash has no meaning for burdens" in refused(capsys, *command, "--welfare", "nash")
+    assert "'proportional-fair' is for goods" in refused(
+        capsys, "simulate", "--policy", "proportional-fair", "--kind", "burden"
+    )
+
+
 def test_simulate_takes_an_example_or_policies(capsys, tmp_path):
     assert "give either an example" in refused(capsys, "simulate")
     assert "give either an example" in refused(capsys, "simulate", "example-1", "--policy", "random")

@@ -25,3 +25,14 @@ def test_one_step_can_be_drawn():
     played = {"random": simulate(Random(), advantaged(5), Discounted(half_life=5), "egalitarian", 1)}
     figure = policies_figure(played, "egalitarian")
     assert all(len(axes.lines[0].get_xdata()) == 1 for axes in figure.axes)
+
+
+def test_of_burdens_the_worst_off_is_who_carries_most():
+    memory = Discounted(half_life=5)
+    played = {"random": simulate(Random(), advantaged(5), memory, "egalitarian", 100, kind="burden")}
+    figure = policies_figure(played, "egalitarian")
+    true = figure.axes[0]
+    assert true.get_title(loc="left") == "True loads"
+    thick, thin = true.lines
+    assert (thick.get_ydata() >= thin.get_ydata()).all()
+    assert thick.get_linewidth() > thin.get_linewidth()
