@@ -26,6 +26,11 @@ def percent(share):
     return f"{100 * share:.1f}%"
 
 
+def gain(ratio):
+    points = round(100 * (ratio - 1))
+    return f"{points:+d}%" if points else "0%"
+
+
 def by(rows, *names):
     return {tuple(row[name] for name in names): row for row in rows}
 
@@ -80,7 +85,7 @@ def of_misreporting():
     return [
         line(
             f"`{rule}`" + (", normalised" if normalised else ""),
-            *(f"{100 * (rows[0.99, rule, normalised][lie] - 1):+.0f}%" for lie in LIES),
+            *(gain(rows[0.99, rule, normalised][lie]) for lie in LIES),
         )
         for rule in RULES
         for normalised in (False, True)
@@ -122,6 +127,15 @@ def test_prices_reach_what_was_promised():
     rows = by(measured("long-run"), "needs", "welfare", "gamma")
     for gamma, least in ((1.0, 0.98), (0.99, 0.98), (0.9, 0.96)):
         assert rows["the paper's needs", "egalitarian", gamma]["prices"] >= least
+
+
+def test_what_is_called_safe_gains_nobody_much():
+    for row in measured("reports"):
+        gains = [row[lie] - 1 for lie in LIES]
+        if row["rule"] == "proportional-fair" or (row["rule"] == "one-step" and row["normalised"]):
+            assert max(gains) < 0.04
+        if row["rule"] == "calibrated" and row["normalised"]:
+            assert max(gains) < 0.06
 
 
 def test_nobody_has_to_tune():
