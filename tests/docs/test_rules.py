@@ -144,6 +144,8 @@ def test_nobody_has_to_tune():
     assert len({row["needs"] for row in rows}) >= 6
     for row in rows:
         assert row["step 0.5"] >= max(family(row)) - 0.02, row
+    for row in measured("other-problems-steps"):
+        assert row["0.5"] >= max(share for name, share in row.items() if name[0].isdigit()) - 0.02, row
 
 
 def test_a_memory_that_forgets_follows_a_change():
