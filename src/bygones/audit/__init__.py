@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from bygones.audit.auditing import Audit, audit
+    from bygones.audit.claims import Conclusion, Flip
     from bygones.audit.clock import Clock
-    from bygones.audit.conclusions import Conclusion, Conclusions, Flip
+    from bygones.audit.conclusions import Conclusions
     from bygones.audit.history import History, read_history
     from bygones.audit.sums import Periods, Sums, expression
     from bygones.audit.trajectory import Trajectory
@@ -34,8 +35,9 @@ __all__ = [
 
 _NAMES = {
     "auditing": ("Audit", "audit"),
+    "claims": ("Conclusion", "Flip"),
     "clock": ("Clock",),
-    "conclusions": ("Conclusion", "Conclusions", "Flip"),
+    "conclusions": ("Conclusions",),
     "history": ("History", "read_history"),
     "sums": ("Periods", "Sums", "expression"),
     "trajectory": ("Trajectory",),
