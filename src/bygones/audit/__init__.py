@@ -14,7 +14,10 @@ if TYPE_CHECKING:
     from bygones.audit.claims import Conclusion, Flip
     from bygones.audit.clock import Clock
     from bygones.audit.conclusions import Conclusions
+    from bygones.audit.courses import WhatIf, what_if
+    from bygones.audit.entitlements import Shares, read_shares
     from bygones.audit.history import History, read_history
+    from bygones.audit.queue_replay import QueueReplay, replay_queue
     from bygones.audit.sums import Periods, Sums, expression
     from bygones.audit.trajectory import Trajectory
 
@@ -26,11 +29,17 @@ __all__ = [
     "Flip",
     "History",
     "Periods",
+    "QueueReplay",
+    "Shares",
     "Sums",
     "Trajectory",
+    "WhatIf",
     "audit",
     "expression",
     "read_history",
+    "read_shares",
+    "replay_queue",
+    "what_if",
 ]
 
 _NAMES = {
@@ -38,7 +47,10 @@ _NAMES = {
     "claims": ("Conclusion", "Flip"),
     "clock": ("Clock",),
     "conclusions": ("Conclusions",),
+    "courses": ("WhatIf", "what_if"),
+    "entitlements": ("Shares", "read_shares"),
     "history": ("History", "read_history"),
+    "queue_replay": ("QueueReplay", "replay_queue"),
     "sums": ("Periods", "Sums", "expression"),
     "trajectory": ("Trajectory",),
 }

@@ -225,7 +225,7 @@ def _from_log(log: str, paths: Sequence[Path], asked: formats.Asked, zone: str) 
         opened = Source(usage.table, label)
     else:
         opened = in_memory(usage.table, label, threads=asked.threads, memory=asked.memory)
-    columns = {name: name for name in ("agent", "start", "time") if name in opened.columns}
+    columns = {name: name for name in ("agent", "submit", "start", "time") if name in opened.columns}
     return _history(opened, opened.table, columns | {"utility": usage.unit}, _Reading(zone), usage.notes)
 
 
@@ -298,15 +298,13 @@ def _history(
     if not bounds["n"]:
         which = " that meet the conditions" if reading.where else ""
         raise ValueError(f"{source.label} contains no events{which}")
+    if "submit" in columns:
+        rows, _ = _also_timed(source, rows, "submit", columns["submit"], reading)
     if "start" in columns:
-        begun = with_times(
-            source, rows.mutate(time=rows.start, ended=rows.time).drop("time_raw"), columns["start"], reading.zone,
-            reading.time_format,
-        )  # fmt: skip
-        rows = begun.rows.mutate(start=begun.rows.time, start_raw=begun.rows.time_raw, time=begun.rows.ended)
+        rows, begun = _also_timed(source, rows, "start", columns["start"], reading)
         late = rows.start > rows.time
         refuse(source, rows, "start", columns["start"], late, f"at or before {columns['time']}")
-        bounds = bounds | {"first": begun.bounds["first"]}
+        bounds = bounds | {"first": begun["first"]}
     requests = None
     if "need" in columns:
         requests = _requests(source, rows, columns)
@@ -317,6 +315,14 @@ def _history(
     events = rows.mutate(utility=utility, utility_raw=rows.utility)
     notes = (*timed.notes, *notes)
     return History(source, events, timed.clock, bounds["first"], bounds["last"], bounds["n"], columns, requests, notes)
+
+
+def _also_timed(source: Source, rows: Any, what: str, name: str, reading: _Reading) -> tuple[Any, dict[str, Any]]:
+    """The rows with another column of times, read as `time` is, and its bounds."""
+    moved = rows.mutate(time=rows[what], ended=rows.time).drop("time_raw")
+    timed = with_times(source, moved, name, reading.zone, reading.time_format)
+    read = {what: timed.rows.time, f"{what}_raw": timed.rows.time_raw, "time": timed.rows.ended}
+    return timed.rows.mutate(**read), timed.bounds
 
 
 def _named(source: Source, rows: Any) -> tuple[Any, tuple[str, ...]]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from bygones._text import listed
 
-LONG = 8
+LONG = 7
 """From this many letters on, names that differ in one letter are pointed out."""
 
 SHOWN = 5

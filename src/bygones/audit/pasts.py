@@ -191,7 +191,7 @@ class LedgerAudit:
         first = np.floor((cut.end - self.joined) / cut.length).astype(np.int64)
         rule = rules.newcomers if newcomers is None else check_newcomers(newcomers)
         self.who = Members(names, weights, np.minimum(first, cut.count - 1), rule, math.inf)
-        self.notes = (self._past.note(),)
+        self.notes: tuple[str, ...] = (self._past.note(),)
 
     def course(self, half_life: float) -> Iterable[PeriodEnd]:
         """What the ledger would remember at the end of each period."""

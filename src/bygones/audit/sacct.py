@@ -89,8 +89,8 @@ def scan(paths: Sequence[Path], asked: Asked) -> Usage:
         weights, notes = _resources(con, asked.resource, known, n, label)
         amount = " + ".join(f"{weight!r} * {_amount(name)}" for name, weight in weights.items())
         con.execute(
-            f"CREATE TEMP TABLE usage AS SELECT agent, start, time, ({amount}) * elapsed / 3600 AS utility "
-            "FROM jobs WHERE ran AND named"
+            "CREATE TEMP TABLE usage AS SELECT agent, job, coalesce(submit, start) AS submit, start, time, "
+            f"({amount}) * elapsed / 3600 AS utility FROM jobs WHERE ran AND named"
         )
     unit = _unit(weights)
     notes = [f"Usage is in {unit}, spread evenly over each job's run time.", *notes]
@@ -100,7 +100,8 @@ def scan(paths: Sequence[Path], asked: Asked) -> Usage:
         notes.append(f"Skipped {counted(skipped, 'job')} that never ran.")
     if unnamed:
         notes.append(f"Skipped {counted(unnamed, 'job')} without {agent}.")
-    return Usage(engine.table("usage"), unit, tuple(notes))
+    table = engine.table("usage")
+    return Usage(table if "Submit" in source.columns else table.drop("submit"), unit, tuple(notes))
 
 
 def _lines(engine: Any, paths: Sequence[Path], label: str, agent: str, asked: Asked) -> Source:
@@ -150,20 +151,22 @@ def _jobs(agent: str, columns: Sequence[str]) -> str:
     def moment(name: str) -> str:
         return f'CASE WHEN lower(trim("{name}")) NOT IN {_UNKNOWN} THEN try_cast(trim("{name}") AS TIMESTAMP) END'
 
+    submitted = moment("Submit") if "Submit" in columns else "NULL::TIMESTAMP"
     clock = "string_split(regexp_replace(trim(Elapsed), '^[0-9]+-', ''), ':')"
     return f"""
         WITH parsed AS (
             SELECT row, filename, trim({quoted}) AS agent, "Start" AS start_text,
                    "End" AS end_text, Elapsed AS elapsed_text, {tres} AS tres, trim({cpus}) AS cpus,
                    JobID AS job, {moment("Start")} AS began, {moment("End")} AS ended,
+                   {submitted} AS submitted,
                    CASE WHEN regexp_matches(trim(Elapsed), '{_ELAPSED}') THEN
                      86400 * coalesce(try_cast(regexp_extract(trim(Elapsed), '^([0-9]+)-', 1) AS DOUBLE), 0)
                      + list_reduce([try_cast(part AS DOUBLE) FOR part IN {clock}], (total, part) -> 60 * total + part)
                    END AS seconds
             FROM lines
         )
-        SELECT row, filename, agent, start_text, end_text, elapsed_text, tres, cpus, job, began AS start,
-               floor(seconds) AS elapsed, ended,
+        SELECT row, filename, agent, start_text, end_text, elapsed_text, tres, cpus, job, submitted AS submit,
+               began AS start, floor(seconds) AS elapsed, ended,
                CASE WHEN ended IS NULL OR (ended < began AND epoch_us(began) - epoch_us(ended) <= {_OVERLAP})
                     THEN began + to_microseconds((1e6 * floor(seconds))::BIGINT) ELSE ended END AS time,
                began IS NOT NULL AND coalesce(seconds, 1) > 0 AS ran, coalesce(agent, '') != '' AS named,

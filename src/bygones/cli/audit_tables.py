@@ -43,6 +43,10 @@ def print_audit(audit: Audit) -> None:
     for trajectory in audit.standings:
         _print_standing(audit, trajectory)
     print(audit.owed_note())
+    if audit.fair_tree(audit.standings[0]):
+        print(
+            "Fair tree: Slurm's factor from what is remembered, the largest first; sshare: the factor that it reports."
+        )
     print(f"{audit.since_note()}{f' Amounts are in {audit.unit}.' if audit.unit else ''}\n")
     _print_welfare(audit)
     _print_conclusions(audit)
@@ -57,11 +61,13 @@ def _print_standing(audit: Audit, trajectory: Trajectory) -> None:
         else f"half-life {audit.clock.length_text(trajectory.half_life)}"
     )
     word = words(audit.kind)
+    fair_tree, sshare = audit.fair_tree(trajectory), audit.sshare()
     entitled = "of the load" if audit.kind == "burden" else "entitled"
     columns = [
         Column("agent", "left", folds=True), Column(word.received, gives_way=3), Column("remembered", gives_way=4),
         Column("", "left", gives_way=1), Column("share"), Column(entitled, gives_way=2), Column(word.owed),
         *([Column("per unit")] if audit.per_unit else []), Column(f"{word.owed} since", "left"),
+        *([Column("fair tree")] if fair_tree else []), *([Column("sshare")] if sshare else []),
     ]  # fmt: skip
     ranked = audit.ranked(trajectory)
     most, total = max([0.0, *trajectory.remembered.tolist()]), float(trajectory.remembered.sum())
@@ -83,6 +89,7 @@ def _print_standing(audit: Audit, trajectory: Trajectory) -> None:
             _signed(float(trajectory.owed[row]), total),
             *([_signed(float(per_unit[row]), total / audit.members.entitlements.sum())] if audit.per_unit else []),
             "" if since is None else audit.clock.day(since),
+            *(_factor(known.get(audit.names[row])) for known in (fair_tree, sshare) if known),
         ])  # fmt: skip
     print_fitting(f"Standing, {counts}", columns, rows)
 
@@ -145,6 +152,10 @@ def spark(values: Sequence[float], width: int = _SPARKS) -> str:
         numbers = [numbers[(i + 1) * len(numbers) // width - 1] for i in range(width)]
     most = max(numbers)
     return "".join(_SPARK[round(7 * max(value, 0.0) / most) if most > 0 else 0] for value in numbers)
+
+
+def _factor(factor: float | None) -> str:
+    return "" if factor is None else f"{factor:.2f}"
 
 
 def _measure(value: float) -> str:

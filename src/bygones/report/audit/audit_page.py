@@ -136,8 +136,9 @@ def _standings(audit: Audit) -> list[Block]:
             word=words(audit.kind),
             entitled="of the load" if audit.kind == "burden" else "entitled",
             per_unit=audit.per_unit,
+            factors=[(column, name) for column, name, known in _factors(audit, audit.standings[0]) if known],
             note=" ".join(filter(None, (audit.owed_note().replace("(-)", "(−)"), audit.since_note(), _unit(audit)))),
-            rows=[_standing_row(audit, audit.standings[0], row) for row in audit.ranked(audit.standings[0])[:ROWS]],
+            rows=_standing_rows(audit, audit.standings[0])[:ROWS],
             shown=ROWS,
             n_agents=len(audit.names),
         ),
@@ -152,7 +153,7 @@ def _standings_data(audit: Audit) -> dict[str, Any]:
         "unit": audit.unit,
         "words": {"owed": words(audit.kind).owed, "received": words(audit.kind).received},
         "per_unit": audit.per_unit,
-        "rows": [[_standing_row(audit, stood, row) for row in audit.ranked(stood)] for stood in audit.standings],
+        "rows": [_standing_rows(audit, stood) for stood in audit.standings],
     }
 
 
@@ -164,30 +165,54 @@ def _unit(audit: Audit) -> str:
     return f"Amounts: {audit.unit}." if audit.unit else ""
 
 
-def _standing_row(audit: Audit, stood: Trajectory, row: int) -> dict[str, Any]:
+def _factors(audit: Audit, stood: Trajectory) -> list[tuple[str, str, dict[str, float]]]:
+    """Slurm's factors: columns, their names and the factor of each agent; none without an account tree."""
+    return [("fair_tree", "fair tree", audit.fair_tree(stood)), ("sshare", "sshare", audit.sshare())]
+
+
+def _standing_rows(audit: Audit, stood: Trajectory) -> list[dict[str, Any]]:
+    """All agents under a half-life, the most owed first, for people and as numbers."""
+    per_unit, known = audit.per_unit_of(stood), {column: each for column, _, each in _factors(audit, stood) if each}
+    return [
+        _standing_row(
+            audit,
+            stood,
+            row,
+            float(per_unit[row]),
+            {column: each.get(audit.names[row]) for column, each in known.items()},
+        )
+        for row in audit.ranked(stood)
+    ]
+
+
+def _standing_row(
+    audit: Audit, stood: Trajectory, row: int, per_unit: float, factors: dict[str, float | None]
+) -> dict[str, Any]:
     since, total = audit.since(stood, row), float(stood.remembered.sum())
-    is_present, per_unit = bool(audit.is_present[row]), audit.per_unit_of(stood)[row]
+    is_present = bool(audit.is_present[row])
     settled_owed = 0.0 if abs(stood.owed[row]) <= SETTLED * total else float(stood.owed[row])
     return {
         "agent": audit.names[row],
         "side": "owed" if settled_owed > 0 else "ahead" if settled_owed < 0 else "",
         "shown": {
             "owed": _signed(settled_owed) if is_present else "",
-            "per_unit": _signed(float(per_unit) if settled_owed else 0.0) if is_present else "",
+            "per_unit": _signed(per_unit if settled_owed else 0.0) if is_present else "",
             "since": "" if since is None else audit.clock.day(since),
             "share": percent(stood.share[row], audit.statuses[row]),
             "entitled": percent(audit.entitled[row]),
             "remembered": settled(float(stood.remembered[row]), total, digits=4),
             "received": settled(float(audit.received[row]), total, digits=4),
+            **{column: "" if factor is None else f"{factor:.2f}" for column, factor in factors.items()},
         },
         "number": {
             "owed": settled_owed if is_present else None,
-            "per_unit": float(per_unit) if is_present else None,
+            "per_unit": per_unit if is_present else None,
             "since": None if since is None else audit.clock.json_time(since),
             "share": float(stood.share[row]) if is_present else None,
             "entitled": float(audit.entitled[row]) if is_present else None,
             "remembered": float(stood.remembered[row]),
             "received": float(audit.received[row]),
+            **factors,
         },
     }
 
