@@ -262,6 +262,9 @@ def test_those_who_are_owed_alike_are_named_together():
     assert many.claim == "a, b, c and 3 others are owed most"
     changing = {1.0: np.array([0.1, 0.1, -0.2]), 2.0: np.array([-0.2, 0.1, 0.1])}
     assert conclude(list("abc"), changing, None).found[0].claim == "no agent stands out as owed most"
+    changing[3.0] = np.array([-0.2, 0.0, 0.2])
+    mostly = conclude(list("abc"), changing, None).found[0]
+    assert mostly.held(str) == "no agent stands out as owed most (except at 3.0: c)."
 
 
 def test_next_to_nothing_is_so_beside_an_average_share():

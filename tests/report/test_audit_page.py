@@ -93,7 +93,7 @@ def test_the_axis_of_half_lives_has_landmarks_and_ends_where_nothing_more_happen
 def test_two_who_are_owed_alike_are_told_together():
     table = pa.table({"agent": ["a", "b", "c"], "time": [0, 0, 0], "utility": [1.0, 1.0, 3.0]})
     html = render(audit_page(audit(read_history(table), ["10"])))
-    assert "serve first a (owed 0.667), then b (owed 0.667)" in html
+    assert "serve first any of a and b, who are tied (owed 0.667 each)" in html
     assert "a and b are owed most at a half-life of 10." in html
 
 

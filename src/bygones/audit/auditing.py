@@ -153,7 +153,7 @@ class Audit:
         share = words(self.kind).share
         if not self.equal_assumed:
             return f"Agents are compared per unit of entitlement: the {share} is the entitlement over the sum of all."
-        each = f"{1 / max(counted, 1):.2g}" if counted > 200 else f"{1 / max(counted, 1):.1%}"
+        each = f"{100 / max(counted, 1):.2g}%" if counted > 200 else f"{1 / max(counted, 1):.1%}"
         what = "carry" if self.kind == "burden" else "receive"
         return (
             f"Equal shares are assumed, because no entitlements were given: each of the {counted:,} agents would "

@@ -87,13 +87,16 @@ class Conclusion:
     @property
     def claim(self) -> str:
         """The answer at the shortest half-life at which there is one, as a clause."""
+        if self._is_mostly_tied:
+            return f"no agent stands out as {'due next' if self.about == 'burden' else 'owed most'}"
         decided = [answer for _, answer in sorted(self.answers.items()) if not isinstance(answer, Tie)]
-        if decided:
-            return self._claim(decided[0])
-        answers = set(self.answers.values())
-        if len(answers) == 1:
-            return self._claim(answers.pop())
-        return f"no agent stands out as {'due next' if self.about == 'burden' else 'owed most'}"
+        return self._claim(decided[0] if decided else next(iter(self.answers.values())))
+
+    @property
+    def _is_mostly_tied(self) -> bool:
+        """Whether several share the first place, not always the same ones, at more than half of the half-lives."""
+        tied = sum(isinstance(answer, Tie) for answer in self.answers.values())
+        return self.kind == "most" and 2 * tied > len(self.answers) and len(set(self.answers.values())) > 1
 
     def held(self, length_text: Callable[[float], str]) -> str:
         """The conclusion that holds, as a sentence below a heading that says at which half-lives."""
@@ -126,6 +129,9 @@ class Conclusion:
 
     def _ties(self, length_text: Callable[[float], str]) -> str:
         """At which half-lives of the audit there is no answer, if there is one at others."""
+        if self._is_mostly_tied:
+            clear = [(h, answer) for h, answer in sorted(self.answers.items()) if not isinstance(answer, Tie)]
+            return f" (except at {listed([f'{length_text(h)}: {name}' for h, name in clear])})" if clear else ""
         tied = [length_text(half_life) for half_life, answer in sorted(self.answers.items()) if isinstance(answer, Tie)]
         return f" (a tie at {listed(tied)})" if tied and not self.is_tie else ""
 

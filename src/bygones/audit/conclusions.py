@@ -140,11 +140,12 @@ def conclude(
         known = _search(questions(known), known, ask, searched)
     flipping = _flipping_pairs(_Known(known), present, little)
     audited, everywhere = _Known(owed), _Known(known)
+    found = tuple(each.conclusion(audited, everywhere, kind, per_unit) for each in questions(known))
     return Conclusions(
-        found=tuple(each.conclusion(audited, everywhere, kind, per_unit) for each in questions(known)),
+        found=found,
         pairs=None if flipping is None else len(present) * (len(present) - 1) // 2,
         pairs_flip=None if flipping is None else len(flipping),
-        unlisted=max(0, len(flipping or ()) - LISTED),
+        unlisted=max(0, len(flipping or ()) - sum(each.kind == "order" and not each.holds for each in found)),
         asked=known,
         notable=tuple(notable),
         searched=ask is not None,

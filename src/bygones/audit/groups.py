@@ -69,7 +69,9 @@ def next_steps(audit: Audit) -> list[str]:
         relative = audit.conclusions.asked[stood.half_life]
         little = TIED / max(1, int(audit.is_present.sum()))
         ranked = [row for row in audit.ranked(stood) if audit.is_present[row]]
-        first = tuple(row for row in ranked if relative[row] > little)[:NEXT]
+        owed = [row for row in ranked if relative[row] > little]
+        tied = [row for row in owed if relative[row] >= relative[owed[0]] - little]
+        first = tuple(tied if len(tied) > 1 else owed[:NEXT])
         last = tuple(row for row in reversed(ranked) if relative[row] < -little)[:1]
         lines.setdefault((first, last), []).append(stood)
     if not audit.is_present.any() or len(audit.names) < 2:
@@ -88,7 +90,12 @@ def _next(
     if not first:
         return f"{where}, nobody has to come first: everybody is at the {words(audit.kind).share}."
     burden = audit.kind == "burden"
-    leads = [f"{audit.names[row]} ({words(audit.kind).owed} {_range(audit, stood, row)})" for row in first]
+    leads = [f"{audit.names[row]} ({words(audit.kind).owed} {_range(audit, stood, row)})" for row in first[:NEXT]]
+    # Several who are tied come first together; otherwise one comes after the other.
+    relative = audit.conclusions.asked[stood[0].half_life]
+    if len(first) > 1 and relative[first[0]] - relative[first[1]] <= TIED / max(1, int(audit.is_present.sum())):
+        names = listed([audit.names[row] for row in first], NEXT)
+        leads = [f"any of {names}, who are tied ({words(audit.kind).owed} {_range(audit, stood, first[0])} each)"]
     does = ("the next turn is for " if burden else "serve first ") + ", then ".join(leads)
     waits = ""
     if last:

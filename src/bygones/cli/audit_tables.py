@@ -119,7 +119,8 @@ def _print_conclusions(audit: Audit) -> None:
             print(f"- {each}")
         hidden = max(0, len(sentences) - FLIPS) + more
         if hidden:
-            print(f"- and {hidden:,} more: --page and --json list {'the first ' if more else ''}them")
+            which = f"the {len(sentences):,} largest" if more else "them"
+            print(f"- and {hidden:,} more: --page and --json list {which}")
         print()
     if audit.conclusions.flip and not audit.conclusions.searched:
         print("Use --refine yes to find the half-lives at which these conclusions flip.")

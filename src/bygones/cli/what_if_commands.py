@@ -72,10 +72,9 @@ def what_if(
     log = format if format in formats.FORMATS else None
     if format == "auto" and time is None:
         log = formats.recognised(Path(history[0]))
-    columns = {} if log else {"needs": needs, "served": served, "time": time}
     reading = read_history(
         history[0] if len(history) == 1 else list(history), agent=agent, where=where or (), format=log or format,
-        resource=resource, timezone=timezone, **columns,
+        resource=resource, timezone=timezone, time=time, needs=None if log else needs, served=None if log else served,
     )  # fmt: skip
     half_lives = half_life.split(",")
     with reading as events:
