@@ -150,9 +150,9 @@ class Audit:
     def entitlement_note(self) -> str:
         """To what the agents count as entitled, in one sentence."""
         counted = int(self.is_present.sum())
-        share = words(self.kind).share
         if not self.equal_assumed:
-            return f"Agents are compared per unit of entitlement: the {share} is the entitlement over the sum of all."
+            unit = "share of the load" if self.kind == "burden" else "entitlement"
+            return f"Agents are compared per unit of {unit}: to each its own part of the sum of all."
         each = f"{100 / max(counted, 1):.2g}%" if counted > 200 else f"{1 / max(counted, 1):.1%}"
         what = "carry" if self.kind == "burden" else "receive"
         return (

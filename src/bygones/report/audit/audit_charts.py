@@ -52,7 +52,7 @@ def share_chart(audit: Audit, rows: Sequence[int]) -> Chart:
         )  # fmt: skip
     places = {"tickvals": y, "ticktext": names, "range": [len(rows) - 0.4, -0.6], "zeroline": False}
     ticks = _tick_format(np.array([(stood.share / unit)[rows] for stood in audit.standings]))
-    relative = f"share of what is remembered, relative to the {words(audit.kind).share}"
+    relative = f"share, relative to the {words(audit.kind).share}"
     layout = {
         "xaxis": {
             **_APART,
