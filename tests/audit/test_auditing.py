@@ -46,6 +46,21 @@ def test_since_is_never_before_anything_happened():
     )  # fmt: skip
 
 
+def test_of_many_events_the_start_of_the_period_is_given(monkeypatch):
+    for module in ("pasts", "auditing"):
+        monkeypatch.setattr(f"bygones.audit.{module}.DATED_EVENTS", 4)
+    found = audit(steps(("a", 0, 4), ("b", 0, 4), ("a", 7, 2), ("a", 9, 2), ("b", 20, 1)), ["inf"], every="5")
+    assert (found.since(found.standings[0], 1), found.since_note()) == (
+        5, "Owed since: the start of the 5-step period in which the agent became owed.",
+    )  # fmt: skip
+
+
+def test_agents_join_at_their_first_event_and_are_owed_nothing_before():
+    found = audit(steps(("a", 0, 9), ("a", 11, 4), ("b", 13, 1), ("a", 30, 1)), ["inf"], every="10")
+    assert found.joined(1) == 13
+    assert found.since(found.standings[0], 1) == 13
+
+
 def test_welfare_over_time_is_that_of_the_memory_at_the_end_of_each_period():
     found = audit(steps(("a", 0, 4), ("b", 0, 1), ("a", 10, 2), ("b", 20, 3)), ["10", "inf"], every="10")
     faded, kept = found.standings

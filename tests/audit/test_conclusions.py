@@ -89,6 +89,7 @@ def test_all_reversals_are_found_and_counted():
     assert {each.agent for each in found.conclusions.of("owed", holds=False)} == sides != set()
     assert {frozenset((e.agent, e.other)) for e in found.conclusions.of("order", holds=False)} == pairs != set()
     assert (found.conclusions.pairs, found.conclusions.pairs_flip, found.conclusions.unlisted) == (28, len(pairs), 0)
+    assert found.conclusions.sides_flip == len(sides)
     assert found.conclusions.all_exact
     listed_in_json = [each for each in found.to_dict()["conclusions"]["found"] if not each["holds"]]
     assert len([each for each in listed_in_json if each["kind"] == "order"]) == len(pairs)

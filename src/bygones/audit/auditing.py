@@ -18,7 +18,7 @@ from bygones.audit.counterfactual import Replay, replay_decisions
 from bygones.audit.entitlements import Shares
 from bygones.audit.history import History
 from bygones.audit.names import alike
-from bygones.audit.pasts import EnginePast, LedgerAudit, Past, relative
+from bygones.audit.pasts import DATED_EVENTS, EnginePast, LedgerAudit, Past, relative
 from bygones.audit.sums import Periods, periods
 from bygones.audit.trajectory import Members, PeriodEnd, Trajectory, entitled_shares
 from bygones.kinds import Kind, check_kind, words
@@ -166,7 +166,8 @@ class Audit:
         if self.is_ledger:
             return f"{owed.capitalize()} since: the moment at which the agent became {owed}, as in the ledger."
         length = self.clock.length_text(self.periods.length) + ("-step" if self.clock.steps else "")
-        return f"{owed.capitalize()} since: the first event of the {length} period in which the agent became {owed}."
+        moment = "first event" if self.n_events <= DATED_EVENTS else "start"
+        return f"{owed.capitalize()} since: the {moment} of the {length} period in which the agent became {owed}."
 
     def owed_note(self) -> str:
         """What `owed` means, in one sentence."""
@@ -211,6 +212,7 @@ class Audit:
                 "pairs": self.conclusions.pairs,
                 "pairs_that_flip": self.conclusions.pairs_flip,
                 "pairs_that_flip_not_listed": self.conclusions.unlisted,
+                "agents_that_flip": self.conclusions.sides_flip,
                 "found": [
                     each.to_dict(self._number) | {"sentence": each.sentence(length)} for each in self.conclusions.found
                 ],

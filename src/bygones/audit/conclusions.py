@@ -64,6 +64,7 @@ class Conclusions:
         pairs: the number of pairs of agents; None if there are too many to compare.
         pairs_flip: the number of pairs whose order is reversed at some half-life; None if not all were compared.
         unlisted: how many of those are not in `found`.
+        sides_flip: the number of agents who are owed at some half-life and ahead at another.
         asked: what each agent is owed at every half-life at which that was computed.
         notable: the rows of the agents owed most at some half-life and of those furthest ahead.
         searched: whether the half-lives at which answers change were searched for.
@@ -73,6 +74,7 @@ class Conclusions:
     pairs: int | None
     pairs_flip: int | None
     unlisted: int
+    sides_flip: int
     asked: Owed
     notable: tuple[int, ...]
     searched: bool
@@ -134,10 +136,12 @@ def conclude(
         between = [h for low, high in itertools.pairwise(sorted(owed)) for h in _between(low, high)]
         if guess is not None:
             first_look = {**known, **guess(between)}
-            guessed = _search(questions(first_look), first_look, guess, searched)
-            between = [h for each in questions(guessed) for gap in each.gaps(_Known(guessed)) for h in gap[:2]]
+            guessed = _search(questions(first_look), first_look, guess, searched, only_first=True)
+            looked = _Known(guessed)
+            gaps = itertools.islice((gap for each in questions(guessed) for gap in each.gaps(looked)), searched)
+            between = [h for gap in gaps for h in gap[:2]]
         known = {**known, **ask(sorted(set(between) - set(known)))}
-        known = _search(questions(known), known, ask, searched)
+        known = _search(questions(known), known, ask, searched, only_first=guess is not None)
     flipping = _flipping_pairs(_Known(known), present, little)
     audited, everywhere = _Known(owed), _Known(known)
     found = tuple(each.conclusion(audited, everywhere, kind, per_unit) for each in questions(known))
@@ -146,6 +150,7 @@ def conclude(
         pairs=None if flipping is None else len(present) * (len(present) - 1) // 2,
         pairs_flip=None if flipping is None else len(flipping),
         unlisted=max(0, len(flipping or ()) - sum(each.kind == "order" and not each.holds for each in found)),
+        sides_flip=int((_swing(everywhere, present) > little).sum()) if len(present) else 0,
         asked=known,
         notable=tuple(notable),
         searched=ask is not None,
@@ -229,8 +234,7 @@ def _questions(
     """Who is owed most; whether each agent is owed, those who flip first; and pairs, those who flip first."""
     if not len(present):
         return []
-    values = known.values[:, present]
-    swing = np.minimum(values.max(axis=0), (-values).max(axis=0))
+    swing = _swing(known, present)
     by_swing = [int(row) for row in present[np.argsort(-swing, kind="stable")]]
     flips = int((swing > little).sum())
     sides = dict.fromkeys([*by_swing[:flips], *notable, *by_swing[flips:]])
@@ -241,6 +245,12 @@ def _questions(
         *(_is_owed(names, row, little) for row in itertools.islice(sides, max(LISTED, len(notable)))),
         *(_is_owed_more(names, *_in_order(pair, known, little), little) for pair in pairs),
     ]
+
+
+def _swing(known: _Known, present: np.ndarray) -> np.ndarray:
+    """How far each agent is both owed at one half-life and ahead at another; not above zero if it never changes."""
+    values = known.values[:, present]
+    return np.minimum(values.max(axis=0), (-values).max(axis=0))
 
 
 def _flipping_pairs(known: _Known, present: np.ndarray, little: float) -> list[tuple[int, int]] | None:
@@ -256,13 +266,18 @@ def _flipping_pairs(known: _Known, present: np.ndarray, little: float) -> list[t
     return list(zip(present[one[order]].tolist(), present[two[order]].tolist(), strict=True))
 
 
-def _search(questions: Sequence[_Question], known: Owed, ask: Ask, searched: int) -> Owed:
-    """What is known after asking at half-lives close to where the answers change."""
-    wide = list(questions)
+def _search(questions: Sequence[_Question], known: Owed, ask: Ask, searched: int, *, only_first: bool) -> Owed:
+    """What is known after asking at half-lives close to where the answers change.
+
+    With `only_first`, only the first questions are pursued, as many as are searched for at once.
+    """
+    pursued = list(questions)
     for _ in range(_PASSES):
         table = _Known(known)
-        gaps = [(each, gap) for each in wide for gap in each.gaps(table) if not is_narrow(gap.low, gap.high)]
-        wide = list(dict.fromkeys(each for each, _ in gaps))
+        found = [(each, gap) for each in pursued for gap in each.gaps(table)]
+        found = found[:searched] if only_first else found
+        pursued = list(dict.fromkeys(each for each, _ in found))
+        gaps = [(each, gap) for each, gap in found if not is_narrow(gap.low, gap.high)]
         wanted = {h for _, gap in gaps[:searched] for h in _aim(gap)} - set(known)
         if not wanted:
             break

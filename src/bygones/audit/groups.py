@@ -47,8 +47,9 @@ def grouped(audit: Audit) -> list[Group]:
         Group("What to do next", next_steps(audit)),
         Group(f"Holds at {span(audit)}", throughout),
         Group(
-            f"Depends on the half-life: who is {word.owed} and who is ahead",
+            f"Depends on the half-life: who is {word.owed} and who is ahead{_sides_note(audit)}",
             [each.sentence(length) for kind in ("most", "owed") for each in found.of(kind, holds=False)],
+            max(0, found.sides_flip - len(found.of("owed", holds=False))),
         ),
         Group(
             f"Depends on the half-life: {pairs_note(audit)}",
@@ -122,6 +123,11 @@ def _amounts(audit: Audit, values: list[float]) -> str:
     low, high = amount(min(values)), amount(max(values))
     text = low if low == high else f"{low} to {high}"
     return f"{text} {audit.unit}" if audit.unit else text
+
+
+def _sides_note(audit: Audit) -> str:
+    flips, present = audit.conclusions.sides_flip, int(audit.is_present.sum())
+    return f" ({flips:,} of {present:,} agents)" if flips > NAMED else ""
 
 
 def pairs_note(audit: Audit) -> str:

@@ -20,6 +20,9 @@ from bygones.audit.trajectory import Members, PeriodEnd, Trajectory, members, st
 from bygones.ledger.rules import check_newcomers
 from bygones.ledger.standing import owed
 
+DATED_EVENTS = 10_000_000
+"""In a longer history, the first event of a period is not looked up: its start is given instead."""
+
 ASKED_AT_ONCE = 1_000_000
 """In a longer history, an approximation decides at which half-lives to compute exactly."""
 
@@ -84,7 +87,7 @@ class EnginePast:
             began = self._events.start if "start" in self._events.columns else self._events.time
             self._events = self._events.filter(began <= cut.end)
             self.n_events = int(history.fetch(self._events.count()).as_py())
-        self._sums = sums = self._ask(half_lives, cut)
+        self._sums = sums = self._ask(half_lives, cut, first=self.n_events <= DATED_EVENTS)
         received = dict(zip(sums.names, np.bincount(sums.agent, sums.received, len(sums.names)).tolist(), strict=True))
         weights = {} if entitlements is None else settle(entitlements, received, others, history.source.label)
         self.who = members(sums, cut, weights, newcomers, gone_after)
@@ -93,11 +96,11 @@ class EnginePast:
         self.joined = np.full(len(self.who.names), history.first, dtype=float)
         first = np.full(len(self.joined), math.inf)
         np.minimum.at(first, rows, sums.first)
-        self.joined = np.where(np.isinf(first), self.joined, first)
+        self.joined = np.where(np.isinf(first), self.joined, np.maximum(first, history.first))
         began = np.array([max(cut.start_of(period), history.first) for period in range(cut.count)], dtype=float)
         earliest = np.full(cut.count, math.inf)
         np.minimum.at(earliest, sums.period, sums.first)
-        self._began = np.where(np.isinf(earliest), began, earliest)
+        self._began = np.where(np.isinf(earliest), began, np.maximum(earliest, history.first))
         self.notes: tuple[str, ...] = ()
 
     def course(self, half_life: float) -> Iterable[PeriodEnd]:
@@ -154,10 +157,10 @@ class EnginePast:
         pairs = zip(is_present.tolist(), self.who.entitlements.tolist(), strict=True)
         return tuple("present" if here else "away" if weight else "exempt" for here, weight in pairs)
 
-    def _ask(self, wanted: Sequence[float], within: Periods) -> Sums:
-        table: pa.Table = self._history.fetch(expression(self._events, within, wanted))
+    def _ask(self, wanted: Sequence[float], within: Periods, *, first: bool = False) -> Sums:
+        table: pa.Table = self._history.fetch(expression(self._events, within, wanted, first=first))
         self._history.check_sums(table)
-        found = collect(table, wanted, within.end)
+        found = collect(table, wanted, within)
         return replace(found, names=tuple(self._history.clean_name(name) for name in found.names))
 
 

@@ -96,11 +96,12 @@ class Sums:
     first: np.ndarray
 
 
-def expression(events: Any, cut: Periods, half_lives: Sequence[float]) -> Any:
+def expression(events: Any, cut: Periods, half_lives: Sequence[float], *, first: bool = False) -> Any:
     """The sums as an Ibis expression over events with columns `agent`, `time` and `utility`.
 
     A column `start` says since when an event lasted until its `time`. A utility that is missing, negative or not a
-    number turns its sum into NaN. That is how bad events are noticed without a second pass.
+    number turns its sum into NaN. That is how bad events are noticed without a second pass. With `first`, the age of
+    the first event of each agent and period is asked for as well.
     """
     import ibis
 
@@ -117,7 +118,8 @@ def expression(events: Any, cut: Periods, half_lives: Sequence[float]) -> Any:
         for i, half_life in enumerate(half_lives)
         if math.isfinite(half_life)
     }
-    return parts.group_by("agent", "period").aggregate(received=parts.utility.sum(), oldest=parts.age.max(), **decayed)
+    oldest = {"oldest": parts.age.max()} if first else {}
+    return parts.group_by("agent", "period").aggregate(received=parts.utility.sum(), **oldest, **decayed)
 
 
 def _parts(events: Any, cut: Periods) -> Any:
@@ -168,8 +170,8 @@ def _weight(parts: Any, longest: float, half_life: float) -> Any:
     return weight * ibis.ifelse(x < 1e-3, series, (1.0 - (-ibis.least(x, FADED)).exp()) / ibis.greatest(x, 1e-3))
 
 
-def collect(table: pa.Table, half_lives: Sequence[float], end: float) -> Sums:
-    """The sums from the result of the engine."""
+def collect(table: pa.Table, half_lives: Sequence[float], cut: Periods) -> Sums:
+    """The sums from the result of the engine; where the first events are not known, the starts of the periods."""
     agents = table["agent"].combine_chunks().dictionary_encode()
     received = _numbers(table["received"])
     decayed = {
@@ -182,7 +184,9 @@ def collect(table: pa.Table, half_lives: Sequence[float], end: float) -> Sums:
     rank = np.empty(len(names), dtype=np.int64)
     rank[order] = np.arange(len(names))
     codes = rank[agents.indices.to_numpy(zero_copy_only=False)]
-    period, first = _numbers(table["period"]).astype(np.int64), end - _numbers(table["oldest"])
+    period = _numbers(table["period"]).astype(np.int64)
+    oldest = _numbers(table["oldest"]) if "oldest" in table.column_names else (period + 1) * cut.length
+    first = cut.end - oldest
     return Sums(tuple(names[order]), codes, period, received, decayed, first)
 
 

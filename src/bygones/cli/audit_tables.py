@@ -10,7 +10,7 @@ from rich.text import Text
 
 from bygones._text import amount, counted, sentence
 from bygones.audit.auditing import Audit
-from bygones.audit.groups import grouped, settled
+from bygones.audit.groups import grouped, pairs_note, settled
 from bygones.audit.trajectory import Trajectory
 from bygones.cli.console import Column, print_fitting, print_table
 from bygones.cli.ledger_tables import bar
@@ -122,6 +122,8 @@ def _print_conclusions(audit: Audit) -> None:
             which = f"the {len(sentences):,} largest" if more else "them"
             print(f"- and {hidden:,} more: --page and --json list {which}")
         print()
+    if audit.conclusions.pairs is None:
+        print(sentence(f"Compared were not all pairs: {pairs_note(audit)}"))
     if audit.conclusions.flip and not audit.conclusions.searched:
         print("Use --refine yes to find the half-lives at which these conclusions flip.")
 
