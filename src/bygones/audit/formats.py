@@ -1,10 +1,12 @@
 """The log formats that an audit reads besides tables and ledgers: one module each, listed in `FORMATS`.
 
-The module of a format has two functions:
+The module of a format has two functions, `recognises` and one of the others:
 
 - `recognises(path)`: whether the file is in this format, by its first line; it never raises.
 - `read(path, agent, resource)`: the usage in the file. `agent` and `resource` are None where nobody asked for a certain
   column or resource. A bad line is a `ValueError` that names the file, the line and what was expected.
+
+- or, instead of `read`, `scan(paths, asked)`: the usage in all files at once, for whatever was `Asked`.
 
 A module is imported when its format is asked for. See `docs/extending.md` for an example.
 """
