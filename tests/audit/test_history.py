@@ -252,7 +252,7 @@ def test_bad_sources_are_refused(tmp_path, write):
         read_history("foo://x")
     with pytest.raises(ValueError, match="format must be"):
         read_history("x.csv", format="excel")
-    with pytest.raises(ValueError, match=r"resource applies only to log formats \(sacct\)"):
+    with pytest.raises(ValueError, match=r"resource applies only to log formats \(sacct, prometheus, kueue\)"):
         read_history("x.csv", resource="gpu")
     with pytest.raises(ValueError, match="needs and served must be given together"):
         read_history("x.csv", needs="need")

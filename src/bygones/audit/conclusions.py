@@ -127,9 +127,10 @@ def conclude(
     """
     present = np.flatnonzero(~np.isnan(next(iter(owed.values()))))
     notable, little = _notable(owed, present), TIED / max(1, len(present))
+    audited = _Known(owed)
 
     def questions(known: Owed) -> list[_Question]:
-        return _questions(names, _Known(known), present, notable, little)
+        return _questions(names, _Known(known), audited, present, notable, little)
 
     known: Owed = owed
     if ask is not None and len(owed) > 1 and len(present) > 1:
@@ -142,8 +143,8 @@ def conclude(
             between = [h for gap in gaps for h in gap[:2]]
         known = {**known, **ask(sorted(set(between) - set(known)))}
         known = _search(questions(known), known, ask, searched, only_first=guess is not None)
-    flipping = _flipping_pairs(_Known(known), present, little)
-    audited, everywhere = _Known(owed), _Known(known)
+    everywhere = _Known(known)
+    flipping = _flipping_pairs(everywhere, audited, present, little)
     found = tuple(each.conclusion(audited, everywhere, kind, per_unit) for each in questions(known))
     return Conclusions(
         found=found,
@@ -229,16 +230,19 @@ class _Question:
 
 
 def _questions(
-    names: Sequence[str], known: _Known, present: np.ndarray, notable: Sequence[int], little: float
+    names: Sequence[str], known: _Known, audited: _Known, present: np.ndarray, notable: Sequence[int], little: float
 ) -> list[_Question]:
-    """Who is owed most; whether each agent is owed, those who flip first; and pairs, those who flip first."""
+    """Who is owed most; whether each agent is owed, those who flip first; and pairs, those who flip first.
+
+    Of those who flip, the largest reversal at the half-lives of the audit comes first, wherever else was looked.
+    """
     if not len(present):
         return []
-    swing = _swing(known, present)
-    by_swing = [int(row) for row in present[np.argsort(-swing, kind="stable")]]
-    flips = int((swing > little).sum())
+    is_flip = _swing(known, present) > little
+    by_swing = [int(row) for row in present[np.lexsort((-_swing(audited, present), ~is_flip))]]
+    flips = int(is_flip.sum())
     sides = dict.fromkeys([*by_swing[:flips], *notable, *by_swing[flips:]])
-    pairs = dict.fromkeys((_flipping_pairs(known, present, little) or [])[:LISTED])
+    pairs = dict.fromkeys((_flipping_pairs(known, audited, present, little) or [])[:LISTED])
     pairs |= dict.fromkeys((min(pair), max(pair)) for pair in itertools.combinations(notable, 2))
     return [
         _who_is_owed_most(names, little),
@@ -253,17 +257,21 @@ def _swing(known: _Known, present: np.ndarray) -> np.ndarray:
     return np.minimum(values.max(axis=0), (-values).max(axis=0))
 
 
-def _flipping_pairs(known: _Known, present: np.ndarray, little: float) -> list[tuple[int, int]] | None:
+def _flipping_pairs(known: _Known, audited: _Known, present: np.ndarray, little: float) -> list[tuple[int, int]] | None:
     """The pairs whose order is reversed at some half-life, the largest reversal first; None if there are too many."""
     if len(present) > PAIRS_COUNTED:
         return None
+    one, two = np.nonzero(np.triu(_pair_swing(known, present) > little, 1))
+    order = np.argsort(-_pair_swing(audited, present)[one, two], kind="stable")
+    return list(zip(present[one[order]].tolist(), present[two[order]].tolist(), strict=True))
+
+
+def _pair_swing(known: _Known, present: np.ndarray) -> np.ndarray:
+    """How far the order of each pair is reversed between two half-lives; not above zero if it never is."""
     most = np.full((len(present), len(present)), -math.inf)
     for each in known.values[:, present]:
         most = np.maximum(most, each[:, None] - each[None, :])
-    swing = np.triu(np.minimum(most, most.T), 1)
-    one, two = np.nonzero(swing > little)
-    order = np.argsort(-swing[one, two], kind="stable")
-    return list(zip(present[one[order]].tolist(), present[two[order]].tolist(), strict=True))
+    return np.minimum(most, most.T)
 
 
 def _search(questions: Sequence[_Question], known: Owed, ask: Ask, searched: int, *, only_first: bool) -> Owed:
