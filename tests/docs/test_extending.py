@@ -524,7 +524,7 @@ class TestLogFormat:
         monkeypatch.setenv("COLUMNS", "200")
         with pytest.raises(SystemExit):
             program.main(["audit", "--help"])
-        assert "sacct, the output of Slurm's sacct -P; pbs, accounting logs of PBS" in capsys.readouterr().out
+        assert "-o json; pbs, accounting logs of PBS" in capsys.readouterr().out
 
     def test_bad_logs_are_refused_with_their_row(self, page, log, tmp_path):
         with pytest.raises(ValueError, match=r"accounting.log, row 2: the job has no 'Resource_List.ngpus', only user"):

@@ -254,7 +254,7 @@ def _questions(
 def _swing(known: _Known, present: np.ndarray) -> np.ndarray:
     """How far each agent is both owed at one half-life and ahead at another; not above zero if it never changes."""
     values = known.values[:, present]
-    return np.minimum(values.max(axis=0), (-values).max(axis=0))
+    return np.asarray(np.minimum(values.max(axis=0), (-values).max(axis=0)))
 
 
 def _flipping_pairs(known: _Known, audited: _Known, present: np.ndarray, little: float) -> list[tuple[int, int]] | None:
@@ -271,7 +271,7 @@ def _pair_swing(known: _Known, present: np.ndarray) -> np.ndarray:
     most = np.full((len(present), len(present)), -math.inf)
     for each in known.values[:, present]:
         most = np.maximum(most, each[:, None] - each[None, :])
-    return np.minimum(most, most.T)
+    return np.asarray(np.minimum(most, most.T))
 
 
 def _search(questions: Sequence[_Question], known: Owed, ask: Ask, searched: int, *, only_first: bool) -> Owed:
