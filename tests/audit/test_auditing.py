@@ -18,7 +18,7 @@ def steps(*rows):
 
 
 def test_an_audit_stands_as_the_ledger_does(nights, tmp_path):
-    found = audit(read_history(nights), ["30d"], at="2026-03-01", entitlements={"ana": 2})
+    found = audit(read_history(nights), ["30d"], at="2026-03-01", entitlements={"ana": 2}, others=1)
     with Ledger.new(tmp_path / "team.db", Rules(half_life="30d"), began="2026-01-01") as ledger:
         ledger.change_rules(at="2026-01-01", entitlements={"ana": 2})
         ledger.join_all(found.names, at="2026-01-01", newcomers="zero")
@@ -38,17 +38,27 @@ def test_an_audit_stands_as_the_ledger_does(nights, tmp_path):
             assert since[name] == at  # no period has more than one event
 
 
-def test_since_is_never_before_anything_happened(monkeypatch):
+def test_since_is_never_before_anything_happened():
     history = steps(("a", 0, 4), ("b", 0, 4), ("a", 7, 2), ("a", 9, 2), ("b", 20, 1))
     found = audit(history, ["inf"], every="5")
     assert (found.since(found.standings[0], 1), found.since_note()) == (
         7, "Owed since: the first event of the 5-step period in which the agent became owed.",
     )  # fmt: skip
-    monkeypatch.setattr("bygones.audit.auditing.SEARCHED_EVENTS", 4)
-    found = audit(history, ["inf"], every="5")
+
+
+def test_of_many_events_the_start_of_the_period_is_given(monkeypatch):
+    for module in ("pasts", "auditing"):
+        monkeypatch.setattr(f"bygones.audit.{module}.DATED_EVENTS", 4)
+    found = audit(steps(("a", 0, 4), ("b", 0, 4), ("a", 7, 2), ("a", 9, 2), ("b", 20, 1)), ["inf"], every="5")
     assert (found.since(found.standings[0], 1), found.since_note()) == (
         5, "Owed since: the start of the 5-step period in which the agent became owed.",
     )  # fmt: skip
+
+
+def test_agents_join_at_their_first_event_and_are_owed_nothing_before():
+    found = audit(steps(("a", 0, 9), ("a", 11, 4), ("b", 13, 1), ("a", 30, 1)), ["inf"], every="10")
+    assert found.joined(1) == 13
+    assert found.since(found.standings[0], 1) == 13
 
 
 def test_welfare_over_time_is_that_of_the_memory_at_the_end_of_each_period():

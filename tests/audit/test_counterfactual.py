@@ -35,7 +35,7 @@ def test_as_many_are_served_among_those_who_asked():
         ("cem", 1, 5.0, False), ("ana", 1, 2.0, True),
         ("ben", 2, 1.0, False),
     )  # fmt: skip
-    (replay,) = audit(history, ["inf"], entitlements={"cem": 2}).replays
+    (replay,) = audit(history, ["inf"], entitlements={"cem": 2}, others=1).replays
     assert replay.decisions == 2
     assert replay.instead.received[2] == pytest.approx(5)
     data = replay.to_dict(("ana", "ben", "cem"))

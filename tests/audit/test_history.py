@@ -13,7 +13,7 @@ import pytest
 from bygones.audit import audit, read_history
 from bygones.audit.clock import Clock, check_zone, offsets
 from bygones.audit.engines import readable
-from bygones.audit.history import microseconds
+from bygones.audit.times import microseconds
 from bygones.ledger import Ledger, Rules
 
 COLUMNS = {"agent": "driver", "time": "at", "utility": "fare"}
@@ -194,8 +194,10 @@ def test_a_ledger_and_its_export_are_the_same_history(tmp_path):
         found = audit(read_history(source), ["7d"], at="2026-01-09")
         assert found.names == ("=ben()", "ana", "cem")
         assert found.received.tolist() == [3, 7, 0]
-        np.testing.assert_allclose(found.standings[0].remembered, [3 * 2 ** (-5.5 / 7), 3.5, 0])
-        assert "This history is a ledger" in found.notes[1]
+        faded = 2 ** (-8 / 7)
+        expected = [3 * 2 ** (-5.5 / 7) + 9 * 2 ** (-6 / 7) + 5 * faded, 3.5 + faded, 5 * faded]
+        np.testing.assert_allclose(found.standings[0].remembered, expected)
+        assert "This history is a ledger, replayed by its own rules" in found.notes[1]
 
 
 @pytest.mark.parametrize(
@@ -204,7 +206,7 @@ def test_a_ledger_and_its_export_are_the_same_history(tmp_path):
         (r"no column 'time' \(did you mean 'Time'\?\): found 'agent', 'Time', 'x'", "agent,Time,x", "a,1,1"),
         ("has no column 'utility': found 'agent', 'time', 'x'", "agent,time,x", "a,1,1"),
         (r"row 3: time must be a date or time .* got 'soon'", "agent,time,utility", "a,2026-01-01,1\nb,soon,2"),
-        (r"row 3: time must be a step number, as in the first row, got 'x'", "agent,time,utility", "a,1,1\nb,x,2"),
+        (r"row 3: time must be a number, as in the first row, got 'x'", "agent,time,utility", "a,1,1\nb,x,2"),
         (r"row 3: time must be a date .* got nothing", "agent,time,utility", "a,2026-01-01,1\nb,,2"),
         (r"row 2: time must be a finite number, got 'inf'", "agent,time,utility", "a,inf,1\nb,1,2"),
         (r"row 3: utility must be a finite number of at least 0, got 'much'", "agent,time,utility", "a,1,1\nb,2,much"),
@@ -250,7 +252,7 @@ def test_bad_sources_are_refused(tmp_path, write):
         read_history("foo://x")
     with pytest.raises(ValueError, match="format must be"):
         read_history("x.csv", format="excel")
-    with pytest.raises(ValueError, match=r"resource applies only to log formats \(sacct\)"):
+    with pytest.raises(ValueError, match=r"resource applies only to log formats \(sacct, prometheus, kueue\)"):
         read_history("x.csv", resource="gpu")
     with pytest.raises(ValueError, match="needs and served must be given together"):
         read_history("x.csv", needs="need")
@@ -443,7 +445,7 @@ def test_a_ledger_is_audited_by_its_own_entitlements(tmp_path):
     np.testing.assert_allclose(early.standings[0].owed, stood.owed, rtol=1e-12)
     assert late.entitled.tolist() == pytest.approx([1 / 3, 2 / 3])
     assert asked.entitled.tolist() == [0.5, 0.5]
-    assert "offsets, holds and departures are left out" in late.notes[1]
+    assert "holds, offsets, departures, entitlements and the newcomer rule (mean) count" in late.notes[1]
 
 
 def test_files_that_are_no_text_are_refused_with_what_to_do(tmp_path):

@@ -34,7 +34,7 @@ def same(one, other):
     for a, b in zip(one.standings, other.standings, strict=True):
         np.testing.assert_allclose(a.remembered, b.remembered, rtol=1e-12)
         np.testing.assert_allclose(a.gini, b.gini, rtol=1e-9, atol=1e-12)
-        assert a.since.tolist() == b.since.tolist()
+        np.testing.assert_array_equal(a.since, b.since)
     sentences = [[each.sentence(audit.clock.length_text) for each in audit.conclusions.found] for audit in (one, other)]
     assert sentences[0] == sentences[1]
 
@@ -84,7 +84,7 @@ def test_postgresql_lets_what_is_long_past_vanish(rides, in_postgres):
 
 def test_postgresql_finds_the_same_flips_after_a_first_look(rides, in_postgres, monkeypatch):
     here = audit(read_history(rides, **COLUMNS), HALF_LIVES)
-    monkeypatch.setattr("bygones.audit.auditing.ASKED_AT_ONCE", 0)
+    monkeypatch.setattr("bygones.audit.pasts.ASKED_AT_ONCE", 0)
     with read_history(in_postgres, **COLUMNS, table="rides") as history:
         same(here, audit(history, HALF_LIVES))
 
@@ -162,5 +162,5 @@ def test_spark_gives_the_same_numbers(rides, spark, tmp_path, zone, monkeypatch)
         here = audit(read_history(tmp_path / f"{name}.parquet", **COLUMNS, timezone=zone), HALF_LIVES)
         there = audit(read_history(table, **COLUMNS, timezone=zone), HALF_LIVES)
         same(here, there)
-    monkeypatch.setattr("bygones.audit.auditing.ASKED_AT_ONCE", 0)
+    monkeypatch.setattr("bygones.audit.pasts.ASKED_AT_ONCE", 0)
     same(here, audit(read_history(table, **COLUMNS, timezone=zone), HALF_LIVES))

@@ -2,6 +2,8 @@
 
 import csv
 import json
+import subprocess
+import sys
 from functools import partial
 
 import pytest
@@ -45,6 +47,11 @@ def test_an_audit_in_the_terminal(run, rides):
     assert row.split() == ["ben", "6", "6", "███▎", "35.3%", "50.0%", "+2.5", "2026-01-15"]
     assert "Gini" in out
     assert "ben is owed most" in out
+    assert (
+        "Equal shares are assumed, because no entitlements were given: each of the 2 agents would receive 50.0%" in out
+    )
+    assert "What to do next\n- " in out
+    assert "serve first ben (owed " in out
     assert "Holds at every half-life from 1d to inf\n- ben is owed most.\n" in out
     tables = [line for line in out.splitlines() if line.startswith(" ")]
     assert all(len(line) <= 80 for line in tables)
@@ -54,7 +61,8 @@ def test_an_audit_for_programs(run, rides, tmp_path):
     shares = tmp_path / "shares.csv"
     shares.write_text("agent,entitlement\nana,3\nzoe,1\n")
     result = json.loads(
-        run(rides, *COLUMNS, "--half-life", "7d,inf", "--entitlements", shares, "--newcomers", "mean", "--every", "7d",
+        run(rides, *COLUMNS, "--half-life", "7d,inf", "--entitlements", shares, "--others", "1", "--newcomers", "mean",
+            "--every", "7d",
             "--at", "2026-02-03", "--gone-after", "90d", "--refine", "no", "--json")
     )  # fmt: skip
     assert [each["half_life"] for each in result["half_lives"]] == ["7d", "inf"]
@@ -70,8 +78,67 @@ def test_many_agents_are_shown_in_part(run, tmp_path):
     path.write_text("agent,time,utility\n" + "".join(f"agent {i:03},{i % 7},{i}\n" for i in range(60)))
     out = run(path, "--half-life", "3")
     assert "… 40 more" in out
-    assert "more (see --page or --json)" in out
-    assert "pairs of agents" not in out
+    assert "more: --page and --json list them" in out
+    out = run(path, "--half-life", "3,inf")
+    listed = json.loads(run(path, "--half-life", "3,inf", "--json"))["conclusions"]
+    assert f"the order of {listed['pairs_that_flip']:,} of 1,770 pairs of agents" in out
+    flips = [each for each in listed["found"] if each["kind"] == "order" and not each["holds"]]
+    assert len(flips) == listed["pairs_that_flip"] > 10
+    assert f"- and {len(flips) - 10:,} more" in out
+
+
+def test_the_page_is_written_although_nobody_reads_on(rides, tmp_path):
+    page = tmp_path / "audit.html"
+    command = [sys.executable, "-m", "bygones", "audit", str(rides), *COLUMNS, "--page", str(page)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+        process.stdout.close()
+    assert page.exists()
+
+
+def test_a_lone_agent_is_no_equality(run, tmp_path):
+    path = tmp_path / "alone.csv"
+    path.write_text("agent,time,utility\nana,0,10\nana,20,6\n")
+    out = run(path, "--half-life", "10")
+    assert "ana is the only agent, so there is nobody to compare with." in out
+    assert json.loads(run(path, "--half-life", "10", "--json"))["half_lives"][0]["over_time"]["gini"][-1] is None
+
+
+def test_small_and_large_numbers_are_written_out(run, tmp_path):
+    path = tmp_path / "numbers.csv"
+    path.write_text("agent,time,utility\nana,0,0.634\nben,0,999.6\ncem,0,5000\ndana,0,0.1\ndana,0,0.2\n")
+    out = run(path, "--half-life", "inf")
+    assert "1e+03" not in out
+    assert " 0.634 " in out
+    assert " 1,000 " in out
+    even = tmp_path / "even.csv"
+    even.write_text("agent,time,utility\n" + "".join(f"{name},0,{x}\n" for name in "abc" for x in (0.1, 0.2, 0.3)))
+    assert "e-1" not in run(even, "--half-life", "inf")
+
+
+def test_inputs_that_people_have(run, refused, tmp_path):
+    us = tmp_path / "us.csv"
+    us.write_text(
+        "state,week,first,second,note\nMaine,01/31/2026,10,5,x\nVermont,02/07/2026,4,1,y\n,02/07/2026,1,1,z\n"
+    )
+    columns = ("--agent", "state", "--time", "week", "--utility", "first=1,second=0.5", "--half-life", "inf")
+    assert "row 4: state must be a name, got nothing" in refused(us, *columns)
+    out = run(us, *columns, "--skip-unnamed", "--title", "Doses", "--unit", "doses", "--note", "As of Monday.")
+    assert "Times were read with the month first: '01/31/2026' is 2026-01-31 00:00." in out
+    assert "Skipped 1 row without an agent." in out
+    assert "As of Monday." in out
+    assert "Amounts are in doses." in out
+    result = json.loads(run(us, *columns, "--where", "note!=z", "--json"))
+    received = {each["agent"]: each["received"] for each in result["half_lives"][0]["agents"]}
+    assert received == {"Maine": 12.5, "Vermont": 4.5}
+    more = tmp_path / "more.csv"
+    more.write_text("state,week,first,second,note\nMaine,02/14/2026,1,0,x\nMaine,14.2.,1,0,x\n")
+    assert "more.csv, row 3: week must be a date or time written as" in refused(us, more, *columns[:-2])
+    bare = tmp_path / "bare.csv"
+    bare.write_text("ana,1,2\nben,2,3\n")
+    assert "bare.csv has no header line: it begins with 'ana', '1', '2'; name its columns with --fields" in refused(
+        bare
+    )
+    assert "ana is owed most" in run(bare, "--fields", "agent,time,utility", "--half-life", "inf")
 
 
 def test_flips_that_were_not_searched_for_say_so(run, tmp_path):
@@ -112,6 +179,8 @@ def test_bad_input_is_one_sentence(refused, rides, tmp_path):
     bad.write_text("agent,time,utility\nana,2026-01-01,1\nben,2026-01-02,-5\n")
     shares = tmp_path / "shares.csv"
     shares.write_text("agent,entitlement\nana,0\n")
+    some = tmp_path / "some.csv"
+    some.write_text("agent,entitlement\nana,2\n")
     twice = tmp_path / "twice.csv"
     twice.write_text("agent,entitlement\nana,1\nana,1\n")
     text = tmp_path / "text.db"
@@ -127,6 +196,9 @@ def test_bad_input_is_one_sentence(refused, rides, tmp_path):
         (f"page must be a file, got the folder {tmp_path}", rides, *COLUMNS, "--page", tmp_path),
         ("cannot be read", text),
         ("timezone must be a name", rides, "--timezone", "Mars"),
+        ("1 of 2 agents in", rides, *COLUMNS, "--entitlements", some),
+        ("have no entitlement: ben; add them, or say with others", rides, *COLUMNS, "--entitlements", some),
+        ("others must be a number above 0 or proportional", rides, *COLUMNS, "--entitlements", some, "--others", "x"),
         ("entitlement must be above 0", rides, *COLUMNS, "--entitlements", shares),
         ("'ana' appears twice", rides, *COLUMNS, "--entitlements", twice),
         ("at must be a date", rides, *COLUMNS, "--at", "soon"),

@@ -518,13 +518,13 @@ class TestLogFormat:
 
     def test_the_command_line_knows_it(self, page, log, capsys, monkeypatch):
         assert "ncpus-hours" in run(capsys, "audit", log, "--json")
-        assert "must be one of auto, ledger, pbs, sacct, table, got 'lsf'" in refused(
+        assert "must be one of auto, kueue, ledger, pbs, prometheus, sacct, table, got 'lsf'" in refused(
             capsys, "audit", log, "--format", "lsf"
         )
         monkeypatch.setenv("COLUMNS", "200")
         with pytest.raises(SystemExit):
             program.main(["audit", "--help"])
-        assert "sacct, the output of Slurm's sacct -P; pbs, accounting logs of PBS" in capsys.readouterr().out
+        assert "-o json; pbs, accounting logs of PBS" in capsys.readouterr().out
 
     def test_bad_logs_are_refused_with_their_row(self, page, log, tmp_path):
         with pytest.raises(ValueError, match=r"accounting.log, row 2: the job has no 'Resource_List.ngpus', only user"):

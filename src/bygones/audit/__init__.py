@@ -11,9 +11,13 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from bygones.audit.auditing import Audit, audit
+    from bygones.audit.claims import Conclusion, Flip
     from bygones.audit.clock import Clock
-    from bygones.audit.conclusions import Conclusion, Conclusions, Flip
+    from bygones.audit.conclusions import Conclusions
+    from bygones.audit.courses import WhatIf, what_if
+    from bygones.audit.entitlements import Shares, read_shares
     from bygones.audit.history import History, read_history
+    from bygones.audit.queue_replay import QueueReplay, replay_queue
     from bygones.audit.sums import Periods, Sums, expression
     from bygones.audit.trajectory import Trajectory
 
@@ -25,18 +29,28 @@ __all__ = [
     "Flip",
     "History",
     "Periods",
+    "QueueReplay",
+    "Shares",
     "Sums",
     "Trajectory",
+    "WhatIf",
     "audit",
     "expression",
     "read_history",
+    "read_shares",
+    "replay_queue",
+    "what_if",
 ]
 
 _NAMES = {
     "auditing": ("Audit", "audit"),
+    "claims": ("Conclusion", "Flip"),
     "clock": ("Clock",),
-    "conclusions": ("Conclusion", "Conclusions", "Flip"),
+    "conclusions": ("Conclusions",),
+    "courses": ("WhatIf", "what_if"),
+    "entitlements": ("Shares", "read_shares"),
     "history": ("History", "read_history"),
+    "queue_replay": ("QueueReplay", "replay_queue"),
     "sums": ("Periods", "Sums", "expression"),
     "trajectory": ("Trajectory",),
 }

@@ -71,7 +71,9 @@ class Replay:
         }
 
 
-class _Request(NamedTuple):
+class DecisionRequest(NamedTuple):
+    """Who asked at one time, for how much, and who was served."""
+
     time: float
     who: np.ndarray
     needs: np.ndarray
@@ -95,7 +97,7 @@ def replay_decisions(
 
 
 def _replay(
-    requests: Sequence[_Request], who: Members, half_life: float, end: float, welfare: str, kind: Kind
+    requests: Sequence[DecisionRequest], who: Members, half_life: float, end: float, welfare: str, kind: Kind
 ) -> Replay:
     actual, instead = _World(who, half_life), _World(who, half_life)
     rng, differ = np.random.default_rng(SEED), 0
@@ -122,7 +124,7 @@ class _World:
         self._now: float | None = None
         self._received = np.zeros(len(who.names))
 
-    def admit(self, request: _Request) -> None:
+    def admit(self, request: DecisionRequest) -> None:
         """Advances time to the request and lets agents who ask for the first time join."""
         self._pass(request.time)
         joins = request.who[~self._is_present[request.who]]
@@ -134,7 +136,9 @@ class _World:
             self._state = self._memory.advance(self._state, added, 0)
             self._is_present[joins] = True
 
-    def choose(self, request: _Request, k: int, welfare: str, kind: Kind, rng: np.random.Generator) -> np.ndarray:
+    def choose(
+        self, request: DecisionRequest, k: int, welfare: str, kind: Kind, rng: np.random.Generator
+    ) -> np.ndarray:
         """Whom the allocator serves."""
         can = np.isin(np.arange(len(self._received)), request.who) & (self._who.entitlements > 0)
         k = min(k, int(can.sum()))
@@ -151,7 +155,7 @@ class _World:
         )  # fmt: skip
         return np.asarray(members[decision.served])
 
-    def serve(self, request: _Request, chosen: np.ndarray) -> None:
+    def serve(self, request: DecisionRequest, chosen: np.ndarray) -> None:
         """Gives the chosen agents what they need."""
         utilities = np.zeros(len(self._received))
         utilities[request.who] = np.where(np.isin(request.who, chosen), request.needs, 0.0)
@@ -174,14 +178,23 @@ class _World:
         self._now = time
 
 
-def _requests(history: History, who: Members, end: float) -> Iterator[_Request]:
+def decision_requests(history: History) -> tuple[list[DecisionRequest], tuple[str, ...]]:
+    """All decisions of a history, and the agents who asked."""
+    asked = history.requests
+    names = history.fetch(asked.select("agent").distinct())["agent"].to_pylist()
+    known = tuple(sorted({history.clean_name(str(name)) for name in names}))
+    who = Members(known, np.ones(len(known)), np.zeros(len(known), dtype=np.int64), "zero", math.inf)
+    return list(_requests(history, who, math.inf)), known
+
+
+def _requests(history: History, who: Members, end: float) -> Iterator[DecisionRequest]:
     """Who asked and who was served, for each time at which agents were served, in chronological order."""
     if history.n_events > MOST_ROWS:
         raise ValueError(
             f"decisions can be replayed in histories of up to {MOST_ROWS:,} rows, got {history.n_events:,}"
         )
     asked = history.requests
-    table = history.fetch(asked.filter(asked.time <= end).order_by("time"))
+    table = history.fetch((asked if math.isinf(end) else asked.filter(asked.time <= end)).order_by("time"))
     row_of = {name: row for row, name in enumerate(who.names)}
     agents = np.array([row_of[history.clean_name(str(name))] for name in table["agent"].to_pylist()], dtype=np.int64)
     times = table["time"].to_numpy()
@@ -192,4 +205,4 @@ def _requests(history: History, who: Members, end: float) -> Iterator[_Request]:
             when = history.clock.shown(times[low])
             raise ValueError(f"{history.source.label}: an agent asks twice at {when}, so decisions cannot be replayed")
         if served[low:high].any():
-            yield _Request(float(times[low]), agents[low:high], needs[low:high], served[low:high])
+            yield DecisionRequest(float(times[low]), agents[low:high], needs[low:high], served[low:high])

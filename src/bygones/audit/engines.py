@@ -42,6 +42,8 @@ class Source:
         instants: whether times are whole microseconds since 1970, as in the tables of a ledger.
         rules: for a ledger, all its rules, as its tables store them.
         owned: whether the connection was opened for this source, and is closed with it.
+        several: whether the rows come from several files, named in the column `filename`.
+        filtered: whether some rows were left out, so that row numbers do not count them.
     """
 
     table: Any
@@ -52,6 +54,8 @@ class Source:
     instants: bool = False
     rules: str | None = None
     owned: bool = True
+    several: bool = False
+    filtered: bool = False
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -73,7 +77,14 @@ class Source:
         return set(LEDGER_COLUMNS) <= set(self.columns)
 
 
-def open_source(source: Any, table: str | None = None, *, threads: int | None = None, memory: str = "3GB") -> Source:
+def open_source(
+    source: Any,
+    table: str | None = None,
+    *,
+    threads: int | None = None,
+    memory: str = "3GB",
+    fields: Sequence[str] | None = None,
+) -> Source:
     """Opens the table at a path, a glob or a URL, or a table in memory.
 
     Args:
@@ -82,9 +93,15 @@ def open_source(source: Any, table: str | None = None, *, threads: int | None = 
         table: the table to read, for databases; `schema.table` for a table in another schema.
         threads: the number of threads that DuckDB may use; by default all.
         memory: how much memory DuckDB may use before it spills to disk.
+        fields: the names of the columns of a CSV file without a header line.
     """
     import ibis
     import ibis.expr.types as ir
+
+    if isinstance(source, list | tuple) and source and all(isinstance(each, str | Path) for each in source):
+        if len(source) > 1:
+            return _from_files([Path(each) for each in source], table, threads, memory, fields)
+        (source,) = source
 
     if isinstance(source, ir.Table):
         return Source(source, "the table", owned=False)
@@ -98,21 +115,38 @@ def open_source(source: Any, table: str | None = None, *, threads: int | None = 
     if kind == "duckdb":
         with readable(label):
             return _from_database(ibis.duckdb.connect(label, read_only=True), table, label)
-    duckdb = _duckdb(threads, memory)
+    engine = duckdb(threads, memory)
     if kind == "sqlite":
         copied, rules = _from_sqlite(path, table)
-        return Source(_register(duckdb, copied), label, rules=rules)
+        return Source(_register(engine, copied), label, rules=rules)
     if table is not None:
         raise ValueError(f"table applies only to databases, but {label} is a single table")
     with readable(label):
         if kind == "parquet":
-            return Source(duckdb.read_parquet(str(path / "**" / "*.parquet") if path.is_dir() else label), label)
-        return _from_csv(duckdb, path)
+            return Source(engine.read_parquet(str(path / "**" / "*.parquet") if path.is_dir() else label), label)
+        return _from_csv(engine, [path], fields)
+
+
+def _from_files(
+    paths: Sequence[Path], table: str | None, threads: int | None, memory: str, fields: Sequence[str] | None
+) -> Source:
+    """Several files of one kind as one table."""
+    kinds = {_kind(path) for path in paths}
+    if len(kinds) > 1 or not kinds <= {"csv", "parquet"}:
+        raise ValueError(f"several files must all be CSV or all Parquet, got {', '.join(map(str, paths))}")
+    if table is not None:
+        raise ValueError("table applies only to databases")
+    engine = duckdb(threads, memory)
+    label = f"{paths[0]} and {len(paths) - 1} more"
+    with readable(label):
+        if kinds == {"parquet"}:
+            return Source(engine.read_parquet([str(path) for path in paths], union_by_name=True), label)
+        return _from_csv(engine, paths, fields)
 
 
 def in_memory(table: pa.Table, label: str, *, threads: int | None = None, memory: str = "3GB") -> Source:
     """An Arrow table, registered in DuckDB."""
-    return Source(_register(_duckdb(threads, memory), table), label)
+    return Source(_register(duckdb(threads, memory), table), label)
 
 
 def check_columns(found: Sequence[str], wanted: Sequence[str], label: str) -> None:
@@ -151,7 +185,8 @@ def _first_line(error: Exception) -> str:
     return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
 
 
-def _duckdb(threads: int | None, memory: str) -> Any:
+def duckdb(threads: int | None, memory: str) -> Any:
+    """A DuckDB in memory, through Ibis, that spills to disk beyond this much memory."""
     import ibis
 
     settings = {} if threads is None else {"threads": check_count("threads", threads)}
@@ -293,23 +328,73 @@ def _kind(path: Path) -> str:
     return "parquet" if path.is_dir() or path.suffix.lower() in (".parquet", ".pq") else "csv"
 
 
-def _from_csv(duckdb: Any, path: Path) -> Source:
-    """All columns of a CSV file as text; the first line gives the names and the separator."""
+def _from_csv(engine: Any, paths: Sequence[Path], fields: Sequence[str] | None) -> Source:
+    """All columns of CSV files as text; the first line gives the names and the separator."""
+    files = [each for path in paths for each in _matching(path)]
+    label = str(paths[0]) if len(paths) == 1 else f"{paths[0]} and {len(paths) - 1} more"
+    firsts = [first_line(path) for path in files]
+    between = separator(firsts[0])
+    tables = []
+    names = _names(files[0], firsts[0], between, fields)
+    for path, line in zip(files, firsts, strict=True):
+        own = names if fields else _names(path, line, between, None)
+        check_columns(own, names, str(path))
+        if extra := [name for name in own if name not in names]:
+            raise ValueError(f"{path} has a column {extra[0]!r} that {files[0]} does not have")
+        tables.append(own)
+    groups: dict[tuple[str, ...], list[str]] = {}
+    for path, own in zip(files, tables, strict=True):
+        groups.setdefault(tuple(own), []).append(str(path))
+    read = [
+        engine.read_csv(
+            some if len(some) > 1 else some[0], header=fields is None, auto_detect=False, delim=between, quote='"',
+            escape='"', columns=dict.fromkeys(own, "VARCHAR"), **({"filename": True} if len(files) > 1 else {}),
+        )
+        for own, some in groups.items()
+    ]  # fmt: skip
+    table = read[0]
+    for other in read[1:]:
+        table = table.union(other.select(*table.columns))
+    above = 0 if fields else 1
+    return Source(table, label, above=above, shielded=True, decimal_comma=between == ";", several=len(files) > 1)
+
+
+def _matching(path: Path) -> list[Path]:
     is_glob = any(letter in str(path) for letter in "*?[")
-    first = next((Path(name) for name in sorted(glob(str(path), recursive=True))), path) if is_glob else path
-    reader = gzip.open if first.suffix == ".gz" else open
+    return [Path(name) for name in sorted(glob(str(path), recursive=True))] or [path] if is_glob else [path]
+
+
+def first_line(path: Path) -> str:
+    """The first line of a text file, perhaps compressed."""
+    reader = gzip.open if path.suffix == ".gz" else open
     try:
-        with reader(first, "rt", encoding="utf-8-sig", newline="") as file:
-            line = file.readline(_LONGEST_LINE)
+        with reader(path, "rt", encoding="utf-8-sig", newline="") as file:
+            return str(file.readline(_LONGEST_LINE))
     except UnicodeDecodeError as error:
-        raise not_text(first, error) from None
-    between = separator(line)
-    names = [name.strip() for name in next(csv.reader([line], delimiter=between), [])]
-    twice = [name for name in names if names.count(name) > 1]
-    if twice or not any(names):
+        raise not_text(path, error) from None
+
+
+def _names(path: Path, line: str, between: str, fields: Sequence[str] | None) -> list[str]:
+    """The names of the columns: given, or in the first line."""
+    found = [name.strip() for name in next(csv.reader([line], delimiter=between), [])]
+    if fields:
+        if len(fields) != len(found):
+            raise ValueError(f"{path}: fields must name all {len(found)} columns, got {len(fields)} names")
+        return list(fields)
+    twice = [name for name in found if found.count(name) > 1]
+    if any(map(_is_data, found)):
+        raise ValueError(
+            f"{path} has no header line: it begins with {', '.join(map(repr, found[:4]))}; name its columns with "
+            "--fields"
+        )
+    if twice or not any(found):
         raise ValueError(f"{path} has the column {twice[0]!r} twice" if any(twice) else f"{path} has no header")
-    table = duckdb.read_csv(
-        str(path), header=True, auto_detect=False, delim=between, quote='"', escape='"',
-        columns=dict.fromkeys(names, "VARCHAR"),
-    )  # fmt: skip
-    return Source(table, str(path), above=1, shielded=True, decimal_comma=between == ";")
+    return found
+
+
+def _is_data(cell: str) -> bool:
+    """Whether a cell is a number, a date or a time, which no column is called."""
+    return (
+        re.fullmatch(r"[+-]?\d+([.,]\d+)?([eE][+-]?\d+)?|\d{4}-\d\d-\d\d.*|\d\d?[./]\d\d?[./]\d{2,4}.*", cell)
+        is not None
+    )

@@ -1,25 +1,107 @@
-"""Reads the entitlements that go with a history."""
+"""The entitlements that go with a history: read from a file, and completed for agents that it does not name."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import NamedTuple
 
-from bygones._csv import number, read
-from bygones._text import check_text
+from bygones._arrays import check_between
+from bygones._csv import number, read, separator
+from bygones._text import check_text, listed
+from bygones.audit import slurm_shares
+from bygones.audit.engines import first_line
+from bygones.audit.slurm_shares import ShareTree
+
+LISTED = 20
+"""The most agents without an entitlement that an error names."""
 
 
-def read_entitlements(path: Path, *, exempt: bool = False) -> dict[str, float]:
-    """Reads one entitlement above 0 per agent from a CSV file with the columns `agent` and `entitlement`.
+def settle(
+    given: Mapping[str, float], received: Mapping[str, float], others: str | float | None, label: str
+) -> dict[str, float]:
+    """The entitlement of every agent, those in the history and those that were only given one.
 
-    With `exempt`, as for shares of a load, it may be 0.
+    Args:
+        given: the entitlements by agent.
+        received: what each agent of the history received in total.
+        others: for agents who are not given one: a number, or `proportional` to what they received, at the rate of
+            those who are given one. None refuses them.
+        label: the history, for the error.
     """
+    missing = sorted(set(received) - set(given))
+    if not missing or not given:
+        return dict(given)
+    if others is None:
+        raise ValueError(
+            f"{len(missing)} of {len(received)} agents in {label} have no entitlement: {listed(missing, LISTED)}; add "
+            "them, or say with others what they get: a number such as 1, or proportional to what they received"
+        )
+    if others == "proportional":
+        total = sum(received[name] for name in given if name in received)
+        if not total:
+            raise ValueError("others must be a number here: nobody with an entitlement received anything")
+        rate = sum(given[name] for name in given if name in received) / total
+        nothing = [name for name in missing if not received[name]]
+        if nothing:
+            raise ValueError(
+                f"others must be a number here: {listed(nothing, LISTED)} received nothing, so there is no proportion"
+            )
+        return {**given, **{name: rate * received[name] for name in missing}}
+    try:
+        weight = float(others)
+    except ValueError:
+        raise ValueError(f"others must be a number above 0 or proportional, got {others!r}") from None
+    check_between(
+        "others", weight, 0.0, float("inf"), "a number above 0 or proportional", open_low=True, open_high=True
+    )
+    return {**given, **dict.fromkeys(missing, weight)}
+
+
+class Shares(NamedTuple):
+    """Entitlements by agent; from a Slurm cluster, with its account tree.
+
+    Attributes:
+        entitlements: one per agent.
+        tree: the account tree.
+        by_user: whether agents are users of the tree, not accounts.
+        notes: what was assumed, in sentences.
+    """
+
+    entitlements: dict[str, float]
+    tree: ShareTree | None = None
+    by_user: bool = True
+    notes: tuple[str, ...] = ()
+
+
+def read_shares(path: Path, column: str | None = None, *, agent: str | None = None, exempt: bool = False) -> Shares:
+    """Reads entitlements from a CSV file, or from the output of Slurm's `sshare -P` or `sacctmgr -P show assoc`.
+
+    Args:
+        path: the file.
+        column: the column with the entitlements; by default `entitlement`.
+        agent: the column of the history that names the agents. In the file it is called the same, or `agent`. In an
+            account tree, `Account` takes the shares of accounts, anything else those of users.
+        exempt: whether an entitlement may be 0, as of a share of a load.
+    """
+    header = first_line(path)
+    if column is None and slurm_shares.recognises(header):
+        tree, by_user = slurm_shares.read_tree(path), (agent or "User").lower() != "account"
+        note = f"Entitlements are the shares of {'users' if by_user else 'accounts'} in the account tree of {path}."
+        return Shares(tree.entitlements(by_user=by_user), tree, by_user, (note, *tree.notes))
+    names = [name.strip() for name in header.strip().split(separator(header))]
+    key = agent if agent in names and "agent" not in names else "agent"
+    return Shares(_read_table(path, key or "agent", column or "entitlement", exempt=exempt))
+
+
+def _read_table(path: Path, agent: str, column: str, *, exempt: bool) -> dict[str, float]:
     found: dict[str, float] = {}
-    for line, row in read(path, ("agent", "entitlement")):
+    for line, row in read(path, (agent, column)):
         where = f"{path}, row {line}: "
-        name = check_text(f"{where}agent", row["agent"], empty=False)
+        name = check_text(f"{where}{agent}", row[agent], empty=False)
         if name in found:
             raise ValueError(f"{where}{name!r} appears twice")
-        found[name] = number(f"{where}entitlement", row["entitlement"])
+        found[name] = number(f"{where}{column}", row[column])
         if not found[name] and not exempt:
-            raise ValueError(f"{where}entitlement must be above 0, got {row['entitlement']!r}")
+            raise ValueError(f"{where}{column} must be above 0, got {row[column]!r}")
     return found

@@ -7,42 +7,36 @@ that the engine evaluates; only the first and the last time are queried beforeha
 from __future__ import annotations
 
 import math
-import re
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import ibis
-import ibis.expr.datatypes as dt
 import numpy as np
 
 from bygones._arrays import check_one_of
 from bygones._csv import unshield
-from bygones._times import DAY_FIRST
+from bygones._text import counted
 from bygones.audit import formats
-from bygones.audit.clock import Clock, check_zone, offsets
-from bygones.audit.engines import Source, check_columns, in_memory, open_source, readable
-from bygones.kinds import Kind
-
-_ZONED = r":\d\d(\.\d+)?\s*([zZ]|UTC|[+-]\d\d(:?\d\d)?)$"
-"""Matches the text of a time that names its zone."""
+from bygones.audit.checks import as_number, check_weight, only, refuse, weights_of
+from bygones.audit.clock import Clock, check_zone
+from bygones.audit.engines import LEDGER_COLUMNS, Source, check_columns, in_memory, open_source, readable
+from bygones.audit.ledger_replay import read_book
+from bygones.audit.times import check_time_format, with_times
+from bygones.ledger.rules import RuleBook
 
 _YES, _NO = ("1", "true", "yes", "y", "t"), ("0", "false", "no", "n", "f")
 _A_NUMBER = "a finite number of at least 0"
 
 
-def _builtin(name: str, moment: Any, result: Any) -> Any:
-    """A built-in function of an engine that takes a moment."""
-    make = ibis.udf.scalar.builtin(name=name, signature=((moment,), result))
-    return make(lambda moment: None)
+class LedgerEvents(NamedTuple):
+    """The events of a ledger, as plain values with their times in microseconds, and its rules."""
 
-
-_EPOCH_US = _builtin("epoch_us", dt.timestamp, dt.int64)
-_UNIX_MICROS = _builtin("unix_micros", dt.Timestamp("UTC"), dt.int64)
-_TYPEOF = _builtin("typeof", dt.timestamp, dt.string)
+    events: list[dict[str, Any]]
+    book: RuleBook
 
 
 @dataclass(frozen=True)
@@ -59,6 +53,7 @@ class History:
         columns: for each of the meanings `agent`, `time` and so on, the name of its column in the source.
         requests: who asked, where the history records it: an Ibis table with `agent`, `time`, `need` and `served`.
         notes: what was skipped or assumed, in sentences.
+        ledger: if the history is a ledger, all its events and its rules.
     """
 
     source: Source
@@ -70,6 +65,7 @@ class History:
     columns: dict[str, str]
     requests: Any = None
     notes: tuple[str, ...] = ()
+    ledger: LedgerEvents | None = None
 
     def close(self) -> None:
         """Closes the connection to the engine, if it was opened for this history."""
@@ -85,24 +81,6 @@ class History:
         """Evaluates an expression in the engine; the result is an Arrow table."""
         with readable(self.source.label):
             return expression.to_pyarrow()
-
-    def entitlements(self, at: float) -> Mapping[str, float]:
-        """The entitlements in the rules of a ledger at a moment; empty if the history is not a ledger."""
-        if self.source.rules is None:
-            return {}
-        from bygones.ledger.rows import load_book
-
-        book = load_book(self.source.rules)
-        return book.at(max(int(at), book.began)).entitlements
-
-    def kind(self, at: float) -> Kind:
-        """Whether a ledger is about goods or burdens; goods if the history is not a ledger."""
-        if self.source.rules is None:
-            return "good"
-        from bygones.ledger.rows import load_book
-
-        book = load_book(self.source.rules)
-        return book.at(max(int(at), book.began)).kind
 
     def check_sums(self, table: Any) -> None:
         """Raises ValueError for the first event without a valid agent or utility."""
@@ -124,18 +102,25 @@ class History:
         shown = (c if unicodedata.category(c) not in ("Cc", "Cs", "Zl", "Zp") else "\ufffd" for c in name)
         return "".join(shown)
 
+    def entitlements_in(self, column: str) -> dict[str, float]:
+        """The entitlement of each agent, from a column of the history; refused if an agent has two."""
+        check_columns(self.source.columns, [column, self.columns["agent"]], self.source.label)
+        table = self.source.table
+        pairs = table.select(agent=table[self.columns["agent"]], weight=as_number(table[column], self.source, column))
+        pairs = pairs.filter(pairs.agent.notnull()).distinct().order_by("agent", "weight")
+        found: dict[str, float] = {}
+        for pair in self.fetch(pairs).to_pylist():
+            name = self.clean_name(str(pair["agent"]))
+            if not name:
+                continue
+            if pair["weight"] is None or (name in found and found[name] != pair["weight"]):
+                two = "a row without one" if pair["weight"] is None else f"both {found[name]:g} and {pair['weight']:g}"
+                raise ValueError(f"{self.source.label}: {column} must be one number for {name!r}, got {two}")
+            found[name] = pair["weight"]
+        return found
+
     def _refuse(self, what: str, is_bad: Any, accepted: str) -> None:
         refuse(self.source, self.events, what, self.columns[what], is_bad, accepted)
-
-
-def refuse(source: Source, rows: Any, what: str, column: str, is_bad: Any, accepted: str) -> None:
-    """Raises for the first row in which a value is bad, if there is one."""
-    numbered = rows.mutate(bad=is_bad, row=ibis.row_number())
-    with readable(source.label):
-        found = numbered.filter(numbered.bad).order_by("row").limit(1).to_pyarrow().to_pylist()
-    if found:
-        row, value = found[0]["row"] + 1 + source.above, found[0].get(f"{what}_raw", found[0][what])
-        raise ValueError(f"{source.label}, row {row}: {column} must be {accepted}, got {_quoted(value)}")
 
 
 def read_history(
@@ -143,32 +128,45 @@ def read_history(
     *,
     agent: str | None = None,
     time: str | None = None,
-    utility: str | None = None,
+    utility: str | Sequence[str] | Mapping[str, float] | None = None,
+    start: str | None = None,
     needs: str | None = None,
     served: str | None = None,
+    where: Sequence[str] = (),
+    skip_unnamed: bool = False,
+    time_format: str = "auto",
+    fields: Sequence[str] | None = None,
     table: str | None = None,
     format: str = "auto",
     timezone: str = "UTC",
-    resource: str | None = None,
+    resource: str | Mapping[str, float] | None = None,
     threads: int | None = None,
     memory: str = "3GB",
 ) -> History:
-    """Reads a history from a file, a database or a table in memory.
+    """Reads a history from one or several files, a database or a table in memory.
 
     Args:
-        source: a file, glob, URL or table; see `bygones.audit.engines.open_source`.
+        source: a file, glob, URL or table, or a list of files; see `bygones.audit.engines.open_source`.
         agent: the column with the names of the agents; by default `agent`, or the one that a log format has, such as
             `User` for sacct.
         time: the column with the times; by default `time`.
-        utility: the column with what was received; by default `utility`, or `amount` for the events of a ledger. If
-            `needs` is given, the default is the need of agents who were served and zero for the others.
+        utility: the column with what was received; by default `utility`, or `amount` for the events of a ledger. Or
+            several columns to add up, as a list, or as a mapping to their weights. If `needs` is given, the default is
+            the need of agents who were served and zero for the others.
+        start: the column with the times since which usage lasted, until `time`; it is spread evenly over that time.
         needs: the column with each agent's need, where the history records who asked.
         served: the column that tells who was served: 1 or 0, true or false, yes or no.
+        where: conditions on columns that rows must meet, such as `state=COMPLETED,TIMEOUT` or `fare>=10`.
+        skip_unnamed: whether rows without an agent are skipped and counted; otherwise they are refused.
+        time_format: how times in text are written: `month-first`, `day-first` or a format such as `%d %b %Y`; or what
+            numbers are: `unix`, `unix-ms`, `unix-us`, `unix-ns` or `steps`. By default it is detected.
+        fields: the names of the columns of files that have no header line.
         table: the table to read, for databases.
         format: `table`, `ledger` (events of a ledger), a log format from `bygones.audit.formats` such as `sacct`
             (output of Slurm's `sacct -P`), or `auto`, which recognises the events of a ledger and the log formats.
         timezone: the time zone of times without one; times are also shown in it.
-        resource: what to count in a log: for sacct `cpu`, `gpu`, or any other name in AllocTRES.
+        resource: what to count in a log: for sacct `cpu`, `gpu`, or any other name in AllocTRES, or several with their
+            weights, as in TRESBillingWeights.
         threads: the number of threads that DuckDB may use; by default all.
         memory: how much memory DuckDB may use.
 
@@ -177,52 +175,136 @@ def read_history(
     """
     zone = check_zone(timezone)
     check_one_of("format", format, formats.names())
+    check_time_format(time_format)
     if (needs is None) != (served is None):
         raise ValueError(
             "needs and served must be given together: the columns with each agent's need and with who was served"
         )
-    plain = isinstance(source, str | Path) and time is None and utility is None and needs is None
+    paths = _paths(source)
+    plain = paths is not None and time is None and utility is None and needs is None
     log = format if format in formats.FORMATS else None
-    if format == "auto" and plain:
-        log = formats.recognised(Path(source))
-    if log is not None:
-        usage = formats.reader(log).read(Path(source), agent, resource)
-        opened = in_memory(usage.table, str(source), threads=threads, memory=memory)
-        return _history(
-            opened, opened.table, {"agent": "agent", "time": "time", "utility": usage.unit}, zone, usage.notes
-        )
+    if format == "auto" and plain and paths:
+        log = formats.recognised(paths[0])
+    if log is not None and paths:
+        asked = formats.Asked(agent, resource, tuple(fields or ()), tuple(where), skip_unnamed, threads, memory)
+        return _from_log(log, paths, asked, zone)
     if resource is not None:
         raise ValueError(f"resource applies only to log formats ({', '.join(formats.FORMATS)}), got {resource!r}")
-    opened = open_source(source, table, threads=threads, memory=memory)
+    opened = open_source(source, table, threads=threads, memory=memory, fields=fields)
     with ExitStack() as on_refusal:
         on_refusal.callback(opened.close)
-        columns = {"agent": agent, "time": time, "utility": utility, "need": needs, "served": served}
-        history = _from_source(opened, columns, format, zone)
+        columns = {"agent": agent, "time": time, "need": needs, "served": served, "start": start}
+        reading = _Reading(zone, time_format, tuple(where), skip_unnamed)
+        history = _from_source(opened, columns, utility, format, reading)
         on_refusal.pop_all()
     return history
 
 
-def _from_source(opened: Source, given: dict[str, str | None], format: str, zone: str) -> History:
-    agent, time, utility, needs, served = given.values()
-    unnamed = all(column is None for column in (agent, time, utility))
+class _Reading(NamedTuple):
+    """How rows are read: the time zone, how times are written, conditions, and whether to skip rows without agents."""
+
+    zone: str
+    time_format: str = "auto"
+    where: tuple[str, ...] = ()
+    skip_unnamed: bool = False
+
+
+def _paths(source: Any) -> list[Path] | None:
+    """The files of a source; None if it is a table in memory."""
+    if isinstance(source, str | Path):
+        return [Path(source)]
+    is_list = isinstance(source, list | tuple) and all(isinstance(each, str | Path) for each in source)
+    return [Path(each) for each in source] if is_list and len(source) else None
+
+
+def _from_log(log: str, paths: Sequence[Path], asked: formats.Asked, zone: str) -> History:
+    """The usage in files of a log format."""
+    usage = formats.read(log, paths, asked)
+    label = str(paths[0]) if len(paths) == 1 else f"{paths[0]} and {counted(len(paths) - 1, 'other file')}"
+    if isinstance(usage.table, ibis.Table):
+        opened = Source(usage.table, label)
+    else:
+        opened = in_memory(usage.table, label, threads=asked.threads, memory=asked.memory)
+    columns = {name: name for name in ("agent", "submit", "start", "time") if name in opened.columns}
+    return _history(opened, opened.table, columns | {"utility": usage.unit}, _Reading(zone), usage.notes)
+
+
+def _from_source(
+    opened: Source,
+    given: dict[str, str | None],
+    utility: str | Sequence[str] | Mapping[str, float] | None,
+    format: str,
+    reading: _Reading,
+) -> History:
+    unnamed = given["agent"] is None and given["time"] is None and utility is None
     if format == "ledger" or (format == "auto" and unnamed and opened.is_ledger()):
-        rows, notes = _of_ledger(opened)
-        return _history(opened, rows, {"agent": "agent", "time": "time", "utility": "amount"}, zone, notes)
-    columns = {"agent": agent or "agent", "time": time or "time"}
-    if needs is not None and served is not None:
-        columns |= {"need": needs, "served": served}
-    if utility is not None or needs is None:
-        columns["utility"] = utility or "utility"
-    check_columns(opened.columns, list(columns.values()), opened.label)
-    kept = opened.table
-    return _history(opened, kept.select(**{what: kept[name] for what, name in columns.items()}), columns, zone)
+        return _of_ledger(opened, reading.zone)
+    columns = {"agent": given["agent"] or "agent", "time": given["time"] or "time"}
+    columns |= {what: name for what in ("start", "need", "served") if (name := given[what]) is not None}
+    weights = {} if utility is None and "need" in columns else _weights(utility or "utility", opened.columns)
+    check_columns(opened.columns, [*columns.values(), *weights], opened.label)
+    rows = only(opened, opened.table, reading.where)
+    parts = {f"utility_{i}": as_number(rows[name], opened, name) for i, name in enumerate(weights)}
+    if opened.several:
+        columns["filename"] = "filename"
+    rows = rows.select(**{what: rows[name] for what, name in columns.items()}, **_utility(rows, weights, parts))
+    opened = replace(opened, filtered=bool(reading.where or reading.skip_unnamed))
+    if weights:
+        columns["utility"] = " + ".join(
+            name if weight == 1 else f"{weight:g} × {name}" for name, weight in weights.items()
+        )
+    return _history(opened, rows, columns, reading)
 
 
-def _history(source: Source, rows: Any, columns: dict[str, str], zone: str, notes: tuple[str, ...] = ()) -> History:
+def _weights(utility: str | Sequence[str] | Mapping[str, float], known: Sequence[str]) -> dict[str, float]:
+    """The columns that make up the utility, with their weights: `pfizer=1,moderna=0.5` as text."""
+    if isinstance(utility, Mapping):
+        return {str(name): check_weight(name, weight) for name, weight in utility.items()}
+    if not isinstance(utility, str):
+        return dict.fromkeys(utility, 1.0)
+    if utility in known or not set(",=") & set(utility):
+        return {utility: 1.0}
+    return weights_of(utility, "utility")
+
+
+def _utility(rows: Any, weights: Mapping[str, float], parts: Mapping[str, Any]) -> dict[str, Any]:
+    """The utility of each row: one column as it is, or the weighted sum of several."""
+    if not weights:
+        return {}
+    if len(weights) == 1:
+        ((name, weight),) = weights.items()
+        return {"utility": rows[name]} if weight == 1 else {"utility": weight * next(iter(parts.values()))}
+    terms = [weight * parts[f"utility_{i}"] for i, weight in enumerate(weights.values())]
+    # Each term has to be a number: a negative one must not hide behind a positive one.
+    bad = [(~(part >= 0)).fill_null(True) for part in parts.values()]
+    total = terms[0]
+    for term in terms[1:]:
+        total = total + term
+    any_bad = bad[0]
+    for each in bad[1:]:
+        any_bad = any_bad | each
+    return {"utility": ibis.ifelse(any_bad, ibis.literal(math.nan, type="float64"), total)}
+
+
+def _history(
+    source: Source, rows: Any, columns: dict[str, str], reading: _Reading, notes: tuple[str, ...] = ()
+) -> History:
     """The history in rows with the columns `agent`, `time` and `utility`, of any type."""
-    rows, clock, bounds = with_times(source, rows, columns["time"], zone)
+    if reading.skip_unnamed:
+        rows, skipped = _named(source, rows)
+        notes = (*notes, *skipped)
+    timed = with_times(source, rows, columns["time"], reading.zone, reading.time_format)
+    rows, bounds = timed.rows, timed.bounds
     if not bounds["n"]:
-        raise ValueError(f"{source.label} contains no events")
+        which = " that meet the conditions" if reading.where else ""
+        raise ValueError(f"{source.label} contains no events{which}")
+    if "submit" in columns:
+        rows, _ = _also_timed(source, rows, "submit", columns["submit"], reading)
+    if "start" in columns:
+        rows, begun = _also_timed(source, rows, "start", columns["start"], reading)
+        late = rows.start > rows.time
+        refuse(source, rows, "start", columns["start"], late, f"at or before {columns['time']}")
+        bounds = bounds | {"first": begun["first"]}
     requests = None
     if "need" in columns:
         requests = _requests(source, rows, columns)
@@ -231,7 +313,25 @@ def _history(source: Source, rows: Any, columns: dict[str, str], zone: str, note
             rows = requests.mutate(utility=ibis.ifelse(requests.served, requests.need, 0.0))
     utility = as_number(rows.utility, source, columns["utility"])
     events = rows.mutate(utility=utility, utility_raw=rows.utility)
-    return History(source, events, clock, bounds["first"], bounds["last"], bounds["n"], columns, requests, notes)
+    notes = (*timed.notes, *notes)
+    return History(source, events, timed.clock, bounds["first"], bounds["last"], bounds["n"], columns, requests, notes)
+
+
+def _also_timed(source: Source, rows: Any, what: str, name: str, reading: _Reading) -> tuple[Any, dict[str, Any]]:
+    """The rows with another column of times, read as `time` is, and its bounds."""
+    moved = rows.mutate(time=rows[what], ended=rows.time).drop("time_raw")
+    timed = with_times(source, moved, name, reading.zone, reading.time_format)
+    read = {what: timed.rows.time, f"{what}_raw": timed.rows.time_raw, "time": timed.rows.ended}
+    return timed.rows.mutate(**read), timed.bounds
+
+
+def _named(source: Source, rows: Any) -> tuple[Any, tuple[str, ...]]:
+    """The rows that name an agent, and a note about the others."""
+    is_named = (rows.agent.notnull() & (rows.agent.cast("string").strip() != "")).fill_null(False)
+    with readable(source.label):
+        skipped = int(rows.filter(~is_named).count().to_pyarrow().as_py())
+    note = f"Skipped {counted(skipped, 'row')} without an agent."
+    return rows.filter(is_named), (note,) if skipped else ()
 
 
 def _requests(source: Source, rows: Any, columns: dict[str, str]) -> Any:
@@ -250,126 +350,11 @@ def _requests(source: Source, rows: Any, columns: dict[str, str]) -> Any:
     return asked
 
 
-def as_number(column: Any, source: Source, name: str) -> Any:
-    """A column of numbers, from numbers or text; text that is not a number becomes NULL."""
-    kind = column.type()
-    if kind.is_string():
-        text = column.strip().replace(",", ".") if source.decimal_comma else column.strip()
-        return text.try_cast("float64") if source.engine == "duckdb" else column.cast("float64")
-    if not (kind.is_numeric() or kind.is_boolean()):
-        raise ValueError(f"{source.label}: {name} must be numbers, got a column of type {kind}")
-    return column.cast("float64")
-
-
-def with_times(source: Source, rows: Any, name: str, zone: str) -> tuple[Any, Clock, dict[str, Any]]:
-    """The rows with `time` in microseconds or steps, the clock, and the first time, the last time and the row count."""
-    raw = rows.time
-    kind = raw.type()
-    if kind.is_string():
-        return _with_text_times(source, rows, name, zone)
-    if kind.is_numeric():
-        steps = raw.cast("int64" if kind.is_integer() else "float64")
-        bounds = _bounds(source, rows, name, steps.min(), steps.max(), raw.count())
-        return rows.mutate(time=steps, time_raw=raw), Clock(steps=not source.instants, zone=zone), bounds
-    if not (kind.is_timestamp() or kind.is_date()):
-        raise ValueError(f"{source.label}: {name} must be times, dates or step numbers, got a column of type {kind}")
-    assumed = kind.is_date() or not _has_zone(source, rows)
-    moments = raw.cast("timestamp") if kind.is_date() else raw
-    first, last = (microseconds(each, source.engine) for each in (moments.min(), moments.max()))
-    bounds = _bounds(source, rows, name, first, last, raw.count())
-    _check_span(source, name, bounds)
-    time = microseconds(moments, source.engine)
-    if assumed and zone != "UTC" and bounds["n"]:
-        time = time - _offset_of(time, zone, bounds)
-        bounds |= {edge: bounds[edge] - offsets(zone, bounds[edge], bounds[edge])[0][1] for edge in ("first", "last")}
-    return rows.mutate(time=time, time_raw=raw), Clock(zone=zone, assumed=assumed), bounds
-
-
-def _has_zone(source: Source, rows: Any) -> bool:
-    """Whether the times are instants, not local times without a zone."""
-    if source.engine != "pyspark":
-        return bool(rows.time.type().timezone is not None)
-    # Ibis does not distinguish Spark's two types of timestamp, so Spark itself is asked.
-    with readable(source.label):
-        kinds = rows.limit(1).select(kind=_TYPEOF(rows.limit(1).time)).to_pyarrow()["kind"].to_pylist()
-    return bool(kinds == ["timestamp"])
-
-
-def microseconds(moment: Any, engine: str) -> Any:
-    """Whole microseconds since 1970 of a column of times; times without a zone are read as UTC."""
-    if engine == "duckdb":
-        return _EPOCH_US(moment)
-    if engine == "pyspark":
-        return _UNIX_MICROS(moment.cast(dt.Timestamp("UTC")))
-    if engine == "postgres":
-        # In PostgreSQL the epoch includes the exact fraction of a second.
-        return (moment.epoch_seconds() * 1_000_000).cast("int64")
-    return (moment.truncate("s").epoch_seconds() * 1_000_000 + moment.microsecond()).cast("int64")
-
-
-def _with_text_times(source: Source, rows: Any, name: str, zone: str) -> tuple[Any, Clock, dict[str, Any]]:
-    if source.engine != "duckdb":
-        raise ValueError(
-            f"{source.label}: {name} must be times, dates or numbers, got text: cast it in a view or query"
-        )
-    text = rows.time.strip()
-    with readable(source.label):
-        sample = rows.select(time=text).filter(text.length() > 0).limit(1).to_pyarrow()["time"].to_pylist()
-    if sample and re.match(DAY_FIRST, sample[0]):
-        text = text.re_replace(DAY_FIRST, r"\3-\2-\1")
-    if sample and _is_number(sample[0]):
-        ready = rows.mutate(time=text.try_cast("float64"), time_raw=rows.time)
-        accepted = "a step number, as in the first row"
-        bounds = _bounds(source, ready, name, ready.time.min(), ready.time.max(), ready.time.count(), accepted)
-        return ready, Clock(steps=True, zone=zone), bounds
-    rows.get_backend().raw_sql("SET TimeZone = 'UTC'")
-    # DuckDB reads a time with a zone only if it has seconds.
-    full = text.re_replace(r"([T ]\d\d:\d\d)([zZ]|[+-].*)?$", r"\1:00\2")
-    time = microseconds(full.try_cast(dt.Timestamp("UTC")), "duckdb")
-    ready = rows.mutate(time=time, time_raw=rows.time, is_zoned=text.re_search(_ZONED))
-    accepted = "a date or time such as 2026-03-02T22:00+01:00"
-    bounds = _bounds(source, ready, name, ready.time.min(), ready.time.max(), ready.time.count(), accepted)
-    _check_span(source, name, bounds)
-    with readable(source.label):
-        assumed = ready.filter(~ready.is_zoned).count().to_pyarrow().as_py() > 0
-    if assumed and zone != "UTC" and bounds["n"]:
-        shifted = ready.time - _offset_of(ready.time, zone, bounds)
-        ready = ready.mutate(time=ibis.ifelse(ready.is_zoned, ready.time, shifted))
-        bounds = _bounds(source, ready, name, ready.time.min(), ready.time.max(), ready.time.count())
-    return ready, Clock(zone=zone, assumed=assumed), bounds
-
-
-def _bounds(
-    source: Source, rows: Any, name: str, first: Any, last: Any, timed: Any, accepted: str = "given"
-) -> dict[str, Any]:
-    asked = rows.aggregate(n=rows.count(), first=first, last=last, timed=timed)
-    with readable(source.label):
-        bounds: dict[str, Any] = asked.to_pyarrow().to_pylist()[0]
-    if bounds["timed"] < bounds["n"]:
-        refuse(source, rows, "time", name, rows.time.isnull(), accepted)
-    if bounds["n"] and not all(math.isfinite(bounds[edge]) for edge in ("first", "last")):
-        refuse(source, rows, "time", name, rows.time.isnan() | rows.time.isinf(), "a finite number")
-    return bounds
-
-
-def _offset_of(time: Any, zone: str, bounds: dict[str, Any]) -> Any:
-    (_, first), *changes = offsets(zone, bounds["first"], bounds["last"])
-    latest_first = [(time >= since, ibis.literal(after, type="int64")) for since, after in reversed(changes)]
-    return ibis.cases(*latest_first, else_=ibis.literal(first, type="int64")) if changes else first
-
-
-def _check_span(source: Source, name: str, bounds: dict[str, Any]) -> None:
-    """Raises ValueError if times are too far apart for exact microseconds, which usually means a mistyped year."""
-    if bounds["n"] and bounds["last"] - bounds["first"] >= 2**53:
-        first, last = (Clock().day(bounds[edge]) for edge in ("first", "last"))
-        raise ValueError(f"{source.label}: {name} must span less than 285 years, got times from {first} to {last}")
-
-
-def _of_ledger(source: Source) -> tuple[Any, tuple[str, ...]]:
-    """What was received in a ledger, after corrections; an agent who joins has an event with a utility of zero."""
-    check_columns(source.columns, ("seq", "kind", "time", "agent", "amount", "refers"), source.label)
-    events = source.table.select("seq", "kind", "time", "agent", "amount", "refers")
-    events = events.filter(events.kind.isin(["received", "correction", "join"]))
+def _of_ledger(source: Source, zone: str) -> History:
+    """What was received in a ledger, after corrections, with all its events for the replay by its own rules."""
+    check_columns(source.columns, LEDGER_COLUMNS, source.label)
+    everything = source.table.select(*(name for name in (*LEDGER_COLUMNS, "details") if name in source.columns))
+    events = everything.filter(everything.kind.isin(["received", "correction", "join"]))
     amount, seq, refers = (as_number(events[name], source, name) for name in ("amount", "seq", "refers"))
     events = events.mutate(amount=amount, original=ibis.ifelse(events.kind == "correction", refers, seq))
     net = events.group_by("original", "agent", "time").aggregate(
@@ -380,21 +365,30 @@ def _of_ledger(source: Source) -> tuple[Any, tuple[str, ...]]:
     net = net.filter(net.received | net.joined)
     # A corrected amount is never negative, except for the rounding of the sum.
     utility = ibis.ifelse(net.received, ibis.greatest(net.utility, 0.0), 0.0)
-    left_out = "offsets, holds and departures"
-    if source.rules is None:
-        left_out = "offsets, holds, departures and entitlements"
-    return net.order_by("original").select(agent=net.agent, time=net.time, utility=utility), (
-        f"This history is a ledger. What was received counts, after corrections; {left_out} are left out.",
-    )
+    net = net.order_by("original").select(agent=net.agent, time=net.time, utility=utility)
+    columns = {"agent": "agent", "time": "time", "utility": "amount"}
+    history = _history(source, net, columns, _Reading(zone))
+    past = _ledger_events(source, everything, history.clean_name)
+    if past is None:
+        note = (
+            "This history has the events of a ledger but not its rules. What was received counts, after corrections; "
+            "offsets, holds, departures and entitlements are left out."
+        )
+        return replace(history, notes=(note,))
+    times = [event["time"] for event in past.events if event["kind"] not in ("rules", "decision")]
+    return replace(history, ledger=past, first=min(times), last=max(times))
 
 
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
-
-
-def _quoted(value: object) -> str:
-    return "nothing" if value is None or value == "" else repr(value) if isinstance(value, str) else str(value)
+def _ledger_events(source: Source, rows: Any, clean_name: Callable[[str], str]) -> LedgerEvents | None:
+    """All events of a ledger; None if they lack the rules or who joined."""
+    rows = with_times(source, rows, "time", "UTC").rows
+    numbers = {name: as_number(rows[name], source, name) for name in ("amount", "seq", "refers")}
+    rows = rows.mutate(**numbers).drop("time_raw")
+    with readable(source.label):
+        events = rows.order_by("seq").to_pyarrow().to_pylist()
+    for event in events:
+        event["agent"] = clean_name(event["agent"]) if event["agent"] else None
+    book = read_book(source.rules, events)
+    if book is None or not any(event["kind"] == "join" for event in events):
+        return None
+    return LedgerEvents(events, book)

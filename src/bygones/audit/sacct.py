@@ -1,187 +1,262 @@
 """Reads the usage of a Slurm cluster from `sacct -P`: who used how many CPUs, GPUs or other resources, and when.
 
 A job uses its allocated resources from its start to its end. Its usage, in resource-hours, is spread evenly over that
-time in slices of at most one hour, and each slice counts at its end; the total is resources times `Elapsed`. Jobs that
-are still running count for what they have used so far. Job steps (`123.batch`) repeat the usage of their job and are
-skipped, and so are jobs that never ran.
+time; the total is resources times `Elapsed`. Jobs that are still running count for what they have used so far. Job
+steps (`123.batch`) repeat the usage of their job and are skipped, and so are jobs that never ran.
+
+DuckDB reads and parses the files, so that they may be larger than the memory.
 """
 
 from __future__ import annotations
 
-import csv
-import re
-from datetime import datetime, timedelta
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any
 
+import ibis
 import numpy as np
 import pyarrow as pa
 
-from bygones._text import counted
-from bygones.audit.engines import check_columns
-from bygones.audit.formats import Usage
+from bygones._text import counted, listed
+from bygones.audit.checks import only, weights_of
+from bygones.audit.engines import Source, check_columns, duckdb, first_line, readable
+from bygones.audit.formats import Asked, Usage
 
-SLICE = 3600
-"""The longest slice of a job's usage, in seconds."""
+NEEDED = ("JobID", "Start", "End", "Elapsed")
+"""The columns that every job must have, besides the agent's and AllocTRES or AllocCPUS."""
 
-_ELAPSED = re.compile(r"(?:(\d+)-)?(?:(\d+):)?(\d+):(\d+)(?:\.\d+)?")
-_UNKNOWN = ("", "unknown", "none", "n/a")
-_SUFFIXES = {"": 1.0, "K": 2.0**10, "M": 2.0**20, "G": 2.0**30, "T": 2.0**40, "P": 2.0**50}
-_GIB = 2.0**30
-_EPOCH = datetime(1970, 1, 1)
-_LONGEST_HEADER = 10_000
+PART = 3_600_000_000
+"""The longest part of a job's usage that `read` gives, in microseconds."""
 
-
-class _Job(NamedTuple):
-    agent: str
-    start: int
-    seconds: float
-    elapsed: float
-    tres: dict[str, float]
-
-
-def read(path: str | Path, agent: str | None = None, resource: str | None = None) -> Usage:
-    """Reads the usage from a file written by `sacct -P`.
-
-    Args:
-        path: the file, with a header and cells separated by `|`.
-        agent: the column that names the agent, such as `Account`; by default `User`.
-        resource: what to count, by its name in AllocTRES: `cpu`, `gpu` (for `gres/gpu`), `mem` (in GiB), `billing`, …;
-            by default GPUs if any job has one, otherwise CPUs.
-    """
-    jobs, skipped, running = _jobs(Path(path), agent or "User")
-    if not jobs:
-        raise ValueError(f"{path} contains no job that ran")
-    chosen = resource or ("gpu" if any("gpu" in job.tres for job in jobs) else "cpu")
-    known = sorted({name for job in jobs for name in job.tres})
-    if chosen not in known:
-        raise ValueError(f"resource must be one that a job in {path} uses ({', '.join(known)}), got {chosen!r}")
-    amounts = np.array([job.tres.get(chosen, 0.0) * job.elapsed / 3600 for job in jobs])
-    unit = "GiB-hours of memory" if chosen == "mem" else f"{chosen.upper() if len(chosen) == 3 else chosen}-hours"
-    notes = [f"Usage is in {unit}, spread evenly over each job's run time in slices of at most one hour."]
-    if running:
-        notes.append(f"Included {counted(running, 'job')} still running, with the usage so far.")
-    if skipped:
-        notes.append(f"Skipped {counted(skipped, 'job')} that never ran.")
-    return Usage(_spread(jobs, amounts), unit, tuple(notes))
+_UNKNOWN = "('', 'unknown', 'none', 'n/a')"
+_NUMBER = r"^[0-9]+(\.[0-9]+)?[KMGTPkmgtp]?[cn]?$"
+_ELAPSED = r"^([0-9]+-)?([0-9]+:)?[0-9]+:[0-9]+(\.[0-9]+)?$"
+_OVERLAP = 7_200_000_000
+"""Clocks are set back by at most two hours, in microseconds: only then can a job end before it starts."""
 
 
 def recognises(path: str | Path) -> bool:
     """Whether the first line of a file is a header written by `sacct -P`."""
     try:
-        with Path(path).open(encoding="utf-8-sig") as file:
-            return {"JobID", "Start", "End", "Elapsed"} <= set(file.readline(_LONGEST_HEADER).strip().split("|"))
-    except (OSError, UnicodeDecodeError):
+        return set(NEEDED) <= {name.strip() for name in first_line(Path(path)).split("|")}
+    except (OSError, ValueError):
         return False
 
 
-def _spread(jobs: list[_Job], amounts: np.ndarray) -> pa.Table:
-    seconds = np.array([job.seconds for job in jobs])
-    parts = np.maximum(np.ceil(seconds / SLICE), 1).astype(np.int64)
-    job = np.repeat(np.arange(len(jobs)), parts)
+def read(path: str | Path, agent: str | None = None, resource: str | None = None) -> Usage:
+    """Reads the usage from a file as an Arrow table with parts of at most one hour, each at its end.
+
+    A ledger, which records what happens at an instant, can take these parts as they are.
+    """
+    usage = scan([Path(path)], Asked(agent, resource))
+    jobs = usage.table.to_pyarrow()
+    usage.table.get_backend().disconnect()
+    start, end = (jobs[name].cast(pa.timestamp("us")).cast(pa.int64()).to_numpy() for name in ("start", "time"))
+    parts = np.maximum(-(-(end - start) // PART), 1)
+    job = np.repeat(np.arange(len(parts)), parts)
     nth = np.arange(len(job)) - np.repeat(np.cumsum(parts) - parts, parts) + 1
-    start = np.array([each.start for each in jobs], dtype=np.int64)
-    times = start[job] + np.round(1e6 * seconds[job] * nth / parts[job]).astype(np.int64)
-    names = pa.array([each.agent for each in jobs]).dictionary_encode()
-    return pa.table(
-        {
-            "agent": names.take(pa.array(job)).cast(pa.string()),
-            "time": pa.array(times).cast(pa.timestamp("us")),
-            "utility": (amounts / parts)[job],
-        }
-    )
+    times = start[job] + np.round((end - start)[job] * (nth / parts[job])).astype(np.int64)
+    table = {
+        "agent": jobs["agent"].take(pa.array(job)),
+        "time": pa.array(times).cast(pa.timestamp("us")),
+        "utility": (jobs["utility"].to_numpy() / parts)[job],
+    }
+    return Usage(pa.table(table), usage.unit, usage.notes)
 
 
-def _jobs(path: Path, agent: str) -> tuple[list[_Job], int, int]:
-    """The jobs that ran, the number that never ran, and the number still running."""
-    jobs, skipped, running = [], 0, 0
+def scan(paths: Sequence[Path], asked: Asked) -> Usage:
+    """Reads the usage from files written by `sacct -P`.
+
+    `asked.agent` is a column such as `Account`, by default `User`. `asked.resource` is what to count, by its name in
+    AllocTRES: `cpu`, `gpu` (for `gres/gpu`), `mem` (in GiB), `billing`, …; or several with their weights, as in
+    TRESBillingWeights. By default GPUs if most jobs have one, otherwise CPUs.
+    """
+    label = str(paths[0]) if len(paths) == 1 else f"{paths[0]} and {counted(len(paths) - 1, 'other file')}"
+    agent, engine = asked.agent or "User", duckdb(asked.threads, asked.memory)
+    source = _lines(engine, paths, label, agent, asked)
+    con = engine.con
+    with readable(label):
+        con.execute(f"CREATE TEMP TABLE jobs AS {_jobs(agent, source.columns)}")
+    _check(con, agent, label, len(paths) > 1, 0 if asked.fields else 1, skip_unnamed=asked.skip_unnamed)
+    with readable(label):
+        n, skipped, running, unnamed = con.execute(
+            "SELECT count(*) FILTER (ran AND named), count(*) FILTER (NOT ran), "
+            "count(*) FILTER (ran AND named AND is_running), count(*) FILTER (ran AND NOT named) FROM jobs"
+        ).fetchone()
+        if not n:
+            raise ValueError(f"{label} contains no job that ran")
+        known = [name for (name,) in con.execute(_KNOWN).fetchall()]
+        weights, notes = _resources(con, asked.resource, known, n, label)
+        amount = " + ".join(f"{weight!r} * {_amount(name)}" for name, weight in weights.items())
+        con.execute(
+            "CREATE TEMP TABLE usage AS SELECT agent, job, coalesce(submit, start) AS submit, start, time, "
+            f"({amount}) * elapsed / 3600 AS utility FROM jobs WHERE ran AND named"
+        )
+    unit = _unit(weights)
+    notes = [f"Usage is in {unit}, spread evenly over each job's run time.", *notes]
+    if running:
+        notes.append(f"Included {counted(running, 'job')} still running, with the usage so far.")
+    if skipped:
+        notes.append(f"Skipped {counted(skipped, 'job')} that never ran.")
+    if unnamed:
+        notes.append(f"Skipped {counted(unnamed, 'job')} without {agent}.")
+    table = engine.table("usage")
+    return Usage(table if "Submit" in source.columns else table.drop("submit"), unit, tuple(notes))
+
+
+def _lines(engine: Any, paths: Sequence[Path], label: str, agent: str, asked: Asked) -> Source:
+    """The lines of the files as a view `lines`, all cells as text, with only those that meet the conditions."""
     try:
-        with path.open(newline="", encoding="utf-8-sig") as file:
-            reader = csv.reader(file, delimiter="|", quoting=csv.QUOTE_NONE)
-            header = [name.strip() for name in next(reader, [])]
-            # `sacct -p` ends each line with a bar, `sacct -P` does not.
-            header = header[:-1] if header and not header[-1] else header
-            if len(header) < 2:
-                raise ValueError(f"{path} is not the output of sacct -P: its first line has no cells separated by |")
-            check_columns(header, (agent, "JobID", "Start", "End", "Elapsed"), str(path))
-            if "AllocTRES" not in header and "AllocCPUS" not in header:
-                check_columns(header, ("AllocTRES",), str(path))
-            for cells in reader:
-                if not any(cells):
-                    continue
-                where = f"{path}, row {reader.line_num}: "
-                if len(cells) not in (len(header), len(header) + 1):
-                    raise ValueError(f"{where}expected {len(header)} cells as in the header, got {len(cells)}")
-                row = dict(zip(header, cells, strict=False))
-                if "." in row["JobID"]:
-                    continue
-                job = _job(row, agent, where)
-                if job is None:
-                    skipped += 1
-                else:
-                    running += row["End"].strip().lower() in _UNKNOWN
-                    jobs.append(job)
-    except (csv.Error, UnicodeDecodeError) as error:
-        raise ValueError(f"{path} is not the output of sacct -P: {error}") from None
-    return jobs, skipped, running
-
-
-def _job(row: dict[str, str], agent: str, where: str) -> _Job | None:
-    start, end = (_moment(row[name], f"{where}{name}") for name in ("Start", "End"))
-    elapsed = _elapsed(row["Elapsed"], f"{where}Elapsed")
-    if start is None or not elapsed:
-        return None
-    if not row[agent].strip():
-        raise ValueError(f"{where}{agent} must be a name, got nothing")
-    seconds = elapsed if end is None else (end - start) / 1e6
-    if seconds < 0:
-        raise ValueError(f"{where}End must not be before Start, got {row['End']!r}")
-    tres = _tres(row.get("AllocTRES", ""), f"{where}AllocTRES")
-    if "cpu" not in tres and row.get("AllocCPUS", "").strip():
-        tres["cpu"] = _amount(row["AllocCPUS"], f"{where}AllocCPUS")
-    return _Job(row[agent].strip(), start, seconds, elapsed, tres)
-
-
-def _moment(text: str, name: str) -> int | None:
-    if text.strip().lower() in _UNKNOWN:
-        return None
-    try:
-        moment = datetime.fromisoformat(text.strip())
-        return (moment.replace(tzinfo=None) - _EPOCH) // timedelta(microseconds=1)
+        line = first_line(paths[0])
     except ValueError:
-        raise ValueError(f"{name} must be a time such as 2026-03-02T22:00:00 or Unknown, got {text!r}") from None
+        raise ValueError(f"{paths[0]} is not the output of sacct -P: it is not text in UTF-8") from None
+    found = [name.strip() for name in line.rstrip("\r\n").split("|")]
+    # `sacct -p` ends each line with a bar, `sacct -P` does not.
+    found = found[:-1] if len(found) > 1 and not found[-1] else found
+    if len(found) < 2:
+        raise ValueError(f"{paths[0]} is not the output of sacct -P: its first line has no cells separated by |")
+    if asked.fields and len(asked.fields) != len(found):
+        raise ValueError(f"{paths[0]}: fields must name all {len(found)} columns, got {len(asked.fields)} names")
+    if not asked.fields and not set(found) & {*NEEDED, "User", "Account", "AllocTRES", "AllocCPUS"}:
+        raise ValueError(
+            f"{paths[0]} has no header line: it begins with {', '.join(map(repr, found[:3]))}; run sacct without "
+            "--noheader, or name the columns in the order of its --format with --fields JobID,User,…"
+        )
+    names = list(asked.fields) if asked.fields else found
+    for path in () if asked.fields else paths[1:]:
+        if first_line(path).strip().rstrip("|") != line.strip().rstrip("|"):
+            raise ValueError(f"{path} has another header than {paths[0]}: give sacct the same --format")
+    check_columns(names, (agent, *NEEDED), label)
+    if "AllocTRES" not in names and "AllocCPUS" not in names:
+        check_columns(names, ("AllocTRES",), label)
+    with readable(label):
+        table = engine.read_csv(
+            [str(path) for path in paths], header=not asked.fields, auto_detect=False, delim="|", quote="", escape="",
+            null_padding=True, filename=True, columns=dict.fromkeys([*names, "_bar"], "VARCHAR"),
+        )  # fmt: skip
+    # Rows are counted before any is left out, so that errors name those of the file.
+    engine.create_view("all_lines", table.mutate(row=ibis.row_number() + 1))
+    lines = engine.table("all_lines")
+    source = Source(lines, label)
+    engine.create_view("lines", only(source, lines, asked.where))
+    return source
 
 
-def _elapsed(text: str, name: str) -> float:
-    match = _ELAPSED.fullmatch(text.strip())
-    if match is None:
-        raise ValueError(f"{name} must be [DD-[HH:]]MM:SS, got {text!r}")
-    days, hours, minutes, seconds = (int(part or 0) for part in match.groups())
-    return ((days * 24 + hours) * 60 + minutes) * 60.0 + seconds
+def _jobs(agent: str, columns: Sequence[str]) -> str:
+    """The query for the jobs: who, from when to when, how long, and with what."""
+    quoted = '"' + agent.replace('"', '""') + '"'
+    tres = "coalesce(AllocTRES, '')" if "AllocTRES" in columns else "''"
+    cpus = "coalesce(AllocCPUS, '')" if "AllocCPUS" in columns else "''"
+
+    def moment(name: str) -> str:
+        return f'CASE WHEN lower(trim("{name}")) NOT IN {_UNKNOWN} THEN try_cast(trim("{name}") AS TIMESTAMP) END'
+
+    submitted = moment("Submit") if "Submit" in columns else "NULL::TIMESTAMP"
+    clock = "string_split(regexp_replace(trim(Elapsed), '^[0-9]+-', ''), ':')"
+    return f"""
+        WITH parsed AS (
+            SELECT row, filename, trim({quoted}) AS agent, "Start" AS start_text,
+                   "End" AS end_text, Elapsed AS elapsed_text, {tres} AS tres, trim({cpus}) AS cpus,
+                   JobID AS job, {moment("Start")} AS began, {moment("End")} AS ended,
+                   {submitted} AS submitted,
+                   CASE WHEN regexp_matches(trim(Elapsed), '{_ELAPSED}') THEN
+                     86400 * coalesce(try_cast(regexp_extract(trim(Elapsed), '^([0-9]+)-', 1) AS DOUBLE), 0)
+                     + list_reduce([try_cast(part AS DOUBLE) FOR part IN {clock}], (total, part) -> 60 * total + part)
+                   END AS seconds
+            FROM lines
+        )
+        SELECT row, filename, agent, start_text, end_text, elapsed_text, tres, cpus, job, submitted AS submit,
+               began AS start, floor(seconds) AS elapsed, ended,
+               CASE WHEN ended IS NULL OR (ended < began AND epoch_us(began) - epoch_us(ended) <= {_OVERLAP})
+                    THEN began + to_microseconds((1e6 * floor(seconds))::BIGINT) ELSE ended END AS time,
+               began IS NOT NULL AND coalesce(seconds, 1) > 0 AS ran, coalesce(agent, '') != '' AS named,
+               ended IS NULL AS is_running
+        FROM parsed WHERE contains(job, '.') IS NOT TRUE
+    """
 
 
-def _tres(text: str, name: str) -> dict[str, float]:
-    """Resources by name: `cpu=8,mem=64G,gres/gpu=2` is cpu 8, mem 64 GiB, gpu 2; typed GPUs count if no total does."""
-    found: dict[str, float] = {}
-    typed: dict[str, float] = {}
-    for part in filter(None, text.strip().split(",")):
-        key, _, value = part.partition("=")
-        what = key.strip().removeprefix("gres/")
-        amount = _amount(value, f"{name} {key.strip()}", bytes_of=what == "mem")
-        base, is_typed, _ = what.partition(":")
-        if is_typed:
-            typed[base] = typed.get(base, 0.0) + amount
-        else:
-            found[what] = amount
-    return typed | found
+_PAIRS = "regexp_extract_all(tres, '([^,=]+)=', 1)"
+_KNOWN = (
+    "SELECT DISTINCT name FROM (SELECT unnest(list_transform("
+    f"{_PAIRS}, part -> split_part(regexp_replace(trim(part), '^gres/', ''), ':', 1))) AS name FROM jobs WHERE ran "
+    "UNION ALL SELECT 'cpu' FROM jobs WHERE ran AND cpus != '') WHERE name != '' ORDER BY name"
+)
 
 
-def _amount(text: str, name: str, *, bytes_of: bool = False) -> float:
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)([KMGTP]?)[cn]?", text.strip(), re.IGNORECASE)
-    if match is None:
-        raise ValueError(f"{name} must be a number, optionally followed by K, M, G or T, got {text!r}")
-    number, suffix = float(match[1]), match[2].upper()
-    if bytes_of:
-        # Memory without a suffix is in megabytes.
-        return number * _SUFFIXES[suffix or "M"] / _GIB
-    return number * (1000.0 ** ("KMGTP".index(suffix) + 1) if suffix else 1.0)
+def _check(con: Any, agent: str, label: str, several: bool, above: int, *, skip_unnamed: bool) -> None:
+    """Raises for the first job with a cell that cannot be read."""
+    values = "[split_part(part, '=', 2) FOR part IN string_split(tres, ',') IF trim(part) != '']"
+    bad_value = f"len([v FOR v IN {values} IF NOT regexp_matches(trim(v), '{_NUMBER}')]) > 0"
+    a_time = "a time such as 2026-03-02T22:00:00 or Unknown"
+    checks = [
+        ("elapsed_text IS NULL", "cells", "expected as many cells as in the header, got fewer", None),
+        (f"start IS NULL AND lower(trim(start_text)) NOT IN {_UNKNOWN}", "start_text", f"Start must be {a_time}", ""),
+        (f"ended IS NULL AND lower(trim(end_text)) NOT IN {_UNKNOWN}", "end_text", f"End must be {a_time}", ""),
+        ("elapsed IS NULL", "elapsed_text", "Elapsed must be [DD-[HH:]]MM:SS", ""),
+        ("ran AND time < start", "end_text", "End must not be before Start", ""),
+        (f"ran AND {bad_value}", "tres", "AllocTRES must be numbers, optionally followed by K, M, G or T", ""),
+        (f"ran AND cpus != '' AND NOT regexp_matches(cpus, '{_NUMBER}')", "cpus", "AllocCPUS must be a number", ""),
+    ]
+    if not skip_unnamed:
+        checks.append(("ran AND NOT named", "agent", f"{agent} must be a name", ""))
+    for condition, column, problem, got in checks:
+        shown = "NULL" if got is None else column
+        with readable(label):
+            found = con.execute(
+                f"SELECT row, filename, {shown} FROM jobs WHERE {condition} ORDER BY row LIMIT 1"
+            ).fetchone()
+        if found:
+            row, path, value = found
+            (first,) = con.execute("SELECT min(row) FROM all_lines WHERE filename = ?", [path]).fetchone()
+            line = row - (first - 1 if several else 0) + above
+            end = "" if got is None else f", got {value!r}" if value else ", got nothing"
+            raise ValueError(f"{path if several else label}, row {line}: {problem}{end}")
+
+
+def _resources(
+    con: Any, resource: str | Mapping[str, float] | None, known: Sequence[str], n: int, label: str
+) -> tuple[dict[str, float], list[str]]:
+    """What to count, with weights, and what to say about it."""
+    if resource is None:
+        (gpus,) = con.execute(f"SELECT count(*) FROM jobs WHERE ran AND named AND {_amount('gpu')} > 0").fetchone()
+        if not gpus:
+            return {"cpu" if "cpu" in known else known[0]: 1.0}, []
+        jobs = f"{gpus:,} of {counted(n, 'job')} used GPUs"
+        if 2 * gpus >= n or "cpu" not in known:
+            return {"gpu": 1.0}, [] if gpus == n else [f"GPUs are counted: {jobs}; --resource cpu counts CPUs."]
+        return {"cpu": 1.0}, [f"CPUs are counted: only {jobs}; --resource gpu counts those."]
+    weights = weights_of(resource, "resource") if isinstance(resource, str) else dict(resource)
+    weights = {name.removeprefix("gres/").lower(): float(weight) for name, weight in weights.items()}
+    for name in weights:
+        if name.split(":")[0] not in known:
+            raise ValueError(f"resource must be one that a job in {label} uses ({', '.join(known)}), got {name!r}")
+    return weights, []
+
+
+def _amount(name: str) -> str:
+    """The query for how much of a resource a job has; typed GPUs such as `gpu:a100` count if there is no total."""
+    literal = "".join(letter if letter.isalnum() else f"[{letter}]" for letter in name).replace("'", "''")
+    total = _number(f"regexp_extract(tres, '(?:^|,)\\s*(?:gres/)?{literal}=([^,]*)', 1)", name)
+    typed = f"regexp_extract_all(tres, '(?:^|,)\\s*(?:gres/)?{literal}:[^=,]*=([^,]*)', 1)"
+    of_types = f"coalesce(list_sum([{_number('part', name)} FOR part IN {typed}]), 0)"
+    otherwise = f"coalesce({_number('cpus', name)}, {of_types})" if name == "cpu" else of_types
+    return f"coalesce({total}, {otherwise})"
+
+
+def _number(text: str, name: str) -> str:
+    """The query for a number with a suffix, NULL if the text is empty; memory without a suffix is in megabytes."""
+    number = f"try_cast(regexp_extract({text}, '^\\s*([0-9.]+)', 1) AS DOUBLE)"
+    suffix = f"upper(regexp_extract({text}, '^\\s*[0-9.]+([KMGTPkmgtp]?)', 1))"
+    if name == "mem":
+        powers = {"": -10, "K": -20, "M": -10, "G": 0, "T": 10, "P": 20}
+        cases = " ".join(f"WHEN '{letter}' THEN {2.0**power!r}" for letter, power in powers.items())
+    else:
+        cases = " ".join(f"WHEN '{letter}' THEN {1000.0**power!r}" for power, letter in enumerate(("", *"KMGTP")))
+    return f"({number} * CASE {suffix} {cases} END)"
+
+
+def _unit(weights: Mapping[str, float]) -> str:
+    if len(weights) == 1 and next(iter(weights.values())) == 1:
+        (name,) = weights
+        return "GiB-hours of memory" if name == "mem" else f"{name.upper() if len(name) == 3 else name}-hours"
+    return f"weighted hours ({listed([f'{name} × {weight:g}' for name, weight in weights.items()])})"

@@ -6,7 +6,14 @@ $h$ the engine computes
 $$ S_{i,p}(h) = \sum_{t \in p} u_i(t)\, 2^{-(E_p - t)/h}, \qquad E_p = E - pL . $$
 
 Decay is measured from the end of the event's own period, so that weights which still count do not underflow and
-exponents are as exact as the times. What is remembered at the end of a period follows from the sums by the memory's own
+exponents are as exact as the times.
+
+Usage that lasts, from $s$ to $e$, counts while it lasts: evenly spread over its interval, in closed form. The part in
+a period, from $a$ to $b$, adds
+
+$$ u\,\frac{b-a}{e-s}\; 2^{-(E_p-b)/h}\;\frac{1-2^{-(b-a)/h}}{(b-a)\ln 2/h} . $$
+
+What is remembered at the end of a period follows from the sums by the memory's own
 recursion (`bygones.audit.trajectory`). Nothing is approximated: sums are float64, added in an order that the engine
 chooses, so a sum of N non-negative terms is correct to about N roundings at worst.
 """
@@ -78,6 +85,7 @@ class Sums:
         period: the number of each entry's period.
         received: the plain sums.
         decayed: the decayed sums for each half-life.
+        first: the time of the first event in the period, or of the beginning of usage that lasts.
     """
 
     names: tuple[str, ...]
@@ -85,49 +93,85 @@ class Sums:
     period: np.ndarray
     received: np.ndarray
     decayed: dict[float, np.ndarray]
+    first: np.ndarray
 
 
-def expression(events: Any, cut: Periods, half_lives: Sequence[float]) -> Any:
+def expression(events: Any, cut: Periods, half_lives: Sequence[float], *, first: bool = False) -> Any:
     """The sums as an Ibis expression over events with columns `agent`, `time` and `utility`.
 
-    A utility that is missing, negative or not a number turns its sum into NaN. That is how bad events are noticed
-    without a second pass.
+    A column `start` says since when an event lasted until its `time`. A utility that is missing, negative or not a
+    number turns its sum into NaN. That is how bad events are noticed without a second pass. With `first`, the age of
+    the first event of each agent and period is asked for as well.
     """
     import ibis
 
-    age = _age(events, cut)
     utility = ibis.ifelse(events.utility >= 0, events.utility, ibis.literal(math.nan, type="float64"))
-    prepared = events.select(agent=events.agent, age=age, utility=utility)
-    period = _period(prepared.age, cut)
-    since = prepared.age - period * cut.length
-    prepared = prepared.select("agent", "utility", period=period.cast("int32"), since=since)
+    if "start" in events.columns:
+        parts = _parts(events.mutate(utility=utility), cut)
+    else:
+        prepared = events.select("agent", age=_age(events.time, cut), utility=utility)
+        period = _period(prepared.age, cut)
+        since = prepared.age - period * cut.length
+        parts = prepared.select("agent", "utility", "age", period=period.cast("int32"), since=since)
     decayed = {
-        f"decayed_{i}": (prepared.utility * _weight(prepared.since, cut.length, half_life)).sum()
+        f"decayed_{i}": (parts.utility * _weight(parts, cut.length, half_life)).sum()
         for i, half_life in enumerate(half_lives)
         if math.isfinite(half_life)
     }
-    return prepared.group_by("agent", "period").aggregate(received=prepared.utility.sum(), **decayed)
+    oldest = {"oldest": parts.age.max()} if first else {}
+    return parts.group_by("agent", "period").aggregate(received=parts.utility.sum(), **oldest, **decayed)
 
 
-def _weight(since: Any, longest: float, half_life: float) -> Any:
+def _parts(events: Any, cut: Periods) -> Any:
+    """The part of each event in each period over which it lasts, with its length `lasts`.
+
+    Ages are counted backwards from the moment of the audit, like periods. What lasts beyond that moment is cut off.
+    """
+    import ibis
+
+    ages = events.select(
+        "agent", "utility", newest=_age(events.time, cut), oldest=_age(events.start, cut),
+    )  # fmt: skip
+    whole = ages.oldest - ages.newest
+    newest = ibis.greatest(ages.newest, 0.0)
+    ages = ages.select("agent", "utility", "oldest", newest=newest, whole=whole)
+    if cut.count == 1:
+        spread = ages.mutate(period=ibis.literal(0.0))
+    else:
+        first = _period(ages.newest, cut)
+        last = ibis.greatest((ages.oldest / cut.length).ceil().cast("float64") - 1.0, first)
+        spread = ages.mutate(period=ibis.range(first.cast("int64"), last.cast("int64") + 1).unnest())
+        spread = spread.mutate(period=spread.period.cast("float64"))
+    since = ibis.greatest(spread.newest - spread.period * cut.length, 0.0)
+    until = ibis.least(spread.oldest - spread.period * cut.length, ibis.literal(cut.length, type="float64"))
+    spread = spread.select("agent", "utility", "whole", "period", since=since, until=ibis.greatest(until, since))
+    lasts = spread.until - spread.since
+    share = ibis.ifelse(spread.whole > 0, lasts / spread.whole, 1.0)
+    return spread.select(
+        "agent", "since", period=spread.period.cast("int32"), utility=spread.utility * share, lasts=lasts,
+        age=spread.period * cut.length + spread.until,
+    )  # fmt: skip
+
+
+def _weight(parts: Any, longest: float, half_life: float) -> Any:
     """The weight of an event at the end of its period; zero if it is below e^-600."""
     import ibis
 
-    exponent = since * (-math.log(2) / half_life)
-    if longest * math.log(2) / half_life <= FADED:
-        return exponent.exp()
+    rate = math.log(2) / half_life
+    exponent = parts.since * -rate
     # PostgreSQL raises an error where an exponential underflows.
-    return ibis.ifelse(exponent < -FADED, 0.0, exponent.exp())
+    underflows = longest * rate > FADED
+    weight = ibis.ifelse(exponent < -FADED, 0.0, exponent.exp()) if underflows else exponent.exp()
+    if "lasts" not in parts.columns:
+        return weight
+    # The mean weight over the time it lasts, (1 - e^-x)/x; where x is small that loses digits, and a series does not.
+    x = parts.lasts * rate
+    series = 1.0 - x / 2 * (1.0 - x / 3 * (1.0 - x / 4 * (1.0 - x / 5)))
+    return weight * ibis.ifelse(x < 1e-3, series, (1.0 - (-ibis.least(x, FADED)).exp()) / ibis.greatest(x, 1e-3))
 
 
-def first_events(events: Any, cut: Periods) -> Any:
-    """The time of the first event in each period that has one, as an Ibis expression."""
-    timed = events.select(time=events.time, period=_period(_age(events, cut), cut).cast("int32"))
-    return timed.group_by("period").aggregate(first=timed.time.min())
-
-
-def collect(table: pa.Table, half_lives: Sequence[float]) -> Sums:
-    """The sums from the result of the engine."""
+def collect(table: pa.Table, half_lives: Sequence[float], cut: Periods) -> Sums:
+    """The sums from the result of the engine; where the first events are not known, the starts of the periods."""
     agents = table["agent"].combine_chunks().dictionary_encode()
     received = _numbers(table["received"])
     decayed = {
@@ -140,14 +184,17 @@ def collect(table: pa.Table, half_lives: Sequence[float]) -> Sums:
     rank = np.empty(len(names), dtype=np.int64)
     rank[order] = np.arange(len(names))
     codes = rank[agents.indices.to_numpy(zero_copy_only=False)]
-    return Sums(tuple(names[order]), codes, _numbers(table["period"]).astype(np.int64), received, decayed)
+    period = _numbers(table["period"]).astype(np.int64)
+    oldest = _numbers(table["oldest"]) if "oldest" in table.column_names else (period + 1) * cut.length
+    first = cut.end - oldest
+    return Sums(tuple(names[order]), codes, period, received, decayed, first)
 
 
-def _age(events: Any, cut: Periods) -> Any:
-    """The age of each event at the moment of the audit."""
+def _age(time: Any, cut: Periods) -> Any:
+    """The age of each time at the moment of the audit."""
     import ibis
 
-    return (ibis.literal(cut.end, type=events.time.type()) - events.time).cast("float64")
+    return (ibis.literal(cut.end, type=time.type()) - time).cast("float64")
 
 
 def _period(age: Any, cut: Periods) -> Any:

@@ -12,7 +12,7 @@ newcomer who keeps what is still remembered.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -49,11 +49,12 @@ class Members:
 
 
 class PeriodEnd(NamedTuple):
-    """The end of a period: what is remembered of each agent, and who takes part."""
+    """The end of a period: what is remembered of each agent, who takes part, and everybody's entitlement."""
 
     period: int
     remembered: np.ndarray
     is_present: np.ndarray
+    entitlements: np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +66,7 @@ class Trajectory:
         remembered: what is remembered of each agent.
         share: each agent's share of everything remembered of those who take part; NaN for agents who are away.
         owed: how far each agent is below its entitled share, negative if above; NaN for agents who are away.
-        since: the period since which each agent has been owed without interruption, or -1.
+        since: the moment since which each agent has been owed without interruption; NaN if it is not owed.
         gini: the Gini coefficient of what is remembered per unit of entitlement, at the end of each period, the
             earliest first.
         egalitarian: the least remembered per unit of entitlement.
@@ -115,22 +116,30 @@ def walk(sums: Sums, cut: Periods, who: Members, half_life: float) -> Iterator[P
             state = memory.advance(state, _starts(who, np.asarray(memory.read(state)), is_present, joins), 0)
         is_present = takes_part
         state = memory.advance(state, np.bincount(rows[here], amounts[here], len(who.names)))
-        yield PeriodEnd(period, np.asarray(memory.read(state)), is_present)
+        yield PeriodEnd(period, np.asarray(memory.read(state)), is_present, who.entitlements)
 
 
-def standing(sums: Sums, cut: Periods, who: Members, half_life: float) -> Trajectory:
-    """Everybody's standing under one half-life."""
-    since = np.full(len(who.names), -1)
+def standing(course: Iterable[PeriodEnd], cut: Periods, half_life: float, began: np.ndarray) -> Trajectory:
+    """Everybody's standing under one half-life.
+
+    Args:
+        course: the ends of the periods, the earliest first.
+        cut: the periods.
+        half_life: in microseconds or steps.
+        began: for each period, the moment at which a change that is seen at its end began.
+    """
+    since: np.ndarray | None = None
     measures = np.empty((4, cut.count))
-    for end in walk(sums, cut, who, half_life):
-        present = np.flatnonzero(end.is_present)
-        missing = owed(end.remembered, who.entitlements, present)
+    for end in course:
+        present = np.flatnonzero(end.is_present & (end.entitlements > 0))
+        missing = owed(end.remembered, end.entitlements, present)
         total = end.remembered[present].sum()
         is_owed = missing > SETTLED * total
-        since = np.where(is_owed, np.where(since < 0, end.period, since), -1)
-        measures[:, cut.count - 1 - end.period] = measure(end.remembered[present], who.entitlements[present])
-    share = np.where(end.is_present, end.remembered / (total or 1.0), math.nan)
-    return Trajectory(half_life, end.remembered, share, missing, since, *measures)
+        known = np.full(len(missing), math.nan) if since is None else since
+        since = np.where(is_owed, np.where(np.isnan(known), began[end.period], known), math.nan)
+        measures[:, cut.count - 1 - end.period] = measure(end.remembered[present], end.entitlements[present])
+    share = np.where(np.isnan(missing), math.nan, end.remembered / (total or 1.0))
+    return Trajectory(half_life, end.remembered, share, missing, np.asarray(since), *measures)
 
 
 def measure(remembered: np.ndarray, entitlements: np.ndarray) -> tuple[float, float, float, float]:
@@ -138,12 +147,17 @@ def measure(remembered: np.ndarray, entitlements: np.ndarray) -> tuple[float, fl
 
     An agent of entitlement w counts as w agents, as it does when the allocator decides.
     """
-    if not len(remembered):
-        return math.nan, math.nan, math.nan, math.nan
+    if len(remembered) < 2:
+        # One agent alone is neither equal to others nor unequal.
+        alone = float(remembered[0] / entitlements[0]) if len(remembered) else math.nan
+        return math.nan, alone, alone, alone
     levels, total, mass = remembered / entitlements, float(remembered.sum()), float(entitlements.sum())
     order = np.argsort(levels)
     below = np.cumsum(entitlements[order]) - entitlements[order] / 2
     gini = float(((2 * below - mass) * remembered[order]).sum() / (mass * total)) if total > 0 else 0.0
+    if levels.min() < 0:
+        # Offsets in a ledger may take more than there was; then neither measure is defined.
+        return math.nan, float(levels.min()), math.nan, total / mass
     with np.errstate(divide="ignore"):
         nash = float(np.exp((entitlements * np.log(levels)).sum() / mass))
     return max(gini, 0.0), float(levels.min()), nash, total / mass

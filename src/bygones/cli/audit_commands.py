@@ -14,10 +14,11 @@ from bygones.cli.console import print_json, print_paths
 
 def audit(
     history: Annotated[
-        Positional[str],
+        Positional[tuple[str, ...]],
         arg(
-            metavar="HISTORY",
-            help="CSV or Parquet file or glob, DuckDB or SQLite file, ledger, or URL such as postgresql://user@host/name.",
+            metavar="HISTORY [HISTORY ...]",
+            help="CSV or Parquet files or globs, DuckDB or SQLite file, ledger, log files, or a URL such as "
+            "postgresql://user@host/name.",
         ),
     ],
     agent: Annotated[
@@ -26,7 +27,37 @@ def audit(
     time: Annotated[
         str | None, optional("Column with timestamps, dates or step numbers; time if left out.", "COLUMN")
     ] = None,
-    utility: Annotated[str | None, optional("Column with what was received; utility if left out.", "COLUMN")] = None,
+    utility: Annotated[
+        str | None,
+        optional(
+            "Column with what was received, or several to add up with their weights, such as first=1,booster=0.5; "
+            "utility if left out.",
+            "COLUMN",
+        ),
+    ] = None,
+    start: Annotated[
+        str | None,
+        optional("Column with when usage began, if it lasted until the time; it is spread evenly.", "COLUMN"),
+    ] = None,
+    where: Annotated[
+        tuple[str, ...] | None,
+        optional(
+            "Conditions that rows must meet, each in quotes: 'state=COMPLETED,TIMEOUT' 'user!=root' 'fare>=10'.",
+            "CONDITION [CONDITION ...]",
+        ),
+    ] = None,
+    skip_unnamed: Annotated[bool, arg(help="Skip rows without an agent, and say how many.")] = False,
+    time_format: Annotated[
+        str,
+        arg(
+            metavar="FORMAT",
+            help="How times are written: month-first, day-first, unix, unix-ms, steps, or a format such as "
+            "'%%d %%b %%Y %%H:%%M'; auto detects it and says so.",
+        ),
+    ] = "auto",
+    fields: Annotated[
+        str | None, optional("Names of the columns, with commas, for files without a header line.", "LIST")
+    ] = None,
     half_life: Annotated[
         str | None,
         optional(
@@ -43,7 +74,8 @@ def audit(
     resource: Annotated[
         str | None,
         optional(
-            "Resource to count in a log; for sacct cpu, gpu, mem, …, and if left out, gpu if jobs have any, or cpu.",
+            "Resource to count in a log: for sacct cpu, gpu, mem, …, or several with weights, such as cpu=1,gpu=40; if "
+            "left out, gpu if most jobs have any, or cpu.",
             "NAME",
         ),
     ] = None,
@@ -57,16 +89,31 @@ def audit(
     entitlements: Annotated[
         Path | None,
         optional(
-            "CSV file with the columns agent and entitlement; of burdens, the share of the load (0 is exempt).", "FILE"
+            "CSV file with the columns agent and entitlement (see --entitlement), or the output of Slurm's sshare -P "
+            "or sacctmgr -P show assoc; of burdens, the share of the load (0 is exempt).",
+            "FILE",
+        ),
+    ] = None,
+    entitlement: Annotated[
+        str | None,
+        optional("Column with the entitlements, in that file or, without one, in the history itself.", "COLUMN"),
+    ] = None,
+    others: Annotated[
+        str | None,
+        optional(
+            "Entitlement of agents that the file does not list: a number, or proportional to what they received; if "
+            "left out, a file that lists only some is refused.",
+            "NUMBER",
         ),
     ] = None,
     newcomers: Annotated[
-        str,
-        arg(
-            metavar="RULE",
-            help="Newcomer rule for agents who join later: zero, mean, median, entitled-share or a number.",
+        str | None,
+        optional(
+            "Newcomer rule for agents who join later: zero, mean, median, entitled-share or a number; zero if left "
+            "out, or the rule of a ledger.",
+            "RULE",
         ),
-    ] = "zero",
+    ] = None,
     gone_after: Annotated[
         str | None, optional("An agent without an event for this long counts as away; never if left out.", "DURATION")
     ] = None,
@@ -100,6 +147,11 @@ def audit(
         int | None, optional("Number of threads that DuckDB may use; all if left out.", "NUMBER")
     ] = None,
     memory: Annotated[str, arg(metavar="SIZE", help="Memory that DuckDB may use before it spills to disk.")] = "3GB",
+    title: Annotated[str | None, optional("Title of the page, instead of Who is owed what.", "TEXT")] = None,
+    unit: Annotated[str | None, optional("Unit of what was received, such as doses or hours.", "TEXT")] = None,
+    note: Annotated[
+        tuple[str, ...] | None, optional("Notes of your own for the reader, each in quotes.", "TEXT [TEXT ...]")
+    ] = None,
     page: Annotated[
         Path | None, optional("Also write the audit as an HTML page, a single file that works offline.", "FILE")
     ] = None,
@@ -109,6 +161,7 @@ def audit(
 
     For example:
         bygones audit history.csv
+        bygones audit monday.csv tuesday.csv --where 'state=COMPLETED'
         bygones audit rides.parquet --agent driver --time at --utility fare --half-life 1d,7d,30d,inf
         bygones audit sacct.txt --format sacct --timezone Europe/Berlin --page audit.html
         bygones audit requests.csv --needs need --served served --welfare nash
@@ -116,29 +169,36 @@ def audit(
     """
     from bygones.audit import audit as run_audit
     from bygones.audit import read_history
-    from bygones.audit.entitlements import read_entitlements
+    from bygones.audit.entitlements import Shares, read_shares
     from bygones.cli.audit_tables import print_audit
 
     if page is not None and page.is_dir():
         raise ValueError(f"page must be a file, got the folder {page}")
-    weights = None if entitlements is None else read_entitlements(entitlements, exempt=kind == "burden")
     reading = read_history(
-        history, agent=agent, time=time, utility=utility, needs=needs, served=served, table=table,
-        format=format, timezone=timezone, resource=resource, threads=threads, memory=memory,
+        history[0] if len(history) == 1 else list(history), agent=agent, time=time, utility=utility, start=start,
+        needs=needs, served=served, where=where or (), skip_unnamed=skip_unnamed, time_format=time_format,
+        fields=None if fields is None else [name.strip() for name in fields.split(",")], table=table, format=format,
+        timezone=timezone, resource=resource, threads=threads, memory=memory,
     )  # fmt: skip
     with reading as events:
+        weights: Shares | dict[str, float] | None = None
+        if entitlements is not None:
+            weights = read_shares(entitlements, entitlement, agent=agent, exempt=kind == "burden")
+        elif entitlement is not None:
+            weights = events.entitlements_in(entitlement)
         found = run_audit(
-            events, None if half_life is None else half_life.split(","), entitlements=weights, newcomers=newcomers,
+            events, None if half_life is None else half_life.split(","), entitlements=weights, others=others,
+            newcomers=newcomers, title=title or "", unit=unit or "", remarks=note or (),
             gone_after=gone_after, every=every, at=at, welfare=welfare, kind=kind,
             refine=None if refine is None else refine == "yes",
         )  # fmt: skip
+    if page is not None:
+        from bygones.report.audit.audit_page import write_audit
+
+        # Before anything is printed: a pipe may be closed before the last line, as by `head`.
+        write_audit(found, page)
     if json:
         print_json(found.to_dict())
     else:
         print_audit(found)
-    if page is not None:
-        from bygones.report.audit.audit_page import write_audit
-
-        written = write_audit(found, page)
-        if not json:
-            print_paths([written])
+        print_paths([] if page is None else [page])

@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.text import Text
 
-from bygones._text import amount, counted
+from bygones._text import amount, counted, sentence
 from bygones.audit.auditing import Audit
+from bygones.audit.groups import grouped, pairs_note, settled
 from bygones.audit.trajectory import Trajectory
 from bygones.cli.console import Column, print_fitting, print_table
 from bygones.cli.ledger_tables import bar
@@ -26,12 +27,13 @@ _SPARKS = 12
 
 
 def print_audit(audit: Audit) -> None:
-    """Prints the audit for people."""
+    """Prints the audit for people: what it is about, what to conclude, then the numbers."""
     clock = audit.clock
     zone = "" if clock.steps else f" {clock.zone}"
     size = f"{counted(audit.n_events, 'event')} for {counted(len(audit.names), 'agent')}"
     print(f"{audit.label}: {size}, from {clock.shown(audit.first)} to {clock.shown(audit.periods.end)}{zone}.")
-    for note in audit.notes:
+    print(audit.entitlement_note())
+    for note in (*audit.remarks, *audit.notes):
         print(note)
     late = audit.newcomers()
     if late:
@@ -41,7 +43,11 @@ def print_audit(audit: Audit) -> None:
     for trajectory in audit.standings:
         _print_standing(audit, trajectory)
     print(audit.owed_note())
-    print(f"{audit.since_note()}\n")
+    if audit.fair_tree(audit.standings[0]):
+        print(
+            "Fair tree: Slurm's factor from what is remembered, the largest first; sshare: the factor that it reports."
+        )
+    print(f"{audit.since_note()}{f' Amounts are in {audit.unit}.' if audit.unit else ''}\n")
     _print_welfare(audit)
     _print_conclusions(audit)
     if audit.replays:
@@ -55,14 +61,17 @@ def _print_standing(audit: Audit, trajectory: Trajectory) -> None:
         else f"half-life {audit.clock.length_text(trajectory.half_life)}"
     )
     word = words(audit.kind)
+    fair_tree, sshare = audit.fair_tree(trajectory), audit.sshare()
     entitled = "of the load" if audit.kind == "burden" else "entitled"
     columns = [
         Column("agent", "left", folds=True), Column(word.received, gives_way=3), Column("remembered", gives_way=4),
         Column("", "left", gives_way=1), Column("share"), Column(entitled, gives_way=2), Column(word.owed),
-        Column(f"{word.owed} since", "left"),
+        *([Column("per unit")] if audit.per_unit else []), Column(f"{word.owed} since", "left"),
+        *([Column("fair tree")] if fair_tree else []), *([Column("sshare")] if sshare else []),
     ]  # fmt: skip
     ranked = audit.ranked(trajectory)
-    most = max([0.0, *trajectory.remembered.tolist()])
+    most, total = max([0.0, *trajectory.remembered.tolist()]), float(trajectory.remembered.sum())
+    per_unit = audit.per_unit_of(trajectory)
     shown = ranked if len(ranked) <= SHOWN else [*ranked[: SHOWN // 2], -1, *ranked[len(ranked) - SHOWN // 2 :]]
     rows: list[list[str | Text]] = []
     for row in shown:
@@ -72,13 +81,15 @@ def _print_standing(audit: Audit, trajectory: Trajectory) -> None:
         since = audit.since(trajectory, row)
         rows.append([
             audit.names[row],
-            _number(float(audit.received[row]), most),
-            _number(float(trajectory.remembered[row]), most),
+            settled(float(audit.received[row]), total),
+            settled(float(trajectory.remembered[row]), total),
             Text(bar(float(trajectory.remembered[row]), most), style="cyan"),
-            _percent(trajectory.share[row]),
-            _percent(audit.entitled[row]),
-            _signed(float(trajectory.owed[row]), most),
+            _percent(trajectory.share[row], audit.statuses[row]),
+            _percent(audit.entitled[row], ""),
+            _signed(float(trajectory.owed[row]), total),
+            *([_signed(float(per_unit[row]), total / audit.members.entitlements.sum())] if audit.per_unit else []),
             "" if since is None else audit.clock.day(since),
+            *(_factor(known.get(audit.names[row])) for known in (fair_tree, sshare) if known),
         ])  # fmt: skip
     print_fitting(f"Standing, {counts}", columns, rows)
 
@@ -91,7 +102,7 @@ def _print_welfare(audit: Audit) -> None:
     for trajectory in audit.standings:
         rows.append([audit.clock.length_text(trajectory.half_life)])
         for series in (trajectory.gini, trajectory.egalitarian, trajectory.nash):
-            rows[-1] += [amount(series[-1]), Text(spark(series.tolist()), style="cyan")]
+            rows[-1] += [_measure(series[-1]), Text(spark(series.tolist()), style="cyan")]
     print_fitting(f"Over time, at the end of each {audit.clock.length_text(audit.periods.length)}", columns, rows)
     per = " per unit of entitlement" if len(set(audit.members.entitlements.tolist())) > 1 else ""
     means = "lightest load, geometric mean" if audit.kind == "burden" else "least (egalitarian), geometric mean (Nash)"
@@ -99,24 +110,22 @@ def _print_welfare(audit: Audit) -> None:
 
 
 def _print_conclusions(audit: Audit) -> None:
-    found, length = audit.conclusions, audit.clock.length_text
-    held = [f"{each.claim}." for each in found.informative]
-    for title, some in (
-        (f"Holds at {_range(audit)}", held),
-        ("Depends on the half-life", [each.sentence(length) for each in found.flip]),
-    ):
-        if some:
-            Console().print(Text(title, style="bold"))
-            for sentence in some[:FLIPS]:
-                print(f"- {sentence}")
-            if len(some) > FLIPS:
-                print(f"- and {len(some) - FLIPS} more (see --page or --json)")
-            print()
-    if found.flip and not found.searched:
+    if len(audit.names) == 1:
+        print(f"{sentence(f'{audit.names[0]} is the only agent, so there is nobody to compare with')}")
+        return
+    for title, sentences, more in grouped(audit):
+        Console().print(Text(title, style="bold"))
+        for each in sentences[:FLIPS]:
+            print(f"- {each}")
+        hidden = max(0, len(sentences) - FLIPS) + more
+        if hidden:
+            which = f"the {len(sentences):,} largest" if more else "them"
+            print(f"- and {hidden:,} more: --page and --json list {which}")
+        print()
+    if audit.conclusions.pairs is None:
+        print(sentence(f"Compared were not all pairs: {pairs_note(audit)}"))
+    if audit.conclusions.flip and not audit.conclusions.searched:
         print("Use --refine yes to find the half-lives at which these conclusions flip.")
-    if found.pairs and found.pairs > 1 and len(audit.standings) > 1:
-        kept = found.pairs - (found.pairs_flip or 0)
-        print(f"{kept:,} of {found.pairs:,} pairs of agents are in the same order at all half-lives of this audit.")
 
 
 def _print_replays(audit: Audit) -> None:
@@ -125,7 +134,7 @@ def _print_replays(audit: Audit) -> None:
     for each in audit.replays:
         for name, outcome in (("actual", each.actual), ("allocator", each.instead)):
             numbers = (outcome.gini, outcome.egalitarian, outcome.nash)
-            rows.append([length(each.half_life), name, *(float(f"{number:.3g}") for number in numbers), outcome.total])
+            rows.append([length(each.half_life), name, *(_measure(number) for number in numbers), outcome.total])
     print()
     columns = ["half-life", "decisions", "Gini", "least", "Nash", f"total {words(audit.kind).received}"]
     print_table("Actual decisions and the allocator's, on the same needs", columns, rows)
@@ -134,13 +143,6 @@ def _print_replays(audit: Audit) -> None:
             f"With a half-life of {length(each.half_life)}, the allocator makes {each.differ:,} of "
             f"{each.decisions:,} decisions differently."
         )
-
-
-def _range(audit: Audit) -> str:
-    half_lives = [audit.clock.length_text(trajectory.half_life) for trajectory in audit.standings]
-    if len(half_lives) == 1:
-        return f"a half-life of {half_lives[0]}"
-    return f"every half-life from {half_lives[0]} to {half_lives[-1]}"
 
 
 def spark(values: Sequence[float], width: int = _SPARKS) -> str:
@@ -155,25 +157,22 @@ def spark(values: Sequence[float], width: int = _SPARKS) -> str:
     return "".join(_SPARK[round(7 * max(value, 0.0) / most) if most > 0 else 0] for value in numbers)
 
 
-def _number(value: float, most: float, *, sign: bool = False) -> str:
-    """Formats an amount; amounts that are tiny compared with the largest are printed as 0."""
-    return "0" if abs(value) <= 5e-4 * most else amount(value, sign=sign)
+def _factor(factor: float | None) -> str:
+    return "" if factor is None else f"{factor:.2f}"
 
 
-def _percent(share: float) -> str:
-    return (
-        "away"
-        if math.isnan(share)
-        else f"{100 * share:.1f}%"
-        if share >= 0.01
-        else f"{100 * share:.1g}%"
-        if share > 1e-6
-        else "0%"
-    )
+def _measure(value: float) -> str:
+    return "–" if math.isnan(value) else amount(value)
 
 
-def _signed(owed: float, most: float) -> Text:
+def _percent(share: float, away: str) -> str:
+    if math.isnan(share):
+        return away
+    return f"{100 * share:.1f}%" if share >= 0.01 else f"{100 * share:.1g}%" if share > 1e-6 else "0%"
+
+
+def _signed(owed: float, total: float) -> Text:
     if math.isnan(owed):
         return Text("")
-    text = _number(owed, most, sign=True)
+    text = settled(owed, total, sign=True)
     return Text(text, style="" if text == "0" else "green" if owed > 0 else "yellow")

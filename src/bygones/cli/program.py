@@ -18,6 +18,7 @@ from bygones.cli import (
     paper_commands,
     report_commands,
     simulation_commands,
+    what_if_commands,
 )
 from bygones.cli.usage import check_command, names_of, one_sentence
 
@@ -31,6 +32,7 @@ STOPPED = 130
 COMMANDS: dict[Callable[..., None], str | None] = {
     allocation_commands.allocate: None,
     audit_commands.audit: "audit",
+    what_if_commands.what_if: "audit",
     simulation_commands.simulate: None,
     memory_commands.decay: None,
     memory_commands.stability: None,

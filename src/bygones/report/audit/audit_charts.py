@@ -28,32 +28,37 @@ _SYMBOLS = ("circle", "square", "diamond", "triangle-up", "cross", "x")
 
 
 def share_chart(audit: Audit, rows: Sequence[int]) -> Chart:
-    """The shares of some agents and the shares they are entitled to, one mark per half-life."""
+    """The shares of some agents and the shares they are entitled to, one mark per half-life.
+
+    Where entitlements differ, each share is relative to the share that the agent is entitled to.
+    """
+    unit = audit.entitled if audit.per_unit else np.ones(len(audit.names))
     names = [label(_short(audit.names[row])) for row in rows]
     entitled = words(audit.kind).share if audit.kind == "burden" else "entitled"
     # Two agents may have the same short name: positions keep them apart.
     y = list(range(len(rows)))
     marks = {"symbol": "line-ns", "size": 18, "line": {"width": 2.5, "color": MUTED}, "color": MUTED}
     traces: list[dict[str, Any]] = [
-        {"type": "scatter", "mode": "markers", "name": entitled, "x": _listed(audit.entitled[rows]), "y": y,
+        {"type": "scatter", "mode": "markers", "name": entitled, "x": _listed((audit.entitled / unit)[rows]), "y": y,
          "marker": marks, "cliponaxis": False, "hovertemplate": entitled + " %{x:.1%}<extra></extra>"}
     ]  # fmt: skip
     for n, stood in enumerate(audit.standings):
         name = half_life_name(audit, stood)
         marker = {"size": 11, "symbol": _SYMBOLS[n % len(_SYMBOLS)], "color": PALETTE[n % len(PALETTE)]}
         traces.append(
-            {"type": "scatter", "mode": "markers", "name": name, "x": _listed(stood.share[rows]), "y": y,
+            {"type": "scatter", "mode": "markers", "name": name, "x": _listed((stood.share / unit)[rows]), "y": y,
              "marker": marker, "cliponaxis": False, "customdata": names,
              "hovertemplate": "%{customdata}: %{x:.1%}<extra>" + name + "</extra>"}
         )  # fmt: skip
     places = {"tickvals": y, "ticktext": names, "range": [len(rows) - 0.4, -0.6], "zeroline": False}
-    ticks = _tick_format(np.array([stood.share[rows] for stood in audit.standings]))
+    ticks = _tick_format(np.array([(stood.share / unit)[rows] for stood in audit.standings]))
+    relative = f"share, relative to the {words(audit.kind).share}"
     layout = {
         "xaxis": {
             **_APART,
             "tickformat": ticks,
             "rangemode": "tozero",
-            "title": {"text": "share of what is remembered"},
+            "title": {"text": relative if audit.per_unit else "share of what is remembered"},
         },
         "yaxis": {**places, **_APART, "ticklen": 10},
         "hovermode": "closest",
@@ -68,7 +73,12 @@ def share_chart(audit: Audit, rows: Sequence[int]) -> Chart:
     return Chart(
         {"data": traces, "layout": layout},
         alt=f"Shares under each half-life. With {half_life_name(audit, stood)}: {alt}.",
-        caption="Each agent's share of what is remembered, one mark per half-life.",
+        caption=f"Each agent's {relative if audit.per_unit else 'share of what is remembered'}, one mark per half-life."
+        + (
+            f" The figure shows {len(rows)} agents, the table below all {len(audit.names)}."
+            if len(rows) < len(audit.names)
+            else ""
+        ),
         height=130 + 30 * len(rows),
     )
 
@@ -197,10 +207,10 @@ def _listed(values: np.ndarray) -> list[float | None]:
     return [None if math.isnan(value) else float(value) for value in values]
 
 
-def percent(share: float) -> str:
-    """A share as text; agents that are not present are away."""
+def percent(share: float, away: str = "") -> str:
+    """A share as text, or where there is none, why the agent does not take part."""
     if math.isnan(share):
-        return "away"
+        return away
     return f"{share:.1%}" if share >= 0.01 else f"{100 * share:.2g}%" if share > 1e-6 else "0%"
 
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from bygones._text import amount, counted
+from bygones._text import amount, counted, sentence
 from bygones.audit import Audit, Trajectory
+from bygones.audit.conclusions import TIED
+from bygones.audit.groups import grouped, pairs_note, settled
 from bygones.kinds import words
 from bygones.ledger.watch import SETTLED
 from bygones.report.audit.audit_charts import (
@@ -21,19 +23,50 @@ from bygones.report.audit.audit_charts import (
 from bygones.report.page import Block, Page, Section, Table, asset, fragment, write
 
 SHOWN = 30
-"""The most agents that have a row in a table or figure; of more, the most owed and the furthest ahead are shown."""
+"""The most agents in a figure; of more, the most owed and the furthest ahead are drawn. Tables have all agents."""
 
-LISTED = 8
-"""The number of conclusions that are listed at once; the others can be opened."""
+ROWS = 50
+"""The number of agents that the table shows at once; the others are found by searching, sorting or `show all`."""
 
-_EXACT = "All numbers are exact sums over all events with exact decay; nothing is sampled or approximated."
-_SEARCHED = (
-    "Half-lives at which a conclusion changes are accurate to one part in a thousand, from sums on both sides of them."
-)
+LISTED = 3
+"""The number of conclusions of a group that are listed at once; the others can be opened."""
+
+_EXACT = "All numbers are exact sums over all events with exact decay; nothing is sampled."
+_LASTING = " Usage that lasts is integrated over the time it lasts."
+_SEARCHED = "A half-life at which a conclusion changes, given as one number, is accurate to one part in a thousand"
+_RANGES = "; where a range is given, it lies somewhere in it"
 _NOT_SEARCHED = (
     "A half-life at which a conclusion changes is known only to lie between two of the given half-lives; --refine yes "
     "searches for it."
 )
+
+GLOSSARY = {
+    "good": {
+        "agent": "Someone or something that may receive: a person, a team, a place.",
+        "received": "The true total. It never fades.",
+        "half-life": "The time after which something received counts half.",
+        "remembered": "What of the past still counts under a half-life.",
+        "entitlement": "How much an agent may expect relative to the others; its entitled share is its part of all.",
+        "owed": "How far an agent is below its entitled share of everything remembered.",
+        "ahead": "How far it is above that share.",
+        "per unit": "Per unit of entitlement, such as per head. Agents are ranked by it.",
+        "comes before": "Is owed more per unit of entitlement, or is less far ahead: it would be served first.",
+        "Gini coefficient": "How unequal it is: 0 if all have the same per unit of entitlement.",
+    },
+    "burden": {
+        "agent": "Someone who may carry: a person, a team.",
+        "carried": "The true total. It never fades.",
+        "half-life": "The time after which something carried counts half.",
+        "remembered": "What of the past still counts under a half-life.",
+        "share of the load": "How much an agent is to carry relative to the others; 0 is exempt.",
+        "due": "How far an agent is below its share of everything remembered: it carries next.",
+        "ahead": "How far it is above that share: it has carried more.",
+        "per unit": "Per unit of the share of the load. Agents are ranked by it.",
+        "due before": "Is further below its share, and so carries first.",
+        "Gini coefficient": "How unequal it is: 0 if all have carried the same for their share.",
+    },
+}
+"""What the words of the page mean, for goods and for burdens."""
 
 
 def write_audit(audit: Audit, path: Path) -> Path:
@@ -44,21 +77,26 @@ def write_audit(audit: Audit, path: Path) -> Path:
 def audit_page(audit: Audit) -> Page:
     """The page of an audit."""
     sections = [
+        Section("In short", _conclusions(audit)),
         Section("Where everybody stands", _standings(audit)),
+        Section("What depends on the half-life", _half_lives(audit), "half-life"),
         Section("Over time", _over_time(audit)),
-        Section("What depends on the half-life", _conclusions(audit), "half-life"),
     ]
     if audit.replays:
         sections.append(Section("If the allocator had decided", _replays(audit)))
     sections.append(Section("Data and method", _method(audit)))
+    words_used = fragment("audit/templates/glossary.html.jinja", words=GLOSSARY[audit.kind])
+    sections.append(Section("Words", [words_used], "words"))
     clock = audit.clock
     until = f"{clock.day(audit.first)} to {clock.day(audit.periods.end)}"
     return Page(
-        title="Who is due what" if audit.kind == "burden" else "Who is owed what",
+        title=audit.title or ("Who is due what" if audit.kind == "burden" else "Who is owed what"),
         lede=_lede(audit),
-        sections=sections,
+        sections=[section for section in sections if section.blocks],
         kicker=f"{audit.label} · {counted(audit.n_events, 'event')} of {counted(len(audit.names), 'agent')} · {until}",
         footer="Made by bygones audit.",
+        data={"standings": _standings_data(audit)},
+        scripts=[asset("audit/templates/standings.js")],
         styles=[asset("audit/templates/audit.css")],
     )
 
@@ -67,23 +105,23 @@ def _lede(audit: Audit) -> str:
     most = next((each for each in audit.conclusions.found if each.kind == "most"), None)
     if most is None:
         return "No agent is present at the time of the audit."
-    sentence = most.sentence(audit.clock.length_text)
-    if not most.answers[min(most.answers)]:
-        sentence = sentence[0].upper() + sentence[1:]  # it begins with "nobody", not with a name
-    if len(most.flips) > 2:
-        others = len({flip.after for flip in most.flips} - {most.flips[0].before, most.flips[-1].after})
-        between = f", and {counted(others, 'other')} in between" if others else ""
-        sentence = (
-            f"Who is {_first(audit)} depends on the half-life: {most.flips[0].before} at the shortest, "
-            f"{most.flips[-1].after} at the longest{between}."
-        )
+    if int(audit.is_present.sum()) == 1:
+        return "Only one agent takes part, so there is nobody to compare with."
+    first = most.sentence(audit.clock.length_text)
+    if first.startswith(("nobody", "no agent")):
+        first = first[0].upper() + first[1:]
+    assumed = f"{audit.entitlement_note()} " if audit.equal_assumed else ""
     found = audit.conclusions
     if not found.pairs or len(audit.standings) < 2:
-        return sentence
-    share = (found.pairs - (found.pairs_flip or 0)) / found.pairs
-    kept = "All" if share == 1 else "None" if share == 0 else f"{share:.0%}"
-    who = f"{kept} of the pairs of agents keep" if found.pairs > 1 else f"The two {'' if share else 'do not '}keep"
-    return f"{sentence} {who} their order at all of the given half-lives."
+        return f"{assumed}{first}"
+    flips = found.pairs_flip or 0
+    if found.pairs == 1:
+        order = f"Their order {'depends on the half-life' if flips else 'is the same at every half-life'}."
+    elif flips:
+        order = f"The order of {flips:,} of the {found.pairs:,} pairs of agents depends on the half-life."
+    else:
+        order = f"All {found.pairs:,} pairs of agents have the same order at every half-life."
+    return f"{assumed}{first} {order}"
 
 
 def _standings(audit: Audit) -> list[Block]:
@@ -94,46 +132,29 @@ def _standings(audit: Audit) -> list[Block]:
         share_chart(audit, _some(audit, audit.standings[0], present=True)),
         fragment(
             "audit/templates/standings.html.jinja",
-            standings=[_standing_table(audit, stood) for stood in audit.standings],
+            half_lives=[half_life_name(audit, stood) for stood in audit.standings],
             word=words(audit.kind),
             entitled="of the load" if audit.kind == "burden" else "entitled",
+            per_unit=audit.per_unit,
+            factors=[(column, name) for column, name, known in _factors(audit, audit.standings[0]) if known],
+            note=" ".join(filter(None, (audit.owed_note().replace("(-)", "(−)"), audit.since_note(), _unit(audit)))),
+            rows=_standing_rows(audit, audit.standings[0])[:ROWS],
+            shown=ROWS,
+            n_agents=len(audit.names),
         ),
     ]
 
 
-def _standing_table(audit: Audit, stood: Trajectory) -> dict[str, Any]:
-    ranked, rows = audit.ranked(stood), _some(audit, stood)
-    first = ranked[0]
-    since = audit.since(stood, first)
-    alike = int((stood.owed >= stood.owed[first] * (1 - SETTLED)).sum()) - 1
-    who = f"{audit.names[first]} and {counted(alike, 'other')} are" if alike else f"{audit.names[first]} is"
-    owed = words(audit.kind).owed
-    most = f"{who} {_first(audit)}, since {audit.clock.day(since)}" if since is not None else f"nobody is {owed}"
-    some = (
-        f"The table shows the {SHOWN // 2} most {owed} and the {SHOWN // 2} furthest ahead."
-        if len(rows) < len(ranked)
-        else ""
-    )
+def _standings_data(audit: Audit) -> dict[str, Any]:
+    """All agents under all half-lives, for the table that can be searched, sorted and downloaded."""
     return {
-        "title": half_life_name(audit, stood).capitalize(),
-        "summary": most,
-        "note": " ".join(
-            filter(
-                None,
-                (
-                    audit.owed_note().replace("(-)", "(−)"),
-                    audit.since_note(),
-                    _unit(audit),
-                    some,
-                ),
-            )
-        ),
-        "rows": [_standing_row(audit, stood, row) for row in rows],
+        "shown": ROWS,
+        "half_lives": [audit.clock.length_text(stood.half_life) for stood in audit.standings],
+        "unit": audit.unit,
+        "words": {"owed": words(audit.kind).owed, "received": words(audit.kind).received},
+        "per_unit": audit.per_unit,
+        "rows": [_standing_rows(audit, stood) for stood in audit.standings],
     }
-
-
-def _first(audit: Audit) -> str:
-    return "due next" if audit.kind == "burden" else "owed most"
 
 
 def _share(audit: Audit) -> str:
@@ -141,26 +162,59 @@ def _share(audit: Audit) -> str:
 
 
 def _unit(audit: Audit) -> str:
-    return "" if audit.utility in ("utility", "amount") else f"Amounts: {audit.utility}."
+    return f"Amounts: {audit.unit}." if audit.unit else ""
 
 
-def _standing_row(audit: Audit, stood: Trajectory, row: int) -> dict[str, Any]:
-    since = audit.since(stood, row)
+def _factors(audit: Audit, stood: Trajectory) -> list[tuple[str, str, dict[str, float]]]:
+    """Slurm's factors: columns, their names and the factor of each agent; none without an account tree."""
+    return [("fair_tree", "fair tree", audit.fair_tree(stood)), ("sshare", "sshare", audit.sshare())]
+
+
+def _standing_rows(audit: Audit, stood: Trajectory) -> list[dict[str, Any]]:
+    """All agents under a half-life, the most owed first, for people and as numbers."""
+    per_unit, known = audit.per_unit_of(stood), {column: each for column, _, each in _factors(audit, stood) if each}
+    return [
+        _standing_row(
+            audit,
+            stood,
+            row,
+            float(per_unit[row]),
+            {column: each.get(audit.names[row]) for column, each in known.items()},
+        )
+        for row in audit.ranked(stood)
+    ]
+
+
+def _standing_row(
+    audit: Audit, stood: Trajectory, row: int, per_unit: float, factors: dict[str, float | None]
+) -> dict[str, Any]:
+    since, total = audit.since(stood, row), float(stood.remembered.sum())
+    is_present = bool(audit.is_present[row])
+    settled_owed = 0.0 if abs(stood.owed[row]) <= SETTLED * total else float(stood.owed[row])
     return {
         "agent": audit.names[row],
-        "owed": _signed(stood.owed[row], bool(audit.is_present[row])),
-        "side": _side(float(stood.owed[row]), float(stood.remembered.sum())),
-        "since": "" if since is None else audit.clock.day(since),
-        "share": percent(stood.share[row]),
-        "entitled": percent(audit.entitled[row]),
-        "remembered": _visible(stood.remembered[row], stood.remembered.max()),
-        "received": float(audit.received[row]),
+        "side": "owed" if settled_owed > 0 else "ahead" if settled_owed < 0 else "",
+        "shown": {
+            "owed": _signed(settled_owed) if is_present else "",
+            "per_unit": _signed(per_unit if settled_owed else 0.0) if is_present else "",
+            "since": "" if since is None else audit.clock.day(since),
+            "share": percent(stood.share[row], audit.statuses[row]),
+            "entitled": percent(audit.entitled[row]),
+            "remembered": settled(float(stood.remembered[row]), total, digits=4),
+            "received": settled(float(audit.received[row]), total, digits=4),
+            **{column: "" if factor is None else f"{factor:.2f}" for column, factor in factors.items()},
+        },
+        "number": {
+            "owed": settled_owed if is_present else None,
+            "per_unit": per_unit if is_present else None,
+            "since": None if since is None else audit.clock.json_time(since),
+            "share": float(stood.share[row]) if is_present else None,
+            "entitled": float(audit.entitled[row]) if is_present else None,
+            "remembered": float(stood.remembered[row]),
+            "received": float(audit.received[row]),
+            **factors,
+        },
     }
-
-
-def _side(owed: float, total: float) -> str:
-    """Whether an agent is owed or ahead; empty if it is away or at its entitled share."""
-    return "owed" if owed > SETTLED * total else "ahead" if owed < -SETTLED * total else ""
 
 
 def _over_time(audit: Audit) -> list[Block]:
@@ -187,22 +241,20 @@ def _over_time(audit: Audit) -> list[Block]:
 
 
 def _conclusions(audit: Audit) -> list[Block]:
-    found = audit.conclusions
-    blocks: list[Block] = []
-    if len(found.asked) > 2 and found.notable:
-        blocks.append(half_life_chart(audit))
-    groups = [
-        ("Depends on the half-life", [each.sentence(audit.clock.length_text) for each in found.flip]),
-        ("Holds at all of the given half-lives", [f"{each.claim}." for each in found.informative]),
-    ]
-    shown = [group for group in groups if group[1]]
-    blocks.append(fragment("audit/templates/conclusions.html.jinja", groups=shown, most=LISTED))
-    if found.pairs and found.pairs > 1 and len(audit.standings) > 1:
-        kept = found.pairs - (found.pairs_flip or 0)
-        blocks.append(
-            f"Of {found.pairs:,} pairs of agents, {kept:,} have the same order at all of the given half-lives."
-        )
+    groups = grouped(audit) if int(audit.is_present.sum()) > 1 else []
+    blocks: list[Block] = [*audit.remarks]
+    if not audit.equal_assumed:
+        blocks.append(audit.entitlement_note())
+    if groups:
+        blocks.append(fragment("audit/templates/conclusions.html.jinja", groups=groups, most=LISTED))
+    if audit.conclusions.pairs is None:
+        blocks.append(sentence(f"Compared were not all pairs: {pairs_note(audit)}"))
     return blocks
+
+
+def _half_lives(audit: Audit) -> list[Block]:
+    found = audit.conclusions
+    return [half_life_chart(audit)] if len(found.asked) > 2 and found.notable else []
 
 
 def _replays(audit: Audit) -> list[Block]:
@@ -245,11 +297,14 @@ def _method(audit: Audit) -> list[Block]:
         if late
         else "All agents were present from the first period."
     )
+    found = audit.conclusions
+    searched = f"{_SEARCHED}{'' if found.all_exact else _RANGES}." if found.searched else _NOT_SEARCHED
     return [
-        " ".join(audit.notes),
+        " ".join((audit.entitlement_note(), *audit.notes)),
         f"The audit covers the time up to {clock.shown(audit.periods.end)}, in {audit.periods.count:,} periods of "
         f"{clock.length_text(audit.periods.length)}. {newcomers}",
-        f"{_EXACT} {_SEARCHED if audit.conclusions.searched else _NOT_SEARCHED}",
+        f"{_EXACT}{_LASTING} {searched} A difference below {TIED:.1%} of an average share is a tie, and a tie is no "
+        "conclusion.",
     ]
 
 
@@ -259,10 +314,5 @@ def _some(audit: Audit, stood: Trajectory, *, present: bool = False) -> list[int
     return ranked if len(ranked) <= SHOWN else [*ranked[: SHOWN // 2], *ranked[-SHOWN // 2 :]]
 
 
-def _visible(value: float, most: float) -> float:
-    """The value, or zero if it is negligible beside the largest."""
-    return float(value) if value > 1e-6 * most else 0.0
-
-
-def _signed(owed: float, is_present: bool) -> str:
-    return amount(owed, digits=4, sign=True).replace("-", "−") if is_present else ""
+def _signed(owed: float) -> str:
+    return amount(owed, digits=4, sign=True).replace("-", "−")

@@ -82,11 +82,18 @@ window.bygones = (() => {
     window.addEventListener("beforeprint", seen);
   }
 
+  function whenIdle(action) {
+    if (window.requestIdleCallback) window.requestIdleCallback(action, { timeout: 2000 });
+    else setTimeout(action, 500);
+  }
+
   plotly.catch(() => document.getElementById("no-figures").removeAttribute("hidden"));
   night.addEventListener("change", () => drawn.forEach((figure, element) => draw(element, figure)));
   for (const element of document.querySelectorAll("[data-chart]")) {
     const figure = JSON.parse(document.getElementById(element.dataset.chart).textContent);
     whenSeen(element, () => draw(element, figure));
+    // A capture of the whole page scrolls nowhere, so what is out of sight is drawn as soon as there is time.
+    window.addEventListener("load", () => whenIdle(() => drawn.has(element) || draw(element, figure)));
   }
   return { data, draw, whenSeen, shown, colour };
 })();

@@ -1,0 +1,104 @@
+"""Columns of numbers, conditions on rows, weights of columns, and errors that name the row."""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import ibis
+
+from bygones._arrays import check_between
+from bygones.audit.engines import Source, check_columns, readable
+
+_CONDITION = re.compile(r"\s*(.+?)\s*(!=|>=|<=|=|>|<)\s*(.*?)\s*", re.DOTALL)
+_ORDERS = {">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.lt}
+
+
+def only(source: Source, rows: Any, conditions: Sequence[str]) -> Any:
+    """The rows that meet all conditions, such as `state=COMPLETED,TIMEOUT`, `user!=root` or `fare>=10`.
+
+    Numbers are compared as numbers, everything else as text, so that dates must be in ISO 8601.
+    """
+    for condition in conditions:
+        match = _CONDITION.fullmatch(condition)
+        if match is None:
+            raise ValueError(f"where must be a condition such as state=COMPLETED or fare>=10, got {condition!r}")
+        name, sign, value = match.groups()
+        check_columns(rows.columns, [name], source.label)
+        column = rows[name]
+        if sign in _ORDERS and _is_number(value):
+            rows = rows.filter(_ORDERS[sign](as_number(column, source, name), float(value)))
+            continue
+        text = column.cast("string").strip()
+        if sign in _ORDERS:
+            rows = rows.filter(_ORDERS[sign](text, value))
+        else:
+            listed = text.isin([each.strip() for each in value.split(",")]).fill_null(False)
+            rows = rows.filter(listed if sign == "=" else ~listed)
+    return rows
+
+
+def weights_of(text: str, name: str) -> dict[str, float]:
+    """Weights by name, from text such as `cpu=1,gpu=40`; a weight that is left out is 1."""
+    found: dict[str, float] = {}
+    for part in text.split(","):
+        what, given, weight = part.partition("=")
+        if not what.strip() or (given and not _is_number(weight)):
+            raise ValueError(f"{name} must be names with weights such as cpu=1,gpu=40, got {text!r}")
+        found[what.strip()] = check_weight(what.strip(), float(weight) if given else 1.0)
+    return found
+
+
+def check_weight(name: object, weight: float) -> float:
+    """A weight above 0."""
+    return float(
+        check_between(f"weight of {name}", weight, 0.0, float("inf"), "a number above 0", open_low=True, open_high=True)
+    )
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def refuse(source: Source, rows: Any, what: str, column: str, is_bad: Any, accepted: str) -> None:
+    """Raises for the first row in which a value is bad, if there is one."""
+    found = _first(source, rows.mutate(bad=is_bad))
+    if found is None:
+        return
+    label, row = source.label, found["row"] + 1
+    if source.several and "filename" in found:
+        label = found["filename"]
+        inside = rows.mutate(bad=is_bad)
+        row = (_first(source, inside.filter(inside.filename == label)) or found)["row"] + 1
+    where = f"row {row} of those kept" if source.filtered else f"row {row + source.above}"
+    got = _quoted(found.get(f"{what}_raw", found[what]))
+    raise ValueError(f"{label}, {where}: {column} must be {accepted}, got {got}")
+
+
+def _first(source: Source, rows: Any) -> dict[str, Any] | None:
+    """The first bad row, with its number."""
+    numbered = rows.mutate(row=ibis.row_number())
+    with readable(source.label):
+        found = numbered.filter(numbered.bad).order_by("row").limit(1).to_pyarrow().to_pylist()
+    return found[0] if found else None
+
+
+def as_number(column: Any, source: Source, name: str) -> Any:
+    """A column of numbers, from numbers or text; text that is not a number becomes NULL."""
+    kind = column.type()
+    if kind.is_string():
+        text = column.strip().replace(",", ".") if source.decimal_comma else column.strip()
+        return text.try_cast("float64") if source.engine == "duckdb" else column.cast("float64")
+    if not (kind.is_numeric() or kind.is_boolean()):
+        raise ValueError(f"{source.label}: {name} must be numbers, got a column of type {kind}")
+    return column.cast("float64")
+
+
+def _quoted(value: object) -> str:
+    return "nothing" if value is None or value == "" else repr(value) if isinstance(value, str) else str(value)

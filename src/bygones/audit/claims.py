@@ -1,0 +1,182 @@
+"""One conclusion of an audit in words: the answer to a question at every half-life, and where it changes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from bygones._text import listed, sentence
+from bygones.kinds import Kind, words
+
+CHANGES = 3
+"""A sentence spells out this many changes of an answer; of more it gives the number, the first and the last answer."""
+
+_NARROW = 0.001
+
+
+def is_narrow(low: float, high: float) -> bool:
+    """Whether an interval of half-lives is at most 0.1% wide."""
+    return high <= low * (1 + _NARROW)
+
+
+@dataclass(frozen=True)
+class Flip:
+    """An answer that changes between two half-lives: it is `before` up to `low`, and `after` from `high` on.
+
+    `half_life` is the interpolated half-life at which it changes.
+    """
+
+    low: float
+    high: float
+    before: str
+    after: str
+    half_life: float
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether the interval is at most 0.1% wide."""
+        return is_narrow(self.low, self.high)
+
+    @property
+    def is_at_infinity(self) -> bool:
+        """Whether the answer changes only if nothing fades at all, where it ends in a tie."""
+        return math.isinf(self.high) and isinstance(self.after, Tie)
+
+
+class Tie(str):
+    """An answer that names several agents as equals, or says that two agents are equal."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True)
+class Conclusion:
+    """A question, its answers, and where they change.
+
+    Attributes:
+        kind: `most` (who is owed most), `owed` (whether `agent` is owed) or `order` (whether `agent` comes before
+            `other`, which is to say that it is owed more per unit of entitlement, or is less far ahead).
+        agent: the agent in question; empty for `most`.
+        other: the agent it is compared with.
+        answers: the answer at each half-life of the audit; a `Tie` where there is none.
+        flips: where the answer changes, the shortest half-life first. Ties in between are no change.
+        about: goods or burdens, which have their own words: whoever is owed a good is due to carry a burden.
+        per_unit: whether entitlements differ, so that agents are compared per unit of entitlement.
+    """
+
+    kind: str
+    agent: str
+    other: str
+    answers: dict[float, str]
+    flips: tuple[Flip, ...]
+    about: Kind = "good"
+    per_unit: bool = False
+
+    @property
+    def holds(self) -> bool:
+        """Whether the answer is the same at every half-life at which there is one."""
+        return not self.flips
+
+    @property
+    def is_tie(self) -> bool:
+        """Whether there is no answer at any half-life."""
+        return all(isinstance(answer, Tie) for answer in self.answers.values())
+
+    @property
+    def claim(self) -> str:
+        """The answer at the shortest half-life at which there is one, as a clause."""
+        if self._is_mostly_tied:
+            return f"no agent stands out as {'due next' if self.about == 'burden' else 'owed most'}"
+        decided = [answer for _, answer in sorted(self.answers.items()) if not isinstance(answer, Tie)]
+        return self._claim(decided[0] if decided else next(iter(self.answers.values())))
+
+    @property
+    def _is_mostly_tied(self) -> bool:
+        """Whether several share the first place, not always the same ones, at more than half of the half-lives."""
+        tied = sum(isinstance(answer, Tie) for answer in self.answers.values())
+        return self.kind == "most" and 2 * tied > len(self.answers) and len(set(self.answers.values())) > 1
+
+    def held(self, length_text: Callable[[float], str]) -> str:
+        """The conclusion that holds, as a sentence below a heading that says at which half-lives."""
+        return sentence(self.claim + self._ties(length_text))
+
+    def sentence(self, length_text: Callable[[float], str]) -> str:
+        """The conclusion as a sentence; `length_text` formats a half-life."""
+        half_lives = sorted(self.answers)
+        first, last = length_text(half_lives[0]), length_text(half_lives[-1])
+        if self.holds:
+            # "Nobody is owed anything" takes "at any half-life"; every other claim takes "at every".
+            which = "any" if self.answers[half_lives[0]] == "" or self.claim.startswith("no ") else "every"
+            where = f"{which} half-life from {first} to {last}" if len(half_lives) > 1 else f"a half-life of {first}"
+            return sentence(f"{self.claim} at {where}{self._ties(length_text)}")
+        flips = [flip for flip in self.flips if not flip.is_at_infinity]
+        claims = [self._claim(self.flips[0].before), *(self._claim(flip.after) for flip in flips)]
+        until = [f"{claim} up to {_until(flip, length_text)}" for claim, flip in zip(claims, flips, strict=False)]
+        if len(flips) > CHANGES:
+            low, high = length_text(flips[0].low), length_text(flips[-1].high)
+            found = (
+                f"{claims[0]} at the shortest half-life, and {claims[-1]} at the longest; between {low} and {high} "
+                f"the answer changes {len(flips)} times"
+            )
+        elif flips:
+            found = f"{'; then '.join(until)}; beyond that {claims[-1]}"
+        else:
+            found = f"{claims[0]} at every finite half-life"
+        at_infinity = f"; if nothing fades, {self._claim(self.flips[-1].after)}" if len(flips) < len(self.flips) else ""
+        return sentence(f"{found}{at_infinity}")
+
+    def _ties(self, length_text: Callable[[float], str]) -> str:
+        """At which half-lives of the audit there is no answer, if there is one at others."""
+        if self._is_mostly_tied:
+            clear = [(h, answer) for h, answer in sorted(self.answers.items()) if not isinstance(answer, Tie)]
+            return f" (except at {listed([f'{length_text(h)}: {name}' for h, name in clear])})" if clear else ""
+        tied = [length_text(half_life) for half_life, answer in sorted(self.answers.items()) if isinstance(answer, Tie)]
+        return f" (a tie at {listed(tied)})" if tied and not self.is_tie else ""
+
+    def _claim(self, answer: str) -> str:
+        burden = self.about == "burden"
+        per = " per unit of entitlement" if self.per_unit and not burden else ""
+        if self.kind == "most":
+            if not answer:
+                return "nobody is due" if burden else "nobody is owed anything"
+            verb = "are" if isinstance(answer, Tie) else "is"
+            return f"{answer} {verb} {'due next' if burden else f'owed most{per}'}"
+        if self.kind == "owed":
+            even = f"{self.agent} has exactly the {words(self.about).share}"
+            owed = f"{self.agent} is {words(self.about).owed}"
+            return {"owed": owed, "ahead": f"{self.agent} is ahead"}.get(answer, even)
+        one, two = (self.other, self.agent) if answer == "less" else (self.agent, self.other)
+        if isinstance(answer, Tie):
+            return f"{one} and {two} are level"
+        return f"{one} {'is due' if burden else 'comes'} before {two}"
+
+    def to_dict(self, number: Callable[[float], float]) -> dict[str, Any]:
+        """The conclusion as plain data for JSON; `number` converts a half-life to the unit of the output."""
+        return {
+            "kind": self.kind,
+            "agent": self.agent or None,
+            "other": self.other or None,
+            "holds": self.holds,
+            "answers": {str(number(half_life)): answer for half_life, answer in self.answers.items()},
+            "ties": [number(half_life) for half_life, answer in self.answers.items() if isinstance(answer, Tie)],
+            "flips": [
+                {
+                    "half_life": number(f.half_life),
+                    "low": number(f.low),
+                    "high": number(f.high),
+                    "exact": f.is_exact,
+                    "before": f.before,
+                    "after": f.after,
+                }
+                for f in self.flips
+            ],
+        }
+
+
+def _until(flip: Flip, length_text: Callable[[float], str]) -> str:
+    low, high = length_text(flip.low), length_text(flip.high)
+    if flip.is_exact or low == high:
+        return f"a half-life of {length_text(flip.half_life)}"
+    return f"a half-life between {low} and {high}"

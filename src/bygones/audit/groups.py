@@ -1,0 +1,156 @@
+"""The conclusions of an audit in groups, the important first, as the terminal and the page show them."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+from bygones._text import amount, listed, sentence
+from bygones.audit.auditing import Audit
+from bygones.audit.conclusions import TIED
+from bygones.audit.trajectory import Trajectory
+from bygones.kinds import words
+from bygones.ledger.watch import SETTLED
+
+NEXT = 3
+"""The number of agents named as next."""
+
+NAMED = 10
+"""The most agents that are named in one sentence."""
+
+
+class Group(NamedTuple):
+    """Conclusions under a heading: sentences, and how many more there are that are not listed."""
+
+    title: str
+    sentences: list[str]
+    unlisted: int = 0
+
+
+def grouped(audit: Audit) -> list[Group]:
+    """What to do next; what holds throughout; who changes sides; and which pairs change their order."""
+    found, length = audit.conclusions, audit.clock.length_text
+    word = words(audit.kind)
+    throughout = [each.held(length) for each in found.of("most", holds=True)]
+    sides: dict[str, list[str]] = {"owed": [], "ahead": []}
+    for each in found.of("owed", holds=True):
+        answers = set(each.answers.values())
+        for side in sides:
+            if answers == {side}:
+                sides[side].append(each.agent)
+    for side, names in sides.items():
+        if names:
+            verb = "is" if len(names) == 1 else "are"
+            throughout.append(f"{listed(names, NAMED)} {verb} {word.owed if side == 'owed' else side}.")
+    throughout += [each.held(length) for each in found.informative if each.kind == "order"]
+    groups = [
+        Group("What to do next", next_steps(audit)),
+        Group(f"Holds at {span(audit)}", throughout),
+        Group(
+            f"Depends on the half-life: who is {word.owed} and who is ahead{_sides_note(audit)}",
+            [each.sentence(length) for kind in ("most", "owed") for each in found.of(kind, holds=False)],
+            max(0, found.sides_flip - len(found.of("owed", holds=False))),
+        ),
+        Group(
+            f"Depends on the half-life: {pairs_note(audit)}",
+            [each.sentence(length) for each in found.of("order", holds=False)],
+            found.unlisted,
+        ),
+    ]
+    return [group for group in groups if group.sentences]
+
+
+def next_steps(audit: Audit) -> list[str]:
+    """What follows for the next decision: who comes first, by how much, and who can wait; one sentence per half-life.
+
+    Half-lives with the same answer share a sentence.
+    """
+    lines: dict[tuple[tuple[int, ...], tuple[int, ...]], list[Trajectory]] = {}
+    for stood in audit.standings:
+        relative = audit.conclusions.asked[stood.half_life]
+        little = TIED / max(1, int(audit.is_present.sum()))
+        ranked = [row for row in audit.ranked(stood) if audit.is_present[row]]
+        owed = [row for row in ranked if relative[row] > little]
+        tied = [row for row in owed if relative[row] >= relative[owed[0]] - little]
+        first = tuple(tied if len(tied) > 1 else owed[:NEXT])
+        last = tuple(row for row in reversed(ranked) if relative[row] < -little)[:1]
+        lines.setdefault((first, last), []).append(stood)
+    if not audit.is_present.any() or len(audit.names) < 2:
+        return []
+    together = len(lines) == 1
+    return [_next(audit, first, last, stood, together=together) for (first, last), stood in lines.items()]
+
+
+def _next(
+    audit: Audit, first: tuple[int, ...], last: tuple[int, ...], stood: list[Trajectory], *, together: bool
+) -> str:
+    lengths = [audit.clock.length_text(each.half_life) for each in stood]
+    where = f"With {'a half-life' if len(lengths) == 1 else 'half-lives'} of {listed(lengths)}"
+    where = "If nothing fades" if [each.half_life for each in stood] == [math.inf] else where
+    where = "At every half-life of this audit" if together and len(lengths) > 1 else where
+    if not first:
+        return f"{where}, nobody has to come first: everybody is at the {words(audit.kind).share}."
+    burden = audit.kind == "burden"
+    leads = [f"{audit.names[row]} ({words(audit.kind).owed} {_range(audit, stood, row)})" for row in first[:NEXT]]
+    # Several who are tied come first together; otherwise one comes after the other.
+    relative = audit.conclusions.asked[stood[0].half_life]
+    if len(first) > 1 and relative[first[0]] - relative[first[1]] <= TIED / max(1, int(audit.is_present.sum())):
+        names = listed([audit.names[row] for row in first], NEXT)
+        leads = [f"any of {names}, who are tied ({words(audit.kind).owed} {_range(audit, stood, first[0])} each)"]
+    does = ("the next turn is for " if burden else "serve first ") + ", then ".join(leads)
+    waits = ""
+    if last:
+        others = [_until_level(audit, each, last[0]) for each in stood]
+        verb = "have carried" if burden else "have received"
+        waits = (
+            f"; {audit.names[last[0]]}, furthest ahead, is at its share when the others {verb} "
+            f"{_amounts(audit, others)} more"
+        )
+    return sentence(f"{where}, {does}{waits}")
+
+
+def _until_level(audit: Audit, stood: Trajectory, row: int) -> float:
+    """How much the others have to receive until an agent who is ahead is at its share."""
+    total = float(stood.remembered[audit.is_present].sum())
+    return float(stood.remembered[row] / audit.entitled[row] - total)
+
+
+def _range(audit: Audit, stood: list[Trajectory], row: int) -> str:
+    return _amounts(audit, [float(each.owed[row]) for each in stood])
+
+
+def _amounts(audit: Audit, values: list[float]) -> str:
+    low, high = amount(min(values)), amount(max(values))
+    text = low if low == high else f"{low} to {high}"
+    return f"{text} {audit.unit}" if audit.unit else text
+
+
+def _sides_note(audit: Audit) -> str:
+    flips, present = audit.conclusions.sides_flip, int(audit.is_present.sum())
+    return f" ({flips:,} of {present:,} agents)" if flips > NAMED else ""
+
+
+def pairs_note(audit: Audit) -> str:
+    """How many pairs of agents change their order with the half-life, as a clause."""
+    found = audit.conclusions
+    if found.pairs is None:
+        return (
+            f"the order of some pairs; with {int(audit.is_present.sum()):,} agents, only pairs of the "
+            f"{len(found.notable)} agents most {words(audit.kind).owed} or furthest ahead were compared"
+        )
+    if found.pairs == 1:
+        return "the order of the two" if found.pairs_flip else "not the order of the two"
+    return f"the order of {found.pairs_flip:,} of {found.pairs:,} pairs of agents"
+
+
+def span(audit: Audit) -> str:
+    """The half-lives of the audit as a phrase."""
+    half_lives = [audit.clock.length_text(trajectory.half_life) for trajectory in audit.standings]
+    if len(half_lives) == 1:
+        return f"a half-life of {half_lives[0]}"
+    return f"every half-life from {half_lives[0]} to {half_lives[-1]}"
+
+
+def settled(value: float, total: float, *, digits: int = 3, sign: bool = False) -> str:
+    """An amount; what is only rounding beside the total is 0."""
+    return "0" if abs(value) <= SETTLED * abs(total) else amount(value, digits, sign=sign)

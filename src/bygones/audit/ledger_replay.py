@@ -1,0 +1,228 @@
+"""The past of a ledger under another half-life, by the ledger's own rules: its replay, clocks and newcomer rule.
+
+Holds stop the clock where the rules say so, offsets are remembered, and whoever left is away. What a newcomer started
+with is recorded in the ledger. Where the newcomer rule gave that amount, the rule gives it again under the other
+half-life, from what the others have then; any other amount stays as it was recorded. With the half-life of the rules
+the standing is the ledger's own.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from bygones.audit.sums import Periods
+from bygones.audit.trajectory import PeriodEnd
+from bygones.ledger import snapshot
+from bygones.ledger.events import TURNS
+from bygones.ledger.rules import NEWCOMER_RULES, Change, RuleBook
+from bygones.ledger.snapshot import Snapshot
+from bygones.ledger.standing import starts
+from bygones.ledger.times import SECOND
+from bygones.ledger.turns import PRESENT, Turns, status
+from bygones.ledger.watch import Stretch, Watch
+
+_CLOSE = 1e-9
+
+
+class _Rows(NamedTuple):
+    """The events in the order of time, and within an instant of recording; `who` is -1 where there is no agent."""
+
+    seq: np.ndarray
+    time: np.ndarray
+    who: np.ndarray
+    amount: np.ndarray
+    is_received: np.ndarray
+    is_turn: np.ndarray
+    is_join: np.ndarray
+
+
+class LedgerPast:
+    """The events of a ledger up to a moment, from which its past can be replayed under any half-life.
+
+    Attributes:
+        names: the agents who have joined by then, in alphabetical order.
+        turns: when they took part.
+        book: the ledger's rules.
+    """
+
+    def __init__(self, events: Sequence[dict[str, Any]], book: RuleBook, until: int, newcomers: str | None = None):
+        """Takes the events with `seq`, `kind`, `time` in microseconds, `agent`, `amount` and `refers`.
+
+        A newcomer rule here replaces the ledger's own.
+        """
+        past = sorted((e for e in events if e["time"] <= until), key=lambda e: (e["time"], e["seq"]))
+        found: dict[str, list[tuple[int, str]]] = {}
+        for event in past:
+            if event["kind"] in TURNS:
+                found.setdefault(event["agent"], []).append((event["time"], event["kind"]))
+        self.names, self.book, self._newcomers = tuple(sorted(found)), book, newcomers
+        self.turns: tuple[Turns, ...] = tuple(tuple(found[name]) for name in self.names)
+        kinds = {event["seq"]: event["kind"] for event in past}
+        row_of = {name: row for row, name in enumerate(self.names)}
+        counted = [event for event in past if event["kind"] != "decision"]
+
+        def column(values: Iterator[Any], kind: type) -> np.ndarray:
+            return np.array(list(values), dtype=kind)
+
+        truly = (kinds.get(e["refers"]) if e["kind"] == "correction" else e["kind"] for e in counted)
+        self._rows = _Rows(
+            column((e["seq"] for e in counted), np.int64),
+            column((e["time"] for e in counted), np.int64),
+            column((row_of.get(e["agent"], -1) for e in counted), np.int64),
+            column((e["amount"] or 0.0 for e in counted), float),
+            column((kind == "received" for kind in truly), bool),
+            column((e["kind"] in (*TURNS, "rules") for e in counted), bool),
+            column((e["kind"] == "join" for e in counted), bool),
+        )
+        corrected = {e["refers"] for e in counted if e["kind"] == "correction"}
+        joins = np.flatnonzero(self._rows.is_join)
+        self._by_rule = [int(i) for i in joins if int(self._rows.seq[i]) not in corrected]
+        if newcomers is None:
+            kept = dict(self._starts(book, self._by_rule, as_recorded=True))
+            recorded = self._rows.amount
+            self._by_rule = [
+                i for i in self._by_rule if math.isclose(kept[i], recorded[i], rel_tol=_CLOSE, abs_tol=1e-12)
+            ]
+
+    @property
+    def received(self) -> np.ndarray:
+        """The true total of each agent."""
+        counts = self._rows.is_received & (self._rows.who >= 0)
+        totals = np.bincount(self._rows.who[counts], self._rows.amount[counts], len(self.names))
+        # What is corrected to nothing is nothing, whatever rounding leaves.
+        return np.maximum(totals, 0.0)
+
+    @property
+    def joined(self) -> np.ndarray:
+        """When each agent joined for the first time."""
+        return np.array([turns[0][0] for turns in self.turns], dtype=float)
+
+    @property
+    def statuses(self) -> tuple[str, ...]:
+        """Whether each agent is present, on hold or away in the end."""
+        until = int(self._rows.time[-1]) if len(self._rows.time) else 0
+        return tuple(status(turns, until) for turns in self.turns)
+
+    def under(self, half_life: float) -> RuleBook:
+        """The rules as if this half-life, in microseconds, had always been in force."""
+        text = "never" if math.isinf(half_life) else f"{half_life / SECOND!r}s"
+        first, *later = self.book.changes
+        changes = [Change(first.time, first.seq, {**first.settings, "half_life": text})]
+        for change in later:
+            settings = {name: value for name, value in change.settings.items() if name != "half_life"}
+            changes.append(Change(change.time, change.seq, settings))
+        return RuleBook(changes)
+
+    def walk(self, cut: Periods, half_life: float, weights: np.ndarray | None = None) -> Iterator[PeriodEnd]:
+        """What is remembered at the end of each period, the earliest first; `weights` replace the entitlements."""
+        book, rows = self.under(half_life), self._with_starts(half_life)
+        state, done = self._empty(), 0
+        for period in range(cut.count - 1, -1, -1):
+            at = max(round(cut.end_of(period)), book.began)
+            until = int(np.searchsorted(rows.time, at, side="right"))
+            state, done = self._add(state, book, rows, done, until), until
+            entitlements = book.at(at).entitlements_of(self.names) if weights is None else weights
+            yield PeriodEnd(period, self._read(state, book, at), self._present(at), entitlements)
+
+    def since(self, half_life: float, weights: np.ndarray | None = None) -> np.ndarray:
+        """Since when each agent has been owed without a break, NaN if it is not, as `ledger standing` reports it."""
+        book = self.under(half_life)
+        if weights is not None:
+            given = dict(zip(self.names, weights.tolist(), strict=True))
+            book = RuleBook([Change(c.time, c.seq, {**c.settings, "entitlements": given}) for c in book.changes])
+        rows, watch = self._with_starts(half_life), Watch(book, self._empty())
+        watch.follow(Stretch(rows.who, rows.time, rows.amount, rows.is_turn))
+        return np.where(watch.since < 0, math.nan, watch.since.astype(float))
+
+    def note(self) -> str:
+        """What the audit does with the ledger, in sentences."""
+        own = self.book.history[-1]
+        half_lives = [rules.half_life for rules in self.book.history]
+        changed = len({rules.seconds for rules in self.book.history}) > 1
+        past = f" It changed from {half_lives[0]}, and the ledger used each while it was in force." if changed else ""
+        rule = own.newcomers if self._newcomers is None else self._newcomers
+        return (
+            "This history is a ledger, replayed by its own rules under each half-life: holds, offsets, departures, "
+            f"entitlements and the newcomer rule ({rule}) count. Its own half-life is {half_lives[-1]}.{past}"
+        )
+
+    def _with_starts(self, half_life: float) -> _Rows:
+        """The events with what newcomers would have started with under this half-life."""
+        amount = self._rows.amount.copy()
+        for i, start in self._starts(self.under(half_life), self._by_rule):
+            amount[i] = start
+        return self._rows._replace(amount=amount)
+
+    def _starts(
+        self, book: RuleBook, joins: Sequence[int], *, as_recorded: bool = False
+    ) -> Iterator[tuple[int, float]]:
+        """What the newcomer rule gives for each of these joins, from what the others have at that moment."""
+        rows = self._rows._replace(amount=self._rows.amount.copy())
+        state, done = self._empty(), 0
+        for i in joins:
+            at, row = int(rows.time[i]), int(rows.who[i])
+            rules = book.at(at)
+            rule = rules.newcomers if self._newcomers is None else self._newcomers
+            if rule == "zero" or rule not in NEWCOMER_RULES:
+                start = 0.0 if rule == "zero" else float(rule)
+                if not as_recorded:
+                    rows.amount[i] = start
+                yield i, start
+                continue
+            # Of those who join at once, nobody's start depends on another's.
+            state, done = self._add(state, book, rows, done, self._before(i)), self._before(i)
+            remembered, weights = self._read(state, book, at), rules.entitlements_of(self.names)
+            here = np.flatnonzero(self._present(at - 1))
+            wanted = starts(rule, remembered[here], weights[here], weights[row])
+            start = max(float(wanted) - float(remembered[row]), 0.0)
+            if not as_recorded:
+                rows.amount[i] = start
+            yield i, start
+
+    def _before(self, i: int) -> int:
+        """The position of the first of the joins that were recorded together with this one."""
+        rows = self._rows
+        while i and rows.is_join[i - 1] and rows.time[i - 1] == rows.time[i]:
+            i -= 1
+        return i
+
+    def _present(self, at: int) -> np.ndarray:
+        return np.array([status(turns, at) == PRESENT for turns in self.turns], dtype=bool)
+
+    def _empty(self) -> Snapshot:
+        return snapshot.empty(self.names, self.turns)
+
+    def _add(self, state: Snapshot, book: RuleBook, rows: _Rows, first: int, end: int) -> Snapshot:
+        some = slice(first, end)
+        mine = rows.who[some] >= 0
+        if not mine.any():
+            return state
+        received = rows.is_received[some][mine]
+        return snapshot.add(
+            state, book, rows.who[some][mine], rows.time[some][mine], rows.amount[some][mine], received, received
+        )
+
+    def _read(self, state: Snapshot, book: RuleBook, at: int) -> np.ndarray:
+        """What is remembered at a moment; of those who join later, nothing."""
+        known = replace(state, as_of=np.minimum(state.as_of, at))
+        return snapshot.values(snapshot.fade(known, book, at).remembered)
+
+
+def read_book(rules: str | None, events: Sequence[dict[str, Any]]) -> RuleBook | None:
+    """The rules of a ledger, from its tables or from its exported events; None if the export has none."""
+    if rules is not None:
+        from bygones.ledger.rows import load_book
+
+        return load_book(rules)
+    found = [
+        Change(event["time"], event["seq"], json.loads(event["details"]))
+        for event in events
+        if event["kind"] == "rules" and event.get("details")
+    ]
+    return RuleBook(found) if found else None

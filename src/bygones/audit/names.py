@@ -1,0 +1,56 @@
+"""Names that differ so little that they may be the same agent."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Sequence
+
+from bygones._text import listed
+
+LONG = 7
+"""From this many letters on, names that differ in one letter are pointed out."""
+
+SHOWN = 5
+"""The most pairs of names that are pointed out."""
+
+
+def alike(names: Sequence[str]) -> list[str]:
+    """A note about names that are the same but for capitals, accents, spaces and signs, or for one letter."""
+    groups: dict[str, list[str]] = {}
+    for name in names:
+        groups.setdefault(_key(name), []).append(name)
+    found = [group for key, group in groups.items() if key and len(group) > 1]
+    found += _one_letter_apart({key: group[0] for key, group in groups.items() if _is_long(key)})
+    if not found:
+        return []
+    shown = "; ".join(listed([repr(name) for name in group], SHOWN) for group in found[:SHOWN])
+    more = f"; and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
+    return [f"Some names are nearly the same and count as different agents: {shown}{more}."]
+
+
+def _one_letter_apart(names: dict[str, str]) -> list[list[str]]:
+    """Pairs of long names with one letter more, less or different: without one letter, both are the same."""
+    seen: dict[str, str] = {}
+    found: dict[tuple[str, str], None] = {}
+    for key in sorted(names):
+        for shorter in {key, *(key[:i] + key[i + 1 :] for i in range(len(key)))}:
+            other = seen.setdefault(shorter, key)
+            if other != key and _differ_once(other, key):
+                found[other, key] = None
+    return [[names[one], names[two]] for one, two in found]
+
+
+def _differ_once(one: str, two: str) -> bool:
+    if abs(len(one) - len(two)) > 1:
+        return False
+    start = next((i for i, (a, b) in enumerate(zip(one, two, strict=False)) if a != b), min(len(one), len(two)))
+    return one[start + (len(one) >= len(two)) :] == two[start + (len(two) >= len(one)) :]
+
+
+def _key(name: str) -> str:
+    plain = unicodedata.normalize("NFKD", name).casefold()
+    return "".join(letter for letter in plain if letter.isalnum())
+
+
+def _is_long(key: str) -> bool:
+    return len(key) >= LONG and not any(letter.isdigit() for letter in key)

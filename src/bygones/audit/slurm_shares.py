@@ -1,0 +1,200 @@
+"""Entitlements from a Slurm cluster's own shares: the account tree of `sshare -P` or `sacctmgr -P show assoc`.
+
+An association's share is the product, from the root down, of its shares over those of its siblings. With it comes
+Slurm's fair-tree factor (`priority/fair_tree`), computed from what is remembered: at each level, siblings are sorted by
+their level's ratio of share to usage, users are ranked in that order from the root down, and a user's factor is its
+rank from the end over the number of users. The next job is the one of the user with the largest factor.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from bygones._csv import number
+from bygones._text import counted
+
+_SHARES = ("RawShares", "Share", "Fairshare", "FairShare", "Shares")
+_PARENTS = ("ParentName", "Par Name", "Parent")
+
+
+@dataclass
+class Node:
+    """An account, or a user of one.
+
+    Attributes:
+        name: the account or the user.
+        shares: relative to its siblings.
+        is_user: whether it is a user.
+        factor: the fair-share factor that `sshare` gives, NaN if it gives none.
+        children: the accounts and users below.
+    """
+
+    name: str
+    shares: float
+    is_user: bool = False
+    factor: float = math.nan
+    children: list[Node] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class ShareTree:
+    """The account tree of a cluster.
+
+    Attributes:
+        root: its root.
+        notes: what was assumed, in sentences.
+    """
+
+    root: Node
+    notes: tuple[str, ...] = ()
+
+    def entitlements(self, *, by_user: bool) -> dict[str, float]:
+        """The share of every user, added up over accounts, or of every account that has users or nothing below it."""
+        found: dict[str, float] = {}
+        _share_out(self.root, 1.0, found, by_user=by_user)
+        return {name: share for name, share in found.items() if share > 0}
+
+    def factors(self, usage: Mapping[str, float], *, by_user: bool) -> dict[str, float]:
+        """The fair-tree factor of every user, or account, from what each used; those in several accounts have none."""
+        leaves = _leaves(self.root, by_user=by_user)
+        names = [leaf.name for leaf in leaves]
+        used = {id(leaf): usage.get(leaf.name, 0.0) for leaf in leaves}
+        found: dict[int, float] = {}
+        _rank([self.root], {id(leaf) for leaf in leaves}, used, found, [len(leaves), len(leaves)])
+        return {leaf.name: found[id(leaf)] / len(leaves) for leaf in leaves if names.count(leaf.name) == 1}
+
+    def given(self, *, by_user: bool) -> dict[str, float]:
+        """The factor that `sshare` gives of every user, or account, that is there once."""
+        leaves = _leaves(self.root, by_user=by_user)
+        names = [leaf.name for leaf in leaves]
+        return {
+            leaf.name: leaf.factor for leaf in leaves if names.count(leaf.name) == 1 and not math.isnan(leaf.factor)
+        }
+
+
+def recognises(header: str) -> bool:
+    """Whether a file with this first line is the output of `sshare -P` or `sacctmgr -P show assoc`."""
+    names = {name.strip() for name in header.split("|")}
+    return {"Account", "User"} <= names and bool(names & set(_SHARES))
+
+
+def read_tree(path: Path) -> ShareTree:
+    """Reads the account tree."""
+    lines = path.read_text(encoding="utf-8-sig").splitlines()
+    header = [name.strip() for name in lines[0].split("|")]
+    shares = next(name for name in _SHARES if name in header)
+    parent_column = next((name for name in _PARENTS if name in header), None)
+    root = Node("root", 1.0)
+    accounts: dict[str, Node] = {"root": root}
+    above: list[Node] = [root]
+    users: list[tuple[str, Node]] = []
+    parents: dict[str, str] = {}
+    inherited = 0
+    for line, text in enumerate(lines[1:], 2):
+        if not text.strip():
+            continue
+        cells = dict(zip(header, text.split("|"), strict=False))
+        account, user = cells.get("Account", ""), cells.get("User", "").strip()
+        raw = cells.get(shares, "").strip()
+        where = f"{path}, row {line}: "
+        if raw.lower() == "parent":
+            inherited += 1
+            raw = "1"
+        weight = number(f"{where}{shares}", raw or "0")
+        factor = cells.get("FairShare", "").strip() if shares != "FairShare" else ""
+        node = Node(user or account.strip(), weight, bool(user), float(factor) if _is_number(factor) else math.nan)
+        if not account.strip():
+            raise ValueError(f"{where}Account must be a name, got nothing")
+        if user:
+            users.append((account.strip(), node))
+        elif node.name == "root":
+            continue
+        else:
+            accounts[node.name] = node
+            depth = len(account) - len(account.lstrip())
+            above = [*above[: max(depth, 1)], node]
+            parents[node.name] = (cells.get(parent_column, "").strip() if parent_column else "") or above[-2].name
+    for name, node in accounts.items():
+        if node is not root:
+            accounts.get(parents[name], root).children.append(node)
+    for account, node in users:
+        if account not in accounts:
+            raise ValueError(f"{path}: user {node.name!r} is in the account {account!r}, which has no row of its own")
+        accounts[account].children.append(node)
+    note = (
+        f"{counted(inherited, 'association')} with the shares of the parent count with equal shares of their account."
+    )
+    return ShareTree(root, (note,) if inherited else ())
+
+
+def _share_out(node: Node, share: float, found: dict[str, float], *, by_user: bool) -> None:
+    total = sum(child.shares for child in node.children)
+    for child in node.children:
+        part = share * child.shares / total if total else 0.0
+        if child.is_user:
+            name = child.name if by_user else node.name
+            found[name] = found.get(name, 0.0) + part
+        elif child.children:
+            _share_out(child, part, found, by_user=by_user)
+        elif not by_user:
+            found[child.name] = found.get(child.name, 0.0) + part
+
+
+def _leaves(node: Node, *, by_user: bool) -> list[Node]:
+    """The users, or the accounts that have no account below them."""
+    if by_user:
+        return [
+            leaf for child in node.children for leaf in ([child] if child.is_user else _leaves(child, by_user=True))
+        ]
+    below = [child for child in node.children if not child.is_user]
+    return [leaf for child in below for leaf in _leaves(child, by_user=False)] if below else [node]
+
+
+def _rank(
+    nodes: list[Node], leaves: set[int], used: Mapping[int, float], found: dict[int, float], at: list[int]
+) -> None:
+    """Ranks the leaves below these nodes, whose children compete; `at` is the rank and how many are left to rank."""
+    ratios: list[tuple[float, Node]] = []
+    for node in nodes:
+        shares = sum(child.shares for child in node.children) or 1.0
+        usage = {id(child): _usage(child, leaves, used) for child in node.children}
+        total = sum(usage.values())
+        for child in node.children:
+            part = usage[id(child)] / total if total else 0.0
+            ratios.append((child.shares / shares / part if part else math.inf, child))
+    ratios.sort(key=lambda pair: -pair[0])
+    i = 0
+    while i < len(ratios):
+        alike = [child for ratio, child in ratios[i:] if ratio == ratios[i][0]]
+        i += len(alike)
+        ranked = [child for child in alike if id(child) in leaves]
+        at[0] = at[1]
+        for child in ranked:
+            found[id(child)] = at[0]
+            at[1] -= 1
+        _rank_below(alike, leaves, used, found, at)
+
+
+def _rank_below(
+    alike: list[Node], leaves: set[int], used: Mapping[int, float], found: dict[int, float], at: list[int]
+) -> None:
+    """Accounts that are tied are ranked as if their children were of one account."""
+    accounts = [child for child in alike if id(child) not in leaves and child.children]
+    if accounts:
+        _rank(accounts, leaves, used, found, at)
+
+
+def _usage(node: Node, leaves: set[int], used: Mapping[int, float]) -> float:
+    if id(node) in leaves:
+        return used[id(node)]
+    return sum(_usage(child, leaves, used) for child in node.children)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        return math.isfinite(float(text))
+    except ValueError:
+        return False

@@ -1,0 +1,138 @@
+"""Usage from Prometheus, KAI Scheduler and Kueue."""
+
+import json
+import math
+
+import pytest
+
+from bygones.audit import audit, read_history, replay_queue
+
+HOUR = 3600
+BEGAN = 1767225600  # 2026-01-01 in UTC
+
+
+def answer(tmp_path, *series, name="range.json", **more):
+    path = tmp_path / name
+    result = [{"metric": metric, "values": [[t, str(v)] for t, v in values]} for metric, values in series]
+    path.write_text(json.dumps({"status": "success", "data": {"resultType": "matrix", "result": result}} | more))
+    return path
+
+
+def kai(queue, **more):
+    return {"__name__": "kai_queue_allocated_gpus", "queue_name": queue, "instance": "10.0.0.1:8080"} | more
+
+
+def received(history):
+    found = audit(history, ["inf"], refine=False)
+    return dict(zip(found.names, found.received.tolist(), strict=True))
+
+
+def test_kai_queues_use_gpus_until_the_next_sample(tmp_path):
+    path = answer(
+        tmp_path,
+        (kai("vision"), [(BEGAN + i * HOUR, 4) for i in range(6)]),
+        (kai("language"), [(BEGAN, 8), (BEGAN + HOUR, 2), (BEGAN + 4 * HOUR, 2)]),
+        (kai("idle"), [(BEGAN, 0), (BEGAN + HOUR, "NaN")]),
+    )
+    history = read_history(path)
+    assert received(history) == {"vision": 24, "language": 12, "idle": 0}
+    assert history.columns["utility"] == "GPU-hours"
+    assert "1 gap between samples count as no usage." in history.notes
+    (stood,) = audit(history, ["1h"], refine=False).standings
+    assert stood.remembered[2] == pytest.approx(4 / math.log(2) * (1 - 2**-6))
+    assert received(read_history(path, where=["queue_name!=idle"])) == {"vision": 24, "language": 12}
+
+
+def test_labels_and_metrics_are_chosen(tmp_path):
+    memory = {"__name__": "kai_queue_allocated_memory_bytes", "queue_name": "vision"}
+    both = answer(tmp_path, (kai("vision"), [(BEGAN, 1), (BEGAN + 60, 1)]), (memory, [(BEGAN, 2**30), (BEGAN + 60, 0)]))
+    with pytest.raises(ValueError, match=r"several metrics .*kai_queue_allocated_gpus, .*: choose one with --resource"):
+        read_history(both)
+    assert received(read_history(both, resource="gpus")) == {"vision": pytest.approx(2 / 60)}
+    assert received(read_history(both, resource="memory")) == {"vision": pytest.approx(1 / 60)}
+    with pytest.raises(ValueError, match="resource must be one of the metrics in"):
+        read_history(both, resource="fpga")
+    plain = answer(tmp_path, ({"pod": "a", "zone": "x"}, [(BEGAN, 1)]), ({"pod": "b", "zone": "y"}, [(BEGAN, 3)]))
+    with pytest.raises(ValueError, match="say with --agent which label names the agent: pod and zone"):
+        read_history(plain)
+    assert received(read_history(plain, agent="pod")) == {"a": pytest.approx(1 / 60), "b": pytest.approx(3 / 60)}
+    nameless = answer(tmp_path, ({"user": "a"}, [(BEGAN, 1)]), ({}, [(BEGAN, 3)]))
+    with pytest.raises(ValueError, match="1 sample have no user; leave them out with --skip-unnamed"):
+        read_history(nameless)
+    assert received(read_history(nameless, skip_unnamed=True)) == {"a": pytest.approx(1 / 60)}
+
+
+def test_other_answers_are_refused(tmp_path):
+    path = tmp_path / "vector.json"
+    path.write_text(json.dumps({"status": "success", "data": {"resultType": "vector", "result": []}}))
+    with pytest.raises(ValueError, match=r"must be the answer of a range query \(resultType matrix\), got 'vector'"):
+        read_history(path)
+    path.write_text('{"status": "error", "error": "too many samples", "data": {"resultType": "matrix"}}')
+    with pytest.raises(ValueError, match="is an error of Prometheus: too many samples"):
+        read_history(path)
+    with pytest.raises(ValueError, match="a sample must be a finite number of at least 0, got '-1'"):
+        read_history(answer(tmp_path, ({"user": "a"}, [(BEGAN, -1)])))
+    path.write_text("{ no json")
+    with pytest.raises(ValueError, match="is not JSON"):
+        read_history(path, format="prometheus")
+
+
+def workload(name, queue, admitted, finished, usage, *, namespace="team", created="2026-01-01T00:00:00Z", still=True):
+    conditions = [{"type": "QuotaReserved", "status": "True", "lastTransitionTime": admitted}]
+    conditions += [{"type": "Admitted", "status": "True" if still else "False", "lastTransitionTime": admitted}]
+    if finished:
+        conditions.append({"type": "Finished", "status": "True", "lastTransitionTime": finished})
+    admission = {"clusterQueue": "main", "podSetAssignments": [{"name": "main", "resourceUsage": usage}]}
+    return {
+        "apiVersion": "kueue.x-k8s.io/v1beta1", "kind": "Workload",
+        "metadata": {"name": name, "namespace": namespace, "creationTimestamp": created},
+        "spec": {"queueName": queue}, "status": {"admission": admission, "conditions": conditions},
+    }  # fmt: skip
+
+
+@pytest.fixture
+def workloads(tmp_path):
+    path = tmp_path / "workloads.json"
+    gpus = {"cpu": "4", "memory": "64Gi", "nvidia.com/gpu": "2"}
+    items = [
+        workload("a", "vision", "2026-01-01T00:00:00Z", "2026-01-01T03:00:00Z", gpus),
+        workload("b", "language", "2026-01-01T01:00:00Z", None, {"cpu": "500m", "nvidia.com/gpu": "1"}),
+        workload("c", "language", "2026-01-01T02:00:00Z", None, gpus, still=False),
+        {"kind": "Workload", "metadata": {"name": "d"}, "spec": {"queueName": "vision"}, "status": {}},
+    ]
+    path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
+    return path
+
+
+def test_kueue_workloads_use_what_they_were_admitted_with(workloads):
+    history = read_history(workloads)
+    assert received(history) == pytest.approx({"vision": 6, "language": 2})
+    assert history.notes == (
+        "Usage is in GPU-hours, from the admission of a workload until it finished.",
+        "Included 1 workload still running, up to the latest time in the file.",
+        "Skipped 2 workloads that were not admitted.",
+    )
+    assert received(read_history(workloads, resource="cpu=1,nvidia.com/gpu=10", agent="clusterQueue")) == pytest.approx(
+        {"main": 12 + 60 + 1 + 20}
+    )
+    assert received(read_history(workloads, resource="mem", agent="namespace")) == pytest.approx({"team": 192})
+    found = replay_queue(history, ["1h", "inf"])
+    assert found.jobs == 2
+    for message, asked in (
+        ("agent must be one of queue, namespace, clusterQueue for Kueue, got 'user'", {"agent": "user"}),
+        ("resource must be one that a workload in .* uses", {"resource": "fpga"}),
+    ):
+        with pytest.raises(ValueError, match=message):
+            read_history(workloads, **asked)
+
+
+def test_queues_of_the_same_name_are_told_apart(tmp_path):
+    path = tmp_path / "workloads.json"
+    times = ("2026-01-01T00:00:00Z", "2026-01-01T01:00:00Z")
+    items = [workload(n, "main", *times, {"cpu": "1"}, namespace=n) for n in ("a", "b")]
+    path.write_text(json.dumps({"kind": "WorkloadList", "apiVersion": "kueue.x-k8s.io/v1beta1", "items": items}))
+    assert received(read_history(path)) == pytest.approx({"a/main": 1, "b/main": 1})
+    items[0]["status"]["admission"]["podSetAssignments"][0]["resourceUsage"]["cpu"] = "lots"
+    path.write_text(json.dumps({"kind": "WorkloadList", "apiVersion": "kueue.x-k8s.io/v1beta1", "items": items}))
+    with pytest.raises(ValueError, match="workload a: cpu must be a quantity such as 500m, 4 or 64Gi, got 'lots'"):
+        read_history(path)

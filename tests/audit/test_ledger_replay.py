@@ -1,0 +1,146 @@
+"""The audit of a ledger says what the ledger says: holds, offsets, newcomers, departures, since when."""
+
+import io
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bygones.audit import audit, read_history
+from bygones.ledger import Ledger, Rules
+from bygones.ledger.csv_files import write_events
+from bygones.ledger.times import instant, iso
+
+
+def agree(ledger, history, half_life, at):
+    """That the audit and the ledger say the same."""
+    stood, since = ledger.standing(at), ledger.owed_since(at)
+    found = audit(history, [half_life], at=at, refine=False)
+    rows = [stood.names.index(name) for name in found.names]
+    assert sorted(stood.names) == list(found.names)
+    assert [stood.status[row] for row in rows] == list(found.statuses)
+    trajectory = found.standings[0]
+    np.testing.assert_allclose(trajectory.remembered, stood.remembered[rows], rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(trajectory.owed, stood.owed[rows], rtol=1e-10, atol=1e-10)
+    np.testing.assert_allclose(found.received, stood.received[rows], rtol=1e-12)
+    for row, name in enumerate(found.names):
+        assert found.since(trajectory, row) == since.get(name), name
+    first = {event.agent: event.time for event, _ in reversed(list(ledger.events())) if event.kind == "join"}
+    assert [found.joined(row) for row in range(len(found.names))] == [first[name] for name in found.names]
+
+
+@pytest.fixture
+def team(tmp_path):
+    with Ledger.new(tmp_path / "team.db", Rules(half_life="7d", newcomers="mean"), began="2026-01-01") as ledger:
+        ledger.join_all(["ana", "ben", "cem"], at="2026-01-01")
+        ledger.record("ana", 10, at="2026-01-02")
+        ledger.record("ben", 4, at="2026-01-03T12:00")
+        ledger.hold("ben", at="2026-01-05")
+        slip = ledger.record("cem", 6, at="2026-01-06")
+        ledger.correct(slip.seq, 7)
+        ledger.offset("cem", -2, at="2026-01-08")
+        ledger.join("dana", at="2026-01-10T09:30", entitlement=0.5)
+        ledger.resume("ben", at="2026-01-12")
+        ledger.record("dana", 3, at="2026-01-13")
+        ledger.leave("ana", at="2026-01-15")
+        ledger.record("ben", 2, at="2026-01-16")
+        ledger.join("ana", at="2026-01-18")
+        yield ledger, tmp_path / "team.db"
+
+
+@pytest.mark.parametrize("at", ["2026-01-04", "2026-01-07", "2026-01-11", "2026-01-14", "2026-01-17", "2026-01-25"])
+def test_the_audit_agrees_with_the_ledger_at_its_own_half_life(team, at, tmp_path):
+    ledger, path = team
+    export = tmp_path / "events.csv"
+    text = io.StringIO()
+    write_events(text, ledger.events())
+    export.write_text(text.getvalue(), encoding="utf-8")
+    for source in (path, export):
+        with read_history(source) as history:
+            agree(ledger, history, "7d", at)
+
+
+def test_under_another_half_life_it_is_the_ledger_that_was_kept_with_it(team, tmp_path):
+    ledger, path = team
+    events = [event for event, _ in ledger.events()]
+    with Ledger.new(tmp_path / "other.db", Rules(half_life="30d", newcomers="mean"), began="2026-01-01") as other:
+        other.join_all(["ana", "ben", "cem"], at="2026-01-01")
+        for event in events:
+            when = iso(event.time)
+            if event.kind == "received":
+                other.record(event.agent, event.amount, at=when)
+            elif event.kind == "offset":
+                other.offset(event.agent, event.amount, at=when)
+            elif event.kind in ("hold", "resume", "leave"):
+                getattr(other, event.kind)(event.agent, at=when)
+            elif event.kind == "correction":
+                other.correct(len(list(other.events())), 7)
+            elif event.kind == "join" and event.agent == "dana":
+                other.join("dana", at=when, entitlement=0.5)
+            elif event.kind == "join" and event.time > instant("2026-01-02"):
+                other.join(event.agent, at=when)
+        with read_history(path) as history:
+            agree(other, history, "30d", "2026-01-25")
+
+
+def test_a_start_that_no_rule_gave_stays(tmp_path):
+    with Ledger.new(tmp_path / "team.db", Rules(half_life="7d"), began="2026-01-01") as ledger:
+        ledger.join_all(["ana", "ben"], at="2026-01-01")
+        ledger.record("ana", 10, at="2026-01-02")
+        ledger.join("cem", at="2026-01-03", newcomers=3)
+    with read_history(tmp_path / "team.db") as history:
+        kept = audit(history, ["inf"], refine=False)
+        zero = audit(history, ["inf"], newcomers="zero", refine=False)
+    assert kept.standings[0].remembered.tolist() == [10, 0, 3]
+    assert zero.standings[0].remembered.tolist() == [10, 0, 0]
+
+
+def test_what_the_audit_says_of_a_ledger(team):
+    _, path = team
+    with read_history(path) as history:
+        found = audit(history, at="2026-01-17")
+        with pytest.raises(ValueError, match="gone_after does not apply to a ledger"):
+            audit(history, gone_after="7d")
+        with pytest.raises(ValueError, match="got 'zoe', who has not joined"):
+            audit(history, entitlements=dict.fromkeys(["ana", "ben", "cem", "dana", "zoe"], 1.0))
+    assert "7d" in [found.clock.length_text(stood.half_life) for stood in found.standings]
+    assert dict(zip(found.names, found.statuses, strict=True))["ana"] == "away"
+    assert "Its own half-life is 7d." in found.notes[1]
+    assert found.since_note() == "Owed since: the moment at which the agent became owed, as in the ledger."
+    agents = found.to_dict()["half_lives"][0]["agents"]
+    assert {each["agent"]: each["joined"] for each in agents}["dana"] == "2026-01-10T09:30:00Z"
+
+
+STEPS = st.lists(
+    st.tuples(
+        st.sampled_from(["received", "received", "offset", "hold", "resume", "leave", "join"]),
+        st.sampled_from(["ana", "ben", "cem"]),
+        st.integers(1, 300),
+        st.integers(0, 9),
+    ),
+    min_size=3,
+    max_size=15,
+)
+
+
+@settings(max_examples=8)
+@given(STEPS, st.sampled_from(["zero", "mean", "entitled share", "2"]), st.booleans())
+def test_any_ledger_agrees_with_its_audit(tmp_path_factory, steps, rule, stops):
+    path = tmp_path_factory.mktemp("ledger") / "team.db"
+    rules = Rules(half_life="7d", newcomers=rule, hold_stops_clock=stops)
+    with Ledger.new(path, rules, began="2026-01-01") as ledger:
+        ledger.join_all(["ana", "ben"], at="2026-01-01")
+        for kind, agent, hour, amount in sorted(steps, key=lambda step: step[2]):
+            at = iso(instant("2026-01-01") + hour * 3_600_000_000)
+            try:
+                if kind == "received":
+                    ledger.record(agent, amount, at=at)
+                elif kind == "offset":
+                    ledger.offset(agent, amount, at=at)
+                else:
+                    getattr(ledger, kind)(agent, at=at)
+            except ValueError:
+                continue  # the ledger refuses what makes no sense
+        with read_history(path) as history:
+            agree(ledger, history, "7d", "2026-01-20")
