@@ -15,7 +15,8 @@ So prices are a second memory: $n$ more numbers, which stand still where everybo
 The step is $s_t = a/\sqrt{\sum_\tau g_\tau^2}$ over about `REACH` times as many steps as the fairness memory remembers
 (all of them under perfect recall), so that there is nothing to tune; a $g^2$ below 1 counts as 1, or small differences
 that happen to be steady would move prices as much as large ones. Needs that linger make successive $g$ alike and
-their sum noisier than its terms say; the sum is then measured on $g$ smoothed over `SMOOTH` steps.
+their sum noisier than its terms say; the sum is then measured on $g$ smoothed over `SMOOTH` steps, and prices rest on
+more of the past.
 
 For burdens the signs are turned: what is taken is the allocation of least $\sum_i \lambda_i u_i$, the price of whoever
 carried more than its share goes up, and of the welfare $-\sum_i \bar u_i^p$ the shares are
@@ -121,7 +122,9 @@ class Priced(Memory[PricedState]):
     def advance(self, state: PricedState, utilities: Array, elapsed: Number = 1) -> PricedState:
         xp = namespace(utilities, state.log_prices)
         remembered = self.memory.advance(state.remembered, utilities, elapsed)
-        kept = 1.0 - 1.0 / (REACH * xp.maximum(self._steps(remembered, state), 1.0))
+        # Where needs linger, as many steps tell less. A ratio of up to 2 may be chance.
+        lingers = xp.maximum(state.drift_squares / xp.maximum(2.0 * state.squares, 1.0), 1.0)
+        kept = 1.0 - 1.0 / (REACH * lingers * xp.maximum(self._steps(remembered, state), 1.0))
         n = utilities.shape[-1]  # sums and products: NumPy's own means would take longer than all the rest
         mean = utilities.sum(axis=-1) / n
         weight = kept * state.weight + 1.0
