@@ -136,6 +136,10 @@ def test_what_is_called_safe_gains_nobody_much():
             assert max(gains) < 0.04
         if row["rule"] == "calibrated" and row["normalised"]:
             assert max(gains) < 0.06
+    rows = by(measured("reports"), "gamma", "rule", "normalised")
+    calibrated, learned = (gain(rows[0.99, rule, True]["silent for a while"])[1:] for rule in ("calibrated", "prices"))
+    sentence = f"`calibrated` prices leave {calibrated} to silence, `prices` {learned}:"
+    assert sentence in " ".join(PAGE.read_text(encoding="utf-8").split())
 
 
 def test_nobody_has_to_tune():
