@@ -3,8 +3,12 @@
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from bygones import Discounted
+from bygones.envs.needs import replayed
+from bygones.simulation import policy_named, simulate
 from support.guides import DOCS
 from support.walkthrough import walk_through
 
@@ -139,6 +143,17 @@ def test_what_is_called_safe_gains_nobody_much():
     rows = by(measured("reports"), "gamma", "rule", "normalised")
     calibrated, learned = (gain(rows[0.99, rule, True]["silent for a while"])[1:] for rule in ("calibrated", "prices"))
     sentence = f"`calibrated` prices leave {calibrated} to silence, `prices` {learned}:"
+    assert sentence in " ".join(PAGE.read_text(encoding="utf-8").split())
+
+
+def test_how_long_somebody_waits_when_needs_are_equal():
+    needs, memory = replayed(np.ones((1, 6))), Discounted(gamma=0.99)
+    waits = {}
+    for rule in ("one-step", "prices"):
+        policy = policy_named(rule, memory, "egalitarian", needs, 1)
+        served = simulate(policy, needs, memory, "egalitarian", 600, 1).utilities > 0
+        waits[rule] = max(np.diff(np.flatnonzero(mine)).max() for mine in served.T)
+    sentence = f"each is served every {waits['one-step']} steps, while prices let somebody wait for {waits['prices']}."
     assert sentence in " ".join(PAGE.read_text(encoding="utf-8").split())
 
 
