@@ -69,7 +69,9 @@ def _calibrated(setting: Setting) -> Prices:
 
 def _proportional_fair(setting: Setting) -> ProportionalFair:
     if setting.kind == "burden":
-        raise ValueError("policy 'proportional-fair' is for goods: for burdens use 'prices' or 'dynamic-max-min'")
+        raise ValueError(
+            "policy 'proportional-fair' is for goods: for burdens use 'prices', 'one-step' or 'dynamic-max-min'"
+        )
     return ProportionalFair(setting.memory)
 
 

@@ -171,23 +171,23 @@ class TestTheReasons:
         learned = calibrate_by_name(sample(90, Ana=0.3, Ben=1.0), ["Ana", "Ben"], MEMORY, "egalitarian").prices
         told = self.reasons(ChooseK([5.0, 6.0], 1), [8.0, 9.0], learned)
         assert told[-1] == "Prices were learned from a sample of past needs."
-        assert told[-2].startswith("Less is remembered of Ana than of Ben, and past needs make Ana harder to serve, so")
+        assert told[-2].startswith(
+            "Less is remembered of Ana than of Ben, and the prices learned so far favour Ana, so"
+        )
         told = self.reasons(ChooseK([5.0, 6.0], 1), [9.0, 9.0], learned, learned_from="the 90 decisions before")
         assert told[-1] == "Prices were learned from the 90 decisions before."
-        assert told[-2].startswith("Past needs make Ana harder to serve, so a unit counts")
+        assert told[-2].startswith("The prices learned so far favour Ana, so a unit counts")
         assert "learned" not in " ".join(self.reasons(ChooseK([5.0, 6.0], 1), [8.0, 9.0]))
 
     def test_of_burdens(self):
         learned = calibrate_by_name(
             sample(90, Ana=0.3, Ben=1.0), ["Ana", "Ben"], MEMORY, "egalitarian", kind="burden"
         ).prices
-        lighter = (
-            "past burdens were lighter for Ana, who would otherwise carry more than a fair share, so a unit counts"
-        )
+        spared = "the prices learned so far spare Ana, so a unit counts"
         told = self.reasons(ChooseK([5.0, 6.0], 1, kind="burden"), [9.0, 9.0], learned)
-        assert told[-2].startswith(lighter.replace("past", "Past"))
+        assert told[-2].startswith(spared[0].upper() + spared[1:])
         told = self.reasons(ChooseK([5.0, 6.0], 1, kind="burden"), [11.0, 9.0], learned)
-        assert told[-2].startswith(f"Ana has carried more lately than Ben, and {lighter}")
+        assert told[-2].startswith(f"Ana has carried more lately than Ben, and {spared}")
 
     def test_an_amount_is_explained_by_its_last_unit(self):
         told = self.reasons(Divide(2.0, [5.0, 6.0]), [2.0, 20.0])[-1]

@@ -248,7 +248,7 @@ def test_prices_are_learned_from_past_needs(capsys, write):
     assert run(capsys, *settings).startswith("ana gets a place worth 5")
     out = run(capsys, *settings, "--past-needs", past)
     assert out.startswith("ben gets a place worth 4")
-    assert "Past needs make ben harder to serve, so a unit counts" in out
+    assert "The prices learned so far favour ben, so a unit counts" in out
     assert f"Prices were learned from 60 rows of {past}." in " ".join(out.split("\n"))
     data = json.loads(run(capsys, *settings, "--past-needs", past, "--json"))
     assert (data["rule"], data["learned_from"]) == ("prices", f"60 rows of {past}")

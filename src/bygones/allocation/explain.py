@@ -217,18 +217,14 @@ def _why_dear(decision: Decision, dear: int, cheap: int) -> str:
     """Why one agent has a higher price than another: by what is remembered, by what was learned, or both."""
     burden, before, learned = decision.problem.is_burden, np.asarray(decision.before), decision.calibration
     name, other = decision.agent_names[dear], decision.agent_names[cheap]
-    if not burden:
-        remembered, needs = f"Less is remembered of {name} than of {other}", f"past needs make {name} harder to serve"
-    elif learned is not None:
-        remembered = f"{name} has carried more lately than {other}"
-        needs = f"past burdens were lighter for {name}, who would otherwise carry more than a fair share"
+    if burden:
+        remembered, prices = f"{name} has carried more lately than {other}", f"the prices learned so far spare {name}"
     else:
-        remembered = f"{name} has carried more lately than {other}"
-        needs = f"over a longer time {name} has carried more than {other}"
+        remembered, prices = f"Less is remembered of {name} than of {other}", f"the prices learned so far favour {name}"
     if not (before[dear] > before[cheap] if burden else before[dear] < before[cheap]):
-        return needs[0].upper() + needs[1:]
-    by_needs = learned is not None and learned.log_prices[dear] - learned.log_prices[cheap] > _NOTABLE
-    return f"{remembered}, and {needs}" if by_needs else remembered
+        return prices[0].upper() + prices[1:]
+    by_prices = learned is not None and learned.log_prices[dear] - learned.log_prices[cheap] > _NOTABLE
+    return f"{remembered}, and {prices}" if by_prices else remembered
 
 
 def _runner_up(decision: Decision) -> list[str]:

@@ -52,7 +52,7 @@ def audit(
         arg(
             metavar="FORMAT",
             help="How times are written: month-first, day-first, unix, unix-ms, steps, or a format such as "
-            "'%%d %%b %%Y %%H:%%M'; auto detects it and says so.",
+            "'%d %b %Y %H:%M'; auto detects it and says so.",
         ),
     ] = "auto",
     fields: Annotated[
