@@ -12,7 +12,10 @@ WRONG = [
     ("ledger record team.db ana x", "AMOUNT must be a number, got 'x'; see bygones ledger record --help"),
     ("ledger correct team.db x 3", "EVENT must be a whole number, got 'x'; see bygones ledger correct --help"),
     ("audit h.csv --threads many", "--threads must be a whole number, got 'many'; see bygones audit --help"),
-    ("audit h.csv --format odd", "--format must be one of auto, ledger, sacct, table, got 'odd'; see bygones audit"),
+    (
+        "audit h.csv --format odd",
+        "--format must be one of auto, kueue, ledger, prometheus, sacct, table, got 'odd'; see",
+    ),
     ("audit h.csv --refine odd", "--refine must be one of "),
     ("nosuch", "unknown command 'nosuch': choose one of ledger, allocate, "),
     ("alocate needs.csv", "unknown command 'alocate': did you mean 'allocate'? See bygones --help"),
