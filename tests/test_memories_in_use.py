@@ -165,6 +165,7 @@ def test_counting_from_the_lowest_weighs_the_lowest_more_under_nash_welfare():
     assert (plain.served.tolist(), relative.served.tolist()) == ([2], [0])
 
 
+@pytest.mark.soak
 @every_memory
 def test_in_the_learner(make, tmp_path):
     learner = Settings(total_steps=64, horizon=16, rollout_steps=32, batch_size=16, epochs=1, hidden=(4,))

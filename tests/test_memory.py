@@ -466,6 +466,7 @@ def test_settings_are_kept_as_arrays():
         pytest.param(0.999, "wide", marks=pytest.mark.soak),
     ],
 )
+@pytest.mark.soak
 def test_a_million_updates_are_as_exact_as_one(gamma, kind):
     rng = np.random.default_rng(7)
     n = 1_000_000

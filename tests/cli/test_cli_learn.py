@@ -192,6 +192,7 @@ def test_help_helps(capsys, command):
     assert len(capsys.readouterr().out) > 200
 
 
+@pytest.mark.soak
 def test_reproduce_ends_with_ginis_and_a_page(capsys, tmp_path, monkeypatch):
     monkeypatch.setattr(results, "EVIDENCE", tmp_path / "nowhere")
     words = ["reproduce", "--welfare", "nash", "--horizon", "20", "--gamma", "0.9", "1", "--workers", "1"]

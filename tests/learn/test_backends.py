@@ -31,6 +31,7 @@ def same(a: TrainResult, b: TrainResult) -> bool:
     return a.settings == b.settings and a.final == b.final and all(np.array_equal(x, y) for x, y in pairs)
 
 
+@pytest.mark.soak
 def test_processes_give_what_this_process_gives(tmp_path: Path) -> None:
     runs = [SMALL, SMALL.replace(seed=1, n_agents=4)]
     seen: list[RunProgress] = []
@@ -154,6 +155,7 @@ def test_batches_share_kinds_of_memory_welfare_and_needs() -> None:
     assert backends.batches([Settings(), *problems]) == [(0, 1, 3), (2, 4), (5,), (6,), (7,)]
 
 
+@pytest.mark.soak
 def test_problems_of_ones_own_are_trained_in_processes_too() -> None:
     problem = AllocationProblem(n_resources=1, horizon=16, memory=Multiscale((0.9, 0.5), (0.5, 0.5)), needs=uniform(3))
     runs = [Run(SMALL, problem), SMALL]

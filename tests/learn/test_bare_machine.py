@@ -4,6 +4,8 @@ import subprocess
 import sys
 import textwrap
 
+import pytest
+
 PROGRAM = """
     import sys
 
@@ -31,6 +33,7 @@ MISSING = [
 ]
 
 
+@pytest.mark.soak
 def test_trains_and_saves_without_anything_else(tmp_path) -> None:
     program = textwrap.dedent(PROGRAM.format(missing=MISSING))
     file = tmp_path / "policy.safetensors"

@@ -91,6 +91,7 @@ print(json.dumps([{name: np.asarray(curve).tolist() for name, curve in run.curve
 """
 
 
+@pytest.mark.soak
 @pytest.mark.skipif(importlib.util.find_spec("wandb") is None, reason="wandb is not installed (pip install '.[wandb]')")
 def test_real_wandb_writes_the_curves_to_disk(tmp_path: Path) -> None:
     offline = {**os.environ, "WANDB_MODE": "offline", "WANDB_SILENT": "true", "WANDB_ERROR_REPORTING": "false"}

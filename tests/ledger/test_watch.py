@@ -3,6 +3,7 @@
 from datetime import UTC, datetime, timedelta
 
 import numpy as np
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -59,6 +60,7 @@ def happen(ledger, kind, who, at, amount):
     st.sampled_from([1, 3, 50_000]),
     moments,
 )
+@pytest.mark.soak
 @example([("received", "ana", 0, 0.0), ("offset", "ben", 0, 8.0), ("hold", "ana", 1, 0.0)], "3d", False, 1, 1)
 @settings(max_examples=150)
 def test_owed_since_is_what_the_standings_say(new_path, events, half_life, stops, chunk, at):

@@ -50,6 +50,7 @@ def test_it_does_not_matter_in_which_batch_a_run_is(tmp_path):
     assert len(list((tmp_path / "b").glob("*.parquet"))) == 4
 
 
+@pytest.mark.soak
 def test_real_training_in_processes(tmp_path):
     tiny = {"rollout_steps": 64, "batch_size": 16, "epochs": 1, "hidden": (4,), "n_agents": 3, "n_resources": 1}
     runs = grid("quick", horizon=(20,), gamma=(0.9, 1.0), welfare=("nash",), total_steps=640, **tiny).runs()
@@ -152,6 +153,7 @@ def test_the_bare_command_line(tmp_path, capsys, monkeypatch):
             running.main([*words, *bad])
 
 
+@pytest.mark.soak
 def test_training_and_writing_need_little_but_jax_and_pyarrow(tmp_path):
     program = """
 import runpy, sys

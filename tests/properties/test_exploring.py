@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 TESTS = Path(__file__).parents[1]
 FILES = ("own", "usual", "plain")
 TOY = """
@@ -50,6 +52,7 @@ def run(folder, *options, profile, constants=()):
     }
 
 
+@pytest.mark.soak
 def test_exploring_takes_ten_times_the_examples_and_says_how_to_replay(tmp_path):
     out, tried = run(tmp_path / "two", "-n", "2", "-m", "hypothesis", "--hypothesis-seed=5", profile="explore")
     assert {name: len(numbers) for name, numbers in tried.items()} == {"own": 70, "usual": 1000}

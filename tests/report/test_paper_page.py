@@ -182,6 +182,7 @@ def test_no_stop_of_the_slider_leaves_anything_to_a_draw(example, half_life):
         assert (other.owners == histories[0].owners).all()
 
 
+@pytest.mark.soak
 def test_a_report_needs_no_jax(tmp_path):
     code = (
         "import sys; sys.modules['jax'] = None; sys.modules['matplotlib'] = None\n"
