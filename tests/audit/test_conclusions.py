@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.optimize import brentq
 
 from bygones.audit import audit, read_history
-from bygones.audit.claims import Conclusion, Flip, Tie
+from bygones.audit.conclusion_words import Conclusion, Flip, Tie
 from bygones.audit.conclusions import TIED, conclude
 
 EVENTS = st.lists(

@@ -13,7 +13,7 @@ import pytest
 from bygones.audit import audit, read_history
 from bygones.audit.clock import Clock, check_zone, offsets
 from bygones.audit.engines import readable
-from bygones.audit.times import microseconds
+from bygones.audit.time_columns import microseconds
 from bygones.ledger import Ledger, Rules
 
 COLUMNS = {"agent": "driver", "time": "at", "utility": "fare"}

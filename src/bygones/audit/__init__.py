@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from bygones.audit.auditing import Audit, audit
-    from bygones.audit.claims import Conclusion, Flip
     from bygones.audit.clock import Clock
+    from bygones.audit.conclusion_words import Conclusion, Flip
     from bygones.audit.conclusions import Conclusions
     from bygones.audit.courses import WhatIf, what_if
     from bygones.audit.entitlements import Shares, read_shares

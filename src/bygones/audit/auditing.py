@@ -18,7 +18,7 @@ from bygones.audit.counterfactual import Replay, replay_decisions
 from bygones.audit.entitlements import Shares
 from bygones.audit.history import History
 from bygones.audit.names import alike
-from bygones.audit.pasts import DATED_EVENTS, EnginePast, LedgerAudit, Past, relative
+from bygones.audit.pasts import DATED_EVENTS, EnginePast, KnownPast, LedgerAudit, relative
 from bygones.audit.sums import Periods, periods
 from bygones.audit.trajectory import Members, PeriodEnd, Trajectory, entitled_shares
 from bygones.kinds import Kind, check_kind, words
@@ -320,7 +320,7 @@ def audit(
     if history.ledger is not None:
         if gone_after is not None:
             raise ValueError("gone_after does not apply to a ledger, which records who leaves and when")
-        known: Past = LedgerAudit(history, cut, given, others, rule)
+        known: KnownPast = LedgerAudit(history, cut, given, others, rule)
     else:
         away = math.inf if gone_after is None else clock.length(gone_after, "gone_after")
         known = EnginePast(history, cut, chosen, given, others, rule or "zero", away)

@@ -22,7 +22,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from bygones._text import listed
-from bygones.audit.claims import Conclusion, Flip, Tie, is_narrow
+from bygones.audit.conclusion_words import Conclusion, Flip, Tie, is_narrow
 from bygones.kinds import Kind
 from bygones.ledger.watch import SETTLED
 

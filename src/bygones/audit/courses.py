@@ -45,7 +45,7 @@ class Spread(NamedTuple):
         return low if low == high else f"{low} to {high}"
 
 
-class Change(NamedTuple):
+class Reassignment(NamedTuple):
     """A decision that would have been another.
 
     Attributes:
@@ -83,7 +83,7 @@ class Course:
     least: Spread
     total: Spread
     received: np.ndarray
-    changes: tuple[Change, ...]
+    changes: tuple[Reassignment, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -306,7 +306,7 @@ def _course(
         if first != actual[i]:
             certain = all(run.served[i] == first for run in runs)
             changes.append(
-                Change(request.time, _names(who, first - actual[i]), _names(who, actual[i] - first), certain)
+                Reassignment(request.time, _names(who, first - actual[i]), _names(who, actual[i] - first), certain)
             )
     received = np.mean([run.received for run in runs], axis=0)
     spread = Spread(float(min(differ)), float(max(differ)))

@@ -21,11 +21,11 @@ from bygones._arrays import check_one_of
 from bygones._csv import unshield
 from bygones._text import counted
 from bygones.audit import formats
-from bygones.audit.checks import as_number, check_weight, only, refuse, weights_of
 from bygones.audit.clock import Clock, check_zone
+from bygones.audit.conditions import as_number, check_weight, only, refuse, weights_of
 from bygones.audit.engines import LEDGER_COLUMNS, Source, check_columns, in_memory, open_source, readable
 from bygones.audit.ledger_replay import read_book
-from bygones.audit.times import check_time_format, with_times
+from bygones.audit.time_columns import check_time_format, with_times
 from bygones.ledger.rules import RuleBook
 
 _YES, _NO = ("1", "true", "yes", "y", "t"), ("0", "false", "no", "n", "f")

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from bygones._text import counted
-from bygones.audit.checks import only, weights_of
+from bygones.audit.conditions import only, weights_of
 from bygones.audit.engines import in_memory
 from bygones.audit.formats import Asked, Usage
 

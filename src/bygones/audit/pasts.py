@@ -27,7 +27,7 @@ ASKED_AT_ONCE = 1_000_000
 """In a longer history, an approximation decides at which half-lives to compute exactly."""
 
 
-class Past(Protocol):
+class KnownPast(Protocol):
     """What an audit asks of a history, at the moment of the audit.
 
     Attributes:

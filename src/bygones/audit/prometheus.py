@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from bygones._text import counted, listed
-from bygones.audit.checks import only
+from bygones.audit.conditions import only
 from bygones.audit.engines import Source, check_columns, in_memory
 from bygones.audit.formats import Asked, Usage
 

@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from bygones._text import counted, listed
-from bygones.audit.checks import only, weights_of
+from bygones.audit.conditions import only, weights_of
 from bygones.audit.engines import Source, check_columns, duckdb, first_line, readable
 from bygones.audit.formats import Asked, Usage
 

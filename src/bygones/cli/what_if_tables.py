@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bygones._text import amount, counted, listed
-from bygones.audit.courses import Change, Course, WhatIf
+from bygones.audit.courses import Course, Reassignment, WhatIf
 from bygones.audit.queue_replay import QueueReplay
 from bygones.cli.console import print_sentences, print_table
 
@@ -41,7 +41,7 @@ def _print_changes(found: WhatIf, course: Course) -> None:
         print(f"- and {len(course.changes) - SHOWN:,} more: --json lists them")
 
 
-def _change(change: Change) -> str:
+def _change(change: Reassignment) -> str:
     tie = "" if change.certain else " (a tie: other draws choose others)"
     return f"{listed(change.served) or 'nobody'} instead of {listed(change.instead_of) or 'nobody'}{tie}"
 

@@ -28,7 +28,7 @@ def only(source: Source, rows: Any, conditions: Sequence[str]) -> Any:
         name, sign, value = match.groups()
         check_columns(rows.columns, [name], source.label)
         column = rows[name]
-        if sign in _ORDERS and _is_number(value):
+        if sign in _ORDERS and is_number(value):
             rows = rows.filter(_ORDERS[sign](as_number(column, source, name), float(value)))
             continue
         text = column.cast("string").strip()
@@ -45,7 +45,7 @@ def weights_of(text: str, name: str) -> dict[str, float]:
     found: dict[str, float] = {}
     for part in text.split(","):
         what, given, weight = part.partition("=")
-        if not what.strip() or (given and not _is_number(weight)):
+        if not what.strip() or (given and not is_number(weight)):
             raise ValueError(f"{name} must be names with weights such as cpu=1,gpu=40, got {text!r}")
         found[what.strip()] = check_weight(what.strip(), float(weight) if given else 1.0)
     return found
@@ -58,7 +58,8 @@ def check_weight(name: object, weight: float) -> float:
     )
 
 
-def _is_number(text: str) -> bool:
+def is_number(text: str) -> bool:
+    """Whether the text is a number."""
     try:
         float(text)
     except ValueError:

@@ -15,8 +15,8 @@ import ibis
 import ibis.expr.datatypes as dt
 
 from bygones._times import DAY_FIRST
-from bygones.audit.checks import refuse
 from bygones.audit.clock import Clock, offsets
+from bygones.audit.conditions import is_number, refuse
 from bygones.audit.engines import Source, readable
 
 _ZONED = r":\d\d(\.\d+)?\s*([zZ]|UTC|[+-]\d\d(:?\d\d)?)$"
@@ -173,7 +173,7 @@ def _with_text_times(source: Source, rows: Any, name: str, zone: str, how: str) 
     with readable(source.label):
         sample = rows.select(time=text).filter(text.length() > 0).limit(1).to_pyarrow()["time"].to_pylist()
     first = sample[0] if sample else ""
-    if _is_number(first) and "%" not in how:
+    if is_number(first) and "%" not in how:
         ready = rows.mutate(time=text.try_cast("float64"), time_raw=rows.time)
         return _with_numbers(source, ready, name, zone, how, "a number, as in the first row")
     if how in UNIX or how == "steps":
@@ -268,11 +268,3 @@ def _check_span(source: Source, name: str, bounds: dict[str, Any]) -> None:
     if bounds["n"] and bounds["last"] - bounds["first"] >= 2**53:
         first, last = (Clock().day(bounds[edge]) for edge in ("first", "last"))
         raise ValueError(f"{source.label}: {name} must span less than 285 years, got times from {first} to {last}")
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
