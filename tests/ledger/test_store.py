@@ -17,6 +17,10 @@ def path(new_path):
     return path
 
 
+BEFORE = schema.VERSION - 1
+"""The version before this one."""
+
+
 def edit(path, *statements):
     connection = sqlite3.connect(path)
     for statement in statements:
@@ -36,15 +40,19 @@ def test_older_tables_are_brought_up_to_date_one_version_at_a_time(path, monkeyp
 
     def add_note(connection):
         connection.execute(sa.text("ALTER TABLE agents RENAME COLUMN last_served TO last"))
-        done.append("0 to 1")
+        done.append("the last step")
 
-    edit(path, "UPDATE schema_version SET version = -1", "ALTER TABLE agents RENAME COLUMN last TO last_served")
-    monkeypatch.setitem(schema.MIGRATIONS, -1, lambda connection: done.append("-1 to 0"))
-    monkeypatch.setitem(schema.MIGRATIONS, 0, add_note)
+    edit(
+        path,
+        f"UPDATE schema_version SET version = {BEFORE - 1}",
+        "ALTER TABLE agents RENAME COLUMN last TO last_served",
+    )
+    monkeypatch.setitem(schema.MIGRATIONS, BEFORE - 1, lambda connection: done.append("the step before"))
+    monkeypatch.setitem(schema.MIGRATIONS, BEFORE, add_note)
     with Ledger.open(path) as ledger:
         assert ledger.verify().ok
     with Ledger.open(path):
-        assert done == ["-1 to 0", "0 to 1"]
+        assert done == ["the step before", "the last step"]
 
 
 # Tables as an older bygones might have written them: no rounding errors kept, no latest instant, one index less.
@@ -104,7 +112,7 @@ def from_version_0(connection):
 def test_a_ledger_in_older_tables_loses_nothing(new_target, monkeypatch):
     target = new_target()
     events, stood, head = write_in_older_tables(target)
-    with pytest.raises(LedgerError, match="tables of version 0, which cannot be migrated to version 1"):
+    with pytest.raises(LedgerError, match=f"tables of version 0, which cannot be migrated to version {schema.VERSION}"):
         Ledger.open(target)
     monkeypatch.setitem(schema.MIGRATIONS, 0, from_version_0)
     for _ in range(2):  # the second time it is up to date
@@ -127,11 +135,11 @@ def test_a_migration_that_fails_changes_nothing(path, monkeypatch):
         connection.execute(sa.text("ALTER TABLE agents RENAME COLUMN last TO later"))
         connection.execute(sa.text("ALTER TABLE nowhere RENAME COLUMN last TO later"))
 
-    edit(path, "UPDATE schema_version SET version = 0")
-    monkeypatch.setitem(schema.MIGRATIONS, 0, half_way)
+    edit(path, f"UPDATE schema_version SET version = {BEFORE}")
+    monkeypatch.setitem(schema.MIGRATIONS, BEFORE, half_way)
     with pytest.raises(LedgerError, match="nowhere"):
         Ledger.open(path)
-    edit(path, "UPDATE schema_version SET version = 1", "UPDATE agents SET last = last")
+    edit(path, f"UPDATE schema_version SET version = {schema.VERSION}", "UPDATE agents SET last = last")
     Ledger.open(path).close()
 
 
@@ -140,11 +148,11 @@ def test_older_tables_on_postgresql(new_database, monkeypatch):
     Ledger.new(target).close()
     engine = sa.create_engine(target.replace("postgresql:", "postgresql+psycopg:"))
     with engine.begin() as connection:
-        connection.execute(sa.text("UPDATE schema_version SET version = 0"))
+        connection.execute(sa.text(f"UPDATE schema_version SET version = {BEFORE}"))
         connection.execute(sa.text("ALTER TABLE agents RENAME COLUMN last TO later"))
     engine.dispose()
     rename = sa.text("ALTER TABLE agents RENAME COLUMN later TO last")
-    monkeypatch.setitem(schema.MIGRATIONS, 0, lambda connection: connection.execute(rename))
+    monkeypatch.setitem(schema.MIGRATIONS, BEFORE, lambda connection: connection.execute(rename))
     with Ledger.open(target) as ledger:
         ledger.join("ana")
         assert ledger.verify().ok
@@ -183,15 +191,16 @@ def test_what_is_no_ledger_is_refused_in_one_sentence(path, tmp_path):
 
 def test_a_newer_ledger_is_refused_and_left_as_it_is(new_target):
     target = new_target()
+    newer = schema.VERSION + 1
     Ledger.new(target).close()
     engine = sa.create_engine(store._url(target))
     with engine.begin() as connection:
-        connection.execute(sa.text("UPDATE schema_version SET version = 2"))
+        connection.execute(sa.text(f"UPDATE schema_version SET version = {newer}"))
         connection.execute(sa.text("ALTER TABLE agents ADD COLUMN colour TEXT"))
-    with pytest.raises(LedgerError, match=r"newer bygones \(tables of version 2, this one reads version 1\)"):
+    with pytest.raises(LedgerError, match=rf"tables of version {newer}, this one reads version {schema.VERSION}\)"):
         Ledger.open(target)
     with engine.begin() as connection:
-        assert schema.version(connection) == 2
+        assert schema.version(connection) == newer
         assert "colour" in {column["name"] for column in sa.inspect(connection).get_columns("agents")}
     engine.dispose()
 

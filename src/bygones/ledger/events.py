@@ -36,6 +36,8 @@ class Event(NamedTuple):
         refers: the event that a correction corrects, or the decision through which something was received.
         note: a remark by whoever recorded it.
         details: the settings of a rule change; a decision's needs and reasons.
+        author: who recorded it, as far as they said.
+        key: chosen by whoever recorded it, so that recording it again has no effect.
     """
 
     seq: int
@@ -47,6 +49,8 @@ class Event(NamedTuple):
     refers: int | None = None
     note: str = ""
     details: dict[str, Any] | None = None
+    author: str = ""
+    key: str | None = None
 
 
 _encoder = json.JSONEncoder(ensure_ascii=False, allow_nan=False, sort_keys=True, separators=(",", ":"))
@@ -63,5 +67,11 @@ def details_text(event: Event) -> str | None:
 
 
 def digest(previous: bytes, event: Event, details: str | None) -> bytes:
-    """The hash of an event, its details as they are stored, that follows the event of hash `previous`."""
-    return hashlib.sha256(previous + canonical((*event[:-1], details)).encode()).digest()
+    """The hash of an event, its details as they are stored, that follows the event of hash `previous`.
+
+    What later versions added to an event is hashed where it is there, so that older events keep their hashes.
+    """
+    *first, _, author, key = event
+    added = {name: value for name, value in (("author", author), ("key", key)) if value}
+    text = canonical((*first, details, added) if added else (*first, details))
+    return hashlib.sha256(previous + text.encode()).digest()

@@ -156,10 +156,10 @@ def replay(
 
 def _event(
     seq: int, kind: str, time: int, recorded: int, _: int | None, amount: float | None, refers: int | None,
-    note: str, details: str | None, __: bytes, agent: str | None,
+    note: str, details: str | None, __: bytes, author: str, key: str | None, agent: str | None,
 ) -> Event:  # fmt: skip
     loaded = None if details is None else json.loads(details)
-    return Event(seq, kind, time, recorded, agent, amount, refers, note, loaded)
+    return Event(seq, kind, time, recorded, agent, amount, refers, note, loaded, author, key)
 
 
 def _state(total: Sequence[float], lost: Sequence[float]) -> MemoryState:

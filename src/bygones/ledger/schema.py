@@ -9,11 +9,8 @@ from collections.abc import Callable, Mapping
 
 import sqlalchemy as sa
 
-VERSION = 1
+VERSION = 2
 """The version of the tables that this code reads and writes."""
-
-MIGRATIONS: dict[int, Callable[[sa.Connection], object]] = {}
-"""By version, how its tables become those of the next version."""
 
 metadata = sa.MetaData()
 
@@ -56,10 +53,25 @@ events = sa.Table(
     sa.Column("note", sa.Text, nullable=False),
     sa.Column("details", sa.Text),
     sa.Column("hash", sa.LargeBinary, nullable=False),
+    sa.Column("author", sa.Text, nullable=False, server_default=""),
+    sa.Column("key", sa.Text),
     sa.Index("events_of_agent", "agent", "time"),
     sa.Index("events_referring", "refers", sqlite_where=sa.text("refers IS NOT NULL"),
              postgresql_where=sa.text("refers IS NOT NULL")),
+    sa.Index("events_by_key", "key", unique=True, sqlite_where=sa.text("key IS NOT NULL"),
+             postgresql_where=sa.text("key IS NOT NULL")),
 )  # fmt: skip
+
+
+def from_version_1(connection: sa.Connection) -> None:
+    """Events have an author and a key."""
+    connection.execute(sa.text("ALTER TABLE events ADD COLUMN author TEXT NOT NULL DEFAULT ''"))
+    connection.execute(sa.text("ALTER TABLE events ADD COLUMN key TEXT"))
+    next(index for index in events.indexes if index.name == "events_by_key").create(connection)
+
+
+MIGRATIONS: dict[int, Callable[[sa.Connection], object]] = {1: from_version_1}
+"""By version, how its tables become those of the next version."""
 
 
 def create(connection: sa.Connection) -> None:
