@@ -64,6 +64,25 @@ def test_a_second_one_does_not_disturb_the_clean_up_after_the_first() -> None:
     assert done == ["all cleaned up"]
 
 
+class Pressing:
+    """Python drops whatever its destructor raises."""
+
+    def __del__(self) -> None:
+        press()
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_one_that_python_drops_is_not_lost() -> None:
+    done = []
+    with pytest.raises(KeyboardInterrupt), put_off() as ctrl_c:  # noqa: PT012
+        with ctrl_c.heeded():
+            Pressing()
+            done.append("it was dropped")
+        with ctrl_c.heeded():
+            done.append("never")
+    assert done == ["it was dropped"]
+
+
 def test_blocks_in_blocks_pass_it_on_outwards() -> None:
     done = []
     with pytest.raises(KeyboardInterrupt), put_off() as outer:  # noqa: PT012

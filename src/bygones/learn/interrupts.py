@@ -36,6 +36,9 @@ class CtrlC:
         try:
             self.make_up()
             yield
+        except BaseException:
+            self._waiting = False  # it has taken effect
+            raise
         finally:
             self._heeding = False
 
@@ -47,12 +50,13 @@ class CtrlC:
 
     def handle(self, number: int, frame: FrameType | None) -> None:
         """Called by Python in the main thread, between any two of its instructions."""
-        if not self._heeding:
-            self._waiting = True
-            return
-        self._heeding = False  # as it raises, whatever follows is a clean-up, which the next Ctrl-C must not disturb
-        self._usual(number, frame)
-        self._heeding = True
+        # Python drops what is raised in a destructor or in a callback of its garbage collector. As long as it did not
+        # reach the end of the block, this Ctrl-C therefore waits for the next chance.
+        self._waiting = True
+        if self._heeding:
+            self._heeding = False  # what follows is a clean-up, which the next Ctrl-C must not disturb
+            self._usual(number, frame)
+            self._heeding, self._waiting = True, False
 
 
 @contextmanager
