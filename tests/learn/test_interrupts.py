@@ -42,6 +42,16 @@ def test_it_takes_effect_at_once_where_it_is_heeded() -> None:
     assert done == []
 
 
+def test_it_takes_effect_once() -> None:
+    done = []
+    with put_off() as ctrl_c:
+        with pytest.raises(KeyboardInterrupt), ctrl_c.heeded():
+            press()
+        with ctrl_c.heeded():
+            done.append("went on")
+    assert done == ["went on"]
+
+
 def test_one_that_waits_takes_effect_where_the_next_is_heeded() -> None:
     done = []
     with pytest.raises(KeyboardInterrupt), put_off() as ctrl_c:  # noqa: PT012
@@ -58,6 +68,17 @@ def test_a_second_one_does_not_disturb_the_clean_up_after_the_first() -> None:
         try:
             with ctrl_c.heeded():
                 press()
+        finally:
+            press()
+            done.append("all cleaned up")
+    assert done == ["all cleaned up"]
+
+
+def test_nor_does_it_disturb_a_clean_up_where_it_is_heeded() -> None:
+    done = []
+    with pytest.raises(KeyboardInterrupt), put_off() as ctrl_c, ctrl_c.heeded():  # noqa: PT012
+        try:
+            press()
         finally:
             press()
             done.append("all cleaned up")

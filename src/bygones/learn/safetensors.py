@@ -55,7 +55,9 @@ def load(path: Path | str) -> tuple[dict[str, np.ndarray], dict[str, str]]:
     if noted is not None:
         unsigned = content.replace(noted.encode(errors="replace"), _ZEROS, 1)
         if hashlib.sha256(unsigned).hexdigest() != noted:
-            raise ValueError(f"{path} is damaged: its checksum does not match; restore it, or save it again")
+            raise ValueError(
+                f"{path} is damaged: its checksum does not match; restore it, or remove it and train again"
+            )
     return tensors, metadata
 
 
