@@ -11,6 +11,7 @@ from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 
 from bygones.learn.interrupts import CtrlC, put_off
+from bygones.learn.processes import WorkerDiedError
 
 Result = TypeVar("Result")
 
@@ -33,6 +34,9 @@ def in_tasks(
         heard: called here with every report.
         address: of the cluster; without one, Ray runs on this machine.
         environment: variables of the workers.
+
+    Raises:
+        WorkerDiedError: Ray itself died. An error that a job raises is raised here as well.
     """
     ray = _ray()
     lent = ray.is_initialized()
@@ -61,6 +65,8 @@ def in_tasks(
                 going.remove(ready)
                 with ctrl_c.heeded():
                     yield ray.get(ready)
+        except (ray.exceptions.LocalRayletDiedError, ray.exceptions.RaySystemError) as error:
+            raise WorkerDiedError("Ray died (killed, or out of memory?)") from error
         finally:
             if lent:  # or all of this ends with the connection
                 for reference in going:
