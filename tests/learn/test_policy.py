@@ -2,6 +2,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from bygones.learn import safetensors
 from bygones.learn.policy import TrainedPolicy
 from bygones.learn.settings import Settings
+from support.damage import damages, outcome
 from support.sharp_networks import sharp
 
 SETTINGS = Settings(gamma=0.9, hidden=(8, 8))
@@ -103,3 +105,44 @@ def test_other_files_are_refused(policy: TrainedPolicy, tmp_path: Path) -> None:
 def test_observations_of_another_size_are_refused(policy: TrainedPolicy) -> None:
     with pytest.raises(ValueError, match="must have 20 entries along the last axis"):
         policy(np.zeros(21))
+
+
+def check_damage(policy: TrainedPolicy, file: Path, number: int, seed: int) -> None:
+    """Damaged files are refused with a sentence that names them; none is read as something else."""
+    policy.save(file)
+    content = file.read_bytes()
+    for what, damaged in damages(content, number, seed):
+        file.write_bytes(damaged)
+        loaded, sentence = outcome(lambda: TrainedPolicy.load(file))
+        if sentence is not None:
+            assert str(file) in sentence, what
+            continue
+        assert loaded.settings == policy.settings, what
+        for a, b in zip(jax.tree.leaves(loaded.networks), jax.tree.leaves(policy.networks), strict=True):
+            np.testing.assert_array_equal(a, b, err_msg=what)
+
+
+def test_damage_is_refused_with_a_sentence(policy: TrainedPolicy, tmp_path: Path) -> None:
+    check_damage(policy, tmp_path / "policy.safetensors", 50, 0)
+
+
+@pytest.mark.soak
+def test_thousands_of_damaged_policies_are_never_read_as_something_else(policy: TrainedPolicy, tmp_path: Path) -> None:
+    check_damage(policy, tmp_path / "policy.safetensors", 3000, 1)
+
+
+def test_policies_of_earlier_versions_are_read_and_their_damage_is_no_traceback(
+    policy: TrainedPolicy, observations: np.ndarray, tmp_path: Path
+) -> None:
+    theirs = pytest.importorskip("safetensors.numpy")
+    file = tmp_path / "policy.safetensors"
+    policy.save(file)
+    tensors, metadata = safetensors.load(file)
+    theirs.save_file(tensors, file, metadata=metadata)
+    np.testing.assert_array_equal(TrainedPolicy.load(file)(observations), policy(observations))
+    content = file.read_bytes()
+    header = int.from_bytes(content[:8], "little") + 8
+    for what, damaged in damages(content[:header], 300):
+        file.write_bytes(damaged + content[header:])
+        _, sentence = outcome(lambda: TrainedPolicy.load(file))
+        assert sentence is None or str(file) in sentence, what

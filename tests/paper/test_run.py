@@ -240,6 +240,49 @@ def test_ctrl_c_stops_all_processes(tmp_path, monkeypatch, on):
         time.sleep(0.1)
 
 
+@pytest.mark.soak
+def test_ctrl_c_stops_ray_at_any_moment_however_often_it_is_pressed(tmp_path, monkeypatch):
+    """While Ray starts, while tasks end, and while Ray ends: Ray can crash if its calls are left halfway."""
+    pytest.importorskip("ray")
+    rng = random.Random(0)
+    for attempt in range(8):
+        folder = tmp_path / str(attempt)
+        mark = f"BYGONES_STARTED_IN={folder}"
+        monkeypatch.setenv(*mark.split("="))
+        process = start(folder, "ray")
+        while not (list(folder.glob("*.parquet")) if attempt % 2 else len(marked(mark)) > 1):
+            assert process.poll() is None
+            time.sleep(0.02)
+        time.sleep(rng.uniform(0.0, 0.5 if attempt % 2 else 4.0))
+        for _ in range(rng.randint(1, 3)):
+            os.killpg(process.pid, signal.SIGINT)
+            time.sleep(rng.uniform(0.0, 0.2))
+        _, error = process.communicate()
+        assert process.returncode == 1, error
+        assert error.strip().endswith("the same command goes on from there")
+        while marked(mark):
+            time.sleep(0.1)
+
+
+@pytest.mark.soak
+def test_when_ray_dies_a_sentence_says_so_and_what_is_finished_is_kept(tmp_path, monkeypatch):
+    pytest.importorskip("ray")
+    mark = f"BYGONES_STARTED_IN={tmp_path}"
+    monkeypatch.setenv(*mark.split("="))
+    process = start(tmp_path / "results", "ray")
+    while not list(tmp_path.glob("results/*.parquet")):
+        assert process.poll() is None
+        time.sleep(0.05)
+    (raylet,) = (each for each in marked(mark) if each.joinpath("comm").read_text() == "raylet\n")
+    os.kill(int(raylet.name), signal.SIGKILL)
+    _, error = process.communicate()
+    assert process.returncode == 1
+    assert error.strip().endswith("Ray died (killed, or out of memory?); what was finished is kept")
+    assert len(read(tmp_path / "results")) > 0
+    while marked(mark):
+        time.sleep(0.1)
+
+
 def marked(mark):
     """The processes with this variable in the environment in which they were started."""
     found = []

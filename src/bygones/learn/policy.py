@@ -87,13 +87,16 @@ class TrainedPolicy:
                 that are not bygones' own, which a file cannot hold.
 
         Raises:
-            ValueError: the file is not a saved policy, its problem must be given, or another one was given.
+            ValueError: the file is damaged or not a saved policy, its problem must be given, or another one was given.
         """
         tensors, metadata = safetensors.load(path)
         if "settings" not in metadata:
             raise ValueError(f"{path} is not a saved policy: it has no settings in its header")
-        settings = Settings.from_dict(json.loads(metadata["settings"]))
-        described = json.loads(metadata["problem"]) if "problem" in metadata else None
+        try:
+            settings = Settings.from_dict(json.loads(metadata["settings"]))
+            described = json.loads(metadata["problem"]) if "problem" in metadata else None
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"{path} is damaged, or of a later version of bygones: {error}") from None
         if problem is not None and description(problem) != (described or description(settings.problem())):
             raise ValueError(f"{path} was trained on another problem: {described or settings}")
         if problem is None and described is not None:
@@ -104,7 +107,10 @@ class TrainedPolicy:
                     f"{error}: give the problem that {path} was trained on, as TrainedPolicy.load(path, problem=...)"
                 ) from None
         count = len(settings.hidden) + 1
-        networks = Networks(*(_layers(tensors, network, count) for network in Networks._fields))
+        try:
+            networks = Networks(*(_layers(tensors, network, count) for network in Networks._fields))
+        except KeyError as missing:
+            raise ValueError(f"{path} is damaged: it lacks tensor {missing}") from None
         return cls(settings, networks, problem if described else None)
 
     def state_dict(self) -> dict[str, Any]:

@@ -10,6 +10,9 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 
+from bygones.learn.interrupts import CtrlC, put_off
+from bygones.learn.processes import WorkerDiedError
+
 Result = TypeVar("Result")
 
 
@@ -31,52 +34,64 @@ def in_tasks(
         heard: called here with every report.
         address: of the cluster; without one, Ray runs on this machine.
         environment: variables of the workers.
+
+    Raises:
+        WorkerDiedError: Ray itself died. An error that a job raises is raised here as well.
     """
-    with cluster(address) as ray:
+    ray = _ray()
+    lent = ray.is_initialized()
+    with put_off() as ctrl_c, cluster(address):
         options = {"num_cpus": 1, "max_retries": -1, "runtime_env": {"env_vars": dict(environment)}}
         task = ray.remote(**options)(_with_board)
         board = ray.remote(num_cpus=0, max_restarts=-1, scheduling_strategy=_beside_driver(ray))(Board).remote()
-        ray.wait([board.__ray_ready__.remote()])  # or the first reports would come late, and all at once
-        reports = board.take.remote()
-        waiting = iter(tasks)
         going: set[Any] = set()
         try:
+            with ctrl_c.heeded():
+                ray.wait([board.__ray_ready__.remote()])  # or the first reports would come late, and all at once
+            reports = board.take.remote()
+            waiting = iter(tasks)
             while True:
                 # Few are handed over at a time, as many again as can be going on: more could only wait.
                 for arguments in itertools.islice(waiting, max(0, 2 * cpus(ray) - len(going))):
                     going.add(task.remote(board, job, *arguments))
                 if not going:
                     break
-                while (ready := ray.wait([*going, reports])[0][0]) == reports:
+                while (ready := _first_ready(ray, [*going, reports], ctrl_c)) == reports:
                     # Should the board be lost, so is what was on it; it is put up again, and tasks are not concerned.
-                    with suppress(ray.exceptions.RayActorError):
+                    with ctrl_c.heeded(), suppress(ray.exceptions.RayActorError):
                         for report in ray.get(reports):
                             heard(report)
                     reports = board.take.remote()
                 going.remove(ready)
-                yield ray.get(ready)
+                with ctrl_c.heeded():
+                    yield ray.get(ready)
+        except (ray.exceptions.LocalRayletDiedError, ray.exceptions.RaySystemError) as error:
+            raise WorkerDiedError("Ray died (killed, or out of memory?)") from error
         finally:
-            for reference in going:
-                ray.cancel(reference, force=True)
-            ray.kill(board)
+            if lent:  # or all of this ends with the connection
+                for reference in going:
+                    ray.cancel(reference)  # not by force: Ray 2.60 aborts if the task ends at that moment
+                ray.kill(board)
 
 
 @contextmanager
 def cluster(address: str | None = None) -> Iterator[Any]:
-    """Ray, connected to the cluster at this address or started on this machine; an open connection is used as it is."""
-    try:
-        import ray
-    except ImportError:
-        raise ValueError("training on Ray needs Ray, which is not installed: pip install 'bygones[ray]'") from None
+    """Ray, connected to the cluster at this address or started on this machine; an open connection is used as it is.
+
+    Ctrl-C cannot disturb Ray while it starts or ends: it takes effect before or after.
+    """
+    ray = _ray()
     if ray.is_initialized():
         yield ray
         return
     _check_answers(address)
-    ray.init(address=address, include_dashboard=False, log_to_driver=False)
-    try:
-        yield ray
-    finally:
-        ray.shutdown()
+    with put_off() as ctrl_c:
+        try:
+            ray.init(address=address, include_dashboard=False, log_to_driver=False)
+            with ctrl_c.heeded():
+                yield ray
+        finally:
+            ray.shutdown()
 
 
 def cpus(ray: Any) -> int:
@@ -102,6 +117,20 @@ class Board:
         self._some.clear()
         taken, self._reports = self._reports, []
         return taken
+
+
+def _ray() -> Any:
+    try:
+        with put_off():
+            import ray
+    except ImportError:
+        raise ValueError("training on Ray needs Ray, which is not installed: pip install 'bygones[ray]'") from None
+    return ray
+
+
+def _first_ready(ray: Any, references: list[Any], ctrl_c: CtrlC) -> Any:
+    with ctrl_c.heeded():
+        return ray.wait(references)[0][0]
 
 
 def _with_board(board: Any, job: Callable[..., Any], *task: Any) -> Any:

@@ -12,8 +12,8 @@ import functools
 import hashlib
 import importlib.util
 import json
-import os
 from collections.abc import Callable, Hashable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -24,7 +24,8 @@ import numpy as np
 
 from bygones._arrays import check_count
 from bygones.envs.problem import AllocationParams, AllocationProblem
-from bygones.learn import networks, ppo
+from bygones.learn import checkpoints, networks, ppo
+from bygones.learn.checkpoints import Checkpoint
 from bygones.learn.descriptions import AnyRun, Run, as_run, check_registered
 from bygones.learn.environment import FunctionalAllocation
 from bygones.learn.networks import Networks
@@ -112,13 +113,18 @@ def train_batch(
             needs (all α-fair welfare functions are one kind); all else may differ.
         keys: one key per run; by default the seeds of the settings. Initial networks always come from the seeds.
         progress: called after every segment.
-        checkpoint: a file to which the runs are saved after every segment, and from which they go on if it exists.
+        checkpoint: a file to which the runs are saved after every segment, and from which they go on if it exists; see
+            `checkpoints`.
         segment: rollouts between two looks at the runs.
         batched: whether the runs are one batched program; by default yes if there are several. A run's numbers
             depend on this choice in their last digits, but not on what else is in the batch.
         native: whether a run's updates are machine code of this processor instead of XLA's; by default wherever they
             can be: on a CPU, not batched, with Numba installed. The numbers depend on this in their last digits too.
         choices: implementation choices of `ppo.Shape` (`flat`, `unroll`, `precision`), for measuring them.
+
+    Raises:
+        BlockingIOError: another process is training the runs of this checkpoint.
+        ValueError: the checkpoint is of other runs, or the runs do not make a batch.
     """
     batch = [as_run(run) for run in runs]
     shape = _common_shape(batch, choices)
@@ -126,31 +132,33 @@ def train_batch(
     batched = len(batch) > 1 if batched is None else batched
     params, numbers = (_stack([of(run) for run in batch], batched) for of in (params_of, numbers_of))
     total = max(run.settings.rollouts for run in batch)
-    saved = _load(checkpoint, batch) if checkpoint is not None else None
-    if saved is None:
-        points: list[dict[str, np.ndarray]] = []
-        done, state = 0, begin(batch, keys, shape, batched)
-    else:
-        done, leaves, points = saved
-        like = jax.eval_shape(lambda: begin(batch[:1], None, shape, batched))
-        state = jax.tree.unflatten(jax.tree.structure(like), [jnp.asarray(leaf) for leaf in leaves])
     native = can_be_native() and not batched if native is None else native
     if native and batched:
         raise ValueError("native updates train one run at a time: set native=False or batched=False")
     if native and not can_be_native():
         raise ValueError("native=True needs Numba, which is not installed: pip install 'bygones[learn]'")
     advance = _native(shape) if native else _compiled(shape, segment, batched)
-    while done < total:
-        count = min(segment, total - done)
-        state, curve = advance(state, params, numbers, count)
-        points.append(_rows(curve, count, batched))
-        done += count
-        if checkpoint is not None:
-            _save(checkpoint, batch, done, jax.tree.leaves(state), points)
-        if progress is not None:
-            new = tuple(_curves(points[-1:], run.settings, i, done - count) for i, run in enumerate(batch))
-            steps = done * shape.rollout_steps
-            progress(RunProgress(tuple(range(len(batch))), steps, total * shape.rollout_steps, new))
+    file, name = None if checkpoint is None else Path(checkpoint), digest(batch)
+    with nullcontext() if file is None else checkpoints.reserved(file):
+        saved = None if file is None else checkpoints.load(file, name)
+        if saved is None:
+            points: list[dict[str, np.ndarray]] = []
+            done, state = 0, begin(batch, keys, shape, batched)
+        else:
+            done, points = saved.done, [dict(saved.curves)]
+            state = _restored(saved, jax.eval_shape(lambda: begin(batch, keys, shape, batched)), file)
+        while done < total:
+            count = min(segment, total - done)
+            state, curve = advance(state, params, numbers, count)
+            points.append(_rows(curve, count, batched))
+            done += count
+            if file is not None:
+                curves = {each: np.concatenate([some[each] for some in points], axis=1) for each in points[0]}
+                checkpoints.save(file, name, Checkpoint(done, jax.tree.leaves(state), curves))
+            if progress is not None:
+                new = tuple(_curves(points[-1:], run.settings, i, done - count) for i, run in enumerate(batch))
+                steps = done * shape.rollout_steps
+                progress(RunProgress(tuple(range(len(batch))), steps, total * shape.rollout_steps, new))
     host = jax.tree.map(np.asarray, state)
     return [_result(run, _row(host, i) if batched else host, points, i) for i, run in enumerate(batch)]
 
@@ -266,6 +274,18 @@ def _common_shape(runs: Sequence[Run], choices: dict[str, Any]) -> ppo.Shape:
     return shape_of(runs[0], **choices)
 
 
+def _restored(saved: Checkpoint, like: ppo.RunState, file: Path | None) -> ppo.RunState:
+    """The state in a checkpoint, which must have the arrays of `like`."""
+    leaves, structure = jax.tree.flatten(like)
+    if [(leaf.shape, leaf.dtype) for leaf in saved.state] != [(leaf.shape, leaf.dtype) for leaf in leaves]:
+        raise ValueError(
+            f"checkpoint {file} does not fit these runs: it is of another version of bygones, or of another `batched`; "
+            "remove it to start over"
+        )
+    state: ppo.RunState = jax.tree.unflatten(structure, [jnp.asarray(leaf) for leaf in saved.state])
+    return state
+
+
 def _stack(trees: Sequence[Any], batched: bool) -> Any:
     """Trees of NumPy arrays as one tree with the runs along the first axis; a single run as it is."""
     return jax.tree.map(lambda *leaves: np.stack(leaves), *trees) if batched else trees[0]
@@ -300,30 +320,3 @@ def _result(run: Run, state: ppo.RunState, points: list[dict[str, np.ndarray]], 
     final = {name: float(value) / counted if counted else float("nan") for name, value in state.counted_sums.items()}
     stopped_at = (learned + 1) * run.settings.rollout_steps if state.stopped else None
     return TrainResult(run.settings, state.networks, curves, final, stopped_at, run.custom_problem)
-
-
-def _save(
-    path: Path | str, runs: Sequence[Run], done: int, leaves: list[np.ndarray], points: list[dict[str, np.ndarray]]
-) -> None:
-    """Writes a checkpoint; the old one stays whole until the new one is."""
-    path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    curves = {f"curve_{name}": np.concatenate([some[name] for some in points], axis=1) for name in points[0]}
-    state = {f"state_{i}": np.asarray(leaf) for i, leaf in enumerate(leaves)}
-    unfinished = path.with_name(path.name + ".part")
-    with unfinished.open("wb") as file:
-        np.savez(file, allow_pickle=False, runs=np.array(digest(runs)), done=np.array(done), **curves, **state)
-    os.replace(unfinished, path)
-
-
-def _load(path: Path | str, runs: Sequence[Run]) -> tuple[int, list[np.ndarray], list[dict[str, np.ndarray]]] | None:
-    """The checkpoint of these runs, None if there is none yet; that of other runs is refused."""
-    path = Path(path)
-    if not path.exists():
-        return None
-    with np.load(path, allow_pickle=False) as file:
-        if str(file["runs"]) != digest(runs):
-            raise ValueError(f"checkpoint {path} belongs to other settings; choose another file or remove it")
-        count = sum(name.startswith("state_") for name in file.files)
-        points = {name.removeprefix("curve_"): file[name] for name in file.files if name.startswith("curve_")}
-        return int(file["done"]), [file[f"state_{i}"] for i in range(count)], [points]

@@ -144,13 +144,22 @@ def identity(settings: Settings) -> str:
     A setting added after format 1 counts only where it differs from its default, so that adding one does not change
     the names of earlier runs.
     """
-    later = later_defaults(type(settings))
-    plain = {
-        name: _plain(value)
-        for name, value in settings.to_dict().items()
-        if name not in later or _plain(value) != _plain(later[name])
-    }
-    return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()[:16]
+    columns = {name: [value] for name, value in settings.to_dict().items()}
+    return identities(columns, type(settings))[0]
+
+
+def identities(columns: Mapping[str, Sequence[Any]], kind: type[Settings] = Settings) -> list[str]:
+    """The names of many runs, as of `identity`, from the values of every setting, one for each run."""
+    later = later_defaults(kind)
+    parts = []
+    for name, values in sorted(columns.items()):
+        # Few values are different, so each is written once.
+        texts = {repr(value): value for value in values}
+        texts = {key: json.dumps(_plain(value)) for key, value in texts.items()}
+        left_out = json.dumps(_plain(later[name])) if name in later else None
+        parts.append([f'"{name}": {text}' if (text := texts[repr(v)]) != left_out else None for v in values])
+    descriptions = ("{" + ", ".join(filter(None, row)) + "}" for row in zip(*parts, strict=True))
+    return [hashlib.sha256(text.encode()).hexdigest()[:16] for text in descriptions]
 
 
 def later_defaults(kind: type[Settings] = Settings) -> dict[str, Any]:

@@ -5,7 +5,8 @@ curves, and the run's provenance: software, hardware, date, command, commit. The
 losing old files, is `bygones.paper.columns`.
 
 A batch is one file. It is written under another name and renamed once it is complete and on disk, so after a power cut
-or a `kill -9` a batch is either there or not. One process at a time writes to a folder; a second one is refused.
+or a `kill -9` a batch is either there or not. One process at a time writes to a folder; a second one is refused. Files
+carry checksums, and the names of runs are computed again when they are read, so damage is reported instead of read.
 """
 
 from __future__ import annotations
@@ -15,7 +16,6 @@ import errno
 import hashlib
 import json
 import os
-import socket
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -26,18 +26,21 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
-import pyarrow.parquet as pq
 
 from bygones import __version__
 from bygones._arrays import check_one_of
+from bygones.learn.locks import locked
 from bygones.learn.settings import Settings
+from bygones.paper import parquet
 from bygones.paper.columns import CURVE_POINTS, CURVES, FORMAT, METRICS, SCHEMA, SETTINGS, in_this_layout
-from bygones.paper.grid import identity
+from bygones.paper.grid import identities, identity
 from bygones.paper.provenance import Provenance
 
 if TYPE_CHECKING:
     import pandas
     import polars
+
+_WRITING = "is writing to this folder: wait for it to finish or choose another folder"
 
 EVIDENCE = Path("evidence/grid")
 """The runs that the repository ships: one folder for each set of them."""
@@ -232,10 +235,8 @@ class ResultsWriter:
             raise ValueError(
                 f"a run can be written only once, got again: {', '.join(sorted(repeated) or _repeated(names))}"
             )
-        sink = pa.BufferOutputStream()
-        pq.write_table(table, sink, compression="zstd")
         batch = hashlib.sha256("".join(sorted(names)).encode()).hexdigest()[:12]
-        _write_whole(self.folder / f"batch-{batch}.parquet", sink.getvalue())
+        _write_whole(self.folder / f"batch-{batch}.parquet", parquet.packed(table))
         self.done.update(names)
 
 
@@ -249,35 +250,12 @@ def writing(folder: Path | str) -> Iterator[ResultsWriter]:
     """
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    with _locked(folder):
+    with locked(folder / ".lock", folder, _WRITING):
         results = read(folder)
         _check_versions(results, str(folder))
         for unfinished in folder.glob(".*.unfinished"):
             unfinished.unlink()
         yield ResultsWriter(folder, set(results["run"].tolist()))
-
-
-@contextlib.contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    """Holds the folder's lock, which the operating system releases however the process ends."""
-    import fcntl
-
-    with (folder / ".lock").open("a+") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            file.seek(0)
-            holder = file.read().strip() or "another process"
-            raise BlockingIOError(
-                errno.EWOULDBLOCK,
-                f"{holder} is writing to this folder: wait for it to finish or choose another folder",
-                str(folder),
-            ) from None
-        file.truncate(0)
-        file.write(f"process {os.getpid()} on {socket.gethostname()}")
-        file.flush()
-        yield
-        file.truncate(0)
 
 
 def _write_whole(path: Path, content: Any) -> None:
@@ -301,20 +279,31 @@ def _write_whole(path: Path, content: Any) -> None:
 
 
 def _read_file(path: Path) -> pa.Table:
-    try:
-        table = pq.read_table(path, partitioning=None)
-    except (pa.ArrowInvalid, OSError) as error:
-        reason = str(error).splitlines()[0]
-        raise ValueError(f"{path} cannot be read as Parquet ({reason}); move it away to continue without it") from None
+    table = parquet.unpacked(path)
     layout = (table.schema.metadata or {}).get(b"bygones.format")
     if layout is None:
         raise ValueError(f"{path} is a Parquet file, but does not contain bygones results")
     if layout != str(FORMAT).encode():
-        raise ValueError(f"{path} has layout {layout.decode()}, but this version of bygones reads layout {FORMAT}")
+        raise ValueError(
+            f"{path} has layout {layout.decode(errors='replace')}, but this version of bygones reads layout {FORMAT}"
+        )
     try:
-        return in_this_layout(table)
-    except ValueError as error:
+        table = in_this_layout(table)
+    except (ValueError, pa.ArrowException) as error:
         raise ValueError(f"{path} {error}") from None
+    _check_names(path, table)
+    return table
+
+
+def _check_names(path: Path, table: pa.Table) -> None:
+    """Refuses runs whose name does not follow from their settings: one of the two was changed."""
+    expected = identities({name: table.column(name).to_pylist() for name in SETTINGS})
+    for row, (name, right) in enumerate(zip(table.column("run").to_pylist(), expected, strict=True), start=1):
+        if name != right:
+            raise ValueError(
+                f"{path}, row {row}: the run is named {name}, but its settings make it {right}; "
+                "the file was changed: restore it, or move it away to continue without it"
+            )
 
 
 def _check_versions(results: Results, where: str) -> None:

@@ -96,8 +96,8 @@ def execute(
     with writing(folder) as writer:
         todo = [run for run, name in zip(runs, names, strict=True) if name not in writer.done]
         tracker = Tracker(todo, len(runs) - len(todo), progress or (lambda _: None))
-        origin = provenance.here(place, command)
         try:
+            origin = provenance.here(place, command)
             with closing(_trained(todo, place, tracker.heard, workers, batch, address, trainer)) as trained:
                 for finished in trained:
                     writer.add(finished, origin)
