@@ -217,7 +217,7 @@ class Ledger:
     def outlook(
         self, until: When, at: When | None = None, *, as_recorded: When | None = None, before: int | None = None
     ) -> Standing:
-        """Where everybody stands at a later instant if nothing is recorded after `at`, by default now."""
+        """Where everybody stands at a later instant if nothing is received after `at`, by default now."""
         with self._store.reading() as connection:
             book, time, head = self._asked(connection, at, as_recorded, before)
             return outlook(connection, book, time, book.instant(until, "until"), head)

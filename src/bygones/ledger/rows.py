@@ -195,7 +195,10 @@ def add_events(
     head: int | None = None,
     recorded: int | None = None,
 ) -> Snapshot:
-    """The snapshot of these agents with their events between two instants added, if recorded by an instant."""
+    """The snapshot of these agents with their events between two instants added.
+
+    With `recorded`, only what had been recorded by that instant counts, except who joins.
+    """
     known = agents
     row_of = np.full(int(ids.max(initial=0)) + 1, -1, dtype=np.int64)
     row_of[ids] = np.arange(len(ids))
@@ -207,7 +210,7 @@ def add_events(
         .where(table.c.agent.is_not(None), table.c.kind != "void", table.c.time <= until, in_effect(head=head))
     )
     if recorded is not None:
-        query = query.where(table.c.recorded <= recorded)
+        query = query.where((table.c.recorded <= recorded) | (table.c.kind == "join"))
     if after is not None:
         query = query.where(table.c.time > after)
     elif len(ids) <= FEW:

@@ -12,20 +12,18 @@ are left out.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import sqlalchemy as sa
 
 from bygones.ledger import rows, schema, snapshot, turns
-from bygones.ledger.events import TURNS
 from bygones.ledger.rebuilding import Known, rebuilt
 from bygones.ledger.rules import NEWCOMER_RULES, RuleBook, Rules
 from bygones.ledger.snapshot import NEVER, Snapshot
 from bygones.ledger.times import iso
 from bygones.ledger.turns import PRESENT, Turns, status
-from bygones.ledger.voids import in_effect
 
 
 @dataclass(frozen=True)
@@ -94,23 +92,13 @@ def standing(connection: sa.Connection, book: RuleBook, at: int, head: int | Non
 
 
 def outlook(connection: sa.Connection, book: RuleBook, at: int, until: int, head: int | None = None) -> Standing:
-    """The standing at a later instant if nothing is recorded after `at`; what had been recorded for then counts."""
+    """The standing at a later instant if nothing is received after `at`.
+
+    Who will join, leave or be on hold by then, and the rules of then, count.
+    """
     known = known_at(connection, book, at) if head is None else rebuilt(connection, at, head)
-    table = schema.events
-    ahead = [table.c.time > at, table.c.time <= until, table.c.recorded <= at, in_effect(head=head)]
-    coming = [event for chunk in rows.load_events(connection, ahead) for event, _ in chunk]
-    numbers = {event.seq for event in coming}
-    book = RuleBook([change for change in known.book.changes if change.time <= at or change.seq in numbers])
-    found = dict(zip(known.agents.names, known.agents.turns, strict=True))
-    found = {name: tuple(turn for turn in each if turn[0] <= at) for name, each in found.items()}
-    for event in sorted(coming, key=lambda event: (event.time, event.seq)):
-        if event.kind in TURNS:
-            found[str(event.agent)] = (*found.get(str(event.agent), ()), (event.time, event.kind))
-    there = np.flatnonzero([bool(found[name]) for name in known.agents.names])
-    agents = known.agents.take(there)
-    agents = replace(agents, turns=tuple(found[name] for name in agents.names))
-    agents = rows.add_events(connection, book, known.ids[there], agents, at, until, head, recorded=at)
-    return standing_of(book, agents, until)
+    agents = rows.add_events(connection, known.book, known.ids, known.agents, at, until, head, recorded=at)
+    return standing_of(known.book, agents, until)
 
 
 def known_at(connection: sa.Connection, book: RuleBook, at: int) -> Known:
