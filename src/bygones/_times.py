@@ -1,14 +1,19 @@
 """Reads dates and times. An instant is a whole number of microseconds since 1970 in UTC; UTC is the default time zone.
 
+A date means the start of that day. Where clocks are put forward, the local times in between do not exist and are
+refused; where they are put back, local times occur twice and mean the first.
+
 Times are written in ISO 8601 or, as in many European spreadsheets, with the day first: 02.03.2026 22:00. Dates with
 slashes are not accepted, because 02/03/2026 means 3 February to some readers and 2 March to others.
 """
 
 from __future__ import annotations
 
+import difflib
 import re
 from datetime import UTC, date, datetime, timedelta
 from typing import TypeAlias
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
 When: TypeAlias = datetime | date | str
 """A time as callers may give it: a datetime, a date (midnight at its start), or ISO 8601 text."""
@@ -21,14 +26,22 @@ DAY_FIRST = r"^(\d\d?)\.(\d\d?)\.(\d{4})"
 """Matches the beginning of a time that is written with the day first."""
 
 
+_DAY = r"\d{4}-?\d\d-?\d\d|\d{4}-?W\d\d(-?\d)?|\d\d?\.\d\d?\.\d{4}"
+
+
 def read(text: str) -> datetime:
     """Parses a time; it has a time zone only if the text names one."""
     return datetime.fromisoformat(re.sub(DAY_FIRST, _year_first, text.strip()))
 
 
-def instant(value: When, name: str = "at") -> int:
-    """The instant of a datetime, a date or an ISO 8601 text such as `2026-03-02T22:00+01:00`."""
+def instant(value: When, name: str = "at", zone: str = "UTC") -> int:
+    """The instant of a datetime, a date or an ISO 8601 text such as `2026-03-02T22:00+01:00`.
+
+    What has no time zone of its own is read as a time in `zone`.
+    """
+    is_day = not isinstance(value, datetime)
     if isinstance(value, str):
+        is_day = re.fullmatch(_DAY, value.strip()) is not None
         try:
             value = read(value)
         except ValueError:
@@ -39,9 +52,36 @@ def instant(value: When, name: str = "at") -> int:
         if not isinstance(value, date):
             raise ValueError(f"{name} must be a date, a datetime or ISO 8601 text, got {value!r}")
         value = datetime(value.year, value.month, value.day)
-    if value.tzinfo is None:
-        value = value.replace(tzinfo=UTC)
+    try:
+        value = _local(value, name, zone, is_day) if value.tzinfo is None else value.astimezone(UTC)
+    except OverflowError:
+        raise ValueError(f"{name} must be between the years 1 and 9999 in UTC, got {value}") from None
     return (value - EPOCH) // timedelta(microseconds=1)
+
+
+def check_zone(zone: object, name: str = "time_zone") -> str:
+    """The name of a time zone; raises ValueError, with a near name, if there is no such zone."""
+    try:
+        return ZoneInfo(str(zone)).key
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        lower = {known.lower(): known for known in available_timezones()}
+        cities = {known.rpartition("/")[2]: known for known in lower}
+        asked = str(zone).strip().lower().replace(" ", "_")
+        near = difflib.get_close_matches(asked, [*lower, *cities], n=1)
+        meant = "" if not near else f"; did you mean {lower[cities.get(near[0], near[0])]}?"
+        raise ValueError(f"{name} must be a name such as UTC or Europe/Berlin, got {zone!r}{meant}") from None
+
+
+def _local(value: datetime, name: str, zone: str, is_day: bool) -> datetime:
+    """A local time with its zone: the first of two; refused if it was skipped, unless it is the start of a day."""
+    found = value.replace(tzinfo=ZoneInfo(zone))
+    real = found.astimezone(UTC).astimezone(ZoneInfo(zone))
+    if not is_day and real.replace(tzinfo=None) != value.replace(fold=0):
+        raise ValueError(
+            f"{name} must be a time that exists, got {value:%Y-%m-%d %H:%M}, which clocks in {zone} skipped: "
+            f"{real:%H:%M} is the same moment by the new time"
+        )
+    return real
 
 
 def _year_first(date: re.Match[str]) -> str:

@@ -1,6 +1,7 @@
 """The audit of a ledger says what the ledger says: holds, offsets, newcomers, departures, since when."""
 
 import io
+from datetime import UTC, datetime, timedelta
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bygones.audit import audit, read_history
-from bygones.ledger import Ledger, Rules
+from bygones.ledger import Ledger, Places, Rules
 from bygones.ledger.csv_files import write_events
 from bygones.ledger.times import instant, iso
 
@@ -52,13 +53,50 @@ def team(tmp_path):
 @pytest.mark.parametrize("at", ["2026-01-04", "2026-01-07", "2026-01-11", "2026-01-14", "2026-01-17", "2026-01-25"])
 def test_the_audit_agrees_with_the_ledger_at_its_own_half_life(team, at, tmp_path):
     ledger, path = team
-    export = tmp_path / "events.csv"
-    text = io.StringIO()
-    write_events(text, ledger.events())
-    export.write_text(text.getvalue(), encoding="utf-8")
-    for source in (path, export):
+    for source in (path, exported(ledger, tmp_path / "events.csv")):
         with read_history(source) as history:
             agree(ledger, history, "7d", at)
+
+
+def exported(ledger, path):
+    text = io.StringIO()
+    write_events(text, ledger.events())
+    path.write_text(text.getvalue(), encoding="utf-8")
+    return path
+
+
+def test_what_is_void_does_not_count(team, tmp_path):
+    ledger, path = team
+    slip = ledger.record("ben", 90, at="2026-01-19")
+    ledger.correct(slip.seq, 80)
+    decision, *_ = ledger.accept(ledger.propose(Places(dict.fromkeys(("ana", "ben"), 5.0)), at="2026-01-20"))
+    hold = ledger.hold("cem", at="2026-01-20")
+    rules = ledger.change_rules(at="2026-01-20", half_life="1d", entitlements={"ben": 9})
+    offset = ledger.offset("cem", 2, at="2026-01-20")
+    voids = [ledger.void(event.seq) for event in (slip, decision, hold, rules, offset)]
+    ledger.void(voids[-1].seq)
+    for source in (path, exported(ledger, tmp_path / "events.csv")):
+        with read_history(source) as history:
+            agree(ledger, history, "7d", "2026-01-25")
+            assert audit(history, ["7d"], at="2026-01-25", refine=False).received.sum() == 26
+
+
+def test_what_lies_ahead_waits(team):
+    ledger, path = team
+    ledger.hold("cem", at=datetime.now(UTC) + timedelta(days=30))
+    with read_history(path) as history:
+        assert audit(history, ["7d"], refine=False).statuses == ("present",) * 4
+
+
+def test_days_are_those_of_the_ledgers_time_zone(team, tmp_path):
+    ledger, path = team
+    ledger.change_rules(time_zone="Asia/Tokyo")
+    for source in (path, exported(ledger, tmp_path / "events.csv")):
+        with read_history(source) as history:
+            assert history.clock.zone == "Asia/Tokyo"
+            assert audit(history, ["7d"], at="2026-01-25", refine=False).to_dict()["timezone"] == "Asia/Tokyo"
+        with read_history(source, timezone="UTC") as history:
+            assert history.clock.zone == "UTC"
 
 
 def test_under_another_half_life_it_is_the_ledger_that_was_kept_with_it(team, tmp_path):

@@ -97,6 +97,8 @@ def keep_a_ledger(target):
         ledger.correct(9, 2.5)
         ledger.offset(STRANGE[0], 3, at="2026-02-01")
         ledger.decide(Places(dict.fromkeys(STRANGE, 4.0), k=2), at="2026-02-02")
+        decision, *_ = ledger.accept(ledger.propose(Places(dict.fromkeys(STRANGE, 7.0)), at="2026-02-03"))
+        ledger.void(decision.seq)
 
 
 @pytest.mark.parametrize("zone", ["UTC", "Europe/Berlin"])

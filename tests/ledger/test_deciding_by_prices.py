@@ -7,6 +7,7 @@ import pytest
 
 from bygones import welfare
 from bygones.ledger import Amount, Items, Ledger, Places, Rules, past_needs
+from bygones.ledger.times import now
 
 
 def new(path, *names, kind="good", rule="prices", **rules):
@@ -28,7 +29,7 @@ def play(ledger, count, *, since="2026-02-01", **scales):
 def learned(ledger, *names):
     """The logarithms of the prices that the ledger has learned."""
     with ledger._store.reading() as connection:
-        found = past_needs.learned(past_needs.requests(connection), ledger.rules(), names)
+        found = past_needs.learned(past_needs.requests(connection, now()), ledger.rules(), names)
     return dict(zip(names, found.prices.log_prices.tolist(), strict=True))
 
 

@@ -21,15 +21,17 @@ def moment(number):
 
 def by_definition(ledger, at):
     """The standing at every instant of an event, in the order of time."""
-    since = {}
+    since, present = {}, set()
     for time in sorted({event.time for event, _ in ledger.events() if event.kind != "decision"}):
         if as_datetime(time) > at:
             break
         stood = ledger.standing(as_datetime(time))
         enough = 1e-9 * stood.remembered[stood.present].sum()
         owed = {name for name, owed in zip(stood.names, stood.owed, strict=True) if owed > enough}
-        since = {name: since.get(name, time) for name in owed}
-    return since
+        on_hold = {name for name, state in zip(stood.names, stood.status, strict=True) if state == "on hold"}
+        since = {name: since.get(name, time) for name in owed} | {n: t for n, t in since.items() if n in on_hold}
+        present = owed
+    return {name: time for name, time in since.items() if name in present}
 
 
 @st.composite

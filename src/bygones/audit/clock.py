@@ -10,8 +10,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+from zoneinfo import ZoneInfo
 
+from bygones import _times
 from bygones._times import read
 from bygones.ledger.times import SECOND, UNITS, as_datetime, duration, iso
 
@@ -132,10 +133,7 @@ class Clock:
 
 def check_zone(name: str) -> str:
     """The name of the time zone; raises ValueError if there is no such zone."""
-    try:
-        return ZoneInfo(name).key
-    except (ZoneInfoNotFoundError, ValueError, OSError):
-        raise ValueError(f"timezone must be a name such as UTC or Europe/Berlin, got {name!r}") from None
+    return _times.check_zone(name, "timezone")
 
 
 def offsets(zone: str, first: int, last: int) -> list[tuple[int, int]]:

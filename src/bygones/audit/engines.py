@@ -268,7 +268,8 @@ def _means_ledger(known: Sequence[str], table: str | None) -> bool:
 def _ledger_table(connection: Any) -> Any:
     """The events of a ledger with the names of the agents, queried in its database."""
     events, agents = connection.table("events"), connection.table("agents")
-    named = events.join(agents, events.agent == agents.id)
+    named = events.left_join(agents, events.agent == agents.id)
+    named = named.filter(named.agent.notnull() | (named.kind == "void"))
     return named.select("seq", "kind", "time", agents.name.name("agent"), "amount", "refers")
 
 
@@ -294,7 +295,8 @@ def _copied(connection: sqlite3.Connection, table: str) -> pa.Table:
 
 def _ledger_events(connection: sqlite3.Connection) -> pa.Table:
     rows = connection.execute(
-        "SELECT seq, kind, time, name, amount, refers FROM events JOIN agents ON agents.id = events.agent ORDER BY seq"
+        "SELECT seq, kind, time, name, amount, refers FROM events LEFT JOIN agents ON agents.id = events.agent "
+        "WHERE events.agent IS NOT NULL OR kind = 'void' ORDER BY seq"
     )
     types = (pa.int64(), pa.string(), pa.timestamp("us", "UTC"), pa.string(), pa.float64(), pa.int64())
     return _batches(rows, pa.schema(list(zip(LEDGER_COLUMNS, types, strict=True))))

@@ -27,6 +27,7 @@ from bygones.audit.engines import LEDGER_COLUMNS, Source, check_columns, in_memo
 from bygones.audit.ledger_replay import read_book
 from bygones.audit.time_columns import check_time_format, with_times
 from bygones.ledger.rules import RuleBook
+from bygones.ledger.times import now
 
 _YES, _NO = ("1", "true", "yes", "y", "t"), ("0", "false", "no", "n", "f")
 _A_NUMBER = "a finite number of at least 0"
@@ -138,7 +139,7 @@ def read_history(
     fields: Sequence[str] | None = None,
     table: str | None = None,
     format: str = "auto",
-    timezone: str = "UTC",
+    timezone: str | None = None,
     resource: str | Mapping[str, float] | None = None,
     threads: int | None = None,
     memory: str = "3GB",
@@ -164,7 +165,7 @@ def read_history(
         table: the table to read, for databases.
         format: `table`, `ledger` (events of a ledger), a log format from `bygones.audit.formats` such as `sacct`
             (output of Slurm's `sacct -P`), or `auto`, which recognises the events of a ledger and the log formats.
-        timezone: the time zone of times without one; times are also shown in it.
+        timezone: the time zone of times without one; times are also shown in it. By default UTC, or that of a ledger.
         resource: what to count in a log: for sacct `cpu`, `gpu`, or any other name in AllocTRES, or several with their
             weights, as in TRESBillingWeights.
         threads: the number of threads that DuckDB may use; by default all.
@@ -173,7 +174,7 @@ def read_history(
     Returns:
         The history, which holds a connection to its engine: use it in a `with` block, or close it.
     """
-    zone = check_zone(timezone)
+    zone = check_zone("UTC" if timezone is None else timezone)
     check_one_of("format", format, formats.names())
     check_time_format(time_format)
     if (needs is None) != (served is None):
@@ -196,6 +197,8 @@ def read_history(
         columns = {"agent": agent, "time": time, "need": needs, "served": served, "start": start}
         reading = _Reading(zone, time_format, tuple(where), skip_unnamed)
         history = _from_source(opened, columns, utility, format, reading)
+        if timezone is None and history.ledger is not None:
+            history = replace(history, clock=replace(history.clock, zone=history.ledger.book.zone))
         on_refusal.pop_all()
     return history
 
@@ -354,6 +357,7 @@ def _of_ledger(source: Source, zone: str) -> History:
     """What was received in a ledger, after corrections, with all its events for the replay by its own rules."""
     check_columns(source.columns, LEDGER_COLUMNS, source.label)
     everything = source.table.select(*(name for name in (*LEDGER_COLUMNS, "details") if name in source.columns))
+    everything = _in_effect(source, everything)
     events = everything.filter(everything.kind.isin(["received", "correction", "join"]))
     amount, seq, refers = (as_number(events[name], source, name) for name in ("amount", "seq", "refers"))
     events = events.mutate(amount=amount, original=ibis.ifelse(events.kind == "correction", refers, seq))
@@ -376,7 +380,27 @@ def _of_ledger(source: Source, zone: str) -> History:
         )
         return replace(history, notes=(note,))
     times = [event["time"] for event in past.events if event["kind"] not in ("rules", "decision")]
-    return replace(history, ledger=past, first=min(times), last=max(times))
+    # What lies ahead waits, unless there is nothing else.
+    come = [time for time in times if time <= now()] or times
+    return replace(history, ledger=past, first=min(times), last=max(come))
+
+
+def _in_effect(source: Source, events: Any) -> Any:
+    """The events of a ledger that are not void."""
+    numbered = events.mutate(**{name: as_number(events[name], source, name) for name in ("seq", "refers")})
+    with readable(source.label):
+        voids = (
+            numbered.filter(numbered.kind == "void").order_by("seq").select("seq", "refers").to_pyarrow().to_pylist()
+        )
+    if not voids:
+        return events
+    again = {int(void["refers"]) for void in voids} & {int(void["seq"]) for void in voids}
+    out = [int(void["refers"]) for void in voids if int(void["seq"]) not in again]
+    resting = numbered.kind.isin(["received", "correction"])
+    for _ in range(2):  # what was received through a decision, and the corrections of it
+        found = numbered.filter(resting & numbered.refers.isin(out)).select("seq").to_pyarrow().to_pylist()
+        out = sorted({*out, *(int(row["seq"]) for row in found)})
+    return events.filter((events.kind != "void") & ~as_number(events.seq, source, "seq").isin(out))
 
 
 def _ledger_events(source: Source, rows: Any, clean_name: Callable[[str], str]) -> LedgerEvents | None:

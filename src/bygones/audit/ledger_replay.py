@@ -138,7 +138,7 @@ class LedgerPast:
             book = RuleBook([Change(c.time, c.seq, {**c.settings, "entitlements": given}) for c in book.changes])
         rows, watch = self._with_starts(half_life), Watch(book, self._empty())
         watch.follow(Stretch(rows.who, rows.time, rows.amount, rows.is_turn))
-        return np.where(watch.since < 0, math.nan, watch.since.astype(float))
+        return np.where(watch.owed_since < 0, math.nan, watch.owed_since.astype(float))
 
     def note(self) -> str:
         """What the audit does with the ledger, in sentences."""

@@ -134,8 +134,11 @@ def audit(
     ] = None,
     at: Annotated[str | None, optional("Moment of the audit; the time of the last event if left out.", "TIME")] = None,
     timezone: Annotated[
-        str, arg(metavar="ZONE", help="Time zone of times without one, and in which times are shown.")
-    ] = "UTC",
+        str | None,
+        optional(
+            "Time zone of times without one, and in which times are shown; UTC or a ledger's own if left out.", "ZONE"
+        ),
+    ] = None,
     refine: Annotated[
         Literal["yes", "no"] | None,
         optional(

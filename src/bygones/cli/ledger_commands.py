@@ -31,7 +31,11 @@ Target = Annotated[
 Agent = Annotated[Positional[str], arg(metavar="AGENT", help="The agent's name.")]
 At = Annotated[
     str | None,
-    _optional("The time, such as 2026-03-02 or 2026-03-02T22:00+01:00; UTC if it has no zone (default: now).", "TIME"),
+    _optional(
+        "The time, such as 2026-03-02 or 2026-03-02T22:00+01:00; in the ledger's time zone if it names none "
+        "(default: now).",
+        "TIME",
+    ),
 ]
 Note = Annotated[str, _optional("A remark to record.", "TEXT")]
 Json = Annotated[bool, arg(help="Print JSON for programs.")]
@@ -62,6 +66,9 @@ def new(
         Literal["as-reported", "normalised"],
         arg(help="Whether needs count as reported, or as multiples of what each agent usually reports."),
     ] = "as-reported",
+    time_zone: Annotated[
+        str, arg(help="The time zone in which days begin and times are read and shown, such as Europe/Berlin.")
+    ] = "UTC",
     began: Annotated[str | None, _optional("The earliest time that can be recorded (default: now).", "TIME")] = None,
     json: Json = False,
 ) -> None:
@@ -69,14 +76,16 @@ def new(
 
     For example:
         bygones ledger new team.db --half-life 30d --began 2026-01-01
-        bygones ledger new nights.db --kind burden
+        bygones ledger new nights.db --kind burden --time-zone Europe/Berlin
         bygones ledger new gpus.db --rule prices
     """
     from bygones.ledger import Ledger, Rules
 
-    rules = Rules(half_life, welfare, newcomers, hold_stops_clock, kind=kind, rule=rule, reports=reports)
+    rules = Rules(
+        half_life, welfare, newcomers, hold_stops_clock, kind=kind, rule=rule, reports=reports, time_zone=time_zone
+    )
     with Ledger.new(target, rules, began=began) as ledger:
-        _print_recorded([ledger.event(1)], json, f"Created {ledger.name}.")
+        print_recorded([ledger.event(1)], json, f"Created {ledger.name}.")
 
 
 @app.command
@@ -93,6 +102,7 @@ def rules(
     hold_stops_clock: Annotated[
         Literal["yes", "no"] | None, _optional("Whether a hold stops the clock.", "{yes,no}")
     ] = None,
+    time_zone: Annotated[str | None, _optional("The ledger's time zone, such as Europe/Berlin.", "ZONE")] = None,
     entitlement: Annotated[
         tuple[str, ...],
         _optional(
@@ -112,13 +122,13 @@ def rules(
     from bygones.cli.ledger_tables import print_rules
 
     changes: dict[str, Any] = {"half_life": half_life, "welfare": welfare, "rule": rule, "newcomers": newcomers}
-    changes["reports"] = reports
+    changes["reports"], changes["time_zone"] = reports, time_zone
     changes["hold_stops_clock"] = None if hold_stops_clock is None else hold_stops_clock == "yes"
     changes["entitlements"] = dict(map(_parse_entitlement, entitlement)) or None
     changes = {name: value for name, value in changes.items() if value is not None}
-    with _open(target) as ledger:
+    with open_ledger(target) as ledger:
         if changes:
-            _print_recorded([ledger.change_rules(at=at, note=note, **changes)], json, "Rules changed.")
+            print_recorded([ledger.change_rules(at=at, note=note, **changes)], json, "Rules changed.")
             return
         settings = ledger.rules(at).to_dict()
     if json:
@@ -153,9 +163,9 @@ def join(
     """
     if not agents:
         raise ValueError("give the name of at least one agent who joins")
-    with _open(target) as ledger:
+    with open_ledger(target) as ledger:
         joined = ledger.join_all(agents, at=at, entitlement=entitlement, newcomers=start, note=note)
-    _print_recorded(
+    print_recorded(
         joined, json, *(f"{event.agent} joined, starting with {event.amount:.4g} remembered." for event in joined)
     )
 
@@ -167,8 +177,8 @@ def leave(target: Target, agent: Agent, at: At = None, note: Note = "", json: Js
     For example:
         bygones ledger leave team.db ana --at 2026-03-02
     """
-    with _open(target) as ledger:
-        _print_recorded([ledger.leave(agent, at=at, note=note)], json, f"{agent} left.")
+    with open_ledger(target) as ledger:
+        print_recorded([ledger.leave(agent, at=at, note=note)], json, f"{agent} left.")
 
 
 @app.command
@@ -178,8 +188,8 @@ def hold(target: Target, agent: Agent, at: At = None, note: Note = "", json: Jso
     For example:
         bygones ledger hold team.db ana --note "parental leave"
     """
-    with _open(target) as ledger:
-        _print_recorded([ledger.hold(agent, at=at, note=note)], json, f"{agent} is on hold.")
+    with open_ledger(target) as ledger:
+        print_recorded([ledger.hold(agent, at=at, note=note)], json, f"{agent} is on hold.")
 
 
 @app.command
@@ -189,8 +199,8 @@ def resume(target: Target, agent: Agent, at: At = None, note: Note = "", json: J
     For example:
         bygones ledger resume team.db ana
     """
-    with _open(target) as ledger:
-        _print_recorded([ledger.resume(agent, at=at, note=note)], json, f"{agent} takes part again.")
+    with open_ledger(target) as ledger:
+        print_recorded([ledger.resume(agent, at=at, note=note)], json, f"{agent} takes part again.")
 
 
 @app.command
@@ -209,10 +219,10 @@ def record(
     """
     from bygones.kinds import words
 
-    with _open(target) as ledger:
+    with open_ledger(target) as ledger:
         event = ledger.record(agent, amount, at=at, note=note)
         received = words(ledger.rules(at).kind).received
-    _print_recorded([event], json, f"Event {event.seq}: {agent} {received} {amount:.6g}.")
+    print_recorded([event], json, f"Event {event.seq}: {agent} {received} {amount:.6g}.")
 
 
 @app.command
@@ -231,9 +241,9 @@ def offset(
     For example:
         bygones ledger offset team.db ana 5 --note "worked elsewhere"
     """
-    with _open(target) as ledger:
+    with open_ledger(target) as ledger:
         event = ledger.offset(agent, amount, at=at, note=note)
-    _print_recorded([event], json, f"Event {event.seq}: remembered utility of {agent} changed by {amount:+.6g}.")
+    print_recorded([event], json, f"Event {event.seq}: remembered utility of {agent} changed by {amount:+.6g}.")
 
 
 @app.command(name="import")
@@ -254,7 +264,7 @@ def import_(
     from bygones.ledger.csv_files import read_history
 
     entries = read_history(history, agent, time, amount)
-    with _open(target) as ledger:
+    with open_ledger(target) as ledger:
         events = ledger.record_all(entries, join=join)
     if json:
         print_json({"recorded": len(events), "first": events[0].seq, "last": events[-1].seq})
@@ -270,21 +280,32 @@ def standing(
         str, arg(help="Also show what will be remembered and owed after this time, if nothing more is recorded.")
     ] = "7d",
     since: Annotated[bool, arg(help="Show since when agents have been owed, which reads all events.")] = True,
+    as_recorded: Annotated[
+        str | None, _optional("Count only what had been recorded by this time, as if it had been asked then.", "TIME")
+    ] = None,
+    before: Annotated[
+        int | None,
+        _optional(
+            "Count only what had been recorded before this event: where everybody stood for a decision.", "EVENT"
+        ),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Show where everybody stands: received, remembered and owed (carried and due), now and in a week.
 
     For example:
         bygones ledger standing team.db
+        bygones ledger standing team.db --before 12
     """
     from bygones.cli.ledger_tables import print_standing, standing_data
     from bygones.ledger.times import as_datetime, later_by
 
-    with _open(target) as ledger:
-        now = ledger.standing(at)
+    with open_ledger(target) as ledger:
+        now = ledger.standing(at, as_recorded=as_recorded, before=before)
         moment = as_datetime(now.at)
-        later = ledger.standing(later_by(moment, ahead, "ahead"))
-        beginnings = ledger.owed_since(moment) if since else None
+        later = ledger.outlook(later_by(moment, ahead, "ahead"), moment, as_recorded=as_recorded, before=before)
+        as_now = as_recorded is None and before is None
+        beginnings = ledger.owed_since(moment) if since and as_now else None
     if json:
         print_json(standing_data(now, later, beginnings))
     else:
@@ -315,7 +336,7 @@ def decide(
     from bygones.ledger import StaleProposalError
 
     request = read_needs(needs, k=k, amount=amount, capacity=capacity)
-    with _open(target) as ledger:
+    with open_ledger(target) as ledger:
         if yes:
             proposal = ledger.decide(request, at=at, note=note)
             print_decision(proposal, json, recorded=True)
@@ -352,9 +373,9 @@ def correct(
     For example:
         bygones ledger correct team.db 12 6
     """
-    with _open(target) as ledger:
+    with open_ledger(target) as ledger:
         entry = ledger.correct(event, amount, note=note)
-    _print_recorded([entry], json, f"Event {entry.seq} corrects event {event} by {entry.amount:+.6g}.")
+    print_recorded([entry], json, f"Event {entry.seq} corrects event {event} by {entry.amount:+.6g}.")
 
 
 @app.command
@@ -372,13 +393,14 @@ def explain(
     """
     from bygones.cli.ledger_tables import print_contributions, print_event
 
-    with _open(target) as ledger:
+    with open_ledger(target) as ledger:
         if what.isdecimal() and what not in ledger.standing(at).names:
             event = ledger.event(int(what))
             cause = ledger.event(event.refers) if event.kind == "received" and event.refers else event
-            print_event(event, cause if cause.kind == "decision" else None, json)
+            since = ledger.void_since(event.seq)
+            print_event(event, cause if cause.kind == "decision" else None, json, ledger.zone(), since)
             return
-        print_contributions(what, ledger.contributions(what, at), json, ledger.rules(at).kind)
+        print_contributions(what, ledger.contributions(what, at), json, ledger.rules(at).kind, ledger.zone())
 
 
 @app.command
@@ -394,7 +416,7 @@ def verify(
     For example:
         bygones ledger verify team.db
     """
-    with _open(target) as ledger:
+    with open_ledger(target) as ledger:
         found = ledger.verify(head)
     if json:
         print_json(found._asdict() | {"ok": found.ok})
@@ -414,7 +436,9 @@ def export(
     kind: Annotated[str | None, _optional("Only events of this kind, such as received.", "KIND")] = None,
     json: Json = False,
 ) -> None:
-    """Write all events as CSV or JSON. In CSV, text that looks like a formula starts with an apostrophe.
+    """Write all events as CSV or JSON; of one kind, those that are not void.
+
+    In CSV, text that looks like a formula starts with an apostrophe.
 
     For example:
         bygones ledger export team.db --out events.csv
@@ -423,8 +447,8 @@ def export(
 
     from bygones.ledger.csv_files import event_dict, of_kind, write_events
 
-    with _open(target) as ledger:
-        events = of_kind(ledger.events(), kind)
+    with open_ledger(target) as ledger:
+        events = of_kind(ledger.events(in_effect=kind is not None), kind)
         with _output(out) as file:
             if json:
                 json_module.dump([event_dict(*pair) for pair in events], file, ensure_ascii=False, indent=2)
@@ -463,7 +487,7 @@ def newcomers(
     from bygones.report.figures.newcomer_figures import newcomers_figure
     from bygones.report.style import save
 
-    with _open(target) as ledger:
+    with open_ledger(target) as ledger:
         stood, seed = ledger.standing(at), int(ledger.head(), 16)
     outcomes = foresee_all(
         stood, agent=agent, number=number, decisions=decisions, every=every, places=places,
@@ -478,13 +502,14 @@ def newcomers(
     print_paths(paths)
 
 
-def _open(target: str) -> Ledger:
+def open_ledger(target: str) -> Ledger:
+    """The ledger at a path or URL."""
     from bygones.ledger import Ledger
 
     return Ledger.open(target)
 
 
-def _print_recorded(events: Iterable[Event], json: bool, *sentences: str) -> None:
+def print_recorded(events: Iterable[Event], json: bool, *sentences: str) -> None:
     """Prints what was recorded: the events for programs, sentences for people."""
     from bygones.ledger.csv_files import event_dict
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from rich.text import Text
 
-from bygones._text import amount
+from bygones._text import amount, counted
 from bygones.cli.console import Column, print_fitting, print_json, print_sentences, print_table
 from bygones.kinds import Kind, words
 from bygones.ledger.contributions import Contribution
@@ -16,9 +16,10 @@ from bygones.ledger.csv_files import event_dict
 from bygones.ledger.deciding import Proposal
 from bygones.ledger.events import Event
 from bygones.ledger.newcomers import Forecast
+from bygones.ledger.redeciding import Redecision
 from bygones.ledger.snapshot import NEVER
 from bygones.ledger.standing import Standing
-from bygones.ledger.times import day, iso, shown
+from bygones.ledger.times import day, iso, named, shown
 from bygones.ledger.turns import PRESENT
 
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
@@ -29,7 +30,7 @@ def print_standing(now: Standing, later: Standing, ahead: str, since: dict[str, 
     """Prints where everybody stands now and, if nothing more is recorded, later; those who are owed most come first."""
     rules, word = now.rules, words(now.rules.kind)
     if not len(now):
-        print(f"No agent has joined by {shown(now.at)} UTC.")
+        print(f"No agent has joined by {named(now.at, now.zone)}.")
         return
     last = f"{word.owed} since" if since is not None else f"last {word.received}"
     columns = [
@@ -56,7 +57,7 @@ def print_standing(now: Standing, later: Standing, ahead: str, since: dict[str, 
     if not any(row[-1] for row in rows):
         columns, rows = columns[:-1], [row[:-1] for row in rows]
     how = ", by prices" if rules.rule == "prices" else ""
-    title = f"Standing at {shown(now.at)} UTC (half-life {rules.half_life}, {rules.welfare} welfare{how})"
+    title = f"Standing at {named(now.at, now.zone)} (half-life {rules.half_life}, {rules.welfare} welfare{how})"
     print_fitting(title, columns, rows)
     share = "share of the load that is remembered" if rules.kind == "burden" else "entitled share of what is remembered"
     print(f"{word.owed.capitalize()}: below (+) or above (-) the {share}.")
@@ -118,8 +119,8 @@ def _signed(stood: Standing, row: int) -> Text:
 
 def _since(name: str, now: Standing, row: int, since: dict[str, int] | None) -> str:
     if since is not None:
-        return day(since[name]) if name in since else ""
-    return "" if now.last[row] == NEVER else day(int(now.last[row]))
+        return day(since[name], now.zone) if name in since else ""
+    return "" if now.last[row] == NEVER else day(int(now.last[row]), now.zone)
 
 
 def print_decision(proposal: Proposal, json: bool, *, recorded: bool) -> None:
@@ -130,21 +131,21 @@ def print_decision(proposal: Proposal, json: bool, *, recorded: bool) -> None:
     print_sentences([*proposal.reasons(), *(["Recorded."] if recorded else [])])
 
 
-def print_contributions(agent: str, parts: Sequence[Contribution], json: bool, kind: Kind) -> None:
+def print_contributions(agent: str, parts: Sequence[Contribution], json: bool, kind: Kind, zone: str = "UTC") -> None:
     """Prints an agent's remembered utility, event by event."""
     if json:
         print_json([part._asdict() | {"time": iso(part.time)} for part in parts])
         return
     word = words(kind)
     columns = [
-        Column("event"), Column("kind", "left"), Column("day (UTC)", "left"), Column("amount", gives_way=2),
+        Column("event"), Column("kind", "left"), Column(f"day ({zone})", "left"), Column("amount", gives_way=2),
         Column("still counts", gives_way=1), Column("remembered"), Column("note", "left", gives_way=3, folds=True),
     ]  # fmt: skip
     rows = [
         [
             str(p.seq),
             word.received if p.kind == "received" else p.kind,
-            day(p.time),
+            day(p.time, zone),
             f"{p.amount:.6g}",
             f"{p.weight:.1%}",
             f"{p.counts:.6g}",
@@ -158,21 +159,55 @@ def print_contributions(agent: str, parts: Sequence[Contribution], json: bool, k
     print(f"Total remembered: {sum(part.counts for part in parts):.6g}")
 
 
-def print_event(event: Event, decision: Event | None, json: bool) -> None:
+def print_event(
+    event: Event, decision: Event | None, json: bool, zone: str = "UTC", void_since: int | None = None
+) -> None:
     """Prints an event and, if it is or follows from a decision, the reasons."""
     if json:
-        print_json(event_dict(event) | {"decision": None if decision is None else event_dict(decision)})
+        cause = None if decision is None else event_dict(decision)
+        print_json(event_dict(event) | {"void_since": void_since, "decision": cause})
         return
     number = "" if event.amount is None else f" {event.amount:.6g}"
     about = "" if event.agent is None else f"{event.agent}, "
-    when = f"at {shown(event.time)} UTC, recorded at {shown(event.recorded)} UTC"
+    when = f"at {named(event.time, zone)}, recorded at {named(event.recorded, zone)}"
     print(f"Event {event.seq}: {about}{event.kind}{number} {when}")
+    if event.kind == "void":
+        print(f"It makes event {event.refers} void.")
+    if void_since is not None:
+        print(f"Void since event {void_since}: it counts as if it had not been recorded.")
     if event.note:
         print(f"Note: {event.note}")
     if event.kind == "rules":
         print_sentences(f"{name}: {setting}" for name, setting in _settings(event.details or {}))
     if decision is not None:
         print_sentences((decision.details or {})["reasons"])
+
+
+def print_redecisions(found: Sequence[Redecision], zone: str, *, recorded: bool) -> None:
+    """Prints the decisions that come out differently, and the later ones that depended on them."""
+    changed, later = ([each for each in found if each.in_period is inside] for inside in (True, False))
+    columns = [
+        Column("decision"), Column(f"time ({zone})", "left"), Column("was", "left", folds=True),
+        Column("now" if recorded else "would be", "left", folds=True),
+    ]  # fmt: skip
+
+    def row(each: Redecision) -> list[str | Text]:
+        now = _served(each.after) if each.after or not each.reasons else each.reasons[0]
+        return [str(each.seq), shown(each.time, zone), _served(each.before), now]
+
+    if changed:
+        print_fitting(f"{counted(len(changed), 'decision')} decided again", columns, [row(each) for each in changed])
+    else:
+        print("Every decision of this period comes out as it was.")
+    if later:
+        print_fitting("Later decisions that would now be different", columns, [row(each) for each in later])
+        print("These were not changed: decide their period again too, if they should be.")
+    if changed:
+        print("Recorded." if recorded else "Nothing was recorded: add --accept to record this.")
+
+
+def _served(gets: Mapping[str, str]) -> str:
+    return "; ".join(f"{agent}: {what}" for agent, what in gets.items()) or "nobody"
 
 
 def agreed() -> bool:

@@ -17,6 +17,7 @@ from bygones.cli import (
     memory_commands,
     paper_commands,
     report_commands,
+    revision_commands,
     simulation_commands,
     what_if_commands,
 )
@@ -84,7 +85,7 @@ def _list(name: str, summary: str, extra: str | None) -> None:
     SUMMARIES[name], EXTRAS[name] = summary, extra
 
 
-app.command(ledger_commands.app, name="ledger", help=LEDGER)
+app.command(revision_commands.app, name="ledger", help=LEDGER)
 _list("ledger", LEDGER, "ledger")
 for _command, _extra in COMMANDS.items():
     add(_command, _extra)

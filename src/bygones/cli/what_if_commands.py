@@ -53,8 +53,11 @@ def what_if(
         int, arg(metavar="NUMBER", help="How often each course is run, with other draws among ties.")
     ] = 10,
     timezone: Annotated[
-        str, arg(metavar="ZONE", help="Time zone of times without one, and in which times are shown.")
-    ] = "UTC",
+        str | None,
+        optional(
+            "Time zone of times without one, and in which times are shown; UTC or a ledger's own if left out.", "ZONE"
+        ),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Replay a history under other half-lives and rules: who would have been served instead, and what it changes.

@@ -12,6 +12,7 @@ from bygones.ledger import rows, schema
 from bygones.ledger.events import AMOUNTS, TURNS
 from bygones.ledger.rules import RuleBook
 from bygones.ledger.turns import Clocks
+from bygones.ledger.voids import in_effect
 from bygones.ledger.watch import Stretch, Watch
 
 
@@ -33,7 +34,7 @@ def contributions(connection: sa.Connection, book: RuleBook, at: int, agent: str
     if not len(agents):
         raise rows.unknown_agent(agent)
     table = schema.events
-    where = [schema.agents.c.name == agent, table.c.time <= at, table.c.kind.in_(AMOUNTS)]
+    where = [schema.agents.c.name == agent, table.c.time <= at, table.c.kind.in_(AMOUNTS), in_effect()]
     events = [event for chunk in rows.load_events(connection, where) for event, _ in chunk]
     start = np.array([event.time for event in events], dtype=np.int64)
     who, end = np.zeros(len(events), dtype=np.int64), np.full(len(events), at)
@@ -54,7 +55,7 @@ def owed_since(connection: sa.Connection, book: RuleBook, at: int) -> dict[str, 
     watch = Watch(book, agents)
     for events in _stretches(connection, ids, at):
         watch.follow(events)
-    return {name: int(since) for name, since in zip(agents.names, watch.since, strict=True) if since >= 0}
+    return {name: int(since) for name, since in zip(agents.names, watch.owed_since, strict=True) if since >= 0}
 
 
 def _stretches(connection: sa.Connection, ids: np.ndarray, at: int) -> Iterator[Stretch]:
@@ -65,7 +66,7 @@ def _stretches(connection: sa.Connection, ids: np.ndarray, at: int) -> Iterator[
     turns = table.c.kind.in_((*TURNS, "rules"))
     query = (
         sa.select(sa.func.coalesce(table.c.agent, -1), table.c.time, sa.func.coalesce(table.c.amount, 0.0), turns)
-        .where(table.c.time <= at, table.c.kind != "decision")
+        .where(table.c.time <= at, table.c.kind.not_in(("decision", "void")), in_effect())
         .order_by(table.c.time, table.c.seq)
     )
     kept = Stretch(*(np.zeros(0, dtype=kind) for kind in (np.int64, np.int64, float, bool)))

@@ -7,7 +7,7 @@ the draw with the same result, nobody can draw again until they like it, and nob
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,15 +20,16 @@ from bygones.allocation.explain import sentences
 from bygones.allocation.problems import NAMED
 from bygones.allocation.requests import Request
 from bygones.kinds import words
-from bygones.ledger import past_needs, rows
+from bygones.ledger import past_needs, rows, schema
 from bygones.ledger.events import Event
-from bygones.ledger.rules import Rules
+from bygones.ledger.rules import RuleBook, Rules
 from bygones.ledger.snapshot import NEVER
 from bygones.ledger.standing import Standing, standing
 from bygones.ledger.store import LedgerError
-from bygones.ledger.times import UNITS, When, as_datetime, instant, iso, now, shown
+from bygones.ledger.times import UNITS, When, as_datetime, iso, named
 from bygones.ledger.turns import ON_HOLD
-from bygones.ledger.writing import Entry, LedgerWriter
+from bygones.ledger.voids import in_effect
+from bygones.ledger.writing import SKEW, Entry, LedgerWriter
 from bygones.memory import Discounted, Memory, MemoryState, PerfectRecall
 
 
@@ -124,24 +125,49 @@ class Proposal:
         owed, last = self.standing.owed[member], int(self.standing.last[member])
         word = words(self.standing.rules.kind)
         stood = f"{word.owed} {owed:.4g}" if owed >= 0 else f"ahead by {-owed:.4g}"
-        before = f"nothing {word.received} before" if last == NEVER else f"last {word.received} {shown(last)} UTC"
+        before = (
+            f"nothing {word.received} before"
+            if last == NEVER
+            else f"last {word.received} {named(last, self.standing.zone)}"
+        )
         return f"{stood}; {before}"
 
 
 def propose(connection: sa.Connection, head: sa.Row[Any], request: Request, at: When | None) -> Proposal:
-    """The best allocation from the standing at an instant, by default now; which cannot be before the latest event."""
+    """The best allocation from the standing at an instant, by default now.
+
+    It cannot be ahead of the clock, and not before anything that has been received or decided by now.
+    """
     book = rows.load_book(head.rules)
-    latest = max(int(head.latest), book.began)
-    time = max(now(), latest) if at is None else instant(at)
-    if time < latest:
-        raise ValueError(f"at must not be before the latest event ({shown(latest)} UTC), got {at}")
+    time = _time(connection, book, at)
     stood = standing(connection, book, time)
+    return proposal(connection, stood, request, int(head.head), bytes(head.head_hash))
+
+
+def proposal(
+    connection: sa.Connection,
+    stood: Standing,
+    request: Request,
+    head: int,
+    lot: bytes,
+    without: Collection[int] = (),
+) -> Proposal:
+    """The best allocation from a standing.
+
+    Args:
+        connection: the ledger.
+        stood: where everybody stands.
+        request: what there is to hand out.
+        head: the number of the ledger's last event.
+        lot: seeds the draw between equally good choices.
+        without: decisions from whose requests nothing is learned.
+    """
     members = stood.present
     names = [stood.names[row] for row in members]
     _check_agents(request, stood, names)
     rules, remembered = stood.rules, stood.remembered[members]
     by_prices, normalising = rules.rule == "prices", rules.reports == "normalised"
-    past = past_needs.requests(connection) if by_prices or normalising else []
+    past = past_needs.requests(connection, stood.at, without) if by_prices or normalising else []
     usual = usual_reports([*past, request]) if normalising else {}
     problem = (normalised(request, usual) if usual else request).problem(names, rules.kind)
     past = [normalised(each, usual) for each in past] if usual else past
@@ -159,9 +185,9 @@ def propose(connection: sa.Connection, head: sa.Row[Any], request: Request, at: 
         rule=rules.rule,
         calibration=None if learned is None else learned.prices,
         learned_from=past_needs.described(learned),
-        rng=np.random.default_rng(int.from_bytes(head.head_hash)),
+        rng=np.random.default_rng(int.from_bytes(lot)),
     )
-    return Proposal(request, int(head.head), stood, members, allocation, usual)
+    return Proposal(request, head, stood, members, allocation, usual)
 
 
 def accept(writer: LedgerWriter, proposal: Proposal, note: str = "") -> list[Event]:
@@ -170,9 +196,32 @@ def accept(writer: LedgerWriter, proposal: Proposal, note: str = "") -> list[Eve
         raise StaleProposalError("something has been recorded since this proposal was made: decide again")
     details = {"request": proposal.request.to_dict(), **proposal.details()}
     at = as_datetime(proposal.at)
-    decision = writer.append("decision", writer.time(at), details=details, note=check_text("note", note))
+    time = writer.time(at, ahead=SKEW)
+    decision = writer.append("decision", time, details=details, note=check_text("note", note))
     entries = [Entry(name, utility, at) for name, utility in proposal.utilities.items()]
     return [decision, *writer.amounts("received", entries, refers=decision.seq)]
+
+
+def _time(connection: sa.Connection, book: RuleBook, at: When | None) -> int:
+    """The instant of a decision."""
+    now = rows.clock(connection)
+    time = max(now, book.began) if at is None else book.instant(at)
+    if time > now + SKEW:
+        raise ValueError(
+            f"at must not be ahead of the clock ({book.named(now)}), got {book.named(time) if at is None else at}: "
+            "decide when the time has come"
+        )
+    table = schema.events
+    kinds = ("decision", "received", "offset", "correction")
+    later = [table.c.time > time, table.c.time <= now, table.c.kind.in_(kinds), in_effect()]
+    query = sa.select(table.c.time).where(*later).order_by(table.c.time.desc()).limit(1)
+    latest = connection.execute(query).scalar()
+    if latest is not None:
+        raise ValueError(
+            f"at must not be before what has been received or decided since (latest {book.named(latest)}), got {at}: "
+            "to decide a past period again, use `bygones ledger redecide`"
+        )
+    return time
 
 
 def memory_of(rules: Rules) -> Memory:
@@ -191,8 +240,8 @@ def _check_agents(request: Request, stood: Standing, names: Sequence[str]) -> No
         if agent not in status:
             raise rows.unknown_agent(agent)
         raise ValueError(
-            f"agent {agent!r} is {status[agent]} at {shown(stood.at)} UTC and cannot take part in this decision: "
-            f"{'resume' if status[agent] == ON_HOLD else 'join'} them first, or leave them out of the request"
+            f"agent {agent!r} is {status[agent]} at {named(stood.at, stood.zone)} and cannot take part in this "
+            f"decision: {'resume' if status[agent] == ON_HOLD else 'join'} them first, or leave them out of the request"
         )
     if not names:
         raise ValueError("no agent is present: let somebody join first")

@@ -17,7 +17,7 @@ that corrects one of the others; what a newcomer starts with."""
 TURNS = ("join", "leave", "hold", "resume")
 """Kinds of event that say when an agent takes part and when not."""
 
-KINDS = ("rules", "decision", "received", "offset", "correction", *TURNS)
+KINDS = ("rules", "decision", "received", "offset", "correction", *TURNS, "void")
 
 GENESIS = bytes(32)
 """The hash before the first event."""
@@ -33,7 +33,8 @@ class Event(NamedTuple):
         recorded: the instant at which it was recorded.
         agent: the agent it is about; None for rules and decisions.
         amount: the amount, for the kinds that have one.
-        refers: the event that a correction corrects, or the decision through which something was received.
+        refers: the event that a correction corrects or that is void from here on, or the decision through which
+            something was received.
         note: a remark by whoever recorded it.
         details: the settings of a rule change; a decision's needs and reasons.
         author: who recorded it, as far as they said.

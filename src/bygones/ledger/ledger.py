@@ -1,18 +1,22 @@
 """`Ledger`: a fairness memory that lives on disk between decisions.
 
+An event counts from its own time on, and events that lie ahead wait: holds, resumes, joins, leaves and rule changes can
+be recorded up to a year ahead, what was received only once it was. Any event can be made void by a further event;
+everything then reads as if it had not been recorded, and what was known before can still be asked for.
+
 Events can be recorded late, with these limits. Amounts (received, offset, correction) can be recorded for any time
 between the agent's joining and leaving, in any order, and count exactly as if they had been recorded in time. Hold and
 resume can be recorded late if the order of holds still makes sense; the agent's events are then read again. Joining and
 leaving cannot be earlier than the agent's latest event. A change of the half-life, or of what a hold does to the clock,
-cannot be earlier than the latest event of any agent, since decisions have been based on the earlier rules; other rule
-changes can. What a newcomer starts with is computed when the join is recorded, is stored in that event, and stays.
+cannot be earlier than the latest event of any agent so far, since decisions have been based on the earlier rules; other
+rule changes can. What a newcomer starts with is computed when the join is recorded, is stored in that event, and stays.
 
-A decision cannot be earlier than the latest event, so that it takes everything into account.
+A decision is made at its own time and sees what is in effect then. It cannot be earlier than anything received or
+decided so far, so that it takes everything into account; `redecide` decides a past period again.
 """
 
 from __future__ import annotations
 
-import math
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -23,14 +27,15 @@ import sqlalchemy as sa
 
 from bygones._text import check_text
 from bygones.allocation.requests import Request
-from bygones.ledger import deciding, rows, schema, verifying
+from bygones.ledger import deciding, rows, schema, verifying, voiding, voids
 from bygones.ledger.contributions import Contribution, contributions, owed_since
 from bygones.ledger.deciding import Proposal
 from bygones.ledger.events import Event
+from bygones.ledger.redeciding import Redecision, redecide
 from bygones.ledger.rules import RuleBook, Rules, check_entitlement, check_newcomers
-from bygones.ledger.standing import Standing, newcomer_start, standing
+from bygones.ledger.standing import Standing, newcomer_start, outlook, standing
 from bygones.ledger.store import TIMEOUT, Store
-from bygones.ledger.times import When, instant, now
+from bygones.ledger.times import When
 from bygones.ledger.verifying import Verification
 from bygones.ledger.writing import Entry, LedgerWriter, begin
 
@@ -60,12 +65,11 @@ class Ledger:
             began: the earliest instant that can be recorded; by default now.
             timeout: seconds to wait for other writers.
         """
-        time = None if began is None else instant(began, "began")
         with ExitStack() as stack:
             store = Store(target, timeout)
             stack.callback(store.close)
             with store.creating() as connection:
-                begin(connection, rules or Rules(), time)
+                begin(connection, rules or Rules(), began)
             stack.pop_all()
         return cls(store)
 
@@ -179,7 +183,15 @@ class Ledger:
 
     def change_rules(self, *, at: When | None = None, note: str = "", **settings: Any) -> Event:
         """Changes these settings of `Rules` from an instant on, by default now."""
-        return self._write(lambda writer: writer.change_rules(writer.time(at, ahead=math.inf), settings, note))
+        return self._write(lambda writer: writer.change_rules(writer.time(at), settings, note))
+
+    def void(self, seq: int, *, note: str = "") -> Event:
+        """Makes event `seq` void: from here on everything reads as if it had not been recorded.
+
+        With a decision, what was received through it is void too; with an amount, its corrections. To void a void puts
+        the event back in effect. What would leave the ledger without sense is refused.
+        """
+        return self._write(lambda writer: voiding.void(writer, seq, note))
 
     # ------------------------------------------------------------------------------------------------- reading
 
@@ -187,9 +199,28 @@ class Ledger:
         """The rules in force at an instant, by default now or when the ledger begins."""
         return self._read(lambda connection, book, time: book.at(time), at)
 
-    def standing(self, at: When | None = None) -> Standing:
-        """Where everybody stands at an instant, past or future, by default now."""
-        return self._read(standing, at)
+    def standing(
+        self, at: When | None = None, *, as_recorded: When | None = None, before: int | None = None
+    ) -> Standing:
+        """Where everybody stands at an instant, past or future, by default now.
+
+        Args:
+            at: the instant.
+            as_recorded: count only what had been recorded by this instant, as if it had been asked then.
+            before: count only what had been recorded before the event with this number; `at` is then by default the
+                time of that event, so that the result is what a decision saw.
+        """
+        with self._store.reading() as connection:
+            book, time, head = self._asked(connection, at, as_recorded, before)
+            return standing(connection, book, time, head)
+
+    def outlook(
+        self, until: When, at: When | None = None, *, as_recorded: When | None = None, before: int | None = None
+    ) -> Standing:
+        """Where everybody stands at a later instant if nothing is received after `at`, by default now."""
+        with self._store.reading() as connection:
+            book, time, head = self._asked(connection, at, as_recorded, before)
+            return outlook(connection, book, time, book.instant(until, "until"), head)
 
     def owed_since(self, at: When | None = None) -> dict[str, int]:
         """For each agent who is owed something at an instant, since when they have been owed without a break."""
@@ -200,10 +231,10 @@ class Ledger:
         name = check_text("agent", agent, empty=False)
         return self._read(lambda connection, book, time: contributions(connection, book, time, name), at)
 
-    def events(self) -> Iterator[tuple[Event, bytes]]:
-        """All events with their hashes, in the order of recording."""
+    def events(self, *, in_effect: bool = False) -> Iterator[tuple[Event, bytes]]:
+        """All events with their hashes, in the order of recording, or only those that are not void."""
         with self._store.reading() as connection:
-            for chunk in rows.load_events(connection):
+            for chunk in rows.load_events(connection, [voids.in_effect()] if in_effect else []):
                 yield from chunk
 
     def event(self, seq: int) -> Event:
@@ -215,6 +246,15 @@ class Ledger:
         if not found:
             raise ValueError(f"there is no event {seq}")
         return found[0]
+
+    def void_since(self, seq: int) -> int | None:
+        """The number of the event since which an event is void, or None if it counts."""
+        with self._store.reading() as connection:
+            return voids.void_since(connection, seq)
+
+    def zone(self) -> str:
+        """The name of the ledger's time zone."""
+        return self._read(lambda connection, book, time: book.zone, None)
 
     def n_events(self) -> int:
         """The number of events so far."""
@@ -259,6 +299,33 @@ class Ledger:
 
         return self._write(write)
 
+    def redecide(
+        self, start: When, end: When | None = None, *, accept: bool = False, note: str = ""
+    ) -> list[Redecision]:
+        """Decides a past period again, with what is known now.
+
+        Of the decisions from `start` until before `end`, by default until now, those that would now be different become
+        void and are made again; later ones are only compared. Every decision keeps its lot, so that one for which
+        nothing has changed stays as it is.
+
+        Args:
+            start: the first instant of the period.
+            end: the first instant after the period.
+            accept: whether to record the result; otherwise nothing is recorded.
+            note: a remark.
+
+        Returns:
+            The decisions that would be different, in the order of time.
+        """
+        with self._store.writing() as (connection, head):
+            writer = LedgerWriter(connection, head)
+            period = writer.book.instant(start, "from"), None if end is None else writer.book.instant(end, "to")
+            found = redecide(writer, *period, note)
+            writer.finish()
+            if not accept:
+                connection.rollback()
+        return found
+
     def _write(self, what: Callable[[LedgerWriter], T]) -> T:
         with self._store.writing() as (connection, head):
             writer = LedgerWriter(connection, head)
@@ -269,5 +336,31 @@ class Ledger:
     def _read(self, what: Callable[[sa.Connection, RuleBook, int], T], at: When | None) -> T:
         with self._store.reading() as connection:
             book = rows.load_book(connection.execute(sa.select(schema.ledger.c.rules)).scalar_one())
-            time = max(now(), book.began) if at is None else instant(at)
+            time = max(rows.clock(connection), book.began) if at is None else book.instant(at)
             return what(connection, book, time)
+
+    def _asked(
+        self, connection: sa.Connection, at: When | None, as_recorded: When | None, before: int | None
+    ) -> tuple[RuleBook, int, int | None]:
+        """The rules, the instant, and the last event that counts if not all do."""
+        book = rows.load_book(connection.execute(sa.select(schema.ledger.c.rules)).scalar_one())
+        time = None if at is None else book.instant(at)
+        if as_recorded is not None and before is not None:
+            raise ValueError("as_recorded and before say the same in two ways: give one of them")
+        if as_recorded is None and before is None:
+            return book, max(rows.clock(connection), book.began) if time is None else time, None
+        table = schema.events
+        if before is not None:
+            row = connection.execute(sa.select(table.c.time).where(table.c.seq == before)).one_or_none()
+            if row is None or before == 1:
+                raise ValueError(f"before must be the number of an event after the first, got {before}")
+            head, known_by = before - 1, int(row.time)
+        elif as_recorded is not None:
+            known_by = book.instant(as_recorded, "as_recorded")
+            query = sa.select(sa.func.max(table.c.seq)).where(table.c.recorded <= known_by)
+            last = connection.execute(query).scalar()
+            if last is None:
+                raise ValueError(f"nothing had been recorded by {book.named(known_by)}")
+            head = int(last)
+        book = rows.load_changes(connection, head)
+        return book, max(known_by, book.began) if time is None else time, head

@@ -10,7 +10,7 @@ decisions that were made one step at a time are as good a lesson.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 import sqlalchemy as sa
@@ -21,6 +21,7 @@ from bygones.allocation.problems import Problem
 from bygones.allocation.requests import Request, request_from
 from bygones.ledger import schema
 from bygones.ledger.rules import Rules
+from bygones.ledger.voids import in_effect
 from bygones.memory import PerfectRecall
 
 LATEST = 300
@@ -51,29 +52,34 @@ def steps_like(problem: Problem, remembered: np.ndarray) -> float:
     return float(remembered.mean()) / a_step if a_step > 0 else 0.0
 
 
-def requests(connection: sa.Connection) -> list[Request]:
-    """What was asked for in the latest decisions, in their order, without those that were taken back."""
+def requests(connection: sa.Connection, at: int, without: Collection[int] = ()) -> list[Request]:
+    """What was asked for in the latest decisions up to an instant, in the order of time.
+
+    Those that were taken back are left out, and those `without` which the question is asked.
+    """
     table = schema.events
-    query = sa.select(table.c.seq, table.c.details).where(table.c.kind == "decision")
-    latest = connection.execute(query.order_by(table.c.seq.desc()).limit(LATEST)).all()[::-1]
+    query = sa.select(table.c.seq, table.c.details).where(
+        table.c.kind == "decision", table.c.time <= at, table.c.seq.not_in(without), in_effect()
+    )
+    latest = connection.execute(query.order_by(table.c.time.desc(), table.c.seq.desc()).limit(LATEST)).all()[::-1]
     taken_back = _taken_back(connection, [row.seq for row in latest])
     asked = [request_from(json.loads(row.details)["request"]) for row in latest if row.seq not in taken_back]
     return [request for request in asked if request is not None]
 
 
 def _taken_back(connection: sa.Connection, decisions: Sequence[int]) -> set[int]:
-    """The decisions of which everything received has been corrected to nothing since."""
+    """The decisions of which everything received has been void or corrected to nothing since."""
     table, correction = schema.events, schema.events.alias("correction")
-    corrections = sa.and_(correction.c.refers == table.c.seq, correction.c.kind == "correction")
+    corrections = sa.and_(correction.c.refers == table.c.seq, correction.c.kind == "correction", in_effect(correction))
     query = (
-        sa.select(table.c.refers, table.c.amount, sa.func.sum(correction.c.amount))
+        sa.select(table.c.refers, table.c.amount, sa.func.sum(correction.c.amount), in_effect())
         .outerjoin_from(table, correction, corrections)
         .where(table.c.kind == "received", table.c.refers.in_(decisions))
         .group_by(table.c.seq, table.c.refers, table.c.amount)
     )
     stands: set[int] = set()
     back: set[int] = set()
-    for decision, amount, by in connection.execute(query):
-        is_nothing = by is not None and abs(amount + by) <= ROUNDING * amount
+    for decision, amount, by, counts in connection.execute(query):
+        is_nothing = not counts or (by is not None and abs(amount + by) <= ROUNDING * amount)
         (back if is_nothing else stands).add(decision)
     return back - stands

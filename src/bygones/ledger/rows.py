@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 import sqlalchemy as sa
 
-from bygones.ledger import schema, snapshot, turns
-from bygones.ledger.events import Event, canonical, details_text, digest
+from bygones.ledger import schema, snapshot, times, turns
+from bygones.ledger.events import TURNS, Event, canonical, details_text, digest
 from bygones.ledger.rules import Change, RuleBook
 from bygones.ledger.snapshot import Snapshot
+from bygones.ledger.turns import Turns
+from bygones.ledger.voids import in_effect
 from bygones.memory import MemoryState
 
 CHUNK = 50_000
@@ -22,6 +24,14 @@ IN_CHUNKS: dict[str, Any] = {"yield_per": CHUNK}
 
 FEW = 2_000
 """Up to this many agents are looked up by name or number; for more, all are read."""
+
+
+def clock(connection: sa.Connection) -> int:
+    """This instant, by the clock of the database server where there is one."""
+    if connection.dialect.name == "sqlite":
+        return times.now()
+    query = sa.text("SELECT CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS bigint)")
+    return int(connection.execute(query).scalar_one())
 
 
 def load_book(text: str) -> RuleBook:
@@ -34,9 +44,13 @@ def save_book(book: RuleBook) -> str:
     return canonical(book.changes)
 
 
+NOBODY = "[]"
+"""The turns of an agent whose joining is void."""
+
+
 def load_agents(connection: sa.Connection, names: Collection[str] | None = None) -> tuple[np.ndarray, Snapshot]:
     """The numbers and the snapshot of all agents, or of those of these names who exist."""
-    query = sa.select(schema.agents).order_by(schema.agents.c.id)
+    query = sa.select(schema.agents).where(schema.agents.c.turns != NOBODY).order_by(schema.agents.c.id)
     if names is not None and len(names) <= FEW:
         query = query.where(schema.agents.c.name.in_(names))
     rows = connection.execute(query).all()
@@ -82,13 +96,53 @@ def save_agents(connection: sa.Connection, ids: np.ndarray, agents: Snapshot) ->
 
 def new_agents(connection: sa.Connection, names: Sequence[str], joined: Sequence[int]) -> tuple[np.ndarray, Snapshot]:
     """The numbers and the empty snapshot of agents who have not joined before."""
+    table = schema.agents
+    known = set(connection.execute(sa.select(table.c.name).where(table.c.turns == NOBODY)).scalars())
     zero = dict.fromkeys(("received", "received_lost", "remembered", "remembered_lost"), 0.0)
     rows = [
         {"name": name, "turns": turns.write(((time, "join"),)), "as_of": time, "last": snapshot.NEVER, **zero}
         for name, time in zip(names, joined, strict=True)
     ]
-    connection.execute(schema.agents.insert(), rows)
+    for row in rows:
+        if row["name"] in known:
+            connection.execute(table.update().where(table.c.name == row["name"]).values(row))
+    added = [row for row in rows if row["name"] not in known]
+    if added:
+        connection.execute(table.insert(), added)
     return load_agents(connection, names)
+
+
+def load_turns(
+    connection: sa.Connection, ids: Collection[int] | None = None, head: int | None = None
+) -> dict[int, Turns]:
+    """When agents took part, by their numbers, from the events in effect; all agents, or some."""
+    table = schema.events
+    query = sa.select(table.c.agent, table.c.time, table.c.kind).where(table.c.kind.in_(TURNS), in_effect(head=head))
+    if ids is not None:
+        query = query.where(table.c.agent.in_(ids))
+    found: dict[int, list[tuple[int, str]]] = {}
+    for agent, time, kind in connection.execute(query.order_by(table.c.time, table.c.seq)):
+        found.setdefault(agent, []).append((time, kind))
+    return {agent: tuple(each) for agent, each in found.items()}
+
+
+def save_nobody(connection: sa.Connection, number: int) -> None:
+    """Empties the snapshot of an agent whose joining is void."""
+    zero = dict.fromkeys(("as_of", "received", "received_lost", "remembered", "remembered_lost"), 0)
+    values = {**zero, "turns": NOBODY, "last": snapshot.NEVER}
+    connection.execute(schema.agents.update().where(schema.agents.c.id == number).values(values))
+
+
+def load_details(text: str | None) -> dict[str, Any]:
+    """An event's details from their JSON text."""
+    return {} if text is None else dict(json.loads(text))
+
+
+def load_changes(connection: sa.Connection, head: int | None = None) -> RuleBook:
+    """The rule book from the events in effect."""
+    table = schema.events
+    query = sa.select(table.c.time, table.c.seq, table.c.details).where(table.c.kind == "rules", in_effect(head=head))
+    return RuleBook([Change(time, seq, json.loads(details)) for time, seq, details in connection.execute(query)])
 
 
 def load_events(
@@ -117,14 +171,35 @@ def save_events(
 
 
 def replay(
-    connection: sa.Connection, book: RuleBook, ids: np.ndarray, agents: Snapshot, until: int | None = None
+    connection: sa.Connection,
+    book: RuleBook,
+    ids: np.ndarray,
+    agents: Snapshot,
+    until: int,
+    head: int | None = None,
 ) -> Snapshot:
-    """The snapshot of these agents from their events alone, or from those up to an instant.
+    """The snapshot of these agents from their events up to an instant alone, as recorded up to event `head`.
 
-    Of `agents` only names and turns are used; every agent must have joined by then.
+    Of `agents` only names and turns are used.
     """
-    cut = [tuple(turn for turn in each if until is None or turn[0] <= until) for each in agents.turns]
-    known = snapshot.empty(agents.names, cut)
+    return add_events(connection, book, ids, snapshot.empty(agents.names, agents.turns), None, until, head)
+
+
+def add_events(
+    connection: sa.Connection,
+    book: RuleBook,
+    ids: np.ndarray,
+    agents: Snapshot,
+    after: int | None,
+    until: int,
+    head: int | None = None,
+    recorded: int | None = None,
+) -> Snapshot:
+    """The snapshot of these agents with their events between two instants added.
+
+    With `recorded`, only what had been recorded by that instant counts, except who joins.
+    """
+    known = agents
     row_of = np.full(int(ids.max(initial=0)) + 1, -1, dtype=np.int64)
     row_of[ids] = np.arange(len(ids))
     table, corrected = schema.events, schema.events.alias("corrected")
@@ -132,11 +207,13 @@ def replay(
     query = (
         sa.select(table.c.agent, table.c.time, table.c.amount, kind == "received", table.c.kind == "received")
         .outerjoin_from(table, corrected, sa.and_(table.c.kind == "correction", table.c.refers == corrected.c.seq))
-        .where(table.c.agent.is_not(None))
+        .where(table.c.agent.is_not(None), table.c.kind != "void", table.c.time <= until, in_effect(head=head))
     )
-    if until is not None:
-        query = query.where(table.c.time <= until)
-    if len(ids) <= FEW:
+    if recorded is not None:
+        query = query.where((table.c.recorded <= recorded) | (table.c.kind == "join"))
+    if after is not None:
+        query = query.where(table.c.time > after)
+    elif len(ids) <= FEW:
         query = query.where(table.c.agent.in_([int(number) for number in ids]))
     for rows in connection.execute(query, execution_options=IN_CHUNKS).partitions():
         agent, time, amount, is_received, serves = zip(*rows, strict=True)

@@ -20,12 +20,14 @@ from typing import Any, NamedTuple, SupportsFloat, get_args
 import numpy as np
 
 from bygones._arrays import AnyArray, check_between, check_one_of
+from bygones._times import check_zone
 from bygones.allocation.aims import check_form
 from bygones.allocation.decide import Rule
 from bygones.allocation.prices import price_form
 from bygones.allocation.reports import Reports
 from bygones.kinds import Kind, check_kind
-from bygones.ledger.times import SECOND, duration, shown
+from bygones.ledger import times
+from bygones.ledger.times import SECOND, When, duration, instant
 from bygones.welfare import named
 
 NEWCOMER_RULES = ("zero", "mean", "median", "entitled share")
@@ -55,6 +57,8 @@ class Rules:
             received through a decision is then counted in the same multiples.
         rule: how decisions are made, `one-step` or by `prices`, which look ahead. Ledgers of before there were rules
             decide one step at a time.
+        time_zone: in which days begin and end, times without a zone are read, and all times are shown, such as
+            `Europe/Berlin`. The latest setting holds for the whole ledger.
     """
 
     half_life: str = "30d"
@@ -65,6 +69,7 @@ class Rules:
     kind: Kind = "good"
     rule: Rule = "one-step"
     reports: Reports = "as-reported"
+    time_zone: str = "UTC"
 
     def __post_init__(self) -> None:
         if not isinstance(self.half_life, str):
@@ -85,6 +90,7 @@ class Rules:
         check_one_of("reports", self.reports, get_args(Reports))
         if self.rule == "prices":
             price_form(welfare)
+        object.__setattr__(self, "time_zone", check_zone(self.time_zone))
         object.__setattr__(self, "welfare", str(welfare))
         object.__setattr__(self, "newcomers", check_newcomers(self.newcomers))
         if not isinstance(self.hold_stops_clock, bool):
@@ -153,7 +159,13 @@ class Change(NamedTuple):
 
 
 class RuleBook:
-    """All rules of a ledger, past, present and to come, in the order of time."""
+    """All rules of a ledger, past, present and to come, in the order of time.
+
+    Attributes:
+        changes: the changes.
+        history: the rules after each change.
+        zone: the ledger's time zone, the one that was set last.
+    """
 
     def __init__(self, changes: Sequence[Change]) -> None:
         self.changes = tuple(sorted(changes, key=lambda change: change[:2]))
@@ -165,6 +177,8 @@ class RuleBook:
         self._starts = np.array([change.time for change in self.changes], dtype=np.int64)
         self._rate = 1.0 / (SECOND * np.array([rules.seconds for rules in history]))
         stopped = np.where([rules.hold_stops_clock for rules in history], self._rate, 0.0)
+        set_zone = [change for change in self.changes if "time_zone" in change.settings]
+        self.zone: str = max(set_zone, key=lambda change: change.seq).settings["time_zone"] if set_zone else "UTC"
         self._running, self._stopped = _Integral(self._starts, self._rate), _Integral(self._starts, stopped)
 
     @property
@@ -175,8 +189,18 @@ class RuleBook:
     def at(self, time: int) -> Rules:
         """The rules in force at an instant."""
         if time < self.began:
-            raise ValueError(f"at must not be before the ledger began ({shown(self.began)} UTC), got {shown(time)} UTC")
+            raise ValueError(
+                f"at must not be before the ledger began ({self.named(self.began)}), got {self.named(time)}"
+            )
         return self.history[int(np.searchsorted(self._starts, time, side="right")) - 1]
+
+    def named(self, time: int) -> str:
+        """An instant in the ledger's time zone, for sentences."""
+        return times.named(time, self.zone)
+
+    def instant(self, when: When, name: str = "at") -> int:
+        """The instant of a time, which is one in the ledger's time zone if it names no other."""
+        return instant(when, name, self.zone)
 
     def after(self, change: Change) -> RuleBook:
         """The rule book with one more change."""

@@ -22,7 +22,7 @@ ledger = sa.Table(
     sa.Column("id", sa.Integer, primary_key=True),  # a single row, which writers lock
     sa.Column("head", sa.BigInteger, nullable=False),  # the number of the last event
     sa.Column("head_hash", sa.LargeBinary, nullable=False),
-    sa.Column("latest", sa.BigInteger, nullable=False),  # the latest instant of any event but rule changes
+    sa.Column("settled", sa.BigInteger, nullable=False),  # the agents' rows hold all events up to this instant
     sa.Column("rules", sa.Text, nullable=False),  # all rule changes
 )
 
@@ -56,18 +56,34 @@ events = sa.Table(
     sa.Column("author", sa.Text, nullable=False, server_default=""),
     sa.Column("key", sa.Text),
     sa.Index("events_of_agent", "agent", "time"),
+    sa.Index("events_by_time", "time", "seq"),
     sa.Index("events_referring", "refers", sqlite_where=sa.text("refers IS NOT NULL"),
              postgresql_where=sa.text("refers IS NOT NULL")),
     sa.Index("events_by_key", "key", unique=True, sqlite_where=sa.text("key IS NOT NULL"),
              postgresql_where=sa.text("key IS NOT NULL")),
 )  # fmt: skip
 
+voids = sa.Table(
+    "voids",
+    metadata,
+    sa.Column("event", sa.BigInteger, primary_key=True),  # is void
+    sa.Column("since", sa.BigInteger, primary_key=True),  # from this event on
+    sa.Column("until", sa.BigInteger),  # until this event, if that put it back in effect
+)
+
 
 def from_version_1(connection: sa.Connection) -> None:
-    """Events have an author and a key."""
+    """Events have an author and a key, can be void, and wait until their time has come."""
+    from bygones.ledger.rebuilding import settle_anew
+
     connection.execute(sa.text("ALTER TABLE events ADD COLUMN author TEXT NOT NULL DEFAULT ''"))
     connection.execute(sa.text("ALTER TABLE events ADD COLUMN key TEXT"))
-    next(index for index in events.indexes if index.name == "events_by_key").create(connection)
+    for index in events.indexes:
+        if index.name in ("events_by_key", "events_by_time"):
+            index.create(connection)
+    voids.create(connection)
+    connection.execute(sa.text("ALTER TABLE ledger RENAME COLUMN latest TO settled"))
+    settle_anew(connection)
 
 
 MIGRATIONS: dict[int, Callable[[sa.Connection], object]] = {1: from_version_1}

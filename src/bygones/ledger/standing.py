@@ -18,9 +18,10 @@ from typing import Any
 import numpy as np
 import sqlalchemy as sa
 
-from bygones.ledger import rows, snapshot
+from bygones.ledger import rows, schema, snapshot, turns
+from bygones.ledger.rebuilding import Known, rebuilt
 from bygones.ledger.rules import NEWCOMER_RULES, RuleBook, Rules
-from bygones.ledger.snapshot import NEVER
+from bygones.ledger.snapshot import NEVER, Snapshot
 from bygones.ledger.times import iso
 from bygones.ledger.turns import PRESENT, Turns, status
 
@@ -41,6 +42,7 @@ class Standing:
             away. Of burdens, below the share of the load is *due*: they are to carry more before the others do.
         joined: the instants at which they last joined.
         last: the instants at which something was last received, or `NEVER`.
+        zone: the time zone in which instants are shown.
     """
 
     at: int
@@ -53,6 +55,7 @@ class Standing:
     owed: np.ndarray
     joined: np.ndarray
     last: np.ndarray
+    zone: str = "UTC"
 
     def __len__(self) -> int:
         return len(self.names)
@@ -81,21 +84,47 @@ class Standing:
             }
 
 
-def standing(connection: sa.Connection, book: RuleBook, at: int) -> Standing:
-    """The standing at an instant, past or future.
+def standing(connection: sa.Connection, book: RuleBook, at: int, head: int | None = None) -> Standing:
+    """The standing at an instant, past or future, now or as it was recorded up to the event with number `head`."""
+    book.at(at)
+    known = known_at(connection, book, at) if head is None else rebuilt(connection, at, head)
+    return standing_of(known.book, known.agents, at)
 
-    It follows from the snapshot; the events of agents with later events are read again.
+
+def outlook(connection: sa.Connection, book: RuleBook, at: int, until: int, head: int | None = None) -> Standing:
+    """The standing at a later instant if nothing is received after `at`.
+
+    Who will join, leave or be on hold by then, and the rules of then, count.
     """
-    rules = book.at(at)
+    known = known_at(connection, book, at) if head is None else rebuilt(connection, at, head)
+    agents = rows.add_events(connection, known.book, known.ids, known.agents, at, until, head, recorded=at)
+    return standing_of(known.book, agents, until)
+
+
+def known_at(connection: sa.Connection, book: RuleBook, at: int) -> Known:
+    """What follows from the events up to an instant.
+
+    It follows from the snapshot and the events that have waited since. Where an agent has later events, all its events
+    are read again.
+    """
     ids, agents = rows.load_agents(connection)
-    joined = np.flatnonzero([each[0][0] <= at for each in agents.turns])
-    if len(joined) < len(agents):
-        ids, agents = ids[joined], agents.take(joined)
+    settled = int(connection.execute(sa.select(schema.ledger.c.settled)).scalar_one())
+    if at >= settled:
+        return Known(book, ids, rows.add_events(connection, book, ids, agents, settled, at))
     late = np.flatnonzero(agents.as_of > at)
     if len(late):
         agents = agents.put(late, rows.replay(connection, book, ids[late], agents.take(late), at))
+    return Known(book, ids, agents)
+
+
+def standing_of(book: RuleBook, agents: Snapshot, at: int) -> Standing:
+    """The standing at an instant of those who have joined by then, from a snapshot with nothing later in it."""
+    rules = book.at(at)
+    joined = np.flatnonzero([each[0][0] <= at for each in agents.turns])
+    agents = agents if len(joined) == len(agents) else agents.take(joined)
     agents = snapshot.fade(agents, book, at)
-    states = tuple(status(each, at) for each in agents.turns)
+    taken = [turns.until(each, at) for each in agents.turns]
+    states = tuple(status(each, at) for each in taken)
     entitlements = rules.entitlements_of(agents.names)
     remembered = snapshot.values(agents.remembered)
     return Standing(
@@ -107,8 +136,9 @@ def standing(connection: sa.Connection, book: RuleBook, at: int) -> Standing:
         remembered=remembered,
         entitlements=entitlements,
         owed=owed(remembered, entitlements, np.flatnonzero([state == PRESENT for state in states])),
-        joined=np.array([_joined(each) for each in agents.turns], dtype=np.int64),
+        joined=np.array([_joined(each) for each in taken], dtype=np.int64),
         last=agents.last,
+        zone=book.zone,
     )
 
 

@@ -1,7 +1,7 @@
 """Instants and durations as people write them.
 
-An instant is a whole number of microseconds since 1970 in UTC. Text without a time zone is taken as UTC, and every
-instant is shown in UTC, so that a ledger means the same on every machine.
+An instant is a whole number of microseconds since 1970 in UTC. Text without a time zone is read in the ledger's time
+zone, and instants are shown in it, so that a ledger means the same on every machine. Programs get UTC.
 """
 
 from __future__ import annotations
@@ -9,10 +9,13 @@ from __future__ import annotations
 import math
 import re
 from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
 
 from bygones._times import EPOCH, When, instant
 
-__all__ = ["SECOND", "UNITS", "When", "as_datetime", "day", "duration", "instant", "iso", "later_by", "now", "shown"]
+__all__ = [
+    "SECOND", "UNITS", "When", "as_datetime", "day", "duration", "instant", "iso", "later_by", "named", "now", "shown",
+]  # fmt: skip
 
 SECOND = 1_000_000
 """Microseconds, the unit of instants."""
@@ -41,14 +44,19 @@ def iso(at: int) -> str:
     return as_datetime(at).isoformat().replace("+00:00", "Z")
 
 
-def shown(at: int) -> str:
-    """The instant to the minute, for people; tables say once that times are in UTC."""
-    return as_datetime(at).strftime("%Y-%m-%d %H:%M")
+def shown(at: int, zone: str = "UTC") -> str:
+    """The instant to the minute, for people, in a time zone that tables name once."""
+    return as_datetime(at).astimezone(ZoneInfo(zone)).strftime("%Y-%m-%d %H:%M")
 
 
-def day(at: int) -> str:
-    """The day of the instant, for people."""
-    return as_datetime(at).strftime("%Y-%m-%d")
+def named(at: int, zone: str = "UTC") -> str:
+    """The instant to the minute, with its time zone, for sentences."""
+    return f"{shown(at, zone)} {zone}"
+
+
+def day(at: int, zone: str = "UTC") -> str:
+    """The day of the instant in a time zone, for people."""
+    return shown(at, zone)[:10]
 
 
 def duration(text: str, name: str = "half_life") -> float:

@@ -11,7 +11,7 @@ import numpy as np
 
 from bygones.ledger.events import canonical
 from bygones.ledger.rules import RuleBook
-from bygones.ledger.times import shown
+from bygones.ledger.times import named
 
 Turns: TypeAlias = tuple[tuple[int, str], ...]
 """The turns of one agent: instants and kinds, in the order of time and, within one instant, of recording."""
@@ -55,16 +55,31 @@ def was_member(turns: Turns, time: int) -> bool:
     return status(turns, time) != AWAY or any(at == time for at, _ in turns)
 
 
-def with_turn(turns: Turns, time: int, kind: str, agent: str) -> Turns:
+def until(turns: Turns, time: int) -> Turns:
+    """The turns up to an instant."""
+    return turns if turns[-1][0] <= time else tuple(turn for turn in turns if turn[0] <= time)
+
+
+def first_impossible(turns: Iterable[tuple[int, str]]) -> tuple[int, str] | None:
+    """The position of the first turn that does not follow from those before it, with the state then; or None."""
+    state = AWAY
+    for position, (_, kind) in enumerate(turns):
+        if (state, kind) not in _NEXT:
+            return position, state
+        state = _NEXT[state, kind]
+    return None
+
+
+def with_turn(turns: Turns, time: int, kind: str, agent: str, zone: str = "UTC") -> Turns:
     """The turns with one more, refused if one would not follow from the one before."""
     later = tuple(turn for turn in turns if turn[0] > time)
-    earlier = turns[: len(turns) - len(later)]
-    state = status(turns, time)
-    for at, following in ((time, kind), *later):
-        if (state, following) not in _NEXT:
-            raise ValueError(f"agent {agent!r} is {state} at {shown(at)} UTC and cannot {following} then")
-        state = _NEXT[state, following]
-    return (*earlier, (time, kind), *later)
+    together = (*turns[: len(turns) - len(later)], (time, kind), *later)
+    found = first_impossible(together)
+    if found is not None:
+        position, state = found
+        at, following = together[position]
+        raise ValueError(f"agent {agent!r} is {state} at {named(at, zone)} and cannot {following} then")
+    return together
 
 
 def holds(turns: Turns) -> list[tuple[int, int]]:

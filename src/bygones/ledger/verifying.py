@@ -62,6 +62,7 @@ class _Chain:
         self.turns: dict[str, list[tuple[int, int, str]]] = {}
         self.recorded: dict[str, float] = {}
         self.changes: list[Change] = []
+        self.voids: list[tuple[int, int]] = []
         self.latest = -(2**63)
 
     def follow(self, event: Event, stored: bytes) -> None:
@@ -72,10 +73,11 @@ class _Chain:
             self._break(f"event {event.seq} is not what was recorded: its hash does not match")
         self.count, self.seq, self.hash = self.count + 1, event.seq, stored
         self.noted_found = self.noted_found or (self.noted is not None and stored.hex() == self.noted)
+        self.latest = max(self.latest, event.recorded)
         if event.kind == "rules":
             self.changes.append(Change(event.time, event.seq, event.details or {}))
-        else:
-            self.latest = max(self.latest, event.time)
+        if event.kind == "void":
+            self.voids.append((event.seq, event.refers or 0))
         if event.agent is not None and event.amount is not None:
             self.recorded[event.agent] = self.recorded.get(event.agent, 0.0) + abs(event.amount)
         if event.kind in TURNS:
@@ -89,16 +91,23 @@ class _Chain:
 def _compare(connection: sa.Connection, row: sa.Row[tuple[object, ...]], chain: _Chain) -> list[str]:
     """Snapshot against replay, agent by agent."""
     problems = []
-    book = RuleBook(chain.changes)
+    expected = _voids(connection, chain.voids)
+    stored_voids = {(event, since): until for event, since, until in connection.execute(sa.select(schema.voids))}
+    if expected != stored_voids:
+        return ["which events are void does not follow from the events"]
+    out = {event for (event, _), until in expected.items() if until is None}
+    book = RuleBook([change for change in chain.changes if change.seq not in out])
     if rows.load_book(row.rules).changes != book.changes:
         problems.append("the rules in the snapshot do not follow from the events")
-    if row.latest != max(chain.latest, book.began):
-        problems.append("the latest instant in the snapshot does not follow from the events")
+    settled = int(row.settled)
+    if settled != chain.latest:
+        problems.append("the settled instant in the snapshot does not follow from the events")
     ids, stored = rows.load_agents(connection)
-    turns = {name: tuple((time, kind) for time, _, kind in sorted(each)) for name, each in chain.turns.items()}
+    turns = {name: _in_effect(each, out) for name, each in chain.turns.items()}
+    turns = {name: each for name, each in turns.items() if each}
     if set(turns) != set(stored.names):
         return [*problems, "the agents in the snapshot do not follow from the events"]
-    replayed = rows.replay(connection, book, ids, snapshot.empty(stored.names, _in_order(turns, stored.names)))
+    replayed = rows.replay(connection, book, ids, snapshot.empty(stored.names, _in_order(turns, stored.names)), settled)
     recorded = np.array([chain.recorded.get(name, 0.0) for name in stored.names])
     differs = {
         "turns": np.array([a != b for a, b in zip(stored.turns, replayed.turns, strict=True)], dtype=bool),
@@ -112,6 +121,26 @@ def _compare(connection: sa.Connection, row: sa.Row[tuple[object, ...]], chain: 
             f"the {what} of {stored.names[i]!r} does not follow from the events" for i in np.flatnonzero(where)[:10]
         ]
     return problems
+
+
+def _voids(connection: sa.Connection, found: list[tuple[int, int]]) -> dict[tuple[int, int], int | None]:
+    """Which events are void since which event and until which, from the events of kind `void`."""
+    table = schema.events
+    kinds = {seq for seq, _ in found}
+    intervals: dict[tuple[int, int], int | None] = {}
+    for seq, refers in found:
+        if refers in kinds:
+            intervals |= {pair: seq for pair in intervals if pair[1] == refers}
+            continue
+        own = sa.select(table.c.seq).where(table.c.refers == refers, table.c.kind.in_(("received", "correction")))
+        theirs = sa.select(table.c.seq).where(table.c.refers.in_(own), table.c.kind == "correction")
+        resting = connection.execute(own.union(theirs)).scalars()
+        intervals |= {(each, seq): None for each in (refers, *resting) if each < seq}
+    return intervals
+
+
+def _in_effect(turns: list[tuple[int, int, str]], out: set[int]) -> Turns:
+    return tuple((time, kind) for time, seq, kind in sorted(turns) if seq not in out)
 
 
 def _in_order(turns: dict[str, Turns], names: tuple[str, ...]) -> list[Turns]:

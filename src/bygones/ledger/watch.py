@@ -6,6 +6,9 @@ something exactly while the level of all, $\tilde m = \sum_j \tilde Z_j / \sum_j
 $\tilde Z_i / w_i$. As long as nobody comes or goes and nothing is taken back the level only rises. Then, between two of
 its own events, an agent is first not owed and from some instant on owed, and one search in the rising levels
 finds that instant: a stretch of $k$ events takes $k\log k$ operations, however many agents there are.
+
+A hold does not end the time for which somebody has been owed. Nobody is owed anything while on hold, but whoever is
+owed something again on resuming has been since before.
 """
 
 from __future__ import annotations
@@ -17,7 +20,7 @@ import numpy as np
 from bygones.ledger.rules import RuleBook
 from bygones.ledger.snapshot import Snapshot
 from bygones.ledger.standing import owed
-from bygones.ledger.turns import PRESENT, Clocks, status
+from bygones.ledger.turns import ON_HOLD, PRESENT, Clocks, status
 
 SETTLED = 1e-9
 """An agent is owed something if it is more than this share of all that is remembered."""
@@ -40,14 +43,20 @@ class Stretch(NamedTuple):
 
 
 class Watch:
-    """What is remembered of everybody, and since when they have been owed (-1: they are not), event by event."""
+    """What is remembered of everybody, and since when they have been owed, event by event."""
 
     def __init__(self, book: RuleBook, agents: Snapshot) -> None:
         n = len(agents)
         self._book, self._agents, self._clocks = book, agents, Clocks(book, agents.turns)
         self._everybody, self._present = np.arange(n), np.zeros(n, dtype=bool)
+        self._on_hold = np.zeros(n, dtype=bool)
         self._remembered, self._now = np.zeros(n), book.began
-        self.since = np.full(n, -1, dtype=np.int64)
+        self._since = np.full(n, -1, dtype=np.int64)
+
+    @property
+    def owed_since(self) -> np.ndarray:
+        """Since when each of those present has been owed; -1 for the others."""
+        return np.where(self._present, self._since, -1)
 
     def follow(self, events: Stretch) -> None:
         """Goes on to the last of these events."""
@@ -70,11 +79,12 @@ class Watch:
             if row >= 0:
                 self._remembered[row] += amount
                 if is_turn:
-                    self._present[row] = status(self._agents.turns[row], time) == PRESENT
+                    state = status(self._agents.turns[row], time)
+                    self._present[row], self._on_hold[row] = state == PRESENT, state == ON_HOLD
         present = np.flatnonzero(self._present)
         missing = owed(self._remembered, self._entitlements(time), present)  # NaN, which is not more, if absent
         is_owed = missing > SETTLED * self._remembered[present].sum()
-        self.since = np.where(is_owed, np.where(self.since < 0, time, self.since), -1)
+        self._keep(is_owed, np.where(self._since < 0, time, self._since))
 
     def _sweep(self, events: Stretch) -> None:
         """Many instants at which something was received and nothing else happened."""
@@ -100,16 +110,19 @@ class Watch:
         with np.errstate(divide="ignore"):
             enough = np.where(share > 0, held / share, np.inf)
         settled = np.minimum(np.searchsorted(level, enough, side="right") - 1, end)
-        last_settled = np.full(len(self.since), -1)
+        last_settled = np.full(len(self._since), -1)
         np.maximum.at(last_settled, who[settled >= start], settled[settled >= start])
         began = times[np.minimum(last_settled + 1, len(times) - 1)]
-        began = np.where((last_settled < 0) & (self.since >= 0), self.since, began)
-        self.since = np.where(counts & (last_settled < len(times) - 1), began, -1)
+        began = np.where((last_settled < 0) & (self._since >= 0), self._since, began)
+        self._keep(counts & (last_settled < len(times) - 1), began)
         # Still in the amounts of the first instant, from which the next stretch goes on fading.
-        self._remembered += np.bincount(events.who, amount, len(self.since))
+        self._remembered += np.bincount(events.who, amount, len(self._since))
+
+    def _keep(self, is_owed: np.ndarray, began: np.ndarray) -> None:
+        self._since = np.where(is_owed, began, np.where(self._on_hold, self._since, -1))
 
     def _fade(self, until: int) -> None:
-        now, then = np.full(len(self.since), self._now), np.full(len(self.since), until)
+        now, then = np.full(len(self._since), self._now), np.full(len(self._since), until)
         self._remembered = self._remembered * np.exp2(-self._clocks.half_lives(self._everybody, now, then))
         self._now = until
 

@@ -10,16 +10,19 @@ from typing import Any, NamedTuple
 import numpy as np
 import sqlalchemy as sa
 
-from bygones._arrays import AnyArray
 from bygones._text import check_text
-from bygones.ledger import rows, schema, snapshot, turns
+from bygones.ledger import rows, schema, snapshot, turns, voids
 from bygones.ledger.events import AMOUNTS, GENESIS, Event
 from bygones.ledger.rules import Change, RuleBook, Rules
 from bygones.ledger.snapshot import Snapshot
-from bygones.ledger.times import SECOND, When, instant, now, shown
+from bygones.ledger.times import SECOND, When, instant
+from bygones.ledger.voids import in_effect
 
 FURTHEST = 366 * 86400 * SECOND
 """Nothing is recorded more than a year ahead, which would be a typing error."""
+
+SKEW = 300 * SECOND
+"""What was received can be this far ahead of the clock, since clocks differ; further ahead, nothing has been."""
 
 MEMORY_SETTINGS = ("half_life", "hold_stops_clock")
 """Rules on which the snapshot depends."""
@@ -34,39 +37,50 @@ class Entry(NamedTuple):
     note: str = ""
 
 
-def begin(connection: sa.Connection, rules: Rules, began: int | None) -> None:
+def begin(connection: sa.Connection, rules: Rules, began: When | None) -> None:
     """The first event of a ledger: its rules."""
-    recorded = now()
-    event = Event(1, "rules", recorded if began is None else began, recorded, details=rules.to_dict())
+    recorded = rows.clock(connection)
+    time = recorded if began is None else instant(began, "began", rules.time_zone)
+    event = Event(1, "rules", time, recorded, details=rules.to_dict())
     book = RuleBook([Change(event.time, event.seq, rules.to_dict())])
     head = rows.save_events(connection, [event], [None], GENESIS)
-    row = {"id": 1, "head": 1, "head_hash": head, "latest": event.time, "rules": rows.save_book(book)}
+    row = {"id": 1, "head": 1, "head_hash": head, "settled": recorded, "rules": rows.save_book(book)}
     connection.execute(schema.ledger.insert(), row)
 
 
 class LedgerWriter:
-    """Collects the events of one transaction; `finish` saves them."""
+    """Collects the events of one transaction; `finish` saves them.
+
+    The snapshot holds the events up to `settled`, which is now or, if clocks have been put back, later. Events that lie
+    ahead wait in the table of events; the first transaction after their time adds them to the snapshot.
+    """
 
     def __init__(self, connection: sa.Connection, head: sa.Row[Any]) -> None:
         self.connection, self.head = connection, head
         self.book = rows.load_book(head.rules)
-        self.recorded = now()
-        self._latest = int(head.latest)
+        self.recorded = rows.clock(connection)
+        self.settled = int(head.settled)
         self._events: list[Event] = []
         self._ids: list[int | None] = []
+        if self.recorded > self.settled:
+            self._settle()
 
-    def time(self, at: When | None, *, ahead: float = FURTHEST, name: str = "at") -> int:
-        """The instant of an event, refused if it is before the ledger began or far ahead."""
-        if at is None:
-            return max(self.recorded, self.book.began)
-        time = instant(at, name)
+    def time(self, at: When | None, *, ahead: int = FURTHEST, name: str = "at") -> int:
+        """The instant of an event, refused if it is before the ledger began or too far ahead."""
+        time = max(self.recorded, self.book.began) if at is None else self.book.instant(at, name)
         if time < self.book.began:
             raise ValueError(
-                f"{name} must not be before the ledger began ({shown(self.book.began)} UTC), got {at}: to record an "
-                "earlier past, make a ledger that begins earlier (--began)"
+                f"{name} must not be before the ledger began ({self.book.named(self.book.began)}), got {at}: to record "
+                "an earlier past, make a ledger that begins earlier (--began)"
             )
         if time > self.recorded + ahead:
-            raise ValueError(f"{name} must not be more than a year ahead, got {at}")
+            said = self.book.named(time) if at is None else at
+            if ahead == SKEW:
+                raise ValueError(
+                    f"{name} must not be ahead of the clock ({self.book.named(self.recorded)}), got {said}: nothing "
+                    "has been received then yet; check the date"
+                )
+            raise ValueError(f"{name} must not be more than a year ahead, got {said}")
         return time
 
     def append(self, kind: str, time: int, number: int | None = None, **fields: Any) -> Event:
@@ -74,8 +88,6 @@ class LedgerWriter:
         event = Event(self.head.head + len(self._events) + 1, kind, time, self.recorded, **fields)
         self._events.append(event)
         self._ids.append(number)
-        if kind != "rules":
-            self._latest = max(self._latest, time)
         return event
 
     def finish(self) -> None:
@@ -83,12 +95,24 @@ class LedgerWriter:
         head_hash = rows.save_events(self.connection, self._events, self._ids, self.head.head_hash)
         self.connection.execute(
             schema.ledger.update().values(
-                head=self.head.head + len(self._events),
-                head_hash=head_hash,
-                latest=self._latest,
-                rules=rows.save_book(self.book),
+                head=self.head.head + len(self._events), head_hash=head_hash, rules=rows.save_book(self.book)
             )
         )
+        self._events, self._ids = [], []
+        self.head = self.connection.execute(sa.select(schema.ledger)).one()
+
+    def _settle(self) -> None:
+        """Adds the events whose time has come to the snapshot."""
+        table = schema.events
+        due = [table.c.time > self.settled, table.c.time <= self.recorded, table.c.agent.is_not(None)]
+        names = sa.select(schema.agents.c.name).join(table, table.c.agent == schema.agents.c.id).where(*due).distinct()
+        concerned = list(self.connection.execute(names).scalars())
+        if concerned:
+            ids, agents = rows.load_agents(self.connection, concerned)
+            known = rows.add_events(self.connection, self.book, ids, agents, self.settled, self.recorded)
+            rows.save_agents(self.connection, ids, known)
+        self.settled = self.recorded
+        self.connection.execute(schema.ledger.update().values(settled=self.settled))
 
     def change_rules(self, time: int, settings: dict[str, Any], note: str = "") -> Event:
         """Changes settings from an instant on."""
@@ -99,10 +123,11 @@ class LedgerWriter:
         after = self.book.at(time).changed(settings).to_dict()
         after["entitlements"] = {name: after["entitlements"][name] for name in settings.get("entitlements", ())}
         settings = {name: after[name] for name in settings}
-        if time < self._latest and any(name in settings for name in MEMORY_SETTINGS):
+        latest = self._latest_after(time)
+        if latest is not None and any(name in settings for name in MEMORY_SETTINGS):
             raise ValueError(
                 f"{' and '.join(name for name in MEMORY_SETTINGS if name in settings)} cannot change before the latest "
-                f"event ({shown(self._latest)} UTC), got {shown(time)} UTC"
+                f"event ({self.book.named(latest)}), got {self.book.named(time)}"
             )
         event = self.append("rules", time, details=settings, note=check_text("note", note))
         self.book = self.book.after(Change(time, event.seq, settings))
@@ -115,18 +140,18 @@ class LedgerWriter:
             known = self._turned(agents, 0, "join", time)
         else:
             ids, known = rows.new_agents(self.connection, [name], [time])
-        known = _add(known, self.book, [0], [time], [start], is_received=[False], serves=[False])
-        rows.save_agents(self.connection, ids, known)
+        rows.save_agents(self.connection, ids, self._added(known, [0], [time], [start], is_received=False))
         return self.append("join", time, int(ids[0]), agent=name, amount=start, note=check_text("note", note))
 
     def turn(self, kind: str, agent: str, time: int, note: str) -> Event:
         """An agent leaves, goes on hold or resumes."""
         ids, agents = self._agents([agent])
+        if kind == "leave":
+            self._check_nothing_after(agents.names[0], int(ids[0]), time)
         known = self._turned(agents, 0, kind, time)
         if time < agents.as_of[0]:
-            known = rows.replay(self.connection, self.book, ids, known)
-        known = _add(known, self.book, [0], [time], [0.0], is_received=[False], serves=[False])
-        rows.save_agents(self.connection, ids, known)
+            known = rows.replay(self.connection, self.book, ids, known, self.settled)
+        rows.save_agents(self.connection, ids, self._added(known, [0], [time], [0.0], is_received=False))
         return self.append(kind, time, int(ids[0]), agent=agents.names[0], note=check_text("note", note))
 
     def amounts(
@@ -140,7 +165,7 @@ class LedgerWriter:
         """Many amounts at once, received or offset."""
         if not entries:
             return []
-        times = [self.time(entry.at, name=_of(i, entries, "at")) for i, entry in enumerate(entries)]
+        times = [self.time(entry.at, ahead=SKEW, name=_of(i, entries, "at")) for i, entry in enumerate(entries)]
         names = [check_text(_of(i, entries, "agent"), entry.agent, empty=False) for i, entry in enumerate(entries)]
         amounts = [_check_amount(_of(i, entries, "amount"), entry.amount, kind) for i, entry in enumerate(entries)]
         notes = [check_text(_of(i, entries, "note"), entry.note) for i, entry in enumerate(entries)]
@@ -151,9 +176,8 @@ class LedgerWriter:
         who = [row_of[name] for name in names]
         for i, (row, time) in enumerate(zip(who, times, strict=True)):
             if not turns.was_member(agents.turns[row], time):
-                raise ValueError(f"{_of(i, entries, 'agent')} {names[i]!r} was not a member at {shown(time)} UTC")
-        every = np.full(len(who), kind == "received")
-        known = _add(agents, self.book, who, times, amounts, is_received=every, serves=every)
+                raise ValueError(f"{_of(i, entries, 'agent')} {names[i]!r} was not a member at {self.book.named(time)}")
+        known = self._added(agents, who, times, amounts, is_received=kind == "received")
         rows.save_agents(self.connection, ids, known)
         numbers = ids.tolist()
         return [
@@ -171,17 +195,20 @@ class LedgerWriter:
             raise ValueError(f"event {seq} is itself a correction: correct event {found.refers} instead")
         if found.kind not in AMOUNTS:
             raise ValueError(f"event {seq} has no amount to correct: it is of kind {found.kind}")
+        since = voids.void_since(self.connection, seq)
+        if since is not None:
+            raise ValueError(f"event {seq} is void since event {since}: record what is true as a new event")
         wanted = _check_amount("amount", amount, found.kind)
         earlier = self.connection.execute(
-            sa.select(table.c.amount).where(table.c.refers == seq, table.c.kind == "correction")
+            sa.select(table.c.amount).where(table.c.refers == seq, table.c.kind == "correction", in_effect())
         )
         difference = math.fsum([wanted, -found.amount, *(-each for each in earlier.scalars())]) + 0.0
         name = self.connection.execute(
             sa.select(schema.agents.c.name).where(schema.agents.c.id == found.agent)
         ).scalar_one()
         ids, agents = self._agents([name])
-        is_received = [found.kind == "received"]
-        known = _add(agents, self.book, [0], [found.time], [difference], is_received=is_received, serves=[False])
+        is_received = found.kind == "received"
+        known = self._added(agents, [0], [found.time], [difference], is_received=is_received, serves=False)
         rows.save_agents(self.connection, ids, known)
         note = check_text("note", note)
         return self.append("correction", found.time, found.agent, agent=name, amount=difference, refers=seq, note=note)
@@ -199,9 +226,52 @@ class LedgerWriter:
         latest = int(agents.as_of[row])
         if kind in ("join", "leave") and time < latest:
             raise ValueError(
-                f"{name!r} cannot {kind} at {shown(time)} UTC, before their latest event ({shown(latest)} UTC)"
+                f"{name!r} cannot {kind} at {self.book.named(time)}, before their latest event "
+                f"({self.book.named(latest)})"
             )
-        return replace(agents, turns=(turns.with_turn(agents.turns[row], time, kind, name),))
+        return replace(agents, turns=(turns.with_turn(agents.turns[row], time, kind, name, self.book.zone),))
+
+    def _check_nothing_after(self, name: str, number: int, time: int) -> None:
+        """Refuses to let an agent leave before something that it received, or that waits."""
+        table = schema.events
+        after = [table.c.agent == number, table.c.time > time, table.c.kind.in_(("received", "offset")), in_effect()]
+        latest = self.connection.execute(sa.select(sa.func.max(table.c.time)).where(*after)).scalar()
+        if latest is not None:
+            raise ValueError(
+                f"{name!r} cannot leave at {self.book.named(time)}, before their latest event "
+                f"({self.book.named(latest)})"
+            )
+
+    def _latest_after(self, time: int) -> int | None:
+        """The latest instant after this one, up to now, of anything but a rule change."""
+        table = schema.events
+        query = sa.select(table.c.time).where(
+            table.c.time > time, table.c.time <= self.recorded, table.c.kind.not_in(("rules", "void")), in_effect()
+        )
+        return self.connection.execute(query.order_by(table.c.time.desc()).limit(1)).scalar()
+
+    def _added(
+        self,
+        agents: Snapshot,
+        who: Sequence[int],
+        times: Sequence[int],
+        amounts: Sequence[float],
+        *,
+        is_received: bool,
+        serves: bool | None = None,
+    ) -> Snapshot:
+        """The snapshot with these events, of which those that lie ahead still wait."""
+        due = np.asarray(times, dtype=np.int64) <= self.settled
+        count = int(due.sum())
+        return snapshot.add(
+            agents,
+            self.book,
+            np.asarray(who, dtype=np.int64)[due],
+            np.asarray(times, dtype=np.int64)[due],
+            np.asarray(amounts, dtype=float)[due],
+            np.full(count, is_received),
+            np.full(count, is_received if serves is None else serves),
+        )
 
     def _join_the_unknown(self, names: Sequence[str], times: Sequence[int]) -> None:
         first: dict[str, int] = {}
@@ -214,27 +284,6 @@ class LedgerWriter:
             ids, agents = rows.new_agents(self.connection, unknown, [first[name] for name in unknown])
             for number, name in zip(ids.tolist(), agents.names, strict=True):
                 self.append("join", first[name], number, agent=name, amount=0.0)
-
-
-def _add(
-    agents: Snapshot,
-    book: RuleBook,
-    who: AnyArray,
-    times: AnyArray,
-    amounts: AnyArray,
-    *,
-    is_received: AnyArray,
-    serves: AnyArray,
-) -> Snapshot:
-    return snapshot.add(
-        agents,
-        book,
-        np.asarray(who, dtype=np.int64),
-        np.asarray(times, dtype=np.int64),
-        np.asarray(amounts, dtype=float),
-        np.asarray(is_received, dtype=bool),
-        np.asarray(serves, dtype=bool),
-    )
 
 
 def _of(i: int, entries: Sequence[object], name: str) -> str:

@@ -1,0 +1,63 @@
+"""`bygones ledger void` and `redecide`: what was recorded by mistake, and decisions that rested on it."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from tyro.conf import Positional, arg
+
+from bygones.cli.console import print_json
+from bygones.cli.ledger_commands import Json, Note, Target, app, open_ledger, print_recorded
+
+__all__ = ["app", "redecide", "void"]
+
+
+@app.command
+def void(
+    target: Target,
+    event: Annotated[Positional[int], arg(metavar="EVENT", help="The number of the event.")],
+    note: Note = "",
+    json: Json = False,
+) -> None:
+    """Make an event void, so that everything reads as if it had not been recorded; the event itself stays.
+
+    With a decision, what was received through it is void too. To void a void puts the event back in effect.
+
+    For example:
+        bygones ledger void team.db 12 --note "wrong year"
+    """
+    with open_ledger(target) as ledger:
+        entry = ledger.void(event, note=note)
+        voided = ledger.event(event)
+    restored = f", and event {voided.refers} counts again" if voided.kind == "void" else ""
+    print_recorded([entry], json, f"Event {entry.seq}: event {event} is void{restored}.")
+
+
+@app.command
+def redecide(
+    target: Target,
+    from_: Annotated[str, arg(name="from", help="The first time of the period.", metavar="TIME")],
+    to: Annotated[
+        str | None,
+        arg(help="The first time after the period (default: until now).", help_behavior_hint="", metavar="TIME"),
+    ] = None,
+    accept: Annotated[bool, arg(help="Record the result; otherwise it is only shown.")] = False,
+    note: Note = "",
+    json: Json = False,
+) -> None:
+    """Decide a past period again with what is known now, and list the later decisions that depended on it.
+
+    Only decisions that come out differently are replaced: they become void and are made again at their own time.
+
+    For example:
+        bygones ledger redecide team.db --from 2026-03-01 --to 2026-04-01
+        bygones ledger redecide team.db --from 2026-03-01 --accept --note "a hold was recorded late"
+    """
+    from bygones.cli.ledger_tables import print_redecisions
+
+    with open_ledger(target) as ledger:
+        found, zone = ledger.redecide(from_, to, accept=accept, note=note), ledger.zone()
+    if json:
+        print_json({"recorded": accept, "decisions": [each.to_dict() for each in found]})
+    else:
+        print_redecisions(found, zone, recorded=accept)

@@ -1,0 +1,52 @@
+"""Which events count: an event that is void reads as if it had never been recorded.
+
+An event is void from a later event of kind `void` on, and with it whatever rests on it alone: what was received through
+a decision, and the corrections of an amount. A void can itself be void, which puts the event back in effect.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import sqlalchemy as sa
+
+from bygones.ledger import schema
+
+
+def in_effect(events: sa.FromClause = schema.events, head: int | None = None) -> sa.ColumnElement[bool]:
+    """Whether an event counts, now or as of the event with number `head`."""
+    table = schema.voids
+    if head is None:
+        return ~sa.exists().where(table.c.event == events.c.seq, table.c.until.is_(None))
+    ended = sa.and_(table.c.until.is_not(None), table.c.until <= head)
+    is_void = sa.exists().where(table.c.event == events.c.seq, table.c.since <= head, ~ended)
+    return sa.and_(events.c.seq <= head, ~is_void)
+
+
+def void_since(connection: sa.Connection, seq: int) -> int | None:
+    """The event since which an event is void, or None if it counts."""
+    table = schema.voids
+    query = sa.select(sa.func.min(table.c.since)).where(table.c.event == seq, table.c.until.is_(None))
+    return connection.execute(query).scalar()
+
+
+def make_void(connection: sa.Connection, seq: int, since: int) -> None:
+    """Notes that an event is void, with what was received through it if it is a decision, and corrections of either."""
+    table = schema.events
+    own = sa.select(table.c.seq).where(table.c.refers == seq, table.c.kind.in_(("received", "correction")))
+    theirs = sa.select(table.c.seq).where(table.c.refers.in_(own), table.c.kind == "correction")
+    resting = connection.execute(own.union(theirs)).scalars()
+    connection.execute(schema.voids.insert(), [{"event": each, "since": since} for each in (seq, *resting)])
+
+
+def put_back(connection: sa.Connection, since: int, until: int) -> None:
+    """Notes that what was void since an event is no longer."""
+    connection.execute(schema.voids.update().where(schema.voids.c.since == since).values(until=until))
+
+
+def concerned(connection: sa.Connection, since: int) -> Sequence[sa.Row[Any]]:
+    """The events that are, or were, void since an event."""
+    table = schema.events
+    query = sa.select(table).join(schema.voids, schema.voids.c.event == table.c.seq)
+    return connection.execute(query.where(schema.voids.c.since == since)).all()
