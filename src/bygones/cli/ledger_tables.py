@@ -26,7 +26,10 @@ _WIDTH = 6
 
 
 def print_standing(now: Standing, later: Standing, ahead: str, since: dict[str, int] | None) -> None:
-    """Prints where everybody stands now and, if nothing more is recorded, later; those who are owed most come first."""
+    """Prints where everybody stands now and, if nothing more is recorded, later.
+
+    Those who are owed most per unit of entitlement come first.
+    """
     rules, word = now.rules, words(now.rules.kind)
     if not len(now):
         print(f"No agent has joined by {shown(now.at)} UTC.")
@@ -35,12 +38,12 @@ def print_standing(now: Standing, later: Standing, ahead: str, since: dict[str, 
     columns = [
         Column("agent", "left", folds=True), Column(word.received, gives_way=3), Column("remembered", gives_way=4),
         Column("", "left", gives_way=1), Column(f"in {ahead}", gives_way=2), Column(word.owed),
-        Column(f"in {ahead}", gives_way=2), Column(last, "left"),
+        Column(f"in {ahead}", gives_way=2), *([Column("per unit")] if now.is_unequal else []), Column(last, "left"),
     ]  # fmt: skip
     later_row = {name: row for row, name in enumerate(later.names)}
     most = max([0.0, *now.remembered.tolist()])
     rows: list[list[str | Text]] = []
-    for row in sorted(range(len(now)), key=lambda i: (math.isnan(now.owed[i]), -now.owed[i], now.names[i])):
+    for row in now.ranked():
         name = now.names[row]
         then = later_row[name]
         rows.append([
@@ -51,6 +54,7 @@ def print_standing(now: Standing, later: Standing, ahead: str, since: dict[str, 
             amount(later.remembered[then]),
             _signed(now, row),
             _signed(later, then),
+            *([_per_unit(now, row)] if now.is_unequal else []),
             _since(name, now, row, since),
         ])  # fmt: skip
     if not any(row[-1] for row in rows):
@@ -60,6 +64,9 @@ def print_standing(now: Standing, later: Standing, ahead: str, since: dict[str, 
     print_fitting(title, columns, rows)
     share = "share of the load that is remembered" if rules.kind == "burden" else "entitled share of what is remembered"
     print(f"{word.owed.capitalize()}: below (+) or above (-) the {share}.")
+    if now.is_unequal:
+        unit = "of the share of the load" if rules.kind == "burden" else "of entitlement"
+        print(f"Per unit: {word.owed} per unit {unit}. Whoever has most of it comes first.")
     print(f"In {ahead}: what will be remembered and {word.owed} if nothing more is recorded.")
 
 
@@ -114,6 +121,10 @@ def _signed(stood: Standing, row: int) -> Text:
         return Text("exempt" if is_exempt else stood.status[row], style="dim")
     settled = abs(owed) < 5e-4
     return Text("0" if settled else amount(owed, sign=True), style="" if settled else "green" if owed > 0 else "yellow")
+
+
+def _per_unit(stood: Standing, row: int) -> str:
+    return "" if math.isnan(stood.owed[row]) else amount(float(stood.per_unit[row]), sign=True)
 
 
 def _since(name: str, now: Standing, row: int, since: dict[str, int] | None) -> str:
