@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from bygones._names import alike
 from bygones._text import check_text, listed
 from bygones.allocation.aims import check_form
 from bygones.allocation.problems import NAMED
@@ -17,7 +18,6 @@ from bygones.audit.conclusions import SEARCHED, Conclusions, conclude
 from bygones.audit.counterfactual import Replay, replay_decisions
 from bygones.audit.entitlements import Shares
 from bygones.audit.history import History
-from bygones.audit.names import alike
 from bygones.audit.pasts import DATED_EVENTS, EnginePast, KnownPast, LedgerAudit, relative
 from bygones.audit.sums import Periods, periods
 from bygones.audit.trajectory import Members, PeriodEnd, Trajectory, entitled_shares

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 from rich.text import Text
 
 from bygones._text import amount
-from bygones.cli.console import Column, print_fitting, print_json, print_sentences, print_table
+from bygones.cli.console import Column, answering, print_fitting, print_json, print_sentences, print_table
 from bygones.kinds import Kind, words
+from bygones.ledger.aftermath import LaterChange
 from bygones.ledger.contributions import Contribution
 from bygones.ledger.csv_files import event_dict
-from bygones.ledger.deciding import Proposal
+from bygones.ledger.deciding import PastDecision, Proposal
+from bygones.ledger.draws import check_draw
 from bygones.ledger.events import Event
 from bygones.ledger.newcomers import Forecast
+from bygones.ledger.rules import NO_RULES
 from bygones.ledger.snapshot import NEVER
 from bygones.ledger.standing import Standing
 from bygones.ledger.times import day, iso, shown
@@ -97,6 +101,8 @@ def print_rules(settings: Mapping[str, object]) -> None:
 
 def _settings(settings: Mapping[str, object]) -> Iterator[tuple[str, str]]:
     for name, value in settings.items():
+        if name in NO_RULES:
+            continue
         yield name.replace("_", " ").replace("half life", "half-life"), _setting(value)
 
 
@@ -133,12 +139,13 @@ def _since(name: str, now: Standing, row: int, since: dict[str, int] | None) -> 
     return "" if now.last[row] == NEVER else day(int(now.last[row]))
 
 
-def print_decision(proposal: Proposal, json: bool, *, recorded: bool) -> None:
+def print_decision(proposal: Proposal | PastDecision, json: bool, *, recorded: bool) -> None:
     """Prints who gets what and why."""
-    if json:
-        print_json({"recorded": recorded, **proposal.to_dict()})
-        return
-    print_sentences([*proposal.reasons(), *(["Recorded."] if recorded else [])])
+    with answering() if recorded else nullcontext():
+        if json:
+            print_json({"recorded": recorded, **proposal.to_dict()})
+        else:
+            print_sentences([*proposal.reasons(), *(["Recorded."] if recorded else [])])
 
 
 def print_contributions(agent: str, parts: Sequence[Contribution], json: bool, kind: Kind) -> None:
@@ -169,10 +176,19 @@ def print_contributions(agent: str, parts: Sequence[Contribution], json: bool, k
     print(f"Total remembered: {sum(part.counts for part in parts):.6g}")
 
 
-def print_event(event: Event, decision: Event | None, json: bool) -> None:
-    """Prints an event and, if it is or follows from a decision, the reasons."""
+def print_event(
+    event: Event,
+    decision: Event | None,
+    changes: Sequence[LaterChange],
+    committing: Event | None,
+    json: bool,
+    kind: Kind,
+) -> None:
+    """Prints an event and, if it is or follows from a decision, the reasons and the draw; and what changed it later."""
     if json:
-        print_json(event_dict(event) | {"decision": None if decision is None else event_dict(decision)})
+        later = [event_dict(change.event) | {"was": change.was, "now": change.now} for change in changes]
+        data = {"decision": None if decision is None else event_dict(decision), "changed_by": later}
+        print_json(event_dict(event) | data)
         return
     number = "" if event.amount is None else f" {event.amount:.6g}"
     about = "" if event.agent is None else f"{event.agent}, "
@@ -183,7 +199,24 @@ def print_event(event: Event, decision: Event | None, json: bool) -> None:
     if event.kind == "rules":
         print_sentences(f"{name}: {setting}" for name, setting in _settings(event.details or {}))
     if decision is not None:
-        print_sentences((decision.details or {})["reasons"])
+        print_sentences([*(decision.details or {})["reasons"], *_draw(decision, committing)])
+    print_sentences(change.sentence(words(kind).received) for change in changes)
+
+
+def _draw(decision: Event, committing: Event | None) -> list[str]:
+    """The seed of a decision, and how to check it; nothing for decisions of before seeds were committed to."""
+    drawn = (decision.details or {}).get("draw")
+    if drawn is None:
+        return []
+    if committing is None:
+        return [f"Draws were made with the seed {drawn['seed']}, to which no earlier event had committed."]
+    kept = "and so it is" if check_draw(decision, committing) else "BUT IT IS NOT"
+    published = ((committing.details or {}).get("draw") or {}).get("next")
+    return [
+        f"Draws were made with the seed {drawn['seed']}.",
+        f"Event {committing.seq} had committed to it: its SHA-256 must be {published}, {kept}. To check it yourself: "
+        f"printf %s {drawn['seed']} | sha256sum",
+    ]
 
 
 def agreed() -> bool:

@@ -1,7 +1,7 @@
 """Who gets what now, from everybody's standing and under the ledger's rule, with the reasons.
 
-A random draw decides between equally good choices, seeded with the hash of the ledger's last event. Anybody can repeat
-the draw with the same result, nobody can draw again until they like it, and nobody can know it before that event.
+A random draw decides between equally good choices, with a seed that was committed to before the proposal and is
+revealed in the decision; see `draws.py`. Nobody can draw again until they like it, and anybody can check it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from bygones.allocation.explain import sentences
 from bygones.allocation.problems import NAMED
 from bygones.allocation.requests import Request
 from bygones.kinds import words
-from bygones.ledger import past_needs, rows
+from bygones.ledger import draws, past_needs, rows
 from bygones.ledger.events import Event
 from bygones.ledger.rules import Rules
 from bygones.ledger.snapshot import NEVER
@@ -47,6 +47,7 @@ class Proposal:
         members: the rows of `standing` of those who took part in the decision, in the order of `allocation`.
         allocation: who gets what.
         usual: what each agent usually reports, where reports are normalised; else empty.
+        commitment: the hash of the seed that decided between equally good choices.
     """
 
     request: Request
@@ -55,6 +56,7 @@ class Proposal:
     members: np.ndarray
     allocation: Decision
     usual: Mapping[str, float] = field(default_factory=dict)
+    commitment: str = ""
 
     @property
     def at(self) -> int:
@@ -97,7 +99,8 @@ class Proposal:
         `prices` are by name and only of those who asked.
         """
         details = self.details()
-        return {**self.allocation.to_dict(), **details, "explanation": " ".join(details["reasons"])}
+        data = {**self.allocation.to_dict(), **details, "commitment": self.commitment}
+        return {**data, "explanation": " ".join(details["reasons"])}
 
     def _normalised(self) -> list[str]:
         means = [f"{name} {self.usual[name]:.4g}" for name in self.request.agents if name in self.usual][:NAMED]
@@ -129,6 +132,38 @@ class Proposal:
         return f"{stood}; {before}"
 
 
+@dataclass(frozen=True)
+class PastDecision:
+    """A decision as it was recorded.
+
+    Attributes:
+        event: the decision.
+    """
+
+    event: Event
+
+    @property
+    def utilities(self) -> dict[str, float]:
+        """The utility of each agent who was served."""
+        return dict(self._details["utilities"])
+
+    def gets(self) -> dict[str, str]:
+        """What each agent who was served got, in words."""
+        return dict(self._details["gets"])
+
+    def reasons(self) -> list[str]:
+        """The decision and its reasons."""
+        return list(self._details["reasons"])
+
+    def to_dict(self) -> dict[str, Any]:
+        """The decision, of the types that JSON has."""
+        return {**self._details, "explanation": " ".join(self.reasons())}
+
+    @property
+    def _details(self) -> dict[str, Any]:
+        return self.event.details or {}
+
+
 def propose(connection: sa.Connection, head: sa.Row[Any], request: Request, at: When | None) -> Proposal:
     """The best allocation from the standing at an instant, by default now; which cannot be before the latest event."""
     book = rows.load_book(head.rules)
@@ -147,6 +182,7 @@ def propose(connection: sa.Connection, head: sa.Row[Any], request: Request, at: 
     problem = (normalised(request, usual) if usual else request).problem(names, rules.kind)
     past = [normalised(each, usual) for each in past] if usual else past
     learned = past_needs.learned(past, rules, names) if by_prices else None
+    draw = draws.upcoming(connection)
     allocation = allocate(
         problem,
         memory_of(rules),
@@ -160,16 +196,17 @@ def propose(connection: sa.Connection, head: sa.Row[Any], request: Request, at: 
         rule=rules.rule,
         calibration=None if learned is None else learned.prices,
         learned_from=past_needs.described(learned),
-        rng=np.random.default_rng(int.from_bytes(head.head_hash)),
+        rng=draw.rng,
     )
-    return Proposal(request, int(head.head), stood, members, allocation, usual)
+    return Proposal(request, int(head.head), stood, members, allocation, usual, draw.commitment)
 
 
 def accept(writer: LedgerWriter, proposal: Proposal, note: str = "") -> list[Event]:
     """Records a decision and the utilities received through it."""
-    if writer.head.head != proposal.head:
+    if writer.head.head != proposal.head or draws.upcoming(writer.connection).commitment != proposal.commitment:
         raise StaleProposalError("something has been recorded since this proposal was made: decide again")
-    details = {"request": proposal.request.to_dict(), **proposal.details()}
+    drawn = draws.reveal(writer.connection, writer.next)
+    details = {"request": proposal.request.to_dict(), **proposal.details(), "draw": drawn}
     at = as_datetime(proposal.at)
     decision = writer.append("decision", writer.time(at), details=details, note=check_text("note", note))
     entries = [Entry(name, utility, at) for name, utility in proposal.utilities.items()]

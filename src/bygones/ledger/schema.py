@@ -5,6 +5,7 @@ Events are the ledger; everything else is a snapshot that follows from them, and
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable, Mapping
 
 import sqlalchemy as sa
@@ -62,12 +63,22 @@ events = sa.Table(
              postgresql_where=sa.text("key IS NOT NULL")),
 )  # fmt: skip
 
+draws = sa.Table(
+    "draws",
+    metadata,
+    sa.Column("id", sa.Integer, primary_key=True),  # a single row
+    sa.Column("seed", sa.Text, nullable=False),  # the secret seed of the next decision, see draws.py
+    sa.Column("event", sa.BigInteger),  # the event that published its hash
+)
+
 
 def from_version_1(connection: sa.Connection) -> None:
-    """Events have an author and a key."""
+    """Events have an author and a key, and a secret seed waits for the next decision."""
     connection.execute(sa.text("ALTER TABLE events ADD COLUMN author TEXT NOT NULL DEFAULT ''"))
     connection.execute(sa.text("ALTER TABLE events ADD COLUMN key TEXT"))
     next(index for index in events.indexes if index.name == "events_by_key").create(connection)
+    draws.create(connection)
+    connection.execute(draws.insert().values(id=1, seed=secrets.token_hex(32)))
 
 
 MIGRATIONS: dict[int, Callable[[sa.Connection], object]] = {1: from_version_1}
@@ -78,6 +89,7 @@ def create(connection: sa.Connection) -> None:
     """Makes the tables of the current version."""
     metadata.create_all(connection)
     connection.execute(schema_version.insert().values(version=VERSION))
+    connection.execute(draws.insert().values(id=1, seed=secrets.token_hex(32)))
 
 
 def version(connection: sa.Connection) -> int | None:
