@@ -1,6 +1,6 @@
 """Decisions from tables and into tables: needs, the past and entitlements read from CSV, the decision written.
 
-What there is to hand out is one table, in one of four forms:
+What there is to hand out is one table, in one of five forms:
 
 - `agent`, `need`: places; without the column `need`, every agent has a need of 1; an empty cell is an agent who may
   not be served.
@@ -8,6 +8,7 @@ What there is to hand out is one table, in one of four forms:
 - `agent`, `item`, `utility`: items, one row per agent and item; an agent may not take an item without a row, or with an
   empty cell.
 - `agent`, `rate`, `cap`, with an amount to divide: both may be left out; an empty cell in `cap` is no limit.
+- `agent`, `need`, with an amount to divide: nobody gets more than they need; a column `rate` may stand beside it.
 
 The numbers are what things are worth to each agent or, of burdens, what each agent would carry. A column `note` is
 ignored in all of them, and so are empty rows. Every error names the file, the row and the column. Times are numbers of
@@ -66,7 +67,12 @@ class Past(NamedTuple):
 
 
 def read_needs(
-    path: Path, *, k: int | None = None, capacity: int | None = None, amount: float | None = None
+    path: Path,
+    *,
+    k: int | None = None,
+    capacity: int | None = None,
+    amount: float | None = None,
+    whole: bool = False,
 ) -> Request:
     """What there is to hand out, from a table in one of the forms above.
 
@@ -74,8 +80,11 @@ def read_needs(
         path: the CSV file.
         k: the number of places, for a table of needs; by default 1.
         capacity: the most items that one agent may take, for a table of items; by default 1.
-        amount: the amount to divide, for a table of rates and caps.
+        amount: the amount to divide, for a table of rates and caps, or of needs, which are then the caps.
+        whole: whether an amount is divided in whole units.
     """
+    if whole and amount is None:
+        raise ValueError("whole is for an amount to divide: give the amount, or leave whole out")
     rows = [(line, row) for line, row in read(path, ("agent",)) if any(row.values())]
     if not rows:
         raise ValueError(f"{path} has no rows below its header")
@@ -95,12 +104,17 @@ def read_needs(
         asking = [(name, each) for name, each in everybody if each[1].get("need", "1")] or everybody
         needs = _numbers(path, [each for _, each in asking], "need", [name for name, _ in asking])
         return Places({name: needs.get(name) for name in agents}, 1 if k is None else k)
+    limit = "need" if "need" in columns else "cap"
     caps = {
-        name: number(_where(path, line, "cap"), row["cap"], finite=False)
+        name: number(_where(path, line, limit), row[limit], finite=limit == "need")
         for name, (line, row) in zip(agents, rows, strict=True)
-        if row.get("cap")
+        if row.get(limit)
     }
-    return Amount(amount, _numbers(path, rows, "rate", agents), caps or None)
+    rates = _numbers(path, rows, "rate", agents)
+    if limit == "need":
+        # Whoever has no need may not have a part.
+        rates = {name: rate for name, rate in rates.items() if name in caps}
+    return Amount(amount, rates, caps or None, whole)
 
 
 def read_past_needs(path: Path, now: Request) -> list[Request]:
@@ -232,7 +246,7 @@ def decision_csv(decision: Decision) -> str:
 def _as_now(now: Request, needs: dict[str, float]) -> Request:
     """The same to hand out as now, at other needs; of items, one for each agent."""
     if isinstance(now, Amount):
-        return Amount(now.amount, needs, now.caps)
+        return Amount(now.amount, needs, now.caps, now.whole)
     return Places(needs, now.k if isinstance(now, Places) else len(now.items or ()))
 
 
@@ -255,6 +269,9 @@ def _form(path: Path, columns: Sequence[str], amount: float | None) -> tuple[str
                 raise ValueError(f"{path} has no column {name!r}: found 'agent', {found}")
         _check_alone(path, columns, ("item", "utility"))
         return "items", ("capacity",)
+    if "need" in columns and amount is not None:
+        _check_alone(path, columns, ("need", "rate"))
+        return "rates", ("amount",)
     if "need" in columns:
         _check_alone(path, columns, ("need",))
         return "needs", ("k",)

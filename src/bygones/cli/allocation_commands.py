@@ -20,7 +20,8 @@ Needs = Annotated[
     arg(
         metavar="NEEDS",
         help="CSV file: agent,need for places; agent and one column per item, or agent,item,utility, for items; "
-        "agent,rate,cap for an amount. An empty cell is somebody who may not take it.",
+        "agent,rate,cap or agent,need for an amount, of which nobody gets more than their cap or need. An empty cell "
+        "is somebody who may not take it.",
     ),
 ]
 NumberOfPlaces = Annotated[
@@ -35,7 +36,10 @@ NumberOfPlaces = Annotated[
 Capacity = Annotated[
     int | None, _optional("The most items that one agent may take, for a table of items (default: 1).", "NUMBER")
 ]
-AmountToDivide = Annotated[float | None, _optional("The amount to divide, for a table of rates and caps.", "NUMBER")]
+AmountToDivide = Annotated[
+    float | None, _optional("The amount to divide, for a table of rates and caps, or of needs.", "NUMBER")
+]
+Whole = Annotated[bool, arg(help="Divide the amount in whole units, as of doses.")]
 
 
 def allocate(
@@ -75,6 +79,7 @@ def allocate(
     k: NumberOfPlaces = None,
     capacity: Capacity = None,
     amount: AmountToDivide = None,
+    whole: Whole = False,
     entitlements: Annotated[
         Path | None,
         _optional(
@@ -116,7 +121,7 @@ def allocate(
         raise ValueError(f"out must end in .csv or .json, got {str(out)!r}")
     if seed is not None:
         check_count("seed", seed, least=0)
-    request = tables.read_needs(needs, k=k, capacity=capacity, amount=amount)
+    request = tables.read_needs(needs, k=k, capacity=capacity, amount=amount, whole=whole)
     agents = request.agents
     shares = None
     if entitlements is not None:

@@ -56,7 +56,7 @@ def import_(
     with answering():
         if json:
             first, last = (new or events)[0].seq, (new or events)[-1].seq
-            print_json({"recorded": len(new), "first": first, "last": last, "import": new[0].seq if new else None})
+            print_json({"recorded": len(new), "first": first, "last": last})
         elif not new:
             print(f"Nothing new: all {len(events)} rows were recorded before with the same keys.")
         else:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import tyro
 from tyro.conf import Positional, arg
 
-from bygones.cli.allocation_commands import AmountToDivide, Capacity, Needs, NumberOfPlaces
+from bygones.cli.allocation_commands import AmountToDivide, Capacity, Needs, NumberOfPlaces, Whole
 from bygones.cli.console import answering, print_json, print_paths
 
 if TYPE_CHECKING:
@@ -286,6 +286,7 @@ def decide(
     needs: Needs,
     k: NumberOfPlaces = None,
     amount: AmountToDivide = None,
+    whole: Whole = False,
     capacity: Capacity = None,
     at: At = None,
     yes: Annotated[bool, arg(help="Record without asking.")] = False,
@@ -304,7 +305,7 @@ def decide(
     from bygones.cli.ledger_tables import agreed, print_decision
     from bygones.ledger import StaleProposalError
 
-    request = read_needs(needs, k=k, amount=amount, capacity=capacity)
+    request = read_needs(needs, k=k, amount=amount, capacity=capacity, whole=whole)
     with _open(target) as ledger:
         _note_key(ledger, key)
         if yes:
