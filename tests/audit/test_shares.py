@@ -3,8 +3,8 @@
 import pytest
 
 from bygones._names import alike
+from bygones.allocation.settling import settle
 from bygones.audit import audit, read_history, read_shares
-from bygones.audit.entitlements import settle
 
 SSHARE = """\
 Account|User|RawShares|NormShares|RawUsage|EffectvUsage|FairShare

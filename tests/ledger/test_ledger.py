@@ -352,7 +352,7 @@ def test_a_standing_of_many_agents_is_that_of_each(new_path):
         ledger.record_all(entries, join=True)
         late = ledger.standing("2026-01-15")
         expected = {}
-        for name, amount, at, _ in entries:
+        for name, amount, at, *_ in entries:
             if at <= date(2026, 1, 15):
                 expected[name] = expected.get(name, 0) + amount * 0.5 ** ((date(2026, 1, 15) - at).days / 7)
         assert dict(zip(late.names, late.remembered, strict=True)) == pytest.approx(expected)

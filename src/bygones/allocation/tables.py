@@ -32,6 +32,7 @@ from bygones._text import check_text
 from bygones._times import instant
 from bygones.allocation.decision import Decision
 from bygones.allocation.requests import Amount, Items, Places, Request
+from bygones.allocation.settling import check_known, settle
 from bygones.memory import Memory, MemoryState
 
 _DAY = 86_400_000_000
@@ -171,20 +172,32 @@ def read_past(path: Path, agents: Sequence[str], memory: Memory) -> Past:
     return Past(state if last is None else memory.update(state, received, elapsed), last)
 
 
-def read_entitlements(path: Path, agents: Sequence[str], *, exempt: bool = False) -> np.ndarray:
-    """One entitlement per agent, above 0, from a table `agent`, `entitlement`; 0 as well if agents may be `exempt`."""
+def read_entitlements(
+    path: Path,
+    agents: Sequence[str],
+    *,
+    exempt: bool = False,
+    others: str | float | None = None,
+    where: str = "the table of needs",
+) -> np.ndarray:
+    """One entitlement per agent, above 0, from a table `agent`, `entitlement`.
+
+    Args:
+        path: the CSV file.
+        agents: everybody who needs one. Others in the file are refused.
+        exempt: whether an entitlement may be 0.
+        others: the entitlement of those who are not in the file; None refuses them.
+        where: where the agents come from, for the error.
+    """
     rows = read(path, ("agent", "entitlement"))
     found = {}
     for name, (line, row) in zip(_agents(path, rows), rows, strict=True):
-        if name not in agents:
-            raise ValueError(f"{path}, row {line}: column 'agent' must be an agent in the table of needs, got {name!r}")
         found[name] = _number(path, line, row, "entitlement")
         if not found[name] and not exempt:
             raise ValueError(f"{path}, row {line}: column 'entitlement' must be above 0, got {row['entitlement']!r}")
-    missing = [name for name in agents if name not in found]
-    if missing:
-        raise ValueError(f"{path} has no row for agent {missing[0]!r}: give every agent an entitlement")
-    return np.array([found[name] for name in agents])
+    check_known(found, agents, str(path), where)
+    settled = settle(found, dict.fromkeys(agents, 0.0), others, where)
+    return np.array([settled[name] for name in agents])
 
 
 def moment(text: str, name: str) -> Moment:

@@ -86,6 +86,12 @@ def allocate(
             "CSV file with the columns agent and entitlement; of a burden, the share of the load (0 is exempt).", "FILE"
         ),
     ] = None,
+    others: Annotated[
+        str | None,
+        _optional(
+            "The entitlement of agents who are not in that file, such as 1 (default: they are refused).", "NUMBER"
+        ),
+    ] = None,
     now: Annotated[
         str | None,
         _optional(
@@ -124,8 +130,10 @@ def allocate(
     request = tables.read_needs(needs, k=k, capacity=capacity, amount=amount, whole=whole)
     agents = request.agents
     shares = None
+    if others is not None and entitlements is None:
+        raise ValueError("others is for --entitlements: give a file, or leave others out")
     if entitlements is not None:
-        shares = tables.read_entitlements(entitlements, agents, exempt=kind == "burden")
+        shares = tables.read_entitlements(entitlements, agents, exempt=kind == "burden", others=others)
     memory: Memory = Discounted(half_life=half_life, average=average)
     learned = None
     if past_needs is not None:

@@ -103,6 +103,16 @@ def rules(
             "An agent's entitlement, such as dana=2; of burdens, the share of the load (0 is exempt).", "AGENT=NUMBER"
         ),
     ] = (),
+    entitlements: Annotated[
+        Path | None,
+        _optional("CSV file with the columns agent and entitlement, for all agents of the ledger.", "FILE"),
+    ] = None,
+    others: Annotated[
+        str | None,
+        _optional(
+            "The entitlement of agents who are not in that file, such as 1 (default: they are refused).", "NUMBER"
+        ),
+    ] = None,
     at: At = None,
     note: Note = "",
     key: Key = None,
@@ -120,8 +130,14 @@ def rules(
     changes["reports"] = reports
     changes["hold_stops_clock"] = None if hold_stops_clock is None else hold_stops_clock == "yes"
     changes["entitlements"] = dict(map(_parse_entitlement, entitlement)) or None
-    changes = {name: value for name, value in changes.items() if value is not None}
     with _open(target) as ledger:
+        if entitlements is not None:
+            changes["entitlements"] = _read_entitlements(ledger, entitlements, others) | dict(
+                map(_parse_entitlement, entitlement)
+            )
+        elif others is not None:
+            raise ValueError("others is for --entitlements: give a file, or leave others out")
+        changes = {name: value for name, value in changes.items() if value is not None}
         if changes:
             _note_key(ledger, key)
             _print_recorded([ledger.change_rules(at=at, note=note, key=key, **changes)], json, "Rules changed.")
@@ -500,6 +516,16 @@ def _note_key(ledger: Ledger, key: str | None) -> None:
     """Says that a key was used before; whether it was for the same, the ledger checks."""
     if key is not None and ledger.with_key(key):
         print(f"The key {key!r} was used before: nothing new is recorded.", file=sys.stderr)
+
+
+def _read_entitlements(ledger: Ledger, path: Path, others: str | None) -> dict[str, float]:
+    """The entitlement of every agent of a ledger, from a table."""
+    from bygones.allocation.tables import read_entitlements
+
+    stood = ledger.standing()
+    exempt = stood.rules.kind == "burden"
+    found = read_entitlements(path, stood.names, exempt=exempt, others=others, where="the ledger")
+    return dict(zip(stood.names, found.tolist(), strict=True))
 
 
 def _parse_entitlement(text: str) -> tuple[str, float]:

@@ -23,6 +23,7 @@ import sqlalchemy as sa
 
 from bygones._text import check_text
 from bygones.allocation.requests import Request
+from bygones.allocation.settling import check_known
 from bygones.ledger import deciding, keys, rows, schema, verifying
 from bygones.ledger.aftermath import LaterChange, changes_since
 from bygones.ledger.contributions import Contribution, contributions, owed_since
@@ -222,6 +223,9 @@ class Ledger:
         """Changes these settings of `Rules` from an instant on, by default now."""
 
         def write(writer: LedgerWriter) -> list[Event]:
+            named = list(settings.get("entitlements", ()))
+            known = rows.load_agents(writer.connection, named)[1].names if named else ()
+            check_known(named, known, "entitlements", "the ledger")
             return [writer.change_rules(writer.time(at, ahead=math.inf), settings, note)]
 
         return self._keyed(write, key, "rules", at, settings, note)[0]
