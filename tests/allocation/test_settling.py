@@ -1,4 +1,4 @@
-"""Entitlements for unknown agents and for only some agents are refused with all their names, unless `others` says more."""
+"""Entitlements for unknown agents, and for only some, are refused with all their names, unless `others` says more."""
 
 import pytest
 

@@ -31,7 +31,9 @@ def test_whoever_is_first_in_the_standing_is_served(uneven):
     assert [stood.names[row] for row in stood.ranked()] == ["Small", "Big", "Mid"]
     proposal = ledger.propose(Places({"Big": 1.0, "Small": 1.0, "Mid": 1.0}), at="2026-01-03")
     assert proposal.gets() == {"Small": "a place worth 1"}
-    assert "owed 3.083 (3.083 per unit)" in " ".join(proposal.reasons())
+    assert "; owed 3.083; last" in " ".join(proposal.reasons())
+    proposal = ledger.propose(Places({"Big": 1.0, "Mid": 1.0}), at="2026-01-03")
+    assert "; owed 15.83 (1.583 per unit); last" in " ".join(proposal.reasons())
 
 
 def test_the_table_and_the_data_have_a_column_for_it(uneven, capsys):

@@ -126,7 +126,9 @@ class Proposal:
         member = self.members[row]
         owed, last = self.standing.owed[member], int(self.standing.last[member])
         word = words(self.standing.rules.kind)
-        each = f" ({abs(self.standing.per_unit[member]):.4g} per unit)" if self.standing.is_unequal else ""
+        each = (
+            f" ({abs(self.standing.per_unit[member]):.4g} per unit)" if self.standing.entitlements[member] != 1 else ""
+        )
         stood = f"{word.owed} {owed:.4g}{each}" if owed >= 0 else f"ahead by {-owed:.4g}{each}"
         before = f"nothing {word.received} before" if last == NEVER else f"last {word.received} {shown(last)} UTC"
         return f"{stood}; {before}"
