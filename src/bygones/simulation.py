@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bygones import inequality
-from bygones._arrays import Array, Floats, Ints, check_count
+from bygones._arrays import AnyArray, Array, Floats, Ints, check_count
 from bygones.allocation import ChooseK, calibrate
 from bygones.allocation.aims import check_form, entitled
 from bygones.allocation.policies import (
@@ -36,7 +36,7 @@ from bygones.allocation.policies import (
 from bygones.envs.batches import mapped, taken
 from bygones.envs.needs import Needs
 from bygones.kinds import Kind, check_kind
-from bygones.memory import Memory
+from bygones.memory import Memory, check_entitlements
 from bygones.welfare import AnyWelfare, as_judge, named
 
 CALIBRATION_STEPS = 2000
@@ -54,6 +54,7 @@ class Setting(NamedTuple):
     needs: Needs
     n_resources: int
     kind: Kind = "good"
+    entitlements: Floats | None = None
 
 
 def _calibrated(setting: Setting) -> Prices:
@@ -63,8 +64,8 @@ def _calibrated(setting: Setting) -> Prices:
     for t in range(CALIBRATION_STEPS):
         now, needs_state = setting.needs.draw(rng.random(n), needs_state, t + 1)
         problems.append(ChooseK(now, setting.n_resources, kind=setting.kind))
-    start = calibrate(problems, setting.memory, setting.welfare)
-    return Prices(setting.memory, setting.welfare, start=start, kind=setting.kind)
+    start = calibrate(problems, setting.memory, setting.welfare, entitlements=setting.entitlements)
+    return Prices(setting.memory, setting.welfare, setting.entitlements, start, setting.kind)
 
 
 def _proportional_fair(setting: Setting) -> ProportionalFair:
@@ -72,15 +73,15 @@ def _proportional_fair(setting: Setting) -> ProportionalFair:
         raise ValueError(
             "policy 'proportional-fair' is for goods: for burdens use 'prices', 'one-step' or 'dynamic-max-min'"
         )
-    return ProportionalFair(setting.memory)
+    return ProportionalFair(setting.memory, setting.entitlements)
 
 
 POLICIES: dict[str, Callable[[Setting], AllocationPolicy]] = {
-    "prices": lambda setting: Prices(setting.memory, setting.welfare, kind=setting.kind),
+    "prices": lambda setting: Prices(setting.memory, setting.welfare, setting.entitlements, kind=setting.kind),
     "calibrated": _calibrated,
-    "one-step": lambda setting: OneStep(setting.memory, setting.welfare, kind=setting.kind),
+    "one-step": lambda setting: OneStep(setting.memory, setting.welfare, setting.entitlements, kind=setting.kind),
     "proportional-fair": _proportional_fair,
-    "dynamic-max-min": lambda setting: DynamicMaxMin(setting.memory, setting.kind),
+    "dynamic-max-min": lambda setting: DynamicMaxMin(setting.memory, setting.kind, setting.entitlements),
     "utilitarian": lambda setting: Utilitarian(setting.kind),
     "round-robin": lambda setting: RoundRobin(),
     "random": lambda setting: Random(),
@@ -98,6 +99,7 @@ class Simulation:
         remembered: Z after each step.
         welfare: the welfare function that judges Z; `"nash"` is log-Nash, as in the paper's experiments.
         kind: `good` or `burden`.
+        entitlements: per agent, or None if all are equal. Agents are compared per unit of entitlement.
     """
 
     needs: Floats
@@ -105,6 +107,7 @@ class Simulation:
     remembered: Floats
     welfare: Callable[[Array], Array]
     kind: Kind = "good"
+    entitlements: Floats | None = None
 
     @cached_property
     def cumulative(self) -> Floats:
@@ -113,13 +116,13 @@ class Simulation:
 
     @cached_property
     def gini(self) -> Floats:
-        """The Gini coefficient of the true utilities up to each step."""
-        return np.asarray(inequality.gini(self.cumulative))
+        """The Gini coefficient of the true utilities up to each step, per unit of entitlement."""
+        return np.asarray(inequality.gini(self._per_unit(self.cumulative)))
 
     @cached_property
     def welfare_remembered(self) -> Floats:
         """The welfare of Z after each step."""
-        return np.asarray(self.welfare(self.remembered))
+        return np.asarray(self.welfare(self._per_unit(self.remembered)))
 
     def summary(self) -> dict[str, float]:
         """Fairness and efficiency of the whole simulation, computed on true utilities per step.
@@ -127,15 +130,19 @@ class Simulation:
         Returns:
             `gini`, the Gini coefficient; `egalitarian`, the utility of the worst-off agent; `nash`, the geometric mean,
             which has the unit of a utility for any number of agents; and `utility_per_step`, the sum over agents. Of
-            burdens the worst-off agent is the one who carries most, and there is no `nash`.
+            burdens the worst-off agent is the one who carries most, and there is no `nash`. All but the sum are per
+            unit of entitlement.
         """
-        true = self.cumulative[-1] / len(self.utilities)
-        gini, total = float(self.gini[-1]), float(true.sum())
+        given = self.cumulative[-1] / len(self.utilities)
+        gini, total, true = float(self.gini[-1]), float(given.sum()), self._per_unit(given)
         if self.kind == "burden":
             return {"gini": gini, "egalitarian": float(true.max()), "utility_per_step": total}
         with np.errstate(divide="ignore"):
-            nash = float(np.exp(np.log(true).mean()))
+            nash = float(np.exp(np.average(np.log(true), weights=self.entitlements)))
         return {"gini": gini, "egalitarian": float(true.min()), "nash": nash, "utility_per_step": total}
+
+    def _per_unit(self, utilities: Floats) -> Floats:
+        return utilities if self.entitlements is None else utilities / self.entitlements
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,6 +166,7 @@ def simulate(
     seed: int = 0,
     done: Callable[[], object] = lambda: None,
     kind: Kind = "good",
+    entitlements: AnyArray | None = None,
 ) -> Simulation:
     """Simulates a policy for a number of steps.
 
@@ -174,11 +182,12 @@ def simulate(
             simulated with the same seed see the same needs.
         done: called after each step, for example to advance a progress bar.
         kind: `good` or `burden`; the policy has to be made for it.
+        entitlements: per agent, above 0, by which the outcome is judged; the policy has to be made for them.
 
     Returns:
         What each agent received and what was remembered after every step.
     """
-    return simulate_seeds(policy, needs, memory, welfare, steps, n_resources, [seed], done, kind)[0]
+    return simulate_seeds(policy, needs, memory, welfare, steps, n_resources, [seed], done, kind, entitlements)[0]
 
 
 def simulate_seeds(
@@ -191,12 +200,14 @@ def simulate_seeds(
     seeds: Sequence[int] = (0,),
     done: Callable[[], object] = lambda: None,
     kind: Kind = "good",
+    entitlements: AnyArray | None = None,
 ) -> list[Simulation]:
     """`simulate` for several seeds side by side, which takes little longer than for one."""
     steps, k, n = check_count("steps", steps), check_count("n_resources", n_resources), needs.n_agents
     if k > n:
         raise ValueError(f"n_resources must be at most the number of agents ({n}), got {k}")
-    judge = _judge(welfare, kind)
+    weights = None if entitlements is None else np.asarray(check_entitlements(entitlements, n), dtype=float)
+    judge = _judge(welfare, kind, weights)
     noise = _Noise([check_count("seed", seed, 0) for seed in seeds], n)
     rows, memory = len(noise.draws), getattr(policy, "memory", memory)
     met, utilities, remembered = (np.zeros((steps, rows, n)) for _ in range(3))
@@ -215,7 +226,7 @@ def simulate_seeds(
         remembered[t] = memory.read(state)
         done()
     _check_met(met)
-    return [Simulation(met[:, i], utilities[:, i], remembered[:, i], judge, kind) for i in range(rows)]
+    return [Simulation(met[:, i], utilities[:, i], remembered[:, i], judge, kind, weights) for i in range(rows)]
 
 
 def _check_met(needs: np.ndarray) -> None:
@@ -259,21 +270,33 @@ def _serving(policy: AllocationPolicy) -> Callable[..., np.ndarray]:
     return one_by_one
 
 
-def _judge(welfare: AnyWelfare, kind: Kind) -> Callable[[Array], Array]:
+def _judge(welfare: AnyWelfare, kind: Kind, entitlements: Floats | None) -> Callable[[Array], Array]:
+    """The welfare of what is remembered per unit of entitlement."""
     if check_kind(kind) == "good":
-        return as_judge(welfare)
+        return as_judge(welfare) if entitlements is None else entitled(as_judge(welfare), entitlements)
     function = named(welfare)
     check_form(function, kind)
-    judge = entitled(function, None, kind)
+    judge = entitled(function, entitlements, kind)
     return lambda Z: judge(np.negative(Z))
 
 
 def policy_named(
-    name: str, memory: Memory, welfare: AnyWelfare, needs: Needs, n_resources: int, kind: Kind = "good"
+    name: str,
+    memory: Memory,
+    welfare: AnyWelfare,
+    needs: Needs,
+    n_resources: int,
+    kind: Kind = "good",
+    entitlements: AnyArray | None = None,
 ) -> AllocationPolicy:
-    """The policy called `name` in `POLICIES`, or the trained policy in the file `name` if it ends in `.safetensors`."""
+    """The policy called `name` in `POLICIES`, or the trained policy in the file `name` if it ends in `.safetensors`.
+
+    `utilitarian`, `round-robin`, `random` and trained policies do not look at entitlements.
+    """
     if name in POLICIES:
-        return POLICIES[name](Setting(memory, welfare, needs, n_resources, check_kind(kind)))
+        n = needs.n_agents
+        weights = None if entitlements is None else np.asarray(check_entitlements(entitlements, n), dtype=float)
+        return POLICIES[name](Setting(memory, welfare, needs, n_resources, check_kind(kind), weights))
     if not name.endswith(".safetensors"):
         raise ValueError(f"policy must be one of {', '.join(POLICIES)}, or a .safetensors file, got {name!r}")
     return learned_policy(Path(name), memory, needs.n_agents, n_resources)

@@ -2,9 +2,9 @@
 
 import pytest
 
+from bygones._names import alike
+from bygones.allocation.settling import settle
 from bygones.audit import audit, read_history, read_shares
-from bygones.audit.entitlements import settle
-from bygones.audit.names import alike
 
 SSHARE = """\
 Account|User|RawShares|NormShares|RawUsage|EffectvUsage|FairShare

@@ -152,12 +152,12 @@ GOOD_PAST = "agent,time,utility\nana,1,4\n"
         ({"past": GOOD_PAST + "ben,2026-01-01,1\n"}, "", "row 3: column 'time' must be a number as in the row above"),
         ({}, "--now 0", "now must not go back in time, got '0', which is before the last row of the history"),
         ({}, "--now soon", "now must be a number or a date"),
-        ({"ents": "agent,entitlement\nana,1\n"}, "", "ents.csv has no row for agent 'ben'"),
+        ({"ents": "agent,entitlement\nana,1\n"}, "", "1 of 2 agents in the table of needs have no entitlement: ben"),
         ({"ents": "agent,entitlement\nana,1\nben,0\n"}, "", "ents.csv, row 3: column 'entitlement' must be above 0"),
         (
             {"ents": "agent,entitlement\ndan,1\n"},
             "",
-            "ents.csv, row 2: column 'agent' must be an agent in the table of needs",
+            "ents.csv: 'dan' is not in the table of needs",
         ),
     ],
 )

@@ -183,7 +183,7 @@ def test_the_ledger_adds_what_is_owed_and_when_something_was_last_received(team)
 def test_what_is_stored_of_a_decision_has_the_same_keys_as_ever(team):
     decision, _ = team.accept(team.propose(Places({"ana": 1}), at="2026-01-02"))
     assert sorted(decision.details) == [
-        "at", "gap", "gets", "half_life", "optimal", "reasons", "request", "utilities", "welfare",
+        "at", "draw", "gap", "gets", "half_life", "optimal", "reasons", "request", "utilities", "welfare",
     ]  # fmt: skip
 
 
@@ -354,7 +354,7 @@ def test_a_standing_of_many_agents_is_that_of_each(new_path):
         ledger.record_all(entries, join=True)
         late = ledger.standing("2026-01-15")
         expected = {}
-        for name, amount, at, _ in entries:
+        for name, amount, at, *_ in entries:
             if at <= date(2026, 1, 15):
                 expected[name] = expected.get(name, 0) + amount * 0.5 ** ((date(2026, 1, 15) - at).days / 7)
         assert dict(zip(late.names, late.remembered, strict=True)) == pytest.approx(expected)

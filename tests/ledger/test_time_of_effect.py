@@ -157,7 +157,7 @@ class TestWaiting:
             connection.execute(schema.agents.update().where(schema.agents.c.id == number).values(as_of=far, received=5))
             connection.execute(schema.ledger.update().values(head=event.seq, head_hash=hashed, settled=far))
             connection.execute(sa.text("ALTER TABLE ledger RENAME COLUMN settled TO latest"))
-            for statement in ("DROP TABLE voids", "DROP INDEX events_by_time", "DROP INDEX events_by_key"):
+            for statement in ("DROP TABLE voids", "DROP TABLE draws", "DROP INDEX events_by_time", "DROP INDEX events_by_key"):
                 connection.execute(sa.text(statement))
             for column in ("author", "key"):
                 connection.execute(sa.text(f"ALTER TABLE events DROP COLUMN {column}"))

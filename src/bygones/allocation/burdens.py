@@ -13,7 +13,7 @@ from scipy.sparse.csgraph import maximum_flow
 
 from bygones._text import counted
 from bygones.allocation.aims import Gini, Leximin
-from bygones.allocation.cases import Case, Choice, Solver, by_options
+from bygones.allocation.cases import Case, Choice, Solver, by_options, in_whole_units
 from bygones.allocation.problems import Assign, ChooseK, Divide, Problem
 from bygones.allocation.solvers import enumerate
 from bygones.allocation.solvers.carry import carry_amount, carry_one_each, choose_carriers
@@ -60,6 +60,14 @@ def _divide(case: Case) -> Choice:
             f"amount must be at most what the agents who can carry it may have together ({caps.sum():g}), "
             f"got {problem.amount:g}"
         )
+    if problem.whole:
+        most = np.floor(caps).astype(np.int64)
+        if most.sum() < problem.amount:
+            raise ValueError(
+                f"amount must be at most the whole units that the agents who can carry it may have together "
+                f"({most.sum()}), got {problem.amount:g}"
+            )
+        return in_whole_units(case, most, _divide)
     aim = case.aim
     if look.mixing is None:
         slope = np.broadcast_to(-look.slope * problem.rates, len(problem.rates))

@@ -16,6 +16,7 @@ from bygones.allocation.outlook import Outlook
 from bygones.allocation.solvers import enumerate
 from bygones.allocation.solvers.linear_model import Programme
 from bygones.allocation.solvers.milp import solve
+from bygones.allocation.solvers.whole import hand_out
 from bygones.welfare import Welfare
 
 FEW = 100_000
@@ -96,12 +97,14 @@ class Choice:
         runner_up: finds the next best allocation, None if there is none.
         gap: how much more the aim of the solver could be, at most.
         optimal: whether the allocation is proven to be the best.
+        unrounded: of a division in whole units, the best in parts of units.
     """
 
     given: np.ndarray
     runner_up: Callable[[], np.ndarray | None]
     gap: float = 0.0
     optimal: bool = True
+    unrounded: np.ndarray | None = None
 
 
 Solver: TypeAlias = Callable[[Case], Choice]
@@ -138,6 +141,34 @@ def by_options(
         return None if solution.runner_up is None else given(np.flatnonzero(solution.runner_up))
 
     return Choice(given(np.flatnonzero(solution.x)), runner_up, solution.gap, solution.optimal)
+
+
+def in_whole_units(case: Case, most: np.ndarray, divided: Callable[[Case], Choice]) -> Choice:
+    """The best division in whole units, of which each agent may have so many at most.
+
+    Exact: unit by unit where agents' memories are apart and the welfare is a sum or leximin, else by options.
+
+    Args:
+        case: what the solver was given.
+        most: the most whole units of each agent.
+        divided: finds the best division in parts of units.
+    """
+    problem = case.problem
+    units = int(problem.amount)
+    parts = divided(replace(case, problem=replace(problem, whole=False)))
+    if case.is_separable:
+        step = np.broadcast_to(case.look.slope * problem.rates, len(most))
+        given = hand_out(case.look.base, step, most, units, case.aim, case.rng)
+        return Choice(given.astype(float), lambda: None, unrounded=parts.given)
+    agent = np.repeat(np.arange(len(most)), most if problem.is_burden else np.where(problem.rates > 0, most, 0))
+    each = np.arange(len(agent))
+    options = enumerate.Options(agent, each, problem.rates[agent], most, units, everything=problem.is_burden)
+
+    def given_by(taken: np.ndarray) -> np.ndarray:
+        return np.bincount(agent[taken], minlength=len(most)).astype(float)
+
+    best = by_options(case, options, given_by, each < units if problem.is_burden else None)
+    return replace(best, runner_up=lambda: None, unrounded=parts.given)
 
 
 def programme_of(options: enumerate.Options, look: Outlook) -> Programme:

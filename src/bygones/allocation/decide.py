@@ -151,6 +151,7 @@ def allocate(
         calibration=calibration,
         learned_from=None if calibration is None else learned_from,
         find_runner_up=choice.runner_up,
+        unrounded=choice.unrounded,
     )
 
 

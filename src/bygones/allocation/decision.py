@@ -62,6 +62,7 @@ class Decision:
             priced utilities that is largest (for burdens, smallest), and that `gap` and the next best choice are about.
         calibration: the prices that were learned from past needs, around which the memory corrects, or None.
         learned_from: what these were learned from, in words, or None.
+        unrounded: of a division in whole units, what each agent would have in parts of units, else None.
     """
 
     problem: Problem
@@ -80,6 +81,7 @@ class Decision:
     calibration: PricedState | None
     learned_from: str | None
     find_runner_up: Callable[[], np.ndarray | None] = field(repr=False)
+    unrounded: np.ndarray | None = None
 
     @cached_property
     def utilities(self) -> np.ndarray:

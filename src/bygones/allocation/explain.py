@@ -41,7 +41,7 @@ def sentences(decision: Decision, notes: Callable[[int], str] | None = None) -> 
         notes: what else is known about where an agent stood, by the agent's index.
     """
     who = decision.problem.describe(decision.given, decision.agent_names, decision.item_names)
-    stood = [_stood(decision, agent, notes) for agent in decision.served.tolist()[:NAMED]]
+    stood = [*_rounded(decision), *(_stood(decision, agent, notes) for agent in decision.served.tolist()[:NAMED])]
     if decision.prices is not None:
         learned = decision.learned_from
         basis = [] if learned is None else [f"Prices were learned from {learned}."]
@@ -87,6 +87,19 @@ def as_data(decision: Decision) -> dict[str, Any]:
         "reasons": reasons,
         "explanation": " ".join(reasons),
     }
+
+
+def _rounded(decision: Decision) -> list[str]:
+    """How the rounding to whole units fell."""
+    if decision.unrounded is None:
+        return []
+    apart = decision.given - decision.unrounded
+    changed = np.flatnonzero(np.abs(apart) > _EQUAL * np.maximum(1.0, decision.given))
+    if not len(changed):
+        return ["Parts are whole numbers without rounding."]
+    order = changed[np.argsort(-apart[changed], kind="stable")].tolist()
+    each = [f"{decision.agent_names[i]} {decision.given[i]:g} instead of {decision.unrounded[i]:.4g}" for i in order]
+    return [f"In whole units: {listed(each, NAMED)}."]
 
 
 def _stood(decision: Decision, agent: int, notes: Callable[[int], str] | None) -> str:

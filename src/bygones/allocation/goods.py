@@ -6,7 +6,7 @@ import numpy as np
 from scipy import sparse
 
 from bygones.allocation.aims import ConcaveSum
-from bygones.allocation.cases import Case, Choice, Solver, by_options
+from bygones.allocation.cases import Case, Choice, Solver, by_options, in_whole_units
 from bygones.allocation.problems import Assign, ChooseK, Divide, Problem
 from bygones.allocation.solvers import enumerate
 from bygones.allocation.solvers.assign import one_each, to_the_best
@@ -50,6 +50,8 @@ def _assign(case: Case) -> Choice:
 
 def _divide(case: Case) -> Choice:
     problem, look = case.problem, case.look
+    if problem.whole:
+        return in_whole_units(case, np.floor(np.minimum(problem.caps, problem.amount)).astype(np.int64), _divide)
     case.check_structure()
     if look.mixing is None:
         slope = np.broadcast_to(look.slope * problem.rates, len(problem.rates))

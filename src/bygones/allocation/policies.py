@@ -18,7 +18,7 @@ import numpy as np
 
 from bygones._arrays import AnyArray, Array, Number
 from bygones.allocation.decide import allocate
-from bygones.allocation.prices import Pricing, price_form
+from bygones.allocation.prices import Pricing, levels, price_form
 from bygones.allocation.prices import learning as learning_memory
 from bygones.allocation.problems import ChooseK
 from bygones.allocation.ties import best_k, best_k_of_rows
@@ -133,6 +133,8 @@ class _Choice(NamedTuple):
 class Prices(RankingPolicy):
     """The agents whose needs, times their prices, are largest (burdens: smallest), with prices learned on the way.
 
+    Of those with the same priced need, whoever has the least remembered per unit of entitlement comes first.
+
     Attributes:
         fairness_memory: how the past is remembered.
         welfare: what the prices serve.
@@ -156,7 +158,8 @@ class Prices(RankingPolicy):
 
     def keys(self, needs: np.ndarray, k: int, state: Any, step: int) -> tuple[np.ndarray, ...]:
         worth = needs * self._pricing.prices(state, _Choice(needs, k))
-        return (-worth if self.kind == "burden" else worth,)
+        level = _level(self.memory, state, self.entitlements, needs)
+        return -worth if self.kind == "burden" else worth, -level
 
     @cached_property
     def _pricing(self) -> Pricing:
@@ -165,26 +168,36 @@ class Prices(RankingPolicy):
 
 @dataclass(frozen=True, eq=False)
 class ProportionalFair(RankingPolicy):
-    """The agents with the largest ratio of need to remembered utility, as in cellular networks."""
+    """The agents with the largest ratio of need to what is remembered per unit of entitlement, as in phone networks."""
 
     memory: Memory
+    entitlements: Array | None = None
 
     def keys(self, needs: np.ndarray, k: int, state: Any, step: int) -> tuple[np.ndarray, ...]:
-        Z = np.asarray(self.memory.read(state), dtype=float)
+        Z = _level(self.memory, state, self.entitlements, needs)
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.where(needs > 0, needs / np.maximum(Z, 0.0), 0.0), needs
 
 
 @dataclass(frozen=True, eq=False)
 class DynamicMaxMin(RankingPolicy):
-    """The agents of lowest remembered utility among those with a need, whatever its size.
+    """The agents of lowest remembered utility per unit of entitlement among those with a need, whatever its size.
 
     Of burdens: those who have carried least.
     """
 
     memory: Memory
     kind: Kind = "good"
+    entitlements: Array | None = None
 
     def keys(self, needs: np.ndarray, k: int, state: Any, step: int) -> tuple[np.ndarray, ...]:
-        Z = np.broadcast_to(np.asarray(self.memory.read(state), dtype=float), needs.shape)
+        Z = _level(self.memory, state, self.entitlements, needs)
         return (-Z,) if self.kind == "burden" else ((needs > 0).astype(float), -Z)
+
+
+def _level(memory: Memory, state: Any, entitlements: AnyArray | None, needs: np.ndarray) -> np.ndarray:
+    """What is remembered per unit of entitlement, of the shape of the needs."""
+    Z = np.asarray(memory.read(state), dtype=float)
+    if entitlements is not None:
+        Z = levels(Z, np.asarray(entitlements, dtype=float))
+    return np.broadcast_to(Z, needs.shape)

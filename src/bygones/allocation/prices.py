@@ -133,7 +133,7 @@ class Pricing:
 
     def _followed(self, past: np.ndarray, steps: np.ndarray, problem: _Place) -> np.ndarray:
         """Logarithms of prices that follow from what is remembered alone."""
-        level = past if self.entitlements is None else _per_unit(past, np.asarray(self.entitlements, dtype=float))
+        level = past if self.entitlements is None else levels(past, self._in_average_units)
         logs = level + np.asarray(np.maximum(problem.worth_once, _TINY))[..., None]
         np.log(logs, out=logs)
         logs -= _mean(logs)
@@ -155,6 +155,12 @@ class Pricing:
     @cached_property
     def _alpha(self) -> float:
         return _steepest(self.form)
+
+    @cached_property
+    def _in_average_units(self) -> np.ndarray:
+        """The entitlements, 1 on average over those who have one, so that their unit does not matter."""
+        weights = np.asarray(self.entitlements, dtype=float)
+        return np.asarray(weights / weights[weights > 0].mean())
 
     @cached_property
     def _sign(self) -> float:
@@ -224,7 +230,7 @@ def _mean(values: np.ndarray) -> np.ndarray:
     return np.asarray(total / values.shape[-1])
 
 
-def _per_unit(past: np.ndarray, weights: np.ndarray) -> np.ndarray:
+def levels(past: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """The past per unit of entitlement; those without any count as the others do on average."""
     counts = weights > 0
     level = np.divide(past, weights, out=np.zeros_like(past), where=counts)

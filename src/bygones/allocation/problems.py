@@ -35,6 +35,9 @@ from bygones.kinds import Kind, check_kind, words
 NAMED = 10
 """Sentences name as many agents; of more they give the number."""
 
+MOST_UNITS = 100_000
+"""The most whole units of a division, which are handed out one by one."""
+
 _ROUNDING = 1e-9
 """A smaller share of an amount is not reported as left over."""
 
@@ -317,6 +320,7 @@ class Divide(Problem):
             default unlimited.
         allowed: False for agents who may not have a part, whose rate and cap are ignored; by default everybody may.
         kind: `good` or `burden`; of a burden, the whole amount is carried.
+        whole: whether every part is a whole number, as of doses; the amount is then a whole number too.
     """
 
     amount: float
@@ -325,6 +329,7 @@ class Divide(Problem):
     _: KW_ONLY
     allowed: Any = None
     kind: Kind = "good"
+    whole: bool = False
 
     if TYPE_CHECKING:  # lists are welcome too; they become arrays
 
@@ -336,6 +341,7 @@ class Divide(Problem):
             *,
             allowed: Any = None,
             kind: Kind = "good",
+            whole: bool = False,
         ) -> None: ...
 
     has_next_best: ClassVar[bool] = False
@@ -344,6 +350,8 @@ class Divide(Problem):
         check_kind(self.kind)
         check_between("amount", self.amount, 0.0, math.inf, "a finite number above 0", open_low=True, open_high=True)
         object.__setattr__(self, "amount", float(self.amount))
+        if self.whole and (self.amount != int(self.amount) or self.amount > MOST_UNITS):
+            raise ValueError(f"amount must be a whole number of at most {MOST_UNITS:,} units, got {self.amount:g}")
         rates = per_agent("rates", self.rates)
         caps = math.inf if self.caps is None else self.caps
         caps = np.full(len(rates), caps, dtype=float) if np.ndim(caps) == 0 else per_agent("caps", caps, math.inf)

@@ -176,11 +176,15 @@ class Items(Request):
 
 @dataclass(frozen=True)
 class Amount(Request):
-    """An amount of something divisible; `rates` is utility per unit, `caps` the most that an agent may have."""
+    """An amount of something divisible; `rates` is utility per unit, `caps` the most that an agent may have.
+
+    With `whole` every part is a whole number, as of doses.
+    """
 
     amount: float
     rates: Mapping[str, float]
     caps: Mapping[str, float] | None = None
+    whole: bool = False
 
     @property
     def agents(self) -> tuple[str, ...]:
@@ -198,9 +202,9 @@ class Amount(Request):
         named = [name in self.rates for name in agents]
         allowed = None if kind == "good" or all(named) else named
         if self.caps is None:
-            return Divide(self.amount, rates, allowed=allowed, kind=kind)
+            return Divide(self.amount, rates, allowed=allowed, kind=kind, whole=self.whole)
         caps = [_number(self.caps.get(name, math.inf), f"cap of {name!r}", finite=False) for name in agents]
-        return Divide(self.amount, rates, caps, allowed=allowed, kind=kind)
+        return Divide(self.amount, rates, caps, allowed=allowed, kind=kind, whole=self.whole)
 
     @property
     def reports(self) -> dict[str, list[float]]:
@@ -215,7 +219,8 @@ class Amount(Request):
         """The request, of the types that JSON has."""
         # JSON has no infinity; an agent without a cap is not limited either.
         caps = None if self.caps is None else {name: cap for name, cap in self.caps.items() if cap != math.inf}
-        return {"amount": self.amount, "rates": dict(self.rates), "caps": caps}
+        whole = {"whole": True} if self.whole else {}
+        return {"amount": self.amount, "rates": dict(self.rates), "caps": caps, **whole}
 
 
 def request_from(data: Mapping[str, Any]) -> Request | None:
@@ -226,7 +231,7 @@ def request_from(data: Mapping[str, Any]) -> Request | None:
         order = data.get("items")
         return Items(data["utilities"], data["capacity"], None if order is None else tuple(order))
     if "rates" in data:
-        return Amount(data["amount"], data["rates"], data["caps"])
+        return Amount(data["amount"], data["rates"], data["caps"], data.get("whole", False))
     return None
 
 

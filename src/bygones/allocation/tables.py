@@ -1,6 +1,6 @@
 """Decisions from tables and into tables: needs, the past and entitlements read from CSV, the decision written.
 
-What there is to hand out is one table, in one of four forms:
+What there is to hand out is one table, in one of five forms:
 
 - `agent`, `need`: places; without the column `need`, every agent has a need of 1; an empty cell is an agent who may
   not be served.
@@ -8,6 +8,7 @@ What there is to hand out is one table, in one of four forms:
 - `agent`, `item`, `utility`: items, one row per agent and item; an agent may not take an item without a row, or with an
   empty cell.
 - `agent`, `rate`, `cap`, with an amount to divide: both may be left out; an empty cell in `cap` is no limit.
+- `agent`, `need`, with an amount to divide: nobody gets more than they need; a column `rate` may stand beside it.
 
 The numbers are what things are worth to each agent or, of burdens, what each agent would carry. A column `note` is
 ignored in all of them, and so are empty rows. Every error names the file, the row and the column. Times are numbers of
@@ -31,6 +32,7 @@ from bygones._text import check_text
 from bygones._times import instant
 from bygones.allocation.decision import Decision
 from bygones.allocation.requests import Amount, Items, Places, Request
+from bygones.allocation.settling import check_known, settle
 from bygones.memory import Memory, MemoryState
 
 _DAY = 86_400_000_000
@@ -66,7 +68,12 @@ class Past(NamedTuple):
 
 
 def read_needs(
-    path: Path, *, k: int | None = None, capacity: int | None = None, amount: float | None = None
+    path: Path,
+    *,
+    k: int | None = None,
+    capacity: int | None = None,
+    amount: float | None = None,
+    whole: bool = False,
 ) -> Request:
     """What there is to hand out, from a table in one of the forms above.
 
@@ -74,8 +81,11 @@ def read_needs(
         path: the CSV file.
         k: the number of places, for a table of needs; by default 1.
         capacity: the most items that one agent may take, for a table of items; by default 1.
-        amount: the amount to divide, for a table of rates and caps.
+        amount: the amount to divide, for a table of rates and caps, or of needs, which are then the caps.
+        whole: whether an amount is divided in whole units.
     """
+    if whole and amount is None:
+        raise ValueError("whole is for an amount to divide: give the amount, or leave whole out")
     rows = [(line, row) for line, row in read(path, ("agent",)) if any(row.values())]
     if not rows:
         raise ValueError(f"{path} has no rows below its header")
@@ -95,12 +105,17 @@ def read_needs(
         asking = [(name, each) for name, each in everybody if each[1].get("need", "1")] or everybody
         needs = _numbers(path, [each for _, each in asking], "need", [name for name, _ in asking])
         return Places({name: needs.get(name) for name in agents}, 1 if k is None else k)
+    limit = "need" if "need" in columns else "cap"
     caps = {
-        name: number(_where(path, line, "cap"), row["cap"], finite=False)
+        name: number(_where(path, line, limit), row[limit], finite=limit == "need")
         for name, (line, row) in zip(agents, rows, strict=True)
-        if row.get("cap")
+        if row.get(limit)
     }
-    return Amount(amount, _numbers(path, rows, "rate", agents), caps or None)
+    rates = _numbers(path, rows, "rate", agents)
+    if limit == "need":
+        # Whoever has no need may not have a part.
+        rates = {name: rate for name, rate in rates.items() if name in caps}
+    return Amount(amount, rates, caps or None, whole)
 
 
 def read_past_needs(path: Path, now: Request) -> list[Request]:
@@ -157,20 +172,32 @@ def read_past(path: Path, agents: Sequence[str], memory: Memory) -> Past:
     return Past(state if last is None else memory.update(state, received, elapsed), last)
 
 
-def read_entitlements(path: Path, agents: Sequence[str], *, exempt: bool = False) -> np.ndarray:
-    """One entitlement per agent, above 0, from a table `agent`, `entitlement`; 0 as well if agents may be `exempt`."""
+def read_entitlements(
+    path: Path,
+    agents: Sequence[str],
+    *,
+    exempt: bool = False,
+    others: str | float | None = None,
+    where: str = "the table of needs",
+) -> np.ndarray:
+    """One entitlement per agent, above 0, from a table `agent`, `entitlement`.
+
+    Args:
+        path: the CSV file.
+        agents: everybody who needs one. Others in the file are refused.
+        exempt: whether an entitlement may be 0.
+        others: the entitlement of those who are not in the file; None refuses them.
+        where: where the agents come from, for the error.
+    """
     rows = read(path, ("agent", "entitlement"))
     found = {}
     for name, (line, row) in zip(_agents(path, rows), rows, strict=True):
-        if name not in agents:
-            raise ValueError(f"{path}, row {line}: column 'agent' must be an agent in the table of needs, got {name!r}")
         found[name] = _number(path, line, row, "entitlement")
         if not found[name] and not exempt:
             raise ValueError(f"{path}, row {line}: column 'entitlement' must be above 0, got {row['entitlement']!r}")
-    missing = [name for name in agents if name not in found]
-    if missing:
-        raise ValueError(f"{path} has no row for agent {missing[0]!r}: give every agent an entitlement")
-    return np.array([found[name] for name in agents])
+    check_known(found, agents, str(path), where)
+    settled = settle(found, dict.fromkeys(agents, 0.0), others, where)
+    return np.array([settled[name] for name in agents])
 
 
 def moment(text: str, name: str) -> Moment:
@@ -232,7 +259,7 @@ def decision_csv(decision: Decision) -> str:
 def _as_now(now: Request, needs: dict[str, float]) -> Request:
     """The same to hand out as now, at other needs; of items, one for each agent."""
     if isinstance(now, Amount):
-        return Amount(now.amount, needs, now.caps)
+        return Amount(now.amount, needs, now.caps, now.whole)
     return Places(needs, now.k if isinstance(now, Places) else len(now.items or ()))
 
 
@@ -255,6 +282,9 @@ def _form(path: Path, columns: Sequence[str], amount: float | None) -> tuple[str
                 raise ValueError(f"{path} has no column {name!r}: found 'agent', {found}")
         _check_alone(path, columns, ("item", "utility"))
         return "items", ("capacity",)
+    if "need" in columns and amount is not None:
+        _check_alone(path, columns, ("need", "rate"))
+        return "rates", ("amount",)
     if "need" in columns:
         _check_alone(path, columns, ("need",))
         return "needs", ("k",)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from bygones._names import alike
 from bygones._text import check_text, listed
 from bygones.allocation.aims import check_form
 from bygones.allocation.problems import NAMED
@@ -17,12 +18,12 @@ from bygones.audit.conclusions import SEARCHED, Conclusions, conclude
 from bygones.audit.counterfactual import Replay, replay_decisions
 from bygones.audit.entitlements import Shares
 from bygones.audit.history import History
-from bygones.audit.names import alike
 from bygones.audit.pasts import DATED_EVENTS, EnginePast, KnownPast, LedgerAudit, relative
 from bygones.audit.sums import Periods, periods
 from bygones.audit.trajectory import Members, PeriodEnd, Trajectory, entitled_shares
 from bygones.kinds import Kind, check_kind, words
 from bygones.ledger.rules import check_entitlement, check_newcomers
+from bygones.ledger.standing import per_unit, ranked
 from bygones.welfare import named
 
 HALF_LIVES = ("1d", "7d", "30d", "inf")
@@ -110,8 +111,7 @@ class Audit:
 
     def per_unit_of(self, trajectory: Trajectory) -> np.ndarray:
         """What each agent is owed per unit of entitlement; NaN for agents who are away or exempt."""
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return np.asarray(trajectory.owed / self.members.entitlements)
+        return per_unit(trajectory.owed, self.members.entitlements)
 
     def fair_tree(self, trajectory: Trajectory) -> dict[str, float]:
         """Slurm's fair-tree factor by agent, from what is remembered; empty without an account tree."""
@@ -128,9 +128,7 @@ class Audit:
 
     def ranked(self, trajectory: Trajectory) -> list[int]:
         """The rows of the agents, the most owed per unit of entitlement first, those who are away last."""
-        owed = self.per_unit_of(trajectory)
-        keys = [(math.isnan(owed[row]), -owed[row], name) for row, name in enumerate(self.names)]
-        return sorted(range(len(self.names)), key=keys.__getitem__)
+        return ranked(self.per_unit_of(trajectory), self.names)
 
     def since(self, trajectory: Trajectory, row: int) -> float | None:
         """Since when an agent has been owed without interruption, accurate to one period; None if it is not owed.

@@ -19,9 +19,9 @@ from bygones._text import amount, counted, listed, sentence
 from bygones.allocation import ChooseK, allocate
 from bygones.allocation.aims import check_form
 from bygones.allocation.decide import Rule
+from bygones.allocation.settling import settle
 from bygones.audit.clock import Clock
 from bygones.audit.counterfactual import DecisionRequest, decision_requests
-from bygones.audit.entitlements import settle
 from bygones.audit.history import History
 from bygones.audit.trajectory import Members, measure
 from bygones.kinds import Kind, check_kind

@@ -1,61 +1,15 @@
-"""The entitlements that go with a history: read from a file, and completed for agents that it does not name."""
+"""The entitlements that go with a history, read from a file; `settle` completes them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from bygones._arrays import check_between
 from bygones._csv import number, read, separator
-from bygones._text import check_text, listed
+from bygones._text import check_text
 from bygones.audit import slurm_shares
 from bygones.audit.engines import first_line
 from bygones.audit.slurm_shares import ShareTree
-
-LISTED = 20
-"""The most agents without an entitlement that an error names."""
-
-
-def settle(
-    given: Mapping[str, float], received: Mapping[str, float], others: str | float | None, label: str
-) -> dict[str, float]:
-    """The entitlement of every agent, those in the history and those that were only given one.
-
-    Args:
-        given: the entitlements by agent.
-        received: what each agent of the history received in total.
-        others: for agents who are not given one: a number, or `proportional` to what they received, at the rate of
-            those who are given one. None refuses them.
-        label: the history, for the error.
-    """
-    missing = sorted(set(received) - set(given))
-    if not missing or not given:
-        return dict(given)
-    if others is None:
-        raise ValueError(
-            f"{len(missing)} of {len(received)} agents in {label} have no entitlement: {listed(missing, LISTED)}; add "
-            "them, or say with others what they get: a number such as 1, or proportional to what they received"
-        )
-    if others == "proportional":
-        total = sum(received[name] for name in given if name in received)
-        if not total:
-            raise ValueError("others must be a number here: nobody with an entitlement received anything")
-        rate = sum(given[name] for name in given if name in received) / total
-        nothing = [name for name in missing if not received[name]]
-        if nothing:
-            raise ValueError(
-                f"others must be a number here: {listed(nothing, LISTED)} received nothing, so there is no proportion"
-            )
-        return {**given, **{name: rate * received[name] for name in missing}}
-    try:
-        weight = float(others)
-    except ValueError:
-        raise ValueError(f"others must be a number above 0 or proportional, got {others!r}") from None
-    check_between(
-        "others", weight, 0.0, float("inf"), "a number above 0 or proportional", open_low=True, open_high=True
-    )
-    return {**given, **dict.fromkeys(missing, weight)}
 
 
 class Shares(NamedTuple):

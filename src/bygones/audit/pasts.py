@@ -10,9 +10,9 @@ from typing import Protocol
 import numpy as np
 import pyarrow as pa
 
+from bygones.allocation.settling import settle
 from bygones.audit import moments
 from bygones.audit.conclusions import Ask
-from bygones.audit.entitlements import settle
 from bygones.audit.history import History
 from bygones.audit.ledger_replay import LedgerPast
 from bygones.audit.sums import Periods, Sums, collect, expression

@@ -23,9 +23,9 @@ import numpy as np
 
 from bygones._arrays import check_count
 from bygones._text import counted, sentence
+from bygones.allocation.settling import settle
 from bygones.audit.clock import Clock
 from bygones.audit.courses import DRAWS
-from bygones.audit.entitlements import settle
 from bygones.audit.history import History
 from bygones.ledger.watch import SETTLED
 

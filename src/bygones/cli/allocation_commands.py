@@ -20,7 +20,8 @@ Needs = Annotated[
     arg(
         metavar="NEEDS",
         help="CSV file: agent,need for places; agent and one column per item, or agent,item,utility, for items; "
-        "agent,rate,cap for an amount. An empty cell is somebody who may not take it.",
+        "agent,rate,cap or agent,need for an amount, of which nobody gets more than their cap or need. An empty cell "
+        "is somebody who may not take it.",
     ),
 ]
 NumberOfPlaces = Annotated[
@@ -35,7 +36,10 @@ NumberOfPlaces = Annotated[
 Capacity = Annotated[
     int | None, _optional("The most items that one agent may take, for a table of items (default: 1).", "NUMBER")
 ]
-AmountToDivide = Annotated[float | None, _optional("The amount to divide, for a table of rates and caps.", "NUMBER")]
+AmountToDivide = Annotated[
+    float | None, _optional("The amount to divide, for a table of rates and caps, or of needs.", "NUMBER")
+]
+Whole = Annotated[bool, arg(help="Divide the amount in whole units, as of doses.")]
 
 
 def allocate(
@@ -75,10 +79,17 @@ def allocate(
     k: NumberOfPlaces = None,
     capacity: Capacity = None,
     amount: AmountToDivide = None,
+    whole: Whole = False,
     entitlements: Annotated[
         Path | None,
         _optional(
             "CSV file with the columns agent and entitlement; of a burden, the share of the load (0 is exempt).", "FILE"
+        ),
+    ] = None,
+    others: Annotated[
+        str | None,
+        _optional(
+            "The entitlement of agents who are not in that file, such as 1 (default: they are refused).", "NUMBER"
         ),
     ] = None,
     now: Annotated[
@@ -116,11 +127,13 @@ def allocate(
         raise ValueError(f"out must end in .csv or .json, got {str(out)!r}")
     if seed is not None:
         check_count("seed", seed, least=0)
-    request = tables.read_needs(needs, k=k, capacity=capacity, amount=amount)
+    request = tables.read_needs(needs, k=k, capacity=capacity, amount=amount, whole=whole)
     agents = request.agents
     shares = None
+    if others is not None and entitlements is None:
+        raise ValueError("others is for --entitlements: give a file, or leave others out")
     if entitlements is not None:
-        shares = tables.read_entitlements(entitlements, agents, exempt=kind == "burden")
+        shares = tables.read_entitlements(entitlements, agents, exempt=kind == "burden", others=others)
     memory: Memory = Discounted(half_life=half_life, average=average)
     learned = None
     if past_needs is not None:

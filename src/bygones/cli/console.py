@@ -6,6 +6,7 @@ import csv
 import json
 import math
 import os
+import sys
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -20,6 +21,9 @@ from rich.table import Table
 from rich.text import Text
 
 _FOLDED = 10
+RECORDED = 3
+"""The exit code where something was recorded, but the answer could not be written."""
+
 UNCUT = 10_000
 """A width that no table reaches."""
 
@@ -105,6 +109,19 @@ def _fitting(title: str, columns: Sequence[Column], rows: Iterable[Sequence[str 
 def print_json(value: object) -> None:
     """Prints JSON; infinities, which JSON lacks, become the strings "inf" and "-inf"."""
     print(json.dumps(_finite(value), ensure_ascii=False, indent=2))
+
+
+@contextmanager
+def answering() -> Iterator[None]:
+    """Prints what was recorded in a `with` block; if that cannot be written, exits with a code that says so."""
+    try:
+        yield
+        sys.stdout.flush()
+    except OSError as error:
+        # What is still buffered is discarded, or Python would fail to write it once more at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        print(f"bygones: recorded, but the answer could not be written: {error.strerror}", file=sys.stderr)
+        raise SystemExit(RECORDED) from None
 
 
 def print_paths(paths: Iterable[Path]) -> None:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import tyro
 from tyro.conf import Positional, arg
 
-from bygones.cli.allocation_commands import AmountToDivide, Capacity, Needs, NumberOfPlaces
-from bygones.cli.console import print_json, print_paths
+from bygones.cli.allocation_commands import AmountToDivide, Capacity, Needs, NumberOfPlaces, Whole
+from bygones.cli.console import answering, print_json, print_paths
 
 if TYPE_CHECKING:
     from bygones.ledger import Event, Ledger
@@ -38,6 +38,10 @@ At = Annotated[
     ),
 ]
 Note = Annotated[str, _optional("A remark to record.", "TEXT")]
+Key = Annotated[
+    str | None,
+    _optional("A name of your choice for this entry: the same again with the same key records nothing.", "TEXT"),
+]
 Json = Annotated[bool, arg(help="Print JSON for programs.")]
 
 
@@ -109,8 +113,19 @@ def rules(
             "An agent's entitlement, such as dana=2; of burdens, the share of the load (0 is exempt).", "AGENT=NUMBER"
         ),
     ] = (),
+    entitlements: Annotated[
+        Path | None,
+        _optional("CSV file with the columns agent and entitlement, for all agents of the ledger.", "FILE"),
+    ] = None,
+    others: Annotated[
+        str | None,
+        _optional(
+            "The entitlement of agents who are not in that file, such as 1 (default: they are refused).", "NUMBER"
+        ),
+    ] = None,
     at: At = None,
     note: Note = "",
+    key: Key = None,
     json: Json = False,
 ) -> None:
     """Show the rules, or change some of them from a given time on.
@@ -125,10 +140,17 @@ def rules(
     changes["reports"], changes["time_zone"] = reports, time_zone
     changes["hold_stops_clock"] = None if hold_stops_clock is None else hold_stops_clock == "yes"
     changes["entitlements"] = dict(map(_parse_entitlement, entitlement)) or None
-    changes = {name: value for name, value in changes.items() if value is not None}
     with open_ledger(target) as ledger:
+        if entitlements is not None:
+            changes["entitlements"] = _read_entitlements(ledger, entitlements, others) | dict(
+                map(_parse_entitlement, entitlement)
+            )
+        elif others is not None:
+            raise ValueError("others is for --entitlements: give a file, or leave others out")
+        changes = {name: value for name, value in changes.items() if value is not None}
         if changes:
-            print_recorded([ledger.change_rules(at=at, note=note, **changes)], json, "Rules changed.")
+            _note_key(ledger, key)
+            print_recorded([ledger.change_rules(at=at, note=note, key=key, **changes)], json, "Rules changed.")
             return
         settings = ledger.rules(at).to_dict()
     if json:
@@ -153,6 +175,7 @@ def join(
         str | None, _optional("What to start with, instead of the ledger's newcomer rule.", "RULE")
     ] = None,
     note: Note = "",
+    key: Key = None,
     json: Json = False,
 ) -> None:
     """Let agents join.
@@ -164,43 +187,47 @@ def join(
     if not agents:
         raise ValueError("give the name of at least one agent who joins")
     with open_ledger(target) as ledger:
-        joined = ledger.join_all(agents, at=at, entitlement=entitlement, newcomers=start, note=note)
+        _note_key(ledger, key)
+        joined = ledger.join_all(agents, at=at, entitlement=entitlement, newcomers=start, note=note, key=key)
     print_recorded(
         joined, json, *(f"{event.agent} joined, starting with {event.amount:.4g} remembered." for event in joined)
     )
 
 
 @app.command
-def leave(target: Target, agent: Agent, at: At = None, note: Note = "", json: Json = False) -> None:
+def leave(target: Target, agent: Agent, at: At = None, note: Note = "", key: Key = None, json: Json = False) -> None:
     """Let an agent leave.
 
     For example:
         bygones ledger leave team.db ana --at 2026-03-02
     """
     with open_ledger(target) as ledger:
-        print_recorded([ledger.leave(agent, at=at, note=note)], json, f"{agent} left.")
+        _note_key(ledger, key)
+        print_recorded([ledger.leave(agent, at=at, note=note, key=key)], json, f"{agent} left.")
 
 
 @app.command
-def hold(target: Target, agent: Agent, at: At = None, note: Note = "", json: Json = False) -> None:
+def hold(target: Target, agent: Agent, at: At = None, note: Note = "", key: Key = None, json: Json = False) -> None:
     """Put an agent on hold, for example during illness or parental leave.
 
     For example:
         bygones ledger hold team.db ana --note "parental leave"
     """
     with open_ledger(target) as ledger:
-        print_recorded([ledger.hold(agent, at=at, note=note)], json, f"{agent} is on hold.")
+        _note_key(ledger, key)
+        print_recorded([ledger.hold(agent, at=at, note=note, key=key)], json, f"{agent} is on hold.")
 
 
 @app.command
-def resume(target: Target, agent: Agent, at: At = None, note: Note = "", json: Json = False) -> None:
+def resume(target: Target, agent: Agent, at: At = None, note: Note = "", key: Key = None, json: Json = False) -> None:
     """Let an agent on hold take part again.
 
     For example:
         bygones ledger resume team.db ana
     """
     with open_ledger(target) as ledger:
-        print_recorded([ledger.resume(agent, at=at, note=note)], json, f"{agent} takes part again.")
+        _note_key(ledger, key)
+        print_recorded([ledger.resume(agent, at=at, note=note, key=key)], json, f"{agent} takes part again.")
 
 
 @app.command
@@ -210,6 +237,7 @@ def record(
     amount: Annotated[Positional[float], arg(metavar="AMOUNT", help="The utility received.")],
     at: At = None,
     note: Note = "",
+    key: Key = None,
     json: Json = False,
 ) -> None:
     """Record what an agent received or, in a ledger of burdens, carried.
@@ -220,7 +248,8 @@ def record(
     from bygones.kinds import words
 
     with open_ledger(target) as ledger:
-        event = ledger.record(agent, amount, at=at, note=note)
+        _note_key(ledger, key)
+        event = ledger.record(agent, amount, at=at, note=note, key=key)
         received = words(ledger.rules(at).kind).received
     print_recorded([event], json, f"Event {event.seq}: {agent} {received} {amount:.6g}.")
 
@@ -234,6 +263,7 @@ def offset(
     ],
     at: At = None,
     note: Note = "",
+    key: Key = None,
     json: Json = False,
 ) -> None:
     """Change what is remembered of an agent without changing what was received.
@@ -242,34 +272,9 @@ def offset(
         bygones ledger offset team.db ana 5 --note "worked elsewhere"
     """
     with open_ledger(target) as ledger:
-        event = ledger.offset(agent, amount, at=at, note=note)
+        _note_key(ledger, key)
+        event = ledger.offset(agent, amount, at=at, note=note, key=key)
     print_recorded([event], json, f"Event {event.seq}: remembered utility of {agent} changed by {amount:+.6g}.")
-
-
-@app.command(name="import")
-def import_(
-    target: Target,
-    history: Annotated[Positional[Path], arg(metavar="HISTORY", help="CSV file with a header.")],
-    agent: Annotated[str, arg(help="Column with the agent's name.")] = "agent",
-    time: Annotated[str, arg(help="Column with the time.")] = "time",
-    amount: Annotated[str, arg(help="Column with the amount received.")] = "amount",
-    join: Annotated[bool, arg(help="Let unknown agents join with their first row, starting with zero.")] = False,
-    json: Json = False,
-) -> None:
-    """Record a history from a CSV file. If a row is wrong, nothing is recorded.
-
-    For example:
-        bygones ledger import team.db history.csv
-    """
-    from bygones.ledger.csv_files import read_history
-
-    entries = read_history(history, agent, time, amount)
-    with open_ledger(target) as ledger:
-        events = ledger.record_all(entries, join=join)
-    if json:
-        print_json({"recorded": len(events), "first": events[0].seq, "last": events[-1].seq})
-    else:
-        print(f"Recorded {len(events)} events, {events[0].seq} to {events[-1].seq}.")
 
 
 @app.command
@@ -318,10 +323,12 @@ def decide(
     needs: Needs,
     k: NumberOfPlaces = None,
     amount: AmountToDivide = None,
+    whole: Whole = False,
     capacity: Capacity = None,
     at: At = None,
     yes: Annotated[bool, arg(help="Record without asking.")] = False,
     note: Note = "",
+    key: Key = None,
     json: Json = False,
 ) -> None:
     """Decide who gets what now, with the reasons, and record the decision if you confirm.
@@ -335,10 +342,11 @@ def decide(
     from bygones.cli.ledger_tables import agreed, print_decision
     from bygones.ledger import StaleProposalError
 
-    request = read_needs(needs, k=k, amount=amount, capacity=capacity)
+    request = read_needs(needs, k=k, amount=amount, capacity=capacity, whole=whole)
     with open_ledger(target) as ledger:
+        _note_key(ledger, key)
         if yes:
-            proposal = ledger.decide(request, at=at, note=note)
+            proposal = ledger.decide(request, at=at, note=note, key=key)
             print_decision(proposal, json, recorded=True)
             return
         while True:
@@ -350,11 +358,12 @@ def decide(
                 print("Nothing was recorded.")
                 return
             try:
-                ledger.accept(proposal, note)
+                ledger.accept(proposal, note, key=key)
             except StaleProposalError as stale:
                 print(f"{stale}. The new proposal:")
                 continue
-            print("Recorded.")
+            with answering():
+                print("Recorded.")
             return
 
 
@@ -366,6 +375,7 @@ def correct(
         Positional[float], arg(metavar="AMOUNT", help="What the amount should have been; 0 if it never happened.")
     ],
     note: Note = "",
+    key: Key = None,
     json: Json = False,
 ) -> None:
     """Correct the amount of an event by a further event; the event itself stays.
@@ -374,7 +384,8 @@ def correct(
         bygones ledger correct team.db 12 6
     """
     with open_ledger(target) as ledger:
-        entry = ledger.correct(event, amount, note=note)
+        _note_key(ledger, key)
+        entry = ledger.correct(event, amount, note=note, key=key)
     print_recorded([entry], json, f"Event {entry.seq} corrects event {event} by {entry.amount:+.6g}.")
 
 
@@ -387,6 +398,8 @@ def explain(
 ) -> None:
     """Show what an agent's remembered utility consists of, or why a decision was made.
 
+    Of a decision also whether it was corrected later, and how to check its draw.
+
     For example:
         bygones ledger explain team.db ana
         bygones ledger explain team.db 12
@@ -397,8 +410,12 @@ def explain(
         if what.isdecimal() and what not in ledger.standing(at).names:
             event = ledger.event(int(what))
             cause = ledger.event(event.refers) if event.kind == "received" and event.refers else event
-            since = ledger.void_since(event.seq)
-            print_event(event, cause if cause.kind == "decision" else None, json, ledger.zone(), since)
+            decision = cause if cause.kind == "decision" else None
+            committed = decision and ((decision.details or {}).get("draw") or {}).get("committed_in")
+            committing = ledger.event(committed) if committed else None
+            changes = ledger.changes_since(decision or event)
+            void_since = ledger.void_since(event.seq)
+            print_event(event, decision, changes, committing, json, ledger.rules(at).kind, ledger.zone(), void_since)
             return
         print_contributions(what, ledger.contributions(what, at), json, ledger.rules(at).kind, ledger.zone())
 
@@ -513,10 +530,27 @@ def print_recorded(events: Iterable[Event], json: bool, *sentences: str) -> None
     """Prints what was recorded: the events for programs, sentences for people."""
     from bygones.ledger.csv_files import event_dict
 
-    if json:
-        print_json([event_dict(event) for event in events])
-    else:
-        print("\n".join(sentences))
+    with answering():
+        if json:
+            print_json([event_dict(event) for event in events])
+        else:
+            print("\n".join(sentences))
+
+
+def _note_key(ledger: Ledger, key: str | None) -> None:
+    """Says that a key was used before; whether it was for the same, the ledger checks."""
+    if key is not None and ledger.with_key(key):
+        print(f"The key {key!r} was used before: nothing new is recorded.", file=sys.stderr)
+
+
+def _read_entitlements(ledger: Ledger, path: Path, others: str | None) -> dict[str, float]:
+    """The entitlement of every agent of a ledger, from a table."""
+    from bygones.allocation.tables import read_entitlements
+
+    stood = ledger.standing()
+    exempt = stood.rules.kind == "burden"
+    found = read_entitlements(path, stood.names, exempt=exempt, others=others, where="the ledger")
+    return dict(zip(stood.names, found.tolist(), strict=True))
 
 
 def _parse_entitlement(text: str) -> tuple[str, float]:

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 from rich.text import Text
 
 from bygones._text import amount, counted
-from bygones.cli.console import Column, print_fitting, print_json, print_sentences, print_table
+from bygones.cli.console import Column, answering, print_fitting, print_json, print_sentences, print_table
 from bygones.kinds import Kind, words
+from bygones.ledger.aftermath import LaterChange
 from bygones.ledger.contributions import Contribution
 from bygones.ledger.csv_files import event_dict
-from bygones.ledger.deciding import Proposal
+from bygones.ledger.deciding import PastDecision, Proposal
+from bygones.ledger.draws import check_draw
 from bygones.ledger.events import Event
 from bygones.ledger.newcomers import Forecast
 from bygones.ledger.redeciding import Redecision
+from bygones.ledger.rules import NO_RULES
 from bygones.ledger.snapshot import NEVER
 from bygones.ledger.standing import Standing
 from bygones.ledger.times import day, iso, named, shown
@@ -27,7 +31,10 @@ _WIDTH = 6
 
 
 def print_standing(now: Standing, later: Standing, ahead: str, since: dict[str, int] | None) -> None:
-    """Prints where everybody stands now and, if nothing more is recorded, later; those who are owed most come first."""
+    """Prints where everybody stands now and, if nothing more is recorded, later.
+
+    Those who are owed most per unit of entitlement come first.
+    """
     rules, word = now.rules, words(now.rules.kind)
     if not len(now):
         print(f"No agent has joined by {named(now.at, now.zone)}.")
@@ -36,12 +43,12 @@ def print_standing(now: Standing, later: Standing, ahead: str, since: dict[str, 
     columns = [
         Column("agent", "left", folds=True), Column(word.received, gives_way=3), Column("remembered", gives_way=4),
         Column("", "left", gives_way=1), Column(f"in {ahead}", gives_way=2), Column(word.owed),
-        Column(f"in {ahead}", gives_way=2), Column(last, "left"),
+        Column(f"in {ahead}", gives_way=2), *([Column("per unit")] if now.is_unequal else []), Column(last, "left"),
     ]  # fmt: skip
     later_row = {name: row for row, name in enumerate(later.names)}
     most = max([0.0, *now.remembered.tolist()])
     rows: list[list[str | Text]] = []
-    for row in sorted(range(len(now)), key=lambda i: (math.isnan(now.owed[i]), -now.owed[i], now.names[i])):
+    for row in now.ranked():
         name = now.names[row]
         then = later_row[name]
         rows.append([
@@ -52,6 +59,7 @@ def print_standing(now: Standing, later: Standing, ahead: str, since: dict[str, 
             amount(later.remembered[then]),
             _signed(now, row),
             _signed(later, then),
+            *([_per_unit(now, row)] if now.is_unequal else []),
             _since(name, now, row, since),
         ])  # fmt: skip
     if not any(row[-1] for row in rows):
@@ -61,6 +69,9 @@ def print_standing(now: Standing, later: Standing, ahead: str, since: dict[str, 
     print_fitting(title, columns, rows)
     share = "share of the load that is remembered" if rules.kind == "burden" else "entitled share of what is remembered"
     print(f"{word.owed.capitalize()}: below (+) or above (-) the {share}.")
+    if now.is_unequal:
+        unit = "of the share of the load" if rules.kind == "burden" else "of entitlement"
+        print(f"Per unit: {word.owed} per unit {unit}. Whoever has most of it comes first.")
     print(f"In {ahead}: what will be remembered and {word.owed} if nothing more is recorded.")
 
 
@@ -91,6 +102,8 @@ def print_rules(settings: Mapping[str, object]) -> None:
 
 def _settings(settings: Mapping[str, object]) -> Iterator[tuple[str, str]]:
     for name, value in settings.items():
+        if name in NO_RULES:
+            continue
         yield name.replace("_", " ").replace("half life", "half-life"), _setting(value)
 
 
@@ -117,18 +130,23 @@ def _signed(stood: Standing, row: int) -> Text:
     return Text("0" if settled else amount(owed, sign=True), style="" if settled else "green" if owed > 0 else "yellow")
 
 
+def _per_unit(stood: Standing, row: int) -> str:
+    return "" if math.isnan(stood.owed[row]) else amount(float(stood.per_unit[row]), sign=True)
+
+
 def _since(name: str, now: Standing, row: int, since: dict[str, int] | None) -> str:
     if since is not None:
         return day(since[name], now.zone) if name in since else ""
     return "" if now.last[row] == NEVER else day(int(now.last[row]), now.zone)
 
 
-def print_decision(proposal: Proposal, json: bool, *, recorded: bool) -> None:
+def print_decision(proposal: Proposal | PastDecision, json: bool, *, recorded: bool) -> None:
     """Prints who gets what and why."""
-    if json:
-        print_json({"recorded": recorded, **proposal.to_dict()})
-        return
-    print_sentences([*proposal.reasons(), *(["Recorded."] if recorded else [])])
+    with answering() if recorded else nullcontext():
+        if json:
+            print_json({"recorded": recorded, **proposal.to_dict()})
+        else:
+            print_sentences([*proposal.reasons(), *(["Recorded."] if recorded else [])])
 
 
 def print_contributions(agent: str, parts: Sequence[Contribution], json: bool, kind: Kind, zone: str = "UTC") -> None:
@@ -160,12 +178,20 @@ def print_contributions(agent: str, parts: Sequence[Contribution], json: bool, k
 
 
 def print_event(
-    event: Event, decision: Event | None, json: bool, zone: str = "UTC", void_since: int | None = None
+    event: Event,
+    decision: Event | None,
+    changes: Sequence[LaterChange],
+    committing: Event | None,
+    json: bool,
+    kind: Kind,
+    zone: str = "UTC",
+    void_since: int | None = None,
 ) -> None:
-    """Prints an event and, if it is or follows from a decision, the reasons."""
+    """Prints an event and, if it is or follows from a decision, the reasons and the draw; and what changed it later."""
     if json:
-        cause = None if decision is None else event_dict(decision)
-        print_json(event_dict(event) | {"void_since": void_since, "decision": cause})
+        later = [event_dict(change.event) | {"was": change.was, "now": change.now} for change in changes]
+        data = {"decision": None if decision is None else event_dict(decision), "changed_by": later}
+        print_json(event_dict(event) | {"void_since": void_since} | data)
         return
     number = "" if event.amount is None else f" {event.amount:.6g}"
     about = "" if event.agent is None else f"{event.agent}, "
@@ -180,7 +206,24 @@ def print_event(
     if event.kind == "rules":
         print_sentences(f"{name}: {setting}" for name, setting in _settings(event.details or {}))
     if decision is not None:
-        print_sentences((decision.details or {})["reasons"])
+        print_sentences([*(decision.details or {})["reasons"], *_draw(decision, committing)])
+    print_sentences(change.sentence(words(kind).received) for change in changes)
+
+
+def _draw(decision: Event, committing: Event | None) -> list[str]:
+    """The seed of a decision, and how to check it; nothing for decisions of before seeds were committed to."""
+    drawn = (decision.details or {}).get("draw")
+    if drawn is None:
+        return []
+    if committing is None:
+        return [f"Draws were made with the seed {drawn['seed']}, to which no earlier event had committed."]
+    kept = "and so it is" if check_draw(decision, committing) else "BUT IT IS NOT"
+    published = ((committing.details or {}).get("draw") or {}).get("next")
+    return [
+        f"Draws were made with the seed {drawn['seed']}.",
+        f"Event {committing.seq} had committed to it: its SHA-256 must be {published}, {kept}. To check it yourself: "
+        f"printf %s {drawn['seed']} | sha256sum",
+    ]
 
 
 def print_redecisions(found: Sequence[Redecision], zone: str, *, recorded: bool) -> None:

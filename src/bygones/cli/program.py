@@ -13,6 +13,7 @@ from bygones import __version__
 from bygones.cli import (
     allocation_commands,
     audit_commands,
+    import_commands,
     ledger_commands,
     memory_commands,
     paper_commands,
@@ -85,6 +86,7 @@ def _list(name: str, summary: str, extra: str | None) -> None:
     SUMMARIES[name], EXTRAS[name] = summary, extra
 
 
+import_commands.add_to(ledger_commands.app)
 app.command(revision_commands.app, name="ledger", help=LEDGER)
 _list("ledger", LEDGER, "ledger")
 for _command, _extra in COMMANDS.items():
@@ -94,7 +96,11 @@ for _name, _summary in LEARNING.items():
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Runs the command line. Bad input exits with code 2 and one sentence, Ctrl-C with code 130."""
+    """Runs the command line.
+
+    Bad input exits with code 2 and one sentence, Ctrl-C with code 130. Code 3 says that a ledger has recorded
+    something, but that the answer could not be written, as to a full disk.
+    """
     words = list(sys.argv[1:] if arguments is None else arguments)
     if words == ["--version"]:
         print(f"bygones {__version__}")

@@ -53,6 +53,10 @@ def simulate(
         Literal["good", "burden"],
         arg(help="For policies: whether needs are what agents get from being served, or what they would carry."),
     ] = "good",
+    entitlements: Annotated[
+        tuple[float, ...],
+        optional("For policies: the entitlement of each agent, the advantaged first; equal if left out.", "NUMBER…"),
+    ] = (),
     seed: Annotated[int, arg(metavar="SEED", help="Seed of the needs and of draws among equally good decisions.")] = 0,
     out: Out = Path("out"),
     json: Json = False,
@@ -79,6 +83,8 @@ def simulate(
             raise ValueError("--horizon is for policies; use --steps with an example")
         if kind != "good":
             raise ValueError("--kind is for policies: the examples hand out goods")
+        if entitlements:
+            raise ValueError("--entitlements is for policies")
         _simulate_example(example, memories, welfare, 50 if steps is None else steps, bundles, seed, out, json)
         return
     if steps is not None:
@@ -87,7 +93,7 @@ def simulate(
         raise ValueError(f"policies are compared under one memory, got {', '.join(memories)}")
     label, memory = next(iter(memories.items()), ("half-life 50", Discounted(half_life=50)))
     sizes = (agents, advantaged, resources, 1000 if horizon is None else horizon)
-    _simulate_policies(policy, label, memory, welfare, sizes, kind, seed, out, json)
+    _simulate_policies(policy, label, memory, welfare, sizes, kind, entitlements or None, seed, out, json)
 
 
 def _simulate_example(
@@ -125,6 +131,7 @@ def _simulate_policies(
     welfare: str,
     sizes: tuple[int, int, int, int],
     kind: Kind,
+    entitlements: Sequence[float] | None,
     seed: int,
     out: Path,
     json: bool,
@@ -144,10 +151,10 @@ def _simulate_policies(
     if check_count("resources", k) > n_agents:
         raise ValueError(f"resources must be at most the number of agents ({n_agents}), got {k}")
     check_form(named(welfare), kind)
-    policies = {name: s.policy_named(name, memory, welfare, needs, k, kind) for name in names}
+    policies = {name: s.policy_named(name, memory, welfare, needs, k, kind, entitlements) for name in names}
     with progress("Simulating", total=len(policies) * horizon) as advance:
         simulations = {
-            name: s.simulate(policy, needs, memory, welfare, horizon, k, seed, advance, kind)
+            name: s.simulate(policy, needs, memory, welfare, horizon, k, seed, advance, kind, entitlements)
             for name, policy in policies.items()
         }
     paths = save(policies_figure(simulations, welfare), out, "policies")
@@ -162,4 +169,6 @@ def _simulate_policies(
         ["policy", "Gini", *columns],
         [[name, *result.values()] for name, result in results.items()],
     )
+    if entitlements is not None:
+        print("All but the total are per unit of entitlement.")
     print_paths(paths)

@@ -8,8 +8,10 @@ with Ledger.new("team.db", Rules(half_life="30d")) as ledger:
 
 from bygones.allocation.requests import Amount, Items, Places, Request
 from bygones.ledger.contributions import Contribution
-from bygones.ledger.deciding import Proposal, StaleProposalError
+from bygones.ledger.deciding import PastDecision, Proposal, StaleProposalError
+from bygones.ledger.draws import check_draw
 from bygones.ledger.events import Event
+from bygones.ledger.importing import Preview
 from bygones.ledger.ledger import Ledger
 from bygones.ledger.rules import NEWCOMER_RULES, RuleBook, Rules
 from bygones.ledger.standing import Standing, newcomer_start
@@ -26,7 +28,9 @@ __all__ = [
     "Items",
     "Ledger",
     "LedgerError",
+    "PastDecision",
     "Places",
+    "Preview",
     "Proposal",
     "Request",
     "RuleBook",
@@ -34,5 +38,6 @@ __all__ = [
     "StaleProposalError",
     "Standing",
     "Verification",
+    "check_draw",
     "newcomer_start",
 ]

@@ -18,7 +18,7 @@ EVENT_COLUMNS = (*Event._fields, "hash")
 
 
 def read_history(path: Path, agent: str = "agent", time: str = "time", amount: str = "amount") -> list[Entry]:
-    """Who received what, when: one row each, with an optional column `note`."""
+    """Who received what, when: one row each, with optional columns `note` and `key`."""
     entries = []
     for line, row in read(path, (agent, time, amount)):
         where = f"{path}, row {line}: "
@@ -30,7 +30,9 @@ def read_history(path: Path, agent: str = "agent", time: str = "time", amount: s
         except ValueError as error:
             raise ValueError(f"{where}{error}") from None
         name = check_text(f"{where}{agent}", row[agent], empty=False)
-        entries.append(Entry(name, number(f"{where}{amount}", row[amount]), row[time], row.get("note", "")))
+        entries.append(
+            Entry(name, number(f"{where}{amount}", row[amount]), row[time], row.get("note", ""), row.get("key") or None)
+        )
     return entries
 
 

@@ -1,7 +1,7 @@
 """Who gets what now, from everybody's standing and under the ledger's rule, with the reasons.
 
-A random draw decides between equally good choices, seeded with the hash of the ledger's last event. Anybody can repeat
-the draw with the same result, nobody can draw again until they like it, and nobody can know it before that event.
+A random draw decides between equally good choices, with a seed that was committed to before the proposal and is
+revealed in the decision; see `draws.py`. Nobody can draw again until they like it, and anybody can check it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from bygones.allocation.explain import sentences
 from bygones.allocation.problems import NAMED
 from bygones.allocation.requests import Request
 from bygones.kinds import words
-from bygones.ledger import past_needs, rows, schema
+from bygones.ledger import draws, past_needs, rows, schema
+from bygones.ledger.draws import Draw
 from bygones.ledger.events import Event
 from bygones.ledger.rules import RuleBook, Rules
 from bygones.ledger.snapshot import NEVER
@@ -48,6 +49,7 @@ class Proposal:
         members: the rows of `standing` of those who took part in the decision, in the order of `allocation`.
         allocation: who gets what.
         usual: what each agent usually reports, where reports are normalised; else empty.
+        commitment: the hash of the seed that decided between equally good choices.
     """
 
     request: Request
@@ -56,6 +58,7 @@ class Proposal:
     members: np.ndarray
     allocation: Decision
     usual: Mapping[str, float] = field(default_factory=dict)
+    commitment: str = ""
 
     @property
     def at(self) -> int:
@@ -98,7 +101,8 @@ class Proposal:
         `prices` are by name and only of those who asked.
         """
         details = self.details()
-        return {**self.allocation.to_dict(), **details, "explanation": " ".join(details["reasons"])}
+        data = {**self.allocation.to_dict(), **details, "commitment": self.commitment}
+        return {**data, "explanation": " ".join(details["reasons"])}
 
     def _normalised(self) -> list[str]:
         means = [f"{name} {self.usual[name]:.4g}" for name in self.request.agents if name in self.usual][:NAMED]
@@ -124,13 +128,48 @@ class Proposal:
         member = self.members[row]
         owed, last = self.standing.owed[member], int(self.standing.last[member])
         word = words(self.standing.rules.kind)
-        stood = f"{word.owed} {owed:.4g}" if owed >= 0 else f"ahead by {-owed:.4g}"
+        each = (
+            f" ({abs(self.standing.per_unit[member]):.4g} per unit)" if self.standing.entitlements[member] != 1 else ""
+        )
+        stood = f"{word.owed} {owed:.4g}{each}" if owed >= 0 else f"ahead by {-owed:.4g}{each}"
         before = (
             f"nothing {word.received} before"
             if last == NEVER
             else f"last {word.received} {named(last, self.standing.zone)}"
         )
         return f"{stood}; {before}"
+
+
+@dataclass(frozen=True)
+class PastDecision:
+    """A decision as it was recorded.
+
+    Attributes:
+        event: the decision.
+    """
+
+    event: Event
+
+    @property
+    def utilities(self) -> dict[str, float]:
+        """The utility of each agent who was served."""
+        return dict(self._details["utilities"])
+
+    def gets(self) -> dict[str, str]:
+        """What each agent who was served got, in words."""
+        return dict(self._details["gets"])
+
+    def reasons(self) -> list[str]:
+        """The decision and its reasons."""
+        return list(self._details["reasons"])
+
+    def to_dict(self) -> dict[str, Any]:
+        """The decision, of the types that JSON has."""
+        return {**self._details, "explanation": " ".join(self.reasons())}
+
+    @property
+    def _details(self) -> dict[str, Any]:
+        return self.event.details or {}
 
 
 def propose(connection: sa.Connection, head: sa.Row[Any], request: Request, at: When | None) -> Proposal:
@@ -141,7 +180,7 @@ def propose(connection: sa.Connection, head: sa.Row[Any], request: Request, at: 
     book = rows.load_book(head.rules)
     time = _time(connection, book, at)
     stood = standing(connection, book, time)
-    return proposal(connection, stood, request, int(head.head), bytes(head.head_hash))
+    return proposal(connection, stood, request, int(head.head), draws.upcoming(connection))
 
 
 def proposal(
@@ -149,7 +188,7 @@ def proposal(
     stood: Standing,
     request: Request,
     head: int,
-    lot: bytes,
+    draw: Draw,
     without: Collection[int] = (),
 ) -> Proposal:
     """The best allocation from a standing.
@@ -159,7 +198,7 @@ def proposal(
         stood: where everybody stands.
         request: what there is to hand out.
         head: the number of the ledger's last event.
-        lot: seeds the draw between equally good choices.
+        draw: decides between equally good choices.
         without: decisions from whose requests nothing is learned.
     """
     members = stood.present
@@ -185,16 +224,17 @@ def proposal(
         rule=rules.rule,
         calibration=None if learned is None else learned.prices,
         learned_from=past_needs.described(learned),
-        rng=np.random.default_rng(int.from_bytes(lot)),
+        rng=draw.rng,
     )
-    return Proposal(request, head, stood, members, allocation, usual)
+    return Proposal(request, head, stood, members, allocation, usual, draw.commitment)
 
 
 def accept(writer: LedgerWriter, proposal: Proposal, note: str = "") -> list[Event]:
     """Records a decision and the utilities received through it."""
-    if writer.head.head != proposal.head:
+    if writer.head.head != proposal.head or draws.upcoming(writer.connection).commitment != proposal.commitment:
         raise StaleProposalError("something has been recorded since this proposal was made: decide again")
-    details = {"request": proposal.request.to_dict(), **proposal.details()}
+    drawn = draws.reveal(writer.connection, writer.next)
+    details = {"request": proposal.request.to_dict(), **proposal.details(), "draw": drawn}
     at = as_datetime(proposal.at)
     time = writer.time(at, ahead=SKEW)
     decision = writer.append("decision", time, details=details, note=check_text("note", note))

@@ -27,15 +27,18 @@ import sqlalchemy as sa
 
 from bygones._text import check_text
 from bygones.allocation.requests import Request
-from bygones.ledger import deciding, rows, schema, verifying, voiding, voids
+from bygones.allocation.settling import check_known
+from bygones.ledger import deciding, keys, rows, schema, verifying, voiding, voids
+from bygones.ledger.aftermath import LaterChange, changes_since
 from bygones.ledger.contributions import Contribution, contributions, owed_since
-from bygones.ledger.deciding import Proposal
+from bygones.ledger.deciding import PastDecision, Proposal
 from bygones.ledger.events import Event
+from bygones.ledger.importing import Preview, preview, undo
 from bygones.ledger.redeciding import Redecision, redecide
 from bygones.ledger.rules import RuleBook, Rules, check_entitlement, check_newcomers
 from bygones.ledger.standing import Standing, newcomer_start, outlook, standing
 from bygones.ledger.store import TIMEOUT, Store
-from bygones.ledger.times import When
+from bygones.ledger.times import When, instant
 from bygones.ledger.verifying import Verification
 from bygones.ledger.writing import Entry, LedgerWriter, begin
 
@@ -108,6 +111,7 @@ class Ledger:
         entitlement: float | None = None,
         newcomers: str | float | None = None,
         note: str = "",
+        key: str | None = None,
     ) -> Event:
         """An agent joins.
 
@@ -118,8 +122,9 @@ class Ledger:
             newcomers: what to start with, instead of the ledger's newcomer rule. An agent who returns keeps what is
                 still remembered and is raised to the start, never lowered.
             note: a remark.
+            key: chosen by the caller. The same again with the same key records nothing and returns the first event.
         """
-        return self.join_all([agent], at=at, entitlement=entitlement, newcomers=newcomers, note=note)[0]
+        return self.join_all([agent], at=at, entitlement=entitlement, newcomers=newcomers, note=note, key=key)[0]
 
     def join_all(
         self,
@@ -129,6 +134,7 @@ class Ledger:
         entitlement: float | None = None,
         newcomers: str | float | None = None,
         note: str = "",
+        key: str | None = None,
     ) -> list[Event]:
         """Several agents join at once; what they start with depends on those already present, not on one another."""
 
@@ -146,44 +152,91 @@ class Ledger:
             starts = [newcomer_start(others, rule, weight.get(name, 1.0)) - kept.get(name, 0.0) for name in names]
             return [writer.join(name, time, max(s, 0.0), note) for name, s in zip(names, starts, strict=True)]
 
-        return self._write(write)
+        asked = ("join", at, list(agents), entitlement, None if newcomers is None else str(newcomers), note)
+        return [event for event in self._keyed(write, key, *asked) if event.kind == "join"]
 
-    def leave(self, agent: str, *, at: When | None = None, note: str = "") -> Event:
+    def leave(self, agent: str, *, at: When | None = None, note: str = "", key: str | None = None) -> Event:
         """An agent leaves; what is remembered of them continues to fade."""
-        return self._write(lambda writer: writer.turn("leave", agent, writer.time(at), note))
+        return self._turn("leave", agent, at, note, key)
 
-    def hold(self, agent: str, *, at: When | None = None, note: str = "") -> Event:
+    def hold(self, agent: str, *, at: When | None = None, note: str = "", key: str | None = None) -> Event:
         """An agent goes on hold: they take no part in decisions, and their past stops fading if the rules say so."""
-        return self._write(lambda writer: writer.turn("hold", agent, writer.time(at), note))
+        return self._turn("hold", agent, at, note, key)
 
-    def resume(self, agent: str, *, at: When | None = None, note: str = "") -> Event:
+    def resume(self, agent: str, *, at: When | None = None, note: str = "", key: str | None = None) -> Event:
         """An agent on hold takes part again."""
-        return self._write(lambda writer: writer.turn("resume", agent, writer.time(at), note))
+        return self._turn("resume", agent, at, note, key)
 
-    def record(self, agent: str, amount: float, *, at: When | None = None, note: str = "") -> Event:
+    def _turn(self, kind: str, agent: str, at: When | None, note: str, key: str | None) -> Event:
+        return self._keyed(
+            lambda writer: [writer.turn(kind, agent, writer.time(at), note)], key, kind, at, agent, note
+        )[0]
+
+    def record(
+        self, agent: str, amount: float, *, at: When | None = None, note: str = "", key: str | None = None
+    ) -> Event:
         """Records a utility of at least 0 that an agent received."""
-        return self.record_all([Entry(agent, amount, at, note)])[0]
+        return self.record_all([Entry(agent, amount, at, note, key)])[0]
 
-    def record_all(self, entries: Iterable[Entry], *, join: bool = False) -> list[Event]:
+    def record_all(
+        self, entries: Iterable[Entry], *, join: bool = False, key: str | None = None, source: str = ""
+    ) -> list[Event]:
         """Records many utilities at once, all or none, which is faster than one by one.
 
         Args:
-            entries: who received what, when; by default now.
+            entries: who received what, when; by default now. An entry with a key of its own is recorded once only.
             join: whether unknown agents join with their first entry, starting with zero.
+            key: of all of them together. The same entries with the same key are recorded once only.
+            source: where they come from, such as a file; `undo_import` takes back what has a source.
         """
-        return self._write(lambda writer: writer.amounts("received", [Entry(*entry) for entry in entries], join=join))
+        wanted = [Entry(*entry) for entry in entries]
+        if key is not None and any(entry.key is not None for entry in wanted):
+            raise ValueError("give a key for all entries together, or keys of their own, not both")
 
-    def offset(self, agent: str, amount: float, *, at: When | None = None, note: str = "") -> Event:
+        def write(writer: LedgerWriter) -> list[Event]:
+            known = keys.recorded_entries(writer.connection, wanted, writer.book.instant)
+            new = [entry for entry in wanted if entry.key is None or keys.check_key(entry.key) not in known]
+            written = iter(writer.amounts("received", new, join=join))
+            if source:
+                writer.together(source=source)
+            # In the order of the entries, what was recorded before in its place.
+            return [known.get(str(entry.key)) or next(written) for entry in wanted]
+
+        if key is None:
+            return self._write(write)
+        times = [
+            (entry.agent, float(entry.amount), None if entry.at is None else instant(entry.at)) for entry in wanted
+        ]
+        asked = [[*time, entry.note] for time, entry in zip(times, wanted, strict=True)]
+        return [event for event in self._keyed(write, key, "record", None, asked) if event.kind == "received"]
+
+    def offset(
+        self, agent: str, amount: float, *, at: When | None = None, note: str = "", key: str | None = None
+    ) -> Event:
         """Adds an amount to what is remembered of an agent, without changing what was received; it may be negative."""
-        return self._write(lambda writer: writer.amounts("offset", [Entry(agent, amount, at, note)]))[0]
+        entry = Entry(agent, amount, at, note)
+        return self._keyed(lambda writer: writer.amounts("offset", [entry]), key, "offset", at, agent, amount, note)[0]
 
-    def correct(self, seq: int, amount: float = 0.0, *, note: str = "") -> Event:
+    def correct(self, seq: int, amount: float = 0.0, *, note: str = "", key: str | None = None) -> Event:
         """Records a correction, after which event `seq` counts as if it had been recorded with this amount."""
-        return self._write(lambda writer: writer.correct(seq, amount, note))
+        return self._keyed(
+            lambda writer: [writer.correct(seq, amount, note)], key, "correct", None, seq, float(amount), note
+        )[0]
 
-    def change_rules(self, *, at: When | None = None, note: str = "", **settings: Any) -> Event:
+    def change_rules(self, *, at: When | None = None, note: str = "", key: str | None = None, **settings: Any) -> Event:
         """Changes these settings of `Rules` from an instant on, by default now."""
-        return self._write(lambda writer: writer.change_rules(writer.time(at), settings, note))
+
+        def write(writer: LedgerWriter) -> list[Event]:
+            named = list(settings.get("entitlements", ()))
+            known = rows.load_agents(writer.connection, named)[1].names if named else ()
+            check_known(named, known, "entitlements", "the ledger")
+            return [writer.change_rules(writer.time(at), settings, note)]
+
+        return self._keyed(write, key, "rules", at, settings, note)[0]
+
+    def undo_import(self, seq: int, *, note: str = "") -> list[Event]:
+        """Takes back everything that an import recorded, found by any of its events."""
+        return self._write(lambda writer: undo(writer, seq, note))
 
     def void(self, seq: int, *, note: str = "") -> Event:
         """Makes event `seq` void: from here on everything reads as if it had not been recorded.
@@ -256,6 +309,20 @@ class Ledger:
         """The name of the ledger's time zone."""
         return self._read(lambda connection, book, time: book.zone, None)
 
+    def with_key(self, key: str) -> list[Event]:
+        """What was recorded with this key; empty if nothing was."""
+        with self._store.reading() as connection:
+            return keys.events_of(connection, keys.check_key(key))
+
+    def changes_since(self, event: Event) -> list[LaterChange]:
+        """The later events that change this one, or what was received through it: corrections and swaps."""
+        with self._store.reading() as connection:
+            return changes_since(connection, event)
+
+    def preview(self, entries: Sequence[Entry], *, join: bool = False) -> Preview:
+        """What importing these entries would record, with what looks like a mistake; nothing is recorded."""
+        return self._read(lambda connection, book, _: preview(connection, book, entries, join=join), None)
+
     def n_events(self) -> int:
         """The number of events so far."""
         with self._store.reading() as connection:
@@ -285,19 +352,44 @@ class Ledger:
             head = connection.execute(sa.select(schema.ledger)).one()
             return deciding.propose(connection, head, request, at)
 
-    def accept(self, proposal: Proposal, note: str = "") -> list[Event]:
+    def accept(self, proposal: Proposal, note: str = "", *, key: str | None = None) -> list[Event]:
         """Records a proposal; raises `StaleProposalError` if anything has been recorded since it was made."""
-        return self._write(lambda writer: deciding.accept(writer, proposal, note))
+        asked = ("decide", None, proposal.request.to_dict(), note)
+        return self._keyed(lambda writer: deciding.accept(writer, proposal, note), key, *asked)
 
-    def decide(self, request: Request, *, at: When | None = None, note: str = "") -> Proposal:
-        """Proposes and accepts in one transaction, so that no two decisions use the same standing."""
+    def decide(
+        self, request: Request, *, at: When | None = None, note: str = "", key: str | None = None
+    ) -> Proposal | PastDecision:
+        """Proposes and accepts in one transaction, so that no two decisions use the same standing.
 
-        def write(writer: LedgerWriter) -> Proposal:
-            proposal = deciding.propose(writer.connection, writer.head, request, at)
-            deciding.accept(writer, proposal, note)
-            return proposal
+        With a key that was used for the same request, nothing is decided: it returns what was decided then.
+        """
+        proposed: list[Proposal] = []
 
-        return self._write(write)
+        def write(writer: LedgerWriter) -> list[Event]:
+            proposed.append(deciding.propose(writer.connection, writer.head, request, at))
+            return deciding.accept(writer, proposed[0], note)
+
+        events = self._keyed(write, key, "decide", at, request.to_dict(), note)
+        return proposed[0] if proposed else PastDecision(events[0])
+
+    def _keyed(
+        self, what: Callable[[LedgerWriter], list[Event]], key: str | None, kind: str, at: When | None, *asked: Any
+    ) -> list[Event]:
+        """Records something with a key or, if that was done before, what was recorded then."""
+        if key is None:
+            return self._write(what)
+        name, content = keys.check_key(key), keys.fingerprint(kind, at, *asked)
+
+        def once(writer: LedgerWriter) -> list[Event] | None:
+            known = keys.recorded(writer.connection, name, content)
+            if known:
+                return known
+            what(writer)
+            writer.together(content, name)
+            return None
+
+        return self._write(once) or self.with_key(name)
 
     def redecide(
         self, start: When, end: When | None = None, *, accept: bool = False, note: str = ""
@@ -330,7 +422,10 @@ class Ledger:
         with self._store.writing() as (connection, head):
             writer = LedgerWriter(connection, head)
             result = what(writer)
-            writer.finish()
+            if writer.recorded_something:
+                writer.finish()
+            else:
+                connection.rollback()  # or waiting events would have been settled without a trace
         return result
 
     def _read(self, what: Callable[[sa.Connection, RuleBook, int], T], at: When | None) -> T:

@@ -2,11 +2,12 @@
 
 Decisions are taken in the order of time. Each is asked again from the standing as it follows from everything that is
 now in effect: what was recorded late, corrected or made void since, and what the decisions before it now say. It keeps
-its lot, so that a decision for which nothing has changed comes out as it was, and nobody gains by asking again.
+its draw, so that a decision for which nothing has changed comes out as it was, and nobody gains by asking again.
 """
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -18,6 +19,7 @@ from bygones._text import check_text
 from bygones.allocation.requests import request_from
 from bygones.ledger import rows, schema, snapshot, voiding
 from bygones.ledger.deciding import Proposal, proposal
+from bygones.ledger.draws import Draw
 from bygones.ledger.events import Event
 from bygones.ledger.rebuilding import rebuilt
 from bygones.ledger.rules import RuleBook
@@ -123,7 +125,7 @@ class _Past:
                 if request is None:
                     raise ValueError("its kind of request is not known to this version")
                 stood = standing_of(self._book, self._agents, decision.time)
-                yield decision, proposal(self._connection, stood, request, head, self._lot(decision), not_yet)
+                yield decision, proposal(self._connection, stood, request, head, self._draw(decision), not_yet)
             except ValueError as error:
                 yield decision, error
 
@@ -149,14 +151,18 @@ class _Past:
             np.array([event.kind == "received" for event in events], dtype=bool),
         )
 
-    def _lot(self, decision: Event) -> bytes:
-        table = schema.events
-        query = sa.select(table.c.hash).where(table.c.seq == _origin(decision) - 1)
-        return bytes(self._connection.execute(query).scalar_one())
+    def _draw(self, decision: Event) -> Draw:
+        """The draw of the decision that was made first, which those in its place keep."""
+        table, origin = schema.events, _origin(decision)
+        query = sa.select(table.c.seq, table.c.hash, table.c.details).where(table.c.seq.in_((origin - 1, origin)))
+        before, first = self._connection.execute(query.order_by(table.c.seq)).all()
+        drawn = json.loads(first.details).get("draw")
+        # Before there were commitments, the hash before a decision was the seed of its draw.
+        return Draw(bytes(before.hash).hex(), None) if drawn is None else Draw(drawn["seed"], drawn["committed_in"])
 
 
 def _origin(decision: Event) -> int:
-    """The number of the decision that was made first; those made in its place have its lot."""
+    """The number of the decision that was made first; those made in its place have its draw."""
     return int((decision.details or {}).get("redecides", decision.seq))
 
 

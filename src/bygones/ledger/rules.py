@@ -158,6 +158,10 @@ class Change(NamedTuple):
     settings: dict[str, Any]
 
 
+NO_RULES = ("draw", "batch")
+"""What the details of a rule change may hold besides settings: the commitment to a draw, and what belongs together."""
+
+
 class RuleBook:
     """All rules of a ledger, past, present and to come, in the order of time.
 
@@ -168,7 +172,11 @@ class RuleBook:
     """
 
     def __init__(self, changes: Sequence[Change]) -> None:
-        self.changes = tuple(sorted(changes, key=lambda change: change[:2]))
+        settled = [
+            Change(time, seq, {name: value for name, value in settings.items() if name not in NO_RULES})
+            for time, seq, settings in changes
+        ]
+        self.changes = tuple(sorted(settled, key=lambda change: change[:2]))
         rules, history = Rules(), []
         for change in self.changes:
             rules = rules.changed(change.settings)

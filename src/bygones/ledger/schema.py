@@ -5,6 +5,7 @@ Events are the ledger; everything else is a snapshot that follows from them, and
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable, Mapping
 
 import sqlalchemy as sa
@@ -71,9 +72,17 @@ voids = sa.Table(
     sa.Column("until", sa.BigInteger),  # until this event, if that put it back in effect
 )
 
+draws = sa.Table(
+    "draws",
+    metadata,
+    sa.Column("id", sa.Integer, primary_key=True),  # a single row
+    sa.Column("seed", sa.Text, nullable=False),  # the secret seed of the next decision, see draws.py
+    sa.Column("event", sa.BigInteger),  # the event that published its hash
+)
+
 
 def from_version_1(connection: sa.Connection) -> None:
-    """Events have an author and a key, can be void, and wait until their time has come."""
+    """Events have an author and a key, can be void and wait for their time; a secret seed waits for the next draw."""
     from bygones.ledger.rebuilding import settle_anew
 
     connection.execute(sa.text("ALTER TABLE events ADD COLUMN author TEXT NOT NULL DEFAULT ''"))
@@ -82,6 +91,8 @@ def from_version_1(connection: sa.Connection) -> None:
         if index.name in ("events_by_key", "events_by_time"):
             index.create(connection)
     voids.create(connection)
+    draws.create(connection)
+    connection.execute(draws.insert().values(id=1, seed=secrets.token_hex(32)))
     connection.execute(sa.text("ALTER TABLE ledger RENAME COLUMN latest TO settled"))
     settle_anew(connection)
 
@@ -94,6 +105,7 @@ def create(connection: sa.Connection) -> None:
     """Makes the tables of the current version."""
     metadata.create_all(connection)
     connection.execute(schema_version.insert().values(version=VERSION))
+    connection.execute(draws.insert().values(id=1, seed=secrets.token_hex(32)))
 
 
 def version(connection: sa.Connection) -> int | None:

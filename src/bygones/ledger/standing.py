@@ -7,12 +7,17 @@ $$ \text{owed}_i = \frac{w_i}{\sum_j w_j}\sum_j Z_j - Z_i , $$
 
 if it is above zero, and ahead by it if it is below zero. Over those present it sums to zero. Agents on hold or away
 are left out.
+
+Agents are compared *per unit* of entitlement: whoever is owed most per unit, $\text{owed}_i/w_i = \bar Z - Z_i/w_i$,
+has the least remembered per unit, and comes before the others in standings, decisions and audits alike.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -60,6 +65,20 @@ class Standing:
     def __len__(self) -> int:
         return len(self.names)
 
+    @cached_property
+    def per_unit(self) -> np.ndarray:
+        """What each agent is owed per unit of entitlement, by which agents are compared."""
+        return per_unit(self.owed, self.entitlements)
+
+    @cached_property
+    def is_unequal(self) -> bool:
+        """Whether the entitlements of those who are owed something or ahead differ."""
+        return len(set(self.entitlements[~np.isnan(self.owed)].tolist())) > 1
+
+    def ranked(self) -> list[int]:
+        """The rows of all agents in the order in which they come: the most owed per unit of entitlement first."""
+        return ranked(self.per_unit, self.names)
+
     @property
     def present(self) -> np.ndarray:
         """The rows of those who are present, not away and not on hold."""
@@ -70,7 +89,8 @@ class Standing:
         return {"at": iso(self.at), "rules": self.rules.to_dict(), "agents": list(self.rows())}
 
     def rows(self) -> Iterator[dict[str, Any]]:
-        """One agent after the other."""
+        """One agent after the other, in the order of `names`."""
+        each = self.per_unit
         for i, name in enumerate(self.names):
             yield {
                 "agent": name,
@@ -79,6 +99,7 @@ class Standing:
                 "remembered": float(self.remembered[i]),
                 "entitlement": float(self.entitlements[i]),
                 "owed": None if np.isnan(self.owed[i]) else float(self.owed[i]),
+                "owed_per_unit": None if np.isnan(self.owed[i]) else float(each[i]),
                 "joined": iso(int(self.joined[i])),
                 "last_received": None if self.last[i] == NEVER else iso(int(self.last[i])),
             }
@@ -150,6 +171,17 @@ def owed(remembered: np.ndarray, entitlements: np.ndarray, present: np.ndarray) 
         weights = entitlements[present]
         result[present] = weights / weights.sum() * remembered[present].sum() - remembered[present]
     return result
+
+
+def per_unit(owed: np.ndarray, entitlements: np.ndarray) -> np.ndarray:
+    """What is owed per unit of entitlement; NaN for agents who are away or exempt."""
+    return np.asarray(np.divide(owed, entitlements, out=np.full(len(owed), np.nan), where=entitlements > 0))
+
+
+def ranked(per_unit: np.ndarray, names: Sequence[str]) -> list[int]:
+    """The rows of agents by what they are owed per unit, the most first, by name if equal; those who are away last."""
+    keys = [(math.isnan(each), -each, name) for each, name in zip(per_unit.tolist(), names, strict=True)]
+    return sorted(range(len(names)), key=keys.__getitem__)
 
 
 def newcomer_start(standing: Standing, rule: str, entitlement: float = 1.0) -> float:

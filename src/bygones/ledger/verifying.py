@@ -7,7 +7,8 @@ from typing import NamedTuple
 import numpy as np
 import sqlalchemy as sa
 
-from bygones.ledger import rows, schema, snapshot
+from bygones.ledger import draws, rows, schema, snapshot
+from bygones.ledger.draws import Commitments
 from bygones.ledger.events import GENESIS, TURNS, Event, details_text, digest
 from bygones.ledger.rules import Change, RuleBook
 from bygones.ledger.turns import Turns
@@ -35,7 +36,7 @@ class Verification(NamedTuple):
 
 
 def verify(connection: sa.Connection, noted: str | None = None) -> Verification:
-    """Checks the chain of hashes, and replays every event to compare with the snapshot."""
+    """Checks the chain of hashes and the seeds of draws, and replays every event to compare with the snapshot."""
     row = connection.execute(sa.select(schema.ledger)).one()
     chain = _Chain(noted)
     for chunk in rows.load_events(connection):
@@ -48,6 +49,7 @@ def verify(connection: sa.Connection, noted: str | None = None) -> Verification:
         problems.append(f"the noted head {noted} is not the hash of any event: the events up to it have changed")
     if not chain.broken:
         problems += _compare(connection, row, chain)
+    problems += chain.commitments.end(draws.upcoming(connection))
     count = len(chain.turns)
     return Verification(chain.count, count, bytes(row.head_hash).hex(), tuple(problems))
 
@@ -64,6 +66,7 @@ class _Chain:
         self.changes: list[Change] = []
         self.voids: list[tuple[int, int]] = []
         self.latest = -(2**63)
+        self.commitments = Commitments()
 
     def follow(self, event: Event, stored: bytes) -> None:
         if event.seq != self.seq + 1 and not self.broken:
@@ -74,6 +77,7 @@ class _Chain:
         self.count, self.seq, self.hash = self.count + 1, event.seq, stored
         self.noted_found = self.noted_found or (self.noted is not None and stored.hex() == self.noted)
         self.latest = max(self.latest, event.recorded)
+        self.problems += self.commitments.follow(event)
         if event.kind == "rules":
             self.changes.append(Change(event.time, event.seq, event.details or {}))
         if event.kind == "void":

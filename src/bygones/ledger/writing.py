@@ -11,7 +11,7 @@ import numpy as np
 import sqlalchemy as sa
 
 from bygones._text import check_text
-from bygones.ledger import rows, schema, snapshot, turns, voids
+from bygones.ledger import draws, keys, rows, schema, snapshot, turns, voids
 from bygones.ledger.events import AMOUNTS, GENESIS, Event
 from bygones.ledger.rules import Change, RuleBook, Rules
 from bygones.ledger.snapshot import Snapshot
@@ -29,19 +29,21 @@ MEMORY_SETTINGS = ("half_life", "hold_stops_clock")
 
 
 class Entry(NamedTuple):
-    """Something received, or an offset, to be recorded; by default now."""
+    """Something received, or an offset, to be recorded; by default now. With a key it is recorded once only."""
 
     agent: str
     amount: float
     at: When | None = None
     note: str = ""
+    key: str | None = None
 
 
 def begin(connection: sa.Connection, rules: Rules, began: When | None) -> None:
     """The first event of a ledger: its rules."""
     recorded = rows.clock(connection)
     time = recorded if began is None else instant(began, "began", rules.time_zone)
-    event = Event(1, "rules", time, recorded, details=rules.to_dict())
+    details = {**rules.to_dict(), "draw": draws.publish(connection, 1)}
+    event = Event(1, "rules", time, recorded, details=details)
     book = RuleBook([Change(event.time, event.seq, rules.to_dict())])
     head = rows.save_events(connection, [event], [None], GENESIS)
     row = {"id": 1, "head": 1, "head_hash": head, "settled": recorded, "rules": rows.save_book(book)}
@@ -60,6 +62,8 @@ class LedgerWriter:
         self.book = rows.load_book(head.rules)
         self.recorded = rows.clock(connection)
         self.settled = int(head.settled)
+        self._committed = draws.upcoming(connection).event is not None
+        self._began_with = int(head.head)
         self._events: list[Event] = []
         self._ids: list[int | None] = []
         if self.recorded > self.settled:
@@ -83,12 +87,35 @@ class LedgerWriter:
             raise ValueError(f"{name} must not be more than a year ahead, got {said}")
         return time
 
+    @property
+    def recorded_something(self) -> bool:
+        """Whether this transaction has recorded any event."""
+        return bool(self._events) or self.head.head > self._began_with
+
+    @property
+    def next(self) -> int:
+        """The number of the next event."""
+        return int(self.head.head) + len(self._events) + 1
+
     def append(self, kind: str, time: int, number: int | None = None, **fields: Any) -> Event:
         """Adds an event to those that `finish` saves."""
-        event = Event(self.head.head + len(self._events) + 1, kind, time, self.recorded, **fields)
+        if not self._committed:
+            # A ledger of before there were commitments makes its first.
+            self._committed = True
+            drawn = draws.publish(self.connection, self.next)
+            fields["details"] = {"draw": drawn, **(fields.get("details") or {})}
+        event = Event(self.next, kind, time, self.recorded, **fields)
         self._events.append(event)
         self._ids.append(number)
         return event
+
+    def together(self, content: str = "", key: str | None = None, **more: Any) -> None:
+        """Marks all events so far as recorded together, with a key, in the details of the first of them."""
+        if self._events:
+            first = self._events[0]
+            details = dict(first.details or {})
+            details["batch"] = {**details.get("batch", {}), **keys.batch(self._events, content, **more)}
+            self._events[0] = first._replace(key=key or first.key, details=details)
 
     def finish(self) -> None:
         """Saves events and head."""
@@ -180,9 +207,10 @@ class LedgerWriter:
         known = self._added(agents, who, times, amounts, is_received=kind == "received")
         rows.save_agents(self.connection, ids, known)
         numbers = ids.tolist()
+        own = [None if entry.key is None else keys.check_key(entry.key) for entry in entries]
         return [
-            self.append(kind, time, numbers[row], agent=name, amount=amount, refers=refers, note=note)
-            for row, time, name, amount, note in zip(who, times, names, amounts, notes, strict=True)
+            self.append(kind, time, numbers[row], agent=name, amount=amount, refers=refers, note=note, key=key)
+            for row, time, name, amount, note, key in zip(who, times, names, amounts, notes, own, strict=True)
         ]
 
     def correct(self, seq: int, amount: float, note: str) -> Event:

@@ -14,13 +14,18 @@ SHOWN = 5
 """The most pairs of names that are pointed out."""
 
 
-def alike(names: Sequence[str]) -> list[str]:
-    """A note about names that are the same but for capitals, accents, spaces and signs, or for one letter."""
+def groups_alike(names: Sequence[str]) -> list[list[str]]:
+    """Names that are the same but for capitals, accents, spaces and signs, or for one letter."""
     groups: dict[str, list[str]] = {}
     for name in names:
         groups.setdefault(_key(name), []).append(name)
     found = [group for key, group in groups.items() if key and len(group) > 1]
-    found += _one_letter_apart({key: group[0] for key, group in groups.items() if _is_long(key)})
+    return found + _one_letter_apart({key: group[0] for key, group in groups.items() if _is_long(key)})
+
+
+def alike(names: Sequence[str]) -> list[str]:
+    """A note about names that are nearly the same."""
+    found = groups_alike(names)
     if not found:
         return []
     shown = "; ".join(listed([repr(name) for name in group], SHOWN) for group in found[:SHOWN])

@@ -1,0 +1,63 @@
+r"""`Divide` in whole units: one unit after the other to whoever gains most by it.
+
+Of a sum of concave curves, each further unit of an agent gains less than the one before, so that the units of largest
+gain can be taken in any order, and the best total is the sum of the largest gains: greedy is exact (Fox 1966). For
+leximin the gain is replaced by the level from which a unit lifts, the lowest first; of burdens by the load to which a
+unit leads, the lightest first. Ties go to the lowest level, then to the larger gain, and at last by lot.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bygones.allocation.aims import ConcaveSum, Leximin, PowerSum
+from bygones.allocation.ties import Key, best_k
+
+
+def hand_out(
+    base: np.ndarray,
+    step: np.ndarray,
+    most: np.ndarray,
+    units: int,
+    aim: ConcaveSum | PowerSum | Leximin,
+    rng: np.random.Generator,
+) -> np.ndarray:
+    """The number of units of each agent.
+
+    Args:
+        base: z before, where larger is better: what is remembered or, of burdens, what was carried below zero.
+        step: what a unit adds to z, below zero for burdens.
+        most: the most units of each agent.
+        units: how many there are; of goods, some are left over if nobody has a use for them.
+        aim: what is maximised.
+        rng: draws among ties.
+    """
+    given = np.zeros(len(base), dtype=np.int64)
+    burden = bool((step < 0).any())
+    if isinstance(aim, ConcaveSum) and aim.product and _stays_at_zero(base, step, most, units):
+        aim = Leximin()
+    for _ in range(units):
+        who = np.flatnonzero((given < most) & ((step > 0) | burden))
+        if not len(who):
+            break
+        z = base[who] + step[who] * given[who]
+        given[who[best_k(_keys(z, step[who], who, aim), len(who), 1, rng)]] += 1
+    return given
+
+
+def _keys(z: np.ndarray, step: np.ndarray, who: np.ndarray, aim: ConcaveSum | PowerSum | Leximin) -> list[Key]:
+    """What agents are compared by, the first of them largest: the gain of one more unit, then who is worst off."""
+    if isinstance(aim, PowerSum):
+        return [(-aim.among(who).cost(-z, -step)).__getitem__, (z + step).__getitem__]
+    if (step < 0).any():
+        first = [] if isinstance(aim, Leximin) else [(aim.among(who).mass * step * np.ones(len(z))).__getitem__]
+        return [*first, (z + step).__getitem__, step.__getitem__]
+    if isinstance(aim, Leximin):
+        return [(-z).__getitem__, step.__getitem__]
+    return [aim.among(who).gain(z, step).__getitem__, (-z).__getitem__, step.__getitem__]
+
+
+def _stays_at_zero(base: np.ndarray, step: np.ndarray, most: np.ndarray, units: int) -> bool:
+    """Whether the product is zero whatever is decided."""
+    empty = base == 0
+    return bool(np.count_nonzero(empty) > units or ((step[empty] == 0) | (most[empty] == 0)).any())

@@ -1,0 +1,115 @@
+"""`bygones ledger import` and `undo-import`: a table into a ledger, looked at before and taken back after."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from tyro.conf import Positional, arg
+from tyro.extras import SubcommandApp
+
+from bygones.cli.console import answering, print_json, print_table
+from bygones.cli.ledger_commands import Json, Key, Note, Target
+
+if TYPE_CHECKING:
+    from bygones.ledger import Preview
+
+
+def import_(
+    target: Target,
+    history: Annotated[Positional[Path], arg(metavar="HISTORY", help="CSV file with a header.")],
+    agent: Annotated[str, arg(help="Column with the agent's name.")] = "agent",
+    time: Annotated[str, arg(help="Column with the time.")] = "time",
+    amount: Annotated[str, arg(help="Column with the amount received.")] = "amount",
+    join: Annotated[bool, arg(help="Let unknown agents join with their first row, starting with zero.")] = False,
+    dry_run: Annotated[bool, arg(help="Only show what would be recorded, and what looks like a mistake.")] = False,
+    again: Annotated[
+        bool, arg(help="Record rows even if the ledger has the same agent, time and amount already.")
+    ] = False,
+    distinct: Annotated[bool, arg(help="Names that are nearly the same are different agents.")] = False,
+    key: Key = None,
+    json: Json = False,
+) -> None:
+    """Record a history from a CSV file. If a row is wrong, nothing is recorded.
+
+    A column key makes each row count once, however often it is imported.
+
+    For example:
+        bygones ledger import team.db history.csv --dry-run
+        bygones ledger import team.db history.csv
+    """
+    from bygones.ledger import Ledger
+    from bygones.ledger.csv_files import read_history
+
+    entries = read_history(history, agent, time, amount)
+    with Ledger.open(target) as ledger:
+        used = key is not None and bool(ledger.with_key(key))
+        found = ledger.preview(entries, join=join or used)
+        if dry_run:
+            _print_preview(found, json)
+            return
+        if not used:
+            found.check(again=again, distinct=distinct)
+        before = ledger.n_events()
+        events = ledger.record_all(entries, join=join, key=key, source=history.name)
+        new = [event for event in events if event.seq > before]
+    with answering():
+        if json:
+            first, last = (new or events)[0].seq, (new or events)[-1].seq
+            print_json({"recorded": len(new), "first": first, "last": last})
+        elif not new:
+            print(f"Nothing new: all {len(events)} rows were recorded before with the same keys.")
+        else:
+            print(f"Recorded {len(new)} events, {new[0].seq} to {new[-1].seq}.")
+            print(f"To take them back: bygones ledger undo-import {target} {new[0].seq}")
+
+
+def undo_import(
+    target: Target,
+    number: Annotated[
+        Positional[int], arg(metavar="IMPORT", help="The number of any event of the import, as it printed.")
+    ],
+    note: Note = "",
+    json: Json = False,
+) -> None:
+    """Take back everything that an import recorded. The events stay, and each is corrected to 0.
+
+    For example:
+        bygones ledger undo-import team.db 5
+    """
+    from bygones.ledger import Ledger
+    from bygones.ledger.csv_files import event_dict
+
+    with Ledger.open(target) as ledger:
+        events = ledger.undo_import(number, note=note)
+    with answering():
+        if json:
+            print_json([event_dict(event) for event in events])
+        else:
+            print(f"Took back {len(events)} events of import {number}. Agents who joined with it are still there.")
+
+
+def _print_preview(found: Preview, json: bool) -> None:
+    """Prints what an import would record."""
+    from bygones.ledger.times import day
+
+    if json:
+        print_json(found.to_dict())
+        return
+    rows = [
+        [share.agent, share.rows, day(share.first), day(share.last), share.total, "" if share.known else "new"]
+        for share in found.shares
+    ]
+    columns = ["agent", "rows", "first", "last", "sum", ""]
+    print_table(f"Would record {found.rows} rows of {len(found.shares)} agents", columns, rows)
+    if found.repeated:
+        print(f"Rows that the table has twice: {len(found.repeated)}.")
+    for warning in found.warnings():
+        print(f"{warning[0].upper()}{warning[1:]}.")
+    print("Nothing was recorded.")
+
+
+def add_to(app: SubcommandApp) -> None:
+    """Adds these commands to those of the ledger."""
+    app.command(name="import")(import_)
+    app.command(name="undo-import")(undo_import)

@@ -1,0 +1,133 @@
+"""Divisions in whole units are the best of all of them, and the reasons say how the rounding fell."""
+
+import itertools
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bygones import PerfectRecall
+from bygones.allocation import Divide, allocate
+from bygones.allocation.requests import Amount, request_from
+from bygones.allocation.tables import read_needs
+from support import brute_force
+from support.command_line import refused, run
+
+GOODS = [*brute_force.WELFARES, "alpha_fair(alpha=6)"]
+BURDENS = ["egalitarian", "utilitarian", "generalized_gini", "power_burden(p=2)", "power_burden(p=5)"]
+NUMBERS = st.one_of(st.sampled_from([0.5, 1.0, 2.0]), st.floats(0.1, 3.0))
+
+
+@st.composite
+def divisions(draw):
+    n = draw(st.integers(2, 4))
+    numbers = st.lists(NUMBERS, min_size=n, max_size=n).map(np.array)
+    caps = np.array(draw(st.lists(st.integers(0, 4), min_size=n, max_size=n)))
+    past = draw(st.lists(st.one_of(st.just(0.0), NUMBERS), min_size=n, max_size=n).map(np.array))
+    return past, draw(numbers), caps, draw(st.integers(1, 5)), draw(st.none() | numbers)
+
+
+def decided(division, welfare, kind="good"):
+    past, rates, caps, units, entitlements = division
+    memory = PerfectRecall()
+    state = memory.update(memory.init(len(past)), past)
+    problem = Divide(units, rates, caps, kind=kind, whole=True)
+    return allocate(problem, memory, state, welfare, entitlements=entitlements, rng=np.random.default_rng(0))
+
+
+def every_division(division, kind):
+    _, _, caps, units, _ = division
+    for parts in itertools.product(*(range(min(cap, units) + 1) for cap in caps)):
+        if sum(parts) == min(units, caps.sum()):
+            yield np.array(parts, dtype=float)
+
+
+def judged(decision, parts):
+    """The welfare, and what is remembered per unit of entitlement, worst-off first, of another division."""
+    other = replace(decision, given=parts)
+    after = np.sort(np.asarray(other.after))
+    return other.welfare_after, tuple((-after[::-1] if decision.problem.is_burden else after).tolist())
+
+
+@given(divisions(), st.sampled_from(GOODS))
+@settings(max_examples=150, deadline=None)
+def test_no_other_division_of_goods_is_better(division, welfare):
+    decision = decided(division, welfare)
+    assert (decision.given == np.round(decision.given)).all()
+    best = max(judged(decision, parts)[0] for parts in every_division(division, "good"))
+    assert decision.welfare_after >= best - 1e-9 * max(1.0, abs(best))
+
+
+@given(divisions(), st.sampled_from(BURDENS))
+@settings(max_examples=100, deadline=None)
+def test_no_other_division_of_burdens_is_better(division, welfare):
+    _, _, caps, units, _ = division
+    if caps.sum() < units:
+        with pytest.raises(ValueError, match="amount must be at most"):
+            decided(division, welfare, "burden")
+        return
+    decision = decided(division, welfare, "burden")
+    assert decision.given.sum() == units
+    best = max(judged(decision, parts)[0] for parts in every_division(division, "burden"))
+    assert decision.welfare_after >= best - 1e-9 * max(1.0, abs(best))
+
+
+@given(divisions(), st.sampled_from(["good", "burden"]))
+@settings(max_examples=100, deadline=None)
+def test_egalitarian_divisions_are_leximin(division, kind):
+    if kind == "burden" and division[2].sum() < division[3]:
+        return
+    decision = decided(division, "egalitarian", kind)
+    best = max(judged(decision, parts)[1] for parts in every_division(division, kind))
+    np.testing.assert_allclose(judged(decision, decision.given)[1], best, atol=1e-9)
+
+
+def test_the_last_unit_goes_to_everybody_equally_often():
+    memory, problem = PerfectRecall(), Divide(20, np.ones(3), whole=True)
+    more = np.zeros(3)
+    for seed in range(300):
+        rng = np.random.default_rng(seed)
+        more += allocate(problem, memory, memory.init(3), "nash", rng=rng).given - 6
+    np.testing.assert_allclose(more / 300, 2 / 3, atol=0.08)
+
+
+def test_the_reasons_say_how_the_rounding_fell():
+    memory = PerfectRecall()
+    state = memory.update(memory.init(3), [0.0, 1.0, 0.5])
+    decision = allocate(Divide(20, np.ones(3), whole=True), memory, state, "egalitarian", agents=["a", "b", "c"])
+    assert decision.given.tolist() == [7, 6, 7]
+    assert "In whole units: c 7 instead of 6.667, a 7 instead of 7.167 and b 6 instead of 6.167." in decision.reasons()
+    exact = allocate(Divide(21, np.ones(3), whole=True), memory, memory.init(3), "egalitarian")
+    assert exact.reasons()[1] == "Parts are whole numbers without rounding."
+
+
+@pytest.mark.parametrize("amount", [12.5, 1e9])
+def test_an_amount_in_whole_units_is_a_whole_number(amount):
+    with pytest.raises(ValueError, match="amount must be a whole number of at most 100,000 units"):
+        Divide(amount, [1.0, 1.0], whole=True)
+
+
+def test_a_request_stays_whole_in_a_ledger():
+    request = Amount(5.0, {"a": 1.0}, whole=True)
+    assert request_from(request.to_dict()) == request
+    assert "whole" not in Amount(5.0, {"a": 1.0}).to_dict()
+
+
+def test_needs_limit_what_an_amount_is_divided_into(tmp_path, capsys):
+    table = tmp_path / "needs.csv"
+    table.write_text("agent,need\na,5\nb,3\nc,30\nd,\n", encoding="utf-8")
+    request = read_needs(table, amount=20.0)
+    assert request == Amount(20.0, {"a": 1.0, "b": 1.0, "c": 1.0}, {"a": 5.0, "b": 3.0, "c": 30.0})
+    printed = run(capsys, "allocate", table, "--half-life", "3", "--amount", "20")
+    assert printed.startswith("a gets 5 of 20; b gets 3 of 20; c gets 12 of 20 (3 of")
+    printed = run(capsys, "allocate", table, "--half-life", "3", "--amount", "10", "--whole", "--seed", "0")
+    assert "In whole units: " in printed
+    assert "whole is for an amount" in refused(capsys, "allocate", table, "--half-life", "3", "--whole")
+
+
+def test_names_that_differ_in_case_alone_are_printed_as_they_are(tmp_path, capsys):
+    table = tmp_path / "items.csv"
+    table.write_text("agent,i1,i2\na,1,\nA,,1\n", encoding="utf-8")
+    assert run(capsys, "allocate", table, "--half-life", "3").startswith("a gets i1; A gets i2 (2 of 2 agents).")

@@ -1,0 +1,151 @@
+"""Draws cannot be repeated until somebody likes them, and anybody can check them."""
+
+import hashlib
+import itertools
+import json
+import sqlite3
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from bygones.ledger import Amount, Ledger, Places, Rules, StaleProposalError, check_draw
+from bygones.ledger.draws import Draw, commitment
+from support.command_line import run
+
+EVERYBODY = Places({"ana": 1, "ben": 1, "cem": 1})
+
+
+@pytest.fixture(autouse=True)
+def known_secrets(monkeypatch):
+    """The same secrets in every run of the tests."""
+    numbers = itertools.count()
+    monkeypatch.setattr("secrets.token_hex", lambda n: hashlib.sha256(b"%d" % next(numbers)).hexdigest()[: 2 * n])
+
+
+def test_recording_nothing_does_not_draw_again(team):
+    first = team.propose(EVERYBODY, at="2026-02-01").gets()
+    for _ in range(12):
+        team.record("ana", 0, at="2026-01-05")
+        assert team.propose(EVERYBODY, at="2026-02-01").gets() == first
+    team.hold("cem", at="2026-01-06")
+    team.resume("cem", at="2026-01-06")
+    assert team.decide(EVERYBODY, at="2026-02-01").gets() == first
+
+
+def test_alternating_proposals_and_records_wins_no_more_often_than_chance(new_path):
+    """As in the attack: propose, record 0 and propose again, until the target would be served."""
+    won = 0
+    for _ in range(20):
+        with Ledger.new(new_path(), Rules(), began="2026-01-01") as ledger:
+            ledger.join_all(["ana", "ben", "cem"], at="2026-01-01")
+            for _ in range(8):
+                if "ana" in ledger.propose(EVERYBODY, at="2026-01-02").gets():
+                    won += 1
+                    break
+                ledger.record("ana", 0, at="2026-01-01")
+    assert won <= 10  # 7 of 20 by chance; with a new draw each time 19
+
+
+def test_each_decision_has_a_draw_of_its_own(team):
+    served = {name for _ in range(30) for name in _drawn(team)}
+    assert served == {"ana", "ben", "cem"}
+
+
+def _drawn(team):
+    proposal = team.decide(EVERYBODY, at="2026-02-01")
+    event = team.n_events()
+    team.correct(event, 0.0)
+    return proposal.gets()
+
+
+def test_a_decision_reveals_the_seed_to_which_an_earlier_event_committed(team):
+    first, _ = team.accept(team.propose(EVERYBODY, at="2026-01-02"))
+    second, _ = team.accept(team.propose(EVERYBODY, at="2026-01-03"))
+    assert first.details["draw"]["committed_in"] == 1
+    assert second.details["draw"]["committed_in"] == first.seq
+    seed = second.details["draw"]["seed"]
+    assert hashlib.sha256(seed.encode()).hexdigest() == first.details["draw"]["next"] == commitment(seed)
+    assert check_draw(first, team.event(1))
+    assert check_draw(second, first)
+    assert not check_draw(second, team.event(1))
+    assert not check_draw(team.event(2), team.event(1))
+
+
+def test_a_proposal_shows_the_commitment_and_not_the_seed(team):
+    shown = json.dumps(team.propose(EVERYBODY, at="2026-01-02").to_dict())
+    assert team.event(1).details["draw"]["next"] in shown
+    decision, _ = team.accept(team.propose(EVERYBODY, at="2026-01-02"))
+    assert decision.details["draw"]["seed"] not in shown
+
+
+def test_a_proposal_of_another_seed_is_stale(team):
+    proposal = team.propose(EVERYBODY, at="2026-01-02")
+    with pytest.raises(StaleProposalError, match="decide again"):
+        team.accept(replace(proposal, commitment="another"))
+
+
+def test_explain_says_how_to_check_the_draw(team, capsys):
+    decision, _ = team.accept(team.propose(EVERYBODY, at="2026-01-02"))
+    printed = run(capsys, "ledger", "explain", team.name, decision.seq)
+    seed, published = decision.details["draw"]["seed"], team.event(1).details["draw"]["next"]
+    assert f"Draws were made with the seed {seed}." in printed
+    assert f"Event 1 had committed to it: its SHA-256 must be {published}, and so it is." in printed
+    assert f"printf %s {seed} | sha256sum" in printed
+
+
+@pytest.mark.parametrize("seed", ["0" * 64, "not even a number"])
+def test_verify_finds_a_seed_that_was_exchanged(team, seed):
+    connection = sqlite3.connect(team.name)
+    connection.execute("UPDATE draws SET seed = ?", [seed])
+    connection.commit()
+    connection.close()
+    assert team.verify().problems == ("the seed of the next decision is not the one that event 1 committed to",)
+
+
+def test_verify_finds_a_decision_with_another_seed_than_was_committed_to(team):
+    connection = sqlite3.connect(team.name)
+    connection.execute("UPDATE draws SET seed = ?", ["0" * 64])
+    connection.commit()
+    connection.close()
+    team.decide(EVERYBODY, at="2026-01-02")
+    assert team.verify().problems == ("the seed of decision 5 is not the one that event 1 committed to",)
+
+
+def test_verify_finds_a_second_commitment_before_the_first_was_revealed(team):
+    connection = sqlite3.connect(team.name)
+    connection.execute("UPDATE draws SET event = NULL, seed = ?", ["0" * 64])
+    connection.commit()
+    connection.close()
+    team.record("ana", 1, at="2026-01-02")
+    (problem,) = team.verify().problems
+    assert problem == "event 5 commits to another seed, but that of event 1 was not revealed"
+
+
+def test_an_old_ledger_commits_at_its_first_write(tmp_path):
+    path = tmp_path / "old.db"
+    connection = sqlite3.connect(path)
+    connection.executescript((Path(__file__).parent / "ledger_version_1.sql").read_text(encoding="utf-8"))
+    connection.close()
+    with Ledger.open(path) as ledger:
+        event = ledger.record("Ben O'Hara", 1, at="2026-01-20")
+        assert set(event.details) == {"draw"}
+        request = Places({"Ben O'Hara": 1, "Zoë 🌙": 1})
+        decision, _ = ledger.accept(ledger.propose(request, at="2026-01-21"))
+        assert check_draw(decision, event)
+        ledger.change_rules(half_life="60d", at="2026-01-22")
+        assert ledger.verify().ok
+        assert ledger.rules("2026-01-22").half_life == "60d"
+
+
+def test_on_either_database_seeds_are_kept_and_verified(new_target):
+    with Ledger.new(new_target(), Rules(), began="2026-01-01") as ledger:
+        ledger.join_all(["ana", "ben", "cem"], at="2026-01-01")
+        for day in range(2, 6):
+            ledger.decide(EVERYBODY, at=f"2026-01-0{day}")
+        ledger.decide(Amount(3.0, {"ana": 1.0, "ben": 1.0}), at="2026-01-07")
+        assert ledger.verify().ok
+
+
+def test_a_draw_is_the_same_for_the_same_seed():
+    assert Draw("ab" * 32, 1).rng.random() == Draw("ab" * 32, 2).rng.random()

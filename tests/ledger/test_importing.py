@@ -1,0 +1,132 @@
+"""Imports are looked at before, refused where they look like a mistake, and can be taken back."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from bygones.ledger import Entry, Ledger
+from support.command_line import refused, run
+
+HISTORY = "agent,time,amount\nana,2026-01-02,8\nben,2026-01-03,4\nana,2026-01-04,2\n"
+
+
+@pytest.fixture
+def history(tmp_path):
+    path = tmp_path / "history.csv"
+    path.write_text(HISTORY, encoding="utf-8")
+    return path
+
+
+def test_a_dry_run_shows_what_would_be_recorded(team, history, capsys):
+    head = team.head()
+    printed = run(capsys, "ledger", "import", team.name, history, "--dry-run")
+    assert "Would record 3 rows of 2 agents" in printed
+    ana = next(line.split() for line in printed.splitlines() if "ana" in line)
+    assert ana == ["ana", "2", "2026-01-02", "2026-01-04", "10"]
+    assert "Nothing was recorded." in printed
+    data = json.loads(run(capsys, "ledger", "import", team.name, history, "--dry-run", "--json"))
+    assert (data["rows"], data["already_there"], data["repeated"], data["near_names"]) == (3, 0, 0, [])
+    assert team.head() == head
+
+
+def test_the_same_file_twice_is_refused_unless_one_insists(team, history, capsys):
+    run(capsys, "ledger", "import", team.name, history)
+    said = refused(capsys, "ledger", "import", team.name, history)
+    assert "3 rows of 3: agent, time and amount are there already" in said
+    assert "--again" in said
+    assert "3 rows of 3" in run(capsys, "ledger", "import", team.name, history, "--dry-run")
+    assert team.standing().received.tolist() == [10, 4, 0]
+    run(capsys, "ledger", "import", team.name, history, "--again")
+    assert team.standing().received.tolist() == [20, 8, 0]
+
+
+def test_with_a_key_the_same_file_is_recorded_once(team, history, capsys):
+    for _ in range(2):
+        printed = run(capsys, "ledger", "import", team.name, history, "--key", "january")
+    assert printed == "Nothing new: all 3 rows were recorded before with the same keys.\n"
+    assert team.standing().received.tolist() == [10, 4, 0]
+
+
+def test_a_file_that_grows_is_imported_again_by_the_keys_of_its_rows(team, tmp_path, capsys):
+    path = tmp_path / "rows.csv"
+    path.write_text("agent,time,amount,key\nana,2026-01-02,8,r1\n", encoding="utf-8")
+    run(capsys, "ledger", "import", team.name, path)
+    path.write_text("agent,time,amount,key\nana,2026-01-02,8,r1\nben,2026-01-02,3,r2\n", encoding="utf-8")
+    assert run(capsys, "ledger", "import", team.name, path).startswith("Recorded 1 events, 6 to 6.")
+    assert team.standing().received.tolist() == [8, 3, 0]
+
+
+@pytest.mark.parametrize("name", ["Ana", "aná", "a na", "ANA"])
+def test_a_name_that_is_nearly_known_does_not_become_a_second_person(team, tmp_path, capsys, name):
+    path = tmp_path / "near.csv"
+    path.write_text(f"agent,time,amount\n{name},2026-01-02,8\n", encoding="utf-8")
+    assert "did you mean 'ana'?" in refused(capsys, "ledger", "import", team.name, path)
+    said = refused(capsys, "ledger", "import", team.name, path, "--join")
+    assert f"some names are nearly the same: 'ana' and {name!r}" in said
+    assert len(team.standing()) == 3
+    run(capsys, "ledger", "import", team.name, path, "--join", "--distinct")
+    assert len(team.standing()) == 4
+
+
+def test_spaces_around_a_name_and_its_unicode_form_do_not_matter(team, tmp_path, capsys):
+    path = tmp_path / "spaces.csv"
+    path.write_text("agent,time,amount\n ana ,2026-01-02,8\n", encoding="utf-8")
+    run(capsys, "ledger", "import", team.name, path)
+    assert team.standing().received.tolist() == [8, 0, 0]
+
+
+def test_an_import_is_taken_back_as_a_whole(team, tmp_path, capsys):
+    team.record("ana", 1, at="2026-01-02")
+    before = team.standing("2026-02-01")
+    path = tmp_path / "new.csv"
+    path.write_text(HISTORY + "zoe,2026-01-05,5\n", encoding="utf-8")
+    printed = run(capsys, "ledger", "import", team.name, path, "--join")
+    assert printed.endswith(f"To take them back: bygones ledger undo-import {team.name} 7\n")
+    printed = run(capsys, "ledger", "undo-import", team.name, "7", "--note", "wrong year")
+    assert printed == "Took back 4 events of import 7. Agents who joined with it are still there.\n"
+    after = team.standing("2026-02-01")
+    assert after.received[:3].tolist() == before.received.tolist()
+    assert after.remembered[:3].tolist() == pytest.approx(before.remembered.tolist())
+    assert after.received[3] == 0
+    assert team.verify().ok
+    assert "has been taken back already" in refused(capsys, "ledger", "undo-import", team.name, "9")
+    run(capsys, "ledger", "import", team.name, path)  # and may be imported again
+    assert team.standing().received.tolist() == [11, 4, 0, 5]
+
+
+def test_what_was_not_imported_is_not_taken_back(team, history, capsys):
+    assert "event 2 does not belong to an import: nothing was imported" in refused(
+        capsys, "ledger", "undo-import", team.name, "2"
+    )
+    run(capsys, "ledger", "import", team.name, history)
+    assert "the last imports began with event 5 (history.csv)" in refused(
+        capsys, "ledger", "undo-import", team.name, "99"
+    )
+
+
+def test_rows_that_a_table_has_twice_are_pointed_out(team):
+    found = team.preview([Entry("ana", 1, "2026-01-02"), Entry("ana", 1, "2026-01-02")])
+    assert (found.repeated, found.there) == ((1,), ())
+
+
+def test_an_answer_that_cannot_be_written_has_an_exit_code_of_its_own(team):
+    command = [sys.executable, "-m", "bygones", "ledger", "record", team.name, "ana", "2", "--at", "2026-01-02"]
+    with open("/dev/full", "w", encoding="utf-8") as full:
+        done = subprocess.run([*command, "--key", "k"], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 3
+    assert done.stderr == "bygones: recorded, but the answer could not be written: No space left on device\n"
+    again = subprocess.run([*command, "--key", "k"], capture_output=True, text=True, check=False)
+    assert (again.returncode, again.stdout) == (0, "Event 5: ana received 2.\n")
+    assert team.n_events() == 5
+
+
+def test_on_either_database(new_target):
+    with Ledger.new(new_target(), began="2026-01-01") as ledger:
+        entries = [Entry("ana", 1, "2026-01-02"), Entry("ben", 2, "2026-01-02")]
+        events = ledger.record_all(entries, join=True, source="file")
+        assert ledger.preview(entries).there == (0, 1)
+        ledger.undo_import(events[0].seq)
+        assert ledger.preview(entries).there == ()
+        assert ledger.verify().ok
