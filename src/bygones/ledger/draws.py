@@ -93,7 +93,7 @@ class Commitments:
             found = [f"decision {event.seq} does not reveal the seed that event {self._event} committed to"]
         elif self._next is not None and "seed" in drawn and commitment(str(drawn["seed"])) != self._next:
             found = [f"the seed of decision {event.seq} is not the one that event {self._event} committed to"]
-        elif self._next is not None and "next" in drawn and "seed" not in drawn:
+        elif self._next is not None and "seed" not in drawn and drawn.get("next", self._next) != self._next:
             found = [f"event {event.seq} commits to another seed, but that of event {self._event} was not revealed"]
         if "next" in drawn:
             self._next, self._event = str(drawn["next"]), event.seq

@@ -140,12 +140,7 @@ def undo(writer: LedgerWriter, seq: int, note: str) -> list[Event]:
     left = [event for event in received if event.seq not in undone]
     if not left:
         raise ValueError(f"import {seq} has been taken back already")
-    return [_take_back(writer, event, note) for event in left]
-
-
-def _take_back(writer: LedgerWriter, event: Event, note: str) -> Event:
-    """The event after which another counts as if it had not been recorded."""
-    return writer.correct(event.seq, 0.0, note)
+    return writer.take_back(left, note)
 
 
 def _there(connection: sa.Connection, first: int, last: int) -> Counter[tuple[str, int, float]]:

@@ -241,6 +241,28 @@ class LedgerWriter:
         note = check_text("note", note)
         return self.append("correction", found.time, found.agent, agent=name, amount=difference, refers=seq, note=note)
 
+    def take_back(self, received: Sequence[Event], note: str) -> list[Event]:
+        """Corrects many events of kind `received` to 0 at once."""
+        table, seqs = schema.events, [event.seq for event in received]
+        corrections = sa.select(table.c.refers, table.c.amount).where(
+            table.c.kind == "correction", table.c.refers >= min(seqs), table.c.refers <= max(seqs)
+        )
+        counts = {event.seq: [event.amount or 0.0] for event in received}
+        for refers, amount in self.connection.execute(corrections):
+            counts.get(refers, []).append(amount)
+        off = [0.0 - math.fsum(counts[seq]) for seq in seqs]
+        names, times = [str(event.agent) for event in received], [event.time for event in received]
+        ids, agents = self._agents(names)
+        row_of = {name: row for row, name in enumerate(agents.names)}
+        who, every = [row_of[name] for name in names], np.ones(len(off), dtype=bool)
+        known = _add(agents, self.book, who, times, off, is_received=every, serves=~every)
+        rows.save_agents(self.connection, ids, known)
+        shared = {"note": check_text("note", note)}
+        return [
+            self.append("correction", time, int(ids[row]), agent=name, amount=by, refers=seq, **shared)
+            for seq, time, row, name, by in zip(seqs, times, who, names, off, strict=True)
+        ]
+
     def _agents(self, names: Sequence[str]) -> tuple[np.ndarray, Snapshot]:
         wanted = {check_text("agent", name, empty=False) for name in names}
         ids, agents = rows.load_agents(self.connection, wanted)
