@@ -245,7 +245,7 @@ class LedgerWriter:
         """Corrects many events of kind `received` to 0 at once."""
         table, seqs = schema.events, [event.seq for event in received]
         corrections = sa.select(table.c.refers, table.c.amount).where(
-            table.c.kind == "correction", table.c.refers >= min(seqs), table.c.refers <= max(seqs)
+            table.c.kind == "correction", table.c.refers >= min(seqs), table.c.refers <= max(seqs), in_effect()
         )
         counts = {event.seq: [event.amount or 0.0] for event in received}
         for refers, amount in self.connection.execute(corrections):
@@ -254,8 +254,8 @@ class LedgerWriter:
         names, times = [str(event.agent) for event in received], [event.time for event in received]
         ids, agents = self._agents(names)
         row_of = {name: row for row, name in enumerate(agents.names)}
-        who, every = [row_of[name] for name in names], np.ones(len(off), dtype=bool)
-        known = _add(agents, self.book, who, times, off, is_received=every, serves=~every)
+        who = [row_of[name] for name in names]
+        known = self._added(agents, who, times, off, is_received=True, serves=False)
         rows.save_agents(self.connection, ids, known)
         shared = {"note": check_text("note", note)}
         return [
