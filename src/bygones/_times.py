@@ -41,6 +41,10 @@ def instant(value: When, name: str = "at") -> int:
         value = datetime(value.year, value.month, value.day)
     if value.tzinfo is None:
         value = value.replace(tzinfo=UTC)
+    try:
+        value = value.astimezone(UTC)
+    except OverflowError:
+        raise ValueError(f"{name} must be in the years 1 to 9999 in UTC, got {value}") from None
     return (value - EPOCH) // timedelta(microseconds=1)
 
 

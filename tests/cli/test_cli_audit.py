@@ -171,7 +171,7 @@ def test_names_are_data(run, tmp_path):
     assert "\x1b[31m" not in out
     result = json.loads(run(path, "--half-life", "2", "--json"))
     names = {agent["agent"] for agent in result["half_lives"][0]["agents"]}
-    assert names == {*STRANGE[:-1], "\ufffd[31mred"}
+    assert names == {*STRANGE[:-1], "\\x1b[31mred"}
 
 
 def test_bad_input_is_one_sentence(refused, rides, tmp_path):

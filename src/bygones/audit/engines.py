@@ -19,6 +19,7 @@ import pyarrow as pa
 
 from bygones._arrays import check_count
 from bygones._csv import not_text, separator
+from bygones._secrets import redacted, secrets_in
 
 LEDGER_TABLES = frozenset({"ledger", "agents", "events", "schema_version"})
 LEDGER_COLUMNS = ("seq", "kind", "time", "agent", "amount", "refers")
@@ -207,7 +208,7 @@ def _register(connection: Any, table: pa.Table) -> Any:
 def _from_url(url: str, table: str | None) -> Source:
     import ibis
 
-    shown = url.split("://")[0] + "://" + url.split("://", 1)[1].rpartition("@")[2]
+    shown = redacted(url, secrets_in(url))
     try:
         with readable(shown):
             connection = ibis.connect(url)

@@ -9,7 +9,7 @@ from typing import Any
 from rich.text import Text
 
 from bygones._text import amount
-from bygones.cli.console import Column, print_fitting, print_json, print_sentences, print_table
+from bygones.cli.console import Column, print_fitting, print_json, print_sentences, print_table, say
 from bygones.kinds import Kind, words
 from bygones.ledger.contributions import Contribution
 from bygones.ledger.csv_files import event_dict
@@ -29,7 +29,7 @@ def print_standing(now: Standing, later: Standing, ahead: str, since: dict[str, 
     """Prints where everybody stands now and, if nothing more is recorded, later; those who are owed most come first."""
     rules, word = now.rules, words(now.rules.kind)
     if not len(now):
-        print(f"No agent has joined by {shown(now.at)} UTC.")
+        say(f"No agent has joined by {shown(now.at)} UTC.")
         return
     last = f"{word.owed} since" if since is not None else f"last {word.received}"
     columns = [
@@ -59,8 +59,8 @@ def print_standing(now: Standing, later: Standing, ahead: str, since: dict[str, 
     title = f"Standing at {shown(now.at)} UTC (half-life {rules.half_life}, {rules.welfare} welfare{how})"
     print_fitting(title, columns, rows)
     share = "share of the load that is remembered" if rules.kind == "burden" else "entitled share of what is remembered"
-    print(f"{word.owed.capitalize()}: below (+) or above (-) the {share}.")
-    print(f"In {ahead}: what will be remembered and {word.owed} if nothing more is recorded.")
+    say(f"{word.owed.capitalize()}: below (+) or above (-) the {share}.")
+    say(f"In {ahead}: what will be remembered and {word.owed} if nothing more is recorded.")
 
 
 def standing_data(now: Standing, later: Standing, since: dict[str, int] | None) -> dict[str, Any]:
@@ -155,7 +155,7 @@ def print_contributions(agent: str, parts: Sequence[Contribution], json: bool, k
     if not any(part.note for part in parts):
         columns, rows = columns[:-1], [row[:-1] for row in rows]
     print_fitting(f"Remembered {'burden' if kind == 'burden' else 'utility'} of {agent}", columns, rows)
-    print(f"Total remembered: {sum(part.counts for part in parts):.6g}")
+    say(f"Total remembered: {sum(part.counts for part in parts):.6g}")
 
 
 def print_event(event: Event, decision: Event | None, json: bool) -> None:
@@ -166,9 +166,9 @@ def print_event(event: Event, decision: Event | None, json: bool) -> None:
     number = "" if event.amount is None else f" {event.amount:.6g}"
     about = "" if event.agent is None else f"{event.agent}, "
     when = f"at {shown(event.time)} UTC, recorded at {shown(event.recorded)} UTC"
-    print(f"Event {event.seq}: {about}{event.kind}{number} {when}")
+    say(f"Event {event.seq}: {about}{event.kind}{number} {when}")
     if event.note:
-        print(f"Note: {event.note}")
+        say(f"Note: {event.note}")
     if event.kind == "rules":
         print_sentences(f"{name}: {setting}" for name, setting in _settings(event.details or {}))
     if decision is not None:
@@ -181,5 +181,5 @@ def agreed() -> bool:
         answer = input("Record this? [y/N] ")
     except EOFError:
         answer = ""
-        print()
+        say()
     return answer.strip().lower() in ("y", "yes")

@@ -26,7 +26,7 @@ from bygones.allocation.requests import Request
 from bygones.ledger import deciding, rows, schema, verifying
 from bygones.ledger.contributions import Contribution, contributions, owed_since
 from bygones.ledger.deciding import Proposal
-from bygones.ledger.events import Event
+from bygones.ledger.events import Event, check_event
 from bygones.ledger.rules import RuleBook, Rules, check_entitlement, check_newcomers
 from bygones.ledger.standing import Standing, newcomer_start, standing
 from bygones.ledger.store import TIMEOUT, Store
@@ -175,7 +175,7 @@ class Ledger:
 
     def correct(self, seq: int, amount: float = 0.0, *, note: str = "") -> Event:
         """Records a correction, after which event `seq` counts as if it had been recorded with this amount."""
-        return self._write(lambda writer: writer.correct(seq, amount, note))
+        return self._write(lambda writer: writer.correct(check_event(seq), amount, note))
 
     def change_rules(self, *, at: When | None = None, note: str = "", **settings: Any) -> Event:
         """Changes these settings of `Rules` from an instant on, by default now."""
@@ -208,6 +208,7 @@ class Ledger:
 
     def event(self, seq: int) -> Event:
         """One event by its number."""
+        check_event(seq)
         with self._store.reading() as connection:
             found = [
                 event for chunk in rows.load_events(connection, [schema.events.c.seq == seq]) for event, _ in chunk

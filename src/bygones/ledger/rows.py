@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import sqlalchemy as sa
 
+from bygones._text import check_name
 from bygones.ledger import schema, snapshot, turns
 from bygones.ledger.events import Event, canonical, details_text, digest
 from bygones.ledger.rules import Change, RuleBook
@@ -82,6 +83,7 @@ def save_agents(connection: sa.Connection, ids: np.ndarray, agents: Snapshot) ->
 
 def new_agents(connection: sa.Connection, names: Sequence[str], joined: Sequence[int]) -> tuple[np.ndarray, Snapshot]:
     """The numbers and the empty snapshot of agents who have not joined before."""
+    names = [check_name("agent", name) for name in names]
     zero = dict.fromkeys(("received", "received_lost", "remembered", "remembered_lost"), 0.0)
     rows = [
         {"name": name, "turns": turns.write(((time, "join"),)), "as_of": time, "last": snapshot.NEVER, **zero}

@@ -30,6 +30,8 @@ import pyarrow.parquet as pq
 
 from bygones import __version__
 from bygones._arrays import check_one_of
+from bygones._csv import shield
+from bygones._files import UNFINISHED, replacing
 from bygones.learn.settings import Settings
 from bygones.paper.columns import CURVE_POINTS, CURVES, FORMAT, METRICS, SCHEMA, SETTINGS, in_this_layout
 from bygones.paper.grid import identity
@@ -139,9 +141,13 @@ class Results:
 
     def to_csv(self, path: Path) -> None:
         """Writes all columns except the curves as CSV; creates the folder if necessary."""
-        path.parent.mkdir(parents=True, exist_ok=True)
         flat = self.table.select([field.name for field in self.table.schema if not pa.types.is_list(field.type)])
-        pyarrow.csv.write_csv(flat, path)
+        for i, field in enumerate(flat.schema):
+            if pa.types.is_string(field.type):
+                cells = [None if cell is None else shield(cell) for cell in flat.column(i).to_pylist()]
+                flat = flat.set_column(i, field, pa.array(cells, field.type))
+        with replacing(path) as file:
+            pyarrow.csv.write_csv(flat, file)
 
     def to_pandas(self) -> pandas.DataFrame:
         """All columns as a pandas data frame; curves are one array per run.
@@ -252,8 +258,9 @@ def writing(folder: Path | str) -> Iterator[ResultsWriter]:
     with _locked(folder):
         results = read(folder)
         _check_versions(results, str(folder))
-        for unfinished in folder.glob(".*.unfinished"):
-            unfinished.unlink()
+        for pattern in (UNFINISHED, ".*.unfinished"):
+            for unfinished in folder.glob(pattern):
+                unfinished.unlink()
         yield ResultsWriter(folder, set(results["run"].tolist()))
 
 
@@ -281,23 +288,12 @@ def _locked(folder: Path) -> Iterator[None]:
 
 
 def _write_whole(path: Path, content: Any) -> None:
-    unfinished = path.with_name(f".{path.name}.unfinished")
     try:
-        with unfinished.open("wb") as file:
+        with replacing(path) as file:
             file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        unfinished.rename(path)
     except OSError as error:
-        with contextlib.suppress(OSError):
-            unfinished.unlink()
         reason = f"this batch could not be written ({error.strerror}); earlier batches are safe"
         raise OSError(error.errno, reason, str(path)) from error
-    directory = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(directory)
-    finally:
-        os.close(directory)
 
 
 def _read_file(path: Path) -> pa.Table:
