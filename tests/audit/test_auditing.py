@@ -159,4 +159,4 @@ def test_shares_over_time_sum_to_one(nights):
 
 def test_control_characters_in_names_are_spelled_out():
     found = audit(steps(("\x1b[31mred", 0, 1.0), ("b", 1, 1.0)), ["inf"])
-    assert found.names == ("b", "\\x1b[31mred")
+    assert found.names == ("\\x1b[31mred", "b")

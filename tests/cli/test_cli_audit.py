@@ -193,7 +193,7 @@ def test_bad_input_is_one_sentence(refused, rides, tmp_path):
         ("half_life must be a time above 0", rides, *COLUMNS, "--half-life", "7"),
         ("No such file", tmp_path / "absent.csv"),
         ("cannot be read", tmp_path / "absent.parquet"),
-        (f"page must be a file, got the folder {tmp_path}", rides, *COLUMNS, "--page", tmp_path),
+        (f"{tmp_path} is a folder: give the name of a file to write", rides, *COLUMNS, "--page", tmp_path),
         ("cannot be read", text),
         ("timezone must be a name", rides, "--timezone", "Mars"),
         ("1 of 2 agents in", rides, *COLUMNS, "--entitlements", some),

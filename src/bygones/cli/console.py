@@ -24,7 +24,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 from rich.text import Text
 
-from bygones._csv import not_text
+from bygones._csv import check_file, not_text
 from bygones._text import printable, printable_json
 
 _FOLDED = 10
@@ -161,6 +161,7 @@ def progress(what: str, total: int) -> Iterator[Callable[..., None]]:
 
 def read_matrix(path: Path) -> list[list[float]]:
     """Reads a matrix from a CSV file without a header; errors name the row and the column."""
+    check_file(path)
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
             rows = [row for row in csv.reader(file) if row]

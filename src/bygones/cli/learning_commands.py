@@ -50,9 +50,9 @@ def train(
 
     Example: bygones train --gamma 0.99 --horizon 10000 --welfare nash --seeds 10
     """
-    runs = [settings.replace(seed=settings.seed + i) for i in range(check_count("seeds", seeds))]
+    runs = [settings.replace(seed=settings.seed + i) for i in range(check_count("seeds", seeds, most=10_000))]
     if workers is not None:
-        check_count("workers", workers)
+        check_count("workers", workers, most=1024)
     for run in runs:
         _check_free(out, run)
     cache_compilations()

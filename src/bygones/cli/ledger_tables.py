@@ -103,7 +103,7 @@ def _setting(setting: object) -> str:
 
 def bar(value: float, most: float, width: int = _WIDTH) -> str:
     """A bar of eighths of a character, as long as the value's share of the largest."""
-    eighths = round(8 * width * value / most) if most > 0 and value > 0 else 0
+    eighths = round(8 * width * (value / most)) if most > 0 and value > 0 else 0
     return _EIGHTHS[8] * (eighths // 8) + (_EIGHTHS[eighths % 8] if eighths % 8 else "")
 
 
