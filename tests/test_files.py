@@ -46,9 +46,14 @@ def test_content_appears_when_it_is_complete(tmp_path):
 def test_a_failure_leaves_the_old_file_and_nothing_else(tmp_path):
     path = tmp_path / "page.html"
     write_text(path, "old")
-    with pytest.raises(RuntimeError), replacing(path) as file:
-        file.write(b"half")
-        raise RuntimeError
+
+    def half():
+        with replacing(path) as file:
+            file.write(b"half")
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        half()
     assert path.read_text() == "old"
     assert os.listdir(tmp_path) == ["page.html"]
 

@@ -1,10 +1,13 @@
+# ruff: noqa: E501 (lists of values)
 """A seeded generator of command lines over every command and option, found in the signatures of the commands."""
 
 import dataclasses
 import inspect
+import json
 import random
 import typing
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from fuzz import inputs
@@ -15,6 +18,16 @@ class Case(NamedTuple):
 
     words: tuple[str, ...]
     files: dict[str, str] = {}  # noqa: RUF012 (never changed)
+
+
+def corpus() -> list[Case]:
+    """Inputs that failed once: a traceback, no end, a raw control character or a password."""
+    entries = json.loads((Path(__file__).parent / "corpus.json").read_text(encoding="utf-8"))
+    wide = {"WIDE": inputs.WIDE}
+    return [
+        Case(tuple(each["words"]), {name: wide.get(text, text) for name, text in each.get("files", {}).items()})
+        for each in entries
+    ]
 
 
 class Option(NamedTuple):

@@ -1,6 +1,7 @@
 """Runs a command line in this process, in a fresh folder, and says what was wrong with how it ended."""
 
 import io
+import itertools
 import json
 import os
 import re
@@ -145,13 +146,13 @@ def _short_cuts() -> Iterator[None]:
     def train(runs: Any, **_: object) -> None:
         for run in runs:
             sizes = [2 * run.n_agents + 1, *run.hidden, run.n_agents]
-            assert sum(a * b for a, b in zip(sizes, sizes[1:], strict=False)) <= LARGEST, "too large to train"
+            assert sum(a * b for a, b in itertools.pairwise(sizes)) <= LARGEST, "too large to train"
         raise ValueError("training would begin here")
 
     with (
         mock.patch.object(Figure, "savefig", lambda self, file, **_: file.write(b"figure")),
         mock.patch.object(learning_commands, "train_many", train),
         mock.patch("bygones.paper.run.execute", lambda runs, *_, **__: train(runs)),
-        mock.patch("bygones.paper.run.estimate", lambda *_, **__: "soon"),
+        mock.patch("bygones.paper.run.estimate", return_value="soon"),
     ):
         yield

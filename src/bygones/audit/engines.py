@@ -218,10 +218,9 @@ def _from_url(url: str, table: str | None) -> Source:
 
     shown = redacted(url, secrets_in(url))
     try:
-        with readable(shown):
-            connection = ibis.connect(url)
-    except (ImportError, AttributeError) as error:
-        raise ValueError(f"{shown} cannot be read: {_first_line(error)}") from None
+        connection = ibis.connect(url)
+    except (*_refusals(), ImportError, AttributeError, TypeError, ValueError, OSError) as error:
+        raise ValueError(f"{shown} cannot be read: {redacted(_first_line(error), secrets_in(url))}") from None
     return _from_database(connection, table, shown)
 
 

@@ -126,9 +126,7 @@ class Settings:
         widths = [2 * self.n_agents + 1, *self.hidden, self.n_agents]
         weights = sum(before * after for before, after in itertools.pairwise(widths))
         if weights > WEIGHTS:
-            raise ValueError(
-                f"hidden must give a network of at most {WEIGHTS:,} weights, got {weights:,} with {self.n_agents} agents"
-            )
+            raise ValueError(f"hidden must give a network of at most {WEIGHTS:,} weights, got {weights:,}")
         if check_count("batch_size", self.batch_size, least=2) > self.rollout_steps or (
             self.rollout_steps % self.batch_size
         ):

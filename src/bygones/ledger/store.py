@@ -152,6 +152,10 @@ def _url(target: str | os.PathLike[str]) -> URL:
     text = os.fspath(target)
     if text in ("", ":memory:"):
         raise LedgerError(f"a ledger must be a file or a database URL, got {text!r}")
+    if "://" not in text and redacted(text) != text:
+        raise LedgerError(
+            f"a ledger must be a file or a database URL such as postgresql://host/name, got {redacted(text)!r}"
+        )
     if "://" not in text:
         return URL.create("sqlite", database=text)
     try:
