@@ -141,6 +141,7 @@ def _short_cuts() -> Iterator[None]:
     """Training and drawing are not what is tried here, so they end where they would begin."""
     from matplotlib.figure import Figure
 
+    from bygones._files import write_text
     from bygones.cli import learning_commands
 
     def train(runs: Any, **_: object) -> None:
@@ -149,10 +150,15 @@ def _short_cuts() -> Iterator[None]:
             assert sum(a * b for a, b in itertools.pairwise(sizes)) <= LARGEST, "too large to train"
         raise ValueError("training would begin here")
 
+    def write(path: Path, *_: object) -> Path:
+        write_text(path, "page")
+        return path
+
     with (
         mock.patch.object(Figure, "savefig", lambda self, file, **_: file.write(b"figure")),
         mock.patch.object(learning_commands, "train_many", train),
         mock.patch("bygones.paper.run.execute", lambda runs, *_, **__: train(runs)),
         mock.patch("bygones.paper.run.estimate", return_value="soon"),
+        mock.patch("bygones.report.paper.paper_page.write_report", write),
     ):
         yield
