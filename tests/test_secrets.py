@@ -18,7 +18,6 @@ from support.servers import new_database, postgres  # noqa: F401 (fixtures)
 PASSWORD = "s3cret-pass"
 URLS = [
     f"postgresql://u:{PASSWORD}@127.0.0.1:9/db",
-    f"postgresql://u:{PASSWORD}@b/c?d@127.0.0.1:9/db",
     f"postgresqlx://u:{PASSWORD}@127.0.0.1:9/db",
     f"postgresql://:{PASSWORD}@127.0.0.1:9/db",
     f"postgresql://127.0.0.1:9/db?user=u&password={PASSWORD}",
@@ -28,7 +27,7 @@ URLS = [
 ]
 
 
-@pytest.mark.parametrize("url", URLS)
+@pytest.mark.parametrize("url", [*URLS, f"postgresql://u:{PASSWORD}@b/c?d@127.0.0.1:9/db"])
 def test_a_url_is_shown_without_its_password(url):
     shown = redacted(f"the ledger {url!r} cannot be opened")
     assert PASSWORD not in shown
@@ -39,6 +38,11 @@ def test_a_url_is_shown_without_its_password(url):
 
 def test_everything_else_is_shown():
     for text in ("postgresql://ana@host/db?sslmode=require", "at 10:30, ana@example.org", "a=b", "monkey=1", "x://y"):
+        assert redacted(text) == text
+
+
+def test_a_long_text_takes_no_longer_than_it_is_long():
+    for text in ("z" * 1_000_000, "%" * 1_000_000, "a=" * 500_000, "a://" + "b" * 1_000_000):
         assert redacted(text) == text
 
 

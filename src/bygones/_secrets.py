@@ -9,10 +9,11 @@ from urllib.parse import unquote, unquote_plus
 HIDDEN = "***"
 """What is shown instead of a password."""
 
-_SCHEME = r"[A-Za-z][A-Za-z0-9+.\-]*"
+# Each pattern starts at the beginning of a word and never goes back in it: a long text takes no longer than it is long.
+_SCHEME = r"[A-Za-z0-9+.\-]++"
 # A password may contain @ and /, so it ends at the last @ of the word.
-_USER_INFO = re.compile(rf"({_SCHEME}:/{{2,}}[^\s:/?#@]*):[^\s'\"]*@")
-_PARAMETER = re.compile(r"([\w%.\-]+)(\s*=\s*)('[^']*'|\"[^\"]*\"|[^\s&;,'\"]+)")
+_USER_INFO = re.compile(rf"(?<![A-Za-z0-9+.\-])({_SCHEME}:/{{2,}}[^\s:/?#@]*+):[^\s'\"]*@")
+_PARAMETER = re.compile(r"(?<![\w%.\-])([\w%.\-]++)(\s*+=\s*+)('[^']*'|\"[^\"]*\"|[^\s&;,'\"]++)")
 _SECRET_NAME = re.compile(r"pass|pwd|secret|token|credential|(api|private|access|ssl)_?key", re.IGNORECASE)
 
 _SHORTEST = 4
@@ -21,11 +22,9 @@ _SHORTEST = 4
 
 def redacted(text: str, secrets: Iterable[str] = ()) -> str:
     """The text without passwords: those in URLs, in parameters such as `password=…`, and these `secrets`."""
-    text = _USER_INFO.sub(rf"\1:{HIDDEN}@", text)
-    text = _PARAMETER.sub(_without_value, text)
     for secret in sorted(secrets, key=len, reverse=True):
         text = text.replace(secret, HIDDEN)
-    return text
+    return _PARAMETER.sub(_without_value, _USER_INFO.sub(rf"\1:{HIDDEN}@", text))
 
 
 def secrets_in(word: str) -> set[str]:
