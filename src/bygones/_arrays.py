@@ -233,10 +233,12 @@ def check_between(
     return value
 
 
-def check_count(name: str, value: object, least: int = 1) -> int:
-    """The value as an int, refused unless it is a whole number of at least `least`."""
+def check_count(name: str, value: object, least: int = 1, most: int | None = None) -> int:
+    """The value as an int, refused unless it is a whole number of at least `least` and, if given, at most `most`."""
     if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < least:
         raise ValueError(f"{name} must be a whole number of at least {least}, got {value!r}")
+    if most is not None and value > most:
+        raise ValueError(f"{name} must be at most {most:,}, got {value!r}")
     return int(value)
 
 

@@ -12,9 +12,16 @@ from __future__ import annotations
 import csv
 import math
 import re
+import stat
 import unicodedata
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
+
+COLUMNS = 100_000
+"""The most columns of a table."""
+
+_LONGEST_HEADER = 10_000_000
 
 _FORMULA = re.compile(r"'*[=+\-@\t\r]")
 _SEPARATORS = ",;\t|"
@@ -26,6 +33,20 @@ _SHIELDED = re.compile(r"'+[=+\-@\t\r]")
 def separator(header: str) -> str:
     """The character that separates the cells of a table with this header."""
     return max(_SEPARATORS, key=header.count)
+
+
+def check_file(path: Path) -> None:
+    """Refuses what is not a regular file: a folder, a device without end, or a pipe on which nobody writes.
+
+    Raises:
+        ValueError: with a sentence that says what it is.
+        OSError: there is no such file.
+    """
+    mode = path.stat().st_mode
+    if stat.S_ISDIR(mode):
+        raise ValueError(f"{path} is a folder: give the name of a file")
+    if not stat.S_ISREG(mode):
+        raise ValueError(f"{path} is a device or a pipe: write its content to a file first")
 
 
 def not_text(path: Path, error: Exception) -> ValueError:
@@ -55,17 +76,21 @@ def read(path: Path, needed: Sequence[str], *, empty: bool = False) -> list[tupl
         ValueError: if a needed column is missing, a column name is repeated, a row has too few or too many cells, or
             there are no rows (unless `empty` is true).
     """
+    check_file(path)
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
-            between = separator(file.readline())
+            header = file.readline(_LONGEST_HEADER)
+            between = separator(header)
+            if header.count(between) >= COLUMNS or len(header) == _LONGEST_HEADER:
+                raise ValueError(f"{path} must have at most {COLUMNS:,} columns, got more in its first line")
             file.seek(0)
             reader = csv.DictReader(file, strict=True, delimiter=between)
             found = [str(name).strip() for name in reader.fieldnames or ()]
             reader.fieldnames = found
             missing = [name for name in needed if name not in found]
             if missing:
-                raise ValueError(f"{path} has no column {missing[0]!r}: found {', '.join(map(repr, found)) or 'none'}")
-            twice = [name for name in found if found.count(name) > 1]
+                raise ValueError(f"{path} has no column {missing[0]!r}: found {_some(found)}")
+            twice = [name for name, times in Counter(found).items() if times > 1]
             if twice:
                 raise ValueError(f"{path} has the column {twice[0]!r} twice")
             rows = []
@@ -78,6 +103,12 @@ def read(path: Path, needed: Sequence[str], *, empty: bool = False) -> list[tupl
     if not rows and not empty:
         raise ValueError(f"{path} has no rows below its header")
     return rows
+
+
+def _some(names: Sequence[str], most: int = 20) -> str:
+    """The names of columns, in quotes; of many, the first few."""
+    more = f" and {len(names) - most:,} more" if len(names) > most else ""
+    return f"{', '.join(map(repr, names[:most]))}{more}" if names else "none"
 
 
 def number(name: str, cell: str, *, finite: bool = True) -> float:

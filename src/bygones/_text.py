@@ -1,12 +1,24 @@
-"""Text for people, in tables, pages and sentences: numbers, lists, names and notes."""
+"""Text for people, in tables, pages and sentences: numbers, lists, names and notes; and what a terminal may be sent."""
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Sequence
 
 LONGEST_TEXT = 500
 """The most characters of an agent's name or a note."""
+
+_EMOJI = "\u00a9\u00ae\u203c-\u3299\U0001f000-\U0001faff"
+_INVISIBLE = (
+    "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200c\u200e\u200f\u2028-\u202e\u2060-\u206f\u3164"
+    "\ufe00-\ufe0e\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
+)
+# A joiner and a variation selector belong to an emoji, such as 👩‍💻 and ❤️; anywhere else, nobody sees them.
+_STRAY = f"(?<![{_EMOJI}])\ufe0f|(?<![{_EMOJI}\ufe0f])\u200d|\u200d(?![{_EMOJI}])"
+_HIDDEN = re.compile(f"[{_INVISIBLE}]|{_STRAY}")
+_UNPRINTABLE = re.compile(f"[\x00-\x1f\x7f-\x9f\ud800-\udfff{_INVISIBLE}]|{_STRAY}")
+_UNPRINTABLE_IN_JSON = re.compile(f"[\x7f-\x9f\ud800-\udfff{_INVISIBLE}]|{_STRAY}")
 
 
 def amount(value: float, digits: int = 3, sign: bool = False) -> str:
@@ -32,6 +44,36 @@ def listed(words: Sequence[str], most: int | None = None) -> str:
     if most is not None and len(words) > most + 1:
         words = [*words[:most], f"{len(words) - most} others"]
     return " and ".join([*([", ".join(words[:-1])] if len(words) > 1 else []), *words[-1:]])
+
+
+def printable(text: str) -> str:
+    r"""The text in a line of a terminal: all that would move the cursor, colour or reorder it, or hide, is spelled out.
+
+    Control characters, line breaks included, become escapes such as `\x1b` and `\n`; so do bidirectional and zero-width
+    characters and the lone surrogates of broken file names. Everything printed goes through this function.
+    """
+    return _UNPRINTABLE.sub(lambda found: found[0].encode("unicode_escape").decode("ascii"), text)
+
+
+def printable_json(text: str) -> str:
+    """JSON that means the same and is safe in a terminal: what `printable` escapes, as JSON escapes it."""
+    return _UNPRINTABLE_IN_JSON.sub(_json_escape, text)
+
+
+def _json_escape(found: re.Match[str]) -> str:
+    units = found[0].encode("utf-16-be", "surrogatepass")
+    return "".join(f"\\u{units[i : i + 2].hex()}" for i in range(0, len(units), 2))
+
+
+def check_name(what: str, text: object) -> str:
+    """The name of a new agent: text that people can tell apart, so nothing in it is invisible or changes direction."""
+    name = check_text(what, text, empty=False)
+    if _HIDDEN.search(name):
+        raise ValueError(
+            f"{what} must not contain invisible or bidirectional characters, which make different names look the "
+            f"same, got {printable(name)!r}"
+        )
+    return name
 
 
 def check_text(name: str, text: object, *, empty: bool = True) -> str:

@@ -171,7 +171,7 @@ def test_names_are_data(run, tmp_path):
     assert "\x1b[31m" not in out
     result = json.loads(run(path, "--half-life", "2", "--json"))
     names = {agent["agent"] for agent in result["half_lives"][0]["agents"]}
-    assert names == {*STRANGE[:-1], "\ufffd[31mred"}
+    assert names == {*STRANGE[:-1], "\\x1b[31mred"}
 
 
 def test_bad_input_is_one_sentence(refused, rides, tmp_path):
@@ -193,7 +193,7 @@ def test_bad_input_is_one_sentence(refused, rides, tmp_path):
         ("half_life must be a time above 0", rides, *COLUMNS, "--half-life", "7"),
         ("No such file", tmp_path / "absent.csv"),
         ("cannot be read", tmp_path / "absent.parquet"),
-        (f"page must be a file, got the folder {tmp_path}", rides, *COLUMNS, "--page", tmp_path),
+        (f"{tmp_path} is a folder: give the name of a file to write", rides, *COLUMNS, "--page", tmp_path),
         ("cannot be read", text),
         ("timezone must be a name", rides, "--timezone", "Mars"),
         ("1 of 2 agents in", rides, *COLUMNS, "--entitlements", some),

@@ -5,6 +5,7 @@ import gzip
 import hashlib
 import json
 import math
+import os
 import re
 from html.parser import HTMLParser
 
@@ -155,7 +156,7 @@ def test_a_file_is_replaced_as_a_whole(tmp_path, monkeypatch):
     def full(_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(p.os, "fsync", full)
+    monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(OSError, match="No space left"):
         p.write(page(title="other"), path)
     assert path.read_text(encoding="utf-8") == before

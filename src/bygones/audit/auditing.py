@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from bygones._arrays import check_between
 from bygones._names import alike
 from bygones._text import check_text, listed
 from bygones.allocation.aims import check_form
@@ -22,7 +23,7 @@ from bygones.audit.pasts import DATED_EVENTS, EnginePast, KnownPast, LedgerAudit
 from bygones.audit.sums import Periods, periods
 from bygones.audit.trajectory import Members, PeriodEnd, Trajectory, entitled_shares
 from bygones.kinds import Kind, check_kind, words
-from bygones.ledger.rules import check_entitlement, check_newcomers
+from bygones.ledger.rules import NEWCOMER_RULES, check_entitlement, check_newcomers
 from bygones.ledger.standing import per_unit, ranked
 from bygones.welfare import named
 
@@ -33,6 +34,9 @@ STEP_HALF_LIVES = ("10", "100", "1000", "inf")
 """The default half-lives where times are step numbers."""
 
 _UNNAMED = ("utility", "amount")
+
+LARGEST_START = 1e15
+"""The largest number with which newcomers can start, as in a ledger."""
 
 FEW_EVENTS = 100_000
 """In a history of up to this many events, more flips are searched for."""
@@ -307,6 +311,8 @@ def audit(
     own = None if book is None else book.at(max(int(end), book.began))
     chosen = _half_lives(clock, half_lives, None if own is None else own.half_life)
     rule = None if newcomers is None else check_newcomers(newcomers)
+    if rule is not None and rule not in NEWCOMER_RULES:
+        check_between("newcomers", float(rule), 0.0, LARGEST_START, f"at most {LARGEST_START:g}")
     about: Kind = check_kind(kind) if kind is not None else "good" if own is None else own.kind
     check_form(named(welfare), about)
     welfare = str(named(welfare))

@@ -60,9 +60,12 @@ class Clock:
         """Parses a date or time, in the clock's zone unless the text names another, or a step number."""
         if self.steps:
             try:
-                return float(text)
+                step = float(text)
             except ValueError:
-                raise ValueError(f"{name} must be a step number, as in the history, got {text!r}") from None
+                step = math.nan
+            if not math.isfinite(step):
+                raise ValueError(f"{name} must be a step number, as in the history, got {text!r}")
+            return step
         try:
             when = read(text)
         except ValueError:

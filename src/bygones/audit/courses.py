@@ -188,7 +188,7 @@ def what_if(
         raise ValueError("what_if needs to know who asked: name the columns with needs and served")
     for rule in rules:
         check_one_of("rule", rule, get_args(Rule))
-    check_count("draws", draws)
+    check_count("draws", draws, most=10_000)
     check_kind(kind)
     check_form(named(welfare), kind)
     clock = history.clock

@@ -8,6 +8,8 @@ import gzip
 import re
 import sqlite3
 import sys
+import zlib
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
@@ -18,11 +20,18 @@ from typing import Any
 import pyarrow as pa
 
 from bygones._arrays import check_count
-from bygones._csv import not_text, separator
+from bygones._csv import check_file, not_text, separator
+from bygones._secrets import redacted, secrets_in
 
 LEDGER_TABLES = frozenset({"ledger", "agents", "events", "schema_version"})
 LEDGER_COLUMNS = ("seq", "kind", "time", "agent", "amount", "refers")
 """The columns of every export of a ledger."""
+
+THREADS = 1024
+"""The most threads that DuckDB may be given."""
+
+COLUMNS = 10_000
+"""The most columns of a CSV file."""
 
 _BATCH = 100_000
 _LONGEST_LINE = 1_000_000
@@ -176,7 +185,7 @@ def readable(label: str) -> Iterator[None]:
 
 def _refusals() -> tuple[type[Exception], ...]:
     """The error types of the engines that have been imported; no other engine can have raised an error."""
-    known = (("duckdb", "Error"), ("ibis.common.exceptions", "IbisError"), ("psycopg", "Error"),
+    known = (("duckdb", "Error"), ("ibis.common.exceptions", "IbisError"), ("psycopg", "Error"), ("sqlite3", "Error"),
              ("pyspark.errors", "PySparkException"))  # fmt: skip
     return tuple(getattr(sys.modules[module], name) for module, name in known if module in sys.modules)
 
@@ -189,7 +198,7 @@ def duckdb(threads: int | None, memory: str) -> Any:
     """A DuckDB in memory, through Ibis, that spills to disk beyond this much memory."""
     import ibis
 
-    settings = {} if threads is None else {"threads": check_count("threads", threads)}
+    settings = {} if threads is None else {"threads": check_count("threads", threads, most=THREADS)}
     try:
         connection = ibis.duckdb.connect(memory_limit=memory, **settings)
     except _refusals():
@@ -207,12 +216,12 @@ def _register(connection: Any, table: pa.Table) -> Any:
 def _from_url(url: str, table: str | None) -> Source:
     import ibis
 
-    shown = url.split("://")[0] + "://" + url.split("://", 1)[1].rpartition("@")[2]
+    shown = redacted(url, secrets_in(url))
     try:
-        with readable(shown):
-            connection = ibis.connect(url)
-    except (ImportError, AttributeError) as error:
-        raise ValueError(f"{shown} cannot be read: {_first_line(error)}") from None
+        connection = ibis.connect(url)
+    except Exception as error:
+        # Each of the many drivers behind a URL has errors of its own, and some repeat the password.
+        raise ValueError(f"{shown} cannot be read: {redacted(_first_line(error), secrets_in(url))}") from None
     return _from_database(connection, table, shown)
 
 
@@ -368,12 +377,15 @@ def _matching(path: Path) -> list[Path]:
 
 def first_line(path: Path) -> str:
     """The first line of a text file, perhaps compressed."""
+    check_file(path)
     reader = gzip.open if path.suffix == ".gz" else open
     try:
         with reader(path, "rt", encoding="utf-8-sig", newline="") as file:
             return str(file.readline(_LONGEST_LINE))
     except UnicodeDecodeError as error:
         raise not_text(path, error) from None
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise ValueError(f"{path} cannot be unpacked: {error}") from None
 
 
 def _names(path: Path, line: str, between: str, fields: Sequence[str] | None) -> list[str]:
@@ -383,7 +395,9 @@ def _names(path: Path, line: str, between: str, fields: Sequence[str] | None) ->
         if len(fields) != len(found):
             raise ValueError(f"{path}: fields must name all {len(found)} columns, got {len(fields)} names")
         return list(fields)
-    twice = [name for name in found if found.count(name) > 1]
+    if len(found) > COLUMNS or len(line) >= _LONGEST_LINE:
+        raise ValueError(f"{path} must have at most {COLUMNS:,} columns, got {len(found):,} or more in its first line")
+    twice = [name for name, times in Counter(found).items() if times > 1]
     if any(map(_is_data, found)):
         raise ValueError(
             f"{path} has no header line: it begins with {', '.join(map(repr, found[:4]))}; name its columns with "

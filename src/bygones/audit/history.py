@@ -19,7 +19,7 @@ import numpy as np
 
 from bygones._arrays import check_one_of
 from bygones._csv import unshield
-from bygones._text import counted
+from bygones._text import counted, printable
 from bygones.audit import formats
 from bygones.audit.clock import Clock, check_zone
 from bygones.audit.conditions import as_number, check_weight, only, refuse, weights_of
@@ -96,12 +96,9 @@ class History:
             raise ValueError(f"{self.source.label}: the sum of the utilities is too large for a floating-point number")
 
     def clean_name(self, name: str) -> str:
-        """An agent's name in one Unicode spelling and without control characters, safe for a terminal and a page."""
+        """An agent's name in one Unicode spelling, with escapes for what a terminal or a page would not show."""
         name = unicodedata.normalize("NFC", unshield(name.strip()) if self.source.shielded else name.strip())
-        if name.isprintable():
-            return name
-        shown = (c if unicodedata.category(c) not in ("Cc", "Cs", "Zl", "Zp") else "\ufffd" for c in name)
-        return "".join(shown)
+        return name if name.isprintable() else printable(name)
 
     def entitlements_in(self, column: str) -> dict[str, float]:
         """The entitlement of each agent, from a column of the history; refused if an agent has two."""

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
+from bygones._csv import check_file
 from bygones._text import counted
 from bygones.audit.conditions import only, weights_of
 from bygones.audit.engines import in_memory
@@ -44,9 +45,10 @@ class _Workload(NamedTuple):
 def recognises(path: str | Path) -> bool:
     """Whether a file begins like a list of Kueue's workloads."""
     try:
+        check_file(Path(path))
         with Path(path).open(encoding="utf-8-sig") as file:
             start = file.read(_START)
-    except (OSError, UnicodeDecodeError):
+    except (OSError, ValueError):
         return False
     return start.lstrip().startswith("{") and "kueue.x-k8s.io" in start and '"Workload' in start
 

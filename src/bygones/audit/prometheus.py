@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from bygones._csv import check_file
 from bygones._text import counted, listed
 from bygones.audit.conditions import only
 from bygones.audit.engines import Source, check_columns, in_memory
@@ -33,9 +34,10 @@ _START = 4096
 def recognises(path: str | Path) -> bool:
     """Whether a file begins like the answer of a Prometheus query."""
     try:
+        check_file(Path(path))
         with Path(path).open(encoding="utf-8-sig") as file:
             start = file.read(_START)
-    except (OSError, UnicodeDecodeError):
+    except (OSError, ValueError):
         return False
     return start.lstrip().startswith("{") and '"resultType"' in start
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json as json_format
 from pathlib import Path
 from typing import Annotated, Literal
 
 from tyro.conf import Positional, arg
 
-from bygones.cli.console import print_json, print_paths, print_sentences
+from bygones._files import check_output, write_text
+from bygones.cli.console import json_text, print_json, print_paths, print_sentences
 
 
 def _optional(help_text: str, metavar: str) -> object:
@@ -118,16 +118,20 @@ def allocate(
 
     from bygones import allocation
     from bygones._arrays import check_count
-    from bygones._text import counted
+    from bygones._text import check_name, counted
     from bygones.allocation import tables
     from bygones.allocation.calibration import calibrate_by_name
     from bygones.memory import Discounted, Memory
 
     if out is not None and out.suffix not in (".csv", ".json"):
         raise ValueError(f"out must end in .csv or .json, got {str(out)!r}")
+    if out is not None:
+        check_output(out, [each for each in (needs, history, past_needs, entitlements) if each])
     if seed is not None:
         check_count("seed", seed, least=0)
     request = tables.read_needs(needs, k=k, capacity=capacity, amount=amount, whole=whole)
+    for name in request.agents:
+        check_name(f"{needs}: the name of an agent", name)
     agents = request.agents
     shares = None
     if others is not None and entitlements is None:
@@ -164,8 +168,8 @@ def allocate(
     )
     data = decision.to_dict()
     if out is not None:
-        as_json = json_format.dumps(data, ensure_ascii=False, indent=2) + "\n"
-        out.write_text(as_json if out.suffix == ".json" else tables.decision_csv(decision), encoding="utf-8")
+        text = f"{json_text(data)}\n" if out.suffix == ".json" else tables.decision_csv(decision)
+        write_text(out, text, private=True)
     if json:
         print_json(data)
         return

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -12,6 +14,20 @@ from tyro.constructors import PrimitiveConstructorSpec
 def optional(help_text: str, metavar: str | None = None) -> object:
     """An argument that may be left out; its explanation says what happens then."""
     return arg(help=help_text, help_behavior_hint="", metavar=metavar)
+
+
+DEFAULT_LEDGER = "BYGONES_LEDGER"
+"""The environment variable that names the ledger for commands that are given none."""
+
+
+def ledger_and_names(target: str, names: Sequence[str]) -> tuple[str, tuple[str, ...]]:
+    """The ledger and the names, where both are given one after the other and the ledger may have been left out.
+
+    With a default ledger, the first word is a name unless it is a URL, a file that exists or the name of a database.
+    """
+    default = os.environ.get(DEFAULT_LEDGER)
+    is_ledger = "://" in target or Path(target).exists() or Path(target).suffix in (".db", ".sqlite", ".sqlite3")
+    return (target, tuple(names)) if not default or is_ledger else (default, (target, *names))
 
 
 def _number(words: list[str]) -> float:

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 from tyro.conf import Positional, arg
 
+from bygones._files import check_output
 from bygones.audit import formats
 from bygones.cli.arguments import Json, one_of, optional
 from bygones.cli.console import print_json, print_paths
@@ -175,8 +176,8 @@ def audit(
     from bygones.audit.entitlements import Shares, read_shares
     from bygones.cli.audit_tables import print_audit
 
-    if page is not None and page.is_dir():
-        raise ValueError(f"page must be a file, got the folder {page}")
+    if page is not None:
+        check_output(page, [*history, *([entitlements] if entitlements else [])])
     reading = read_history(
         history[0] if len(history) == 1 else list(history), agent=agent, time=time, utility=utility, start=start,
         needs=needs, served=served, where=where or (), skip_unnamed=skip_unnamed, time_format=time_format,

@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from rich.console import Console
 from rich.text import Text
 
 from bygones._text import amount, counted, sentence
 from bygones.audit.auditing import Audit
 from bygones.audit.groups import grouped, pairs_note, settled
 from bygones.audit.trajectory import Trajectory
-from bygones.cli.console import Column, print_fitting, print_table
+from bygones.cli.console import Column, print_fitting, print_table, say, say_bold
 from bygones.cli.ledger_tables import bar
 from bygones.kinds import words
 
@@ -31,23 +30,21 @@ def print_audit(audit: Audit) -> None:
     clock = audit.clock
     zone = "" if clock.steps else f" {clock.zone}"
     size = f"{counted(audit.n_events, 'event')} for {counted(len(audit.names), 'agent')}"
-    print(f"{audit.label}: {size}, from {clock.shown(audit.first)} to {clock.shown(audit.periods.end)}{zone}.")
-    print(audit.entitlement_note())
+    say(f"{audit.label}: {size}, from {clock.shown(audit.first)} to {clock.shown(audit.periods.end)}{zone}.")
+    say(audit.entitlement_note())
     for note in (*audit.remarks, *audit.notes):
-        print(note)
+        say(note)
     late = audit.newcomers()
     if late:
         joined = f"{counted(len(late), 'agent')} joined after the first {clock.length_text(audit.periods.length)}"
-        print(f"{joined} (newcomer rule: {audit.members.newcomers}).")
-    print()
+        say(f"{joined} (newcomer rule: {audit.members.newcomers}).")
+    say()
     for trajectory in audit.standings:
         _print_standing(audit, trajectory)
-    print(audit.owed_note())
+    say(audit.owed_note())
     if audit.fair_tree(audit.standings[0]):
-        print(
-            "Fair tree: Slurm's factor from what is remembered, the largest first; sshare: the factor that it reports."
-        )
-    print(f"{audit.since_note()}{f' Amounts are in {audit.unit}.' if audit.unit else ''}\n")
+        say("Fair tree: Slurm's factor from what is remembered, the largest first; sshare: the factor that it reports.")
+    say(f"{audit.since_note()}{f' Amounts are in {audit.unit}.' if audit.unit else ''}", "")
     _print_welfare(audit)
     _print_conclusions(audit)
     if audit.replays:
@@ -106,26 +103,26 @@ def _print_welfare(audit: Audit) -> None:
     print_fitting(f"Over time, at the end of each {audit.clock.length_text(audit.periods.length)}", columns, rows)
     per = " per unit of entitlement" if len(set(audit.members.entitlements.tolist())) > 1 else ""
     means = "lightest load, geometric mean" if audit.kind == "burden" else "least (egalitarian), geometric mean (Nash)"
-    print(f"What is remembered{per}: Gini coefficient (0 is equal), {means}.\n")
+    say(f"What is remembered{per}: Gini coefficient (0 is equal), {means}.", "")
 
 
 def _print_conclusions(audit: Audit) -> None:
     if len(audit.names) == 1:
-        print(f"{sentence(f'{audit.names[0]} is the only agent, so there is nobody to compare with')}")
+        say(f"{sentence(f'{audit.names[0]} is the only agent, so there is nobody to compare with')}")
         return
     for title, sentences, more in grouped(audit):
-        Console().print(Text(title, style="bold"))
+        say_bold(title)
         for each in sentences[:FLIPS]:
-            print(f"- {each}")
+            say(f"- {each}")
         hidden = max(0, len(sentences) - FLIPS) + more
         if hidden:
             which = f"the {len(sentences):,} largest" if more else "them"
-            print(f"- and {hidden:,} more: --page and --json list {which}")
-        print()
+            say(f"- and {hidden:,} more: --page and --json list {which}")
+        say()
     if audit.conclusions.pairs is None:
-        print(sentence(f"Compared were not all pairs: {pairs_note(audit)}"))
+        say(sentence(f"Compared were not all pairs: {pairs_note(audit)}"))
     if audit.conclusions.flip and not audit.conclusions.searched:
-        print("Use --refine yes to find the half-lives at which these conclusions flip.")
+        say("Use --refine yes to find the half-lives at which these conclusions flip.")
 
 
 def _print_replays(audit: Audit) -> None:
@@ -135,11 +132,11 @@ def _print_replays(audit: Audit) -> None:
         for name, outcome in (("actual", each.actual), ("allocator", each.instead)):
             numbers = (outcome.gini, outcome.egalitarian, outcome.nash)
             rows.append([length(each.half_life), name, *(_measure(number) for number in numbers), outcome.total])
-    print()
+    say()
     columns = ["half-life", "decisions", "Gini", "least", "Nash", f"total {words(audit.kind).received}"]
     print_table("Actual decisions and the allocator's, on the same needs", columns, rows)
     for each in audit.replays:
-        print(
+        say(
             f"With a half-life of {length(each.half_life)}, the allocator makes {each.differ:,} of "
             f"{each.decisions:,} decisions differently."
         )

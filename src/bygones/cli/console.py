@@ -1,4 +1,8 @@
-"""Output of the command line: tables, JSON, paths and progress bars; and matrices read from files."""
+"""Output of the command line: lines, tables, JSON, paths and progress bars; and matrices read from files.
+
+No command calls `print`. All text goes through `printable`, so that a name from a file cannot move the cursor, clear
+the screen or pass for another, and none is read as markup.
+"""
 
 from __future__ import annotations
 
@@ -20,6 +24,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 from rich.text import Text
 
+from bygones._csv import check_file, not_text
+from bygones._text import printable, printable_json
+
 _FOLDED = 10
 RECORDED = 3
 """The exit code where something was recorded, but the answer could not be written."""
@@ -28,15 +35,26 @@ UNCUT = 10_000
 """A width that no table reaches."""
 
 
+def say(*lines: str, error: bool = False) -> None:
+    """Prints each text on a line of its own, or a blank line if there is none; errors go to standard error."""
+    for line in lines or ("",):
+        print(printable(line), file=sys.stderr if error else sys.stdout)
+
+
+def say_bold(line: str) -> None:
+    """Prints a line in bold, where the terminal can."""
+    _console().print(Text(printable(line), style="bold"))
+
+
 def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
     """Prints a table, with numbers right-aligned to six digits; text is printed verbatim, never as markup."""
     rows = [list(row) for row in rows]
-    table = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD)
+    table = Table(title=Text(printable(title)), title_justify="left", title_style="bold", box=box.SIMPLE_HEAD)
     for index, column in enumerate(columns):
         numeric = any(isinstance(row[index], float | int) and not isinstance(row[index], bool) for row in rows)
-        table.add_column(column, justify="right" if numeric else "left")
+        table.add_column(Text(printable(column)), justify="right" if numeric else "left")
     for row in rows:
-        table.add_row(*(Text(_shown(cell)) for cell in row))
+        table.add_row(*(Text(printable(_shown(cell))) for cell in row))
     _console().print(table)
 
 
@@ -59,16 +77,17 @@ class Column(NamedTuple):
 def print_fitting(title: str, columns: Sequence[Column], rows: Sequence[Sequence[str | Text]]) -> None:
     """Prints a table, leaving out columns if the terminal is too narrow; text is printed verbatim, never as markup."""
     console = _console()
+    cells = [[Text(printable(cell)) if isinstance(cell, str) else cell for cell in row] for row in rows]
     orders = sorted({column.gives_way for column in columns if column.gives_way})
     for gone in (0, *orders):
         kept = [i for i, column in enumerate(columns) if not 0 < column.gives_way <= gone]
         # Each column is followed by a space and a line of the box, or by the edge of the table.
-        if sum(_width(columns[i], [row[i] for row in rows]) + 2 for i in kept) + 1 <= console.width:
+        if sum(_width(columns[i], [row[i] for row in cells]) + 2 for i in kept) + 1 <= console.width:
             break
-    console.print(_fitting(title, [columns[i] for i in kept], [[row[i] for i in kept] for row in rows]))
+    console.print(_fitting(title, [columns[i] for i in kept], [[row[i] for i in kept] for row in cells]))
     lost = dict.fromkeys(column.name for i, column in enumerate(columns) if i not in kept and column.name)
     if lost:
-        print(f"A wider terminal also shows: {', '.join(lost)}.")
+        say(f"A wider terminal also shows: {', '.join(lost)}.")
 
 
 def print_sentences(sentences: Iterable[str]) -> None:
@@ -77,7 +96,7 @@ def print_sentences(sentences: Iterable[str]) -> None:
         _console().width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
     )
     for sentence in sentences:
-        print(wrapper.fill(sentence))
+        say(*wrapper.wrap(printable(sentence)))
 
 
 def _console() -> Console:
@@ -86,29 +105,42 @@ def _console() -> Console:
     return console if console.is_terminal or "COLUMNS" in os.environ else Console(width=UNCUT)
 
 
-def _width(column: Column, cells: Iterable[str | Text]) -> int:
+def _width(column: Column, cells: Iterable[Text]) -> int:
     """The least width of a column, in characters."""
     return _FOLDED if column.folds else max(cell_len(str(text)) for text in (column.name, *cells))
 
 
-def _fitting(title: str, columns: Sequence[Column], rows: Iterable[Sequence[str | Text]]) -> Table:
+def _fitting(title: str, columns: Sequence[Column], rows: Iterable[Sequence[Text]]) -> Table:
     table = Table(
-        title=Text(title), title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0)
+        title=Text(printable(title)),
+        title_justify="left",
+        title_style="bold",
+        box=box.SIMPLE_HEAD,
+        padding=(0, 1, 0, 0),
     )
     for column in columns:
         least = _FOLDED if column.folds else None
         overflow: Literal["fold", "ellipsis"] = "fold" if column.folds else "ellipsis"
         table.add_column(
-            Text(column.name), justify=column.justify, overflow=overflow, min_width=least, no_wrap=not column.folds
+            Text(printable(column.name)),
+            justify=column.justify,
+            overflow=overflow,
+            min_width=least,
+            no_wrap=not column.folds,
         )
     for row in rows:
-        table.add_row(*(Text(cell) if isinstance(cell, str) else cell for cell in row))
+        table.add_row(*row)
     return table
 
 
 def print_json(value: object) -> None:
     """Prints JSON; infinities, which JSON lacks, become the strings "inf" and "-inf"."""
-    print(json.dumps(_finite(value), ensure_ascii=False, indent=2))
+    print(json_text(value))
+
+
+def json_text(value: object) -> str:
+    """A value as JSON over several lines; infinities become "inf" and "-inf", and NaN, a number unknown, null."""
+    return printable_json(json.dumps(_finite(value), ensure_ascii=False, indent=2))
 
 
 @contextmanager
@@ -127,26 +159,30 @@ def answering() -> Iterator[None]:
 def print_paths(paths: Iterable[Path]) -> None:
     """Prints which files were written."""
     for path in paths:
-        print(f"wrote {path}")
+        say(f"wrote {path}")
 
 
 @contextmanager
 def progress(what: str, total: int) -> Iterator[Callable[..., None]]:
     """Shows a progress bar in a `with` block; call the function it yields with the work done, by default 1."""
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True)) as bars:
-        task = bars.add_task(what, total=total)
+        task = bars.add_task(printable(what), total=total)
 
         def advance(amount: int = 1, news: str | None = None) -> None:
-            bars.update(task, advance=amount, description=news or what)
+            bars.update(task, advance=amount, description=printable(news or what))
 
         yield advance
 
 
 def read_matrix(path: Path) -> list[list[float]]:
     """Reads a matrix from a CSV file without a header; errors name the row and the column."""
-    with path.open(newline="", encoding="utf-8-sig") as file:
-        rows = [row for row in csv.reader(file) if row]
+    check_file(path)
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            rows = [row for row in csv.reader(file) if row]
+    except (csv.Error, UnicodeDecodeError) as error:
+        raise not_text(path, error) from None
     if not rows:
         raise ValueError(f"{path} is empty: expected a matrix, one row per line")
     matrix = [[_entry(path, i, j, cell) for j, cell in enumerate(row, 1)] for i, row in enumerate(rows, 1)]
@@ -174,4 +210,6 @@ def _finite(value: object) -> Any:
         return {key: _finite(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):
         return [_finite(inner) for inner in value]
-    return str(value) if isinstance(value, float) and math.isinf(value) else value
+    if isinstance(value, float) and not math.isfinite(value):
+        return None if math.isnan(value) else str(value)
+    return value

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 from tyro.conf import Positional, arg
 from tyro.extras import SubcommandApp
 
-from bygones.cli.console import answering, print_json, print_table
+from bygones.cli.console import answering, print_json, print_table, say
 from bygones.cli.ledger_commands import Json, Key, Note, Target
 
 if TYPE_CHECKING:
@@ -58,10 +58,10 @@ def import_(
             first, last = (new or events)[0].seq, (new or events)[-1].seq
             print_json({"recorded": len(new), "first": first, "last": last})
         elif not new:
-            print(f"Nothing new: all {len(events)} rows were recorded before with the same keys.")
+            say(f"Nothing new: all {len(events)} rows were recorded before with the same keys.")
         else:
-            print(f"Recorded {len(new)} events, {new[0].seq} to {new[-1].seq}.")
-            print(f"To take them back: bygones ledger undo-import {target} {new[0].seq}")
+            say(f"Recorded {len(new)} events, {new[0].seq} to {new[-1].seq}.")
+            say(f"To take them back: bygones ledger undo-import {target} {new[0].seq}")
 
 
 def undo_import(
@@ -86,7 +86,7 @@ def undo_import(
         if json:
             print_json([event_dict(event) for event in events])
         else:
-            print(f"Took back {len(events)} events of import {number}. Agents who joined with it are still there.")
+            say(f"Took back {len(events)} events of import {number}. Agents who joined with it are still there.")
 
 
 def _print_preview(found: Preview, json: bool) -> None:
@@ -103,10 +103,10 @@ def _print_preview(found: Preview, json: bool) -> None:
     columns = ["agent", "rows", "first", "last", "sum", ""]
     print_table(f"Would record {found.rows} rows of {len(found.shares)} agents", columns, rows)
     if found.repeated:
-        print(f"Rows that the table has twice: {len(found.repeated)}.")
+        say(f"Rows that the table has twice: {len(found.repeated)}.")
     for warning in found.warnings():
-        print(f"{warning[0].upper()}{warning[1:]}.")
-    print("Nothing was recorded.")
+        say(f"{warning[0].upper()}{warning[1:]}.")
+    say("Nothing was recorded.")
 
 
 def add_to(app: SubcommandApp) -> None:

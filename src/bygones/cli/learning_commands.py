@@ -15,7 +15,9 @@ import tyro
 from tyro.conf import OmitArgPrefixes, Positional, arg
 
 from bygones._arrays import check_count
-from bygones.cli.console import print_json, print_paths, print_table, progress
+from bygones._files import check_output, replacing_text
+from bygones._secrets import redacted
+from bygones.cli.console import print_json, print_paths, print_table, progress, say
 from bygones.envs.problem import Scale
 from bygones.learn import TrainedPolicy, TrainResult, cache_compilations, train_many
 from bygones.learn.settings import Settings
@@ -48,9 +50,9 @@ def train(
 
     Example: bygones train --gamma 0.99 --horizon 10000 --welfare nash --seeds 10
     """
-    runs = [settings.replace(seed=settings.seed + i) for i in range(check_count("seeds", seeds))]
+    runs = [settings.replace(seed=settings.seed + i) for i in range(check_count("seeds", seeds, most=10_000))]
     if workers is not None:
-        check_count("workers", workers)
+        check_count("workers", workers, most=1024)
     for run in runs:
         _check_free(out, run)
     cache_compilations()
@@ -127,8 +129,8 @@ def reproduce(
     runs = grid(size, **changes, **parse_shared_settings(settings), observation_scale=observation_scale).runs()
     results_folder = out / "results"
     if plan:
-        print(f"{_varied(runs)}, in {results_folder}")
-        print(estimate(runs, results_folder, on=on, workers=workers, address=address))
+        say(f"{_varied(runs)}, in {results_folder}")
+        say(*str(estimate(runs, results_folder, on=on, workers=workers, address=address)).splitlines())
         return
     with watched() as heard:
         results = execute(
@@ -191,6 +193,8 @@ def results(
 
     if not places:
         raise ValueError("name at least one folder or file of results, such as out/paper/results")
+    if csv_file:
+        check_output(csv_file, places)
     wanted, every = dict(map(parse_setting, where)), read(*places)
     found = every.where(**wanted)
     if not len(found):
@@ -259,7 +263,7 @@ def _keep(result: TrainResult, out: Path) -> list[Path]:
     """Writes the policy and the curves of a run."""
     stem = out / f"seed-{result.settings.seed}"
     TrainedPolicy(result.settings, result.networks).save(stem.with_suffix(".safetensors"))
-    with stem.with_suffix(".csv").open("w", newline="") as file:
+    with replacing_text(stem.with_suffix(".csv")) as file:
         writer = csv.writer(file)
         writer.writerow(result.curves)
         writer.writerows(zip(*(curve.tolist() for curve in result.curves.values()), strict=True))
@@ -287,29 +291,29 @@ def _print_claims(judgements: Sequence[Judgement], changes: Mapping[str, Any]) -
 
     verdicts = [verdict for judgement in judgements for verdict in judgement.by_scale.values()]
     if not any(verdict.comparisons for verdict in verdicts):
-        print(f"There are too few runs to judge any of the paper's claims: a claim needs {MIN_SEEDS} seeds per cell.")
+        say(f"There are too few runs to judge any of the paper's claims: a claim needs {MIN_SEEDS} seeds per cell.")
         if changes:
             text = " ".join(f"{name}={_setting_text(value)}" for name, value in changes.items())
-            print(f"These runs differ from the paper's protocol. To judge them anyway: bygones claims … --set {text}")
+            say(f"These runs differ from the paper's protocol. To judge them anyway: bygones claims … --set {text}")
         elif verdicts:
-            print(f"The first gap: {verdicts[0].reason}.")
+            say(f"The first gap: {verdicts[0].reason}.")
         return
     print_table("The paper's claims", ["", "verdict", "claim"], [[j.name, j.word, j.claim] for j in judgements])
     scales = list(judgements[0].by_scale)
     if len(scales) > 1:
         rows = [[j.name, *(j.by_scale[scale].short for scale in scales)] for j in judgements]
         print_table("Under each observation scale", ["", *scales], rows)
-    print("For the numbers behind a verdict, add --why and its name, such as --why C6; for all of them, add --json.")
+    say("For the numbers behind a verdict, add --why and its name, such as --why C6; for all of them, add --json.")
 
 
 def _print_comparisons(judgement: Judgement) -> None:
     """A claim, its criterion, and every comparison that was made, under each observation scale."""
-    print(f"{judgement.name}  {judgement.claim}  {judgement.word.upper()}\n{judgement.criterion}\n")
+    say(f"{judgement.name}  {judgement.claim}  {judgement.word.upper()}", judgement.criterion, "")
     outcomes = {True: "as claimed", False: "not as claimed", None: "cannot tell"}
     for scale, verdict in judgement.by_scale.items():
         title = f"{judgement.name} under observation scale {scale}: {verdict.short}"
         if not verdict.comparisons:
-            print(f"{title} ({verdict.reason})\n")
+            say(f"{title} ({verdict.reason})", "")
             continue
         rows = [
             [made.what, outcomes[made.outcome], f"{made.value:.3g}",
@@ -320,7 +324,7 @@ def _print_comparisons(judgement: Judgement) -> None:
         ]  # fmt: skip
         columns = ["quantity", "outcome", "value", "95% interval", "claimed", "interquartile", "effect", "two groups"]
         print_table(title, columns, rows)
-    print(
+    say(
         "Values are means over seeds with bootstrap intervals. Interquartile: the same for interquartile means. "
         "Effect: Cliff's delta. Two groups: the seeds split into two. For all seeds and standard errors, add --json."
     )
@@ -360,4 +364,4 @@ def _evidence() -> list[Path]:
 
 
 def _own_command() -> str:
-    return shlex.join(["bygones", *sys.argv[1:]])
+    return redacted(shlex.join(["bygones", *sys.argv[1:]]))

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
-from contextlib import nullcontext
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from io import StringIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TextIO
 
 import tyro
 from tyro.conf import Positional, arg
 
+from bygones._files import check_output, replacing_text
+from bygones._text import check_text
 from bygones.cli.allocation_commands import AmountToDivide, Capacity, Needs, NumberOfPlaces, Whole
-from bygones.cli.console import answering, print_json, print_paths
+from bygones.cli.arguments import DEFAULT_LEDGER, ledger_and_names
+from bygones.cli.console import answering, json_text, print_json, print_paths, say
 
 if TYPE_CHECKING:
     from bygones.ledger import Event, Ledger
@@ -25,9 +29,8 @@ def _optional(help_text: str, metavar: str) -> object:
     return arg(help=help_text, help_behavior_hint="", metavar=metavar)
 
 
-Target = Annotated[
-    Positional[str], arg(metavar="LEDGER", help="A file such as team.db, or postgresql://user@host/name.")
-]
+TARGET_HELP = f"A file such as team.db, or postgresql://user@host/name; the value of {DEFAULT_LEDGER} if left out."
+Target = Annotated[Positional[str], arg(metavar="LEDGER", help=TARGET_HELP)]
 Agent = Annotated[Positional[str], arg(metavar="AGENT", help="The agent's name.")]
 At = Annotated[
     str | None,
@@ -184,6 +187,7 @@ def join(
         bygones ledger join team.db ana ben cem
         bygones ledger join team.db dana --entitlement 0.5 --start mean
     """
+    target, agents = ledger_and_names(target, agents)
     if not agents:
         raise ValueError("give the name of at least one agent who joins")
     with open_ledger(target) as ledger:
@@ -355,15 +359,15 @@ def decide(
             if json:
                 return
             if not agreed():
-                print("Nothing was recorded.")
+                say("Nothing was recorded.")
                 return
             try:
                 ledger.accept(proposal, note, key=key)
             except StaleProposalError as stale:
-                print(f"{stale}. The new proposal:")
+                say(f"{stale}. The new proposal:")
                 continue
             with answering():
-                print("Recorded.")
+                say("Recorded.")
             return
 
 
@@ -438,10 +442,10 @@ def verify(
     if json:
         print_json(found._asdict() | {"ok": found.ok})
     elif found.ok:
-        print(f"Verified {found.events} events of {found.agents} agents. Head: {found.head}")
+        say(f"Verified {found.events} events of {found.agents} agents. Head: {found.head}")
     else:
         for problem in found.problems:
-            print(problem)
+            say(problem)
     if not found.ok:
         raise SystemExit(1)
 
@@ -457,19 +461,20 @@ def export(
 
     In CSV, text that looks like a formula starts with an apostrophe.
 
+    A new file can be read by its owner only.
+
     For example:
         bygones ledger export team.db --out events.csv
     """
-    import json as json_module
-
     from bygones.ledger.csv_files import event_dict, of_kind, write_events
 
+    if out is not None:
+        check_output(out, [target])
     with open_ledger(target) as ledger:
         events = of_kind(ledger.events(in_effect=kind is not None), kind)
         with _output(out) as file:
             if json:
-                json_module.dump([event_dict(*pair) for pair in events], file, ensure_ascii=False, indent=2)
-                file.write("\n")
+                file.write(json_text([event_dict(*pair) for pair in events]) + "\n")
             else:
                 write_events(file, events)
     if out is not None:
@@ -534,13 +539,13 @@ def print_recorded(events: Iterable[Event], json: bool, *sentences: str) -> None
         if json:
             print_json([event_dict(event) for event in events])
         else:
-            print("\n".join(sentences))
+            say(*sentences)
 
 
 def _note_key(ledger: Ledger, key: str | None) -> None:
     """Says that a key was used before; whether it was for the same, the ledger checks."""
     if key is not None and ledger.with_key(key):
-        print(f"The key {key!r} was used before: nothing new is recorded.", file=sys.stderr)
+        say(f"The key {key!r} was used before: nothing new is recorded.", error=True)
 
 
 def _read_entitlements(ledger: Ledger, path: Path, others: str | None) -> dict[str, float]:
@@ -556,10 +561,21 @@ def _read_entitlements(ledger: Ledger, path: Path, others: str | None) -> dict[s
 def _parse_entitlement(text: str) -> tuple[str, float]:
     name, _, number = text.rpartition("=")
     try:
-        return name, float(number)
+        weight = float(number)
     except ValueError:
         raise ValueError(f"entitlement must be AGENT=NUMBER, got {text!r}") from None
+    return check_text("the agent of an entitlement", name), weight
 
 
-def _output(out: Path | None) -> Any:
-    return nullcontext(sys.stdout) if out is None else out.open("w", newline="", encoding="utf-8")
+@contextmanager
+def _output(out: Path | None) -> Iterator[TextIO]:
+    """The file that only its owner can read, or standard output, with escapes where it is a terminal."""
+    if out is not None:
+        with replacing_text(out, private=True) as file:
+            yield file
+    elif sys.stdout.isatty():
+        shown = StringIO()
+        yield shown
+        say(*shown.getvalue().splitlines())
+    else:
+        yield sys.stdout

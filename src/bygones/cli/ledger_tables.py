@@ -10,7 +10,7 @@ from typing import Any
 from rich.text import Text
 
 from bygones._text import amount, counted
-from bygones.cli.console import Column, answering, print_fitting, print_json, print_sentences, print_table
+from bygones.cli.console import Column, answering, print_fitting, print_json, print_sentences, print_table, say
 from bygones.kinds import Kind, words
 from bygones.ledger.aftermath import LaterChange
 from bygones.ledger.contributions import Contribution
@@ -37,7 +37,7 @@ def print_standing(now: Standing, later: Standing, ahead: str, since: dict[str, 
     """
     rules, word = now.rules, words(now.rules.kind)
     if not len(now):
-        print(f"No agent has joined by {named(now.at, now.zone)}.")
+        say(f"No agent has joined by {named(now.at, now.zone)}.")
         return
     last = f"{word.owed} since" if since is not None else f"last {word.received}"
     columns = [
@@ -68,11 +68,11 @@ def print_standing(now: Standing, later: Standing, ahead: str, since: dict[str, 
     title = f"Standing at {named(now.at, now.zone)} (half-life {rules.half_life}, {rules.welfare} welfare{how})"
     print_fitting(title, columns, rows)
     share = "share of the load that is remembered" if rules.kind == "burden" else "entitled share of what is remembered"
-    print(f"{word.owed.capitalize()}: below (+) or above (-) the {share}.")
+    say(f"{word.owed.capitalize()}: below (+) or above (-) the {share}.")
     if now.is_unequal:
         unit = "of the share of the load" if rules.kind == "burden" else "of entitlement"
-        print(f"Per unit: {word.owed} per unit {unit}. Whoever has most of it comes first.")
-    print(f"In {ahead}: what will be remembered and {word.owed} if nothing more is recorded.")
+        say(f"Per unit: {word.owed} per unit {unit}. Whoever has most of it comes first.")
+    say(f"In {ahead}: what will be remembered and {word.owed} if nothing more is recorded.")
 
 
 def standing_data(now: Standing, later: Standing, since: dict[str, int] | None) -> dict[str, Any]:
@@ -117,7 +117,7 @@ def _setting(setting: object) -> str:
 
 def bar(value: float, most: float, width: int = _WIDTH) -> str:
     """A bar of eighths of a character, as long as the value's share of the largest."""
-    eighths = round(8 * width * value / most) if most > 0 and value > 0 else 0
+    eighths = round(8 * width * (value / most)) if most > 0 and value > 0 else 0
     return _EIGHTHS[8] * (eighths // 8) + (_EIGHTHS[eighths % 8] if eighths % 8 else "")
 
 
@@ -174,7 +174,7 @@ def print_contributions(agent: str, parts: Sequence[Contribution], json: bool, k
     if not any(part.note for part in parts):
         columns, rows = columns[:-1], [row[:-1] for row in rows]
     print_fitting(f"Remembered {'burden' if kind == 'burden' else 'utility'} of {agent}", columns, rows)
-    print(f"Total remembered: {sum(part.counts for part in parts):.6g}")
+    say(f"Total remembered: {sum(part.counts for part in parts):.6g}")
 
 
 def print_event(
@@ -196,13 +196,13 @@ def print_event(
     number = "" if event.amount is None else f" {event.amount:.6g}"
     about = "" if event.agent is None else f"{event.agent}, "
     when = f"at {named(event.time, zone)}, recorded at {named(event.recorded, zone)}"
-    print(f"Event {event.seq}: {about}{event.kind}{number} {when}")
+    say(f"Event {event.seq}: {about}{event.kind}{number} {when}")
     if event.kind == "void":
-        print(f"It makes event {event.refers} void.")
+        say(f"It makes event {event.refers} void.")
     if void_since is not None:
-        print(f"Void since event {void_since}: it counts as if it had not been recorded.")
+        say(f"Void since event {void_since}: it counts as if it had not been recorded.")
     if event.note:
-        print(f"Note: {event.note}")
+        say(f"Note: {event.note}")
     if event.kind == "rules":
         print_sentences(f"{name}: {setting}" for name, setting in _settings(event.details or {}))
     if decision is not None:
@@ -241,12 +241,12 @@ def print_redecisions(found: Sequence[Redecision], zone: str, *, recorded: bool)
     if changed:
         print_fitting(f"{counted(len(changed), 'decision')} decided again", columns, [row(each) for each in changed])
     else:
-        print("Every decision of this period comes out as it was.")
+        say("Every decision of this period comes out as it was.")
     if later:
         print_fitting("Later decisions that would now be different", columns, [row(each) for each in later])
-        print("These were not changed: decide their period again too, if they should be.")
+        say("These were not changed: decide their period again too, if they should be.")
     if changed:
-        print("Recorded." if recorded else "Nothing was recorded: add --accept to record this.")
+        say("Recorded." if recorded else "Nothing was recorded: add --accept to record this.")
 
 
 def _served(gets: Mapping[str, str]) -> str:
@@ -259,5 +259,5 @@ def agreed() -> bool:
         answer = input("Record this? [y/N] ")
     except EOFError:
         answer = ""
-        print()
+        say()
     return answer.strip().lower() in ("y", "yes")

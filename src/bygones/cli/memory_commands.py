@@ -9,7 +9,7 @@ from typing import Annotated
 from tyro.conf import Positional, arg
 
 from bygones.cli.arguments import Json, Number, optional
-from bygones.cli.console import print_json, print_table, read_matrix
+from bygones.cli.console import print_json, print_table, read_matrix, say
 
 
 def decay(
@@ -88,4 +88,4 @@ def stability(
         print_json(numbers)
         return
     print_table("Linear memory", ["quantity", "value"], [[n, v] for n, v in numbers.items() if n != "reasons"])
-    print(verdict)
+    say(*str(verdict).splitlines())

@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 
 from tyro.conf import Positional, arg
 
+from bygones._files import replacing_text
 from bygones.cli.arguments import Json, Out, optional
 from bygones.cli.console import print_json, print_paths, print_table, progress
 
@@ -76,9 +77,8 @@ def table(
     from bygones.paper import examples as s
 
     rows = s.table_1()
-    out.mkdir(parents=True, exist_ok=True)
     path = out / f"table-{name}.csv"
-    with path.open("w", newline="") as file:
+    with replacing_text(path) as file:
         csv.writer(file).writerows([s.Table1Row._fields, *rows])
     if json:
         print_json([row._asdict() for row in rows])

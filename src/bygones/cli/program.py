@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
-from collections.abc import Callable, Sequence
+import traceback
+from collections.abc import Callable, Iterable, Sequence
 from typing import NoReturn
 
 from tyro.extras import SubcommandApp
 
 from bygones import __version__
+from bygones._secrets import redacted, secrets_in
 from bygones.cli import (
     allocation_commands,
     audit_commands,
@@ -22,14 +25,25 @@ from bygones.cli import (
     simulation_commands,
     what_if_commands,
 )
-from bygones.cli.usage import check_command, names_of, one_sentence
+from bygones.cli.arguments import DEFAULT_LEDGER
+from bygones.cli.console import say
+from bygones.cli.usage import MissingArgumentsError, check_command, names_of, one_sentence
 
 DESCRIPTION = """Decide who receives what this time, given what everyone received before.
 
 Run bygones COMMAND --help for the options of a command, and bygones --version for the version."""
 
+FAILED = 1
+"""The exit code when a check failed, memory ran out, or bygones has a bug."""
+
+REFUSED = 2
+"""The exit code when the command line or its input is wrong, or a file cannot be read or written."""
+
 STOPPED = 130
 """The exit code after Ctrl-C, by the convention of shells."""
+
+LONGEST = 2000
+"""The most characters of an error; the middle of a longer one is left out."""
 
 COMMANDS: dict[Callable[..., None], str | None] = {
     allocation_commands.allocate: None,
@@ -98,35 +112,65 @@ for _name, _summary in LEARNING.items():
 def main(arguments: Sequence[str] | None = None) -> None:
     """Runs the command line.
 
-    Bad input exits with code 2 and one sentence, Ctrl-C with code 130. Code 3 says that a ledger has recorded
-    something, but that the answer could not be written, as to a full disk.
+    Exits with code 0 on success, `REFUSED` and one sentence for wrong usage or input, `FAILED` for a failure and
+    `STOPPED` after Ctrl-C. Code 3 says that a ledger has recorded something, but that the answer could not be written,
+    as to a full disk. No password of the command line or of the default ledger's URL is ever printed.
     """
     words = list(sys.argv[1:] if arguments is None else arguments)
-    if words == ["--version"]:
-        print(f"bygones {__version__}")
-        return
+    secrets = set().union(*map(secrets_in, (*words, os.environ.get(DEFAULT_LEDGER, ""))))
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            # A terminal that cannot show a character gets an escape instead of nothing at all.
+            stream.reconfigure(errors="backslashreplace")
     try:
-        program = check_command(SUMMARIES, words, "bygones")
-        if words[0] == "ledger":
-            program = check_command(names_of(ledger_commands.app), words[1:], program)
-        with one_sentence(program):
-            _commands(words[0]).cli(prog="bygones", description=DESCRIPTION, args=words, use_underscores=False)
+        _run(words)
+        sys.stdout.flush()
+    except UnicodeEncodeError as error:
+        _refuse(f"text must be valid Unicode, got {error.object!r}", secrets)
     except ValueError as error:
-        _refuse(str(error))
+        _refuse(str(error), secrets)
     except ModuleNotFoundError as error:
         extra = EXTRAS.get(words[0])
         how = f": pip install 'bygones[{extra}]'" if extra else ""
-        _refuse(f"this command needs {error.name}, which is not installed{how}")
+        _refuse(f"this command needs {error.name}, which is not installed{how}", secrets)
     except BrokenPipeError:
         # The reader of a pipe, such as head, has closed it. What is still buffered is discarded.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        raise SystemExit(1) from None
+        raise SystemExit(FAILED) from None
     except OSError as error:
         reason = error.strerror or str(error)
-        _refuse(f"{error.filename}: {reason}" if error.filename else reason)
+        _refuse(f"{error.filename}: {reason}" if error.filename else reason, secrets)
+    except RecursionError:
+        _refuse("the input is nested too deeply", secrets)
+    except MemoryError:
+        _refuse("there is not enough memory for this: choose smaller sizes", secrets, FAILED)
     except KeyboardInterrupt as stopped:
-        print(f"bygones: {str(stopped) or 'stopped'}", file=sys.stderr)
-        raise SystemExit(STOPPED) from None
+        _refuse(str(stopped) or "stopped", secrets, STOPPED)
+    except Exception:
+        # A bug. Python's own report would show a password that a library put into its message.
+        say(*redacted(traceback.format_exc(), secrets).splitlines(), error=True)
+        _refuse("this is a bug in bygones: please report the lines above", secrets, FAILED)
+
+
+def _run(words: list[str]) -> None:
+    if words == ["--version"]:
+        say(f"bygones {__version__}")
+        return
+    program = check_command(SUMMARIES, words, "bygones")
+    if words[0] == "ledger":
+        program = check_command(names_of(ledger_commands.app), words[1:], program)
+    with one_sentence(program):
+        try:
+            _parse_and_call(words)
+        except MissingArgumentsError:
+            default = os.environ.get(DEFAULT_LEDGER)
+            if words[0] != "ledger" or not default:
+                raise
+            _parse_and_call([*words[:2], default, *words[2:]])
+
+
+def _parse_and_call(words: list[str]) -> None:
+    _commands(words[0]).cli(prog="bygones", description=DESCRIPTION, args=words, use_underscores=False)
 
 
 def _commands(name: str) -> SubcommandApp:
@@ -138,9 +182,12 @@ def _commands(name: str) -> SubcommandApp:
     return app if name in SUMMARIES else overview
 
 
-def _refuse(sentence: str) -> NoReturn:
-    print(f"bygones: {sentence}", file=sys.stderr)
-    raise SystemExit(2) from None
+def _refuse(sentence: str, secrets: Iterable[str], code: int = REFUSED) -> NoReturn:
+    sentence = redacted(re.sub(r"\s*\n\s*", " ", sentence), secrets)
+    if len(sentence) > LONGEST:
+        sentence = f"{sentence[: LONGEST // 2]} … {sentence[-LONGEST // 2 :]}"
+    say(f"bygones: {sentence}", error=True)
+    raise SystemExit(code) from None
 
 
 if __name__ == "__main__":

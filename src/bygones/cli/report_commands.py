@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from tyro.conf import Positional, arg
 
+from bygones._files import check_output
 from bygones.cli.console import print_paths, progress
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ def report(
     from bygones.paper.results import evidence_folder, read
     from bygones.report.paper.paper_page import read_evidence, write_report
 
+    check_output(out, [*places, *([evidence] if evidence else [])])
     with progress("Report", total=2) as advance:
         shipped = read_evidence(evidence_folder() if evidence is None else evidence)
         own = read(*places) if places else None

@@ -16,6 +16,16 @@ if TYPE_CHECKING:
     from bygones.memory import Memory
 
 
+MOST_AGENTS = 1_000_000
+"""The most agents whose policies are compared."""
+
+MOST_STEPS = 10_000_000
+"""The most steps for which they are."""
+
+MOST_CELLS = 200_000_000
+"""The most numbers of each kind that are kept: one per agent and step."""
+
+
 def simulate(
     example: Annotated[
         Positional[Literal["example-1", "example-2"] | None],
@@ -145,9 +155,14 @@ def _simulate_policies(
     from bygones.welfare import named
 
     n_agents, n_advantaged, k, horizon = sizes
+    # Checked here, before memory is taken.
+    check_count("agents", n_agents, most=MOST_AGENTS)
+    if check_count("horizon", horizon, most=MOST_STEPS) * n_agents > MOST_CELLS:
+        raise ValueError(
+            f"agents times horizon must be at most {MOST_CELLS:,}, got {n_agents:,} agents for {horizon:,} steps"
+        )
     needs = advantaged(n_agents, n_advantaged)
     # Checked here, before a progress bar appears.
-    check_count("horizon", horizon)
     if check_count("resources", k) > n_agents:
         raise ValueError(f"resources must be at most the number of agents ({n_agents}), got {k}")
     check_form(named(welfare), kind)

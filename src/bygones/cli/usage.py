@@ -11,6 +11,10 @@ from typing import Any
 from tyro.extras import SubcommandApp
 
 
+class MissingArgumentsError(ValueError):
+    """An argument that is needed was left out."""
+
+
 def names_of(app: SubcommandApp) -> Collection[str]:
     """The names of the commands in a group; none where a version of tyro keeps them elsewhere."""
     return getattr(app, "_subcommands", ())
@@ -57,7 +61,8 @@ def _refuse(event: Any, program: str) -> None:
     except (AttributeError, KeyError):
         return
     most_specific = max(program, found if isinstance(found, str) else found[0], key=len)
-    raise ValueError(f"{sentence}; see {most_specific} --help")
+    kind = MissingArgumentsError if type(event).__name__ == "MissingArgs" else ValueError
+    raise kind(f"{sentence}; see {most_specific} --help")
 
 
 def _missing(event: Any) -> str:

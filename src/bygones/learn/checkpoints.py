@@ -19,8 +19,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from bygones._files import replacing, sync_folder
 from bygones.learn.locks import locked
-from bygones.learn.whole_files import sync_folder, write_synced
 
 _LOG = logging.getLogger(__name__)
 _MARK = b"sha256 "
@@ -68,7 +68,8 @@ def save(path: Path, runs: str, checkpoint: Checkpoint) -> None:
         checkpoint: what to save.
     """
     unfinished = path.with_name(path.name + ".part")
-    write_synced(unfinished, packed(runs, checkpoint))
+    with replacing(unfinished) as file:
+        file.write(packed(runs, checkpoint))
     if path.exists():
         os.replace(path, previous(path))
     os.replace(unfinished, path)

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from bygones.learn.whole_files import write_whole
+from bygones._files import replacing
 
 _HASH = "sha256"
 _ZEROS = b"0" * 64
@@ -34,7 +34,8 @@ def save(path: Path | str, tensors: dict[str, np.ndarray], metadata: dict[str, s
     text = json.dumps(header).encode()
     text += b" " * (-len(text) % 8)
     content = len(text).to_bytes(8, "little") + text + b"".join(parts)
-    write_whole(Path(path), content.replace(_ZEROS, hashlib.sha256(content).hexdigest().encode(), 1))
+    with replacing(path) as file:
+        file.write(content.replace(_ZEROS, hashlib.sha256(content).hexdigest().encode(), 1))
 
 
 def load(path: Path | str) -> tuple[dict[str, np.ndarray], dict[str, str]]:

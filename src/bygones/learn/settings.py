@@ -7,6 +7,7 @@ are refused here, before anything is compiled.
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import math
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -17,6 +18,9 @@ from bygones.envs.problem import AllocationProblem, End, Scale
 from bygones.memory import Discounted
 
 Aggregation = Literal["additive", "averaged"]
+
+WEIGHTS = 10**8
+"""The most weights of a network: four times as many numbers are kept while it learns."""
 
 _OF_PROBLEM = (
     "gamma",
@@ -104,8 +108,8 @@ class Settings:
 
     def __post_init__(self) -> None:
         check_one_of("aggregation", self.aggregation, ("additive", "averaged"))
-        for name in ("rollout_steps", "epochs", "total_steps"):
-            check_count(name, getattr(self, name))
+        for name, most in (("rollout_steps", 10**7), ("epochs", 10**4), ("total_steps", 10**12)):
+            check_count(name, getattr(self, name), most=most)
         for name in ("discount", "gae_lambda"):
             check_between(name, getattr(self, name), 0.0, 1.0, "between 0 and 1")
         for name in ("clip", "max_grad_norm", "learning_rate", "adam_eps"):
@@ -118,6 +122,11 @@ class Settings:
         if check_count("seed", self.seed, least=0) >= 2**32:
             raise ValueError(f"seed must be below 2**32, got {self.seed}")
         object.__setattr__(self, "hidden", tuple(check_count("hidden", units) for units in self.hidden))
+        check_count("n_agents", self.n_agents, most=10**6)
+        widths = [2 * self.n_agents + 1, *self.hidden, self.n_agents]
+        weights = sum(before * after for before, after in itertools.pairwise(widths))
+        if weights > WEIGHTS:
+            raise ValueError(f"hidden must give a network of at most {WEIGHTS:,} weights, got {weights:,}")
         if check_count("batch_size", self.batch_size, least=2) > self.rollout_steps or (
             self.rollout_steps % self.batch_size
         ):

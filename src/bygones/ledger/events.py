@@ -57,6 +57,13 @@ class Event(NamedTuple):
 _encoder = json.JSONEncoder(ensure_ascii=False, allow_nan=False, sort_keys=True, separators=(",", ":"))
 
 
+def check_event(seq: int) -> int:
+    """The number of an event, refused if no database could hold so many."""
+    if not 0 < seq < 2**63:
+        raise ValueError(f"there is no event {seq}: events are numbered from 1 on")
+    return seq
+
+
 def canonical(value: object) -> str:
     """JSON in one spelling: keys in order, no spaces, numbers in their shortest exact form."""
     return _encoder.encode(value)

@@ -32,7 +32,7 @@ from bygones.ledger import deciding, keys, rows, schema, verifying, voiding, voi
 from bygones.ledger.aftermath import LaterChange, changes_since
 from bygones.ledger.contributions import Contribution, contributions, owed_since
 from bygones.ledger.deciding import PastDecision, Proposal
-from bygones.ledger.events import Event
+from bygones.ledger.events import Event, check_event
 from bygones.ledger.importing import Preview, preview, undo
 from bygones.ledger.redeciding import Redecision, redecide
 from bygones.ledger.rules import RuleBook, Rules, check_entitlement, check_newcomers
@@ -220,7 +220,13 @@ class Ledger:
     def correct(self, seq: int, amount: float = 0.0, *, note: str = "", key: str | None = None) -> Event:
         """Records a correction, after which event `seq` counts as if it had been recorded with this amount."""
         return self._keyed(
-            lambda writer: [writer.correct(seq, amount, note)], key, "correct", None, seq, float(amount), note
+            lambda writer: [writer.correct(check_event(seq), amount, note)],
+            key,
+            "correct",
+            None,
+            seq,
+            float(amount),
+            note,
         )[0]
 
     def change_rules(self, *, at: When | None = None, note: str = "", key: str | None = None, **settings: Any) -> Event:
@@ -236,7 +242,7 @@ class Ledger:
 
     def undo_import(self, seq: int, *, note: str = "") -> list[Event]:
         """Takes back everything that an import recorded, found by any of its events."""
-        return self._write(lambda writer: undo(writer, seq, note))
+        return self._write(lambda writer: undo(writer, check_event(seq), note))
 
     def void(self, seq: int, *, note: str = "") -> Event:
         """Makes event `seq` void: from here on everything reads as if it had not been recorded.
@@ -244,7 +250,7 @@ class Ledger:
         With a decision, what was received through it is void too; with an amount, its corrections. To void a void puts
         the event back in effect. What would leave the ledger without sense is refused.
         """
-        return self._write(lambda writer: voiding.void(writer, seq, note))
+        return self._write(lambda writer: voiding.void(writer, check_event(seq), note))
 
     # ------------------------------------------------------------------------------------------------- reading
 
@@ -292,6 +298,7 @@ class Ledger:
 
     def event(self, seq: int) -> Event:
         """One event by its number."""
+        check_event(seq)
         with self._store.reading() as connection:
             found = [
                 event for chunk in rows.load_events(connection, [schema.events.c.seq == seq]) for event, _ in chunk

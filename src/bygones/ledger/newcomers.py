@@ -77,7 +77,8 @@ def foresee(
         entitlement: the newcomer's.
         seed: draws among ties.
     """
-    check_count("decisions", decisions)
+    check_count("decisions", decisions, most=10_000)
+    check_count("places", places, most=1_000_000)
     check_between("worth", worth, 0.0, math.inf, "a finite number above 0", open_low=True, open_high=True)
     check_entitlement(entitlement, agent, stood.rules.kind)
     status = dict(zip(stood.names, stood.status, strict=True)).get(agent, "away")

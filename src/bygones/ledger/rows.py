@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import sqlalchemy as sa
 
+from bygones._text import check_name
 from bygones.ledger import schema, snapshot, times, turns
 from bygones.ledger.events import TURNS, Event, canonical, details_text, digest
 from bygones.ledger.rules import Change, RuleBook
@@ -98,6 +99,7 @@ def new_agents(connection: sa.Connection, names: Sequence[str], joined: Sequence
     """The numbers and the empty snapshot of agents who have not joined before."""
     table = schema.agents
     known = set(connection.execute(sa.select(table.c.name).where(table.c.turns == NOBODY)).scalars())
+    names = [check_name("agent", name) for name in names]
     zero = dict.fromkeys(("received", "received_lost", "remembered", "remembered_lost"), 0.0)
     rows = [
         {"name": name, "turns": turns.write(((time, "join"),)), "as_of": time, "last": snapshot.NEVER, **zero}

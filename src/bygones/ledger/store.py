@@ -11,13 +11,15 @@ import os
 import re
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.engine import URL, make_url
 
+from bygones._files import make_private
+from bygones._secrets import redacted, secrets_in
 from bygones.ledger import schema
 
 TIMEOUT = 30.0
@@ -37,7 +39,7 @@ class Store:
     def __init__(self, target: str | os.PathLike[str], timeout: float = TIMEOUT) -> None:
         self._url = _url(target)
         public = self._url.set(drivername="postgresql").render_as_string(hide_password=True)
-        self.name = str(self._url.database) if self._is_sqlite else public
+        self.name = str(self._url.database) if self._is_sqlite else redacted(public)
         if self._is_sqlite:
             self._engine = sa.create_engine(
                 self._url, connect_args={"timeout": timeout, "isolation_level": None}, poolclass=sa.NullPool
@@ -54,6 +56,8 @@ class Store:
         """The tables of a new ledger, kept if the `with` block succeeds; refused if there is a ledger already."""
         if self._is_sqlite and self._path.exists() and self._path.stat().st_size:
             raise LedgerError(f"{self.name} already exists: give a new ledger a new file")
+        if self._is_sqlite:
+            self._make_private()
         with self._connect("IMMEDIATE") as connection:
             if schema.version(connection) is not None:
                 raise LedgerError(f"{self.name} already contains a ledger: give a new ledger an empty database")
@@ -107,6 +111,11 @@ class Store:
     def _path(self) -> Path:
         return Path(str(self._url.database).removeprefix("file:"))
 
+    def _make_private(self) -> None:
+        """Creates the file, which only its owner can read; where it cannot be created, opening it says why."""
+        with suppress(OSError):
+            make_private(self._path)
+
     @contextmanager
     def _connect(self, mode: str) -> Iterator[sa.Connection]:
         # A PostgreSQL writer must see what was committed while it waited for the lock, a reader one moment only.
@@ -136,25 +145,29 @@ class Store:
         for part, sentence in known.items():
             if part in message:
                 return f"{self.name} {sentence}"
-        return f"{self.name}: {message}"
+        return redacted(f"{self.name}: {message}", secrets_in(self._url.render_as_string(hide_password=False)))
 
 
 def _url(target: str | os.PathLike[str]) -> URL:
     text = os.fspath(target)
     if text in ("", ":memory:"):
         raise LedgerError(f"a ledger must be a file or a database URL, got {text!r}")
+    if "://" not in text and redacted(text) != text:
+        raise LedgerError(
+            f"a ledger must be a file or a database URL such as postgresql://host/name, got {redacted(text)!r}"
+        )
     if "://" not in text:
         return URL.create("sqlite", database=text)
     try:
         url = make_url(re.sub(r"^postgres://", "postgresql://", text))
     except sa.exc.ArgumentError:
         raise LedgerError(
-            f"a ledger must be a file or a database URL such as postgresql://host/name, got {text!r}"
+            f"a ledger must be a file or a database URL such as postgresql://host/name, got {redacted(text)!r}"
         ) from None
     if url.get_backend_name() == "postgresql":
         return url.set(drivername="postgresql+psycopg")
     if url.get_backend_name() != "sqlite":
-        raise LedgerError(f"a ledger must be in SQLite or PostgreSQL, got {url.render_as_string(hide_password=True)}")
+        raise LedgerError(f"a ledger must be in SQLite or PostgreSQL, got {redacted(text)}")
     return url
 
 

@@ -133,7 +133,7 @@ def run(
             and items without a taker are left over.
         seed: seeds the draw among equally good allocations.
     """
-    steps = check_count("steps", steps)
+    steps = check_count("steps", steps, most=100_000)
     judge, rng = welfare.named(welfare_function), np.random.default_rng(seed)
     worth, joins = np.array(example.utilities), np.array(example.joins)
     state = memory.init(len(example.agents))

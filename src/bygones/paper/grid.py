@@ -65,7 +65,7 @@ class Grid:
     common: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        check_count("seeds", self.seeds)
+        check_count("seeds", self.seeds, most=10_000)
         for name in ("welfare", "aggregation", "horizon", "gamma"):
             values = getattr(self, name)
             if isinstance(values, str) or not values or len(set(values)) != len(values):

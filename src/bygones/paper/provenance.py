@@ -12,6 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from bygones._secrets import redacted
+
 PACKAGES = ("jax", "jaxlib", "numba", "numpy", "pyarrow", "scipy")
 CHECKOUT = Path(__file__).parents[3]
 """The checkout that this code is part of, unless it was installed from a wheel."""
@@ -37,7 +39,7 @@ class Provenance:
 def here(place: str, command: str | None = None) -> Provenance:
     """The provenance of what is computed at a place; the command is this process's own unless another is given."""
     own = f"{_program()} {shlex.join(sys.argv[1:])}"
-    return Provenance(software_versions(), hardware(place), own if command is None else command, commit())
+    return Provenance(software_versions(), hardware(place), redacted(own if command is None else command), commit())
 
 
 def commit(checkout: Path = CHECKOUT) -> str | None:

@@ -15,7 +15,6 @@ import contextlib
 import errno
 import hashlib
 import json
-import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -29,6 +28,8 @@ import pyarrow.csv
 
 from bygones import __version__
 from bygones._arrays import check_one_of
+from bygones._csv import shield
+from bygones._files import UNFINISHED, replacing
 from bygones.learn.locks import locked
 from bygones.learn.settings import Settings
 from bygones.paper import parquet
@@ -142,9 +143,13 @@ class Results:
 
     def to_csv(self, path: Path) -> None:
         """Writes all columns except the curves as CSV; creates the folder if necessary."""
-        path.parent.mkdir(parents=True, exist_ok=True)
         flat = self.table.select([field.name for field in self.table.schema if not pa.types.is_list(field.type)])
-        pyarrow.csv.write_csv(flat, path)
+        for i, field in enumerate(flat.schema):
+            if pa.types.is_string(field.type):
+                cells = [None if cell is None else shield(cell) for cell in flat.column(i).to_pylist()]
+                flat = flat.set_column(i, field, pa.array(cells, field.type))
+        with replacing(path) as file:
+            pyarrow.csv.write_csv(flat, file)
 
     def to_pandas(self) -> pandas.DataFrame:
         """All columns as a pandas data frame; curves are one array per run.
@@ -253,29 +258,19 @@ def writing(folder: Path | str) -> Iterator[ResultsWriter]:
     with locked(folder / ".lock", folder, _WRITING):
         results = read(folder)
         _check_versions(results, str(folder))
-        for unfinished in folder.glob(".*.unfinished"):
-            unfinished.unlink()
+        for pattern in (UNFINISHED, ".*.unfinished"):
+            for unfinished in folder.glob(pattern):
+                unfinished.unlink()
         yield ResultsWriter(folder, set(results["run"].tolist()))
 
 
 def _write_whole(path: Path, content: Any) -> None:
-    unfinished = path.with_name(f".{path.name}.unfinished")
     try:
-        with unfinished.open("wb") as file:
+        with replacing(path) as file:
             file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        unfinished.rename(path)
     except OSError as error:
-        with contextlib.suppress(OSError):
-            unfinished.unlink()
         reason = f"this batch could not be written ({error.strerror}); earlier batches are safe"
         raise OSError(error.errno, reason, str(path)) from error
-    directory = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(directory)
-    finally:
-        os.close(directory)
 
 
 def _read_file(path: Path) -> pa.Table:

@@ -180,7 +180,7 @@ def _shortened(run: Settings) -> Settings:
 def _place(on: str, address: str | None, workers: int | None) -> str:
     check_one_of("on", on, PLACES)
     if workers is not None:
-        check_count("workers", workers)
+        check_count("workers", workers, most=1024)
     if address is not None:
         if on not in ("auto", "ray"):
             raise ValueError(f"address is that of a Ray cluster, and goes with on='ray', got on={on!r}")

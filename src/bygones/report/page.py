@@ -25,7 +25,6 @@ import gzip
 import hashlib
 import json
 import math
-import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -35,6 +34,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from bygones._files import write_text
 from bygones._text import amount
 from bygones.report.style import INK, MUTED, PALETTE, RULE
 
@@ -159,16 +159,7 @@ def render(page: Page) -> str:
 def write(page: Page, path: Path | str) -> Path:
     """Writes the page to a file, completely or not at all, and returns the path."""
     path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = path.with_name(f".{path.name}.unfinished")
-    try:
-        with unfinished.open("w", encoding="utf-8", newline="\n") as file:
-            file.write(render(page))
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(unfinished, path)
-    finally:
-        unfinished.unlink(missing_ok=True)
+    write_text(path, render(page))
     return path
 
 

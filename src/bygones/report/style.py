@@ -11,6 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bygones._files import replacing
+
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
@@ -73,9 +75,9 @@ def house_style() -> Iterator[None]:
 
 def save(figure: Figure, folder: Path, name: str) -> list[Path]:
     """Saves a figure as PNG and SVG; creates the folder if necessary. Equal figures give equal files."""
-    folder.mkdir(parents=True, exist_ok=True)
     paths = [folder / f"{name}.png", folder / f"{name}.svg"]
     with house_style():
         for path, metadata in zip(paths, ({"Software": None}, {"Date": None, "Creator": "bygones"}), strict=True):
-            figure.savefig(path, metadata=metadata)
+            with replacing(path) as file:
+                figure.savefig(file, format=path.suffix[1:], metadata=metadata)
     return paths
