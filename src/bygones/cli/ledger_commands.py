@@ -34,6 +34,9 @@ At = Annotated[
     _optional("The time, such as 2026-03-02 or 2026-03-02T22:00+01:00; UTC if it has no zone (default: now).", "TIME"),
 ]
 Note = Annotated[str, _optional("A remark to record.", "TEXT")]
+Author = Annotated[
+    str | None, _optional("Who records this (default: BYGONES_AUTHOR, else the user of this computer).", "NAME")
+]
 Json = Annotated[bool, arg(help="Print JSON for programs.")]
 
 
@@ -63,6 +66,7 @@ def new(
         arg(help="Whether needs count as reported, or as multiples of what each agent usually reports."),
     ] = "as-reported",
     began: Annotated[str | None, _optional("The earliest time that can be recorded (default: now).", "TIME")] = None,
+    author: Author = None,
     json: Json = False,
 ) -> None:
     """Create a ledger.
@@ -75,7 +79,7 @@ def new(
     from bygones.ledger import Ledger, Rules
 
     rules = Rules(half_life, welfare, newcomers, hold_stops_clock, kind=kind, rule=rule, reports=reports)
-    with Ledger.new(target, rules, began=began) as ledger:
+    with Ledger.new(target, rules, began=began, author=author) as ledger:
         _print_recorded([ledger.event(1)], json, f"Created {ledger.name}.")
 
 
@@ -101,6 +105,7 @@ def rules(
     ] = (),
     at: At = None,
     note: Note = "",
+    author: Author = None,
     json: Json = False,
 ) -> None:
     """Show the rules, or change some of them from a given time on.
@@ -116,7 +121,7 @@ def rules(
     changes["hold_stops_clock"] = None if hold_stops_clock is None else hold_stops_clock == "yes"
     changes["entitlements"] = dict(map(_parse_entitlement, entitlement)) or None
     changes = {name: value for name, value in changes.items() if value is not None}
-    with _open(target) as ledger:
+    with _open(target, author) as ledger:
         if changes:
             _print_recorded([ledger.change_rules(at=at, note=note, **changes)], json, "Rules changed.")
             return
@@ -143,6 +148,7 @@ def join(
         str | None, _optional("What to start with, instead of the ledger's newcomer rule.", "RULE")
     ] = None,
     note: Note = "",
+    author: Author = None,
     json: Json = False,
 ) -> None:
     """Let agents join.
@@ -153,7 +159,7 @@ def join(
     """
     if not agents:
         raise ValueError("give the name of at least one agent who joins")
-    with _open(target) as ledger:
+    with _open(target, author) as ledger:
         joined = ledger.join_all(agents, at=at, entitlement=entitlement, newcomers=start, note=note)
     _print_recorded(
         joined, json, *(f"{event.agent} joined, starting with {event.amount:.4g} remembered." for event in joined)
@@ -161,35 +167,41 @@ def join(
 
 
 @app.command
-def leave(target: Target, agent: Agent, at: At = None, note: Note = "", json: Json = False) -> None:
+def leave(
+    target: Target, agent: Agent, at: At = None, note: Note = "", author: Author = None, json: Json = False
+) -> None:
     """Let an agent leave.
 
     For example:
         bygones ledger leave team.db ana --at 2026-03-02
     """
-    with _open(target) as ledger:
+    with _open(target, author) as ledger:
         _print_recorded([ledger.leave(agent, at=at, note=note)], json, f"{agent} left.")
 
 
 @app.command
-def hold(target: Target, agent: Agent, at: At = None, note: Note = "", json: Json = False) -> None:
+def hold(
+    target: Target, agent: Agent, at: At = None, note: Note = "", author: Author = None, json: Json = False
+) -> None:
     """Put an agent on hold, for example during illness or parental leave.
 
     For example:
         bygones ledger hold team.db ana --note "parental leave"
     """
-    with _open(target) as ledger:
+    with _open(target, author) as ledger:
         _print_recorded([ledger.hold(agent, at=at, note=note)], json, f"{agent} is on hold.")
 
 
 @app.command
-def resume(target: Target, agent: Agent, at: At = None, note: Note = "", json: Json = False) -> None:
+def resume(
+    target: Target, agent: Agent, at: At = None, note: Note = "", author: Author = None, json: Json = False
+) -> None:
     """Let an agent on hold take part again.
 
     For example:
         bygones ledger resume team.db ana
     """
-    with _open(target) as ledger:
+    with _open(target, author) as ledger:
         _print_recorded([ledger.resume(agent, at=at, note=note)], json, f"{agent} takes part again.")
 
 
@@ -200,6 +212,7 @@ def record(
     amount: Annotated[Positional[float], arg(metavar="AMOUNT", help="The utility received.")],
     at: At = None,
     note: Note = "",
+    author: Author = None,
     json: Json = False,
 ) -> None:
     """Record what an agent received or, in a ledger of burdens, carried.
@@ -209,7 +222,7 @@ def record(
     """
     from bygones.kinds import words
 
-    with _open(target) as ledger:
+    with _open(target, author) as ledger:
         event = ledger.record(agent, amount, at=at, note=note)
         received = words(ledger.rules(at).kind).received
     _print_recorded([event], json, f"Event {event.seq}: {agent} {received} {amount:.6g}.")
@@ -224,6 +237,7 @@ def offset(
     ],
     at: At = None,
     note: Note = "",
+    author: Author = None,
     json: Json = False,
 ) -> None:
     """Change what is remembered of an agent without changing what was received.
@@ -231,7 +245,7 @@ def offset(
     For example:
         bygones ledger offset team.db ana 5 --note "worked elsewhere"
     """
-    with _open(target) as ledger:
+    with _open(target, author) as ledger:
         event = ledger.offset(agent, amount, at=at, note=note)
     _print_recorded([event], json, f"Event {event.seq}: remembered utility of {agent} changed by {amount:+.6g}.")
 
@@ -244,6 +258,7 @@ def import_(
     time: Annotated[str, arg(help="Column with the time.")] = "time",
     amount: Annotated[str, arg(help="Column with the amount received.")] = "amount",
     join: Annotated[bool, arg(help="Let unknown agents join with their first row, starting with zero.")] = False,
+    author: Author = None,
     json: Json = False,
 ) -> None:
     """Record a history from a CSV file. If a row is wrong, nothing is recorded.
@@ -254,7 +269,7 @@ def import_(
     from bygones.ledger.csv_files import read_history
 
     entries = read_history(history, agent, time, amount)
-    with _open(target) as ledger:
+    with _open(target, author) as ledger:
         events = ledger.record_all(entries, join=join)
     if json:
         print_json({"recorded": len(events), "first": events[0].seq, "last": events[-1].seq})
@@ -301,6 +316,7 @@ def decide(
     at: At = None,
     yes: Annotated[bool, arg(help="Record without asking.")] = False,
     note: Note = "",
+    author: Author = None,
     json: Json = False,
 ) -> None:
     """Decide who gets what now, with the reasons, and record the decision if you confirm.
@@ -315,7 +331,7 @@ def decide(
     from bygones.ledger import StaleProposalError
 
     request = read_needs(needs, k=k, amount=amount, capacity=capacity)
-    with _open(target) as ledger:
+    with _open(target, author) as ledger:
         if yes:
             proposal = ledger.decide(request, at=at, note=note)
             print_decision(proposal, json, recorded=True)
@@ -345,6 +361,7 @@ def correct(
         Positional[float], arg(metavar="AMOUNT", help="What the amount should have been; 0 if it never happened.")
     ],
     note: Note = "",
+    author: Author = None,
     json: Json = False,
 ) -> None:
     """Correct the amount of an event by a further event; the event itself stays.
@@ -352,7 +369,7 @@ def correct(
     For example:
         bygones ledger correct team.db 12 6
     """
-    with _open(target) as ledger:
+    with _open(target, author) as ledger:
         entry = ledger.correct(event, amount, note=note)
     _print_recorded([entry], json, f"Event {entry.seq} corrects event {event} by {entry.amount:+.6g}.")
 
@@ -379,32 +396,6 @@ def explain(
             print_event(event, cause if cause.kind == "decision" else None, json)
             return
         print_contributions(what, ledger.contributions(what, at), json, ledger.rules(at).kind)
-
-
-@app.command
-def verify(
-    target: Target,
-    head: Annotated[
-        str | None, _optional("A head noted earlier, to check that no event up to it has changed.", "HASH")
-    ] = None,
-    json: Json = False,
-) -> None:
-    """Check the chain of hashes and replay all events. The exit code is 1 if anything is wrong.
-
-    For example:
-        bygones ledger verify team.db
-    """
-    with _open(target) as ledger:
-        found = ledger.verify(head)
-    if json:
-        print_json(found._asdict() | {"ok": found.ok})
-    elif found.ok:
-        print(f"Verified {found.events} events of {found.agents} agents. Head: {found.head}")
-    else:
-        for problem in found.problems:
-            print(problem)
-    if not found.ok:
-        raise SystemExit(1)
 
 
 @app.command
@@ -478,10 +469,10 @@ def newcomers(
     print_paths(paths)
 
 
-def _open(target: str) -> Ledger:
+def _open(target: str, author: str | None = None) -> Ledger:
     from bygones.ledger import Ledger
 
-    return Ledger.open(target)
+    return Ledger.open(target, author=author)
 
 
 def _print_recorded(events: Iterable[Event], json: bool, *sentences: str) -> None:

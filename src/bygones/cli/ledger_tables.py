@@ -166,6 +166,7 @@ def print_event(event: Event, decision: Event | None, json: bool) -> None:
     number = "" if event.amount is None else f" {event.amount:.6g}"
     about = "" if event.agent is None else f"{event.agent}, "
     when = f"at {shown(event.time)} UTC, recorded at {shown(event.recorded)} UTC"
+    when += f" by {event.author}" if event.author else ""
     print(f"Event {event.seq}: {about}{event.kind}{number} {when}")
     if event.note:
         print(f"Note: {event.note}")

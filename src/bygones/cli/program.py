@@ -13,10 +13,12 @@ from bygones import __version__
 from bygones.cli import (
     allocation_commands,
     audit_commands,
+    keeping_commands,
     ledger_commands,
     memory_commands,
     paper_commands,
     report_commands,
+    signing_commands,
     simulation_commands,
     what_if_commands,
 )
@@ -84,6 +86,9 @@ def _list(name: str, summary: str, extra: str | None) -> None:
     SUMMARIES[name], EXTRAS[name] = summary, extra
 
 
+for _command in (*signing_commands.COMMANDS, *keeping_commands.COMMANDS):
+    ledger_commands.app.command(_command)
+ledger_commands.app.command(signing_commands.key, name="key", help=signing_commands.KEYS)
 app.command(ledger_commands.app, name="ledger", help=LEDGER)
 _list("ledger", LEDGER, "ledger")
 for _command, _extra in COMMANDS.items():
@@ -102,12 +107,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
         program = check_command(SUMMARIES, words, "bygones")
         if words[0] == "ledger":
             program = check_command(names_of(ledger_commands.app), words[1:], program)
+            if words[1] == "key":
+                program = check_command(names_of(signing_commands.key), words[2:], program)
         with one_sentence(program):
             _commands(words[0]).cli(prog="bygones", description=DESCRIPTION, args=words, use_underscores=False)
     except ValueError as error:
         _refuse(str(error))
     except ModuleNotFoundError as error:
-        extra = EXTRAS.get(words[0])
+        extra = "sign" if error.name == "cryptography" else EXTRAS.get(words[0])
         how = f": pip install 'bygones[{extra}]'" if extra else ""
         _refuse(f"this command needs {error.name}, which is not installed{how}")
     except BrokenPipeError:

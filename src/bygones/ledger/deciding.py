@@ -31,6 +31,10 @@ from bygones.ledger.turns import ON_HOLD
 from bygones.ledger.writing import Entry, LedgerWriter
 from bygones.memory import Discounted, Memory, MemoryState, PerfectRecall
 
+METHOD = 1
+"""Goes up by one when the same request, rules and past would be decided otherwise than before; `verify` makes decisions
+of this method again."""
+
 
 class StaleProposalError(LedgerError):
     """Something has been recorded since the proposal was made."""
@@ -168,7 +172,7 @@ def accept(writer: LedgerWriter, proposal: Proposal, note: str = "") -> list[Eve
     """Records a decision and the utilities received through it."""
     if writer.head.head != proposal.head:
         raise StaleProposalError("something has been recorded since this proposal was made: decide again")
-    details = {"request": proposal.request.to_dict(), **proposal.details()}
+    details = {"method": METHOD, "request": proposal.request.to_dict(), **proposal.details()}
     at = as_datetime(proposal.at)
     decision = writer.append("decision", writer.time(at), details=details, note=check_text("note", note))
     entries = [Entry(name, utility, at) for name, utility in proposal.utilities.items()]

@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import ExitStack
 from typing import Any, TypeVar
 
@@ -24,6 +24,7 @@ import sqlalchemy as sa
 from bygones._text import check_text
 from bygones.allocation.requests import Request
 from bygones.ledger import deciding, rows, schema, verifying
+from bygones.ledger.authors import author_of, in_database
 from bygones.ledger.contributions import Contribution, contributions, owed_since
 from bygones.ledger.deciding import Proposal
 from bygones.ledger.events import Event
@@ -40,8 +41,8 @@ T = TypeVar("T")
 class Ledger:
     """Rules and an append-only list of events, from which everybody's standing at any instant follows."""
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
+    def __init__(self, store: Store, author: str | None = None) -> None:
+        self._store, self._author = store, author_of(author)
 
     @classmethod
     def new(
@@ -50,6 +51,7 @@ class Ledger:
         rules: Rules | None = None,
         *,
         began: When | None = None,
+        author: str | None = None,
         timeout: float = TIMEOUT,
     ) -> Ledger:
         """A new ledger in a new SQLite file, or in an empty PostgreSQL database by its URL.
@@ -58,6 +60,7 @@ class Ledger:
             target: a path or a URL such as `postgresql://user@host/name`.
             rules: the rules of the ledger.
             began: the earliest instant that can be recorded; by default now.
+            author: who records; by default `BYGONES_AUTHOR`, else the user of the operating system.
             timeout: seconds to wait for other writers.
         """
         time = None if began is None else instant(began, "began")
@@ -65,19 +68,19 @@ class Ledger:
             store = Store(target, timeout)
             stack.callback(store.close)
             with store.creating() as connection:
-                begin(connection, rules or Rules(), time)
+                begin(connection, rules or Rules(), time, in_database(connection, author_of(author)))
             stack.pop_all()
-        return cls(store)
+        return cls(store, author)
 
     @classmethod
-    def open(cls, target: str | os.PathLike[str], *, timeout: float = TIMEOUT) -> Ledger:
-        """An existing ledger; tables of an older version are migrated."""
+    def open(cls, target: str | os.PathLike[str], *, author: str | None = None, timeout: float = TIMEOUT) -> Ledger:
+        """An existing ledger, and who records in it; tables of an older version are migrated."""
         with ExitStack() as stack:
             store = Store(target, timeout)
             stack.callback(store.close)
             store.check()
             stack.pop_all()
-        return cls(store)
+        return cls(store, author)
 
     @property
     def name(self) -> str:
@@ -200,7 +203,7 @@ class Ledger:
         name = check_text("agent", agent, empty=False)
         return self._read(lambda connection, book, time: contributions(connection, book, time, name), at)
 
-    def events(self) -> Iterator[tuple[Event, bytes]]:
+    def events(self) -> Generator[tuple[Event, bytes], None, None]:
         """All events with their hashes, in the order of recording."""
         with self._store.reading() as connection:
             for chunk in rows.load_events(connection):
@@ -226,16 +229,20 @@ class Ledger:
         with self._store.reading() as connection:
             return bytes(connection.execute(sa.select(schema.ledger.c.head_hash)).scalar_one()).hex()
 
-    def verify(self, head: str | None = None) -> Verification:
-        """Replays all events, compares with the snapshot, and checks the chain of hashes.
+    def verify(self, head: str | None = None, *, noted: Sequence[tuple[str, int | None]] = ()) -> Verification:
+        """Checks the database and the chain of hashes, replays all events and makes all decisions again.
 
         Args:
             head: a hash noted earlier, which must be one of the chain.
+            noted: further hashes, each with the number of its event; see `bygones.ledger.signing`.
         """
-        if head is not None and not re.fullmatch(r"[0-9a-f]{64}", head.strip().lower()):
-            raise ValueError(f"head must be the 64 digits and letters that verify prints, got {head!r}")
+        if head is not None:
+            head = head.strip().lower()
+            if not re.fullmatch(r"[0-9a-f]{64}", head):
+                raise ValueError(f"head must be the 64 digits and letters that verify prints, got {head!r}")
+            noted = [(head, None), *noted]
         with self._store.reading() as connection:
-            return verifying.verify(connection, None if head is None else head.strip().lower())
+            return verifying.verify(connection, noted)
 
     # ------------------------------------------------------------------------------------------------ deciding
 
@@ -261,7 +268,7 @@ class Ledger:
 
     def _write(self, what: Callable[[LedgerWriter], T]) -> T:
         with self._store.writing() as (connection, head):
-            writer = LedgerWriter(connection, head)
+            writer = LedgerWriter(connection, head, in_database(connection, self._author))
             result = what(writer)
             writer.finish()
         return result

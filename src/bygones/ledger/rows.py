@@ -10,6 +10,7 @@ import numpy as np
 import sqlalchemy as sa
 
 from bygones.ledger import schema, snapshot, turns
+from bygones.ledger.bounds import check_sums, counted
 from bygones.ledger.events import Event, canonical, details_text, digest
 from bygones.ledger.rules import Change, RuleBook
 from bygones.ledger.snapshot import Snapshot
@@ -61,7 +62,8 @@ def unknown_agent(name: str) -> ValueError:
 
 
 def save_agents(connection: sa.Connection, ids: np.ndarray, agents: Snapshot) -> None:
-    """Replaces the stored snapshot of these agents."""
+    """Replaces the stored snapshot of these agents, which must be finite."""
+    check_sums(agents.names, snapshot.values(agents.received), snapshot.values(agents.remembered))
     table = schema.agents
     values = [
         {
@@ -147,7 +149,7 @@ def replay(
             book,
             row_of[numbers[ours]],
             np.array(time, dtype=np.int64)[ours],
-            np.array([0.0 if value is None else value for value in amount])[ours],
+            np.array([0.0 if value is None else counted(value) for value in amount])[ours],
             np.array(is_received, dtype=bool)[ours],
             np.array(serves, dtype=bool)[ours],
         )

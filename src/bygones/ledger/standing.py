@@ -19,6 +19,7 @@ import numpy as np
 import sqlalchemy as sa
 
 from bygones.ledger import rows, snapshot
+from bygones.ledger.bounds import check_sums
 from bygones.ledger.rules import NEWCOMER_RULES, RuleBook, Rules
 from bygones.ledger.snapshot import NEVER
 from bygones.ledger.times import iso
@@ -97,13 +98,14 @@ def standing(connection: sa.Connection, book: RuleBook, at: int) -> Standing:
     agents = snapshot.fade(agents, book, at)
     states = tuple(status(each, at) for each in agents.turns)
     entitlements = rules.entitlements_of(agents.names)
-    remembered = snapshot.values(agents.remembered)
+    remembered, received = snapshot.values(agents.remembered), snapshot.values(agents.received)
+    check_sums(agents.names, remembered, received)
     return Standing(
         at=at,
         rules=rules,
         names=agents.names,
         status=states,
-        received=snapshot.values(agents.received),
+        received=received,
         remembered=remembered,
         entitlements=entitlements,
         owed=owed(remembered, entitlements, np.flatnonzero([state == PRESENT for state in states])),

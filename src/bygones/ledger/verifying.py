@@ -1,16 +1,17 @@
-"""Whether the snapshot follows from the events, and whether the events are as they were recorded."""
+"""Whether the database is in order, the events are as they were recorded, and all else follows from them."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 import sqlalchemy as sa
 
-from bygones.ledger import rows, schema, snapshot
-from bygones.ledger.events import GENESIS, TURNS, Event, details_text, digest
-from bygones.ledger.rules import Change, RuleBook
-from bygones.ledger.turns import Turns
+from bygones.ledger import integrity, rerunning, rows, schema, snapshot
+from bygones.ledger.chain import Chain, read_chain
+from bygones.ledger.events import GENESIS
+from bygones.ledger.rules import RuleBook
 from bygones.memory import MemoryState
 
 TOLERANCE = 1e-9
@@ -21,12 +22,23 @@ ROUNDING = 1e-13
 
 
 class Verification(NamedTuple):
-    """What `verify` found; `problems` is empty if nothing is wrong."""
+    """What `verify` found; `problems` is empty if nothing is wrong.
+
+    Attributes:
+        events: how many events there are.
+        agents: how many agents.
+        head: the hash of the last event.
+        problems: what is wrong, one sentence each.
+        decisions: how many decisions were made again, with the same result unless a problem says otherwise.
+        older: how many were made by an earlier version, and compared with what was recorded of them only.
+    """
 
     events: int
     agents: int
     head: str
     problems: tuple[str, ...]
+    decisions: int = 0
+    older: int = 0
 
     @property
     def ok(self) -> bool:
@@ -34,59 +46,51 @@ class Verification(NamedTuple):
         return not self.problems
 
 
-def verify(connection: sa.Connection, noted: str | None = None) -> Verification:
-    """Checks the chain of hashes, and replays every event to compare with the snapshot."""
-    row = connection.execute(sa.select(schema.ledger)).one()
-    chain = _Chain(noted)
-    for chunk in rows.load_events(connection):
-        for event, stored in chunk:
-            chain.follow(event, bytes(stored))
-    problems = chain.problems
-    if chain.seq != row.head or chain.hash != bytes(row.head_hash):
-        problems.append(f"the ledger's head is event {row.head}, but the chain ends with event {chain.seq}")
-    if noted is not None and not chain.noted_found:
-        problems.append(f"the noted head {noted} is not the hash of any event: the events up to it have changed")
-    if not chain.broken:
-        problems += _compare(connection, row, chain)
+def verify(
+    connection: sa.Connection, noted: Sequence[tuple[str, int | None]] = (), *, decisions: bool = True
+) -> Verification:
+    """Checks the database, the chain of hashes, the snapshot against a replay of every event, and every decision.
+
+    Args:
+        connection: the ledger, at one moment.
+        noted: hashes noted earlier, each with the number of its event if that was noted too.
+        decisions: whether to make every decision again.
+    """
+    problems = integrity.faults(connection)
+    heads: dict[int, str] | None = {0: GENESIS.hex()} if noted else None
+    made = rerunning.Rerun(0, 0, [])
+    with integrity.without_indexes(connection):
+        row = connection.execute(sa.select(schema.ledger)).one()
+        try:
+            chain = read_chain(connection, heads)
+            problems += chain.problems
+            if not chain.ends_with(row.head, row.head_hash):
+                problems.append(f"the ledger's head is event {row.head}, but the chain ends with event {chain.seq}")
+            problems += _missing(noted, heads or {})
+            if not chain.broken:
+                problems += _compare(connection, row, chain)
+            if decisions and not chain.broken:
+                made = rerunning.rerun(connection)
+                problems += made.problems
+        except (ValueError, TypeError, KeyError, OverflowError) as error:
+            return Verification(0, 0, bytes(row.head_hash).hex(), (*problems, f"the tables cannot be read: {error}"))
     count = len(chain.turns)
-    return Verification(chain.count, count, bytes(row.head_hash).hex(), tuple(problems))
+    return Verification(chain.count, count, bytes(row.head_hash).hex(), tuple(problems), made.decisions, made.older)
 
 
-class _Chain:
-    """The chain of hashes as it is followed, with what structure the events give."""
-
-    def __init__(self, noted: str | None) -> None:
-        self.count, self.seq, self.hash = 0, 0, GENESIS
-        self.noted, self.noted_found, self.broken = noted, noted == GENESIS.hex(), False
-        self.problems: list[str] = []
-        self.turns: dict[str, list[tuple[int, int, str]]] = {}
-        self.recorded: dict[str, float] = {}
-        self.changes: list[Change] = []
-        self.latest = -(2**63)
-
-    def follow(self, event: Event, stored: bytes) -> None:
-        if event.seq != self.seq + 1 and not self.broken:
-            self._break(f"event {self.seq + 1} is missing")
-        expected = digest(self.hash, event, details_text(event))
-        if expected != stored and not self.broken:
-            self._break(f"event {event.seq} is not what was recorded: its hash does not match")
-        self.count, self.seq, self.hash = self.count + 1, event.seq, stored
-        self.noted_found = self.noted_found or (self.noted is not None and stored.hex() == self.noted)
-        if event.kind == "rules":
-            self.changes.append(Change(event.time, event.seq, event.details or {}))
-        else:
-            self.latest = max(self.latest, event.time)
-        if event.agent is not None and event.amount is not None:
-            self.recorded[event.agent] = self.recorded.get(event.agent, 0.0) + abs(event.amount)
-        if event.kind in TURNS:
-            self.turns.setdefault(str(event.agent), []).append((event.time, event.seq, event.kind))
-
-    def _break(self, problem: str) -> None:
-        self.broken = True
-        self.problems.append(problem)
+def _missing(noted: Sequence[tuple[str, int | None]], heads: dict[int, str]) -> list[str]:
+    """The noted heads that are not in the chain."""
+    known = set(heads.values())
+    return [
+        f"the noted head {head} is not the hash of any event: the events up to it have changed"
+        if seq is None
+        else f"event {seq} had the hash {head}, and has not: the events up to it have changed"
+        for head, seq in noted
+        if (head not in known if seq is None else heads.get(seq) != head)
+    ]
 
 
-def _compare(connection: sa.Connection, row: sa.Row[tuple[object, ...]], chain: _Chain) -> list[str]:
+def _compare(connection: sa.Connection, row: sa.Row[tuple[object, ...]], chain: Chain) -> list[str]:
     """Snapshot against replay, agent by agent."""
     problems = []
     book = RuleBook(chain.changes)
@@ -95,10 +99,10 @@ def _compare(connection: sa.Connection, row: sa.Row[tuple[object, ...]], chain: 
     if row.latest != max(chain.latest, book.began):
         problems.append("the latest instant in the snapshot does not follow from the events")
     ids, stored = rows.load_agents(connection)
-    turns = {name: tuple((time, kind) for time, _, kind in sorted(each)) for name, each in chain.turns.items()}
-    if set(turns) != set(stored.names):
+    if set(chain.turns) != set(stored.names):
         return [*problems, "the agents in the snapshot do not follow from the events"]
-    replayed = rows.replay(connection, book, ids, snapshot.empty(stored.names, _in_order(turns, stored.names)))
+    turns = [chain.turns_of(name) for name in stored.names]
+    replayed = rows.replay(connection, book, ids, snapshot.empty(stored.names, turns))
     recorded = np.array([chain.recorded.get(name, 0.0) for name in stored.names])
     differs = {
         "turns": np.array([a != b for a, b in zip(stored.turns, replayed.turns, strict=True)], dtype=bool),
@@ -111,11 +115,7 @@ def _compare(connection: sa.Connection, row: sa.Row[tuple[object, ...]], chain: 
         problems += [
             f"the {what} of {stored.names[i]!r} does not follow from the events" for i in np.flatnonzero(where)[:10]
         ]
-    return problems
-
-
-def _in_order(turns: dict[str, Turns], names: tuple[str, ...]) -> list[Turns]:
-    return [turns[name] for name in names]
+    return [*chain.beyond, *problems] if problems else []
 
 
 def _apart(stored: MemoryState, replayed: MemoryState, recorded: np.ndarray) -> np.ndarray:

@@ -13,6 +13,7 @@ import sqlalchemy as sa
 from bygones._arrays import AnyArray
 from bygones._text import check_text
 from bygones.ledger import rows, schema, snapshot, turns
+from bygones.ledger.bounds import check_amount, check_settings, check_start, counted
 from bygones.ledger.events import AMOUNTS, GENESIS, Event
 from bygones.ledger.rules import Change, RuleBook, Rules
 from bygones.ledger.snapshot import Snapshot
@@ -34,10 +35,11 @@ class Entry(NamedTuple):
     note: str = ""
 
 
-def begin(connection: sa.Connection, rules: Rules, began: int | None) -> None:
+def begin(connection: sa.Connection, rules: Rules, began: int | None, author: str = "") -> None:
     """The first event of a ledger: its rules."""
+    check_settings(rules.to_dict())
     recorded = now()
-    event = Event(1, "rules", recorded if began is None else began, recorded, details=rules.to_dict())
+    event = Event(1, "rules", recorded if began is None else began, recorded, details=rules.to_dict(), author=author)
     book = RuleBook([Change(event.time, event.seq, rules.to_dict())])
     head = rows.save_events(connection, [event], [None], GENESIS)
     row = {"id": 1, "head": 1, "head_hash": head, "latest": event.time, "rules": rows.save_book(book)}
@@ -47,8 +49,8 @@ def begin(connection: sa.Connection, rules: Rules, began: int | None) -> None:
 class LedgerWriter:
     """Collects the events of one transaction; `finish` saves them."""
 
-    def __init__(self, connection: sa.Connection, head: sa.Row[Any]) -> None:
-        self.connection, self.head = connection, head
+    def __init__(self, connection: sa.Connection, head: sa.Row[Any], author: str = "") -> None:
+        self.connection, self.head, self.author = connection, head, author
         self.book = rows.load_book(head.rules)
         self.recorded = now()
         self._latest = int(head.latest)
@@ -71,7 +73,7 @@ class LedgerWriter:
 
     def append(self, kind: str, time: int, number: int | None = None, **fields: Any) -> Event:
         """Adds an event to those that `finish` saves."""
-        event = Event(self.head.head + len(self._events) + 1, kind, time, self.recorded, **fields)
+        event = Event(self.head.head + len(self._events) + 1, kind, time, self.recorded, author=self.author, **fields)
         self._events.append(event)
         self._ids.append(number)
         if kind != "rules":
@@ -99,6 +101,7 @@ class LedgerWriter:
         after = self.book.at(time).changed(settings).to_dict()
         after["entitlements"] = {name: after["entitlements"][name] for name in settings.get("entitlements", ())}
         settings = {name: after[name] for name in settings}
+        check_settings(settings)
         if time < self._latest and any(name in settings for name in MEMORY_SETTINGS):
             raise ValueError(
                 f"{' and '.join(name for name in MEMORY_SETTINGS if name in settings)} cannot change before the latest "
@@ -110,6 +113,7 @@ class LedgerWriter:
 
     def join(self, name: str, time: int, start: float, note: str) -> Event:
         """An agent joins and starts with an amount remembered."""
+        check_start(name, start)
         ids, agents = rows.load_agents(self.connection, [name])
         if len(agents):
             known = self._turned(agents, 0, "join", time)
@@ -142,7 +146,7 @@ class LedgerWriter:
             return []
         times = [self.time(entry.at, name=_of(i, entries, "at")) for i, entry in enumerate(entries)]
         names = [check_text(_of(i, entries, "agent"), entry.agent, empty=False) for i, entry in enumerate(entries)]
-        amounts = [_check_amount(_of(i, entries, "amount"), entry.amount, kind) for i, entry in enumerate(entries)]
+        amounts = [check_amount(_of(i, entries, "amount"), entry.amount, kind) for i, entry in enumerate(entries)]
         notes = [check_text(_of(i, entries, "note"), entry.note) for i, entry in enumerate(entries)]
         if join:
             self._join_the_unknown(names, times)
@@ -171,11 +175,11 @@ class LedgerWriter:
             raise ValueError(f"event {seq} is itself a correction: correct event {found.refers} instead")
         if found.kind not in AMOUNTS:
             raise ValueError(f"event {seq} has no amount to correct: it is of kind {found.kind}")
-        wanted = _check_amount("amount", amount, found.kind)
+        wanted = check_amount("amount", amount, found.kind)
         earlier = self.connection.execute(
             sa.select(table.c.amount).where(table.c.refers == seq, table.c.kind == "correction")
         )
-        difference = math.fsum([wanted, -found.amount, *(-each for each in earlier.scalars())]) + 0.0
+        difference = math.fsum([wanted, -counted(found.amount), *(-each for each in earlier.scalars())]) + 0.0
         name = self.connection.execute(
             sa.select(schema.agents.c.name).where(schema.agents.c.id == found.agent)
         ).scalar_one()
@@ -239,15 +243,3 @@ def _add(
 
 def _of(i: int, entries: Sequence[object], name: str) -> str:
     return name if len(entries) == 1 else f"entry {i + 1}: {name}"
-
-
-def _check_amount(name: str, amount: object, kind: str) -> float:
-    """Amounts are finite, and only an offset may be below zero."""
-    accepted = "a finite number" if kind == "offset" else "a finite number of at least 0"
-    try:
-        number = float(amount)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
-        raise ValueError(f"{name} must be {accepted}, got {amount!r}") from None
-    if not math.isfinite(number) or (number < 0 and kind != "offset"):
-        raise ValueError(f"{name} must be {accepted}, got {amount!r}")
-    return number + 0.0  # SQLite drops the sign of a zero

@@ -1,0 +1,52 @@
+"""Everything but the events, made anew from the events: snapshots, rules and indexes."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+import numpy as np
+import sqlalchemy as sa
+
+from bygones.ledger import integrity, rows, schema, snapshot
+from bygones.ledger.chain import Chain, read_chain
+from bygones.ledger.rules import RuleBook
+from bygones.ledger.store import LedgerError, Store
+
+
+def rebuild(store: Store) -> int:
+    """Makes snapshots and indexes of a damaged ledger anew; how many agents there are.
+
+    The events must be intact, since they are all there is: a ledger whose chain is broken is refused and not changed.
+    """
+    with store.writing() as (connection, head):
+        with integrity.without_indexes(connection):
+            chain = read_chain(connection)
+        if not chain.ends_with(head.head, head.head_hash):
+            chain.problems.append(f"the ledger's head is event {head.head}, but the chain ends with event {chain.seq}")
+        if chain.problems:
+            raise LedgerError(
+                f"{store.name} cannot be rebuilt from its events, which are damaged ({chain.problems[0]}): restore a "
+                "backup"
+            )
+        integrity.rebuild_indexes(connection)
+        refresh(connection, chain)
+    return len(chain.turns)
+
+
+def refresh(connection: sa.Connection, chain: Chain, only: Collection[str] | None = None) -> None:
+    """Saves what follows from a chain's events: the snapshots of all agents or of some, the rules and the head."""
+    found = connection.execute(sa.select(schema.agents.c.id, schema.agents.c.name).order_by(schema.agents.c.id)).all()
+    known = [row for row in found if only is None or row.name in only]
+    ids, names = np.array([row.id for row in known], dtype=np.int64), [row.name for row in known]
+    book = RuleBook(chain.changes)
+    if names:
+        agents = snapshot.empty(names, [chain.turns_of(name) for name in names])
+        rows.save_agents(connection, ids, rows.replay(connection, book, ids, agents))
+    connection.execute(
+        schema.ledger.update().values(
+            head=chain.seq,
+            head_hash=chain.hash,
+            latest=max(chain.latest, book.began),
+            rules=rows.save_book(book),
+        )
+    )
