@@ -114,7 +114,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except ValueError as error:
         _refuse(str(error))
     except ModuleNotFoundError as error:
-        extra = "sign" if error.name == "cryptography" else EXTRAS.get(words[0])
+        extra = "sign" if str(error.name).startswith("cryptography") else EXTRAS.get(words[0])
         how = f": pip install 'bygones[{extra}]'" if extra else ""
         _refuse(f"this command needs {error.name}, which is not installed{how}")
     except BrokenPipeError:

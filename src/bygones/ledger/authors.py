@@ -29,4 +29,5 @@ def in_database(connection: sa.Connection, author: str) -> str:
     """The author with the database's user, where the database has users."""
     if connection.dialect.name == "sqlite":
         return author
-    return f"{author} as {connection.scalar(sa.text('SELECT session_user'))}"
+    user = str(connection.scalar(sa.text("SELECT session_user")))
+    return f"{author} as {user}" if author else user
