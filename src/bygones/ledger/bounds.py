@@ -32,13 +32,13 @@ HALF_LIVES = (1.0, 1000 * UNITS["y"])
 
 def check_amount(name: str, amount: object, kind: str) -> float:
     """An amount within the bounds; only an offset may be below zero."""
-    accepted = f"a number from {-LARGEST if kind == 'offset' else 0:g} to {LARGEST:g}"
     try:
         number = float(amount)  # type: ignore[arg-type]
     except (TypeError, ValueError, OverflowError):
-        raise ValueError(f"{name} must be {accepted}, got {amount!r}") from None
+        number = math.nan
     if not (abs(number) <= LARGEST and (number >= 0 or kind == "offset")):
-        raise ValueError(f"{name} must be {accepted}, got {amount!r}")
+        least = -LARGEST if kind == "offset" else 0
+        raise ValueError(f"{name} must be a number from {least:g} to {LARGEST:g}, got {amount!r}")
     return number + 0.0  # SQLite drops the sign of a zero
 
 
@@ -79,9 +79,9 @@ def check_settings(settings: Mapping[str, Any]) -> None:
 
 def check_sums(names: Sequence[str], *sums: np.ndarray) -> None:
     """Refuses sums that are not finite, which only amounts from before there were bounds can lead to."""
-    for name, *values in zip(names, *sums, strict=True):
-        if not all(abs(value) <= LARGEST_SUM for value in values):
-            raise ValueError(
-                f"what is known of {name!r} is not a finite number, since an earlier version recorded amounts beyond "
-                f"{LARGEST:g}: `bygones ledger verify` says which, and what to do"
-            )
+    beyond = np.flatnonzero(~np.logical_and.reduce([np.abs(each) <= LARGEST_SUM for each in sums]))
+    if len(beyond):
+        raise ValueError(
+            f"what is known of {names[beyond[0]]!r} is not a finite number, since an earlier version recorded amounts "
+            f"beyond {LARGEST:g}: `bygones ledger verify` says which, and what to do"
+        )
