@@ -31,6 +31,10 @@ class Chain:
         expected = digest(self.hash, event, details_text(event))
         if expected != stored and not self.broken:
             self._break(f"event {event.seq} is not what was recorded: its hash does not match")
+        self.take(event, stored)
+
+    def take(self, event: Event, stored: bytes) -> None:
+        """The same for an event that is known to fit."""
         self.count, self.seq, self.hash = self.count + 1, event.seq, stored
         if event.kind == "rules":
             self.changes.append(Change(event.time, event.seq, event.details or {}))

@@ -71,7 +71,7 @@ class _Past:
         self._touched: set[str] = set()
 
     def append(self, event: Event, stored: bytes, numbers: Mapping[str, int]) -> None:
-        self._chain.follow(event, stored)
+        self._chain.take(event, stored)
         number = None if event.agent is None else numbers[event.agent]
         self._waiting.append(event._asdict() | {"agent": number, "details": details_text(event), "hash": stored})
         if event.agent is not None and number is not None:
