@@ -4,6 +4,9 @@ python benchmarks/ledger_waiting.py                                     # eight 
 python benchmarks/ledger_waiting.py --target postgresql://user@host/empty
 
 Each writer records one event after the other as fast as it can; a wait is the time from asking to having recorded.
+Eight writers on two busy cores: with a rollback journal and SQLite's own waiting, the longest wait was 10.1 s and the
+writer with the fewest recorded 0.1 events/s of 53; with a write-ahead log and waiting in turn, 0.74 s and 11 of 96.
+
 With --reader, somebody has begun to read all events and does not go on, as `bygones ledger export | less` does.
 """
 

@@ -92,3 +92,10 @@ def test_the_append_only_role_cannot_record_in_another_name(desk, monkeypatch):
         pytest.raises(LedgerError, match="recorded by desk must name it as their author"),
     ):
         ledger.join("cem")
+
+
+def test_a_role_that_may_not_use_amcheck_verifies_all_the_same(desk):
+    with psycopg.connect(desk[0], autocommit=True) as connection:
+        connection.execute("CREATE EXTENSION amcheck")
+    with Ledger.open(desk[1]) as ledger:
+        assert ledger.verify().ok
