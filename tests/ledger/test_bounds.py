@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bygones.ledger import Ledger, LedgerError, Rules, bounds, schema, store
-from bygones.ledger.rebuilding import rebuild
+from bygones.ledger.repairing import rebuild
 
 BEYOND = [1.1e15, 1.7e308, math.inf, -math.inf, math.nan, 10**400]
 

@@ -9,7 +9,7 @@ import sqlalchemy as sa
 
 from bygones.ledger import Ledger, LedgerError, Places, Rules, copying, rows, store
 from bygones.ledger.copying import backup, copy, restore
-from bygones.ledger.rebuilding import rebuild
+from bygones.ledger.repairing import rebuild
 from bygones.ledger.store import Store
 
 

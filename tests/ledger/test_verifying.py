@@ -8,7 +8,7 @@ import pytest
 import sqlalchemy as sa
 
 from bygones.ledger import Amount, Entry, Items, Ledger, LedgerError, Places, Rules, deciding, integrity, rows, store
-from bygones.ledger.rebuilding import rebuild
+from bygones.ledger.repairing import rebuild
 from support.forgery import rewrite
 
 NAMES = [f"agent {i}" for i in range(12)]

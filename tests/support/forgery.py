@@ -5,7 +5,7 @@ from contextlib import closing
 
 from bygones.ledger import Ledger
 from bygones.ledger.events import GENESIS, details_text, digest
-from bygones.ledger.rebuilding import rebuild
+from bygones.ledger.repairing import rebuild
 
 
 def rewrite(path, change):

@@ -78,7 +78,7 @@ def rebuild(target: Kept, json: Json = False) -> None:
     For example:
         bygones ledger rebuild team.db
     """
-    from bygones.ledger.rebuilding import rebuild
+    from bygones.ledger.repairing import rebuild
     from bygones.ledger.store import Store
 
     store = Store(target)

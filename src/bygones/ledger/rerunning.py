@@ -17,7 +17,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from bygones.allocation.requests import request_from
-from bygones.ledger import deciding, rebuilding, rows, schema
+from bygones.ledger import deciding, repairing, rows, schema
 from bygones.ledger.chain import Chain
 from bygones.ledger.events import Event, details_text
 from bygones.ledger.times import as_datetime
@@ -87,7 +87,7 @@ class _Past:
                 schema.agents.insert(), [zero | {"id": id_, "name": name} for name, id_ in self._new.items()]
             )
         self.connection.execute(schema.events.insert(), self._waiting)
-        rebuilding.refresh(self.connection, self._chain, self._touched)
+        repairing.refresh(self.connection, self._chain, self._touched)
         self._waiting, self._new, self._touched = [], {}, set()
         return self.connection.execute(sa.select(schema.ledger)).one()
 
