@@ -180,10 +180,10 @@ def test_the_ledger_adds_what_is_owed_and_when_something_was_last_received(team)
     assert data["remembered_before"] == [3, 0, 0]
 
 
-def test_what_is_stored_of_a_decision_has_the_same_keys_as_ever(team):
+def test_what_is_stored_of_a_decision_has_the_same_keys_as_ever_and_the_method(team):
     decision, _ = team.accept(team.propose(Places({"ana": 1}), at="2026-01-02"))
     assert sorted(decision.details) == [
-        "at", "draw", "gap", "gets", "half_life", "optimal", "reasons", "request", "utilities", "welfare",
+        "at", "draw", "gap", "gets", "half_life", "method", "optimal", "reasons", "request", "utilities", "welfare",
     ]  # fmt: skip
 
 

@@ -1,5 +1,6 @@
 """A ledger written by an earlier version stays readable and verifiable: its file is frozen here for ever."""
 
+import re
 import sqlite3
 from pathlib import Path
 
@@ -25,6 +26,7 @@ def test_it_is_verified_and_stands_where_it_stood(old):
     with Ledger.open(old) as ledger:
         found = ledger.verify(HEAD)
         assert (found.ok, found.events, found.agents, found.head) == (True, 19, 3, HEAD)
+        assert (found.decisions, found.older) == (0, 3)  # which may have been decided otherwise
         stood = ledger.standing("2026-01-20")
         assert stood.names == ("Ana", "Ben O'Hara", "Zoë 🌙")
         assert stood.status == ("away", "present", "present")
@@ -41,10 +43,19 @@ def columns(path):
     return found
 
 
+def definitions(path):
+    """The words with which tables and indexes were defined, bounds and all; a table's may be in another order."""
+    connection = sqlite3.connect(path)
+    found = dict(connection.execute("SELECT name, sql FROM sqlite_master"))
+    connection.close()
+    return {name: sorted(re.findall(r"\w+|[<>=]+", sql or "")) for name, sql in found.items()}
+
+
 def test_once_opened_it_has_the_same_tables_as_a_new_ledger(old, tmp_path):
     Ledger.open(old).close()
     Ledger.new(tmp_path / "new.db").close()
     assert columns(tmp_path / "new.db") == columns(old)
+    assert definitions(tmp_path / "new.db") == definitions(old)
 
 
 def test_it_goes_on(old):

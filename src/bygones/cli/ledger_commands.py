@@ -45,6 +45,9 @@ Key = Annotated[
     str | None,
     _optional("A name of your choice for this entry: the same again with the same key records nothing.", "TEXT"),
 ]
+Author = Annotated[
+    str | None, _optional("Who records this (default: BYGONES_AUTHOR, else the user of this computer).", "NAME")
+]
 Json = Annotated[bool, arg(help="Print JSON for programs.")]
 
 
@@ -77,6 +80,7 @@ def new(
         str, arg(help="The time zone in which days begin and times are read and shown, such as Europe/Berlin.")
     ] = "UTC",
     began: Annotated[str | None, _optional("The earliest time that can be recorded (default: now).", "TIME")] = None,
+    author: Author = None,
     json: Json = False,
 ) -> None:
     """Create a ledger.
@@ -91,7 +95,7 @@ def new(
     rules = Rules(
         half_life, welfare, newcomers, hold_stops_clock, kind=kind, rule=rule, reports=reports, time_zone=time_zone
     )
-    with Ledger.new(target, rules, began=began) as ledger:
+    with Ledger.new(target, rules, began=began, author=author) as ledger:
         print_recorded([ledger.event(1)], json, f"Created {ledger.name}.")
 
 
@@ -129,6 +133,7 @@ def rules(
     at: At = None,
     note: Note = "",
     key: Key = None,
+    author: Author = None,
     json: Json = False,
 ) -> None:
     """Show the rules, or change some of them from a given time on.
@@ -143,7 +148,7 @@ def rules(
     changes["reports"], changes["time_zone"] = reports, time_zone
     changes["hold_stops_clock"] = None if hold_stops_clock is None else hold_stops_clock == "yes"
     changes["entitlements"] = dict(map(_parse_entitlement, entitlement)) or None
-    with open_ledger(target) as ledger:
+    with open_ledger(target, author) as ledger:
         if entitlements is not None:
             changes["entitlements"] = _read_entitlements(ledger, entitlements, others) | dict(
                 map(_parse_entitlement, entitlement)
@@ -179,6 +184,7 @@ def join(
     ] = None,
     note: Note = "",
     key: Key = None,
+    author: Author = None,
     json: Json = False,
 ) -> None:
     """Let agents join.
@@ -190,7 +196,7 @@ def join(
     target, agents = ledger_and_names(target, agents)
     if not agents:
         raise ValueError("give the name of at least one agent who joins")
-    with open_ledger(target) as ledger:
+    with open_ledger(target, author) as ledger:
         _note_key(ledger, key)
         joined = ledger.join_all(agents, at=at, entitlement=entitlement, newcomers=start, note=note, key=key)
     print_recorded(
@@ -199,37 +205,61 @@ def join(
 
 
 @app.command
-def leave(target: Target, agent: Agent, at: At = None, note: Note = "", key: Key = None, json: Json = False) -> None:
+def leave(
+    target: Target,
+    agent: Agent,
+    at: At = None,
+    note: Note = "",
+    key: Key = None,
+    author: Author = None,
+    json: Json = False,
+) -> None:
     """Let an agent leave.
 
     For example:
         bygones ledger leave team.db ana --at 2026-03-02
     """
-    with open_ledger(target) as ledger:
+    with open_ledger(target, author) as ledger:
         _note_key(ledger, key)
         print_recorded([ledger.leave(agent, at=at, note=note, key=key)], json, f"{agent} left.")
 
 
 @app.command
-def hold(target: Target, agent: Agent, at: At = None, note: Note = "", key: Key = None, json: Json = False) -> None:
+def hold(
+    target: Target,
+    agent: Agent,
+    at: At = None,
+    note: Note = "",
+    key: Key = None,
+    author: Author = None,
+    json: Json = False,
+) -> None:
     """Put an agent on hold, for example during illness or parental leave.
 
     For example:
         bygones ledger hold team.db ana --note "parental leave"
     """
-    with open_ledger(target) as ledger:
+    with open_ledger(target, author) as ledger:
         _note_key(ledger, key)
         print_recorded([ledger.hold(agent, at=at, note=note, key=key)], json, f"{agent} is on hold.")
 
 
 @app.command
-def resume(target: Target, agent: Agent, at: At = None, note: Note = "", key: Key = None, json: Json = False) -> None:
+def resume(
+    target: Target,
+    agent: Agent,
+    at: At = None,
+    note: Note = "",
+    key: Key = None,
+    author: Author = None,
+    json: Json = False,
+) -> None:
     """Let an agent on hold take part again.
 
     For example:
         bygones ledger resume team.db ana
     """
-    with open_ledger(target) as ledger:
+    with open_ledger(target, author) as ledger:
         _note_key(ledger, key)
         print_recorded([ledger.resume(agent, at=at, note=note, key=key)], json, f"{agent} takes part again.")
 
@@ -242,6 +272,7 @@ def record(
     at: At = None,
     note: Note = "",
     key: Key = None,
+    author: Author = None,
     json: Json = False,
 ) -> None:
     """Record what an agent received or, in a ledger of burdens, carried.
@@ -251,7 +282,7 @@ def record(
     """
     from bygones.kinds import words
 
-    with open_ledger(target) as ledger:
+    with open_ledger(target, author) as ledger:
         _note_key(ledger, key)
         event = ledger.record(agent, amount, at=at, note=note, key=key)
         received = words(ledger.rules(at).kind).received
@@ -268,6 +299,7 @@ def offset(
     at: At = None,
     note: Note = "",
     key: Key = None,
+    author: Author = None,
     json: Json = False,
 ) -> None:
     """Change what is remembered of an agent without changing what was received.
@@ -275,7 +307,7 @@ def offset(
     For example:
         bygones ledger offset team.db ana 5 --note "worked elsewhere"
     """
-    with open_ledger(target) as ledger:
+    with open_ledger(target, author) as ledger:
         _note_key(ledger, key)
         event = ledger.offset(agent, amount, at=at, note=note, key=key)
     print_recorded([event], json, f"Event {event.seq}: remembered utility of {agent} changed by {amount:+.6g}.")
@@ -333,6 +365,7 @@ def decide(
     yes: Annotated[bool, arg(help="Record without asking.")] = False,
     note: Note = "",
     key: Key = None,
+    author: Author = None,
     json: Json = False,
 ) -> None:
     """Decide who gets what now, with the reasons, and record the decision if you confirm.
@@ -347,7 +380,7 @@ def decide(
     from bygones.ledger import StaleProposalError
 
     request = read_needs(needs, k=k, amount=amount, capacity=capacity, whole=whole)
-    with open_ledger(target) as ledger:
+    with open_ledger(target, author) as ledger:
         _note_key(ledger, key)
         if yes:
             proposal = ledger.decide(request, at=at, note=note, key=key)
@@ -380,6 +413,7 @@ def correct(
     ],
     note: Note = "",
     key: Key = None,
+    author: Author = None,
     json: Json = False,
 ) -> None:
     """Correct the amount of an event by a further event; the event itself stays.
@@ -387,7 +421,7 @@ def correct(
     For example:
         bygones ledger correct team.db 12 6
     """
-    with open_ledger(target) as ledger:
+    with open_ledger(target, author) as ledger:
         _note_key(ledger, key)
         entry = ledger.correct(event, amount, note=note, key=key)
     print_recorded([entry], json, f"Event {entry.seq} corrects event {event} by {entry.amount:+.6g}.")
@@ -422,32 +456,6 @@ def explain(
             print_event(event, decision, changes, committing, json, ledger.rules(at).kind, ledger.zone(), void_since)
             return
         print_contributions(what, ledger.contributions(what, at), json, ledger.rules(at).kind, ledger.zone())
-
-
-@app.command
-def verify(
-    target: Target,
-    head: Annotated[
-        str | None, _optional("A head noted earlier, to check that no event up to it has changed.", "HASH")
-    ] = None,
-    json: Json = False,
-) -> None:
-    """Check the chain of hashes and replay all events. The exit code is 1 if anything is wrong.
-
-    For example:
-        bygones ledger verify team.db
-    """
-    with open_ledger(target) as ledger:
-        found = ledger.verify(head)
-    if json:
-        print_json(found._asdict() | {"ok": found.ok})
-    elif found.ok:
-        say(f"Verified {found.events} events of {found.agents} agents. Head: {found.head}")
-    else:
-        for problem in found.problems:
-            say(problem)
-    if not found.ok:
-        raise SystemExit(1)
 
 
 @app.command
@@ -524,11 +532,11 @@ def newcomers(
     print_paths(paths)
 
 
-def open_ledger(target: str) -> Ledger:
-    """The ledger at a path or URL."""
+def open_ledger(target: str, author: str | None = None) -> Ledger:
+    """The ledger at a path or URL, and who records in it."""
     from bygones.ledger import Ledger
 
-    return Ledger.open(target)
+    return Ledger.open(target, author=author)
 
 
 def print_recorded(events: Iterable[Event], json: bool, *sentences: str) -> None:

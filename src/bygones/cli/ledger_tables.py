@@ -196,7 +196,8 @@ def print_event(
     number = "" if event.amount is None else f" {event.amount:.6g}"
     about = "" if event.agent is None else f"{event.agent}, "
     when = f"at {named(event.time, zone)}, recorded at {named(event.recorded, zone)}"
-    say(f"Event {event.seq}: {about}{event.kind}{number} {when}")
+    by = f" by {event.author}" if event.author else ""
+    say(f"Event {event.seq}: {about}{event.kind}{number} {when}{by}")
     if event.kind == "void":
         say(f"It makes event {event.refers} void.")
     if void_since is not None:

@@ -17,11 +17,13 @@ from bygones.cli import (
     allocation_commands,
     audit_commands,
     import_commands,
+    keeping_commands,
     ledger_commands,
     memory_commands,
     paper_commands,
     report_commands,
     revision_commands,
+    signing_commands,
     simulation_commands,
     what_if_commands,
 )
@@ -100,6 +102,9 @@ def _list(name: str, summary: str, extra: str | None) -> None:
     SUMMARIES[name], EXTRAS[name] = summary, extra
 
 
+for _command in (*signing_commands.COMMANDS, *keeping_commands.COMMANDS):
+    ledger_commands.app.command(_command)
+ledger_commands.app.command(signing_commands.key, name="key", help=signing_commands.KEYS)
 import_commands.add_to(ledger_commands.app)
 app.command(revision_commands.app, name="ledger", help=LEDGER)
 _list("ledger", LEDGER, "ledger")
@@ -130,7 +135,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except ValueError as error:
         _refuse(str(error), secrets)
     except ModuleNotFoundError as error:
-        extra = EXTRAS.get(words[0])
+        extra = "sign" if str(error.name).startswith("cryptography") else EXTRAS.get(words[0])
         how = f": pip install 'bygones[{extra}]'" if extra else ""
         _refuse(f"this command needs {error.name}, which is not installed{how}", secrets)
     except BrokenPipeError:
@@ -159,6 +164,8 @@ def _run(words: list[str]) -> None:
     program = check_command(SUMMARIES, words, "bygones")
     if words[0] == "ledger":
         program = check_command(names_of(ledger_commands.app), words[1:], program)
+        if words[1] == "key":
+            program = check_command(names_of(signing_commands.key), words[2:], program)
     with one_sentence(program):
         try:
             _parse_and_call(words)

@@ -24,7 +24,10 @@ def read_history(path: Path, agent: str = "agent", time: str = "time", amount: s
         where = f"{path}, row {line}: "
         kind = row.get("kind", "received")
         if kind != "received":
-            raise ValueError(f"{where}kind must be received, got {kind!r}: export with --kind received")
+            raise ValueError(
+                f"{where}kind must be received, got {kind!r}: a history has what was received only; to move a whole "
+                "ledger, use `bygones ledger copy`"
+            )
         try:
             instant(row[time], time)
         except ValueError as error:

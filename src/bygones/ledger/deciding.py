@@ -33,6 +33,10 @@ from bygones.ledger.voids import in_effect
 from bygones.ledger.writing import SKEW, Entry, LedgerWriter
 from bygones.memory import Discounted, Memory, MemoryState, PerfectRecall
 
+METHOD = 1
+"""Goes up by one when the same request, rules and past would be decided otherwise than before; `verify` makes decisions
+of this method again."""
+
 
 class StaleProposalError(LedgerError):
     """Something has been recorded since the proposal was made."""
@@ -234,7 +238,7 @@ def accept(writer: LedgerWriter, proposal: Proposal, note: str = "") -> list[Eve
     if writer.head.head != proposal.head or draws.upcoming(writer.connection).commitment != proposal.commitment:
         raise StaleProposalError("something has been recorded since this proposal was made: decide again")
     drawn = draws.reveal(writer.connection, writer.next)
-    details = {"request": proposal.request.to_dict(), **proposal.details(), "draw": drawn}
+    details = {"method": METHOD, "request": proposal.request.to_dict(), **proposal.details(), "draw": drawn}
     at = as_datetime(proposal.at)
     time = writer.time(at, ahead=SKEW)
     decision = writer.append("decision", time, details=details, note=check_text("note", note))

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import ExitStack
 from typing import Any, TypeVar
 
@@ -30,6 +30,7 @@ from bygones.allocation.requests import Request
 from bygones.allocation.settling import check_known
 from bygones.ledger import deciding, keys, rows, schema, verifying, voiding, voids
 from bygones.ledger.aftermath import LaterChange, changes_since
+from bygones.ledger.authors import author_of, in_database
 from bygones.ledger.contributions import Contribution, contributions, owed_since
 from bygones.ledger.deciding import PastDecision, Proposal
 from bygones.ledger.events import Event, check_event
@@ -48,8 +49,8 @@ T = TypeVar("T")
 class Ledger:
     """Rules and an append-only list of events, from which everybody's standing at any instant follows."""
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
+    def __init__(self, store: Store, author: str | None = None) -> None:
+        self._store, self._author = store, author_of(author)
 
     @classmethod
     def new(
@@ -58,6 +59,7 @@ class Ledger:
         rules: Rules | None = None,
         *,
         began: When | None = None,
+        author: str | None = None,
         timeout: float = TIMEOUT,
     ) -> Ledger:
         """A new ledger in a new SQLite file, or in an empty PostgreSQL database by its URL.
@@ -66,25 +68,26 @@ class Ledger:
             target: a path or a URL such as `postgresql://user@host/name`.
             rules: the rules of the ledger.
             began: the earliest instant that can be recorded; by default now.
+            author: who records; by default `BYGONES_AUTHOR`, else the user of the operating system.
             timeout: seconds to wait for other writers.
         """
         with ExitStack() as stack:
             store = Store(target, timeout)
             stack.callback(store.close)
             with store.creating() as connection:
-                begin(connection, rules or Rules(), began)
+                begin(connection, rules or Rules(), began, in_database(connection, author_of(author)))
             stack.pop_all()
-        return cls(store)
+        return cls(store, author)
 
     @classmethod
-    def open(cls, target: str | os.PathLike[str], *, timeout: float = TIMEOUT) -> Ledger:
-        """An existing ledger; tables of an older version are migrated."""
+    def open(cls, target: str | os.PathLike[str], *, author: str | None = None, timeout: float = TIMEOUT) -> Ledger:
+        """An existing ledger, and who records in it; tables of an older version are migrated."""
         with ExitStack() as stack:
             store = Store(target, timeout)
             stack.callback(store.close)
             store.check()
             stack.pop_all()
-        return cls(store)
+        return cls(store, author)
 
     @property
     def name(self) -> str:
@@ -290,7 +293,7 @@ class Ledger:
         name = check_text("agent", agent, empty=False)
         return self._read(lambda connection, book, time: contributions(connection, book, time, name), at)
 
-    def events(self, *, in_effect: bool = False) -> Iterator[tuple[Event, bytes]]:
+    def events(self, *, in_effect: bool = False) -> Generator[tuple[Event, bytes], None, None]:
         """All events with their hashes, in the order of recording, or only those that are not void."""
         with self._store.reading() as connection:
             for chunk in rows.load_events(connection, [voids.in_effect()] if in_effect else []):
@@ -340,16 +343,20 @@ class Ledger:
         with self._store.reading() as connection:
             return bytes(connection.execute(sa.select(schema.ledger.c.head_hash)).scalar_one()).hex()
 
-    def verify(self, head: str | None = None) -> Verification:
-        """Replays all events, compares with the snapshot, and checks the chain of hashes.
+    def verify(self, head: str | None = None, *, noted: Sequence[tuple[str, int | None]] = ()) -> Verification:
+        """Checks the database and the chain of hashes, replays all events and makes all decisions again.
 
         Args:
             head: a hash noted earlier, which must be one of the chain.
+            noted: further hashes, each with the number of its event; see `bygones.ledger.signing`.
         """
-        if head is not None and not re.fullmatch(r"[0-9a-f]{64}", head.strip().lower()):
-            raise ValueError(f"head must be the 64 digits and letters that verify prints, got {head!r}")
+        if head is not None:
+            head = head.strip().lower()
+            if not re.fullmatch(r"[0-9a-f]{64}", head):
+                raise ValueError(f"head must be the 64 digits and letters that verify prints, got {head!r}")
+            noted = [(head, None), *noted]
         with self._store.reading() as connection:
-            return verifying.verify(connection, None if head is None else head.strip().lower())
+            return verifying.verify(connection, noted)
 
     # ------------------------------------------------------------------------------------------------ deciding
 
@@ -417,7 +424,7 @@ class Ledger:
             The decisions that would be different, in the order of time.
         """
         with self._store.writing() as (connection, head):
-            writer = LedgerWriter(connection, head)
+            writer = LedgerWriter(connection, head, in_database(connection, self._author))
             period = writer.book.instant(start, "from"), None if end is None else writer.book.instant(end, "to")
             found = redecide(writer, *period, note)
             writer.finish()
@@ -427,7 +434,7 @@ class Ledger:
 
     def _write(self, what: Callable[[LedgerWriter], T]) -> T:
         with self._store.writing() as (connection, head):
-            writer = LedgerWriter(connection, head)
+            writer = LedgerWriter(connection, head, in_database(connection, self._author))
             result = what(writer)
             if writer.recorded_something:
                 writer.finish()

@@ -11,6 +11,7 @@ import sqlalchemy as sa
 
 from bygones._text import check_name
 from bygones.ledger import schema, snapshot, times, turns
+from bygones.ledger.bounds import check_sums, counted
 from bygones.ledger.events import TURNS, Event, canonical, details_text, digest
 from bygones.ledger.rules import Change, RuleBook
 from bygones.ledger.snapshot import Snapshot
@@ -76,7 +77,8 @@ def unknown_agent(name: str) -> ValueError:
 
 
 def save_agents(connection: sa.Connection, ids: np.ndarray, agents: Snapshot) -> None:
-    """Replaces the stored snapshot of these agents."""
+    """Replaces the stored snapshot of these agents, which must be finite."""
+    check_sums(agents.names, snapshot.values(agents.received), snapshot.values(agents.remembered))
     table = schema.agents
     values = [
         {
@@ -226,7 +228,7 @@ def add_events(
             book,
             row_of[numbers[ours]],
             np.array(time, dtype=np.int64)[ours],
-            np.array([0.0 if value is None else value for value in amount])[ours],
+            np.array([0.0 if value is None else counted(value) for value in amount])[ours],
             np.array(is_received, dtype=bool)[ours],
             np.array(serves, dtype=bool)[ours],
         )

@@ -24,6 +24,7 @@ import numpy as np
 import sqlalchemy as sa
 
 from bygones.ledger import rows, schema, snapshot, turns
+from bygones.ledger.bounds import check_sums
 from bygones.ledger.rebuilding import Known, rebuilt
 from bygones.ledger.rules import NEWCOMER_RULES, RuleBook, Rules
 from bygones.ledger.snapshot import NEVER, Snapshot
@@ -147,13 +148,14 @@ def standing_of(book: RuleBook, agents: Snapshot, at: int) -> Standing:
     taken = [turns.until(each, at) for each in agents.turns]
     states = tuple(status(each, at) for each in taken)
     entitlements = rules.entitlements_of(agents.names)
-    remembered = snapshot.values(agents.remembered)
+    remembered, received = snapshot.values(agents.remembered), snapshot.values(agents.received)
+    check_sums(agents.names, remembered, received)
     return Standing(
         at=at,
         rules=rules,
         names=agents.names,
         status=states,
-        received=snapshot.values(agents.received),
+        received=received,
         remembered=remembered,
         entitlements=entitlements,
         owed=owed(remembered, entitlements, np.flatnonzero([state == PRESENT for state in states])),

@@ -1,32 +1,32 @@
 """Where a ledger is kept: one SQLite file, or a PostgreSQL database by its URL.
 
-An acknowledged event is durable: SQLite syncs its rollback journal, the file and the folder before a commit returns
-(`synchronous=EXTRA`), and at rest the ledger is one file. Writers come one after the other: on SQLite each begins with
-the write lock, on PostgreSQL each locks the ledger's only row before it reads anything. Readers see one moment.
+An acknowledged event is durable: a commit returns once it is synced. Writers come one after the other: on SQLite each
+begins with the write lock, on PostgreSQL each locks the ledger's only row before it reads anything. Readers see one
+moment, and keep nobody from writing.
 """
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import sqlite3
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
+from urllib.parse import quote
 
 import sqlalchemy as sa
 from sqlalchemy.engine import URL, make_url
 
 from bygones._files import make_private
 from bygones._secrets import redacted, secrets_in
-from bygones.ledger import schema
+from bygones.ledger import schema, sqlite_files
 
 TIMEOUT = 30.0
 """Seconds for which a writer waits for the lock."""
-
-CACHE = 65536
-"""The most memory, in KiB, for the pages of a SQLite transaction."""
 
 
 class LedgerError(ValueError):
@@ -39,12 +39,12 @@ class Store:
     def __init__(self, target: str | os.PathLike[str], timeout: float = TIMEOUT) -> None:
         self._url = _url(target)
         public = self._url.set(drivername="postgresql").render_as_string(hide_password=True)
-        self.name = str(self._url.database) if self._is_sqlite else redacted(public)
-        if self._is_sqlite:
-            self._engine = sa.create_engine(
-                self._url, connect_args={"timeout": timeout, "isolation_level": None}, poolclass=sa.NullPool
-            )
-            sa.event.listen(self._engine, "connect", _prepare_sqlite)
+        self.name = str(self._url.database) if self.is_sqlite else redacted(public)
+        self._timeout = timeout
+        self._sealed: tuple[int, int, bool] | None = None
+        self._wrote = -math.inf
+        if self.is_sqlite:
+            self._engine = self._sqlite_engine(self._url)
         else:
             milliseconds = int(1000 * timeout)
             self._engine = sa.create_engine(
@@ -54,20 +54,23 @@ class Store:
     @contextmanager
     def creating(self) -> Iterator[sa.Connection]:
         """The tables of a new ledger, kept if the `with` block succeeds; refused if there is a ledger already."""
-        if self._is_sqlite and self._path.exists() and self._path.stat().st_size:
+        if self.is_sqlite and self.path.exists() and self.path.stat().st_size:
             raise LedgerError(f"{self.name} already exists: give a new ledger a new file")
-        if self._is_sqlite:
+        if self.is_sqlite:
             self._make_private()
         with self._connect("IMMEDIATE") as connection:
             if schema.version(connection) is not None:
                 raise LedgerError(f"{self.name} already contains a ledger: give a new ledger an empty database")
             schema.create(connection)
             yield connection
+        self._choose_journal()
 
     def check(self) -> None:
         """Refuses what is not a ledger, is damaged, or is of a newer version; brings an older version up to date."""
-        if self._is_sqlite and not self._path.exists():
+        if self.is_sqlite and not self.path.exists():
             raise LedgerError(f"{self.name} does not exist: create a ledger with `bygones ledger new`")
+        if self.is_sqlite and sqlite_files.is_sealed(self.path):
+            self._seal()
         with self._connect("DEFERRED") as connection:
             found = schema.version(connection)
         if found is None:
@@ -82,10 +85,11 @@ class Store:
                 f"{self.name} has tables of version {found}, which cannot be migrated to version {schema.VERSION}"
             )
         if found < schema.VERSION:
-            with self._connect("IMMEDIATE") as connection:
-                if not self._is_sqlite:
+            with self._connect("IMMEDIATE", foreign_keys=False) as connection:
+                if not self.is_sqlite:
                     connection.execute(sa.text("LOCK TABLE schema_version IN ACCESS EXCLUSIVE MODE"))
                 schema.migrate(connection, schema.version(connection) or 0)
+        self._choose_journal()
 
     @contextmanager
     def reading(self) -> Iterator[sa.Connection]:
@@ -104,31 +108,67 @@ class Store:
         self._engine.dispose()
 
     @property
-    def _is_sqlite(self) -> bool:
+    def is_sqlite(self) -> bool:
+        """Whether this is a SQLite file."""
         return self._url.get_backend_name() == "sqlite"
 
     @property
-    def _path(self) -> Path:
+    def path(self) -> Path:
+        """The SQLite file."""
         return Path(str(self._url.database).removeprefix("file:"))
 
     def _make_private(self) -> None:
         """Creates the file, which only its owner can read; where it cannot be created, opening it says why."""
         with suppress(OSError):
-            make_private(self._path)
+            make_private(self.path)
+
+    def _sqlite_engine(self, url: URL) -> sa.Engine:
+        # One connection stays open between transactions, since closing the last one moves all commits into the file.
+        arguments = {"timeout": self._timeout, "isolation_level": None, "check_same_thread": False}
+        engine = sa.create_engine(url, connect_args=arguments, poolclass=sa.QueuePool, pool_size=1, max_overflow=-1)
+        sa.event.listen(engine, "connect", sqlite_files.prepare)
+        return engine
+
+    def _seal(self) -> None:
+        """Reads a file that nobody can write here, and says so if somebody elsewhere has written it."""
+        self._sealed = sqlite_files.stamp(self.path)
+        uri = self._url.set(database=f"file:{quote(str(self.path))}", query={"immutable": "1", "uri": "true"})
+        self._engine = self._sqlite_engine(uri)
+
+    def _choose_journal(self) -> None:
+        if self.is_sqlite and self._sealed is None:
+            with self._engine.connect() as connection:
+                sqlite_files.choose_journal(_driver(connection), self.path)
 
     @contextmanager
-    def _connect(self, mode: str) -> Iterator[sa.Connection]:
+    def _connect(self, mode: str, *, foreign_keys: bool = True) -> Iterator[sa.Connection]:
         # A PostgreSQL writer must see what was committed while it waited for the lock, a reader one moment only.
         level = {"DEFERRED": "REPEATABLE READ", "IMMEDIATE": "READ COMMITTED"}[mode]
-        options: dict[str, Any] = {} if self._is_sqlite else {"isolation_level": level}
+        options: dict[str, Any] = {} if self.is_sqlite else {"isolation_level": level}
         try:
             with self._engine.connect().execution_options(**options) as connection:
-                if self._is_sqlite:
-                    connection.exec_driver_sql(f"BEGIN {mode}")
+                if self.is_sqlite:
+                    self._begin(connection, mode, foreign_keys)
                 yield connection
                 connection.commit()
+                if self.is_sqlite and mode == "IMMEDIATE":
+                    self._wrote = time.monotonic()
+                    sqlite_files.checkpoint(_driver(connection), self.path)
         except sa.exc.DBAPIError as error:
             raise LedgerError(self._sentence(error.orig)) from error
+        except sqlite3.Error as error:
+            raise LedgerError(self._sentence(error)) from error
+        if self._sealed is not None and self._sealed != sqlite_files.stamp(self.path):
+            raise LedgerError(f"{self.name} was changed while it was read: try again")
+
+    def _begin(self, connection: sa.Connection, mode: str, foreign_keys: bool) -> None:
+        if not foreign_keys:  # they cannot be turned off within a transaction, and this connection is not used again
+            connection.detach()
+            connection.exec_driver_sql("PRAGMA foreign_keys = OFF")
+        if mode == "IMMEDIATE":
+            sqlite_files.begin_writing(_driver(connection), self._timeout, self._wrote)
+        else:
+            connection.exec_driver_sql("BEGIN DEFERRED")
 
     def _sentence(self, error: BaseException | None) -> str:
         message = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
@@ -171,8 +211,6 @@ def _url(target: str | os.PathLike[str]) -> URL:
     return url
 
 
-def _prepare_sqlite(connection: sqlite3.Connection, _: object) -> None:
-    connection.execute("PRAGMA foreign_keys = ON")
-    connection.execute("PRAGMA synchronous = EXTRA")
-    # A transaction whose pages do not fit into the cache would write, and sync, some of them more than once.
-    connection.execute(f"PRAGMA cache_size = -{CACHE}")
+def _driver(connection: sa.Connection) -> sqlite3.Connection:
+    """The SQLite connection itself."""
+    return cast(sqlite3.Connection, connection.connection.dbapi_connection)

@@ -1,17 +1,17 @@
-"""Whether the snapshot follows from the events, and whether the events are as they were recorded."""
+"""Whether the database is in order, the events are as they were recorded, and all else follows from them."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 import sqlalchemy as sa
 
-from bygones.ledger import draws, rows, schema, snapshot
-from bygones.ledger.draws import Commitments
-from bygones.ledger.events import GENESIS, TURNS, Event, details_text, digest
-from bygones.ledger.rules import Change, RuleBook
-from bygones.ledger.turns import Turns
+from bygones.ledger import draws, integrity, rerunning, rows, schema, snapshot, voids
+from bygones.ledger.chain import Chain, read_chain
+from bygones.ledger.events import GENESIS
+from bygones.ledger.rules import RuleBook
 from bygones.memory import MemoryState
 
 TOLERANCE = 1e-9
@@ -22,12 +22,23 @@ ROUNDING = 1e-13
 
 
 class Verification(NamedTuple):
-    """What `verify` found; `problems` is empty if nothing is wrong."""
+    """What `verify` found; `problems` is empty if nothing is wrong.
+
+    Attributes:
+        events: how many events there are.
+        agents: how many agents.
+        head: the hash of the last event.
+        problems: what is wrong, one sentence each.
+        decisions: how many decisions were made again, with the same result unless a problem says otherwise.
+        older: how many were made by an earlier version, and compared with what was recorded of them only.
+    """
 
     events: int
     agents: int
     head: str
     problems: tuple[str, ...]
+    decisions: int = 0
+    older: int = 0
 
     @property
     def ok(self) -> bool:
@@ -35,67 +46,55 @@ class Verification(NamedTuple):
         return not self.problems
 
 
-def verify(connection: sa.Connection, noted: str | None = None) -> Verification:
-    """Checks the chain of hashes and the seeds of draws, and replays every event to compare with the snapshot."""
-    row = connection.execute(sa.select(schema.ledger)).one()
-    chain = _Chain(noted)
-    for chunk in rows.load_events(connection):
-        for event, stored in chunk:
-            chain.follow(event, bytes(stored))
-    problems = chain.problems
-    if chain.seq != row.head or chain.hash != bytes(row.head_hash):
-        problems.append(f"the ledger's head is event {row.head}, but the chain ends with event {chain.seq}")
-    if noted is not None and not chain.noted_found:
-        problems.append(f"the noted head {noted} is not the hash of any event: the events up to it have changed")
-    if not chain.broken:
-        problems += _compare(connection, row, chain)
-    problems += chain.commitments.end(draws.upcoming(connection))
+def verify(
+    connection: sa.Connection, noted: Sequence[tuple[str, int | None]] = (), *, decisions: bool = True
+) -> Verification:
+    """Checks the database, the chain of hashes, the snapshot against a replay of every event, and every decision.
+
+    Args:
+        connection: the ledger, at one moment.
+        noted: hashes noted earlier, each with the number of its event if that was noted too.
+        decisions: whether to make every decision again.
+    """
+    problems = integrity.faults(connection)
+    heads: dict[int, str] | None = {0: GENESIS.hex()} if noted else None
+    made = rerunning.Rerun(0, 0, [])
+    with integrity.without_indexes(connection):
+        row = connection.execute(sa.select(schema.ledger)).one()
+        try:
+            chain = read_chain(connection, heads)
+            problems += chain.problems
+            if not chain.ends_with(row.head, row.head_hash):
+                problems.append(f"the ledger's head is event {row.head}, but the chain ends with event {chain.seq}")
+            problems += _missing(noted, heads or {})
+            problems += chain.commitments.end(draws.upcoming(connection))
+            if not chain.broken:
+                problems += _compare(connection, row, chain)
+            if decisions and not chain.broken:
+                made = rerunning.rerun(connection)
+                problems += made.problems
+        except (ValueError, TypeError, KeyError, OverflowError) as error:
+            return Verification(0, 0, bytes(row.head_hash).hex(), (*problems, f"the tables cannot be read: {error}"))
     count = len(chain.turns)
-    return Verification(chain.count, count, bytes(row.head_hash).hex(), tuple(problems))
+    return Verification(chain.count, count, bytes(row.head_hash).hex(), tuple(problems), made.decisions, made.older)
 
 
-class _Chain:
-    """The chain of hashes as it is followed, with what structure the events give."""
-
-    def __init__(self, noted: str | None) -> None:
-        self.count, self.seq, self.hash = 0, 0, GENESIS
-        self.noted, self.noted_found, self.broken = noted, noted == GENESIS.hex(), False
-        self.problems: list[str] = []
-        self.turns: dict[str, list[tuple[int, int, str]]] = {}
-        self.recorded: dict[str, float] = {}
-        self.changes: list[Change] = []
-        self.voids: list[tuple[int, int]] = []
-        self.latest = -(2**63)
-        self.commitments = Commitments()
-
-    def follow(self, event: Event, stored: bytes) -> None:
-        if event.seq != self.seq + 1 and not self.broken:
-            self._break(f"event {self.seq + 1} is missing")
-        expected = digest(self.hash, event, details_text(event))
-        if expected != stored and not self.broken:
-            self._break(f"event {event.seq} is not what was recorded: its hash does not match")
-        self.count, self.seq, self.hash = self.count + 1, event.seq, stored
-        self.noted_found = self.noted_found or (self.noted is not None and stored.hex() == self.noted)
-        self.latest = max(self.latest, event.recorded)
-        self.problems += self.commitments.follow(event)
-        if event.kind == "rules":
-            self.changes.append(Change(event.time, event.seq, event.details or {}))
-        if event.kind == "void":
-            self.voids.append((event.seq, event.refers or 0))
-        if event.agent is not None and event.amount is not None:
-            self.recorded[event.agent] = self.recorded.get(event.agent, 0.0) + abs(event.amount)
-        if event.kind in TURNS:
-            self.turns.setdefault(str(event.agent), []).append((event.time, event.seq, event.kind))
-
-    def _break(self, problem: str) -> None:
-        self.broken = True
-        self.problems.append(problem)
+def _missing(noted: Sequence[tuple[str, int | None]], heads: dict[int, str]) -> list[str]:
+    """The noted heads that are not in the chain."""
+    known = set(heads.values())
+    return [
+        f"the noted head {head} is not the hash of any event: the events up to it have changed"
+        if seq is None
+        else f"event {seq} had the hash {head}, and has not: the events up to it have changed"
+        for head, seq in noted
+        if (head not in known if seq is None else heads.get(seq) != head)
+    ]
 
 
-def _compare(connection: sa.Connection, row: sa.Row[tuple[object, ...]], chain: _Chain) -> list[str]:
+def _compare(connection: sa.Connection, row: sa.Row[tuple[object, ...]], chain: Chain) -> list[str]:
     """Snapshot against replay, agent by agent."""
     problems = []
-    expected = _voids(connection, chain.voids)
+    expected = voids.intervals(connection, chain.voids)
     stored_voids = {(event, since): until for event, since, until in connection.execute(sa.select(schema.voids))}
     if expected != stored_voids:
         return ["which events are void does not follow from the events"]
@@ -107,11 +106,11 @@ def _compare(connection: sa.Connection, row: sa.Row[tuple[object, ...]], chain: 
     if settled != chain.latest:
         problems.append("the settled instant in the snapshot does not follow from the events")
     ids, stored = rows.load_agents(connection)
-    turns = {name: _in_effect(each, out) for name, each in chain.turns.items()}
-    turns = {name: each for name, each in turns.items() if each}
+    turns = chain.turns_without(out)
     if set(turns) != set(stored.names):
         return [*problems, "the agents in the snapshot do not follow from the events"]
-    replayed = rows.replay(connection, book, ids, snapshot.empty(stored.names, _in_order(turns, stored.names)), settled)
+    empty = snapshot.empty(stored.names, [turns[name] for name in stored.names])
+    replayed = rows.replay(connection, book, ids, empty, settled)
     recorded = np.array([chain.recorded.get(name, 0.0) for name in stored.names])
     differs = {
         "turns": np.array([a != b for a, b in zip(stored.turns, replayed.turns, strict=True)], dtype=bool),
@@ -124,31 +123,7 @@ def _compare(connection: sa.Connection, row: sa.Row[tuple[object, ...]], chain: 
         problems += [
             f"the {what} of {stored.names[i]!r} does not follow from the events" for i in np.flatnonzero(where)[:10]
         ]
-    return problems
-
-
-def _voids(connection: sa.Connection, found: list[tuple[int, int]]) -> dict[tuple[int, int], int | None]:
-    """Which events are void since which event and until which, from the events of kind `void`."""
-    table = schema.events
-    kinds = {seq for seq, _ in found}
-    intervals: dict[tuple[int, int], int | None] = {}
-    for seq, refers in found:
-        if refers in kinds:
-            intervals |= {pair: seq for pair in intervals if pair[1] == refers}
-            continue
-        own = sa.select(table.c.seq).where(table.c.refers == refers, table.c.kind.in_(("received", "correction")))
-        theirs = sa.select(table.c.seq).where(table.c.refers.in_(own), table.c.kind == "correction")
-        resting = connection.execute(own.union(theirs)).scalars()
-        intervals |= {(each, seq): None for each in (refers, *resting) if each < seq}
-    return intervals
-
-
-def _in_effect(turns: list[tuple[int, int, str]], out: set[int]) -> Turns:
-    return tuple((time, kind) for time, seq, kind in sorted(turns) if seq not in out)
-
-
-def _in_order(turns: dict[str, Turns], names: tuple[str, ...]) -> list[Turns]:
-    return [turns[name] for name in names]
+    return [*chain.beyond, *problems] if problems else []
 
 
 def _apart(stored: MemoryState, replayed: MemoryState, recorded: np.ndarray) -> np.ndarray:

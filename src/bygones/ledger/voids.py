@@ -50,3 +50,30 @@ def concerned(connection: sa.Connection, since: int) -> Sequence[sa.Row[Any]]:
     table = schema.events
     query = sa.select(table).join(schema.voids, schema.voids.c.event == table.c.seq)
     return connection.execute(query.where(schema.voids.c.since == since)).all()
+
+
+def intervals(connection: sa.Connection, found: Sequence[tuple[int, int]]) -> dict[tuple[int, int], int | None]:
+    """Which events are void since which event, and until which, from the voids and what each refers to."""
+    table = schema.events
+    kinds = {seq for seq, _ in found}
+    known: dict[tuple[int, int], int | None] = {}
+    for seq, refers in found:
+        if refers in kinds:
+            known |= {pair: seq for pair in known if pair[1] == refers}
+            continue
+        own = sa.select(table.c.seq).where(table.c.refers == refers, table.c.kind.in_(("received", "correction")))
+        theirs = sa.select(table.c.seq).where(table.c.refers.in_(own), table.c.kind == "correction")
+        resting = connection.execute(own.union(theirs)).scalars()
+        known |= {(each, seq): None for each in (refers, *resting) if each < seq}
+    return known
+
+
+def refresh(connection: sa.Connection, found: Sequence[tuple[int, int]]) -> None:
+    """Notes anew which events are void, from the voids and what each refers to."""
+    connection.execute(schema.voids.delete())
+    rows = [
+        {"event": event, "since": since, "until": until}
+        for (event, since), until in intervals(connection, found).items()
+    ]
+    if rows:
+        connection.execute(schema.voids.insert(), rows)

@@ -12,6 +12,7 @@ import sqlalchemy as sa
 
 from bygones._text import check_text
 from bygones.ledger import draws, keys, rows, schema, snapshot, turns, voids
+from bygones.ledger.bounds import check_amount, check_settings, check_start, counted
 from bygones.ledger.events import AMOUNTS, GENESIS, Event
 from bygones.ledger.rules import Change, RuleBook, Rules
 from bygones.ledger.snapshot import Snapshot
@@ -38,12 +39,13 @@ class Entry(NamedTuple):
     key: str | None = None
 
 
-def begin(connection: sa.Connection, rules: Rules, began: When | None) -> None:
+def begin(connection: sa.Connection, rules: Rules, began: When | None, author: str = "") -> None:
     """The first event of a ledger: its rules."""
+    check_settings(rules.to_dict())
     recorded = rows.clock(connection)
     time = recorded if began is None else instant(began, "began", rules.time_zone)
     details = {**rules.to_dict(), "draw": draws.publish(connection, 1)}
-    event = Event(1, "rules", time, recorded, details=details)
+    event = Event(1, "rules", time, recorded, details=details, author=author)
     book = RuleBook([Change(event.time, event.seq, rules.to_dict())])
     head = rows.save_events(connection, [event], [None], GENESIS)
     row = {"id": 1, "head": 1, "head_hash": head, "settled": recorded, "rules": rows.save_book(book)}
@@ -57,8 +59,8 @@ class LedgerWriter:
     ahead wait in the table of events; the first transaction after their time adds them to the snapshot.
     """
 
-    def __init__(self, connection: sa.Connection, head: sa.Row[Any]) -> None:
-        self.connection, self.head = connection, head
+    def __init__(self, connection: sa.Connection, head: sa.Row[Any], author: str = "") -> None:
+        self.connection, self.head, self.author = connection, head, author
         self.book = rows.load_book(head.rules)
         self.recorded = rows.clock(connection)
         self.settled = int(head.settled)
@@ -104,7 +106,7 @@ class LedgerWriter:
             self._committed = True
             drawn = draws.publish(self.connection, self.next)
             fields["details"] = {"draw": drawn, **(fields.get("details") or {})}
-        event = Event(self.next, kind, time, self.recorded, **fields)
+        event = Event(self.next, kind, time, self.recorded, author=self.author, **fields)
         self._events.append(event)
         self._ids.append(number)
         return event
@@ -150,6 +152,7 @@ class LedgerWriter:
         after = self.book.at(time).changed(settings).to_dict()
         after["entitlements"] = {name: after["entitlements"][name] for name in settings.get("entitlements", ())}
         settings = {name: after[name] for name in settings}
+        check_settings(settings)
         latest = self._latest_after(time)
         if latest is not None and any(name in settings for name in MEMORY_SETTINGS):
             raise ValueError(
@@ -162,6 +165,7 @@ class LedgerWriter:
 
     def join(self, name: str, time: int, start: float, note: str) -> Event:
         """An agent joins and starts with an amount remembered."""
+        check_start(name, start)
         ids, agents = rows.load_agents(self.connection, [name])
         if len(agents):
             known = self._turned(agents, 0, "join", time)
@@ -194,7 +198,7 @@ class LedgerWriter:
             return []
         times = [self.time(entry.at, ahead=SKEW, name=_of(i, entries, "at")) for i, entry in enumerate(entries)]
         names = [check_text(_of(i, entries, "agent"), entry.agent, empty=False) for i, entry in enumerate(entries)]
-        amounts = [_check_amount(_of(i, entries, "amount"), entry.amount, kind) for i, entry in enumerate(entries)]
+        amounts = [check_amount(_of(i, entries, "amount"), entry.amount, kind) for i, entry in enumerate(entries)]
         notes = [check_text(_of(i, entries, "note"), entry.note) for i, entry in enumerate(entries)]
         if join:
             self._join_the_unknown(names, times)
@@ -226,11 +230,11 @@ class LedgerWriter:
         since = voids.void_since(self.connection, seq)
         if since is not None:
             raise ValueError(f"event {seq} is void since event {since}: record what is true as a new event")
-        wanted = _check_amount("amount", amount, found.kind)
+        wanted = check_amount("amount", amount, found.kind)
         earlier = self.connection.execute(
             sa.select(table.c.amount).where(table.c.refers == seq, table.c.kind == "correction", in_effect())
         )
-        difference = math.fsum([wanted, -found.amount, *(-each for each in earlier.scalars())]) + 0.0
+        difference = math.fsum([wanted, -counted(found.amount), *(-each for each in earlier.scalars())]) + 0.0
         name = self.connection.execute(
             sa.select(schema.agents.c.name).where(schema.agents.c.id == found.agent)
         ).scalar_one()
@@ -247,7 +251,7 @@ class LedgerWriter:
         corrections = sa.select(table.c.refers, table.c.amount).where(
             table.c.kind == "correction", table.c.refers >= min(seqs), table.c.refers <= max(seqs), in_effect()
         )
-        counts = {event.seq: [event.amount or 0.0] for event in received}
+        counts = {event.seq: [counted(event.amount or 0.0)] for event in received}
         for refers, amount in self.connection.execute(corrections):
             counts.get(refers, []).append(amount)
         off = [0.0 - math.fsum(counts[seq]) for seq in seqs]
@@ -338,15 +342,3 @@ class LedgerWriter:
 
 def _of(i: int, entries: Sequence[object], name: str) -> str:
     return name if len(entries) == 1 else f"entry {i + 1}: {name}"
-
-
-def _check_amount(name: str, amount: object, kind: str) -> float:
-    """Amounts are finite, and only an offset may be below zero."""
-    accepted = "a finite number" if kind == "offset" else "a finite number of at least 0"
-    try:
-        number = float(amount)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
-        raise ValueError(f"{name} must be {accepted}, got {amount!r}") from None
-    if not math.isfinite(number) or (number < 0 and kind != "offset"):
-        raise ValueError(f"{name} must be {accepted}, got {amount!r}")
-    return number + 0.0  # SQLite drops the sign of a zero

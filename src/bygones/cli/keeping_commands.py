@@ -1,0 +1,103 @@
+"""`bygones ledger copy`, `backup`, `restore` and `rebuild`: a ledger that moves house, and survives damage."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from tyro.conf import Positional, arg
+
+from bygones._text import counted
+from bygones.cli.console import print_json, progress, say
+
+if TYPE_CHECKING:
+    from bygones.ledger import Verification
+
+Source = Annotated[
+    Positional[str], arg(metavar="SOURCE", help="A file such as team.db, or postgresql://user@host/name.")
+]
+Target = Annotated[Positional[str], arg(metavar="TARGET", help="A new file, or an empty PostgreSQL database.")]
+Kept = Annotated[Positional[str], arg(metavar="LEDGER", help="A file such as team.db, or postgresql://user@host/name.")]
+Json = Annotated[bool, arg(help="Print JSON for programs.")]
+
+
+def copy(source: Source, target: Target, json: Json = False) -> None:
+    """Copy a whole ledger, between files and PostgreSQL in any direction.
+
+    All events, hashes, rules and standings are copied, compared and verified. Nothing is overwritten.
+
+    For example:
+        bygones ledger copy team.db postgresql://user@host/name
+        bygones ledger copy postgresql://user@host/name team.db
+    """
+    from bygones.ledger import copying
+
+    with progress("copying", copying.size(source)) as advance:
+        found = copying.copy(source, target, advance)
+    _print_written("Copied", found, json)
+
+
+def backup(
+    target: Kept,
+    file: Annotated[Positional[Path], arg(metavar="FILE", help="The file to write; there must be none yet.")],
+    json: Json = False,
+) -> None:
+    """Write a backup of a ledger to one file, while others go on using the ledger.
+
+    For example:
+        bygones ledger backup team.db backup-2026-03-02.db
+    """
+    from bygones.ledger import copying
+
+    with progress("backing up", copying.backup_size(target)) as advance:
+        found = copying.backup(target, file, advance)
+    _print_written("Backed up", found, json)
+
+
+def restore(
+    file: Annotated[Positional[Path], arg(metavar="BACKUP", help="A file that `bygones ledger backup` wrote.")],
+    target: Target,
+    json: Json = False,
+) -> None:
+    """Restore a ledger from a backup, which is verified first. Nothing is overwritten.
+
+    For example:
+        bygones ledger restore backup-2026-03-02.db team.db
+    """
+    from bygones.ledger import copying
+
+    found = copying.restore(file, target)
+    _print_written("Restored", found, json)
+
+
+def rebuild(target: Kept, json: Json = False) -> None:
+    """Make everything but the events anew from the events, after `verify` has found damage elsewhere.
+
+    A ledger whose events are damaged is refused: restore a backup.
+
+    For example:
+        bygones ledger rebuild team.db
+    """
+    from bygones.ledger.repairing import rebuild
+    from bygones.ledger.store import Store
+
+    store = Store(target)
+    try:
+        store.check()
+        agents = rebuild(store)
+    finally:
+        store.close()
+    if json:
+        print_json({"agents": agents})
+    else:
+        say(f"Rebuilt the standing of {counted(agents, 'agent')} from the events.")
+
+
+COMMANDS = (copy, backup, restore, rebuild)
+
+
+def _print_written(done: str, found: Verification, json: bool) -> None:
+    if json:
+        print_json({"events": found.events, "agents": found.agents, "head": found.head})
+    else:
+        say(f"{done} {counted(found.events, 'event')} of {counted(found.agents, 'agent')}. Head: {found.head}")

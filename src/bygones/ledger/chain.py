@@ -1,0 +1,85 @@
+"""The chain of hashes over the events, followed from the first to the last."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+import sqlalchemy as sa
+
+from bygones.ledger import rows
+from bygones.ledger.bounds import LARGEST, counted
+from bygones.ledger.draws import Commitments
+from bygones.ledger.events import GENESIS, TURNS, Event, details_text, digest
+from bygones.ledger.rules import Change
+from bygones.ledger.turns import Turns
+
+
+class Chain:
+    """The chain as far as it has been followed, with what structure the events give."""
+
+    def __init__(self) -> None:
+        self.count, self.seq, self.hash = 0, 0, GENESIS
+        self.broken = False
+        self.problems: list[str] = []
+        self.turns: dict[str, list[tuple[int, int, str]]] = {}
+        self.recorded: dict[str, float] = {}
+        self.changes: list[Change] = []
+        self.voids: list[tuple[int, int]] = []
+        self.commitments = Commitments()
+        self.latest = -(2**63)
+        self.beyond: list[str] = []
+
+    def follow(self, event: Event, stored: bytes) -> None:
+        """Goes on to the next event and the hash that is stored with it."""
+        if event.seq != self.seq + 1 and not self.broken:
+            self._break(f"event {self.seq + 1} is missing")
+        expected = digest(self.hash, event, details_text(event))
+        if expected != stored and not self.broken:
+            self._break(f"event {event.seq} is not what was recorded: its hash does not match")
+        self.take(event, stored)
+
+    def take(self, event: Event, stored: bytes) -> None:
+        """The same for an event that is known to fit."""
+        self.count, self.seq, self.hash = self.count + 1, event.seq, stored
+        self.latest = max(self.latest, event.recorded)
+        self.problems += self.commitments.follow(event)
+        if event.kind == "rules":
+            self.changes.append(Change(event.time, event.seq, event.details or {}))
+        if event.kind == "void":
+            self.voids.append((event.seq, event.refers or 0))
+        if event.agent is not None and event.amount is not None:
+            self.recorded[event.agent] = self.recorded.get(event.agent, 0.0) + abs(counted(event.amount))
+            if counted(event.amount) != event.amount:
+                self.beyond.append(
+                    f"event {event.seq} has an amount of {event.amount:g}, beyond {LARGEST:g}, and does not count: run "
+                    "`bygones ledger rebuild`, then correct it to what it should have been"
+                )
+        if event.kind in TURNS:
+            self.turns.setdefault(str(event.agent), []).append((event.time, event.seq, event.kind))
+
+    def ends_with(self, seq: int, hashed: bytes) -> bool:
+        """Whether the last event is of this number and hash."""
+        return self.seq == seq and self.hash == bytes(hashed)
+
+    def turns_without(self, void: Collection[int]) -> dict[str, Turns]:
+        """When agents took part, without the events that are void; those who are left with nothing are left out."""
+        found = {
+            name: tuple((time, kind) for time, seq, kind in sorted(each) if seq not in void)
+            for name, each in self.turns.items()
+        }
+        return {name: each for name, each in found.items() if each}
+
+    def _break(self, problem: str) -> None:
+        self.broken = True
+        self.problems.append(problem)
+
+
+def read_chain(connection: sa.Connection, heads: dict[int, str] | None = None) -> Chain:
+    """The chain of all events; with `heads`, the hash of every event is put there by its number."""
+    chain = Chain()
+    for chunk in rows.load_events(connection):
+        for event, stored in chunk:
+            chain.follow(event, bytes(stored))
+            if heads is not None:
+                heads[event.seq] = bytes(stored).hex()
+    return chain

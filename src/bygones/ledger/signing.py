@@ -1,0 +1,195 @@
+"""Signed heads of a ledger, kept where whoever can write the ledger cannot.
+
+Hashes alone prove nothing against somebody who can write the whole database: they move an event to another agent,
+compute every hash and snapshot anew, and all fits again. But they cannot change a head that others hold. So a head is
+signed with a key that is kept outside the database (Ed25519) and appended to a file of anchors, of which others have
+copies. Later every anchored head must be in the chain, at its event's number.
+
+The ledger's id is the hash of its first event, which says when it was made and by which rules.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import os
+import stat
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+
+from bygones.ledger.events import canonical
+from bygones.ledger.ledger import Ledger
+from bygones.ledger.store import LedgerError
+from bygones.ledger.times import instant, iso, now
+from bygones.ledger.verifying import Verification
+
+PURPOSE = b"bygones ledger head, version 1\n"
+"""Comes before what is signed, so that a signature for something else is none for this."""
+
+
+class Anchor(NamedTuple):
+    """One line of a file of anchors.
+
+    Attributes:
+        ledger: the ledger's id.
+        seq: the number of its last event then.
+        head: the hash of that event.
+        time: when it was signed.
+        key: the id of the public key.
+        signature: of all the others but the key, in Base64.
+    """
+
+    ledger: str
+    seq: int
+    head: str
+    time: str
+    key: str
+    signature: str
+
+    @property
+    def message(self) -> bytes:
+        """What is signed."""
+        return PURPOSE + canonical([self.ledger, self.seq, self.head, self.time]).encode()
+
+
+def new_key(file: Path) -> str:
+    """Makes a key in a new file that only its owner can read; the id of its public key."""
+    key = Ed25519PrivateKey.generate()
+    text = key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+    try:
+        number = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError:
+        raise LedgerError(f"{file} already exists: give a new key a new file") from None
+    with os.fdopen(number, "wb") as opened:
+        opened.write(text)
+        opened.flush()
+        os.fsync(number)
+    return _id(key.public_key())
+
+
+def public_text(file: Path) -> str:
+    """The public key that belongs to a key, as text to give to others."""
+    return (
+        _private(file)
+        .public_key()
+        .public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
+        .decode()
+    )
+
+
+def sign(ledger: Ledger, key_file: Path, anchors: Path) -> Anchor:
+    """Verifies a ledger, with the anchors so far, signs its head and appends it to the file of anchors."""
+    for file in (key_file, anchors):  # to read a database that is open would release SQLite's locks on it
+        if file.exists() and os.path.exists(ledger.name) and file.samefile(ledger.name):
+            raise LedgerError(f"{file} is the ledger itself: keep keys and anchors apart from it")
+    key = _private(key_file)
+    before = read_anchors(anchors) if anchors.exists() else []
+    found = verify(ledger, before, key.public_key(), anchors.name)
+    if not found.ok:
+        raise LedgerError(f"{ledger.name} was not signed, since it is not in order: {found.problems[0]}")
+    unsigned = Anchor(_ledger_id(ledger), found.events, found.head, iso(now()), _id(key.public_key()), "")
+    anchor = unsigned._replace(signature=base64.b64encode(key.sign(unsigned.message)).decode())
+    number = os.open(anchors, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+    with os.fdopen(number, "ab") as opened:
+        opened.write(canonical(anchor._asdict()).encode() + b"\n")
+        opened.flush()
+        os.fsync(number)
+    return anchor
+
+
+def read_anchors(file: Path) -> list[Anchor]:
+    """The anchors in a file, oldest first."""
+    anchors = []
+    try:
+        lines = file.read_text(encoding="utf-8").splitlines()
+    except UnicodeDecodeError:
+        raise LedgerError(f"{file} is not a file of anchors") from None
+    for number, line in enumerate(lines, 1):
+        try:
+            anchor = Anchor(**json.loads(line))
+            instant(anchor.time)
+            base64.b64decode(anchor.signature, validate=True)
+            if not isinstance(anchor.seq, int):
+                raise TypeError
+        except (ValueError, TypeError):
+            raise LedgerError(f"{file}, line {number}: not an anchor that `bygones ledger sign` wrote") from None
+        anchors.append(anchor)
+    return anchors
+
+
+def read_public_key(file: Path) -> Ed25519PublicKey:
+    """The public key in a file."""
+    try:
+        key = serialization.load_pem_public_key(file.read_bytes())
+    except ValueError:
+        raise LedgerError(f"{file} is not a public key: `bygones ledger key public` writes one") from None
+    if not isinstance(key, Ed25519PublicKey):
+        raise LedgerError(f"{file} is not an Ed25519 key: `bygones ledger key new` makes one")
+    return key
+
+
+def verify(
+    ledger: Ledger,
+    anchors: Sequence[Anchor],
+    key: Ed25519PublicKey,
+    name: str = "anchors",
+    head: str | None = None,
+) -> Verification:
+    """Verifies a ledger, and that every anchored head is signed with the key, in order, and in the chain."""
+    id_, problems = _ledger_id(ledger), []
+    noted: list[tuple[str, int | None]] = []
+    for number, anchor in enumerate(anchors, 1):
+        where = f"{name}, line {number}:"
+        if anchor.key != _id(key):
+            problems.append(f"{where} signed with the key {anchor.key}, not with {_id(key)}")
+        elif not _is_signed(anchor, key):
+            problems.append(f"{where} the signature does not fit")
+        elif anchor.ledger != id_:
+            problems.append(f"{where} of another ledger, whose first event has the hash {anchor.ledger}")
+        else:
+            noted.append((anchor.head, anchor.seq))
+        before = anchors[number - 2] if number > 1 else anchor
+        if anchor.seq < before.seq or instant(anchor.time) < instant(before.time):
+            problems.append(f"{where} earlier than the line before")
+    found = ledger.verify(head, noted=noted)
+    return found._replace(problems=(*problems, *found.problems))
+
+
+def _is_signed(anchor: Anchor, key: Ed25519PublicKey) -> bool:
+    try:
+        key.verify(base64.b64decode(anchor.signature), anchor.message)
+    except InvalidSignature:
+        return False
+    return True
+
+
+def _private(file: Path) -> Ed25519PrivateKey:
+    if os.name == "posix" and stat.S_IMODE(file.stat().st_mode) & 0o077:
+        raise LedgerError(f"{file} can be read by others: run `chmod 600 {file}`, or make a new key")
+    try:
+        key = serialization.load_pem_private_key(file.read_bytes(), password=None)
+    except (ValueError, TypeError):
+        raise LedgerError(f"{file} is not a key: `bygones ledger key new` makes one") from None
+    if not isinstance(key, Ed25519PrivateKey):
+        raise LedgerError(f"{file} is not an Ed25519 key: `bygones ledger key new` makes one")
+    return key
+
+
+def _id(key: Ed25519PublicKey) -> str:
+    raw = key.public_bytes(serialization.Encoding.Raw, serialization.PublicFormat.Raw)
+    return hashlib.sha256(raw).hexdigest()[:16]
+
+
+def _ledger_id(ledger: Ledger) -> str:
+    events = ledger.events()
+    _, stored = next(events)
+    events.close()
+    return bytes(stored).hex()

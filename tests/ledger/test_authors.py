@@ -1,0 +1,101 @@
+"""Events name who recorded them, and on PostgreSQL a role can record but neither change nor remove an event."""
+
+import getpass
+
+import psycopg
+import pytest
+
+from bygones.ledger import Ledger, LedgerError, Places
+from support.guides import DOCS
+
+
+def authors(ledger):
+    return [event.author for event, _ in ledger.events()]
+
+
+def test_the_author_is_who_they_say_else_the_environment_else_the_user(new_path, monkeypatch):
+    monkeypatch.delenv("BYGONES_AUTHOR", raising=False)
+    path, user = new_path(), getpass.getuser()
+    Ledger.new(path).close()
+    monkeypatch.setenv("BYGONES_AUTHOR", "the desk")
+    with Ledger.open(path) as ledger:
+        ledger.join("ana")
+    with Ledger.open(path, author="  Mary ") as ledger:
+        ledger.join("ben")
+        assert authors(ledger) == [user, "the desk", "Mary"]
+        assert ledger.verify().ok
+    with pytest.raises(ValueError, match="author must not contain control characters"):
+        Ledger.open(path, author="Ma\x1bry")
+
+
+def test_without_users_nobody_is_named(new_path, monkeypatch):
+    def nobody():
+        raise OSError("no user")
+
+    monkeypatch.setattr(getpass, "getuser", nobody)
+    monkeypatch.delenv("BYGONES_AUTHOR", raising=False)
+    with Ledger.new(new_path()) as ledger:
+        assert authors(ledger) == [""]
+
+
+@pytest.fixture(scope="module")
+def desk(new_database):
+    """A ledger with the role of the documentation, as its owner and as a user in that role see it."""
+    owner = new_database()
+    Ledger.new(owner, began="2026-01-01", author="Mary").close()
+    with psycopg.connect(owner, autocommit=True) as connection:
+        connection.execute((DOCS / "sql" / "append-only-role.sql").read_text(encoding="utf-8"))
+        connection.execute("CREATE ROLE desk LOGIN IN ROLE ledger_writer")
+    return owner, owner.replace("postgres@", "desk@")
+
+
+def test_the_append_only_role_records_and_decides_in_its_own_name(desk):
+    owner, url = desk
+    with Ledger.open(url, author="Ana") as ledger:
+        ledger.join_all(["ana", "ben"], at="2026-01-01")
+        ledger.record("ana", 8, at="2026-01-02")
+        ledger.correct(4, 7)
+        ledger.hold("ben", at="2026-01-02")
+        ledger.resume("ben", at="2026-01-03")
+        ledger.change_rules(half_life="7d", at="2026-01-04")
+        ledger.decide(Places({"ana": 1, "ben": 1}), at="2026-01-05")
+        assert ledger.verify().ok
+        assert set(authors(ledger)) == {"Mary as postgres", "Ana as desk"}
+    with Ledger.open(owner) as ledger:
+        assert ledger.verify().ok
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE events SET amount = 0",
+        "UPDATE events SET author = 'Mary as postgres' WHERE seq = 1",
+        "DELETE FROM events",
+        "TRUNCATE events CASCADE",
+        "DROP TABLE events",
+        "ALTER TABLE events DISABLE TRIGGER events_author",
+        "DELETE FROM agents",
+        "DELETE FROM ledger",
+        "UPDATE schema_version SET version = 1",
+        "CREATE OR REPLACE FUNCTION check_author() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END'",
+    ],
+)
+def test_the_append_only_role_cannot_alter_or_remove(desk, statement):
+    with psycopg.connect(desk[1]) as connection, pytest.raises(psycopg.errors.InsufficientPrivilege):
+        connection.execute(statement)
+
+
+def test_the_append_only_role_cannot_record_in_another_name(desk, monkeypatch):
+    monkeypatch.setattr("bygones.ledger.ledger.in_database", lambda connection, author: "Mary as postgres")
+    with (
+        Ledger.open(desk[1]) as ledger,
+        pytest.raises(LedgerError, match="recorded by desk must name it as their author"),
+    ):
+        ledger.join("cem")
+
+
+def test_a_role_that_may_not_use_amcheck_verifies_all_the_same(desk):
+    with psycopg.connect(desk[0], autocommit=True) as connection:
+        connection.execute("CREATE EXTENSION amcheck")
+    with Ledger.open(desk[1]) as ledger:
+        assert ledger.verify().ok

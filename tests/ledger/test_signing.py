@@ -1,0 +1,135 @@
+"""A ledger that was rewritten with all its hashes is found by heads that were signed and kept elsewhere."""
+
+import json
+import os
+import stat
+
+import pytest
+
+from bygones.ledger import Ledger, LedgerError, Places, signing
+from support.forgery import rewrite
+
+
+@pytest.fixture
+def signed(new_path, tmp_path):
+    """A ledger whose head was signed twice; its path, key and anchors."""
+    path, key, anchors = new_path(), tmp_path / "team.key", tmp_path / "anchors.jsonl"
+    signing.new_key(key)
+    with Ledger.new(path, began="2026-01-01") as ledger:
+        ledger.join_all(["ana", "ben"], at="2026-01-01")
+        ledger.record("ana", 8, at="2026-01-02")
+        signing.sign(ledger, key, anchors)
+        ledger.decide(Places({"ana": 1, "ben": 1}), at="2026-01-03")
+        signing.sign(ledger, key, anchors)
+        ledger.record("ben", 1, at="2026-01-04")
+    return path, key, anchors
+
+
+def public(key):
+    out = key.with_suffix(".pub")
+    out.write_text(signing.public_text(key))
+    return signing.read_public_key(out)
+
+
+def problems(path, key, anchors):
+    with Ledger.open(path) as ledger:
+        return signing.verify(ledger, signing.read_anchors(anchors), public(key), anchors.name).problems
+
+
+def test_every_signed_head_is_in_the_chain(signed):
+    assert problems(*signed) == ()
+    assert [anchor.seq for anchor in signing.read_anchors(signed[2])] == [4, 6]
+
+
+def test_a_rewritten_ledger_looks_right_and_is_found(signed):
+    path, _, anchors = signed
+    rewrite(path, lambda event: event._replace(agent="ben") if event.seq == 4 else event)
+    with Ledger.open(path) as ledger:
+        found = ledger.verify().problems  # only the decision that was based on it might tell
+        assert all(problem.startswith("decision 5") for problem in found)
+    heads = [anchor.head for anchor in signing.read_anchors(anchors)]
+    rewritten = [problem for problem in problems(*signed) if not problem.startswith("decision")]
+    assert rewritten == [
+        f"event {seq} had the hash {head}, and has not: the events up to it have changed"
+        for seq, head in zip((4, 6), heads, strict=True)
+    ]
+
+
+def test_a_rewritten_ledger_is_not_signed_over(signed):
+    path, key, anchors = signed
+    rewrite(path, lambda event: event._replace(author="somebody else") if event.seq == 2 else event)
+    before = anchors.read_bytes()
+    with Ledger.open(path) as ledger:
+        assert ledger.verify().ok
+        with pytest.raises(LedgerError, match="was not signed, since it is not in order: event 4 had the hash"):
+            signing.sign(ledger, key, anchors)
+    assert anchors.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "sentence"),
+    [
+        ("seq", 5, "line 1: the signature does not fit"),
+        ("head", "0" * 64, "line 1: the signature does not fit"),
+        ("time", "2026-01-01T00:00:00Z", "line 1: the signature does not fit"),
+        ("ledger", "0" * 64, "line 1: the signature does not fit"),
+        ("signature", "AAAA", "line 1: the signature does not fit"),
+        ("key", "0" * 16, "line 1: signed with the key 0000000000000000, not with"),
+    ],
+)
+def test_an_anchor_that_was_edited_is_found(signed, field, value, sentence):
+    anchors = signed[2]
+    lines = anchors.read_text().splitlines()
+    lines[0] = json.dumps(json.loads(lines[0]) | {field: value})
+    anchors.write_text("\n".join(lines) + "\n")
+    assert any(f"anchors.jsonl, {sentence}" in problem for problem in problems(*signed))
+
+
+def test_anchors_of_another_key_another_ledger_or_out_of_order(signed, new_path, tmp_path):
+    path, key, anchors = signed
+    other = tmp_path / "other.key"
+    signing.new_key(other)
+    assert [problem.split(",")[0] for problem in problems(path, other, anchors)] == ["anchors.jsonl"] * 2
+    lines = anchors.read_text().splitlines()
+    anchors.write_text("\n".join(reversed(lines)) + "\n")
+    assert problems(path, key, anchors) == ("anchors.jsonl, line 2: earlier than the line before",)
+    elsewhere = tmp_path / "elsewhere.jsonl"
+    with Ledger.new(new_path()) as ledger:
+        signing.sign(ledger, key, elsewhere)
+        with pytest.raises(LedgerError, match="line 1: of another ledger"):
+            signing.sign(ledger, key, anchors)
+    assert "of another ledger" in problems(path, key, elsewhere)[0]
+
+
+def test_a_key_is_its_owners_alone_and_replaces_nothing(signed, tmp_path):
+    path, key, anchors = signed
+    assert stat.S_IMODE(key.stat().st_mode) == 0o600
+    for taken in (key, path):
+        before = taken.read_bytes()
+        with pytest.raises(LedgerError, match="already exists: give a new key a new file"):
+            signing.new_key(taken)
+        assert taken.read_bytes() == before
+    key.chmod(0o640)
+    with Ledger.open(path) as ledger, pytest.raises(LedgerError, match="can be read by others"):
+        signing.sign(ledger, key, anchors)
+    assert os.fspath(key)
+
+
+def test_files_that_are_something_else_are_refused(signed, tmp_path):
+    path, key, anchors = signed
+    text, binary = tmp_path / "text", tmp_path / "binary"
+    text.write_text("agent,amount\n")
+    text.chmod(0o600)
+    binary.write_bytes(bytes(range(256)))
+    with Ledger.open(path) as ledger:
+        for bad_key, bad_anchors, sentence in [
+            (text, anchors, "is not a key"),
+            (key, text, "line 1: not an anchor"),
+            (key, binary, "is not a file of anchors"),
+            (key, path, "is the ledger itself"),
+            (path, anchors, "is the ledger itself"),
+        ]:
+            with pytest.raises(LedgerError, match=sentence):
+                signing.sign(ledger, bad_key, bad_anchors)
+    with pytest.raises(LedgerError, match="is not a public key"):
+        signing.read_public_key(key)

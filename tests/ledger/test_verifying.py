@@ -1,0 +1,210 @@
+"""`verify` finds damage in the database itself, and decisions that do not follow from what was before them."""
+
+import random
+import sqlite3
+from contextlib import closing
+
+import pytest
+import sqlalchemy as sa
+
+from bygones.ledger import Amount, Entry, Items, Ledger, LedgerError, Places, Rules, deciding, integrity, rows, store
+from bygones.ledger.repairing import rebuild
+from support.forgery import rewrite
+
+NAMES = [f"agent {i}" for i in range(12)]
+MOMENTS = ("2026-01-05", "2026-02-01", "2026-04-01")
+
+
+def fill(target, events=600):
+    """A ledger with many events of many agents, some of them corrected, and some decisions."""
+    draw = random.Random(3)
+    with Ledger.new(target, Rules(half_life="30d", newcomers="zero"), began="2026-01-01") as ledger:
+        ledger.join_all(NAMES, at="2026-01-01")
+        ledger.record_all(
+            [Entry(draw.choice(NAMES), draw.randint(1, 9), f"2026-01-{draw.randint(10, 28)}") for _ in range(events)]
+        )
+        for seq in draw.sample(range(20, events), 40):
+            ledger.correct(seq, 2)
+        for day in ("2026-03-01", "2026-03-02"):
+            ledger.decide(Places(dict.fromkeys(NAMES, 4.0), k=3), at=day)
+    return target
+
+
+def told(ledger):
+    """All that a ledger says through its indexes and without them."""
+    stood = [ledger.standing(at).to_dict() for at in MOMENTS]
+    parts = [ledger.contributions(name, MOMENTS[-1]) for name in NAMES]
+    return stood, parts, list(ledger.events())
+
+
+def index_pages(whole):
+    """Where the pages of a SQLite file are that belong to indexes."""
+    size = int.from_bytes(whole[16:18])
+    return size, [start for start in range(0, len(whole), size) if whole[start] in (0x02, 0x0A)]
+
+
+def flip(path, whole, known, draw):
+    """Flips a bit in an index and says what comes of it: refused, reported or harmless."""
+    size, pages = index_pages(whole)
+    damaged = bytearray(whole)
+    damaged[draw.choice(pages) + draw.randrange(size)] ^= 1 << draw.randrange(8)
+    path.write_bytes(damaged)
+    try:
+        with Ledger.open(path) as ledger:
+            if not ledger.verify().ok:
+                return "reported"
+            assert told(ledger) == known
+            return "harmless"
+    except LedgerError:
+        return "refused"
+
+
+def check_flips(path, number, seed):
+    with Ledger.open(fill(path)) as ledger:
+        known = told(ledger)
+        assert ledger.verify().ok
+    whole, draw = path.read_bytes(), random.Random(seed)
+    came = [flip(path, whole, known, draw) for _ in range(number)]
+    return {what: came.count(what) for what in ("refused", "reported", "harmless")}
+
+
+def test_a_flipped_bit_in_an_index_is_reported_or_harmless(new_path):
+    came = check_flips(new_path(), 8, seed=1)
+    assert came["reported"] >= 1
+
+
+@pytest.mark.soak
+def test_hundreds_of_flipped_bits_in_indexes_are_reported_or_harmless(new_path):
+    came = check_flips(new_path(), 400, seed=2)
+    assert came["reported"] > 50
+
+
+def test_an_index_that_lost_an_entry_is_reported_and_can_be_rebuilt(new_path):
+    path = fill(new_path())
+    with closing(sqlite3.connect(path)) as connection, connection:  # the index no longer has what the table has
+        connection.execute("PRAGMA writable_schema = ON")
+        text = "CREATE INDEX events_of_agent ON events (agent, time)"
+        partial = f"{text} WHERE seq <> 400"
+        connection.execute("DROP INDEX events_of_agent")
+        connection.execute(partial)
+        connection.execute("UPDATE sqlite_master SET sql = ? WHERE name = 'events_of_agent'", (text,))
+    with Ledger.open(path) as ledger:
+        assert ledger.verify().problems == (
+            "the file is damaged: row 400 missing from index events_of_agent",
+            "the file is damaged: wrong # of entries in index events_of_agent",
+        )
+        rebuild(ledger._store)
+        assert ledger.verify().ok
+
+
+def test_verify_reads_no_index(new_path):
+    with Ledger.open(fill(new_path())) as ledger, ledger._store.reading() as connection:
+        plans = []
+
+        def explain(on, cursor, statement, parameters, *_):
+            if statement.lstrip().startswith("SELECT") and "events" in statement:
+                plans.extend(row[-1] for row in on.connection.execute(f"EXPLAIN QUERY PLAN {statement}", parameters))
+
+        with integrity.without_indexes(connection):
+            sa.event.listen(connection, "before_cursor_execute", explain)
+            ids, agents = rows.load_agents(connection)
+            book = rows.load_book(connection.scalar(sa.text("SELECT rules FROM ledger")))
+            rows.replay(connection, book, ids, agents)
+        assert plans
+        assert not [plan for plan in plans if "INDEX" in plan and "AUTOMATIC" not in plan]
+
+
+def test_postgresql_has_its_indexes_checked_with_amcheck_and_without(new_database):
+    target = fill(new_database(), events=60)
+    engine = sa.create_engine(store._url(target))
+
+    ready = "UPDATE pg_index SET indisready = {} WHERE indexrelid = CAST('events_of_agent' AS regclass)"
+
+    def run(*statements):
+        for statement in statements:
+            with engine.begin() as connection:
+                connection.execute(sa.text(statement))
+
+    with Ledger.open(target) as ledger:
+        assert ledger.verify().ok
+        run("CREATE EXTENSION amcheck")
+        assert ledger.verify().ok
+        run(
+            ready.format("false"),  # a row that is written now does not enter the index
+            "CREATE TABLE kept AS SELECT * FROM events WHERE seq = 40",
+            "DELETE FROM events WHERE seq = 40",
+            "INSERT INTO events SELECT * FROM kept",
+            ready.format("true"),
+        )
+        (fault, *_) = ledger.verify().problems
+        assert fault.startswith("index events_of_agent is damaged: ")
+        run("DROP EXTENSION amcheck")
+        (fault, *_) = ledger.verify().problems
+        assert fault.startswith("index events_of_agent is damaged: it leads to")
+        rebuild(ledger._store)
+        assert ledger.verify().ok
+    engine.dispose()
+
+
+REQUESTS = (
+    Places(dict.fromkeys(NAMES, 4.0), k=3),
+    Items({"agent 1": {"day": 3.0, "night": 1.0}, "agent 2": {"day": 1.0, "night": 3.0}}),
+    Amount(12.0, {"agent 3": 1.0, "agent 4": 2.0}),
+)
+
+
+@pytest.mark.parametrize("rules", [{}, {"rule": "prices", "welfare": "nash"}, {"reports": "normalised"}])
+def test_every_decision_comes_out_again(new_target, rules):
+    with Ledger.new(new_target(), Rules(newcomers="zero", **rules), began="2026-01-01") as ledger:
+        ledger.join_all(NAMES, at="2026-01-01")
+        for day in range(2, 8):
+            ledger.decide(REQUESTS[day % 3], at=f"2026-01-{day:02}")
+            ledger.record("agent 5", 3, at="2026-01-01T12:00")  # recorded late, and not known to the decision
+            ledger.correct(ledger.n_events() - 1, 1.5)
+        ledger.hold("agent 6", at="2026-01-05")
+        ledger.resume("agent 6", at="2026-01-06")
+        ledger.change_rules(half_life="3d", at="2026-01-08")
+        ledger.decide(REQUESTS[0], at="2026-01-09")
+        found = ledger.verify()
+        assert (found.problems, found.decisions, found.older) == ((), 7, 0)
+
+
+def forged(event):
+    """The decision and what followed from it, in favour of another agent."""
+    if event.kind == "decision":
+        details = event.details | {"gets": {"ben": "a place worth 1"}, "utilities": {"ben": 1.0}}
+        return event._replace(details=details)
+    return event._replace(agent="ben") if event.refers else event
+
+
+def decided(path):
+    with Ledger.new(path, began="2026-01-01") as ledger:
+        ledger.join_all(["ana", "ben"], at="2026-01-01")
+        ledger.record("ben", 1, at="2026-01-02")
+        ledger.decide(Places({"ana": 1, "ben": 1}), at="2026-01-03")
+        assert ledger.verify().ok
+    return path
+
+
+def test_a_decision_that_does_not_follow_is_named_with_what_would(new_path):
+    path = decided(new_path())
+    rewrite(path, forged)
+    with Ledger.open(path) as ledger:
+        assert ledger.verify().problems == (
+            "decision 5 does not follow from what was recorded before it: with the same request, rules and past, ana "
+            "gets a place worth 1; recorded was that ben gets a place worth 1",
+        )
+
+
+def test_a_decision_by_another_method_is_judged_by_what_was_recorded_of_it(new_path, monkeypatch):
+    path = decided(new_path())
+    rewrite(path, forged)
+    monkeypatch.setattr(deciding, "METHOD", deciding.METHOD + 1)
+    with Ledger.open(path) as ledger:
+        found = ledger.verify()
+        assert (found.problems, found.decisions, found.older) == ((), 0, 1)
+    rewrite(path, lambda event: event._replace(agent="ana") if event.refers else event)
+    with Ledger.open(path) as ledger:
+        assert ledger.verify().problems == (
+            "decision 5 says that ben gets 1, but recorded as received through it was that ana gets 1",
+        )
