@@ -19,6 +19,10 @@ GRANT USAGE ON SEQUENCE agents_id_seq TO ledger_writer;
 GRANT SELECT, UPDATE ON ledger TO ledger_writer;
 GRANT SELECT ON schema_version TO ledger_writer;
 
+-- Which events are void follows from the events too. The seed of the next draw is secret: whoever can decide can read it.
+GRANT SELECT, INSERT, UPDATE ON voids TO ledger_writer;
+GRANT SELECT, UPDATE ON draws TO ledger_writer;
+
 -- Nobody records in another user's name.
 CREATE FUNCTION check_author() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN

@@ -44,7 +44,7 @@ def test_a_copy_is_the_same_ledger_and_goes_on(new_target, other_target, monkeyp
     source, target = fill(new_target()), other_target()
     done = []
     found = copy(source, target, done.append)
-    assert sum(done) == copying.size(source) == found.events + found.agents + 1
+    assert sum(done) == copying.size(source) == found.events + found.agents + 2
     assert contents(target) == contents(source)
     with Ledger.open(target) as ledger:
         ledger.join("dana", at="2026-01-09")  # gets a number of their own
@@ -148,7 +148,7 @@ def test_an_old_backup_is_restored_and_not_changed(tmp_path):
     [
         "UPDATE agents SET remembered = 99, received = 7 WHERE name = 'ana'",
         "UPDATE agents SET turns = '[[0, 1]', last = 5",
-        "UPDATE ledger SET rules = '[]', latest = 3",
+        "UPDATE ledger SET rules = '[]', settled = 3",
     ],
 )
 def test_snapshots_are_rebuilt_from_the_events(new_target, damage):

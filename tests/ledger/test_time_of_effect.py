@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from bygones import welfare
 from bygones.ledger import Entry, Ledger, LedgerError, Places, Rules, rows, schema, store, times
 from bygones.ledger.times import as_datetime, instant
+from support.older_tables import to_version_1, without_what_came_later
 
 BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
 NAMES = ("ana", "ben", "cem")
@@ -141,8 +142,7 @@ class TestWaiting:
 
     def test_a_ledger_with_a_far_future_event_of_an_older_version_works_again(self, new_target, monkeypatch):
         target = new_target()
-        # The older tables have no place for the secret of the next draw; the new ones get the same.
-        monkeypatch.setattr("secrets.token_hex", lambda n: "ab" * n)
+        without_what_came_later(monkeypatch)
         far = instant(days(363))
         with team_at(target) as ledger:
             ledger.record("ana", 8, at=days(-1))
@@ -158,17 +158,7 @@ class TestWaiting:
             hashed = rows.save_events(connection, [event], [number], bytes(head.head_hash))
             connection.execute(schema.agents.update().where(schema.agents.c.id == number).values(as_of=far, received=5))
             connection.execute(schema.ledger.update().values(head=event.seq, head_hash=hashed, settled=far))
-            connection.execute(sa.text("ALTER TABLE ledger RENAME COLUMN settled TO latest"))
-            for statement in (
-                "DROP TABLE voids",
-                "DROP TABLE draws",
-                "DROP INDEX events_by_time",
-                "DROP INDEX events_by_key",
-            ):
-                connection.execute(sa.text(statement))
-            for column in ("author", "key"):
-                connection.execute(sa.text(f"ALTER TABLE events DROP COLUMN {column}"))
-            connection.execute(schema.schema_version.update().values(version=1))
+            to_version_1(connection)
         engine.dispose()
         with Ledger.open(target) as ledger:
             assert ledger.verify().problems == ()

@@ -7,7 +7,20 @@ from contextlib import closing
 import pytest
 import sqlalchemy as sa
 
-from bygones.ledger import Amount, Entry, Items, Ledger, LedgerError, Places, Rules, deciding, integrity, rows, store
+from bygones.ledger import (
+    Amount,
+    Entry,
+    Items,
+    Ledger,
+    LedgerError,
+    Places,
+    Rules,
+    deciding,
+    integrity,
+    rows,
+    store,
+    times,
+)
 from bygones.ledger.repairing import rebuild
 from support.forgery import rewrite
 
@@ -109,7 +122,7 @@ def test_verify_reads_no_index(new_path):
             sa.event.listen(connection, "before_cursor_execute", explain)
             ids, agents = rows.load_agents(connection)
             book = rows.load_book(connection.scalar(sa.text("SELECT rules FROM ledger")))
-            rows.replay(connection, book, ids, agents)
+            rows.replay(connection, book, ids, agents, times.now())
         assert plans
         assert not [plan for plan in plans if "INDEX" in plan and "AUTOMATIC" not in plan]
 

@@ -27,7 +27,7 @@ class Chain:
         self.voids: list[tuple[int, int]] = []
         self.commitments = Commitments()
         self.latest = -(2**63)
-        self.beyond: list[str] = []
+        self.beyond: dict[int, str] = {}
 
     def follow(self, event: Event, stored: bytes) -> None:
         """Goes on to the next event and the hash that is stored with it."""
@@ -50,10 +50,12 @@ class Chain:
         if event.agent is not None and event.amount is not None:
             self.recorded[event.agent] = self.recorded.get(event.agent, 0.0) + abs(counted(event.amount))
             if counted(event.amount) != event.amount:
-                self.beyond.append(
-                    f"event {event.seq} has an amount of {event.amount:g}, beyond {LARGEST:g}, and does not count: run "
-                    "`bygones ledger rebuild`, then correct it to what it should have been"
+                self.beyond[event.seq] = (
+                    f"event {event.seq} has an amount of {event.amount:g}, beyond {LARGEST:g}, and does not count: "
+                    "correct it to what it should have been"
                 )
+        if event.kind in ("correction", "void"):
+            self.beyond.pop(event.refers or 0, None)
         if event.kind in TURNS:
             self.turns.setdefault(str(event.agent), []).append((event.time, event.seq, event.kind))
 

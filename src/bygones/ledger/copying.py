@@ -90,6 +90,7 @@ def _copy(there: Store, target: Target, progress: Progress) -> verifying.Verific
 
 def _copy_rows(there: Store, here: Store, progress: Progress) -> verifying.Verification:
     with there.reading() as old, here.creating() as new:
+        new.execute(schema.draws.delete())  # a copy has the seed of its source, to which events have committed
         for table in _tables():
             for part in old.execute(sa.select(table), execution_options=rows.IN_CHUNKS).partitions():
                 new.execute(table.insert(), [row._asdict() for row in part])

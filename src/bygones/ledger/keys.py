@@ -9,6 +9,7 @@ else is refused.
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +32,15 @@ def check_key(key: object) -> str:
 def fingerprint(what: str, at: When | None, *asked: Any) -> str:
     """The hash of what was asked for; a time that was left open stays open, so that a later retry is the same."""
     return hashlib.sha256(canonical([what, None if at is None else instant(at), *asked]).encode()).hexdigest()
+
+
+def number(amount: float) -> float | str:
+    """An amount for a fingerprint, 6 being the same as 6.0; what is no number is refused later."""
+    try:
+        found = float(amount)
+    except (TypeError, ValueError, OverflowError):
+        return repr(amount)
+    return found if math.isfinite(found) else repr(found)
 
 
 def batch(events: Sequence[Event], content: str, **more: Any) -> dict[str, Any]:

@@ -208,7 +208,8 @@ class Ledger:
         if key is None:
             return self._write(write)
         times = [
-            (entry.agent, float(entry.amount), None if entry.at is None else instant(entry.at)) for entry in wanted
+            (entry.agent, keys.number(entry.amount), None if entry.at is None else instant(entry.at))
+            for entry in wanted
         ]
         asked = [[*time, entry.note] for time, entry in zip(times, wanted, strict=True)]
         return [event for event in self._keyed(write, key, "record", None, asked) if event.kind == "received"]

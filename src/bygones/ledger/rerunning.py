@@ -20,8 +20,9 @@ import sqlalchemy as sa
 from bygones.allocation.requests import request_from
 from bygones.ledger import deciding, repairing, rows, schema
 from bygones.ledger.chain import Chain
+from bygones.ledger.draws import Draw
 from bygones.ledger.events import Event, details_text
-from bygones.ledger.times import as_datetime
+from bygones.ledger.standing import standing
 
 CLOSE = 1e-9
 """Utilities that differ by no more than this share are the same."""
@@ -115,10 +116,10 @@ def _decide_again(past: _Past, event: Event, found: Rerun) -> None:
         return
     found.decisions += 1
     head = past.now()
-    drawn = details["draw"]
-    past.connection.execute(schema.draws.update().values(seed=drawn["seed"], event=drawn["committed_in"]))
+    draw = Draw(details["draw"]["seed"], details["draw"]["committed_in"])
     try:
-        again = deciding.propose(past.connection, head, request, as_datetime(event.time))
+        stood = standing(past.connection, rows.load_book(head.rules), event.time)
+        again = deciding.proposal(past.connection, stood, request, int(head.head), draw)
     except ValueError as error:
         found.problems.append(f"decision {event.seq} could not have been made: {error}")
         return

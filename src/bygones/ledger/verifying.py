@@ -123,7 +123,7 @@ def _compare(connection: sa.Connection, row: sa.Row[tuple[object, ...]], chain: 
         problems += [
             f"the {what} of {stored.names[i]!r} does not follow from the events" for i in np.flatnonzero(where)[:10]
         ]
-    return [*chain.beyond, *problems] if problems else []
+    return [*chain.beyond.values(), *problems]
 
 
 def _apart(stored: MemoryState, replayed: MemoryState, recorded: np.ndarray) -> np.ndarray:
