@@ -326,7 +326,8 @@ def decide(
 ) -> None:
     """Decide who gets what now, with the reasons, and record the decision if you confirm.
 
-    With --json there is no question: the decision is recorded only with --yes.
+    With --json there is no question: the decision is recorded only with --yes. A table with a column date is a plan,
+    see bygones ledger plan, and is published with --yes.
 
     For example:
         bygones ledger decide team.db needs.csv --k 2
@@ -334,7 +335,15 @@ def decide(
     from bygones.allocation.tables import read_needs
     from bygones.cli.ledger_tables import agreed, print_decision
     from bygones.ledger import StaleProposalError
+    from bygones.ledger.plan_tables import has_dates
 
+    if has_dates(needs):
+        from bygones.cli.plan_commands import plan
+
+        if at is not None:
+            raise ValueError(f"at cannot be used with {needs}, which has a column 'date'")
+        plan(target, needs, k=k, amount=amount, capacity=capacity, publish=yes, note=note, json=json)
+        return
     request = read_needs(needs, k=k, amount=amount, capacity=capacity)
     with open_ledger(target) as ledger:
         if yes:
@@ -392,13 +401,14 @@ def explain(
         bygones ledger explain team.db 12
     """
     from bygones.cli.ledger_tables import print_contributions, print_event
+    from bygones.ledger.events import DECISIONS, RECEIVED
 
     with open_ledger(target) as ledger:
         if what.isdecimal() and what not in ledger.standing(at).names:
             event = ledger.event(int(what))
-            cause = ledger.event(event.refers) if event.kind == "received" and event.refers else event
+            cause = ledger.event(event.refers) if event.kind in RECEIVED and event.refers else event
             since = ledger.void_since(event.seq)
-            print_event(event, cause if cause.kind == "decision" else None, json, ledger.zone(), since)
+            print_event(event, cause if cause.kind in DECISIONS else None, json, ledger.zone(), since)
             return
         print_contributions(what, ledger.contributions(what, at), json, ledger.rules(at).kind, ledger.zone())
 

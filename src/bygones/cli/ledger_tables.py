@@ -14,7 +14,7 @@ from bygones.kinds import Kind, words
 from bygones.ledger.contributions import Contribution
 from bygones.ledger.csv_files import event_dict
 from bygones.ledger.deciding import Proposal
-from bygones.ledger.events import Event
+from bygones.ledger.events import RECEIVED, Event
 from bygones.ledger.newcomers import Forecast
 from bygones.ledger.redeciding import Redecision
 from bygones.ledger.snapshot import NEVER
@@ -144,7 +144,7 @@ def print_contributions(agent: str, parts: Sequence[Contribution], json: bool, k
     rows = [
         [
             str(p.seq),
-            word.received if p.kind == "received" else p.kind,
+            word.received if p.kind in RECEIVED else p.kind,
             day(p.time, zone),
             f"{p.amount:.6g}",
             f"{p.weight:.1%}",

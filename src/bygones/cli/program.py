@@ -16,6 +16,7 @@ from bygones.cli import (
     ledger_commands,
     memory_commands,
     paper_commands,
+    plan_commands,
     report_commands,
     revision_commands,
     simulation_commands,
@@ -85,7 +86,9 @@ def _list(name: str, summary: str, extra: str | None) -> None:
     SUMMARIES[name], EXTRAS[name] = summary, extra
 
 
-app.command(revision_commands.app, name="ledger", help=LEDGER)
+for _command in (*plan_commands.COMMANDS, *revision_commands.COMMANDS):
+    ledger_commands.app.command(_command)
+app.command(ledger_commands.app, name="ledger", help=LEDGER)
 _list("ledger", LEDGER, "ledger")
 for _command, _extra in COMMANDS.items():
     add(_command, _extra)

@@ -7,12 +7,9 @@ from typing import Annotated
 from tyro.conf import Positional, arg
 
 from bygones.cli.console import print_json
-from bygones.cli.ledger_commands import Json, Note, Target, app, open_ledger, print_recorded
-
-__all__ = ["app", "redecide", "void"]
+from bygones.cli.ledger_commands import Json, Note, Target, open_ledger, print_recorded
 
 
-@app.command
 def void(
     target: Target,
     event: Annotated[Positional[int], arg(metavar="EVENT", help="The number of the event.")],
@@ -33,7 +30,6 @@ def void(
     print_recorded([entry], json, f"Event {entry.seq}: event {event} is void{restored}.")
 
 
-@app.command
 def redecide(
     target: Target,
     from_: Annotated[str, arg(name="from", help="The first time of the period.", metavar="TIME")],
@@ -61,3 +57,7 @@ def redecide(
         print_json({"recorded": accept, "decisions": [each.to_dict() for each in found]})
     else:
         print_redecisions(found, zone, recorded=accept)
+
+
+COMMANDS = (void, redecide)
+"""The commands that the program adds to those of the ledger."""

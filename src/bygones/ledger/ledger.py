@@ -31,13 +31,14 @@ from bygones.ledger import deciding, rows, schema, verifying, voiding, voids
 from bygones.ledger.contributions import Contribution, contributions, owed_since
 from bygones.ledger.deciding import Proposal
 from bygones.ledger.events import Event
+from bygones.ledger.plans import Plans
 from bygones.ledger.redeciding import Redecision, redecide
 from bygones.ledger.rules import RuleBook, Rules, check_entitlement, check_newcomers
 from bygones.ledger.standing import Standing, newcomer_start, outlook, standing
 from bygones.ledger.store import TIMEOUT, Store
 from bygones.ledger.times import When
 from bygones.ledger.verifying import Verification
-from bygones.ledger.writing import Entry, LedgerWriter, begin
+from bygones.ledger.writing import Entry, LedgerWriter, begin, written
 
 T = TypeVar("T")
 
@@ -317,21 +318,20 @@ class Ledger:
         Returns:
             The decisions that would be different, in the order of time.
         """
-        with self._store.writing() as (connection, head):
-            writer = LedgerWriter(connection, head)
-            period = writer.book.instant(start, "from"), None if end is None else writer.book.instant(end, "to")
-            found = redecide(writer, *period, note)
-            writer.finish()
-            if not accept:
-                connection.rollback()
-        return found
 
-    def _write(self, what: Callable[[LedgerWriter], T]) -> T:
-        with self._store.writing() as (connection, head):
-            writer = LedgerWriter(connection, head)
-            result = what(writer)
-            writer.finish()
-        return result
+        def write(writer: LedgerWriter) -> list[Redecision]:
+            until = None if end is None else writer.book.instant(end, "to")
+            return redecide(writer, writer.book.instant(start, "from"), until, note)
+
+        return self._write(write, keep=accept)
+
+    @property
+    def plans(self) -> Plans:
+        """What is planned for dates ahead."""
+        return Plans(self._store)
+
+    def _write(self, what: Callable[[LedgerWriter], T], *, keep: bool = True) -> T:
+        return written(self._store, what, keep=keep)
 
     def _read(self, what: Callable[[sa.Connection, RuleBook, int], T], at: When | None) -> T:
         with self._store.reading() as connection:

@@ -8,7 +8,7 @@ import numpy as np
 import sqlalchemy as sa
 
 from bygones.ledger import rows, schema, snapshot
-from bygones.ledger.events import GENESIS, TURNS, Event, details_text, digest
+from bygones.ledger.events import GENESIS, RECEIVED, TURNS, Event, details_text, digest
 from bygones.ledger.rules import Change, RuleBook
 from bygones.ledger.turns import Turns
 from bygones.memory import MemoryState
@@ -132,7 +132,7 @@ def _voids(connection: sa.Connection, found: list[tuple[int, int]]) -> dict[tupl
         if refers in kinds:
             intervals |= {pair: seq for pair in intervals if pair[1] == refers}
             continue
-        own = sa.select(table.c.seq).where(table.c.refers == refers, table.c.kind.in_(("received", "correction")))
+        own = sa.select(table.c.seq).where(table.c.refers == refers, table.c.kind.in_((*RECEIVED, "correction")))
         theirs = sa.select(table.c.seq).where(table.c.refers.in_(own), table.c.kind == "correction")
         resting = connection.execute(own.union(theirs)).scalars()
         intervals |= {(each, seq): None for each in (refers, *resting) if each < seq}

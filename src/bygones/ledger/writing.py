@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import sqlalchemy as sa
 
 from bygones._text import check_text
 from bygones.ledger import rows, schema, snapshot, turns, voids
-from bygones.ledger.events import AMOUNTS, GENESIS, Event
+from bygones.ledger.events import AMOUNTS, GENESIS, RECEIVED, Event
 from bygones.ledger.rules import Change, RuleBook, Rules
 from bygones.ledger.snapshot import Snapshot
+from bygones.ledger.store import Store
 from bygones.ledger.times import SECOND, When, instant
 from bygones.ledger.voids import in_effect
+
+T = TypeVar("T")
 
 FURTHEST = 366 * 86400 * SECOND
 """Nothing is recorded more than a year ahead, which would be a typing error."""
@@ -46,6 +49,17 @@ def begin(connection: sa.Connection, rules: Rules, began: When | None) -> None:
     head = rows.save_events(connection, [event], [None], GENESIS)
     row = {"id": 1, "head": 1, "head_hash": head, "settled": recorded, "rules": rows.save_book(book)}
     connection.execute(schema.ledger.insert(), row)
+
+
+def written(store: Store, what: Callable[[LedgerWriter], T], *, keep: bool = True) -> T:
+    """Does something to a ledger in one transaction; unless it is to be kept, it is undone again."""
+    with store.writing() as (connection, head):
+        writer = LedgerWriter(connection, head)
+        result = what(writer)
+        writer.finish()
+        if not keep:
+            connection.rollback()
+    return result
 
 
 class LedgerWriter:
@@ -78,7 +92,7 @@ class LedgerWriter:
             if ahead == SKEW:
                 raise ValueError(
                     f"{name} must not be ahead of the clock ({self.book.named(self.recorded)}), got {said}: nothing "
-                    "has been received then yet; check the date"
+                    "has been received then yet; check the date, or plan it (bygones ledger plan)"
                 )
             raise ValueError(f"{name} must not be more than a year ahead, got {said}")
         return time
@@ -161,11 +175,14 @@ class LedgerWriter:
         *,
         join: bool = False,
         refers: int | None = None,
+        what: Sequence[str] | None = None,
     ) -> list[Event]:
-        """Many amounts at once, received or offset."""
+        """Many amounts at once, received, planned or offset; `what` is planned, in words."""
         if not entries:
             return []
-        times = [self.time(entry.at, ahead=SKEW, name=_of(i, entries, "at")) for i, entry in enumerate(entries)]
+        ahead = FURTHEST if kind == "planned" else SKEW
+        details = [None] * len(entries) if what is None else [{"what": each} for each in what]
+        times = [self.time(entry.at, ahead=ahead, name=_of(i, entries, "at")) for i, entry in enumerate(entries)]
         names = [check_text(_of(i, entries, "agent"), entry.agent, empty=False) for i, entry in enumerate(entries)]
         amounts = [_check_amount(_of(i, entries, "amount"), entry.amount, kind) for i, entry in enumerate(entries)]
         notes = [check_text(_of(i, entries, "note"), entry.note) for i, entry in enumerate(entries)]
@@ -177,12 +194,12 @@ class LedgerWriter:
         for i, (row, time) in enumerate(zip(who, times, strict=True)):
             if not turns.was_member(agents.turns[row], time):
                 raise ValueError(f"{_of(i, entries, 'agent')} {names[i]!r} was not a member at {self.book.named(time)}")
-        known = self._added(agents, who, times, amounts, is_received=kind == "received")
+        known = self._added(agents, who, times, amounts, is_received=kind in RECEIVED)
         rows.save_agents(self.connection, ids, known)
         numbers = ids.tolist()
         return [
-            self.append(kind, time, numbers[row], agent=name, amount=amount, refers=refers, note=note)
-            for row, time, name, amount, note in zip(who, times, names, amounts, notes, strict=True)
+            self.append(kind, time, numbers[row], agent=name, amount=amount, refers=refers, note=note, details=about)
+            for row, time, name, amount, note, about in zip(who, times, names, amounts, notes, details, strict=True)
         ]
 
     def correct(self, seq: int, amount: float, note: str) -> Event:
@@ -207,7 +224,7 @@ class LedgerWriter:
             sa.select(schema.agents.c.name).where(schema.agents.c.id == found.agent)
         ).scalar_one()
         ids, agents = self._agents([name])
-        is_received = found.kind == "received"
+        is_received = found.kind in RECEIVED
         known = self._added(agents, [0], [found.time], [difference], is_received=is_received, serves=False)
         rows.save_agents(self.connection, ids, known)
         note = check_text("note", note)
