@@ -178,7 +178,8 @@ def leave(target: Target, agent: Agent, at: At = None, note: Note = "", json: Js
         bygones ledger leave team.db ana --at 2026-03-02
     """
     with open_ledger(target) as ledger:
-        print_recorded([ledger.leave(agent, at=at, note=note)], json, f"{agent} left.")
+        event, zone = ledger.leave(agent, at=at, note=note), ledger.zone()
+    print_recorded([event], json, f"{agent} left." if _has_come(event) else f"{agent} leaves{_from(event, zone)}.")
 
 
 @app.command
@@ -189,7 +190,8 @@ def hold(target: Target, agent: Agent, at: At = None, note: Note = "", json: Jso
         bygones ledger hold team.db ana --note "parental leave"
     """
     with open_ledger(target) as ledger:
-        print_recorded([ledger.hold(agent, at=at, note=note)], json, f"{agent} is on hold.")
+        event, zone = ledger.hold(agent, at=at, note=note), ledger.zone()
+    print_recorded([event], json, f"{agent} is on hold{_from(event, zone)}.")
 
 
 @app.command
@@ -200,7 +202,8 @@ def resume(target: Target, agent: Agent, at: At = None, note: Note = "", json: J
         bygones ledger resume team.db ana
     """
     with open_ledger(target) as ledger:
-        print_recorded([ledger.resume(agent, at=at, note=note)], json, f"{agent} takes part again.")
+        event, zone = ledger.resume(agent, at=at, note=note), ledger.zone()
+    print_recorded([event], json, f"{agent} takes part again{_from(event, zone)}.")
 
 
 @app.command
@@ -527,6 +530,17 @@ def print_recorded(events: Iterable[Event], json: bool, *sentences: str) -> None
         print_json([event_dict(event) for event in events])
     else:
         print("\n".join(sentences))
+
+
+def _has_come(event: Event) -> bool:
+    return event.time <= event.recorded
+
+
+def _from(event: Event, zone: str) -> str:
+    """From when on an event counts, if it lies ahead."""
+    from bygones.ledger.times import named
+
+    return "" if _has_come(event) else f" from {named(event.time, zone)} on"
 
 
 def _parse_entitlement(text: str) -> tuple[str, float]:

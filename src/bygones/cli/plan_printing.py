@@ -20,7 +20,7 @@ def print_plan(plan: Plan, *, recorded: bool) -> None:
     """Prints who gets what on which date, and everybody's standing before and after."""
     zone = plan.after.zone
     columns = [
-        Column(f"date ({zone})", "left"), Column("turns", "left", folds=True), Column("left out", "left", folds=True),
+        Column("date", "left"), Column("turns", "left", folds=True), Column("left out", "left", folds=True),
     ]  # fmt: skip
     rows: list[list[str | Text]] = [
         [when(each.needs.at, each.needs.all_day, zone), _turns(each.turns), _reasons(each.left_out)]
@@ -28,7 +28,7 @@ def print_plan(plan: Plan, *, recorded: bool) -> None:
     ]
     if not any(row[-1] for row in rows):
         columns, rows = columns[:-1], [row[:-1] for row in rows]
-    print_fitting(f"Plan for {counted(len(plan.dates), 'date')}", columns, rows)
+    print_fitting(f"Plan for {counted(len(plan.dates), 'date')} (times in {zone})", columns, rows)
     _print_standings(plan)
     print("Published." if recorded else "Nothing was recorded: bygones ledger plan --publish records a plan.")
 
@@ -39,7 +39,7 @@ def print_turns(turns: Sequence[PlannedTurn], zone: str) -> None:
         print("Nothing is planned.")
         return
     columns = [
-        Column("event"), Column(f"date ({zone})", "left"), Column("agent", "left", folds=True),
+        Column("event"), Column("date", "left"), Column("agent", "left", folds=True),
         Column("what", "left", folds=True), Column("amount", gives_way=1), Column("", "left"),
     ]  # fmt: skip
     rows: list[list[str | Text]] = [
@@ -48,7 +48,7 @@ def print_turns(turns: Sequence[PlannedTurn], zone: str) -> None:
     cannot = sum(turn.status != PRESENT for turn in turns)
     if not cannot:
         columns, rows = columns[:-1], [row[:-1] for row in rows]
-    print_fitting(f"{counted(len(turns), 'planned turn')}", columns, rows)
+    print_fitting(f"{counted(len(turns), 'planned turn')} (times in {zone})", columns, rows)
     if cannot:
         print(f"{counted(cannot, 'turn')} cannot be taken: decide again with bygones ledger replan.")
 
@@ -59,7 +59,7 @@ def print_replanned(found: Sequence[Replanned], zone: str, *, recorded: bool) ->
         print("Everybody can take their planned turns: nothing changes.")
         return
     columns = [
-        Column(f"date ({zone})", "left"), Column("was", "left", folds=True),
+        Column("date", "left"), Column("was", "left", folds=True),
         Column("now" if recorded else "would be", "left", folds=True), Column("because", "left", folds=True),
     ]  # fmt: skip
     rows: list[list[str | Text]] = [
@@ -67,7 +67,8 @@ def print_replanned(found: Sequence[Replanned], zone: str, *, recorded: bool) ->
         for each in found
     ]
     changed = sum(each.changed for each in found)
-    print_fitting(f"{counted(changed, 'turn')} reassigned on {counted(len(found), 'date')}", columns, rows)
+    title = f"{counted(changed, 'turn')} reassigned on {counted(len(found), 'date')} (times in {zone})"
+    print_fitting(title, columns, rows)
     print("Recorded." if recorded else "Nothing was recorded: add --accept to record this.")
 
 
