@@ -114,8 +114,8 @@ def replan(
     """Decide planned dates again where somebody can no longer take a turn; all other turns stay.
 
     For example:
-        bygones ledger hold ward.db Cem --at 2026-12-05
-        bygones ledger replan ward.db --accept
+        bygones ledger replan ward.db
+        bygones ledger replan ward.db --from 2026-12-05 --accept
     """
     from bygones.cli.plan_printing import print_replanned
 
@@ -152,8 +152,8 @@ def unplan(
 
 def swap(
     target: Target,
-    first: Annotated[Positional[int], arg(metavar="EVENT", help="The event of one turn, see `planned`.")],
-    second: Annotated[Positional[int], arg(metavar="EVENT", help="The event of the other turn.")],
+    first: Annotated[Positional[int], arg(metavar="FIRST", help="The event of one turn, see `planned`.")],
+    second: Annotated[Positional[int], arg(metavar="SECOND", help="The event of the other turn.")],
     note: Note = "",
     json: Json = False,
 ) -> None:

@@ -11,6 +11,10 @@ from bygones.ledger.contributions import Contribution
 from bygones.ledger.deciding import Proposal, StaleProposalError
 from bygones.ledger.events import Event
 from bygones.ledger.ledger import Ledger
+from bygones.ledger.plan_tables import DateNeeds
+from bygones.ledger.planning import Plan, PlannedTurn
+from bygones.ledger.redeciding import Redecision
+from bygones.ledger.replanning import Replanned
 from bygones.ledger.rules import NEWCOMER_RULES, RuleBook, Rules
 from bygones.ledger.standing import Standing, newcomer_start
 from bygones.ledger.store import LedgerError
@@ -21,13 +25,18 @@ __all__ = [
     "NEWCOMER_RULES",
     "Amount",
     "Contribution",
+    "DateNeeds",
     "Entry",
     "Event",
     "Items",
     "Ledger",
     "LedgerError",
     "Places",
+    "Plan",
+    "PlannedTurn",
     "Proposal",
+    "Redecision",
+    "Replanned",
     "Request",
     "RuleBook",
     "Rules",

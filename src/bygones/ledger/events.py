@@ -23,7 +23,7 @@ DECISIONS = ("decision", "plan")
 TURNS = ("join", "leave", "hold", "resume")
 """Kinds of event that say when an agent takes part and when not."""
 
-KINDS = ("rules", *DECISIONS, *RECEIVED, "offset", "correction", *TURNS, "void")
+KINDS = ("rules", "decision", "received", "offset", "correction", *TURNS, "plan", "planned", "void")
 
 GENESIS = bytes(32)
 """The hash before the first event."""

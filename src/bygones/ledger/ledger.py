@@ -9,7 +9,8 @@ between the agent's joining and leaving, in any order, and count exactly as if t
 resume can be recorded late if the order of holds still makes sense; the agent's events are then read again. Joining and
 leaving cannot be earlier than the agent's latest event. A change of the half-life, or of what a hold does to the clock,
 cannot be earlier than the latest event of any agent so far, since decisions have been based on the earlier rules; other
-rule changes can. What a newcomer starts with is computed when the join is recorded, is stored in that event, and stays.
+rule changes can. What a newcomer starts with is computed when the join is recorded, from what is known then, is stored
+in that event, and stays.
 
 A decision is made at its own time and sees what is in effect then. It cannot be earlier than anything received or
 decided so far, so that it takes everything into account; `redecide` decides a past period again.
