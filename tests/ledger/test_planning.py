@@ -150,6 +150,17 @@ class TestChanging:
         assert team.plans.redecide() == []
         assert team.verify().problems == ()
 
+    def test_who_can_keep_a_turn_keeps_it_although_another_would_now_be_chosen(self, team):
+        team.join("dan")
+        team.record("dan", 0.3)
+        team.plans.publish([needs(1, Places(dict.fromkeys((*NAMES, "dan"), 1.0), 2))])
+        assert whose(team.plans.turns()) == ["ana", "ben"]
+        team.record("ana", 50)
+        team.hold("ben", at=ahead(1))
+        (changed,) = team.plans.redecide(accept=True)
+        assert changed.changed == 1
+        assert whose(team.plans.turns()) == ["ana", "cem"]
+
     def test_items_go_to_whoever_has_none(self, team):
         items = Items({"ana": {"night": 9.0, "day": 1.0}, "ben": {"night": 9.0, "day": 1.0}, "cem": {"night": 9.0}})
         team.plans.publish([needs(1, items)])

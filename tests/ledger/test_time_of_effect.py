@@ -367,12 +367,12 @@ def test_a_hold_does_not_end_the_time_for_which_somebody_has_been_owed(new_path)
 
 
 class TestRedeciding:
-    def test_nothing_changes_where_nothing_is_new(self, new_target):
-        with team_at(new_target()) as ledger:
-            for number in range(1, 8):
+    def test_nothing_changes_where_nothing_is_new_since_every_decision_keeps_its_lot(self, new_target):
+        with team_at(new_target(), half_life="inf") as ledger:
+            for number in range(1, 13):
                 ledger.decide(Places(dict.fromkeys(NAMES, 1.0)), at=day(number))
             head = ledger.head()
-            assert ledger.redecide(day(2), accept=True) == []
+            assert ledger.redecide(day(1), accept=True) == []
             assert ledger.head() == head
 
     def test_a_late_receipt_changes_a_period_and_what_depended_on_it_is_listed(self, new_target):
