@@ -204,6 +204,7 @@ class TestChanging:
         for first, second, message in [
             (one.seq, other.seq, "is void since event"),
             (1, other.seq, "event 1 is not a turn"),
+            (10**20, other.seq, "event 100000000000000000000 is not a turn"),
             (events[0].seq, events[0].seq, "nothing to swap"),
             (events[0].seq, 7, "'cem' is not available for event"),
         ]:
@@ -326,8 +327,9 @@ class TestTables:
         for first, until, step in [("2026-10-24", "2026-10-24", "1d"), ("2026-10-24", "2036-10-24", "1d")]:
             with pytest.raises(ValueError, match="until must be after from"):
                 dates_from(first, until, step, "UTC")
-        with pytest.raises(ValueError, match="every must be a whole number of days"):
-            dates_from("2026-10-24", "2026-10-26", "12h", "UTC")
+        for step in ("12h", "inf", "1e9d"):
+            with pytest.raises(ValueError, match="every must be a whole number of days"):
+                dates_from("2026-10-24", "2026-10-26", step, "UTC")
 
     @pytest.mark.parametrize(
         ("text", "days"),

@@ -255,6 +255,8 @@ class TestVoid:
             ledger.join("ben", at=day(7))
             for seq, message in [
                 (99, "there is no event 99 to void"),
+                (10**20, "there is no event 100000000000000000000 to void"),
+                (-1, "there is no event -1 to void"),
                 (1, "event 1 says when the ledger began"),
                 (
                     2,
@@ -319,8 +321,9 @@ class TestVoid:
             assert status(ledger, day(5))["cem"] == "present"
             with pytest.raises(ValueError, match="nothing had been recorded by"):
                 ledger.standing(day(5), as_recorded=BEGAN)
-            with pytest.raises(ValueError, match="before must be the number of an event"):
-                ledger.standing(before=99)
+            for before in (-1, 1, 99, 10**20):
+                with pytest.raises(ValueError, match=f"before must be the number of an event .*, got {before}"):
+                    ledger.standing(before=before)
 
     @pytest.mark.parametrize("edit", ["UPDATE voids SET event = 3", "DELETE FROM voids", "UPDATE voids SET until = 7"])
     def test_verify_finds_a_wrong_void(self, new_path, edit):
@@ -410,6 +413,8 @@ class TestRedeciding:
                 ledger.redecide(day(1))
             with pytest.raises(ValueError, match="no decision was made from"):
                 ledger.redecide(day(3))
+            with pytest.raises(ValueError, match="from must not be ahead of the clock"):
+                ledger.redecide(days(3))
             with pytest.raises(ValueError, match="to must be after from"):
                 ledger.redecide(day(3), day(3))
 

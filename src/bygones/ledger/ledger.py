@@ -352,14 +352,13 @@ class Ledger:
             return book, max(rows.clock(connection), book.began) if time is None else time, None
         table = schema.events
         if before is not None:
-            row = connection.execute(sa.select(table.c.time).where(table.c.seq == before)).one_or_none()
-            if row is None or before == 1:
+            if not 1 < before <= connection.execute(sa.select(schema.ledger.c.head)).scalar_one():
                 raise ValueError(f"before must be the number of an event after the first, got {before}")
-            head, known_by = before - 1, int(row.time)
+            query = sa.select(table.c.time).where(table.c.seq == before)
+            head, known_by = before - 1, int(connection.execute(query).scalar_one())
         elif as_recorded is not None:
             known_by = book.instant(as_recorded, "as_recorded")
-            query = sa.select(sa.func.max(table.c.seq)).where(table.c.recorded <= known_by)
-            last = connection.execute(query).scalar()
+            last = connection.execute(sa.select(sa.func.max(table.c.seq)).where(table.c.recorded <= known_by)).scalar()
             if last is None:
                 raise ValueError(f"nothing had been recorded by {book.named(known_by)}")
             head = int(last)

@@ -93,8 +93,8 @@ def read_dates(
 def dates_from(first: str, until: str, every: str, zone: str) -> list[str]:
     """The dates from the first until before another, as text; `every` is a number of days such as `1d` or `1w`."""
     days = duration(every, "every") / UNITS["d"]
-    if days != int(days):
-        raise ValueError(f"every must be a whole number of days, got {every!r}")
+    if not days < 366 or days != int(days):
+        raise ValueError(f"every must be a whole number of days, less than a year, got {every!r}")
     start, end = (as_datetime(instant(text, name, zone)).astimezone(ZoneInfo(zone))
                   for text, name in ((first, "from"), (until, "until")))  # fmt: skip
     clock = "" if _DAY.fullmatch(first.strip()) else f"T{start:%H:%M}"

@@ -55,6 +55,10 @@ class Redecision(NamedTuple):
 def redecide(writer: LedgerWriter, start: int, end: int | None, note: str = "") -> list[Redecision]:
     """Decides the decisions from an instant until before another again; the decisions that are different now."""
     book, first = writer.book, max(start, writer.book.began)
+    if first > writer.recorded:
+        raise ValueError(
+            f"from must not be ahead of the clock ({book.named(writer.recorded)}), got {book.named(first)}"
+        )
     end = writer.recorded + 1 if end is None else end
     if end <= first:
         raise ValueError(f"to must be after from ({book.named(first)}), got {book.named(end)}")

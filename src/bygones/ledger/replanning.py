@@ -158,7 +158,7 @@ def _rest(here: Request, kept: Sequence[Turn], vacant: int, what: Sequence[str])
 def _turn(writer: LedgerWriter, seq: int) -> sa.Row[Any]:
     table, names = schema.events, schema.agents
     query = sa.select(table, names.c.name).join(names, table.c.agent == names.c.id).where(table.c.seq == seq)
-    found = writer.connection.execute(query).one_or_none()
+    found = writer.connection.execute(query).one_or_none() if 0 < seq <= writer.head.head else None
     if found is None or found.kind not in RECEIVED:
         raise ValueError(f"event {seq} is not a turn: give the number of something planned or received")
     since = voids.void_since(writer.connection, seq)
