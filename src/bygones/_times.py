@@ -64,11 +64,10 @@ def check_zone(zone: object, name: str = "time_zone") -> str:
     try:
         return ZoneInfo(str(zone)).key
     except (ZoneInfoNotFoundError, ValueError, OSError):
-        lower = {known.lower(): known for known in available_timezones()}
-        cities = {known.rpartition("/")[2]: known for known in lower}
-        asked = str(zone).strip().lower().replace(" ", "_")
-        near = difflib.get_close_matches(asked, [*lower, *cities], n=1)
-        meant = "" if not near else f"; did you mean {lower[cities.get(near[0], near[0])]}?"
+        names = sorted(available_timezones(), reverse=True)
+        known = {name.rpartition("/")[2].lower(): name for name in names} | {name.lower(): name for name in names}
+        near = difflib.get_close_matches(str(zone).strip().lower().replace(" ", "_"), known, n=1)
+        meant = f"; did you mean {known[near[0]]}?" if near else ""
         raise ValueError(f"{name} must be a name such as UTC or Europe/Berlin, got {zone!r}{meant}") from None
 
 

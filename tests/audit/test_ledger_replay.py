@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from bygones.audit import audit, read_history
 from bygones.ledger import Ledger, Places, Rules
 from bygones.ledger.csv_files import write_events
+from bygones.ledger.plan_tables import DateNeeds
 from bygones.ledger.times import instant, iso
 
 
@@ -84,8 +85,12 @@ def test_what_is_void_does_not_count(team, tmp_path):
 def test_what_lies_ahead_waits(team):
     ledger, path = team
     ledger.hold("cem", at=datetime.now(UTC) + timedelta(days=30))
+    tomorrow = instant(datetime.now(UTC) + timedelta(days=1))
+    ledger.plans.publish([DateNeeds(tomorrow, False, Places({"ana": 50.0}))])
     with read_history(path) as history:
-        assert audit(history, ["7d"], refine=False).statuses == ("present",) * 4
+        found = audit(history, ["7d"], refine=False)
+        assert found.statuses == ("present",) * 4
+        assert found.received.sum() == ledger.standing().received.sum() == 26
 
 
 def test_days_are_those_of_the_ledgers_time_zone(team, tmp_path):

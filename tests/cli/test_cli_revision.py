@@ -1,6 +1,7 @@
 """`bygones ledger void` and `redecide`."""
 
 import json
+from datetime import UTC, datetime, timedelta
 from functools import partial
 
 import pytest
@@ -71,6 +72,9 @@ def test_a_period_is_decided_again(run, refused, team):
     assert "no decision was made" in refused("redecide", team, "--from", "2026-05-01")
 
 
-def test_nothing_received_lies_ahead_and_a_planned_holiday_waits(run, refused, team, tmp_path):
+def test_nothing_received_lies_ahead_and_what_does_is_said_so(run, refused, team):
+    ahead = f"{datetime.now(UTC) + timedelta(days=3):%Y-%m-%d}"
+    assert run("leave", team, "ana", "--at", ahead) == f"ana leaves from {ahead} 00:00 UTC on.\n"
+    assert "present" in {agent["status"] for agent in json.loads(run("standing", team, "--json"))["agents"]}
     assert "must not be ahead of the clock" in refused("record", team, "ana", 0, "--at", "2999-11-14")
     assert "more than a year ahead" in refused("hold", team, "ana", "--at", "2999-11-14")

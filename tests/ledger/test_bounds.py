@@ -117,7 +117,8 @@ def test_a_ledger_from_before_there_were_bounds_opens_and_says_what_to_do(new_ta
         assert ledger.standing("2026-01-02").remembered.tolist() == [0, 8]
         found = ledger.verify()
         assert found.problems == (
-            "event 4 has an amount of 1.7e+308, beyond 1e+15, and does not count: correct it to what it should have been",
+            "event 4 has an amount of 1.7e+308, beyond 1e+15, and does not count: correct it to what it should have "
+            "been",
         )
         again = "INSERT INTO events (seq, kind, time, recorded, amount, note, hash) "
         again += "SELECT 9, kind, time, recorded, amount, note, hash FROM events WHERE seq = 4"

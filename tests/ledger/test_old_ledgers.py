@@ -72,6 +72,16 @@ def test_the_reasons_of_an_old_decision_are_printed_as_they_were_recorded(old, c
     assert "The next best choice was Ana instead of Ben O'Hara.\n" in printed
 
 
+def test_its_past_can_be_decided_again_and_its_events_made_void(old):
+    with Ledger.open(old) as ledger:
+        assert all(each.in_period for each in ledger.redecide("2026-01-01"))
+        before = ledger.standing("2026-01-20").received.sum()
+        ledger.void(11, note="rota")
+        assert ledger.standing("2026-01-20").received.sum() < before
+        assert ledger.zone() == "UTC"
+        assert ledger.verify(HEAD).problems == ()
+
+
 def test_it_decides_one_step_at_a_time_until_it_is_told_otherwise(old):
     request = Places({"Ben O'Hara": 1, "Zoë 🌙": 1})
     with Ledger.open(old) as ledger:

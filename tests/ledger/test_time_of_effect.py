@@ -252,6 +252,8 @@ class TestVoid:
             ledger.join("ben", at=day(7))
             for seq, message in [
                 (99, "there is no event 99 to void"),
+                (10**20, "there is no event 100000000000000000000 to void"),
+                (-1, "there is no event -1 to void"),
                 (1, "event 1 says when the ledger began"),
                 (
                     2,
@@ -316,8 +318,9 @@ class TestVoid:
             assert status(ledger, day(5))["cem"] == "present"
             with pytest.raises(ValueError, match="nothing had been recorded by"):
                 ledger.standing(day(5), as_recorded=BEGAN)
-            with pytest.raises(ValueError, match="before must be the number of an event"):
-                ledger.standing(before=99)
+            for before in (-1, 1, 99, 10**20):
+                with pytest.raises(ValueError, match=f"before must be the number of an event .*, got {before}"):
+                    ledger.standing(before=before)
 
     @pytest.mark.parametrize("edit", ["UPDATE voids SET event = 3", "DELETE FROM voids", "UPDATE voids SET until = 7"])
     def test_verify_finds_a_wrong_void(self, new_path, edit):
@@ -364,12 +367,12 @@ def test_a_hold_does_not_end_the_time_for_which_somebody_has_been_owed(new_path)
 
 
 class TestRedeciding:
-    def test_nothing_changes_where_nothing_is_new(self, new_target):
-        with team_at(new_target()) as ledger:
-            for number in range(1, 8):
+    def test_nothing_changes_where_nothing_is_new_since_every_decision_keeps_its_lot(self, new_target):
+        with team_at(new_target(), half_life="inf") as ledger:
+            for number in range(1, 13):
                 ledger.decide(Places(dict.fromkeys(NAMES, 1.0)), at=day(number))
             head = ledger.head()
-            assert ledger.redecide(day(2), accept=True) == []
+            assert ledger.redecide(day(1), accept=True) == []
             assert ledger.head() == head
 
     def test_a_late_receipt_changes_a_period_and_what_depended_on_it_is_listed(self, new_target):
@@ -407,6 +410,8 @@ class TestRedeciding:
                 ledger.redecide(day(1))
             with pytest.raises(ValueError, match="no decision was made from"):
                 ledger.redecide(day(3))
+            with pytest.raises(ValueError, match="from must not be ahead of the clock"):
+                ledger.redecide(days(3))
             with pytest.raises(ValueError, match="to must be after from"):
                 ledger.redecide(day(3), day(3))
 

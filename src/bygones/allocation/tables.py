@@ -49,7 +49,7 @@ _HINTS = {
 """What to do about an option that is for another form of table."""
 
 
-_Row: TypeAlias = tuple[int, dict[str, str]]
+Row: TypeAlias = tuple[int, dict[str, str]]
 """A row of a table with its line number."""
 
 
@@ -87,6 +87,19 @@ def read_needs(
     if whole and amount is None:
         raise ValueError("whole is for an amount to divide: give the amount, or leave whole out")
     rows = [(line, row) for line, row in read(path, ("agent",)) if any(row.values())]
+    return request_of(path, rows, k=k, capacity=capacity, amount=amount, whole=whole)
+
+
+def request_of(
+    path: Path,
+    rows: Sequence[Row],
+    *,
+    k: int | None = None,
+    capacity: int | None = None,
+    amount: float | None = None,
+    whole: bool = False,
+) -> Request:
+    """What there is to hand out, from some rows of a table; see `read_needs`."""
     if not rows:
         raise ValueError(f"{path} has no rows below its header")
     columns = [name for name in rows[0][1] if name not in ("agent", "note")]
@@ -306,7 +319,7 @@ def _check_alone(path: Path, columns: Sequence[str], known: Sequence[str]) -> No
             raise ValueError(f"{path} has a column {name!r} beside {beside}: delete it, or name it 'note'")
 
 
-def _items(path: Path, rows: Sequence[_Row], columns: Sequence[str], capacity: int) -> Items:
+def _items(path: Path, rows: Sequence[Row], columns: Sequence[str], capacity: int) -> Items:
     """Items from a table with one column per item, or with one row per agent and item."""
     utilities: dict[str, dict[str, float]] = {}
     if "item" in columns:
@@ -336,7 +349,7 @@ def _items(path: Path, rows: Sequence[_Row], columns: Sequence[str], capacity: i
     return items if items.items == order else Items(utilities, capacity, order)
 
 
-def _agents(path: Path, rows: Sequence[_Row]) -> tuple[str, ...]:
+def _agents(path: Path, rows: Sequence[Row]) -> tuple[str, ...]:
     """The agents of a table with one row each."""
     seen: dict[str, int] = {}
     for line, row in rows:
@@ -350,7 +363,7 @@ def _agents(path: Path, rows: Sequence[_Row]) -> tuple[str, ...]:
     return tuple(seen)
 
 
-def _numbers(path: Path, rows: Sequence[_Row], column: str, agents: Sequence[str]) -> dict[str, float]:
+def _numbers(path: Path, rows: Sequence[Row], column: str, agents: Sequence[str]) -> dict[str, float]:
     """A number per agent; 1 for each where there is no such column."""
     return {
         name: _number(path, line, row, column) if column in row else 1.0

@@ -26,6 +26,7 @@ from bygones.audit.conditions import as_number, check_weight, only, refuse, weig
 from bygones.audit.engines import LEDGER_COLUMNS, Source, check_columns, in_memory, open_source, readable
 from bygones.audit.ledger_replay import read_book
 from bygones.audit.time_columns import check_time_format, with_times
+from bygones.ledger.events import DECISIONS, RECEIVED
 from bygones.ledger.rules import RuleBook
 from bygones.ledger.times import now
 
@@ -355,12 +356,12 @@ def _of_ledger(source: Source, zone: str) -> History:
     check_columns(source.columns, LEDGER_COLUMNS, source.label)
     everything = source.table.select(*(name for name in (*LEDGER_COLUMNS, "details") if name in source.columns))
     everything = _in_effect(source, everything)
-    events = everything.filter(everything.kind.isin(["received", "correction", "join"]))
+    events = everything.filter(everything.kind.isin([*RECEIVED, "correction", "join"]))
     amount, seq, refers = (as_number(events[name], source, name) for name in ("amount", "seq", "refers"))
     events = events.mutate(amount=amount, original=ibis.ifelse(events.kind == "correction", refers, seq))
     net = events.group_by("original", "agent", "time").aggregate(
         utility=events.amount.sum(),
-        received=(events.kind == "received").any(),
+        received=events.kind.isin(RECEIVED).any(),
         joined=(events.kind == "join").any(),
     )
     net = net.filter(net.received | net.joined)
@@ -376,7 +377,7 @@ def _of_ledger(source: Source, zone: str) -> History:
             "offsets, holds, departures and entitlements are left out."
         )
         return replace(history, notes=(note,))
-    times = [event["time"] for event in past.events if event["kind"] not in ("rules", "decision")]
+    times = [event["time"] for event in past.events if event["kind"] not in ("rules", *DECISIONS)]
     # What lies ahead waits, unless there is nothing else.
     come = [time for time in times if time <= now()] or times
     return replace(history, ledger=past, first=min(times), last=max(come))
@@ -393,7 +394,7 @@ def _in_effect(source: Source, events: Any) -> Any:
         return events
     again = {int(void["refers"]) for void in voids} & {int(void["seq"]) for void in voids}
     out = [int(void["refers"]) for void in voids if int(void["seq"]) not in again]
-    resting = numbered.kind.isin(["received", "correction"])
+    resting = numbered.kind.isin([*RECEIVED, "correction"])
     for _ in range(2):  # what was received through a decision, and the corrections of it
         found = numbered.filter(resting & numbered.refers.isin(out)).select("seq").to_pyarrow().to_pylist()
         out = sorted({*out, *(int(row["seq"]) for row in found)})

@@ -19,7 +19,7 @@ import numpy as np
 from bygones.audit.sums import Periods
 from bygones.audit.trajectory import PeriodEnd
 from bygones.ledger import snapshot
-from bygones.ledger.events import TURNS
+from bygones.ledger.events import DECISIONS, RECEIVED, TURNS
 from bygones.ledger.rules import NEWCOMER_RULES, Change, RuleBook
 from bygones.ledger.snapshot import Snapshot
 from bygones.ledger.standing import starts
@@ -65,7 +65,7 @@ class LedgerPast:
         self.turns: tuple[Turns, ...] = tuple(tuple(found[name]) for name in self.names)
         kinds = {event["seq"]: event["kind"] for event in past}
         row_of = {name: row for row, name in enumerate(self.names)}
-        counted = [event for event in past if event["kind"] != "decision"]
+        counted = [event for event in past if event["kind"] not in DECISIONS]
 
         def column(values: Iterator[Any], kind: type) -> np.ndarray:
             return np.array(list(values), dtype=kind)
@@ -76,7 +76,7 @@ class LedgerPast:
             column((e["time"] for e in counted), np.int64),
             column((row_of.get(e["agent"], -1) for e in counted), np.int64),
             column((e["amount"] or 0.0 for e in counted), float),
-            column((kind == "received" for kind in truly), bool),
+            column((kind in RECEIVED for kind in truly), bool),
             column((e["kind"] in (*TURNS, "rules") for e in counted), bool),
             column((e["kind"] == "join" for e in counted), bool),
         )

@@ -9,7 +9,7 @@ from tyro.conf import Positional, arg
 from tyro.extras import SubcommandApp
 
 from bygones.cli.console import answering, print_json, print_table, say
-from bygones.cli.ledger_commands import Json, Key, Note, Target
+from bygones.cli.ledger_commands import Author, Json, Key, Note, Target, open_ledger
 
 if TYPE_CHECKING:
     from bygones.ledger import Preview
@@ -28,6 +28,7 @@ def import_(
     ] = False,
     distinct: Annotated[bool, arg(help="Names that are nearly the same are different agents.")] = False,
     key: Key = None,
+    author: Author = None,
     json: Json = False,
 ) -> None:
     """Record a history from a CSV file. If a row is wrong, nothing is recorded.
@@ -38,11 +39,10 @@ def import_(
         bygones ledger import team.db history.csv --dry-run
         bygones ledger import team.db history.csv
     """
-    from bygones.ledger import Ledger
     from bygones.ledger.csv_files import read_history
 
     entries = read_history(history, agent, time, amount)
-    with Ledger.open(target) as ledger:
+    with open_ledger(target, author) as ledger:
         used = key is not None and bool(ledger.with_key(key))
         found = ledger.preview(entries, join=join or used)
         if dry_run:
@@ -70,6 +70,7 @@ def undo_import(
         Positional[int], arg(metavar="IMPORT", help="The number of any event of the import, as it printed.")
     ],
     note: Note = "",
+    author: Author = None,
     json: Json = False,
 ) -> None:
     """Take back everything that an import recorded. The events stay, and each is corrected to 0.
@@ -77,10 +78,9 @@ def undo_import(
     For example:
         bygones ledger undo-import team.db 5
     """
-    from bygones.ledger import Ledger
     from bygones.ledger.csv_files import event_dict
 
-    with Ledger.open(target) as ledger:
+    with open_ledger(target, author) as ledger:
         events = ledger.undo_import(number, note=note)
     with answering():
         if json:

@@ -221,7 +221,8 @@ def leave(
     """
     with open_ledger(target, author) as ledger:
         _note_key(ledger, key)
-        print_recorded([ledger.leave(agent, at=at, note=note, key=key)], json, f"{agent} left.")
+        event, zone = ledger.leave(agent, at=at, note=note, key=key), ledger.zone()
+    print_recorded([event], json, f"{agent} left." if _has_come(event) else f"{agent} leaves{_from(event, zone)}.")
 
 
 @app.command
@@ -241,7 +242,8 @@ def hold(
     """
     with open_ledger(target, author) as ledger:
         _note_key(ledger, key)
-        print_recorded([ledger.hold(agent, at=at, note=note, key=key)], json, f"{agent} is on hold.")
+        event, zone = ledger.hold(agent, at=at, note=note, key=key), ledger.zone()
+    print_recorded([event], json, f"{agent} is on hold{_from(event, zone)}.")
 
 
 @app.command
@@ -261,7 +263,8 @@ def resume(
     """
     with open_ledger(target, author) as ledger:
         _note_key(ledger, key)
-        print_recorded([ledger.resume(agent, at=at, note=note, key=key)], json, f"{agent} takes part again.")
+        event, zone = ledger.resume(agent, at=at, note=note, key=key), ledger.zone()
+    print_recorded([event], json, f"{agent} takes part again{_from(event, zone)}.")
 
 
 @app.command
@@ -370,7 +373,8 @@ def decide(
 ) -> None:
     """Decide who gets what now, with the reasons, and record the decision if you confirm.
 
-    With --json there is no question: the decision is recorded only with --yes.
+    With --json there is no question: the decision is recorded only with --yes. A table with a column date is a plan,
+    see bygones ledger plan, and is published with --yes.
 
     For example:
         bygones ledger decide team.db needs.csv --k 2
@@ -378,7 +382,17 @@ def decide(
     from bygones.allocation.tables import read_needs
     from bygones.cli.ledger_tables import agreed, print_decision
     from bygones.ledger import StaleProposalError
+    from bygones.ledger.plan_tables import has_dates
 
+    if has_dates(needs):
+        from bygones.cli.plan_commands import plan
+
+        if at is not None:
+            raise ValueError(f"at cannot be used with {needs}, which has a column 'date'")
+        if key is not None or whole:
+            raise ValueError(f"key and whole cannot be used with {needs}, which has a column 'date'")
+        plan(target, needs, k=k, amount=amount, capacity=capacity, publish=yes, note=note, author=author, json=json)
+        return
     request = read_needs(needs, k=k, amount=amount, capacity=capacity, whole=whole)
     with open_ledger(target, author) as ledger:
         _note_key(ledger, key)
@@ -443,12 +457,13 @@ def explain(
         bygones ledger explain team.db 12
     """
     from bygones.cli.ledger_tables import print_contributions, print_event
+    from bygones.ledger.events import DECISIONS, RECEIVED
 
     with open_ledger(target) as ledger:
         if what.isdecimal() and what not in ledger.standing(at).names:
             event = ledger.event(int(what))
-            cause = ledger.event(event.refers) if event.kind == "received" and event.refers else event
-            decision = cause if cause.kind == "decision" else None
+            cause = ledger.event(event.refers) if event.kind in RECEIVED and event.refers else event
+            decision = cause if cause.kind in DECISIONS else None
             committed = decision and ((decision.details or {}).get("draw") or {}).get("committed_in")
             committing = ledger.event(committed) if committed else None
             changes = ledger.changes_since(decision or event)
@@ -564,6 +579,17 @@ def _read_entitlements(ledger: Ledger, path: Path, others: str | None) -> dict[s
     exempt = stood.rules.kind == "burden"
     found = read_entitlements(path, stood.names, exempt=exempt, others=others, where="the ledger")
     return dict(zip(stood.names, found.tolist(), strict=True))
+
+
+def _has_come(event: Event) -> bool:
+    return event.time <= event.recorded
+
+
+def _from(event: Event, zone: str) -> str:
+    """From when on an event counts, if it lies ahead."""
+    from bygones.ledger.times import named
+
+    return "" if _has_come(event) else f" from {named(event.time, zone)} on"
 
 
 def _parse_entitlement(text: str) -> tuple[str, float]:

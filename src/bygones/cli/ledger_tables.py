@@ -17,7 +17,7 @@ from bygones.ledger.contributions import Contribution
 from bygones.ledger.csv_files import event_dict
 from bygones.ledger.deciding import PastDecision, Proposal
 from bygones.ledger.draws import check_draw
-from bygones.ledger.events import Event
+from bygones.ledger.events import RECEIVED, Event
 from bygones.ledger.newcomers import Forecast
 from bygones.ledger.redeciding import Redecision
 from bygones.ledger.rules import NO_RULES
@@ -156,13 +156,13 @@ def print_contributions(agent: str, parts: Sequence[Contribution], json: bool, k
         return
     word = words(kind)
     columns = [
-        Column("event"), Column("kind", "left"), Column(f"day ({zone})", "left"), Column("amount", gives_way=2),
+        Column("event"), Column("kind", "left"), Column("day", "left"), Column("amount", gives_way=2),
         Column("still counts", gives_way=1), Column("remembered"), Column("note", "left", gives_way=3, folds=True),
     ]  # fmt: skip
     rows = [
         [
             str(p.seq),
-            word.received if p.kind == "received" else p.kind,
+            word.received if p.kind in RECEIVED else p.kind,
             day(p.time, zone),
             f"{p.amount:.6g}",
             f"{p.weight:.1%}",
@@ -173,7 +173,8 @@ def print_contributions(agent: str, parts: Sequence[Contribution], json: bool, k
     ]
     if not any(part.note for part in parts):
         columns, rows = columns[:-1], [row[:-1] for row in rows]
-    print_fitting(f"Remembered {'burden' if kind == 'burden' else 'utility'} of {agent}", columns, rows)
+    what = "burden" if kind == "burden" else "utility"
+    print_fitting(f"Remembered {what} of {agent} (days in {zone})", columns, rows)
     say(f"Total remembered: {sum(part.counts for part in parts):.6g}")
 
 
@@ -231,7 +232,7 @@ def print_redecisions(found: Sequence[Redecision], zone: str, *, recorded: bool)
     """Prints the decisions that come out differently, and the later ones that depended on them."""
     changed, later = ([each for each in found if each.in_period is inside] for inside in (True, False))
     columns = [
-        Column("decision"), Column(f"time ({zone})", "left"), Column("was", "left", folds=True),
+        Column("decision"), Column("time", "left"), Column("was", "left", folds=True),
         Column("now" if recorded else "would be", "left", folds=True),
     ]  # fmt: skip
 
@@ -240,11 +241,14 @@ def print_redecisions(found: Sequence[Redecision], zone: str, *, recorded: bool)
         return [str(each.seq), shown(each.time, zone), _served(each.before), now]
 
     if changed:
-        print_fitting(f"{counted(len(changed), 'decision')} decided again", columns, [row(each) for each in changed])
+        title = f"{counted(len(changed), 'decision')} decided again (times in {zone})"
+        print_fitting(title, columns, [row(each) for each in changed])
     else:
         say("Every decision of this period comes out as it was.")
     if later:
-        print_fitting("Later decisions that would now be different", columns, [row(each) for each in later])
+        print_fitting(
+            f"Later decisions that would now be different (times in {zone})", columns, [row(each) for each in later]
+        )
         say("These were not changed: decide their period again too, if they should be.")
     if changed:
         say("Recorded." if recorded else "Nothing was recorded: add --accept to record this.")

@@ -21,6 +21,7 @@ from bygones.cli import (
     ledger_commands,
     memory_commands,
     paper_commands,
+    plan_commands,
     report_commands,
     revision_commands,
     signing_commands,
@@ -102,11 +103,16 @@ def _list(name: str, summary: str, extra: str | None) -> None:
     SUMMARIES[name], EXTRAS[name] = summary, extra
 
 
-for _command in (*signing_commands.COMMANDS, *keeping_commands.COMMANDS):
+for _command in (
+    *plan_commands.COMMANDS,
+    *revision_commands.COMMANDS,
+    *signing_commands.COMMANDS,
+    *keeping_commands.COMMANDS,
+):
     ledger_commands.app.command(_command)
 ledger_commands.app.command(signing_commands.key, name="key", help=signing_commands.KEYS)
 import_commands.add_to(ledger_commands.app)
-app.command(revision_commands.app, name="ledger", help=LEDGER)
+app.command(ledger_commands.app, name="ledger", help=LEDGER)
 _list("ledger", LEDGER, "ledger")
 for _command, _extra in COMMANDS.items():
     add(_command, _extra)

@@ -7,16 +7,14 @@ from typing import Annotated
 from tyro.conf import Positional, arg
 
 from bygones.cli.console import print_json
-from bygones.cli.ledger_commands import Json, Note, Target, app, open_ledger, print_recorded
-
-__all__ = ["app", "redecide", "void"]
+from bygones.cli.ledger_commands import Author, Json, Note, Target, open_ledger, print_recorded
 
 
-@app.command
 def void(
     target: Target,
     event: Annotated[Positional[int], arg(metavar="EVENT", help="The number of the event.")],
     note: Note = "",
+    author: Author = None,
     json: Json = False,
 ) -> None:
     """Make an event void, so that everything reads as if it had not been recorded; the event itself stays.
@@ -26,14 +24,13 @@ def void(
     For example:
         bygones ledger void team.db 12 --note "wrong year"
     """
-    with open_ledger(target) as ledger:
+    with open_ledger(target, author) as ledger:
         entry = ledger.void(event, note=note)
         voided = ledger.event(event)
     restored = f", and event {voided.refers} counts again" if voided.kind == "void" else ""
     print_recorded([entry], json, f"Event {entry.seq}: event {event} is void{restored}.")
 
 
-@app.command
 def redecide(
     target: Target,
     from_: Annotated[str, arg(name="from", help="The first time of the period.", metavar="TIME")],
@@ -43,6 +40,7 @@ def redecide(
     ] = None,
     accept: Annotated[bool, arg(help="Record the result; otherwise it is only shown.")] = False,
     note: Note = "",
+    author: Author = None,
     json: Json = False,
 ) -> None:
     """Decide a past period again with what is known now, and list the later decisions that depended on it.
@@ -55,9 +53,13 @@ def redecide(
     """
     from bygones.cli.ledger_tables import print_redecisions
 
-    with open_ledger(target) as ledger:
+    with open_ledger(target, author) as ledger:
         found, zone = ledger.redecide(from_, to, accept=accept, note=note), ledger.zone()
     if json:
         print_json({"recorded": accept, "decisions": [each.to_dict() for each in found]})
     else:
         print_redecisions(found, zone, recorded=accept)
+
+
+COMMANDS = (void, redecide)
+"""The commands that the program adds to those of the ledger."""

@@ -13,6 +13,10 @@ from bygones.ledger.draws import check_draw
 from bygones.ledger.events import Event
 from bygones.ledger.importing import Preview
 from bygones.ledger.ledger import Ledger
+from bygones.ledger.plan_tables import DateNeeds
+from bygones.ledger.planning import Plan, PlannedTurn
+from bygones.ledger.redeciding import Redecision
+from bygones.ledger.replanning import Replanned
 from bygones.ledger.rules import NEWCOMER_RULES, RuleBook, Rules
 from bygones.ledger.standing import Standing, newcomer_start
 from bygones.ledger.store import LedgerError
@@ -23,6 +27,7 @@ __all__ = [
     "NEWCOMER_RULES",
     "Amount",
     "Contribution",
+    "DateNeeds",
     "Entry",
     "Event",
     "Items",
@@ -30,8 +35,12 @@ __all__ = [
     "LedgerError",
     "PastDecision",
     "Places",
+    "Plan",
+    "PlannedTurn",
     "Preview",
     "Proposal",
+    "Redecision",
+    "Replanned",
     "Request",
     "RuleBook",
     "Rules",

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import sqlalchemy as sa
 
 from bygones.ledger import rows, schema
-from bygones.ledger.events import Event
+from bygones.ledger.events import DECISIONS, RECEIVED, Event
 
 
 class LaterChange(NamedTuple):
@@ -33,18 +33,18 @@ class LaterChange(NamedTuple):
         if self.was is None or self.now is None:
             about = "" if event.agent is None else f" of {event.agent}"
             return f"Changed later by event {event.seq}: {event.kind}{about}{why}."
-        what = f"what {who} {received}" if self.changed.kind == "received" else f"the amount of {who}"
+        what = f"what {who} {received}" if self.changed.kind in RECEIVED else f"the amount of {who}"
         return f"Corrected later by event {event.seq}: {what} went from {self.was:.6g} to {self.now:.6g}{why}."
 
 
 def changes_since(connection: sa.Connection, event: Event) -> list[LaterChange]:
     """The later events that change this one, in the order of recording."""
     direct = _referring(connection, [event.seq])
-    if event.kind != "decision":
+    if event.kind not in DECISIONS:
         return _of(event, direct)
     # What was received through a decision was recorded with it. What came later changes it, as a swap does.
     count = len((event.details or {}).get("utilities", {}))
-    receipts = [each for each in direct if each.kind == "received" and each.seq <= event.seq + count]
+    receipts = [each for each in direct if each.kind in RECEIVED and each.seq <= event.seq + count]
     found = [LaterChange(each, event, None, None) for each in direct if each not in receipts]
     later = _referring(connection, [each.seq for each in receipts])
     for receipt in receipts:

@@ -9,7 +9,7 @@ import numpy as np
 import sqlalchemy as sa
 
 from bygones.ledger import rows, schema
-from bygones.ledger.events import AMOUNTS, TURNS
+from bygones.ledger.events import AMOUNTS, DECISIONS, TURNS
 from bygones.ledger.rules import RuleBook
 from bygones.ledger.turns import Clocks
 from bygones.ledger.voids import in_effect
@@ -66,7 +66,7 @@ def _stretches(connection: sa.Connection, ids: np.ndarray, at: int) -> Iterator[
     turns = table.c.kind.in_((*TURNS, "rules"))
     query = (
         sa.select(sa.func.coalesce(table.c.agent, -1), table.c.time, sa.func.coalesce(table.c.amount, 0.0), turns)
-        .where(table.c.time <= at, table.c.kind.not_in(("decision", "void")), in_effect())
+        .where(table.c.time <= at, table.c.kind.not_in((*DECISIONS, "void")), in_effect())
         .order_by(table.c.time, table.c.seq)
     )
     kept = Stretch(*(np.zeros(0, dtype=kind) for kind in (np.int64, np.int64, float, bool)))

@@ -22,7 +22,7 @@ from bygones.allocation.requests import Request
 from bygones.kinds import words
 from bygones.ledger import draws, past_needs, rows, schema
 from bygones.ledger.draws import Draw
-from bygones.ledger.events import Event
+from bygones.ledger.events import DECISIONS, RECEIVED, Event
 from bygones.ledger.rules import RuleBook, Rules
 from bygones.ledger.snapshot import NEVER
 from bygones.ledger.standing import Standing, standing
@@ -253,10 +253,10 @@ def _time(connection: sa.Connection, book: RuleBook, at: When | None) -> int:
     if time > now + SKEW:
         raise ValueError(
             f"at must not be ahead of the clock ({book.named(now)}), got {book.named(time) if at is None else at}: "
-            "decide when the time has come"
+            "decide when the time has come, or plan it (bygones ledger plan)"
         )
     table = schema.events
-    kinds = ("decision", "received", "offset", "correction")
+    kinds = (*DECISIONS, *RECEIVED, "offset", "correction")
     later = [table.c.time > time, table.c.time <= now, table.c.kind.in_(kinds), in_effect()]
     query = sa.select(table.c.time).where(*later).order_by(table.c.time.desc()).limit(1)
     latest = connection.execute(query).scalar()

@@ -39,6 +39,10 @@ class Draw(NamedTuple):
         """The hash by which the seed is committed to."""
         return commitment(self.seed)
 
+    def at(self, time: int) -> Draw:
+        """The draw of one of several dates that are decided with this seed, by the hash of seed and instant."""
+        return Draw(hashlib.sha256(f"{self.seed} {time}".encode()).hexdigest(), self.event)
+
     @property
     def rng(self) -> np.random.Generator:
         """The generator of the draw, the same for every proposal of one decision."""

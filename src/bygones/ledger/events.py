@@ -10,14 +10,20 @@ import hashlib
 import json
 from typing import Any, NamedTuple
 
-AMOUNTS = ("received", "offset", "correction", "join")
-"""Kinds of event with an amount: a utility received; an offset, remembered though it was not received; the difference
-that corrects one of the others; what a newcomer starts with."""
+RECEIVED = ("received", "planned")
+"""Kinds of event by which an agent receives something: it was received, or it is planned and counts from its day on."""
+
+AMOUNTS = (*RECEIVED, "offset", "correction", "join")
+"""Kinds of event with an amount: a utility received or planned; an offset, remembered though it was not received; the
+difference that corrects one of the others; what a newcomer starts with."""
+
+DECISIONS = ("decision", "plan")
+"""Kinds of event that say who gets what: a decision, or the plan for a date ahead."""
 
 TURNS = ("join", "leave", "hold", "resume")
 """Kinds of event that say when an agent takes part and when not."""
 
-KINDS = ("rules", "decision", "received", "offset", "correction", *TURNS, "void")
+KINDS = ("rules", "decision", "received", "offset", "correction", *TURNS, "plan", "planned", "void")
 
 GENESIS = bytes(32)
 """The hash before the first event."""
@@ -33,10 +39,10 @@ class Event(NamedTuple):
         recorded: the instant at which it was recorded.
         agent: the agent it is about; None for rules and decisions.
         amount: the amount, for the kinds that have one.
-        refers: the event that a correction corrects or that is void from here on, or the decision through which
-            something was received.
+        refers: the event that a correction corrects or that is void from here on, or the decision or plan through
+            which something is received.
         note: a remark by whoever recorded it.
-        details: the settings of a rule change; a decision's needs and reasons.
+        details: the settings of a rule change; a decision's or a plan's needs and reasons; what is planned, in words.
         author: who recorded it, as far as they said.
         key: chosen by whoever recorded it, so that recording it again has no effect.
     """

@@ -9,7 +9,8 @@ between the agent's joining and leaving, in any order, and count exactly as if t
 resume can be recorded late if the order of holds still makes sense; the agent's events are then read again. Joining and
 leaving cannot be earlier than the agent's latest event. A change of the half-life, or of what a hold does to the clock,
 cannot be earlier than the latest event of any agent so far, since decisions have been based on the earlier rules; other
-rule changes can. What a newcomer starts with is computed when the join is recorded, is stored in that event, and stays.
+rule changes can. What a newcomer starts with is computed when the join is recorded, from what is known then, is stored
+in that event, and stays.
 
 A decision is made at its own time and sees what is in effect then. It cannot be earlier than anything received or
 decided so far, so that it takes everything into account; `redecide` decides a past period again.
@@ -35,13 +36,14 @@ from bygones.ledger.contributions import Contribution, contributions, owed_since
 from bygones.ledger.deciding import PastDecision, Proposal
 from bygones.ledger.events import Event, check_event
 from bygones.ledger.importing import Preview, preview, undo
+from bygones.ledger.plans import Plans
 from bygones.ledger.redeciding import Redecision, redecide
 from bygones.ledger.rules import RuleBook, Rules, check_entitlement, check_newcomers
 from bygones.ledger.standing import Standing, newcomer_start, outlook, standing
 from bygones.ledger.store import TIMEOUT, Store
 from bygones.ledger.times import When, instant
 from bygones.ledger.verifying import Verification
-from bygones.ledger.writing import Entry, LedgerWriter, begin
+from bygones.ledger.writing import Entry, LedgerWriter, begin, written
 
 T = TypeVar("T")
 
@@ -229,7 +231,7 @@ class Ledger:
             "correct",
             None,
             seq,
-            float(amount),
+            keys.number(amount),
             note,
         )[0]
 
@@ -424,24 +426,20 @@ class Ledger:
         Returns:
             The decisions that would be different, in the order of time.
         """
-        with self._store.writing() as (connection, head):
-            writer = LedgerWriter(connection, head, in_database(connection, self._author))
-            period = writer.book.instant(start, "from"), None if end is None else writer.book.instant(end, "to")
-            found = redecide(writer, *period, note)
-            writer.finish()
-            if not accept:
-                connection.rollback()
-        return found
 
-    def _write(self, what: Callable[[LedgerWriter], T]) -> T:
-        with self._store.writing() as (connection, head):
-            writer = LedgerWriter(connection, head, in_database(connection, self._author))
-            result = what(writer)
-            if writer.recorded_something:
-                writer.finish()
-            else:
-                connection.rollback()  # or waiting events would have been settled without a trace
-        return result
+        def write(writer: LedgerWriter) -> list[Redecision]:
+            until = None if end is None else writer.book.instant(end, "to")
+            return redecide(writer, writer.book.instant(start, "from"), until, note)
+
+        return self._write(write, keep=accept)
+
+    @property
+    def plans(self) -> Plans:
+        """What is planned for dates ahead."""
+        return Plans(self._store, self._author)
+
+    def _write(self, what: Callable[[LedgerWriter], T], *, keep: bool = True) -> T:
+        return written(self._store, what, self._author, keep=keep)
 
     def _read(self, what: Callable[[sa.Connection, RuleBook, int], T], at: When | None) -> T:
         with self._store.reading() as connection:
@@ -461,14 +459,13 @@ class Ledger:
             return book, max(rows.clock(connection), book.began) if time is None else time, None
         table = schema.events
         if before is not None:
-            row = connection.execute(sa.select(table.c.time).where(table.c.seq == before)).one_or_none()
-            if row is None or before == 1:
+            if not 1 < before <= connection.execute(sa.select(schema.ledger.c.head)).scalar_one():
                 raise ValueError(f"before must be the number of an event after the first, got {before}")
-            head, known_by = before - 1, int(row.time)
+            query = sa.select(table.c.time).where(table.c.seq == before)
+            head, known_by = before - 1, int(connection.execute(query).scalar_one())
         elif as_recorded is not None:
             known_by = book.instant(as_recorded, "as_recorded")
-            query = sa.select(sa.func.max(table.c.seq)).where(table.c.recorded <= known_by)
-            last = connection.execute(query).scalar()
+            last = connection.execute(sa.select(sa.func.max(table.c.seq)).where(table.c.recorded <= known_by)).scalar()
             if last is None:
                 raise ValueError(f"nothing had been recorded by {book.named(known_by)}")
             head = int(last)

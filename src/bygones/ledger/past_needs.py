@@ -20,6 +20,7 @@ from bygones.allocation.calibration import Learned, calibrate_by_name
 from bygones.allocation.problems import Problem
 from bygones.allocation.requests import Request, request_from
 from bygones.ledger import schema
+from bygones.ledger.events import DECISIONS, RECEIVED
 from bygones.ledger.rules import Rules
 from bygones.ledger.voids import in_effect
 from bygones.memory import PerfectRecall
@@ -59,7 +60,7 @@ def requests(connection: sa.Connection, at: int, without: Collection[int] = ()) 
     """
     table = schema.events
     query = sa.select(table.c.seq, table.c.details).where(
-        table.c.kind == "decision", table.c.time <= at, table.c.seq.not_in(without), in_effect()
+        table.c.kind.in_(DECISIONS), table.c.time <= at, table.c.seq.not_in(without), in_effect()
     )
     latest = connection.execute(query.order_by(table.c.time.desc(), table.c.seq.desc()).limit(LATEST)).all()[::-1]
     taken_back = _taken_back(connection, [row.seq for row in latest])
@@ -74,7 +75,7 @@ def _taken_back(connection: sa.Connection, decisions: Sequence[int]) -> set[int]
     query = (
         sa.select(table.c.refers, table.c.amount, sa.func.sum(correction.c.amount), in_effect())
         .outerjoin_from(table, correction, corrections)
-        .where(table.c.kind == "received", table.c.refers.in_(decisions))
+        .where(table.c.kind.in_(RECEIVED), table.c.refers.in_(decisions))
         .group_by(table.c.seq, table.c.refers, table.c.amount)
     )
     stands: set[int] = set()

@@ -20,7 +20,7 @@ from bygones.allocation.requests import request_from
 from bygones.ledger import rows, schema, snapshot, voiding
 from bygones.ledger.deciding import Proposal, proposal
 from bygones.ledger.draws import Draw
-from bygones.ledger.events import Event
+from bygones.ledger.events import RECEIVED, Event
 from bygones.ledger.rebuilding import rebuilt
 from bygones.ledger.rules import RuleBook
 from bygones.ledger.snapshot import Snapshot
@@ -57,6 +57,10 @@ class Redecision(NamedTuple):
 def redecide(writer: LedgerWriter, start: int, end: int | None, note: str = "") -> list[Redecision]:
     """Decides the decisions from an instant until before another again; the decisions that are different now."""
     book, first = writer.book, max(start, writer.book.began)
+    if first > writer.recorded:
+        raise ValueError(
+            f"from must not be ahead of the clock ({book.named(writer.recorded)}), got {book.named(first)}"
+        )
     end = writer.recorded + 1 if end is None else end
     if end <= first:
         raise ValueError(f"to must be after from ({book.named(first)}), got {book.named(end)}")
@@ -99,7 +103,7 @@ class _Past:
         self.decisions = sorted((e for e in events if e.kind == "decision"), key=lambda e: (e.time, _origin(e)))
         made_through = {decision.seq: decision.seq for decision in self.decisions}
         for event in events:
-            if event.refers in made_through and event.kind in ("received", "correction"):
+            if event.refers in made_through and event.kind in (*RECEIVED, "correction"):
                 made_through[event.seq] = made_through[event.refers]
         self._kinds = {event.seq: event.kind for event in events}
         self._through: dict[int, list[Event]] = {}
@@ -147,8 +151,8 @@ class _Past:
             np.array([self._row_of[str(event.agent)] for event in events], dtype=np.int64),
             np.array([event.time for event in events], dtype=np.int64),
             np.array([event.amount for event in events], dtype=float),
-            np.array([kind == "received" for kind in truly], dtype=bool),
-            np.array([event.kind == "received" for event in events], dtype=bool),
+            np.array([kind in RECEIVED for kind in truly], dtype=bool),
+            np.array([event.kind in RECEIVED for event in events], dtype=bool),
         )
 
     def _draw(self, decision: Event) -> Draw:

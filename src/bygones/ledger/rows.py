@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from bygones._text import check_name
 from bygones.ledger import schema, snapshot, times, turns
 from bygones.ledger.bounds import check_sums, counted
-from bygones.ledger.events import TURNS, Event, canonical, details_text, digest
+from bygones.ledger.events import RECEIVED, TURNS, Event, canonical, details_text, digest
 from bygones.ledger.rules import Change, RuleBook
 from bygones.ledger.snapshot import Snapshot
 from bygones.ledger.turns import Turns
@@ -137,6 +137,11 @@ def save_nobody(connection: sa.Connection, number: int) -> None:
     connection.execute(schema.agents.update().where(schema.agents.c.id == number).values(values))
 
 
+def status_of(turns_text: str, time: int) -> str:
+    """Whether an agent with these turns, as stored, is present, on hold or away at an instant."""
+    return turns.status(turns.read(turns_text), time)
+
+
 def load_details(text: str | None) -> dict[str, Any]:
     """An event's details from their JSON text."""
     return {} if text is None else dict(json.loads(text))
@@ -209,7 +214,7 @@ def add_events(
     table, corrected = schema.events, schema.events.alias("corrected")
     kind = sa.case((table.c.kind == "correction", corrected.c.kind), else_=table.c.kind)
     query = (
-        sa.select(table.c.agent, table.c.time, table.c.amount, kind == "received", table.c.kind == "received")
+        sa.select(table.c.agent, table.c.time, table.c.amount, kind.in_(RECEIVED), table.c.kind.in_(RECEIVED))
         .outerjoin_from(table, corrected, sa.and_(table.c.kind == "correction", table.c.refers == corrected.c.seq))
         .where(table.c.agent.is_not(None), table.c.kind != "void", table.c.time <= until, in_effect(head=head))
     )

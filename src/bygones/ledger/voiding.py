@@ -22,10 +22,10 @@ NAMED = 5
 def void(writer: LedgerWriter, seq: int, note: str = "") -> Event:
     """Makes an event void, and with it what rests on it alone; a void that is void puts its event back in effect."""
     writer.finish()  # so that what this transaction has recorded so far is among the events
-    found = _event(writer.connection, seq)
-    since = voids.void_since(writer.connection, seq)
+    found = _event(writer.connection, seq) if 0 < seq <= writer.head.head else None
     if found is None:
         raise ValueError(f"there is no event {seq} to void")
+    since = voids.void_since(writer.connection, seq)
     if since is not None:
         raise ValueError(f"event {seq} is void already, since event {since}")
     if seq == 1:

@@ -12,6 +12,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from bygones.ledger import schema
+from bygones.ledger.events import RECEIVED
 
 
 def in_effect(events: sa.FromClause = schema.events, head: int | None = None) -> sa.ColumnElement[bool]:
@@ -34,7 +35,7 @@ def void_since(connection: sa.Connection, seq: int) -> int | None:
 def make_void(connection: sa.Connection, seq: int, since: int) -> None:
     """Notes that an event is void, with what was received through it if it is a decision, and corrections of either."""
     table = schema.events
-    own = sa.select(table.c.seq).where(table.c.refers == seq, table.c.kind.in_(("received", "correction")))
+    own = sa.select(table.c.seq).where(table.c.refers == seq, table.c.kind.in_((*RECEIVED, "correction")))
     theirs = sa.select(table.c.seq).where(table.c.refers.in_(own), table.c.kind == "correction")
     resting = connection.execute(own.union(theirs)).scalars()
     connection.execute(schema.voids.insert(), [{"event": each, "since": since} for each in (seq, *resting)])
@@ -61,7 +62,7 @@ def intervals(connection: sa.Connection, found: Sequence[tuple[int, int]]) -> di
         if refers in kinds:
             known |= {pair: seq for pair in known if pair[1] == refers}
             continue
-        own = sa.select(table.c.seq).where(table.c.refers == refers, table.c.kind.in_(("received", "correction")))
+        own = sa.select(table.c.seq).where(table.c.refers == refers, table.c.kind.in_((*RECEIVED, "correction")))
         theirs = sa.select(table.c.seq).where(table.c.refers.in_(own), table.c.kind == "correction")
         resting = connection.execute(own.union(theirs)).scalars()
         known |= {(each, seq): None for each in (refers, *resting) if each < seq}

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import sqlalchemy as sa
 
 from bygones._text import check_text
 from bygones.ledger import draws, keys, rows, schema, snapshot, turns, voids
+from bygones.ledger.authors import in_database
 from bygones.ledger.bounds import check_amount, check_settings, check_start, counted
-from bygones.ledger.events import AMOUNTS, GENESIS, Event
+from bygones.ledger.events import AMOUNTS, GENESIS, RECEIVED, Event
 from bygones.ledger.rules import Change, RuleBook, Rules
 from bygones.ledger.snapshot import Snapshot
+from bygones.ledger.store import Store
 from bygones.ledger.times import SECOND, When, instant
 from bygones.ledger.voids import in_effect
+
+T = TypeVar("T")
 
 FURTHEST = 366 * 86400 * SECOND
 """Nothing is recorded more than a year ahead, which would be a typing error."""
@@ -52,6 +56,19 @@ def begin(connection: sa.Connection, rules: Rules, began: When | None, author: s
     connection.execute(schema.ledger.insert(), row)
 
 
+def written(store: Store, what: Callable[[LedgerWriter], T], author: str = "", *, keep: bool = True) -> T:
+    """Does something to a ledger in one transaction; unless it is to be kept, it is undone again."""
+    with store.writing() as (connection, head):
+        writer = LedgerWriter(connection, head, in_database(connection, author))
+        result = what(writer)
+        if keep and writer.recorded_something:
+            writer.finish()
+        else:
+            # If nothing was recorded, waiting events would have been settled without a trace.
+            connection.rollback()
+    return result
+
+
 class LedgerWriter:
     """Collects the events of one transaction; `finish` saves them.
 
@@ -84,7 +101,7 @@ class LedgerWriter:
             if ahead == SKEW:
                 raise ValueError(
                     f"{name} must not be ahead of the clock ({self.book.named(self.recorded)}), got {said}: nothing "
-                    "has been received then yet; check the date"
+                    "has been received then yet; check the date, or plan it (bygones ledger plan)"
                 )
             raise ValueError(f"{name} must not be more than a year ahead, got {said}")
         return time
@@ -192,11 +209,14 @@ class LedgerWriter:
         *,
         join: bool = False,
         refers: int | None = None,
+        what: Sequence[str] | None = None,
     ) -> list[Event]:
-        """Many amounts at once, received or offset."""
+        """Many amounts at once, received, planned or offset; `what` is planned, in words."""
         if not entries:
             return []
-        times = [self.time(entry.at, ahead=SKEW, name=_of(i, entries, "at")) for i, entry in enumerate(entries)]
+        ahead = FURTHEST if kind == "planned" else SKEW
+        details = [None] * len(entries) if what is None else [{"what": each} for each in what]
+        times = [self.time(entry.at, ahead=ahead, name=_of(i, entries, "at")) for i, entry in enumerate(entries)]
         names = [check_text(_of(i, entries, "agent"), entry.agent, empty=False) for i, entry in enumerate(entries)]
         amounts = [check_amount(_of(i, entries, "amount"), entry.amount, kind) for i, entry in enumerate(entries)]
         notes = [check_text(_of(i, entries, "note"), entry.note) for i, entry in enumerate(entries)]
@@ -208,13 +228,17 @@ class LedgerWriter:
         for i, (row, time) in enumerate(zip(who, times, strict=True)):
             if not turns.was_member(agents.turns[row], time):
                 raise ValueError(f"{_of(i, entries, 'agent')} {names[i]!r} was not a member at {self.book.named(time)}")
-        known = self._added(agents, who, times, amounts, is_received=kind == "received")
+        known = self._added(agents, who, times, amounts, is_received=kind in RECEIVED)
         rows.save_agents(self.connection, ids, known)
         numbers = ids.tolist()
         own = [None if entry.key is None else keys.check_key(entry.key) for entry in entries]
         return [
-            self.append(kind, time, numbers[row], agent=name, amount=amount, refers=refers, note=note, key=key)
-            for row, time, name, amount, note, key in zip(who, times, names, amounts, notes, own, strict=True)
+            self.append(
+                kind, time, numbers[row], agent=name, amount=amount, refers=refers, note=note, details=about, key=key
+            )
+            for row, time, name, amount, note, about, key in zip(
+                who, times, names, amounts, notes, details, own, strict=True
+            )
         ]
 
     def correct(self, seq: int, amount: float, note: str) -> Event:
@@ -239,7 +263,7 @@ class LedgerWriter:
             sa.select(schema.agents.c.name).where(schema.agents.c.id == found.agent)
         ).scalar_one()
         ids, agents = self._agents([name])
-        is_received = found.kind == "received"
+        is_received = found.kind in RECEIVED
         known = self._added(agents, [0], [found.time], [difference], is_received=is_received, serves=False)
         rows.save_agents(self.connection, ids, known)
         note = check_text("note", note)

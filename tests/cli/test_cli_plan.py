@@ -1,0 +1,86 @@
+"""`bygones ledger plan`, `planned`, `replan`, `unplan` and `swap`."""
+
+import json
+from datetime import UTC, datetime, timedelta
+from functools import partial
+
+import pytest
+
+from support import command_line
+
+
+@pytest.fixture
+def run(capsys):
+    return partial(command_line.run, capsys, "ledger")
+
+
+@pytest.fixture
+def refused(capsys):
+    return partial(command_line.refused, capsys, "ledger")
+
+
+def ahead(days):
+    return f"{datetime.now(UTC) + timedelta(days=days):%Y-%m-%d}"
+
+
+@pytest.fixture
+def ward(tmp_path, run, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "ward.db"
+    run("new", path, "--kind", "burden", "--half-life", "inf", "--began", "2026-01-01")
+    run("join", path, "ana", "ben", "cem", "--at", "2026-01-01")
+    for amount, name in enumerate(("ana", "ben", "cem")):
+        run("record", path, name, amount, "--at", "2026-01-02")
+    (tmp_path / "people.csv").write_text("agent,need,available\nana,10,\nben,10,\ncem,10,no\n")
+    return path
+
+
+def test_from_a_preview_to_a_changed_plan(run, refused, ward, tmp_path):
+    preview = run("plan", ward, "people.csv", "--from", ahead(1), "--until", ahead(4))
+    assert "Plan for 3 dates" in preview
+    assert "cem: not available" in preview
+    assert "Standing now, and after the plan" in preview
+    assert "Nothing was recorded" in preview
+    assert (tmp_path / "out" / "plan.png").exists()
+    assert run("planned", ward) == "Nothing is planned.\n"
+    assert "Published." in run("plan", ward, "people.csv", "--from", ahead(1), "--until", ahead(4), "--publish")
+    turns = json.loads(run("planned", ward, "--json"))
+    assert [turn["agent"] for turn in turns] == ["ana", "ben", "ana"]
+    assert "3 planned turns" in run("planned", ward)
+    assert "2 planned turns" in run("planned", ward, "--agent", "ana")
+    assert "unknown agent 'zoe'" in refused("planned", ward, "--agent", "zoe")
+    assert "is planned already" in refused("plan", ward, "people.csv", "--from", ahead(1), "--until", ahead(4))
+    assert "from and until must be given together" in refused("plan", ward, "people.csv", "--from", ahead(1))
+    swapped = run("swap", ward, turns[0]["seq"], turns[1]["seq"])
+    assert f"ben serves on {ahead(1)} 00:00 UTC." in swapped
+    assert "Everybody can take their planned turns" in run("replan", ward)
+    assert run("hold", ward, "ben", "--at", ahead(1)) == f"ben is on hold from {ahead(1)} 00:00 UTC on.\n"
+    assert "1 turn cannot be taken: decide again with bygones ledger replan." in run("planned", ward)
+    assert "1 turn reassigned on 1 date" in run("replan", ward)
+    data = json.loads(run("replan", ward, "--json"))
+    assert (data["recorded"], data["dates"][0]["changed"]) == (False, 1)
+    assert "Recorded." in run("replan", ward, "--accept")
+    assert run("unplan", ward, "--from", ahead(2)) == "The plan for 2 dates is void.\n"
+    assert json.loads(run("unplan", ward, "--json")) == [f"{ahead(1)}T00:00:00Z"]
+    assert "nothing is planned" in refused("unplan", ward)
+    assert "Verified" in run("verify", ward)
+
+
+def test_decide_takes_a_table_with_dates(run, refused, ward, tmp_path):
+    table = tmp_path / "dates.csv"
+    table.write_text(f"date,agent,need\n{ahead(2)},ana,10\n{ahead(2)},ben,10\n{ahead(1)},cem,8\n{ahead(1)},ben,8\n")
+    assert "Plan for 2 dates" in run("decide", ward, table)
+    data = json.loads(run("decide", ward, table, "--json"))
+    assert data["recorded"] is False
+    assert [date["turns"][0]["agent"] for date in data["dates"]] == ["ben", "ana"]
+    assert "Published." in run("decide", ward, table, "--yes")
+    assert "at cannot be used with" in refused("decide", ward, table, "--at", "2026-01-03")
+
+
+def test_exports(run, refused, ward, tmp_path):
+    run("plan", ward, "people.csv", "--from", ahead(1), "--until", ahead(3), "--publish")
+    assert run("planned", ward, "--out", "plan.csv") == "wrote plan.csv\n"
+    assert (tmp_path / "plan.csv").read_text().startswith("date,time,agent,what,amount,event\n")
+    run("planned", ward, "--agent", "ana", "--out", "ana.ics")
+    assert (tmp_path / "ana.ics").read_text().count("BEGIN:VEVENT") == 1
+    assert "out must end in .csv or .ics" in refused("planned", ward, "--out", "plan.pdf")
