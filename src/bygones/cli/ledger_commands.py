@@ -85,7 +85,7 @@ def new(
         half_life, welfare, newcomers, hold_stops_clock, kind=kind, rule=rule, reports=reports, time_zone=time_zone
     )
     with Ledger.new(target, rules, began=began) as ledger:
-        print_recorded([ledger.event(1)], json, f"Created {ledger.name}.")
+        _print_recorded([ledger.event(1)], json, f"Created {ledger.name}.")
 
 
 @app.command
@@ -126,9 +126,9 @@ def rules(
     changes["hold_stops_clock"] = None if hold_stops_clock is None else hold_stops_clock == "yes"
     changes["entitlements"] = dict(map(_parse_entitlement, entitlement)) or None
     changes = {name: value for name, value in changes.items() if value is not None}
-    with open_ledger(target) as ledger:
+    with _open(target) as ledger:
         if changes:
-            print_recorded([ledger.change_rules(at=at, note=note, **changes)], json, "Rules changed.")
+            _print_recorded([ledger.change_rules(at=at, note=note, **changes)], json, "Rules changed.")
             return
         settings = ledger.rules(at).to_dict()
     if json:
@@ -163,9 +163,9 @@ def join(
     """
     if not agents:
         raise ValueError("give the name of at least one agent who joins")
-    with open_ledger(target) as ledger:
+    with _open(target) as ledger:
         joined = ledger.join_all(agents, at=at, entitlement=entitlement, newcomers=start, note=note)
-    print_recorded(
+    _print_recorded(
         joined, json, *(f"{event.agent} joined, starting with {event.amount:.4g} remembered." for event in joined)
     )
 
@@ -177,9 +177,9 @@ def leave(target: Target, agent: Agent, at: At = None, note: Note = "", json: Js
     For example:
         bygones ledger leave team.db ana --at 2026-03-02
     """
-    with open_ledger(target) as ledger:
+    with _open(target) as ledger:
         event, zone = ledger.leave(agent, at=at, note=note), ledger.zone()
-    print_recorded([event], json, f"{agent} left." if _has_come(event) else f"{agent} leaves{_from(event, zone)}.")
+    _print_recorded([event], json, f"{agent} left." if _has_come(event) else f"{agent} leaves{_from(event, zone)}.")
 
 
 @app.command
@@ -189,9 +189,9 @@ def hold(target: Target, agent: Agent, at: At = None, note: Note = "", json: Jso
     For example:
         bygones ledger hold team.db ana --note "parental leave"
     """
-    with open_ledger(target) as ledger:
+    with _open(target) as ledger:
         event, zone = ledger.hold(agent, at=at, note=note), ledger.zone()
-    print_recorded([event], json, f"{agent} is on hold{_from(event, zone)}.")
+    _print_recorded([event], json, f"{agent} is on hold{_from(event, zone)}.")
 
 
 @app.command
@@ -201,9 +201,9 @@ def resume(target: Target, agent: Agent, at: At = None, note: Note = "", json: J
     For example:
         bygones ledger resume team.db ana
     """
-    with open_ledger(target) as ledger:
+    with _open(target) as ledger:
         event, zone = ledger.resume(agent, at=at, note=note), ledger.zone()
-    print_recorded([event], json, f"{agent} takes part again{_from(event, zone)}.")
+    _print_recorded([event], json, f"{agent} takes part again{_from(event, zone)}.")
 
 
 @app.command
@@ -222,10 +222,10 @@ def record(
     """
     from bygones.kinds import words
 
-    with open_ledger(target) as ledger:
+    with _open(target) as ledger:
         event = ledger.record(agent, amount, at=at, note=note)
         received = words(ledger.rules(at).kind).received
-    print_recorded([event], json, f"Event {event.seq}: {agent} {received} {amount:.6g}.")
+    _print_recorded([event], json, f"Event {event.seq}: {agent} {received} {amount:.6g}.")
 
 
 @app.command
@@ -244,9 +244,9 @@ def offset(
     For example:
         bygones ledger offset team.db ana 5 --note "worked elsewhere"
     """
-    with open_ledger(target) as ledger:
+    with _open(target) as ledger:
         event = ledger.offset(agent, amount, at=at, note=note)
-    print_recorded([event], json, f"Event {event.seq}: remembered utility of {agent} changed by {amount:+.6g}.")
+    _print_recorded([event], json, f"Event {event.seq}: remembered utility of {agent} changed by {amount:+.6g}.")
 
 
 @app.command(name="import")
@@ -267,7 +267,7 @@ def import_(
     from bygones.ledger.csv_files import read_history
 
     entries = read_history(history, agent, time, amount)
-    with open_ledger(target) as ledger:
+    with _open(target) as ledger:
         events = ledger.record_all(entries, join=join)
     if json:
         print_json({"recorded": len(events), "first": events[0].seq, "last": events[-1].seq})
@@ -303,7 +303,7 @@ def standing(
     from bygones.cli.ledger_tables import print_standing, standing_data
     from bygones.ledger.times import as_datetime, later_by
 
-    with open_ledger(target) as ledger:
+    with _open(target) as ledger:
         now = ledger.standing(at, as_recorded=as_recorded, before=before)
         moment = as_datetime(now.at)
         later = ledger.outlook(later_by(moment, ahead, "ahead"), moment, as_recorded=as_recorded, before=before)
@@ -348,7 +348,7 @@ def decide(
         plan(target, needs, k=k, amount=amount, capacity=capacity, publish=yes, note=note, json=json)
         return
     request = read_needs(needs, k=k, amount=amount, capacity=capacity)
-    with open_ledger(target) as ledger:
+    with _open(target) as ledger:
         if yes:
             proposal = ledger.decide(request, at=at, note=note)
             print_decision(proposal, json, recorded=True)
@@ -385,9 +385,9 @@ def correct(
     For example:
         bygones ledger correct team.db 12 6
     """
-    with open_ledger(target) as ledger:
+    with _open(target) as ledger:
         entry = ledger.correct(event, amount, note=note)
-    print_recorded([entry], json, f"Event {entry.seq} corrects event {event} by {entry.amount:+.6g}.")
+    _print_recorded([entry], json, f"Event {entry.seq} corrects event {event} by {entry.amount:+.6g}.")
 
 
 @app.command
@@ -406,7 +406,7 @@ def explain(
     from bygones.cli.ledger_tables import print_contributions, print_event
     from bygones.ledger.events import DECISIONS, RECEIVED
 
-    with open_ledger(target) as ledger:
+    with _open(target) as ledger:
         if what.isdecimal() and what not in ledger.standing(at).names:
             event = ledger.event(int(what))
             cause = ledger.event(event.refers) if event.kind in RECEIVED and event.refers else event
@@ -429,7 +429,7 @@ def verify(
     For example:
         bygones ledger verify team.db
     """
-    with open_ledger(target) as ledger:
+    with _open(target) as ledger:
         found = ledger.verify(head)
     if json:
         print_json(found._asdict() | {"ok": found.ok})
@@ -460,7 +460,7 @@ def export(
 
     from bygones.ledger.csv_files import event_dict, of_kind, write_events
 
-    with open_ledger(target) as ledger:
+    with _open(target) as ledger:
         events = of_kind(ledger.events(in_effect=kind is not None), kind)
         with _output(out) as file:
             if json:
@@ -500,7 +500,7 @@ def newcomers(
     from bygones.report.figures.newcomer_figures import newcomers_figure
     from bygones.report.style import save
 
-    with open_ledger(target) as ledger:
+    with _open(target) as ledger:
         stood, seed = ledger.standing(at), int(ledger.head(), 16)
     outcomes = foresee_all(
         stood, agent=agent, number=number, decisions=decisions, every=every, places=places,
@@ -515,14 +515,14 @@ def newcomers(
     print_paths(paths)
 
 
-def open_ledger(target: str) -> Ledger:
+def _open(target: str) -> Ledger:
     """The ledger at a path or URL."""
     from bygones.ledger import Ledger
 
     return Ledger.open(target)
 
 
-def print_recorded(events: Iterable[Event], json: bool, *sentences: str) -> None:
+def _print_recorded(events: Iterable[Event], json: bool, *sentences: str) -> None:
     """Prints what was recorded: the events for programs, sentences for people."""
     from bygones.ledger.csv_files import event_dict
 

@@ -10,7 +10,7 @@ from tyro.conf import Positional, arg
 from bygones.cli.allocation_commands import AmountToDivide, Capacity, NumberOfPlaces
 from bygones.cli.arguments import optional
 from bygones.cli.console import print_json, print_paths
-from bygones.cli.ledger_commands import Json, Note, Target, open_ledger, print_recorded
+from bygones.cli.ledger_commands import Json, Note, Target, _open, _print_recorded
 
 From = Annotated[
     str | None, arg(name="from", help="The first date (default: now).", help_behavior_hint="", metavar="DATE")
@@ -56,7 +56,7 @@ def plan(
 
     if (from_ is None) != (until is None):
         raise ValueError("from and until must be given together: the first date, and the first that is not included")
-    with open_ledger(target) as ledger:
+    with _open(target) as ledger:
         zone = ledger.zone()
         dates = [] if from_ is None or until is None else dates_from(from_, until, every, zone)
         needs = read_dates(table, zone, dates, k=k, capacity=capacity, amount=amount)
@@ -86,7 +86,7 @@ def planned(
     from bygones.cli.plan_printing import print_turns
     from bygones.ledger.plan_files import plan_csv, plan_ics
 
-    with open_ledger(target) as ledger:
+    with _open(target) as ledger:
         turns, zone, name = ledger.plans.turns(from_, until), ledger.zone(), Path(ledger.name).stem
         known = ledger.standing().names if agent is not None else ()
     if agent is not None and agent not in known:
@@ -119,7 +119,7 @@ def replan(
     """
     from bygones.cli.plan_printing import print_replanned
 
-    with open_ledger(target) as ledger:
+    with _open(target) as ledger:
         found, zone = ledger.plans.redecide(from_, accept=accept, note=note), ledger.zone()
     if json:
         print_json({"recorded": accept, "dates": [each.to_dict() for each in found]})
@@ -142,7 +142,7 @@ def unplan(
     from bygones._text import counted
     from bygones.ledger.times import iso
 
-    with open_ledger(target) as ledger:
+    with _open(target) as ledger:
         found = ledger.plans.void(from_, until, note=note)
     if json:
         print_json([iso(at) for at in found])
@@ -164,9 +164,9 @@ def swap(
     """
     from bygones.ledger.times import named
 
-    with open_ledger(target) as ledger:
+    with _open(target) as ledger:
         found, zone = ledger.plans.swap(first, second, note=note), ledger.zone()
-    print_recorded(
+    _print_recorded(
         found, json, *(f"Event {event.seq}: {event.agent} serves on {named(event.time, zone)}." for event in found)
     )
 

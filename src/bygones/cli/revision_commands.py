@@ -7,7 +7,7 @@ from typing import Annotated
 from tyro.conf import Positional, arg
 
 from bygones.cli.console import print_json
-from bygones.cli.ledger_commands import Json, Note, Target, open_ledger, print_recorded
+from bygones.cli.ledger_commands import Json, Note, Target, _open, _print_recorded
 
 
 def void(
@@ -23,11 +23,11 @@ def void(
     For example:
         bygones ledger void team.db 12 --note "wrong year"
     """
-    with open_ledger(target) as ledger:
+    with _open(target) as ledger:
         entry = ledger.void(event, note=note)
         voided = ledger.event(event)
     restored = f", and event {voided.refers} counts again" if voided.kind == "void" else ""
-    print_recorded([entry], json, f"Event {entry.seq}: event {event} is void{restored}.")
+    _print_recorded([entry], json, f"Event {entry.seq}: event {event} is void{restored}.")
 
 
 def redecide(
@@ -51,7 +51,7 @@ def redecide(
     """
     from bygones.cli.ledger_tables import print_redecisions
 
-    with open_ledger(target) as ledger:
+    with _open(target) as ledger:
         found, zone = ledger.redecide(from_, to, accept=accept, note=note), ledger.zone()
     if json:
         print_json({"recorded": accept, "decisions": [each.to_dict() for each in found]})
