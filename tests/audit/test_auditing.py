@@ -20,8 +20,8 @@ def steps(*rows):
 def test_an_audit_stands_as_the_ledger_does(nights, tmp_path):
     found = audit(read_history(nights), ["30d"], at="2026-03-01", entitlements={"ana": 2}, others=1)
     with Ledger.new(tmp_path / "team.db", Rules(half_life="30d"), began="2026-01-01") as ledger:
-        ledger.change_rules(at="2026-01-01", entitlements={"ana": 2})
         ledger.join_all(found.names, at="2026-01-01", newcomers="zero")
+        ledger.change_rules(at="2026-01-01", entitlements={"ana": 2})
         for line in nights.read_text().splitlines()[1:]:
             agent, time, amount = line.split(",")
             ledger.record(agent, float(amount), at=time)

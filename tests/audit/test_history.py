@@ -320,7 +320,7 @@ def test_broken_csv_files_are_refused(tmp_path, message, content):
 
 
 def test_an_engine_that_is_not_there_is_one_sentence():
-    with pytest.raises(ValueError, match=r"oracle://host/x cannot be read: ") as refusal:
+    with pytest.raises(ValueError, match=r"oracle://me:\*\*\*@host/x cannot be read: ") as refusal:
         read_history("oracle://me:secret@host/x", table="y")
     assert "\n" not in str(refusal.value)
 
@@ -435,7 +435,7 @@ def test_a_ledger_is_audited_by_its_own_entitlements(tmp_path):
     with Ledger.new(tmp_path / "team.db", Rules(entitlements={"ana": 2}), began="2026-01-01") as ledger:
         ledger.join_all(["ana", "ben"], at="2026-01-01")
         ledger.record("ben", 3, at="2026-01-05")
-        ledger.change_rules(at="2026-02-01", entitlements={"ben": 4, "not yet here": 7})
+        ledger.change_rules(at="2026-02-01", entitlements={"ben": 4})
         ledger.record("ana", 3, at="2026-03-05")
         stood = ledger.standing("2026-01-10")
     with read_history(tmp_path / "team.db") as history:

@@ -86,7 +86,7 @@ def test_the_append_only_role_cannot_alter_or_remove(desk, statement):
 
 
 def test_the_append_only_role_cannot_record_in_another_name(desk, monkeypatch):
-    monkeypatch.setattr("bygones.ledger.ledger.in_database", lambda connection, author: "Mary as postgres")
+    monkeypatch.setattr("bygones.ledger.writing.in_database", lambda connection, author: "Mary as postgres")
     with (
         Ledger.open(desk[1]) as ledger,
         pytest.raises(LedgerError, match="recorded by desk must name it as their author"),

@@ -8,6 +8,7 @@ import pytest
 import sqlalchemy as sa
 
 from bygones.ledger import Ledger, LedgerError, Places, Rules, schema, store
+from support.older_tables import without_what_came_later
 
 
 @pytest.fixture
@@ -75,7 +76,7 @@ def write_in_older_tables(target):
     """A ledger with every kind of event, kept in the tables of version 0; its events and standing as they were."""
     with ExitStack() as stack:
         patch = stack.enter_context(pytest.MonkeyPatch.context())
-        patch.setattr("bygones.ledger.ledger.in_database", lambda connection, author: "")  # there were no authors
+        without_what_came_later(patch)
         rules = Rules(half_life="7d", newcomers="zero")
         ledger = stack.enter_context(Ledger.new(target, rules, began="2026-01-01"))
         ledger.join_all(["ana", "b'en", "cem 🍩"], at="2026-01-01", note="the first")
@@ -116,8 +117,7 @@ def from_version_0(connection):
 
 def test_a_ledger_in_older_tables_loses_nothing(new_target, monkeypatch):
     target = new_target()
-    # The older tables have no place for the secret of the next draw; the new ones get the same.
-    monkeypatch.setattr("secrets.token_hex", lambda n: "ab" * n)
+    without_what_came_later(monkeypatch)
     events, stood, head = write_in_older_tables(target)
     with pytest.raises(LedgerError, match=f"tables of version 0, which cannot be migrated to version {schema.VERSION}"):
         Ledger.open(target)
