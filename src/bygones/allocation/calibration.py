@@ -141,19 +141,18 @@ class _Lesson:
         return self._of(agents)._replace(remembered=memory.init(len(agents)), log_prices=settled)
 
     def _of(self, who: np.ndarray) -> PricedState:
-        state, total = self._state, self._state.remembered
-        part = total._replace(Z=total.Z[who], Z_lost=total.Z_lost[who])
+        """What was learned of these agents, and nothing of what they were given: prices alone are to settle."""
+        state = self._state
+        nothing = state.remembered._replace(Z=np.zeros(len(who)), Z_lost=np.zeros(len(who)))
         logs = state.log_prices[who]
-        return state._replace(remembered=part, log_prices=logs - logs.mean(), drift=state.drift[who])
+        return state._replace(remembered=nothing, log_prices=logs - logs.mean(), drift=state.drift[who])
 
     def _put(self, who: np.ndarray, part: PricedState) -> None:
         """Some agents' prices move against one another; on average they stay where they were among everybody's."""
-        state, total, new = self._state, self._state.remembered, part.remembered
+        state = self._state
         logs = part.log_prices + state.log_prices[who].mean()
         self._state = part._replace(
-            remembered=new._replace(Z=_with(total.Z, who, new.Z), Z_lost=_with(total.Z_lost, who, new.Z_lost)),
-            log_prices=_with(state.log_prices, who, logs),
-            drift=_with(state.drift, who, part.drift),
+            log_prices=_with(state.log_prices, who, logs), drift=_with(state.drift, who, part.drift)
         )
 
 
