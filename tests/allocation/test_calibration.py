@@ -8,7 +8,7 @@ import pytest
 from bygones import Discounted, PerfectRecall
 from bygones.allocation import Amount, Assign, ChooseK, Divide, Items, Places, allocate, calibrate
 from bygones.allocation.calibration import FEW, calibrate_by_name
-from bygones.allocation.decide import at_prices
+from bygones.allocation.decide import at_prices, expected_at_prices
 from bygones.allocation.requests import request_from
 
 MEMORY = PerfectRecall()
@@ -57,6 +57,21 @@ class TestByName:
         before, after = logs(first, ["ana", "ben", "cem"]), logs(first + second, ["ana", "ben", "cem"])
         assert after["ben"] - after["ana"] > before["ben"] - before["ana"] + 0.3
         assert abs(after["cem"]) < 0.2
+
+    @pytest.mark.parametrize("kind", ["good", "burden"])
+    @pytest.mark.parametrize("count", [1, 2, 5, 31])
+    def test_who_always_needed_the_same_has_the_same_price(self, count, kind):
+        """Whoever was away meanwhile, and whoever came first."""
+        rng = np.random.default_rng(count)
+        names = ["ana", "ben", "cem", "dan"]
+        requests = [Places(dict.fromkeys(rng.permutation(names)[: 3 + i % 2].tolist(), 8.0)) for i in range(count)]
+        assert set(logs(requests, names, kind=kind).values()) == {0.0}
+        other = {"eva": 2.0}
+        requests = [Places(request.needs | other) for request in requests if len(request.needs) == 4]
+        if requests:
+            found = logs(requests, [*names, "eva"], kind=kind)
+            assert len({found[name] for name in names}) == 1
+            assert found["eva"] != found["ana"]
 
     def test_a_few_needs_change_little(self):
         """After one decision, between equals, whoever did not get it is next, whatever a single lesson says."""
@@ -129,6 +144,22 @@ def test_a_request_of_a_kind_of_your_own_is_not_read():
 
 
 class TestAtPrices:
+    @pytest.mark.parametrize("kind", ["good", "burden"])
+    def test_what_is_expected_is_the_mean_over_draws(self, kind):
+        problem = ChooseK([2.0, 2.0, 2.0, 1.0, 4.0, 8.0], 3, allowed=[True] * 5 + [False], kind=kind)
+        paid, weights = np.array([1.0, 1.0, 1.0, 0.5, 3.0, 1.0]), np.array([1.0, 1, 1, 1, 1, 1])
+        drawn = [
+            problem.utilities_of(at_prices(problem, paid, np.random.default_rng(seed), weights)) for seed in range(2000)
+        ]
+        expected = expected_at_prices(problem, paid, np.random.default_rng(0), weights)
+        np.testing.assert_allclose(np.mean(drawn, axis=0), expected, atol=0.1)
+        assert np.count_nonzero(np.std(drawn, axis=0)) == 3
+
+    def test_nobody_can_carry_more_than_there_are_hands(self):
+        problem = ChooseK([1.0, 2.0, 3.0], 2)
+        expected = expected_at_prices(problem, np.ones(3), np.random.default_rng(0), np.array([0.0, 1.0, 0.0]))
+        assert expected.tolist() == [0.0, 2.0, 0.0]
+
     @pytest.mark.parametrize("kind", ["good", "burden"])
     @pytest.mark.parametrize("capacity", [1, 2, None, [2, 1, 1]])
     def test_items_go_to_the_best_sum(self, kind, capacity):

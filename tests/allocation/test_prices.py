@@ -269,6 +269,35 @@ class TestThePricedMemory:
             Priced(PerfectRecall(), alpha=0.0)
 
 
+class TestTurns:
+    """Where all need the same there is nothing to wait for, and turns go round."""
+
+    @staticmethod
+    def play(memory, n, k, rounds, kind):
+        """Who is served, one row per round of n/k steps."""
+        problem = ChooseK(np.full(n, 8.0), k, kind=kind)
+        state, served, rng = memory.init(n), [], np.random.default_rng(0)
+        for _ in range(rounds * n // k):
+            decision = allocate(problem, memory, state, "egalitarian", rule="prices", rng=rng)
+            served.append(decision.served)
+            state = memory.update(state, problem.utilities_of(decision.given))
+        return np.reshape(served, (rounds, n))
+
+    @pytest.mark.parametrize("kind", ["good", "burden"])
+    @pytest.mark.parametrize("gamma", [0.9, 0.99, 0.999])
+    @pytest.mark.parametrize(("n", "k"), [(3, 1), (10, 2), (12, 1)])
+    def test_a_memory_that_fades_keeps_their_order(self, n, k, gamma, kind):
+        turns = self.play(learning(Discounted(gamma=gamma), "egalitarian", kind=kind), n, k, 20, kind)
+        in_a_step = np.sort(turns.reshape(20, n // k, k), axis=-1)
+        np.testing.assert_array_equal(np.sort(turns, axis=1), [range(n)] * 20)
+        np.testing.assert_array_equal(in_a_step, np.broadcast_to(in_a_step[0], in_a_step.shape))
+
+    def test_under_perfect_recall_each_round_is_drawn(self):
+        turns = self.play(learning(PerfectRecall(), "egalitarian"), 6, 1, 20, "good")
+        np.testing.assert_array_equal(np.sort(turns, axis=1), [range(6)] * 20)
+        assert len({tuple(turn) for turn in turns.tolist()}) > 10
+
+
 class TestTheLongRun:
     @pytest.mark.parametrize(("gamma", "share"), [(1.0, 0.98), (0.999, 0.98), (0.99, 0.98), (0.9, 0.96)])
     def test_the_papers_problem_from_an_empty_memory(self, gamma, share):

@@ -293,3 +293,34 @@ def test_bad_past_needs_are_refused(capsys, write, table, options, message):
     settings = {"--rule": "prices"} | dict(zip(options[::2], options[1::2], strict=True))
     words = [word for pair in settings.items() for word in pair]
     assert message in command_line.refused(capsys, "allocate", needs, "--half-life", 30, "--past-needs", past, *words)
+
+
+def test_a_half_life_may_have_a_unit(capsys, write, needs):
+    past = write("past.csv", "agent,time,utility\nana,2026-01-01,4\nben,2026-01-02,1\n")
+    options = (needs, "--history", past, "--now", "2026-01-31", "--json", "--half-life")
+    plain, days, hours = (json.loads(run(capsys, *options, text)) for text in ("10", "10d", "240h"))
+    assert plain == days == hours
+    assert "The half-life is 10 days.\n" in run(capsys, needs, "--half-life", "10d")
+
+
+def test_a_half_life_in_days_is_refused_where_times_are_steps(capsys, needs, past):
+    with pytest.raises(SystemExit):
+        program.main(["allocate", str(needs), "--history", str(past), "--half-life", "30d"])
+    assert "half-life must be a number of steps, as the times in" in capsys.readouterr().err
+
+
+def test_agents_without_past_needs_are_named(capsys, write, needs):
+    sample = write("sample.csv", "Ana,ben,cem\n1,2,3\n3,1,2\n")
+    options = (needs, "--half-life", 30, "--rule", "prices", "--past-needs")
+    out = run(capsys, *options, sample)
+    assert f"has no past needs of ana, and Ana is not in {needs}: their price is the mean of the others'." in out
+    assert json.loads(run(capsys, *options, sample, "--json"))["notes"][0] in out.replace("\n", " ")
+    assert "no past needs" not in run(capsys, *options, write("sample.csv", "ana,ben,cem,dan\n1,2,3,4\n3,1,2,2\n"))
+
+
+def test_by_prices_a_tie_says_what_decided(capsys, write):
+    equal = write("needs.csv", "agent,need\nana,2\nben,2\n")
+    options = ("--half-life", "inf", "--rule", "prices")
+    assert "Both count the same; a random draw decided." in run(capsys, equal, *options)
+    other = write("needs.csv", "agent,need\nana,2\nben,1\n")
+    assert "count the same" not in run(capsys, other, *options)

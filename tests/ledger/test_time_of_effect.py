@@ -253,7 +253,7 @@ class TestVoid:
             for seq, message in [
                 (99, "there is no event 99 to void"),
                 (10**20, "there is no event 100000000000000000000"),
-                (-1, "there is no event -1 to void"),
+                (-1, "there is no event -1"),
                 (1, "event 1 says when the ledger began"),
                 (
                     2,

@@ -1,30 +1,39 @@
 r"""Prices from past needs, before the first decision or for the next.
 
 Past problems are decided again, one after the other, by a memory that learns prices (`bygones.memory.priced`); what was
-given to whom does not matter, only what everybody needed. A few needs say little about anybody, so an agent who was in
-$c_i$ of the problems keeps the share $c_i/(c_i + 20)$ of the logarithm of its price. The price of an agent who was in
+given to whom does not matter, only what everybody needed. A short past is gone through several times, until prices have
+settled, and where agents tie each is given what a draw would give it on average; so agents who always needed the same
+have the same price, whoever was served first. A few needs say little about anybody, so an agent who was in
+$c_i$ of the problems keeps the share $c_i/(c_i + 10)$ of the logarithm of its price. The price of an agent who was in
 none is the (geometric) mean of the others'.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from bygones._arrays import AnyArray
-from bygones.allocation.decide import at_prices
+from bygones.allocation.decide import expected_at_prices
 from bygones.allocation.prices import learning, price_form, prices
 from bygones.allocation.problems import Problem
 from bygones.allocation.requests import Request
 from bygones.kinds import Kind
 from bygones.memory import Memory, PerfectRecall
-from bygones.memory.priced import PricedState
+from bygones.memory.priced import EVEN, PricedState
 from bygones.welfare import AlphaFair, AnyWelfare, named
 
-FEW = 20.0
+FEW = 10.0
 """The number of problems after which what was learned of an agent counts half."""
+
+ROUNDS = 2.0 * EVEN
+"""After so many rounds, in each of which everybody could be served once, prices have settled."""
+
+MOST = 1_000
+"""A short past is gone through again only up to so many problems in all."""
 
 
 class Learned(NamedTuple):
@@ -54,8 +63,7 @@ def calibrate(
         raise ValueError("problems must hold at least one problem to calibrate prices on, got none")
     everybody = np.arange(sample[0].n_agents)
     lesson = _Lesson(len(everybody), welfare, None if entitlements is None else np.asarray(entitlements, dtype=float))
-    for problem in sample:
-        lesson.take(problem, everybody)
+    lesson.go_through([(everybody, problem) for problem in sample])
     return lesson.learned(everybody, memory)
 
 
@@ -93,8 +101,7 @@ def calibrate_by_name(
     position = {name: i for i, name in enumerate(names)}
     weights = np.array([entitlements.get(name, 1.0) or 1.0 for name in names]) if entitlements else None
     lesson = _Lesson(len(names), welfare, weights)
-    for asking, problem in contests:
-        lesson.take(problem, np.array([position[name] for name in asking]))
+    lesson.go_through([(np.array([position[name] for name in asking]), problem) for asking, problem in contests])
     return Learned(lesson.learned(np.arange(len(agents)), memory), len(contests))
 
 
@@ -108,16 +115,22 @@ class _Lesson:
         self._seen: list[np.ndarray] = []
         self._counts = np.zeros(n_agents)
 
-    def take(self, problem: Problem, who: np.ndarray) -> None:
-        """One more problem, of these agents."""
+    def go_through(self, sample: Sequence[tuple[np.ndarray, Problem]]) -> None:
+        """Learns from problems and those who were in them, several times if they are few."""
+        round_ = 1.0 / np.mean([problem.share_served for _, problem in sample])
+        times = math.ceil(min(ROUNDS * round_, MOST) / len(sample))
+        for who, problem in [*sample] * times:
+            self._take(problem, who)
+        for who, _ in sample:
+            self._counts[who] += 1
+
+    def _take(self, problem: Problem, who: np.ndarray) -> None:
         weights = None if self._entitlements is None else self._entitlements[who]
         memory = learning(PerfectRecall(), self._welfare, weights, problem.kind)
         state = self._of(who)
         paid = prices(problem, memory, state, self._welfare, entitlements=weights)
-        given = at_prices(problem, paid, self._rng, weights)
-        self._put(who, memory.update(state, problem.utilities_of(given)))
+        self._put(who, memory.update(state, expected_at_prices(problem, paid, self._rng, weights)))
         self._seen.append(np.asarray(self._state.log_prices))
-        self._counts[who] += 1
 
     def learned(self, agents: np.ndarray, memory: Memory) -> PricedState:
         """What was learned of these agents."""
@@ -128,19 +141,18 @@ class _Lesson:
         return self._of(agents)._replace(remembered=memory.init(len(agents)), log_prices=settled)
 
     def _of(self, who: np.ndarray) -> PricedState:
-        state, total = self._state, self._state.remembered
-        part = total._replace(Z=total.Z[who], Z_lost=total.Z_lost[who])
+        """What was learned of these agents, and nothing of what they were given: prices alone are to settle."""
+        state = self._state
+        nothing = state.remembered._replace(Z=np.zeros(len(who)), Z_lost=np.zeros(len(who)))
         logs = state.log_prices[who]
-        return state._replace(remembered=part, log_prices=logs - logs.mean(), drift=state.drift[who])
+        return state._replace(remembered=nothing, log_prices=logs - logs.mean(), drift=state.drift[who])
 
     def _put(self, who: np.ndarray, part: PricedState) -> None:
         """Some agents' prices move against one another; on average they stay where they were among everybody's."""
-        state, total, new = self._state, self._state.remembered, part.remembered
+        state = self._state
         logs = part.log_prices + state.log_prices[who].mean()
         self._state = part._replace(
-            remembered=new._replace(Z=_with(total.Z, who, new.Z), Z_lost=_with(total.Z_lost, who, new.Z_lost)),
-            log_prices=_with(state.log_prices, who, logs),
-            drift=_with(state.drift, who, part.drift),
+            log_prices=_with(state.log_prices, who, logs), drift=_with(state.drift, who, part.drift)
         )
 
 

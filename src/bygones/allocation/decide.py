@@ -21,8 +21,9 @@ from bygones.allocation.decision import Decision
 from bygones.allocation.goods import GIVE
 from bygones.allocation.outlook import Outlook, Unstructured, check_state, outlook, priced_outlook
 from bygones.allocation.prices import pricing_of
-from bygones.allocation.problems import Assign, Problem
+from bygones.allocation.problems import Assign, ChooseK, Problem
 from bygones.allocation.solvers.assign import largest_sum
+from bygones.allocation.ties import chances
 from bygones.memory import Memory
 from bygones.memory.contract import State
 from bygones.memory.priced import PricedState
@@ -175,6 +176,20 @@ def at_prices(
         if owners is not None:
             return owners
     return _solver_of(problem)(case).given
+
+
+def expected_at_prices(
+    problem: Problem, prices: np.ndarray, rng: np.random.Generator, entitlements: np.ndarray | None = None
+) -> np.ndarray:
+    """The utilities of `at_prices`; of a `ChooseK` as they are on average over the draws among those who tie."""
+    if type(problem) is not ChooseK:
+        return problem.utilities_of(at_prices(problem, prices, rng, entitlements))
+    could = problem.allowed if problem.is_burden else problem.needs > 0
+    could = np.ones(problem.n_agents, dtype=bool) if could is None else could
+    if entitlements is not None:
+        could = could & (entitlements > 0)
+    worth = np.where(could, (-prices if problem.is_burden else prices) * problem.needs, -math.inf)
+    return problem.needs * chances(worth, min(problem.k, int(np.count_nonzero(could))))
 
 
 def _solver_of(problem: Problem) -> Solver:

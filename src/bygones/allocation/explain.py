@@ -21,7 +21,7 @@ from bygones.allocation.problems import NAMED, Divide
 from bygones.allocation.ties import TIE
 
 if TYPE_CHECKING:
-    from bygones.allocation.decision import Decision
+    from bygones.allocation.decision import Decision, RunnerUp
 
 _QUICK = 100
 """If finding the next best choice is slow and more agents are served, it is reported only if it is already known."""
@@ -192,7 +192,16 @@ def _by_prices(decision: Decision) -> list[str]:
     if len(losers) != 1 or len(winners) != 1:
         return [total, f"The next best choice {change} it by {other.cost:.4g}."]
     a, b = int(losers[0]), int(winners[0])
-    return [_compared(decision, a, b, float(lost[a]), float(gained[b]))]
+    return [_compared(decision, a, b, float(lost[a]), float(gained[b])), *_tie(decision, other)]
+
+
+def _tie(decision: Decision, other: RunnerUp) -> list[str]:
+    """What decided where the next best choice counts the same."""
+    if not _is_equally_good(decision, other):
+        return []
+    if _first_apart(decision, other) is None:
+        return ["Both count the same; a random draw decided."]
+    return [f"Both count the same; it is decided by who has {'carried' if decision.problem.is_burden else 'had'} less."]
 
 
 def _apart(chosen: np.ndarray, instead: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -258,20 +267,30 @@ def _runner_up(decision: Decision) -> list[str]:
         (False, False): "the same agents with other items",
     }[bool(then - now), bool(now - then)]
     choice = f"The next best choice ({what})"
-    if other.cost > TIE * max(abs(decision.welfare_after), abs(other.welfare)):
+    if not _is_equally_good(decision, other):
         return [f"{choice} would {'raise the burden' if burden else 'lower welfare'} by {other.cost:.4g}."]
-    chosen, instead = (np.sort(Z[np.isfinite(Z)]) for Z in (np.asarray(decision.after), np.asarray(other.after)))
-    if burden:
-        chosen, instead = chosen[::-1], instead[::-1]
-    worse = np.flatnonzero(np.abs(chosen - instead) > _EQUAL * np.maximum(np.abs(chosen), np.abs(instead)))
-    if not len(worse):
+    apart = _first_apart(decision, other)
+    if apart is None:
         return [f"{choice} is equally good; a random draw decided."]
-    k = int(worse[0])
+    k, chosen, instead = apart
     same, who = ("burden", "heaviest load") if burden else ("welfare", "worst-off agent")
     return [
-        f"{choice} has the same {same}, but would leave the {_ordinal(k)}{who} at {instead[k]:.4g} "
-        f"instead of {chosen[k]:.4g}."
+        f"{choice} has the same {same}, but would leave the {_ordinal(k)}{who} at {instead:.4g} "
+        f"instead of {chosen:.4g}."
     ]
+
+
+def _is_equally_good(decision: Decision, other: RunnerUp) -> bool:
+    return other.cost <= TIE * max(abs(decision.welfare_after), abs(other.welfare))
+
+
+def _first_apart(decision: Decision, other: RunnerUp) -> tuple[int, float, float] | None:
+    """Where two choices first differ, from the worst-off or the heaviest load on, and both values; None if nowhere."""
+    chosen, instead = (np.sort(Z[np.isfinite(Z)]) for Z in (np.asarray(decision.after), np.asarray(other.after)))
+    if decision.problem.is_burden:
+        chosen, instead = chosen[::-1], instead[::-1]
+    differ = np.flatnonzero(np.abs(chosen - instead) > _EQUAL * np.maximum(np.abs(chosen), np.abs(instead)))
+    return (k := int(differ[0]), float(chosen[k]), float(instead[k])) if len(differ) else None
 
 
 def _tells_runner_up(decision: Decision) -> bool:

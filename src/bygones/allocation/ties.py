@@ -63,6 +63,17 @@ def best_k(keys: Sequence[Key], n: int, k: int, rng: np.random.Generator) -> np.
     return np.sort(np.concatenate([*chosen, tied]))
 
 
+def chances(values: np.ndarray, k: int) -> np.ndarray:
+    """How likely each is among the k largest, if a draw decides among those who tie for the last places."""
+    if k == 0:
+        return np.zeros(len(values))
+    threshold = np.partition(values, len(values) - k)[len(values) - k]
+    slack = TIE * abs(threshold)
+    above = values > threshold + slack
+    tied = (values >= threshold - slack) & ~above
+    return np.where(tied, (k - np.count_nonzero(above)) / np.count_nonzero(tied), above)
+
+
 def best_k_of_rows(keys: Sequence[np.ndarray], k: int, rngs: Sequence[np.random.Generator]) -> np.ndarray:
     """`best_k` of every row of the keys, of shape (rows, n), each with its own generator; of shape (rows, k)."""
     first = keys[0]

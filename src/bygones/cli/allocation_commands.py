@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence, Set
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -44,7 +45,14 @@ Whole = Annotated[bool, arg(help="Divide the amount in whole units, as of doses.
 
 def allocate(
     needs: Needs,
-    half_life: Annotated[float, arg(help="Steps, or days if times are dates, after which a utility counts half.")],
+    half_life: Annotated[
+        str,
+        arg(
+            help="After how long a utility counts half: a number of steps, or of days if times are dates; or a time "
+            "such as 30d or 12h; inf to remember everything.",
+            metavar="TIME",
+        ),
+    ],
     history: Annotated[
         Path | None,
         _optional(
@@ -138,19 +146,22 @@ def allocate(
         raise ValueError("others is for --entitlements: give a file, or leave others out")
     if entitlements is not None:
         shares = tables.read_entitlements(entitlements, agents, exempt=kind == "burden", others=others)
-    memory: Memory = Discounted(half_life=half_life, average=average)
-    learned = None
+    memory: Memory = Discounted(half_life=_steps(half_life), average=average)
+    learned, notes = None, []
     if past_needs is not None:
         if rule != "prices":
             raise ValueError(f"past-needs is for --rule prices, got --rule {rule}")
         weights = None if shares is None else dict(zip(agents, shares.tolist(), strict=True))
         sample = tables.read_past_needs(past_needs, request)
+        notes = _without_a_column(past_needs, needs, agents, {name for each in sample for name in each.agents})
         learned = calibrate_by_name(sample, agents, memory, welfare, kind=kind, entitlements=weights)
     elif rule == "prices":
         memory = allocation.learning(memory, welfare, shares, kind)
     past = tables.Past(memory.init(len(agents)), None)
     if history is not None:
         past = tables.read_past(history, agents, memory)
+        if past.last is not None and not past.last.is_date and not _is_number(half_life):
+            raise ValueError(f"half-life must be a number of steps, as the times in {history} are, got {half_life!r}")
     decision = allocation.allocate(
         request.problem(agents, kind),
         memory,
@@ -160,18 +171,46 @@ def allocate(
         entitlements=shares,
         agents=agents,
         items=request.items,
-        time_unit=tables.unit_of(past.last),
+        time_unit=tables.unit_of(past.last) if _is_number(half_life) else "day",
         rule=rule,
         calibration=None if learned is None else learned.prices,
         learned_from="" if learned is None else f"{counted(learned.requests, 'row')} of {past_needs}",
         rng=np.random.default_rng(seed),
     )
-    data = decision.to_dict()
+    data = decision.to_dict() | ({"notes": notes} if notes else {})
     if out is not None:
         text = f"{json_text(data)}\n" if out.suffix == ".json" else tables.decision_csv(decision)
         write_text(out, text, private=True)
     if json:
         print_json(data)
         return
-    print_sentences(data["reasons"])
+    print_sentences([*data["reasons"], *notes])
     print_paths([] if out is None else [out])
+
+
+def _steps(half_life: str) -> float:
+    """A half-life in steps of the memory, which are days if times are dates."""
+    from bygones.ledger.times import UNITS, duration
+
+    return float(half_life) if _is_number(half_life) else duration(half_life) / UNITS["d"]
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _without_a_column(path: Path, needs: Path, agents: Sequence[str], columns: Set[str]) -> list[str]:
+    """A note about agents without past needs, whose names may be misspelt in one of the tables."""
+    from bygones._text import listed
+
+    missing = [name for name in agents if name not in columns]
+    if not missing:
+        return []
+    others = sorted(columns.difference(agents))
+    also = f", and {listed(others, 5)} {'is' if len(others) == 1 else 'are'} not in {needs}" if others else ""
+    prices = "price is the mean of the others'" if len(missing) == 1 else "prices are the mean of the others'"
+    return [f"{path} has no past needs of {listed(missing, 5)}{also}: their {prices}. Are all names spelt alike?"]

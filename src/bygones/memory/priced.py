@@ -12,9 +12,12 @@ where $\bar u$ is the step's utility per agent, $\sigma_i$ the agent's share of 
 welfare, where everybody should have the same), $w_i$ its entitlement, and $v$ the usual utility per agent and step.
 So prices are a second memory: $n$ more numbers, which stand still where everybody gets the share that the prices imply.
 
-The step is $s_t = a/\sqrt{\sum_\tau g_\tau^2}$ over about `REACH` times as many steps as the fairness memory remembers
+The step is about $s_t = a/\sqrt{\sum_\tau g_\tau^2}$ over `REACH` times as many steps as the fairness memory remembers
 (all of them under perfect recall), so that there is nothing to tune; a $g^2$ below 1 counts as 1, or small differences
-that happen to be steady would move prices as much as large ones. Needs that linger make successive $g$ alike and
+that happen to be steady would move prices as much as large ones. It does not shrink step by step, or an early turn
+would count more than a late one, and where all need the same the next turn would go to whoever had the last. It has one
+size for the first `EVEN` rounds and a smaller one whenever the past has doubled; where all need the same, $g^2$ is
+$n/k - 1$, and so a round is $1 + g^2$ steps. Needs that linger make successive $g$ alike and
 their sum noisier than its terms say; the sum is then measured on $g$ smoothed over `SMOOTH` steps, and prices rest on
 more of the past.
 
@@ -40,6 +43,9 @@ STEP = 0.5
 
 REACH = 50.0
 """How many times as much past the prices rest on as the fairness memory remembers."""
+
+EVEN = 30.0
+"""The first steps of prices are of one size for so many rounds, in each of which everybody could be served once."""
 
 SMOOTH = 30.0
 """Steps over which the direction of prices is smoothed to see whether it lingers."""
@@ -137,7 +143,10 @@ class Priced(Memory[PricedState]):
         drift_squares = kept * state.drift_squares + xp.vecdot(drift, drift) * (2.0 / SMOOTH / n)
         # Where g lingers, its sum is noisier than its squares say. Shares are 1 on average, so g and the logarithms add
         # up to 0.
-        step = STEP * steadiness(squares, drift_squares) / xp.sqrt(squares)
+        typical = squares / weight
+        first = EVEN * (1.0 + typical)
+        rests_on = first * xp.exp2(xp.round(xp.log2(xp.maximum(weight / first, 1.0))))
+        step = STEP * steadiness(squares, drift_squares) / xp.sqrt(typical * rests_on)
         prices = state.log_prices - (self._sign * step)[..., None] * g
         return PricedState(remembered, prices, level, largest, weight, squares, drift, drift_squares)
 
