@@ -117,7 +117,7 @@ class _Lesson:
 
     def go_through(self, sample: Sequence[tuple[np.ndarray, Problem]]) -> None:
         """Learns from problems and those who were in them, several times if they are few."""
-        round_ = 1.0 / np.mean([problem.share_served for _, problem in sample])
+        round_ = len(sample) / sum(problem.share_served for _, problem in sample)
         times = math.ceil(min(ROUNDS * round_, MOST) / len(sample))
         for who, problem in [*sample] * times:
             self._take(problem, who)

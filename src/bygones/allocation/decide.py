@@ -189,7 +189,7 @@ def expected_at_prices(
     if entitlements is not None:
         could = could & (entitlements > 0)
     worth = np.where(could, (-prices if problem.is_burden else prices) * problem.needs, -math.inf)
-    return problem.needs * chances(worth, min(problem.k, int(np.count_nonzero(could))))
+    return np.asarray(problem.needs * chances(worth, min(problem.k, int(np.count_nonzero(could)))))
 
 
 def _solver_of(problem: Problem) -> Solver:

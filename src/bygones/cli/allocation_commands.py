@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -203,7 +203,7 @@ def _is_number(text: str) -> bool:
     return True
 
 
-def _without_a_column(path: Path, needs: Path, agents: Sequence[str], columns: Set[str]) -> list[str]:
+def _without_a_column(path: Path, needs: Path, agents: Sequence[str], columns: set[str]) -> list[str]:
     """A note about agents without past needs, whose names may be misspelt in one of the tables."""
     from bygones._text import listed
 
