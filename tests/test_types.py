@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[1]
 
 SNIPPET = """
@@ -68,6 +70,7 @@ def refused(
 """
 
 
+@pytest.mark.soak
 def test_mypy_accepts_arrays_and_refuses_all_else(tmp_path):
     file = tmp_path / "snippet.py"
     file.write_text(SNIPPET)

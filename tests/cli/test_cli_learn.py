@@ -55,6 +55,7 @@ def test_bad_input_is_one_sentence_and_exit_code_2(capsys, words, message):
     assert message in capsys.readouterr().err
 
 
+@pytest.mark.soak
 def test_a_trained_policy_is_not_overwritten_by_another(capsys, tmp_path):
     small = ["--rollout-steps", "64", "--batch-size", "64", "--epochs", "1", "--total-steps", "64", "--horizon", "10"]
     words = ["train", *small, "--workers", "1", "--out", str(tmp_path)]
@@ -156,11 +157,13 @@ def test_without_the_evidence_results_must_be_named(capsys, tmp_path, monkeypatc
     assert "nowhere: the shipped evidence was not found" in capsys.readouterr().err
 
 
+@pytest.mark.soak
 def test_a_figure_from_the_shipped_evidence(capsys, tmp_path):
     program.main(["figure", "3a", "--out", str(tmp_path), "--observation-scale", "none"])
     assert (tmp_path / "figure-3a.png").stat().st_size > 10_000
 
 
+@pytest.mark.soak
 def test_a_figure_of_results_of_one_scale_and_another_protocol(capsys, tmp_path):
     program.main(["figure", "3b", "--places", "evidence/grid/termination", "--out", str(tmp_path)])
     assert (tmp_path / "figure-3b.png").stat().st_size > 10_000
@@ -177,6 +180,7 @@ def test_a_figure_of_results_of_one_scale_and_another_protocol(capsys, tmp_path)
     assert (tmp_path / "t" / "figure-3b.svg").read_bytes() == (tmp_path / "figure-3b.svg").read_bytes()
 
 
+@pytest.mark.soak
 def test_all_figures_are_the_first_and_those_there_are_runs_for(capsys, tmp_path):
     program.main(["figure", "all", "--places", "evidence/grid/tenfold", "--out", str(tmp_path)])
     drawn = {path.stem for path in tmp_path.glob("*.svg")}

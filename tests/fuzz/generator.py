@@ -44,8 +44,8 @@ def commands() -> dict[tuple[str, ...], Callable[..., None]]:
     """Every command by its words."""
     from bygones.cli import learning_commands, ledger_commands, program
 
-    found = {("ledger", name): call for name, call in _of(ledger_commands.app).items()}
-    found |= {(name,): call for name, call in _of(learning_commands.app).items()}
+    found = {("ledger", *words): call for words, call in _of(ledger_commands.app).items()}
+    found |= _of(learning_commands.app)
     found |= {(call.__name__.replace("_", "-"),): call for call in program.COMMANDS}
     return found
 
@@ -199,5 +199,14 @@ def _with_lines(rng: random.Random, name: str) -> str:
     return "\n\n\n" if change == "blank" else lines[0]
 
 
-def _of(app: Any) -> dict[str, Callable[..., None]]:
-    return {name: command.target for name, command in app._subcommands.items()}
+def _of(app: Any) -> dict[tuple[str, ...], Callable[..., None]]:
+    """The commands of an app, and of the groups in it, by their words."""
+    found: dict[tuple[str, ...], Callable[..., None]] = {}
+    for name, command in app._subcommands.items():
+        inner = command.target
+        found |= (
+            {(name, *words): call for words, call in _of(inner).items()}
+            if hasattr(inner, "_subcommands")
+            else {(name,): inner}
+        )
+    return found

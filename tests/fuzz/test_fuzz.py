@@ -42,8 +42,9 @@ def test_the_generator_knows_every_command():
     from bygones.cli import program
 
     assert {words[0] for words in commands()} == set(program.SUMMARIES)
-    tried = {case.words[: 2 if case.words[0] == "ledger" else 1] for case in cases(seed=3, number=3000)}
-    assert tried == set(commands())
+    tried = [case.words for case in cases(seed=3, number=3000)]
+    for words in commands():
+        assert any(case[: len(words)] == words for case in tried), words
 
 
 def test_the_same_seed_gives_the_same_inputs():

@@ -49,6 +49,7 @@ def test_processes_give_what_this_process_gives(tmp_path: Path) -> None:
     assert any((tmp_path / "compiled").iterdir())
 
 
+@pytest.mark.soak
 def test_batched_runs_come_back_in_order() -> None:
     runs = [SMALL, SMALL.replace(seed=1)]
     seen: list[RunProgress] = []
@@ -57,6 +58,7 @@ def test_batched_runs_come_back_in_order() -> None:
     assert {news.runs for news in seen} == {(0, 1)}
 
 
+@pytest.mark.soak
 def test_finished_runs_are_read_from_their_checkpoints(tmp_path: Path) -> None:
     seen: list[RunProgress] = []
     first, again = (

@@ -166,6 +166,7 @@ def resume_from_damaged(file: Path, number: int, seed: int, caplog: pytest.LogCa
         assert file.read_bytes() == newest
 
 
+@pytest.mark.soak
 def test_a_run_goes_on_from_the_checkpoint_before_a_damaged_one(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

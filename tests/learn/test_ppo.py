@@ -152,6 +152,7 @@ def probability(learned: networks.Networks, observation: Array) -> float:
     return float(jax.nn.softmax(apply(learned.policy, jnp.asarray(observation)))[1])
 
 
+@pytest.mark.soak
 def test_value_only() -> None:
     learned = solved(lambda t, context, first, action: 1.0, horizon=1)
     assert value(learned, FIRST) == pytest.approx(1.0, abs=0.05)

@@ -180,6 +180,7 @@ def test_seeds_and_keys_are_the_randomness(whole: TrainResult, native: bool) -> 
     assert not same(train(SMALL.replace(seed=1), native=native), whole)
 
 
+@pytest.mark.soak
 def test_a_run_does_not_depend_on_its_batch(whole: TrainResult) -> None:
     others = SMALL.replace(seed=7, gamma=1.0), SMALL.replace(horizon=100, welfare="egalitarian", total_steps=128)
     (first, _), (_, second) = batch(SMALL, others[0]), batch(others[1], SMALL)

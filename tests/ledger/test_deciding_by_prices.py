@@ -97,6 +97,7 @@ class TestTheRightPerson:
                 assert "ben has carried more lately than ana, so a unit counts" in proposal.reasons()[-1]
                 assert proposal.reasons()[-1].endswith("against 12 for ana; ben carries it.")
 
+    @pytest.mark.soak
     @pytest.mark.parametrize("kind", ["good", "burden"])
     def test_over_time_the_worst_off_is_better_off(self, new_path, kind):
         """Cem's needs are a third of the others'."""
@@ -212,6 +213,7 @@ class TestLearning:
             ledger.correct(received, 0.0, note="never happened")
             assert learned(ledger, "ana", "ben") == learned(other, "ana", "ben")
 
+    @pytest.mark.soak
     def test_prices_survive_join_hold_and_leave(self, new_path):
         with new(new_path(), "ana", "ben", "cem", "dana") as ledger:
             play(ledger, 60, ana=1.0, ben=0.3, cem=0.6, dana=0.6)
@@ -262,6 +264,7 @@ class TestLearning:
 
 
 class TestReports:
+    @pytest.mark.soak
     @pytest.mark.parametrize("rule", ["one-step", "prices"])
     def test_nobody_gains_by_reporting_in_other_units(self, new_path, rule):
         """Ana reports in hundredths. One step at a time she seems to receive nothing, and is nearly always served."""

@@ -14,6 +14,7 @@ from bygones.welfare import as_judge
 from support.cycles import best_cycle
 
 
+@pytest.mark.soak
 @settings(max_examples=3)
 @given(st.integers(0, 2**32 - 1))
 def test_no_sequence_of_decisions_is_above_it(seed):
@@ -42,6 +43,7 @@ def test_total_utility_has_no_gap():
     assert found.error < 0.02
 
 
+@pytest.mark.soak
 def test_knowing_the_future_helps():
     one, many = (foresight(advantaged(4, 1), Discounted(gamma=0.8), "nash", 1, samples=300, futures=m) for m in (1, 20))
     assert many.bound + 3 * many.error < one.bound
@@ -55,6 +57,7 @@ def test_no_rule_is_above_it(rule):
     assert run.welfare_remembered[100:].mean() < found.upper
 
 
+@pytest.mark.soak
 def test_an_averaged_memory_is_the_same_in_another_unit():
     summed, averaged = (
         foresight(uniform(3), Discounted(gamma=0.75, average=a), "egalitarian", 1, samples=50) for a in (False, True)

@@ -29,6 +29,7 @@ def assert_is(found, expected):
     assert equal_lower > 0.97 * equal
 
 
+@pytest.mark.soak
 def test_the_papers_setting():
     egalitarian = optimum(advantaged(), 2, "egalitarian")
     assert egalitarian.utility == pytest.approx(0.178, abs=0.0015)
@@ -75,6 +76,7 @@ def test_generalised_gini_serves_in_turns_or_the_best(weights, expected):
     assert_is(found, expected)
 
 
+@pytest.mark.soak
 def test_generalised_gini_lies_between_its_ends():
     ends = [best(advantaged(), 2, welfare) for welfare in ("egalitarian", "utilitarian")]
     found = best(advantaged(), 2, "generalized_gini")
@@ -91,6 +93,7 @@ def test_two_agents_one_advantaged():
     assert found.weights[1] / found.weights[0] == pytest.approx(c, rel=0.02)
 
 
+@pytest.mark.soak
 def test_what_lingers_does_not_change_the_optimum():
     once, lingering = best(advantaged(), 2, "egalitarian"), best(correlated(advantaged(), 0.9), 2, "egalitarian")
     assert once.bound == pytest.approx(lingering.bound, rel=0.005)

@@ -55,6 +55,7 @@ def test_the_bracket_is_narrow(welfare):
     assert found.upper - found.lower <= 0.06 * abs(found.value) + 0.03
 
 
+@pytest.mark.soak
 @settings(max_examples=4)
 @given(st.integers(0, 2**32 - 1))
 def test_the_bracket_holds_whatever_the_needs(seed):
@@ -83,6 +84,7 @@ def mean_welfare(policy) -> float:
     return float(run.welfare_remembered[200:].mean())
 
 
+@pytest.mark.soak
 def test_an_averaged_memory_is_the_same_in_another_unit():
     summed, averaged = (coarse(uniform(2), Discounted(gamma=0.75, average=a), "egalitarian") for a in (False, True))
     assert averaged.value == pytest.approx(summed.value / 4)

@@ -140,6 +140,7 @@ def test_all_at_once(results, tmp_path, monkeypatch):
     assert names() == ["3b", "scales"]
 
 
+@pytest.mark.soak
 def test_all_that_there_are_runs_for(tmp_path):
     """A quick slice has no averaged runs, and a reader may ask for less than that."""
     quick = synthetic_results.results(seeds=1, extra=False).where(horizon=(100, 1000), aggregation="additive")

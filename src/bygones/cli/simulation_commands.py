@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from tyro.conf import Positional, arg
 
 from bygones.cli.arguments import Json, Out, optional
-from bygones.cli.console import print_json, print_paths, print_table, progress
+from bygones.cli.console import print_json, print_paths, print_table, progress, say
 
 if TYPE_CHECKING:
     from bygones.kinds import Kind
@@ -185,5 +185,5 @@ def _simulate_policies(
         [[name, *result.values()] for name, result in results.items()],
     )
     if entitlements is not None:
-        print("All but the total are per unit of entitlement.")
+        say("All but the total are per unit of entitlement.")
     print_paths(paths)
