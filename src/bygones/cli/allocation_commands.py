@@ -9,12 +9,8 @@ from typing import Annotated, Literal
 from tyro.conf import Positional, arg
 
 from bygones._files import check_output, write_text
+from bygones.cli.arguments import optional
 from bygones.cli.console import json_text, print_json, print_paths, print_sentences
-
-
-def _optional(help_text: str, metavar: str) -> object:
-    return arg(help=help_text, help_behavior_hint="", metavar=metavar)
-
 
 Needs = Annotated[
     Positional[Path],
@@ -35,10 +31,10 @@ NumberOfPlaces = Annotated[
     ),
 ]
 Capacity = Annotated[
-    int | None, _optional("The most items that one agent may take, for a table of items (default: 1).", "NUMBER")
+    int | None, optional("The most items that one agent may take, for a table of items (default: 1).", "NUMBER")
 ]
 AmountToDivide = Annotated[
-    float | None, _optional("The amount to divide, for a table of rates and caps, or of needs.", "NUMBER")
+    float | None, optional("The amount to divide, for a table of rates and caps, or of needs.", "NUMBER")
 ]
 Whole = Annotated[bool, arg(help="Divide the amount in whole units, as of doses.")]
 
@@ -55,7 +51,7 @@ def allocate(
     ],
     history: Annotated[
         Path | None,
-        _optional(
+        optional(
             "CSV file with the columns agent, time and utility, in the order of time; a time is a number "
             "or a date. Without a history, nothing is remembered.",
             "FILE",
@@ -63,7 +59,7 @@ def allocate(
     ] = None,
     past_needs: Annotated[
         Path | None,
-        _optional(
+        optional(
             "CSV file of past needs to learn prices from, for --rule prices: one row per past step, one column per "
             "agent. An empty cell is somebody who did not ask.",
             "FILE",
@@ -90,19 +86,19 @@ def allocate(
     whole: Whole = False,
     entitlements: Annotated[
         Path | None,
-        _optional(
+        optional(
             "CSV file with the columns agent and entitlement; of a burden, the share of the load (0 is exempt).", "FILE"
         ),
     ] = None,
     others: Annotated[
         str | None,
-        _optional(
+        optional(
             "The entitlement of agents who are not in that file, such as 1 (default: they are refused).", "NUMBER"
         ),
     ] = None,
     now: Annotated[
         str | None,
-        _optional(
+        optional(
             "The time of the decision (default: one step after the last utilities, or now if times are dates).", "TIME"
         ),
     ] = None,
@@ -110,9 +106,9 @@ def allocate(
         bool, arg(help="Remember the weighted mean over the times in the history instead of the sum.")
     ] = False,
     seed: Annotated[
-        int | None, _optional("Makes the random draw between equally good choices repeatable.", "NUMBER")
+        int | None, optional("Makes the random draw between equally good choices repeatable.", "NUMBER")
     ] = None,
-    out: Annotated[Path | None, _optional("Also write the decision to this file, .csv or .json.", "FILE")] = None,
+    out: Annotated[Path | None, optional("Also write the decision to this file, .csv or .json.", "FILE")] = None,
     json: Annotated[bool, arg(help="Print JSON for programs.")] = False,
 ) -> None:
     """Decide who gets what now, given what everybody received before.

@@ -9,7 +9,7 @@ from tyro.conf import Positional, arg
 from tyro.extras import SubcommandApp
 
 from bygones.cli.console import answering, print_json, print_table, say
-from bygones.cli.ledger_commands import Author, Json, Key, Note, Target, open_ledger
+from bygones.cli.ledger_arguments import Author, Json, Key, Note, Target, open_ledger
 
 if TYPE_CHECKING:
     from bygones.ledger import Preview

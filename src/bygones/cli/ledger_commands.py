@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from io import StringIO
 from pathlib import Path
@@ -15,40 +15,15 @@ from tyro.conf import Positional, arg
 from bygones._files import check_output, replacing_text
 from bygones._text import check_text
 from bygones.cli.allocation_commands import AmountToDivide, Capacity, Needs, NumberOfPlaces, Whole
-from bygones.cli.arguments import DEFAULT_LEDGER, ledger_and_names
+from bygones.cli.arguments import optional
 from bygones.cli.console import answering, json_text, print_json, print_paths, say
+from bygones.cli.ledger_arguments import At, Author, Json, Key, Note, Target, note_key, open_ledger, print_recorded
 
 if TYPE_CHECKING:
-    from bygones.ledger import Event, Ledger
+    from bygones.ledger import Ledger
 
 app = tyro.extras.SubcommandApp()
 """The commands; the main command line adds them under the name `ledger`."""
-
-
-def _optional(help_text: str, metavar: str) -> object:
-    return arg(help=help_text, help_behavior_hint="", metavar=metavar)
-
-
-TARGET_HELP = f"A file such as team.db, or postgresql://user@host/name; the value of {DEFAULT_LEDGER} if left out."
-Target = Annotated[Positional[str], arg(metavar="LEDGER", help=TARGET_HELP)]
-Agent = Annotated[Positional[str], arg(metavar="AGENT", help="The agent's name.")]
-At = Annotated[
-    str | None,
-    _optional(
-        "The time, such as 2026-03-02 or 2026-03-02T22:00+01:00; in the ledger's time zone if it names none "
-        "(default: now).",
-        "TIME",
-    ),
-]
-Note = Annotated[str, _optional("A remark to record.", "TEXT")]
-Key = Annotated[
-    str | None,
-    _optional("A name of your choice for this entry: the same again with the same key records nothing.", "TEXT"),
-]
-Author = Annotated[
-    str | None, _optional("Who records this (default: BYGONES_AUTHOR, else the user of this computer).", "NAME")
-]
-Json = Annotated[bool, arg(help="Print JSON for programs.")]
 
 
 @app.command
@@ -79,7 +54,7 @@ def new(
     time_zone: Annotated[
         str, arg(help="The time zone in which days begin and times are read and shown, such as Europe/Berlin.")
     ] = "UTC",
-    began: Annotated[str | None, _optional("The earliest time that can be recorded (default: now).", "TIME")] = None,
+    began: Annotated[str | None, optional("The earliest time that can be recorded (default: now).", "TIME")] = None,
     author: Author = None,
     json: Json = False,
 ) -> None:
@@ -102,31 +77,31 @@ def new(
 @app.command
 def rules(
     target: Target,
-    half_life: Annotated[str | None, _optional("The new half-life.", "DURATION")] = None,
-    welfare: Annotated[str | None, _optional("What decisions maximise.", "WELFARE")] = None,
-    rule: Annotated[Literal["one-step", "prices"] | None, _optional("How to decide.", "{one-step,prices}")] = None,
+    half_life: Annotated[str | None, optional("The new half-life.", "DURATION")] = None,
+    welfare: Annotated[str | None, optional("What decisions maximise.", "WELFARE")] = None,
+    rule: Annotated[Literal["one-step", "prices"] | None, optional("How to decide.", "{one-step,prices}")] = None,
     reports: Annotated[
         Literal["as-reported", "normalised"] | None,
-        _optional("How reported needs count.", "{as-reported,normalised}"),
+        optional("How reported needs count.", "{as-reported,normalised}"),
     ] = None,
-    newcomers: Annotated[str | None, _optional("What newcomers start with.", "RULE")] = None,
+    newcomers: Annotated[str | None, optional("What newcomers start with.", "RULE")] = None,
     hold_stops_clock: Annotated[
-        Literal["yes", "no"] | None, _optional("Whether a hold stops the clock.", "{yes,no}")
+        Literal["yes", "no"] | None, optional("Whether a hold stops the clock.", "{yes,no}")
     ] = None,
-    time_zone: Annotated[str | None, _optional("The ledger's time zone, such as Europe/Berlin.", "ZONE")] = None,
+    time_zone: Annotated[str | None, optional("The ledger's time zone, such as Europe/Berlin.", "ZONE")] = None,
     entitlement: Annotated[
         tuple[str, ...],
-        _optional(
+        optional(
             "An agent's entitlement, such as dana=2; of burdens, the share of the load (0 is exempt).", "AGENT=NUMBER"
         ),
     ] = (),
     entitlements: Annotated[
         Path | None,
-        _optional("CSV file with the columns agent and entitlement, for all agents of the ledger.", "FILE"),
+        optional("CSV file with the columns agent and entitlement, for all agents of the ledger.", "FILE"),
     ] = None,
     others: Annotated[
         str | None,
-        _optional(
+        optional(
             "The entitlement of agents who are not in that file, such as 1 (default: they are refused).", "NUMBER"
         ),
     ] = None,
@@ -157,7 +132,7 @@ def rules(
             raise ValueError("others is for --entitlements: give a file, or leave others out")
         changes = {name: value for name, value in changes.items() if value is not None}
         if changes:
-            _note_key(ledger, key)
+            note_key(ledger, key)
             print_recorded([ledger.change_rules(at=at, note=note, key=key, **changes)], json, "Rules changed.")
             return
         settings = ledger.rules(at).to_dict()
@@ -165,155 +140,6 @@ def rules(
         print_json(settings)
     else:
         print_rules(settings)
-
-
-@app.command
-def join(
-    target: Target,
-    agents: Annotated[
-        Positional[tuple[str, ...]],
-        arg(metavar="AGENT…", help="The names of the agents; all start with the same.", help_behavior_hint=""),
-    ],
-    at: At = None,
-    entitlement: Annotated[
-        float | None,
-        _optional("Entitlement relative to the others' (default: 1); 0 is exempt, for burdens only.", "NUMBER"),
-    ] = None,
-    start: Annotated[
-        str | None, _optional("What to start with, instead of the ledger's newcomer rule.", "RULE")
-    ] = None,
-    note: Note = "",
-    key: Key = None,
-    author: Author = None,
-    json: Json = False,
-) -> None:
-    """Let agents join.
-
-    For example:
-        bygones ledger join team.db ana ben cem
-        bygones ledger join team.db dana --entitlement 0.5 --start mean
-    """
-    target, agents = ledger_and_names(target, agents)
-    if not agents:
-        raise ValueError("give the name of at least one agent who joins")
-    with open_ledger(target, author) as ledger:
-        _note_key(ledger, key)
-        joined = ledger.join_all(agents, at=at, entitlement=entitlement, newcomers=start, note=note, key=key)
-    print_recorded(
-        joined, json, *(f"{event.agent} joined, starting with {event.amount:.4g} remembered." for event in joined)
-    )
-
-
-@app.command
-def leave(
-    target: Target,
-    agent: Agent,
-    at: At = None,
-    note: Note = "",
-    key: Key = None,
-    author: Author = None,
-    json: Json = False,
-) -> None:
-    """Let an agent leave.
-
-    For example:
-        bygones ledger leave team.db ana --at 2026-03-02
-    """
-    with open_ledger(target, author) as ledger:
-        _note_key(ledger, key)
-        event, zone = ledger.leave(agent, at=at, note=note, key=key), ledger.zone()
-    print_recorded([event], json, f"{agent} left." if _has_come(event) else f"{agent} leaves{_from(event, zone)}.")
-
-
-@app.command
-def hold(
-    target: Target,
-    agent: Agent,
-    at: At = None,
-    note: Note = "",
-    key: Key = None,
-    author: Author = None,
-    json: Json = False,
-) -> None:
-    """Put an agent on hold, for example during illness or parental leave.
-
-    For example:
-        bygones ledger hold team.db ana --note "parental leave"
-    """
-    with open_ledger(target, author) as ledger:
-        _note_key(ledger, key)
-        event, zone = ledger.hold(agent, at=at, note=note, key=key), ledger.zone()
-    print_recorded([event], json, f"{agent} is on hold{_from(event, zone)}.")
-
-
-@app.command
-def resume(
-    target: Target,
-    agent: Agent,
-    at: At = None,
-    note: Note = "",
-    key: Key = None,
-    author: Author = None,
-    json: Json = False,
-) -> None:
-    """Let an agent on hold take part again.
-
-    For example:
-        bygones ledger resume team.db ana
-    """
-    with open_ledger(target, author) as ledger:
-        _note_key(ledger, key)
-        event, zone = ledger.resume(agent, at=at, note=note, key=key), ledger.zone()
-    print_recorded([event], json, f"{agent} takes part again{_from(event, zone)}.")
-
-
-@app.command
-def record(
-    target: Target,
-    agent: Agent,
-    amount: Annotated[Positional[float], arg(metavar="AMOUNT", help="The utility received.")],
-    at: At = None,
-    note: Note = "",
-    key: Key = None,
-    author: Author = None,
-    json: Json = False,
-) -> None:
-    """Record what an agent received or, in a ledger of burdens, carried.
-
-    For example:
-        bygones ledger record team.db ana 8 --at 2026-03-02T22:00+01:00
-    """
-    from bygones.kinds import words
-
-    with open_ledger(target, author) as ledger:
-        _note_key(ledger, key)
-        event = ledger.record(agent, amount, at=at, note=note, key=key)
-        received = words(ledger.rules(at).kind).received
-    print_recorded([event], json, f"Event {event.seq}: {agent} {received} {amount:.6g}.")
-
-
-@app.command
-def offset(
-    target: Target,
-    agent: Agent,
-    amount: Annotated[
-        Positional[float], arg(metavar="AMOUNT", help="The amount to add; a negative amount is taken off.")
-    ],
-    at: At = None,
-    note: Note = "",
-    key: Key = None,
-    author: Author = None,
-    json: Json = False,
-) -> None:
-    """Change what is remembered of an agent without changing what was received.
-
-    For example:
-        bygones ledger offset team.db ana 5 --note "worked elsewhere"
-    """
-    with open_ledger(target, author) as ledger:
-        _note_key(ledger, key)
-        event = ledger.offset(agent, amount, at=at, note=note, key=key)
-    print_recorded([event], json, f"Event {event.seq}: remembered utility of {agent} changed by {amount:+.6g}.")
 
 
 @app.command
@@ -325,13 +151,11 @@ def standing(
     ] = "7d",
     since: Annotated[bool, arg(help="Show since when agents have been owed, which reads all events.")] = True,
     as_recorded: Annotated[
-        str | None, _optional("Count only what had been recorded by this time, as if it had been asked then.", "TIME")
+        str | None, optional("Count only what had been recorded by this time, as if it had been asked then.", "TIME")
     ] = None,
     before: Annotated[
         int | None,
-        _optional(
-            "Count only what had been recorded before this event: where everybody stood for a decision.", "EVENT"
-        ),
+        optional("Count only what had been recorded before this event: where everybody stood for a decision.", "EVENT"),
     ] = None,
     json: Json = False,
 ) -> None:
@@ -395,7 +219,7 @@ def decide(
         return
     request = read_needs(needs, k=k, amount=amount, capacity=capacity, whole=whole)
     with open_ledger(target, author) as ledger:
-        _note_key(ledger, key)
+        note_key(ledger, key)
         if yes:
             proposal = ledger.decide(request, at=at, note=note, key=key)
             print_decision(proposal, json, recorded=True)
@@ -416,29 +240,6 @@ def decide(
             with answering():
                 say("Recorded.")
             return
-
-
-@app.command
-def correct(
-    target: Target,
-    event: Annotated[Positional[int], arg(metavar="EVENT", help="The number of the event that was wrong.")],
-    amount: Annotated[
-        Positional[float], arg(metavar="AMOUNT", help="What the amount should have been; 0 if it never happened.")
-    ],
-    note: Note = "",
-    key: Key = None,
-    author: Author = None,
-    json: Json = False,
-) -> None:
-    """Correct the amount of an event by a further event; the event itself stays.
-
-    For example:
-        bygones ledger correct team.db 12 6
-    """
-    with open_ledger(target, author) as ledger:
-        _note_key(ledger, key)
-        entry = ledger.correct(event, amount, note=note, key=key)
-    print_recorded([entry], json, f"Event {entry.seq} corrects event {event} by {entry.amount:+.6g}.")
 
 
 @app.command
@@ -476,8 +277,8 @@ def explain(
 @app.command
 def export(
     target: Target,
-    out: Annotated[Path | None, _optional("The file to write (default: the terminal).", "FILE")] = None,
-    kind: Annotated[str | None, _optional("Only events of this kind, such as received.", "KIND")] = None,
+    out: Annotated[Path | None, optional("The file to write (default: the terminal).", "FILE")] = None,
+    kind: Annotated[str | None, optional("Only events of this kind, such as received.", "KIND")] = None,
     json: Json = False,
 ) -> None:
     """Write all events as CSV or JSON; of one kind, those that are not void.
@@ -514,7 +315,7 @@ def newcomers(
     worth: Annotated[float, arg(help="What a place is worth.")] = 1.0,
     entitlement: Annotated[float, arg(help="The newcomer's entitlement, relative to the others'.")] = 1.0,
     number: Annotated[
-        float | None, _optional("Also show what happens when starting with this number.", "NUMBER")
+        float | None, optional("Also show what happens when starting with this number.", "NUMBER")
     ] = None,
     at: At = None,
     out: Annotated[Path, arg(help="The folder for the figure.")] = Path("out"),
@@ -547,30 +348,6 @@ def newcomers(
     print_paths(paths)
 
 
-def open_ledger(target: str, author: str | None = None) -> Ledger:
-    """The ledger at a path or URL, and who records in it."""
-    from bygones.ledger import Ledger
-
-    return Ledger.open(target, author=author)
-
-
-def print_recorded(events: Iterable[Event], json: bool, *sentences: str) -> None:
-    """Prints what was recorded: the events for programs, sentences for people."""
-    from bygones.ledger.csv_files import event_dict
-
-    with answering():
-        if json:
-            print_json([event_dict(event) for event in events])
-        else:
-            say(*sentences)
-
-
-def _note_key(ledger: Ledger, key: str | None) -> None:
-    """Says that a key was used before; whether it was for the same, the ledger checks."""
-    if key is not None and ledger.with_key(key):
-        say(f"The key {key!r} was used before: nothing new is recorded.", error=True)
-
-
 def _read_entitlements(ledger: Ledger, path: Path, others: str | None) -> dict[str, float]:
     """The entitlement of every agent of a ledger, from a table."""
     from bygones.allocation.tables import read_entitlements
@@ -579,17 +356,6 @@ def _read_entitlements(ledger: Ledger, path: Path, others: str | None) -> dict[s
     exempt = stood.rules.kind == "burden"
     found = read_entitlements(path, stood.names, exempt=exempt, others=others, where="the ledger")
     return dict(zip(stood.names, found.tolist(), strict=True))
-
-
-def _has_come(event: Event) -> bool:
-    return event.time <= event.recorded
-
-
-def _from(event: Event, zone: str) -> str:
-    """From when on an event counts, if it lies ahead."""
-    from bygones.ledger.times import named
-
-    return "" if _has_come(event) else f" from {named(event.time, zone)} on"
 
 
 def _parse_entitlement(text: str) -> tuple[str, float]:

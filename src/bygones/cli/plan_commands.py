@@ -10,7 +10,7 @@ from tyro.conf import Positional, arg
 from bygones.cli.allocation_commands import AmountToDivide, Capacity, NumberOfPlaces
 from bygones.cli.arguments import optional
 from bygones.cli.console import print_json, print_paths, say
-from bygones.cli.ledger_commands import Author, Json, Note, Target, open_ledger, print_recorded
+from bygones.cli.ledger_arguments import Author, Json, Note, Target, open_ledger, print_recorded
 
 From = Annotated[
     str | None, arg(name="from", help="The first date (default: now).", help_behavior_hint="", metavar="DATE")

@@ -22,6 +22,7 @@ from bygones.cli import (
     memory_commands,
     paper_commands,
     plan_commands,
+    recording_commands,
     report_commands,
     revision_commands,
     signing_commands,
@@ -104,6 +105,7 @@ def _list(name: str, summary: str, extra: str | None) -> None:
 
 
 for _command in (
+    *recording_commands.COMMANDS,
     *plan_commands.COMMANDS,
     *revision_commands.COMMANDS,
     *signing_commands.COMMANDS,

@@ -7,7 +7,7 @@ from typing import Annotated
 from tyro.conf import Positional, arg
 
 from bygones.cli.console import print_json
-from bygones.cli.ledger_commands import Author, Json, Note, Target, open_ledger, print_recorded
+from bygones.cli.ledger_arguments import Author, Json, Note, Target, open_ledger, print_recorded
 
 
 def void(

@@ -1,0 +1,59 @@
+"""What the commands of a ledger share: their arguments, opening the ledger, and telling what was recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Annotated
+
+from tyro.conf import Positional, arg
+
+from bygones.cli.arguments import DEFAULT_LEDGER, optional
+from bygones.cli.console import answering, print_json, say
+
+if TYPE_CHECKING:
+    from bygones.ledger import Event, Ledger
+
+TARGET_HELP = f"A file such as team.db, or postgresql://user@host/name; the value of {DEFAULT_LEDGER} if left out."
+Target = Annotated[Positional[str], arg(metavar="LEDGER", help=TARGET_HELP)]
+Agent = Annotated[Positional[str], arg(metavar="AGENT", help="The agent's name.")]
+At = Annotated[
+    str | None,
+    optional(
+        "The time, such as 2026-03-02 or 2026-03-02T22:00+01:00; in the ledger's time zone if it names none "
+        "(default: now).",
+        "TIME",
+    ),
+]
+Note = Annotated[str, optional("A remark to record.", "TEXT")]
+Key = Annotated[
+    str | None,
+    optional("A name of your choice for this entry: the same again with the same key records nothing.", "TEXT"),
+]
+Author = Annotated[
+    str | None, optional("Who records this (default: BYGONES_AUTHOR, else the user of this computer).", "NAME")
+]
+Json = Annotated[bool, arg(help="Print JSON for programs.")]
+
+
+def open_ledger(target: str, author: str | None = None) -> Ledger:
+    """The ledger at a path or URL, and who records in it."""
+    from bygones.ledger import Ledger
+
+    return Ledger.open(target, author=author)
+
+
+def print_recorded(events: Iterable[Event], json: bool, *sentences: str) -> None:
+    """Prints what was recorded: the events for programs, sentences for people."""
+    from bygones.ledger.csv_files import event_dict
+
+    with answering():
+        if json:
+            print_json([event_dict(event) for event in events])
+        else:
+            say(*sentences)
+
+
+def note_key(ledger: Ledger, key: str | None) -> None:
+    """Says that a key was used before; whether it was for the same, the ledger checks."""
+    if key is not None and ledger.with_key(key):
+        say(f"The key {key!r} was used before: nothing new is recorded.", error=True)

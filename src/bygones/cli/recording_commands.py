@@ -1,0 +1,202 @@
+"""`bygones ledger join`, `leave`, `hold`, `resume`, `record`, `offset` and `correct`: what is recorded of agents."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+from tyro.conf import Positional, arg
+
+from bygones.cli.arguments import ledger_and_names, optional
+from bygones.cli.ledger_arguments import (
+    Agent,
+    At,
+    Author,
+    Json,
+    Key,
+    Note,
+    Target,
+    note_key,
+    open_ledger,
+    print_recorded,
+)
+
+if TYPE_CHECKING:
+    from bygones.ledger import Event
+
+
+def join(
+    target: Target,
+    agents: Annotated[
+        Positional[tuple[str, ...]],
+        arg(metavar="AGENT…", help="The names of the agents; all start with the same.", help_behavior_hint=""),
+    ],
+    at: At = None,
+    entitlement: Annotated[
+        float | None,
+        optional("Entitlement relative to the others' (default: 1); 0 is exempt, for burdens only.", "NUMBER"),
+    ] = None,
+    start: Annotated[str | None, optional("What to start with, instead of the ledger's newcomer rule.", "RULE")] = None,
+    note: Note = "",
+    key: Key = None,
+    author: Author = None,
+    json: Json = False,
+) -> None:
+    """Let agents join.
+
+    For example:
+        bygones ledger join team.db ana ben cem
+        bygones ledger join team.db dana --entitlement 0.5 --start mean
+    """
+    target, agents = ledger_and_names(target, agents)
+    if not agents:
+        raise ValueError("give the name of at least one agent who joins")
+    with open_ledger(target, author) as ledger:
+        note_key(ledger, key)
+        joined = ledger.join_all(agents, at=at, entitlement=entitlement, newcomers=start, note=note, key=key)
+    print_recorded(
+        joined, json, *(f"{event.agent} joined, starting with {event.amount:.4g} remembered." for event in joined)
+    )
+
+
+def leave(
+    target: Target,
+    agent: Agent,
+    at: At = None,
+    note: Note = "",
+    key: Key = None,
+    author: Author = None,
+    json: Json = False,
+) -> None:
+    """Let an agent leave.
+
+    For example:
+        bygones ledger leave team.db ana --at 2026-03-02
+    """
+    with open_ledger(target, author) as ledger:
+        note_key(ledger, key)
+        event, zone = ledger.leave(agent, at=at, note=note, key=key), ledger.zone()
+    print_recorded([event], json, f"{agent} left." if _has_come(event) else f"{agent} leaves{_from(event, zone)}.")
+
+
+def hold(
+    target: Target,
+    agent: Agent,
+    at: At = None,
+    note: Note = "",
+    key: Key = None,
+    author: Author = None,
+    json: Json = False,
+) -> None:
+    """Put an agent on hold, for example during illness or parental leave.
+
+    For example:
+        bygones ledger hold team.db ana --note "parental leave"
+    """
+    with open_ledger(target, author) as ledger:
+        note_key(ledger, key)
+        event, zone = ledger.hold(agent, at=at, note=note, key=key), ledger.zone()
+    print_recorded([event], json, f"{agent} is on hold{_from(event, zone)}.")
+
+
+def resume(
+    target: Target,
+    agent: Agent,
+    at: At = None,
+    note: Note = "",
+    key: Key = None,
+    author: Author = None,
+    json: Json = False,
+) -> None:
+    """Let an agent on hold take part again.
+
+    For example:
+        bygones ledger resume team.db ana
+    """
+    with open_ledger(target, author) as ledger:
+        note_key(ledger, key)
+        event, zone = ledger.resume(agent, at=at, note=note, key=key), ledger.zone()
+    print_recorded([event], json, f"{agent} takes part again{_from(event, zone)}.")
+
+
+def record(
+    target: Target,
+    agent: Agent,
+    amount: Annotated[Positional[float], arg(metavar="AMOUNT", help="The utility received.")],
+    at: At = None,
+    note: Note = "",
+    key: Key = None,
+    author: Author = None,
+    json: Json = False,
+) -> None:
+    """Record what an agent received or, in a ledger of burdens, carried.
+
+    For example:
+        bygones ledger record team.db ana 8 --at 2026-03-02T22:00+01:00
+    """
+    from bygones.kinds import words
+
+    with open_ledger(target, author) as ledger:
+        note_key(ledger, key)
+        event = ledger.record(agent, amount, at=at, note=note, key=key)
+        received = words(ledger.rules(at).kind).received
+    print_recorded([event], json, f"Event {event.seq}: {agent} {received} {amount:.6g}.")
+
+
+def offset(
+    target: Target,
+    agent: Agent,
+    amount: Annotated[
+        Positional[float], arg(metavar="AMOUNT", help="The amount to add; a negative amount is taken off.")
+    ],
+    at: At = None,
+    note: Note = "",
+    key: Key = None,
+    author: Author = None,
+    json: Json = False,
+) -> None:
+    """Change what is remembered of an agent without changing what was received.
+
+    For example:
+        bygones ledger offset team.db ana 5 --note "worked elsewhere"
+    """
+    with open_ledger(target, author) as ledger:
+        note_key(ledger, key)
+        event = ledger.offset(agent, amount, at=at, note=note, key=key)
+    print_recorded([event], json, f"Event {event.seq}: remembered utility of {agent} changed by {amount:+.6g}.")
+
+
+def correct(
+    target: Target,
+    event: Annotated[Positional[int], arg(metavar="EVENT", help="The number of the event that was wrong.")],
+    amount: Annotated[
+        Positional[float], arg(metavar="AMOUNT", help="What the amount should have been; 0 if it never happened.")
+    ],
+    note: Note = "",
+    key: Key = None,
+    author: Author = None,
+    json: Json = False,
+) -> None:
+    """Correct the amount of an event by a further event; the event itself stays.
+
+    For example:
+        bygones ledger correct team.db 12 6
+    """
+    with open_ledger(target, author) as ledger:
+        note_key(ledger, key)
+        entry = ledger.correct(event, amount, note=note, key=key)
+    print_recorded([entry], json, f"Event {entry.seq} corrects event {event} by {entry.amount:+.6g}.")
+
+
+COMMANDS = (join, leave, hold, resume, record, offset, correct)
+"""The main command line adds them to those of the ledger."""
+
+
+def _has_come(event: Event) -> bool:
+    return event.time <= event.recorded
+
+
+def _from(event: Event, zone: str) -> str:
+    """From when on an event counts, if it lies ahead."""
+    from bygones.ledger.times import named
+
+    return "" if _has_come(event) else f" from {named(event.time, zone)} on"
