@@ -114,6 +114,7 @@ def test_rounding_makes_no_gap_negative():
     assert decision.gap == 0.0
 
 
+@pytest.mark.soak
 def test_interchangeable_agents_have_equal_chances():
     memory, problem = mixing(3), ChooseK(np.ones(3), 1)
     rng = np.random.default_rng(0)

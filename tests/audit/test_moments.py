@@ -41,6 +41,7 @@ def flips(found):
     return [each.sentence(found.clock.length_text) for each in found.conclusions.flip]
 
 
+@pytest.mark.soak
 @settings(max_examples=15)
 @given(EVENTS.filter(lambda events: len(events) > 4))
 def test_a_first_look_changes_no_answer(events):

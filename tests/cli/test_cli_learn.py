@@ -7,6 +7,7 @@ from bygones.learn import TrainedPolicy
 from bygones.paper import results
 
 
+@pytest.mark.soak
 def test_train_keeps_policies_and_curves(capsys, tmp_path):
     small = ["--rollout-steps", "128", "--batch-size", "64", "--epochs", "1", "--total-steps", "512", "--horizon", "50"]
     program.main(["train", *small, "--seeds", "2", "--workers", "1", "--out", str(tmp_path), "--json"])

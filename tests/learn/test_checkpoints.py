@@ -180,6 +180,7 @@ def test_hundreds_of_damaged_checkpoints_never_change_a_result(
     resume_from_damaged(tmp_path / "one.npz", 400, 1, caplog)
 
 
+@pytest.mark.soak
 def test_a_checkpoint_of_another_program_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "one.npz"
     runs.train(SMALL, unroll=1, native=False, checkpoint=file)

@@ -186,6 +186,7 @@ def test_a_memory_that_jax_does_not_know_is_refused() -> None:
         train(LEARNER, problem=small(memory=Unknown(2.0)))
 
 
+@pytest.mark.soak
 def test_a_memory_of_ones_own_is_learned_saved_and_loaded(tmp_path: Path) -> None:
     file = tmp_path / "capped.safetensors"
     result = train(LEARNER, problem=CAPPED, unroll=1)

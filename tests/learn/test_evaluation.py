@@ -69,6 +69,7 @@ def test_seeds_are_the_randomness() -> None:
     assert evaluate(policy, seed=1, episodes=4, deterministic=True).mean != one.mean
 
 
+@pytest.mark.soak
 def test_it_says_what_training_says() -> None:
     """A policy that hardly changes while it is trained: metrics over all episodes of training, and evaluated."""
     problem = AllocationProblem(n_resources=1, horizon=32, needs=uniform(3), welfare="egalitarian")

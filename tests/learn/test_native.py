@@ -51,6 +51,7 @@ def off(ours: Networks, theirs: Networks, start: Networks) -> float:
     return float(np.linalg.norm(a - b) / np.linalg.norm(b - origin))
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize(
     "changes",
     [

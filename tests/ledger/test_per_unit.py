@@ -67,6 +67,7 @@ def test_equal_entitlements_have_no_column(team, capsys):
 PAST = st.lists(st.tuples(st.floats(0.0, 50.0), st.floats(0.1, 10.0)), min_size=2, max_size=6)
 
 
+@pytest.mark.soak
 @given(PAST, st.sampled_from(["egalitarian", "nash", "alpha_fair(alpha=2)", "generalized_gini"]))
 @settings(max_examples=60, deadline=None)
 def test_what_is_worth_a_little_per_unit_goes_to_the_first_of_the_standing(new_path, past, welfare):

@@ -42,6 +42,7 @@ def test_the_papers_setting():
     assert egalitarian.utility < nash.utility < best(advantaged(), 2, "utilitarian").utility
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize(
     "welfare",
     ["egalitarian", "nash", "utilitarian", "alpha_fair(alpha=2)", "alpha_fair(alpha=0.5)", "generalized_gini"],

@@ -35,6 +35,7 @@ def test_without_a_memory_the_best_is_known(welfare, best):
     assert found.upper == pytest.approx(best, abs=0.01)
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("welfare", ["egalitarian", "nash", "generalized_gini"])
 @pytest.mark.parametrize("needs", [[1.0, 1.0], [1.0, 0.55]])
 def test_the_best_cycle_is_found_when_needs_never_change(welfare, needs):

@@ -16,6 +16,8 @@ from bygones.learn import native, ppo, runs
 from bygones.learn.networks import Networks
 from bygones.learn.settings import Settings
 
+pytestmark = pytest.mark.soak
+
 SHORT = CASES["many short episodes"]
 recording = functools.cache(record)
 compiled = jax.jit(improved, static_argnames="shape")
@@ -83,20 +85,17 @@ def test_whole_call(settings: Settings, recorded: Recorded, program: Any) -> Non
     assert share_of_way(learned(settings, recorded, program=program), recorded.after_all, recorded.start) < 1e-3
 
 
-@pytest.mark.soak
 def test_without_bootstrap_at_truncation_differs(short: Recorded) -> None:
     cut_off = short.rollout.truncated
     rollout = short.rollout._replace(terminated=cut_off, truncated=np.zeros_like(cut_off))
     assert off_the_way(short._replace(rollout=rollout)) > 1e-3
 
 
-@pytest.mark.soak
 def test_population_deviation_differs(short: Recorded, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ppo, "normalise", lambda a: (a - a.mean()) / (a.std() + 1e-8))
     assert off_the_way(short) > 1e-3
 
 
-@pytest.mark.soak
 def test_elementwise_clip_differs(short: Recorded, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ppo, "clip_by_norm", lambda tree, most: jax.tree.map(lambda x: jnp.clip(x, -most, most), tree))
     assert off_the_way(short) > 1e-3
