@@ -100,7 +100,7 @@ def test_the_reasons_say_how_the_rounding_fell():
     assert decision.given.tolist() == [7, 6, 7]
     assert "In whole units: c 7 instead of 6.667, a 7 instead of 7.167 and b 6 instead of 6.167." in decision.reasons()
     exact = allocate(Divide(21, np.ones(3), whole=True), memory, memory.init(3), "egalitarian")
-    assert exact.reasons()[1] == "Parts are whole numbers without rounding."
+    assert exact.reasons()[1] == "All parts are whole numbers anyway; nothing had to be rounded."
 
 
 @pytest.mark.parametrize("amount", [12.5, 1e9])

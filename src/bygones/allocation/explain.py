@@ -96,7 +96,7 @@ def _rounded(decision: Decision) -> list[str]:
     apart = decision.given - decision.unrounded
     changed = np.flatnonzero(np.abs(apart) > _EQUAL * np.maximum(1.0, decision.given))
     if not len(changed):
-        return ["Parts are whole numbers without rounding."]
+        return ["All parts are whole numbers anyway; nothing had to be rounded."]
     order = changed[np.argsort(-apart[changed], kind="stable")].tolist()
     each = [f"{decision.agent_names[i]} {decision.given[i]:g} instead of {decision.unrounded[i]:.4g}" for i in order]
     return [f"In whole units: {listed(each, NAMED)}."]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 from tyro.conf import Positional, arg
 from tyro.extras import SubcommandApp
 
+from bygones._text import counted
 from bygones.cli.console import answering, print_json, print_table, say
 from bygones.cli.ledger_arguments import Author, Json, Key, Note, Target, open_ledger
 
@@ -60,7 +61,7 @@ def import_(
         elif not new:
             say(f"Nothing new: all {len(events)} rows were recorded before with the same keys.")
         else:
-            say(f"Recorded {len(new)} events, {new[0].seq} to {new[-1].seq}.")
+            say(f"Recorded {counted(len(new), 'event')}, {new[0].seq} to {new[-1].seq}.")
             say(f"To take them back: bygones ledger undo-import {target} {new[0].seq}")
 
 
@@ -86,7 +87,8 @@ def undo_import(
         if json:
             print_json([event_dict(event) for event in events])
         else:
-            say(f"Took back {len(events)} events of import {number}. Agents who joined with it are still there.")
+            taken = counted(len(events), "event")
+            say(f"Took back {taken} of import {number}. Agents who joined with it are still there.")
 
 
 def _print_preview(found: Preview, json: bool) -> None:

@@ -54,6 +54,10 @@ def print_recorded(events: Iterable[Event], json: bool, *sentences: str) -> None
 
 
 def note_key(ledger: Ledger, key: str | None) -> None:
-    """Says that a key was used before; whether it was for the same, the ledger checks."""
-    if key is not None and ledger.with_key(key):
-        say(f"The key {key!r} was used before: nothing new is recorded.", error=True)
+    """Says that a key was used before, and whether that counts; whether it was for the same, the ledger checks."""
+    found = ledger.with_key(key) if key is not None else []
+    if not found:
+        return
+    since = ledger.void_since(found[0].seq)
+    void = "" if since is None else f", which is void since event {since}: use another key to record it anew"
+    say(f"The key {key!r} was used before, for event {found[0].seq}{void}.", error=True)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TextIO
 
 import tyro
-from tyro.conf import Positional, arg
+from tyro.conf import Positional, UseAppendAction, arg
 
 from bygones._files import check_output, replacing_text
 from bygones._text import check_text
@@ -90,7 +90,8 @@ def rules(
     ] = None,
     time_zone: Annotated[str | None, optional("The ledger's time zone, such as Europe/Berlin.", "ZONE")] = None,
     entitlement: Annotated[
-        tuple[str, ...],
+        tuple[tuple[str, ...], ...],
+        UseAppendAction,
         optional(
             "An agent's entitlement, such as dana=2; of burdens, the share of the load (0 is exempt).", "AGENT=NUMBER"
         ),
@@ -122,12 +123,11 @@ def rules(
     changes: dict[str, Any] = {"half_life": half_life, "welfare": welfare, "rule": rule, "newcomers": newcomers}
     changes["reports"], changes["time_zone"] = reports, time_zone
     changes["hold_stops_clock"] = None if hold_stops_clock is None else hold_stops_clock == "yes"
-    changes["entitlements"] = dict(map(_parse_entitlement, entitlement)) or None
+    weights = dict(_parse_entitlement(text) for texts in entitlement for text in texts)
+    changes["entitlements"] = weights or None
     with open_ledger(target, author) as ledger:
         if entitlements is not None:
-            changes["entitlements"] = _read_entitlements(ledger, entitlements, others) | dict(
-                map(_parse_entitlement, entitlement)
-            )
+            changes["entitlements"] = _read_entitlements(ledger, entitlements, others) | weights
         elif others is not None:
             raise ValueError("others is for --entitlements: give a file, or leave others out")
         changes = {name: value for name, value in changes.items() if value is not None}
@@ -213,8 +213,9 @@ def decide(
 
         if at is not None:
             raise ValueError(f"at cannot be used with {needs}, which has a column 'date'")
-        if key is not None or whole:
-            raise ValueError(f"key and whole cannot be used with {needs}, which has a column 'date'")
+        for name, is_given in (("key", key is not None), ("whole", whole)):
+            if is_given:
+                raise ValueError(f"{name} cannot be used with {needs}, which has a column 'date'")
         plan(target, needs, k=k, amount=amount, capacity=capacity, publish=yes, note=note, author=author, json=json)
         return
     request = read_needs(needs, k=k, amount=amount, capacity=capacity, whole=whole)

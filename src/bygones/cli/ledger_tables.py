@@ -231,10 +231,10 @@ def _draw(decision: Event, committing: Event | None) -> list[str]:
 def print_redecisions(found: Sequence[Redecision], zone: str, *, recorded: bool) -> None:
     """Prints the decisions that come out differently, and the later ones that depended on them."""
     changed, later = ([each for each in found if each.in_period is inside] for inside in (True, False))
-    columns = [
-        Column("decision"), Column("time", "left"), Column("was", "left", folds=True),
-        Column("now" if recorded else "would be", "left", folds=True),
-    ]  # fmt: skip
+
+    def columns(last: str) -> list[Column]:
+        what = [Column(name, "left", folds=True) for name in ("was", last)]
+        return [Column("decision"), Column("time", "left"), *what]
 
     def row(each: Redecision) -> list[str | Text]:
         now = _served(each.after) if each.after or not each.reasons else each.reasons[0]
@@ -242,13 +242,12 @@ def print_redecisions(found: Sequence[Redecision], zone: str, *, recorded: bool)
 
     if changed:
         title = f"{counted(len(changed), 'decision')} decided again (times in {zone})"
-        print_fitting(title, columns, [row(each) for each in changed])
+        print_fitting(title, columns("now" if recorded else "would be"), [row(each) for each in changed])
     else:
         say("Every decision of this period comes out as it was.")
     if later:
-        print_fitting(
-            f"Later decisions that would now be different (times in {zone})", columns, [row(each) for each in later]
-        )
+        title = f"Later decisions that would now be different (times in {zone})"
+        print_fitting(title, columns("would be"), [row(each) for each in later])
         say("These were not changed: decide their period again too, if they should be.")
     if changed:
         say("Recorded." if recorded else "Nothing was recorded: add --accept to record this.")

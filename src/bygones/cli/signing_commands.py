@@ -145,6 +145,6 @@ def _print_found(found: Verification, anchors: int) -> None:
     say(f"Verified {' and '.join(filter(None, [', '.join(what[:-1]), what[-1]]))}. Head: {found.head}")
     if found.older:
         say(
-            f"{counted(found.older, 'decision')} by an earlier version "
+            f"{counted(found.older, 'decision')}, by an earlier version or made in place of another, "
             f"{'was' if found.older == 1 else 'were'} compared with what was recorded only."
         )

@@ -18,7 +18,7 @@ import sqlalchemy as sa
 from bygones._text import check_text
 from bygones.ledger import rows, schema
 from bygones.ledger.events import Event, canonical
-from bygones.ledger.times import When, instant
+from bygones.ledger.times import When
 
 if TYPE_CHECKING:
     from bygones.ledger.writing import Entry
@@ -29,9 +29,9 @@ def check_key(key: object) -> str:
     return check_text("key", key, empty=False)
 
 
-def fingerprint(what: str, at: When | None, *asked: Any) -> str:
+def fingerprint(what: str, at: int | None, *asked: Any) -> str:
     """The hash of what was asked for; a time that was left open stays open, so that a later retry is the same."""
-    return hashlib.sha256(canonical([what, None if at is None else instant(at), *asked]).encode()).hexdigest()
+    return hashlib.sha256(canonical([what, at, *asked]).encode()).hexdigest()
 
 
 def number(amount: float) -> float | str:

@@ -41,7 +41,7 @@ from bygones.ledger.redeciding import Redecision, redecide
 from bygones.ledger.rules import RuleBook, Rules, check_entitlement, check_newcomers
 from bygones.ledger.standing import Standing, newcomer_start, outlook, standing
 from bygones.ledger.store import TIMEOUT, Store
-from bygones.ledger.times import When, instant
+from bygones.ledger.times import When
 from bygones.ledger.verifying import Verification
 from bygones.ledger.writing import Entry, LedgerWriter, begin, written
 
@@ -209,11 +209,14 @@ class Ledger:
 
         if key is None:
             return self._write(write)
-        times = [
-            (entry.agent, keys.number(entry.amount), None if entry.at is None else instant(entry.at))
-            for entry in wanted
-        ]
-        asked = [[*time, entry.note] for time, entry in zip(times, wanted, strict=True)]
+
+        def asked(book: RuleBook) -> list[list[Any]]:
+            times = [None if entry.at is None else book.instant(entry.at) for entry in wanted]
+            return [
+                [entry.agent, keys.number(entry.amount), time, entry.note]
+                for time, entry in zip(times, wanted, strict=True)
+            ]
+
         return [event for event in self._keyed(write, key, "record", None, asked) if event.kind == "received"]
 
     def offset(
@@ -393,12 +396,17 @@ class Ledger:
     def _keyed(
         self, what: Callable[[LedgerWriter], list[Event]], key: str | None, kind: str, at: When | None, *asked: Any
     ) -> list[Event]:
-        """Records something with a key or, if that was done before, what was recorded then."""
+        """Records something with a key or, if that was done before, what was recorded then.
+
+        What was asked for may be a function of the rules, which know the time zone.
+        """
         if key is None:
             return self._write(what)
-        name, content = keys.check_key(key), keys.fingerprint(kind, at, *asked)
+        name = keys.check_key(key)
 
         def once(writer: LedgerWriter) -> list[Event] | None:
+            told = [each(writer.book) if callable(each) else each for each in asked]
+            content = keys.fingerprint(kind, None if at is None else writer.book.instant(at), *told)
             known = keys.recorded(writer.connection, name, content)
             if known:
                 return known

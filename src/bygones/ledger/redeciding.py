@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -21,6 +22,7 @@ from bygones.ledger import rows, schema, snapshot, voiding
 from bygones.ledger.deciding import Proposal, proposal
 from bygones.ledger.draws import Draw
 from bygones.ledger.events import RECEIVED, Event
+from bygones.ledger.planning import possible
 from bygones.ledger.rebuilding import rebuilt
 from bygones.ledger.rules import RuleBook
 from bygones.ledger.snapshot import Snapshot
@@ -69,7 +71,7 @@ def redecide(writer: LedgerWriter, start: int, end: int | None, note: str = "") 
         raise ValueError(f"no decision was made from {book.named(first)} until before {book.named(end)}")
     found = []
     for decision, asked in past.walk():
-        if isinstance(asked, Proposal) and _same(asked, decision):
+        if past.was_swapped(decision) or (isinstance(asked, Proposal) and _same(asked, decision)):
             past.keep(decision)
             continue
         in_period = decision.time < end
@@ -129,6 +131,7 @@ class _Past:
                 if request is None:
                     raise ValueError("its kind of request is not known to this version")
                 stood = standing_of(self._book, self._agents, decision.time)
+                request, _ = possible(request, stood)  # somebody may have been on hold or away, as is known now
                 yield decision, proposal(self._connection, stood, request, head, self._draw(decision), not_yet)
             except ValueError as error:
                 yield decision, error
@@ -136,6 +139,11 @@ class _Past:
     def keep(self, decision: Event) -> None:
         """A decision stays as it is."""
         self._add(self._through.get(decision.seq, []))
+
+    def was_swapped(self, decision: Event) -> bool:
+        """Whether somebody else served in the end; what was agreed on then is not decided again."""
+        received = [event for event in self._through.get(decision.seq, []) if event.kind in RECEIVED]
+        return any(event.recorded != decision.recorded for event in received)
 
     def put(self, time: int, utilities: Mapping[str, float]) -> None:
         """Something else is received through a decision."""
@@ -185,6 +193,15 @@ def _same(made: Proposal, decision: Event) -> bool:
     """Whether a proposal gives everybody what the decision gave them."""
     details = decision.details or {}
     before, after = details["utilities"], made.utilities
-    if before.keys() != after.keys() or (made.request.items is not None and details["gets"] != made.gets()):
+    if before.keys() != after.keys():
         return False
+    if made.request.items is not None:
+        gets = made.gets()
+        if any(_things(details["gets"][name]) != _things(gets[name]) for name in after):
+            return False
     return all(math.isclose(before[name], after[name], rel_tol=1e-9, abs_tol=1e-12) for name in before)
+
+
+def _things(words: str) -> set[str]:
+    """The items in a list of them, however it is worded."""
+    return set(re.split(r", | and ", words))

@@ -38,9 +38,23 @@ def void(writer: LedgerWriter, seq: int, note: str = "") -> Event:
     again = _event(writer.connection, found.refers)
     if again is not None and again.kind == "void":
         raise ValueError(f"event {seq} put event {again.refers} back in effect: void event {again.refers} instead")
+    ended = voids.put_back_by(writer.connection, seq)
+    if ended is not None:
+        raise ValueError(f"event {seq} is void already, since event {ended}")
+    _check_not_made_again(writer.connection, found.refers)
     voids.put_back(writer.connection, seq, event.seq)
     _follow(writer, seq, seq)
     return event
+
+
+def _check_not_made_again(connection: sa.Connection, seq: int) -> None:
+    """A decision that was made again does not count beside the one in its place."""
+    table = schema.events
+    made_again = table.c.details.like('%"redecides":%')
+    query = sa.select(table.c.seq, table.c.details).where(table.c.kind == "decision", made_again, in_effect())
+    for row in connection.execute(query):
+        if rows.load_details(row.details).get("redecides") == seq:
+            raise ValueError(f"event {seq} was decided again as event {row.seq}: void event {row.seq} first")
 
 
 def _follow(writer: LedgerWriter, seq: int, since: int) -> None:

@@ -46,6 +46,12 @@ def put_back(connection: sa.Connection, since: int, until: int) -> None:
     connection.execute(schema.voids.update().where(schema.voids.c.since == since).values(until=until))
 
 
+def put_back_by(connection: sa.Connection, since: int) -> int | None:
+    """The event by which what was void since an event has been put back, or None if it was not."""
+    table = schema.voids
+    return connection.execute(sa.select(sa.func.min(table.c.until)).where(table.c.since == since)).scalar()
+
+
 def concerned(connection: sa.Connection, since: int) -> Sequence[sa.Row[Any]]:
     """The events that are, or were, void since an event."""
     table = schema.events

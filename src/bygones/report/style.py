@@ -6,6 +6,7 @@ colour and dash pattern in every figure, so that figures can also be read in gre
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -76,7 +77,9 @@ def house_style() -> Iterator[None]:
 def save(figure: Figure, folder: Path, name: str) -> list[Path]:
     """Saves a figure as PNG and SVG; creates the folder if necessary. Equal figures give equal files."""
     paths = [folder / f"{name}.png", folder / f"{name}.svg"]
-    with house_style():
+    with house_style(), warnings.catch_warnings():
+        # A name in a script that the font does not have is drawn as boxes, which says enough.
+        warnings.filterwarnings("ignore", message="Glyph .* missing from font")
         for path, metadata in zip(paths, ({"Software": None}, {"Date": None, "Creator": "bygones"}), strict=True):
             with replacing(path) as file:
                 figure.savefig(file, format=path.suffix[1:], metadata=metadata)

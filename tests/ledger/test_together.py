@@ -1,0 +1,97 @@
+"""Parts of the ledger that were built apart, used together: voids, redecisions, swaps, keys and time zones."""
+
+import pytest
+
+from bygones.cli import program
+from bygones.ledger import Items, Ledger, Places, Rules, redeciding
+
+NEEDS = Places({"ana": 8.0, "ben": 7.0, "cem": 6.0})
+
+
+@pytest.fixture
+def ledger(new_target):
+    with Ledger.new(new_target(), Rules(kind="burden"), began="2026-03-01") as ledger:
+        ledger.join_all(["ana", "ben", "cem"], at="2026-03-01")
+        yield ledger
+
+
+def served(ledger, *days):
+    return [next(iter(ledger.decide(NEEDS, at=f"2026-03-{day}").utilities)) for day in days]
+
+
+def test_who_was_on_hold_as_is_known_later_is_left_out_when_it_is_decided_again(ledger):
+    (first,) = served(ledger, "02")
+    decision = ledger.n_events() - 1
+    ledger.hold(first, at="2026-03-01T12:00")
+    (found,) = ledger.redecide("2026-03-01", accept=True, note="recorded late")
+    assert found.seq == decision
+    assert list(found.before) == [first] != list(found.after)
+    stood = ledger.standing("2026-03-03")
+    assert stood.received[stood.names.index(first)] == 0
+    assert ledger.verify().ok
+
+
+def test_a_decision_counts_once_however_often_it_is_made_again(ledger):
+    served(ledger, "02", "03")
+    ledger.record("cem", 9, at="2026-03-01T12:00")
+    (found, *_) = ledger.redecide("2026-03-01", "2026-03-03", accept=True)
+    (void,) = [event.seq for event, _ in ledger.events() if event.kind == "void" and event.refers == found.seq]
+    with pytest.raises(ValueError, match=rf"event {found.seq} was decided again as event \d+: void event \d+ first"):
+        ledger.void(void)
+    assert ledger.verify().ok
+
+
+def test_a_void_is_put_back_once(ledger):
+    event = ledger.record("ana", 5, at="2026-03-02")
+    void = ledger.void(event.seq)
+    back = ledger.void(void.seq)
+    ledger.void(event.seq)
+    with pytest.raises(ValueError, match=f"event {void.seq} is void already, since event {back.seq}"):
+        ledger.void(void.seq)
+    assert ledger.standing("2026-03-03").received.tolist() == [0, 0, 0]
+
+
+def test_a_swap_is_not_decided_again(ledger):
+    served(ledger, "02", "03", "04")
+    ledger.plans.swap(6, 8)
+    assert ledger.redecide("2026-03-01") == []
+    assert ledger.verify().ok
+
+
+def test_the_wording_of_items_makes_no_difference(new_path):
+    with Ledger.new(new_path(), began="2026-03-01") as ledger:
+        ledger.join_all(["ana", "ben"], at="2026-03-01")
+        request = Items({"ana": {"early": 2.0, "late": 2.0, "night": 2.0}, "ben": {}}, capacity=3)
+        ledger.decide(request, at="2026-03-02")
+        decision = ledger.event(4)
+        other = {"ana": decision.details["gets"]["ana"].replace(" and ", ", ")}
+        changed = decision._replace(details=decision.details | {"gets": other})
+        assert redeciding._same(ledger.propose(request, at="2026-03-02"), changed)
+
+
+def test_the_same_moment_in_another_spelling_is_the_same_request(new_path):
+    with Ledger.new(new_path(), Rules(time_zone="Europe/Berlin"), began="2026-08-01") as ledger:
+        first = ledger.join_all(["ana", "ben"], at="2026-09-01", key="j")
+        assert ledger.join_all(["ana", "ben"], at="2026-08-31T22:00Z", key="j") == first
+        made = ledger.decide(Places({"ana": 1.0}), at="2026-11-01", key="d")
+        again = ledger.decide(Places({"ana": 1.0}), at="2026-11-01T00:00+01:00", key="d")
+        assert again.utilities == made.utilities
+        assert ledger.n_events() == 5
+
+
+def test_a_key_of_something_void_says_so(new_path, capsys):
+    path = new_path()
+    with Ledger.new(path, began="2026-03-01") as ledger:
+        ledger.join("ana", at="2026-03-01")
+        void = ledger.void(ledger.hold("ana", at="2026-03-02", key="h").seq)
+    program.main(["ledger", "hold", str(path), "ana", "--at", "2026-03-02", "--key", "h"])
+    assert f"for event 3, which is void since event {void.seq}: use another key" in capsys.readouterr().err
+
+
+def test_entitlements_may_be_given_one_by_one_or_together(new_path, capsys):
+    path = new_path()
+    with Ledger.new(path, began="2026-03-01") as ledger:
+        ledger.join_all(["ana", "ben", "cem"], at="2026-03-01")
+    program.main(["ledger", "rules", str(path), "--entitlement", "ana=2", "ben=3", "--entitlement", "cem=4"])
+    with Ledger.open(path) as ledger:
+        assert ledger.rules().entitlements == {"ana": 2, "ben": 3, "cem": 4}
