@@ -160,3 +160,16 @@ def test_shares_over_time_sum_to_one(nights):
 def test_control_characters_in_names_are_spelled_out():
     found = audit(steps(("\x1b[31mred", 0, 1.0), ("b", 1, 1.0)), ["inf"])
     assert found.names == ("\\x1b[31mred", "b")
+
+
+def test_who_is_owed_since_a_change_of_rules(tmp_path):
+    """Ana becomes entitled to three times as much, and is owed something from then on, as nobody else is."""
+    with Ledger.new(tmp_path / "team.db", Rules(half_life="30d"), began="2026-01-01") as ledger:
+        ledger.join_all(["ana", "ben", "cem"], at="2026-01-01")
+        for agent, amount, day in (("ana", 10, 5), ("ben", 10, 12), ("ana", 10, 20), ("cem", 6, 25)):
+            ledger.record(agent, amount, at=f"2026-01-{day:02}")
+        ledger.change_rules(at="2026-02-01", entitlements={"ana": 3})
+        since = ledger.owed_since("2026-03-01")
+    assert list(since) == ["ana"]
+    found = audit(read_history(tmp_path / "team.db"), ["30d"], at="2026-03-01")
+    assert [found.since(found.standings[0], row) for row in range(3)] == [since["ana"], None, None]

@@ -56,7 +56,11 @@ class LedgerPast:
 
         A newcomer rule here replaces the ledger's own.
         """
-        past = sorted((e for e in events if e["time"] <= until), key=lambda e: (e["time"], e["seq"]))
+        # A change of rules is of no agent, but it can change who is owed something.
+        nothing = {"kind": "rules", "agent": None, "amount": 0.0, "refers": None}
+        changes = [{"seq": change.seq, "time": change.time, **nothing} for change in book.changes]
+        known = [*(e for e in events if e["kind"] != "rules"), *changes]
+        past = sorted((e for e in known if e["time"] <= until), key=lambda e: (e["time"], e["seq"]))
         found: dict[str, list[tuple[int, str]]] = {}
         for event in past:
             if event["kind"] in TURNS:
