@@ -3,7 +3,7 @@
 import pytest
 
 from bygones.cli import program
-from bygones.ledger import Items, Ledger, Places, Rules, redeciding
+from bygones.ledger import Items, Ledger, Places, Rules, redeciding, times
 
 NEEDS = Places({"ana": 8.0, "ben": 7.0, "cem": 6.0})
 
@@ -95,3 +95,25 @@ def test_entitlements_may_be_given_one_by_one_or_together(new_path, capsys):
     program.main(["ledger", "rules", str(path), "--entitlement", "ana=2", "ben=3", "--entitlement", "cem=4"])
     with Ledger.open(path) as ledger:
         assert ledger.rules().entitlements == {"ana": 2, "ben": 3, "cem": 4}
+
+
+def test_what_lies_ahead_is_told_as_such(new_path, capsys):
+    path, ahead = new_path(), times.shown(times.now() + 86_400 * times.SECOND)
+    with Ledger.new(path, began="2026-03-01") as ledger:
+        ledger.join("ana", at="2026-03-01")
+    program.main(["ledger", "join", str(path), "ben", "--at", ahead])
+    program.main(["ledger", "rules", str(path), "--half-life", "7d", "--at", ahead])
+    assert capsys.readouterr().out.splitlines() == [
+        f"ben joins from {ahead} UTC on, starting with 0 remembered.",
+        f"Rules changed from {ahead} UTC on.",
+    ]
+
+
+def test_an_explanation_names_who_took_over(ledger):
+    served(ledger, "02", "03")
+    swapped = ledger.plans.swap(6, 8)
+    told = [change.sentence() for change in ledger.changes_since(ledger.event(5))]
+    assert any(
+        each.startswith(f"Taken over later by {swapped[0].agent}, event {swapped[0].seq} (swapped") for each in told
+    )
+    assert any(sentence.startswith("Made void later by event ") for sentence in told)

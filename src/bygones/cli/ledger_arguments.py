@@ -61,3 +61,15 @@ def note_key(ledger: Ledger, key: str | None) -> None:
     since = ledger.void_since(found[0].seq)
     void = "" if since is None else f", which is void since event {since}: use another key to record it anew"
     say(f"The key {key!r} was used before, for event {found[0].seq}{void}.", error=True)
+
+
+def has_come(event: Event) -> bool:
+    """Whether an event counted at once when it was recorded."""
+    return event.time <= event.recorded
+
+
+def from_when(event: Event, zone: str) -> str:
+    """From when on an event counts, if it lies ahead."""
+    from bygones.ledger.times import named
+
+    return "" if has_come(event) else f" from {named(event.time, zone)} on"

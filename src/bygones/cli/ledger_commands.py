@@ -17,7 +17,18 @@ from bygones._text import check_text
 from bygones.cli.allocation_commands import AmountToDivide, Capacity, Needs, NumberOfPlaces, Whole
 from bygones.cli.arguments import optional
 from bygones.cli.console import answering, json_text, print_json, print_paths, say
-from bygones.cli.ledger_arguments import At, Author, Json, Key, Note, Target, note_key, open_ledger, print_recorded
+from bygones.cli.ledger_arguments import (
+    At,
+    Author,
+    Json,
+    Key,
+    Note,
+    Target,
+    from_when,
+    note_key,
+    open_ledger,
+    print_recorded,
+)
 
 if TYPE_CHECKING:
     from bygones.ledger import Ledger
@@ -133,7 +144,8 @@ def rules(
         changes = {name: value for name, value in changes.items() if value is not None}
         if changes:
             note_key(ledger, key)
-            print_recorded([ledger.change_rules(at=at, note=note, key=key, **changes)], json, "Rules changed.")
+            event = ledger.change_rules(at=at, note=note, key=key, **changes)
+            print_recorded([event], json, f"Rules changed{from_when(event, ledger.zone())}.")
             return
         settings = ledger.rules(at).to_dict()
     if json:

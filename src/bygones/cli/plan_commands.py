@@ -25,7 +25,8 @@ def plan(
         arg(
             metavar="TABLE",
             help="CSV file as for decide, with a column date; or the people's table, with --from and --until. In a "
-            "column available: yes, no, days such as mon-fri, or dates such as not 2026-12-24..2026-12-26.",
+            "column available: yes, no, days such as mon-fri, or dates such as not 2026-12-24..2026-12-26; several "
+            "with a semicolon between them.",
         ),
     ],
     from_: Annotated[

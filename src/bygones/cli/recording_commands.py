@@ -15,6 +15,8 @@ from bygones.cli.ledger_arguments import (
     Key,
     Note,
     Target,
+    from_when,
+    has_come,
     note_key,
     open_ledger,
     print_recorded,
@@ -53,9 +55,8 @@ def join(
     with open_ledger(target, author) as ledger:
         note_key(ledger, key)
         joined = ledger.join_all(agents, at=at, entitlement=entitlement, newcomers=start, note=note, key=key)
-    print_recorded(
-        joined, json, *(f"{event.agent} joined, starting with {event.amount:.4g} remembered." for event in joined)
-    )
+        zone = ledger.zone()
+    print_recorded(joined, json, *(_joined(event, zone) for event in joined))
 
 
 def leave(
@@ -75,7 +76,7 @@ def leave(
     with open_ledger(target, author) as ledger:
         note_key(ledger, key)
         event, zone = ledger.leave(agent, at=at, note=note, key=key), ledger.zone()
-    print_recorded([event], json, f"{agent} left." if _has_come(event) else f"{agent} leaves{_from(event, zone)}.")
+    print_recorded([event], json, f"{agent} left." if has_come(event) else f"{agent} leaves{from_when(event, zone)}.")
 
 
 def hold(
@@ -95,7 +96,7 @@ def hold(
     with open_ledger(target, author) as ledger:
         note_key(ledger, key)
         event, zone = ledger.hold(agent, at=at, note=note, key=key), ledger.zone()
-    print_recorded([event], json, f"{agent} is on hold{_from(event, zone)}.")
+    print_recorded([event], json, f"{agent} is on hold{from_when(event, zone)}.")
 
 
 def resume(
@@ -115,7 +116,7 @@ def resume(
     with open_ledger(target, author) as ledger:
         note_key(ledger, key)
         event, zone = ledger.resume(agent, at=at, note=note, key=key), ledger.zone()
-    print_recorded([event], json, f"{agent} takes part again{_from(event, zone)}.")
+    print_recorded([event], json, f"{agent} takes part again{from_when(event, zone)}.")
 
 
 def record(
@@ -191,12 +192,6 @@ COMMANDS = (join, leave, hold, resume, record, offset, correct)
 """The main command line adds them to those of the ledger."""
 
 
-def _has_come(event: Event) -> bool:
-    return event.time <= event.recorded
-
-
-def _from(event: Event, zone: str) -> str:
-    """From when on an event counts, if it lies ahead."""
-    from bygones.ledger.times import named
-
-    return "" if _has_come(event) else f" from {named(event.time, zone)} on"
+def _joined(event: Event, zone: str) -> str:
+    joined = "joined" if has_come(event) else f"joins{from_when(event, zone)}"
+    return f"{event.agent} {joined}, starting with {event.amount:.4g} remembered."

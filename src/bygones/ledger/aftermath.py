@@ -31,6 +31,10 @@ class LaterChange(NamedTuple):
         event, who = self.event, self.changed.agent
         why = f" ({event.note})" if event.note else ""
         if self.was is None or self.now is None:
+            if event.kind == "void":
+                return f"Made void later by event {event.seq}{why}."
+            if event.kind in RECEIVED:
+                return f"Taken over later by {event.agent}, event {event.seq}{why}."
             about = "" if event.agent is None else f" of {event.agent}"
             return f"Changed later by event {event.seq}: {event.kind}{about}{why}."
         what = f"what {who} {received}" if self.changed.kind in RECEIVED else f"the amount of {who}"
