@@ -95,6 +95,7 @@ def test_mutants_are_drawn_by_seed_and_without_repetition(area):
     assert mutants.tests_of(area)
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize(
     ("program", "outcome"), [("pass", "survived"), ("1 / 0", "noticed"), ("import time; time.sleep(60)", "out of time")]
 )

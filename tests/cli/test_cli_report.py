@@ -20,6 +20,7 @@ def runs(path):
     return re.search(r"This page shows the results of ([\d,]+) training runs", path.read_text(encoding="utf-8"))[1]
 
 
+@pytest.mark.soak
 def test_a_report_of_own_runs(capsys, tmp_path, own):
     program.main(
         ["report", str(own), "--evidence", str(tmp_path / "nowhere"), "--out", str(tmp_path / "new" / "mine.html")]

@@ -107,6 +107,7 @@ BLOCKS = {name: re.findall(r"^```python(?: (\S+))?\n(.*?)^```$", text, re.M | re
 """The Python of each recipe: the file it is saved as, if any, and its text."""
 
 
+@pytest.mark.soak
 def test_contributed_recipes_touch_the_files_that_they_name(tmp_path):
     """Moves recipes into a copy of bygones, file by file as the page says, and uses them from there."""
     package = tmp_path / "bygones"

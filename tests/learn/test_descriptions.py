@@ -205,6 +205,7 @@ def test_a_memory_around_one_of_ones_own_is_not_rebuilt() -> None:
         rebuilt(description(FOREIGN["bygones' own around another's"]))
 
 
+@pytest.mark.soak
 def test_a_checkpoint_of_another_problem_is_refused(tmp_path: Path) -> None:
     train(LEARNER, problem=small(), checkpoint=tmp_path / "one.npz", unroll=1)
     with pytest.raises(ValueError, match="belongs to other settings"):

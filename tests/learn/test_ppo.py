@@ -158,6 +158,7 @@ def test_value_only() -> None:
     assert value(learned, FIRST) == pytest.approx(1.0, abs=0.05)
 
 
+@pytest.mark.soak
 def test_value_depends_on_what_is_seen() -> None:
     learned = solved(lambda t, context, first, action: 2.0 * context - 1.0, horizon=1)
     assert value(learned, FIRST) == pytest.approx(-1.0, abs=0.1)

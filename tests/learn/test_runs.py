@@ -190,6 +190,7 @@ def test_a_run_does_not_depend_on_its_batch(whole: TrainResult) -> None:
         np.testing.assert_allclose(a, b, atol=2e-2)
 
 
+@pytest.mark.soak
 def test_runs_of_different_length_share_a_batch() -> None:
     short, long = batch(SMALL.replace(total_steps=128), SMALL)
     assert len(short.curves["steps"]) == 2

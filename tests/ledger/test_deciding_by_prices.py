@@ -146,6 +146,7 @@ class TestTheRightPerson:
             ledger.offset("ana", -5, at="2026-01-02")
             assert list(ledger.decide(Places({"ana": 1, "ben": 1}), at="2026-01-03").utilities) == ["ana"]
 
+    @pytest.mark.soak
     @pytest.mark.parametrize(
         ("kind", "name"),
         [

@@ -45,6 +45,7 @@ def test_the_verdicts_are_those_that_the_note_gives(judgements):
         assert found == rows[judgement.name], judgement.name
 
 
+@pytest.mark.soak
 def test_so_are_those_under_other_protocols(evidence):
     rows = rows_of_the_note(4)
     both = judge(evidence, ends="termination"), judge(evidence, shaping_discount=0.99)
