@@ -54,7 +54,7 @@ def test_a_file_that_grows_is_imported_again_by_the_keys_of_its_rows(team, tmp_p
     path.write_text("agent,time,amount,key\nana,2026-01-02,8,r1\n", encoding="utf-8")
     run(capsys, "ledger", "import", team.name, path)
     path.write_text("agent,time,amount,key\nana,2026-01-02,8,r1\nben,2026-01-02,3,r2\n", encoding="utf-8")
-    assert run(capsys, "ledger", "import", team.name, path).startswith("Recorded 1 events, 6 to 6.")
+    assert run(capsys, "ledger", "import", team.name, path).startswith("Recorded 1 event, 6 to 6.")
     assert team.standing().received.tolist() == [8, 3, 0]
 
 
