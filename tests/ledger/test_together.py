@@ -117,3 +117,14 @@ def test_an_explanation_names_who_took_over(ledger):
         each.startswith(f"Taken over later by {swapped[0].agent}, event {swapped[0].seq} (swapped") for each in told
     )
     assert any(sentence.startswith("Made void later by event ") for sentence in told)
+
+
+def test_decisions_in_quick_succession_are_made_again_as_they_were(new_target):
+    """Each is dated a moment after it began to be recorded, so that the next has to settle it first."""
+    names = [f"agent {i}" for i in range(6)]
+    with Ledger.new(new_target(), began="2026-03-01") as ledger:
+        ledger.join_all(names, at="2026-03-01")
+        for _ in range(20):
+            ledger.decide(Places(dict.fromkeys(names, 1.0)))
+        found = ledger.verify()
+    assert (found.problems, found.decisions) == ((), 20)

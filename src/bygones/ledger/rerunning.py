@@ -71,6 +71,7 @@ class _Past:
         self._agents: dict[str, int] = {}
         self._new: dict[str, int] = {}
         self._touched: set[str] = set()
+        self._last: dict[str, int] = {}
 
     def append(self, event: Event, stored: bytes, numbers: Mapping[str, int]) -> None:
         self._chain.take(event, stored)
@@ -80,6 +81,7 @@ class _Past:
             self._touched.update(self._agents)  # whomever it concerns
         if event.agent is not None and number is not None:
             self._touched.add(event.agent)
+            self._last[event.agent] = max(event.time, self._last.get(event.agent, event.time))
             if event.agent not in self._agents:
                 self._agents[event.agent] = self._new[event.agent] = number
 
@@ -92,7 +94,10 @@ class _Past:
             )
         self.connection.execute(schema.events.insert(), self._waiting)
         repairing.refresh(self.connection, self._chain, self._touched)
-        self._waiting, self._new, self._touched = [], {}, set()
+        self._waiting, self._new = [], {}
+        # Whoever has an event that lies ahead is looked at again, until it has been settled.
+        self._last = {name: time for name, time in self._last.items() if time > self._chain.latest}
+        self._touched = set(self._last)
         return self.connection.execute(sa.select(schema.ledger)).one()
 
 

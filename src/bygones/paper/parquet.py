@@ -13,6 +13,8 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from bygones._csv import check_file
+
 _KEY = "bygones.sha256"
 _MARK = _KEY.encode() + b"\x18@"
 """The key as it stands in the footer: Parquet writes a text of 64 characters after it."""
@@ -36,6 +38,7 @@ def unpacked(path: Path) -> pa.Table:
     Raises:
         ValueError: the file is damaged, or not Parquet.
     """
+    check_file(path)
     content = path.read_bytes()
     before, noted, after = _around_hash(content)
     if noted and noted != _hash(before, after):
