@@ -3,7 +3,6 @@
 import csv
 import json
 import sqlite3
-from functools import partial
 
 import pytest
 
@@ -12,16 +11,6 @@ from bygones.ledger import Ledger
 from support import command_line
 
 COMMANDS = list(ledger_commands.app._subcommands)
-
-
-@pytest.fixture
-def run(capsys):
-    return partial(command_line.run, capsys, "ledger")
-
-
-@pytest.fixture
-def refused(capsys):
-    return partial(command_line.refused, capsys, "ledger")
 
 
 @pytest.fixture

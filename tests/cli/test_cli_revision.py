@@ -2,21 +2,8 @@
 
 import json
 from datetime import UTC, datetime, timedelta
-from functools import partial
 
 import pytest
-
-from support import command_line
-
-
-@pytest.fixture
-def run(capsys):
-    return partial(command_line.run, capsys, "ledger")
-
-
-@pytest.fixture
-def refused(capsys):
-    return partial(command_line.refused, capsys, "ledger")
 
 
 @pytest.fixture
