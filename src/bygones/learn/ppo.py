@@ -26,8 +26,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
 
+from bygones.learn.actors import Actor
 from bygones.learn.environment import Environment
-from bygones.learn.networks import Networks, apply
+from bygones.learn.networks import Networks
 
 BETAS = (0.9, 0.999)
 LOG_BETAS = (-0.10536051565782628, -0.0010005003335835344)
@@ -42,6 +43,7 @@ class Shape(NamedTuple):
     """What is fixed when a program is compiled."""
 
     environment: Environment
+    actor: Actor
     rollout_steps: int
     batch_size: int
     epochs: int
@@ -188,7 +190,7 @@ def experience(
     key = jax.random.fold_in(jax.random.wrap_key_data(state.key), state.rollouts)
     collect_key, order_key = jax.random.split(key)
     rollout, after, last = collect(collect_key, state.networks, state.environment, params, shape)
-    samples, values = samples_of(state.networks, rollout, numbers)
+    samples, values = samples_of(state.networks, rollout, numbers, shape)
     order = permutations(order_key, shape)
 
     over = rollout.terminated | rollout.truncated
@@ -230,11 +232,11 @@ def settle(
 
 def collect(key: jax.Array, networks: Networks, state: Any, params: Any, shape: Shape) -> tuple[Rollout, Any, Any]:
     """One rollout from a state on; also the states after each step, and the one from which the next rollout goes on."""
-    env, steps = shape.environment, shape.rollout_steps
+    env, actor, steps = shape.environment, shape.actor, shape.rollout_steps
     noise_key, action_key = jax.random.split(key)
     noise = env.noise(noise_key, steps)
-    # The largest logit plus Gumbel noise is a draw from their softmax.
-    gumbel = jax.random.gumbel(action_key, (steps, env.n_actions))
+    # The best action for scores plus Gumbel noise is a draw: the largest logit, from their softmax.
+    gumbel = jax.random.gumbel(action_key, (steps, actor.n_scores))
 
     def restart(noise: Any, after: Any) -> Any:
         terminated, truncated = env.ends(after, params)
@@ -243,8 +245,7 @@ def collect(key: jax.Array, networks: Networks, state: Any, params: Any, shape: 
 
     def step(state: Any, drawn: tuple[Any, jax.Array]) -> tuple[Any, tuple[jax.Array, Any]]:
         noise, gumbel = drawn
-        logits = apply(networks.policy, env.observe(state, params), matvec=shape.matvec)
-        action = jnp.argmax(logits + gumbel)
+        action = actor.best(actor.scores(networks, env.observe(state, params), matvec=shape.matvec) + gumbel)
         after = env.advance(noise, state, action, params)
         return restart(noise, after), (action, after)
 
@@ -265,15 +266,15 @@ def collect(key: jax.Array, networks: Networks, state: Any, params: Any, shape: 
     return rollout, after, last
 
 
-def samples_of(networks: Networks, rollout: Rollout, numbers: Numbers) -> tuple[Samples, jax.Array]:
+def samples_of(networks: Networks, rollout: Rollout, numbers: Numbers, shape: Shape) -> tuple[Samples, jax.Array]:
     """The samples of a rollout, and the values that its advantages are measured against."""
-    log_policy = jax.nn.log_softmax(apply(networks.policy, rollout.observations))
-    values, reached = (apply(networks.value, seen)[:, 0] for seen in (rollout.observations, rollout.reached))
+    actor = shape.actor
+    values, reached = (actor.value(networks, seen) for seen in (rollout.observations, rollout.reached))
     # An episode that was cut off would have gone on: the value of where it stood stands for the rest.
     rewards = rollout.rewards + jnp.where(rollout.truncated, numbers.discount * reached, 0.0)
     over = rollout.terminated | rollout.truncated
-    advantages = gae(rewards, values, over, apply(networks.value, rollout.last)[0], numbers)
-    log_probs = _chosen(log_policy, rollout.actions)
+    advantages = gae(rewards, values, over, actor.value(networks, rollout.last), numbers)
+    log_probs = actor.log_prob(actor.scores(networks, rollout.observations), rollout.actions)
     return Samples(rollout.observations, rollout.actions, log_probs, advantages, advantages + values), values
 
 
@@ -327,15 +328,15 @@ def improve(
 def loss(networks: Networks, batch: Samples, numbers: Numbers, shape: Shape) -> tuple[jax.Array, jax.Array]:
     """The loss L of a minibatch; beside it the policy's and the value's part."""
     advantages = normalise(batch.advantages)
-    log_policy = jax.nn.log_softmax(apply(networks.policy, batch.observations))
-    ratio = jnp.exp(_chosen(log_policy, batch.actions) - batch.log_probs)
+    scores = shape.actor.scores(networks, batch.observations)
+    ratio = jnp.exp(shape.actor.log_prob(scores, batch.actions) - batch.log_probs)
     clipped = jnp.clip(ratio, 1.0 - numbers.clip, 1.0 + numbers.clip)
     policy_loss = -jnp.minimum(advantages * ratio, advantages * clipped).mean()
-    values = apply(networks.value, batch.observations)[:, 0]
+    values = shape.actor.value(networks, batch.observations)
     value_loss = ((batch.returns - values) ** 2).mean()
     total = policy_loss + numbers.value_weight * value_loss
     if shape.entropy:
-        total += numbers.entropy_weight * (jnp.exp(log_policy) * log_policy).sum(axis=-1).mean()
+        total -= numbers.entropy_weight * shape.actor.entropy(scores, batch.actions).mean()
     return total, jnp.stack([policy_loss, value_loss])
 
 
@@ -370,10 +371,6 @@ def _packing(networks: Networks, flat: bool) -> tuple[Callable[[Any], Any], Call
     if flat:
         return lambda tree: ravel_pytree(tree)[0], ravel_pytree(networks)[1]
     return lambda tree: tree, lambda tree: tree
-
-
-def _chosen(log_policy: jax.Array, actions: jax.Array) -> jax.Array:
-    return jnp.take_along_axis(log_policy, actions[:, None], axis=-1)[:, 0]
 
 
 def _sum_where(which: jax.Array, metrics: dict[str, jax.Array]) -> dict[str, jax.Array]:
