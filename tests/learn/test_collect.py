@@ -11,9 +11,8 @@ import pytest
 
 from bygones.envs import functional
 from bygones.learn import ppo, runs
-from bygones.learn.networks import apply
 from bygones.learn.settings import Settings
-from support.sharp_networks import sharp
+from support.sharp_networks import sharpened
 
 collect = jax.jit(ppo.collect, static_argnames="shape")
 reset_with, step_with = jax.jit(functional.reset_with), jax.jit(functional.step_with)
@@ -25,6 +24,10 @@ CASES = {
     "termination": SMALL.replace(ends="termination", welfare="egalitarian", aggregation="averaged"),
     "a rollout that ends with an episode": SMALL.replace(horizon=5, observe_denominator=True),
     "every step ends an episode": SMALL.replace(horizon=1, observation_scale="window"),
+    "symmetric": SMALL.replace(policy="symmetric", agent_units=8, observe_denominator=True),
+    "symmetric, many served": SMALL.replace(
+        policy="symmetric", n_agents=9, n_resources=6, observation_scale="relative"
+    ),
 }
 
 
@@ -35,8 +38,8 @@ def row(tree: Any, i: int) -> Any:
 @pytest.mark.parametrize("settings", CASES.values(), ids=CASES)
 def test_a_rollout_is_the_functional_environment_step_by_step(settings: Settings) -> None:
     shape, params = runs.shape_of(settings), runs.params_of(settings)
-    env = shape.environment
-    networks = sharp(0, env.observation_size, env.n_actions, settings.hidden)
+    env, actor = shape.environment, shape.actor
+    networks = sharpened(actor.initial(0))
     first = row(env.noise(jax.random.key(1), 1), 0)
     state = env.start(first, params)
     reference, observation = reset_with(jnp.stack([first.start, first.first]), params)
@@ -46,11 +49,11 @@ def test_a_rollout_is_the_functional_environment_step_by_step(settings: Settings
         rollout, after, state = collect(key, networks, state, params, shape=shape)
         noise_key, action_key = jax.random.split(key)
         noise = env.noise(noise_key, STEPS)
-        gumbel = jax.random.gumbel(action_key, (STEPS, env.n_actions))
+        gumbel = jax.random.gumbel(action_key, (STEPS, actor.n_scores))
         for i in range(STEPS):
             close(rollout.observations[i], observation)
-            action = jnp.argmax(apply(networks.policy, observation) + gumbel[i])
-            assert rollout.actions[i] == action
+            action = actor.best(actor.scores(networks, observation) + gumbel[i])
+            np.testing.assert_array_equal(rollout.actions[i], action)
             result = step_with(noise.step[i], reference, action, params)
             close(rollout.rewards[i], result.reward)
             close(rollout.reached[i], result.observation)

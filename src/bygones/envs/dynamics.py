@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from bygones._arrays import Array, namespace
 from bygones.envs.batches import mapped
-from bygones.envs.problem import AllocationParams, given, reward, true_utilities
+from bygones.envs.problem import AllocationParams, reward, true_utilities
 
 
 class EnvState(NamedTuple):
@@ -74,6 +74,27 @@ def proceed(
         EnvState(t, needs, needs_state, memory, welfare, cumulative),
         Transition(utilities, Z, welfare_true, gain, t >= params.horizon),
     )
+
+
+def given(action: Array | int, needs: Array, params: AllocationParams) -> Array:
+    """The utilities of a step: the needs of the agents that an action serves, and 0 for the others.
+
+    Args:
+        action: the number of a subset; or the k agents themselves, in any order, along one axis more.
+        needs: the needs of all agents.
+        params: the numbers of the problem.
+
+    Raises:
+        ValueError: the action is the number of a subset, and subsets are not enumerated.
+    """
+    xp = namespace(action, needs)
+    chosen = xp.asarray(action)
+    if chosen.ndim == needs.ndim:
+        is_served = (xp.arange(needs.shape[-1])[:, None] == chosen[..., None, :]).any(axis=-1)
+        return xp.where(is_served, needs, 0.0)
+    if params.served is None:
+        raise ValueError("action must be the agents to serve: this problem does not enumerate subsets of agents")
+    return xp.asarray(params.served)[chosen] * needs
 
 
 def account(state: EnvState, outcome: Transition) -> dict[str, Array]:

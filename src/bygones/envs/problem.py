@@ -206,14 +206,16 @@ class AllocationProblem:
     @property
     def is_enumerable(self) -> bool:
         """Whether there are few enough subsets for each to have a number."""
-        return self.n_actions <= MOST_ACTIONS
+        k = min(self.n_resources, self.n_agents - self.n_resources)
+        # The binomials of n and 1, 2, …, k grow; one with thousands of digits need not be reached.
+        return all(math.comb(self.n_agents, j) <= MOST_ACTIONS for j in range(1, k + 1))
 
     def check_enumerable(self, instead: str) -> None:
         """Refuses a problem with too many subsets; `instead` says what they are needed for, and what to do."""
         if not self.is_enumerable:
             raise ValueError(
-                f"choosing {self.n_resources} of {self.n_agents} agents gives {in_words(self.n_actions)} subsets, more "
-                f"than the {MOST_ACTIONS:,} that can be enumerated; {instead}"
+                f"choosing {self.n_resources} of {self.n_agents} agents gives more than the {MOST_ACTIONS:,} subsets "
+                f"that can be enumerated; {instead}"
             )
 
     def subsets(self) -> Ints:
@@ -354,11 +356,6 @@ def _of_scenario(scenario: str, settings: dict[str, Any]) -> AllocationProblem:
     return problem
 
 
-def in_words(count: int) -> str:
-    """A number of subsets, which may have hundreds of digits."""
-    return f"{count:,}" if count < 10**15 else f"about 10^{len(str(count)) - 1}"
-
-
 def observe(needs: Array, state: Any, params: AllocationParams, Z: Array | None = None) -> Array:
     """The observation: needs, the memory Zᵗ⁻¹ at the chosen scale, and d where it is observed, in float32.
 
@@ -378,27 +375,6 @@ def observe(needs: Array, state: Any, params: AllocationParams, Z: Array | None 
         d: Any = params.memory.denominator(state)
         parts.append(d[..., None] * params.denominator_scale)
     return xp.concatenate(parts, axis=-1, dtype=np.float32)
-
-
-def given(action: Array | int, needs: Array, params: AllocationParams) -> Array:
-    """The utilities of a step: the needs of the agents that an action serves, and 0 for the others.
-
-    Args:
-        action: the number of a subset; or the k agents themselves, in any order, along one axis more.
-        needs: the needs of all agents.
-        params: the numbers of the problem.
-
-    Raises:
-        ValueError: the action is the number of a subset, and subsets are not enumerated.
-    """
-    xp = namespace(action, needs)
-    chosen = xp.asarray(action)
-    if chosen.ndim == needs.ndim:
-        is_served = (xp.arange(needs.shape[-1])[:, None] == chosen[..., None, :]).any(axis=-1)
-        return xp.where(is_served, needs, 0.0)
-    if params.served is None:
-        raise ValueError("action must be the agents to serve: this problem does not enumerate subsets of agents")
-    return xp.asarray(params.served)[chosen] * needs
 
 
 def ends(over: Array, params: AllocationParams) -> tuple[Array, Array]:

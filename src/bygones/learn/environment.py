@@ -15,7 +15,8 @@ import jax.numpy as jnp
 
 import bygones.pytrees  # noqa: F401  (registers memories and welfare functions)
 from bygones._arrays import Array
-from bygones.envs.problem import AllocationParams, AllocationProblem, ends, episode_metrics, given, observe, reward
+from bygones.envs.dynamics import given
+from bygones.envs.problem import AllocationParams, AllocationProblem, ends, episode_metrics, observe, reward
 
 
 class Environment(Protocol):

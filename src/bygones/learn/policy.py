@@ -58,7 +58,7 @@ class TrainedPolicy:
     def __call__(self, observations: AnyArray) -> Array:
         """The probability of each action, along the last axis; of a symmetric policy, of each agent to be first."""
         seen = self._checked(observations)
-        logits = self._actor(seen).scores(self.networks, seen)
+        logits: Array = self._actor(seen).scores(self.networks, seen)
         xp = namespace(logits)
         unnormalised = xp.exp(logits - logits.max(axis=-1, keepdims=True))
         return unnormalised / unnormalised.sum(axis=-1, keepdims=True)
@@ -66,7 +66,8 @@ class TrainedPolicy:
     def value(self, observations: AnyArray) -> Array:
         """The learner's estimate of the discounted rewards to come."""
         seen = self._checked(observations)
-        return self._actor(seen).value(self.networks, seen)
+        value: Array = self._actor(seen).value(self.networks, seen)
+        return value
 
     def predict(
         self,

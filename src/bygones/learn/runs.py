@@ -200,9 +200,9 @@ def shape_of(run: AnyRun, **choices: Any) -> ppo.Shape:
 
 def program_of(run: AnyRun, **choices: Any) -> Hashable:
     """What runs must have in common to be one batch: their shape, and what their numbers belong to."""
+    shape = shape_of(run, **choices)
     leaves, structure = jax.tree.flatten(params_of(run))
-    shapes = tuple((leaf.shape, leaf.dtype) for leaf in leaves)
-    return shape_of(run, **choices), structure, shapes
+    return shape, structure, tuple((leaf.shape, leaf.dtype) for leaf in leaves)
 
 
 def numbers_of(run: AnyRun) -> ppo.Numbers:
