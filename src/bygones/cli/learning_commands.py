@@ -20,6 +20,7 @@ from bygones._secrets import redacted
 from bygones.cli.console import print_json, print_paths, print_table, progress, say
 from bygones.envs.problem import Scale
 from bygones.learn import TrainedPolicy, TrainResult, cache_compilations, train_many
+from bygones.learn.playing import EPISODES
 from bygones.learn.settings import Settings
 
 if TYPE_CHECKING:
@@ -105,6 +106,11 @@ def reproduce(
     on: Annotated[Literal["auto", "cpu", "accelerator", "ray"], arg(help="Where to train.")] = "auto",
     address: Annotated[str | None, arg(help="Address of a Ray cluster.", help_behavior_hint="")] = None,
     workers: Annotated[int | None, arg(help="Processes on a CPU.", help_behavior_hint="")] = None,
+    evaluation_episodes: Annotated[
+        int,
+        arg(help="Episodes that each policy plays when it has been trained, sampled and deterministic; 0 for none."),
+    ] = EPISODES,
+    keep_policies: Annotated[bool, arg(help="Save each policy too, in the folder results/policies.")] = False,
     plan: Annotated[bool, arg(help="Only print the plan and a measured estimate of how long it would take.")] = False,
     out: Annotated[
         Path, arg(help="Folder for results, figures and the report; the same command resumes a stopped experiment.")
@@ -134,8 +140,9 @@ def reproduce(
         return
     with watched() as heard:
         results = execute(
-            runs, results_folder, on=on, progress=heard, workers=workers, address=address, command=_own_command()
-        )
+            runs, results_folder, on=on, progress=heard, workers=workers, address=address, command=_own_command(),
+            evaluation_episodes=evaluation_episodes, keep_policies=keep_policies,
+        )  # fmt: skip
     print_paths(draw_all(results, out / "figures", **departure(results)))
     _print_ginis(results)
     _print_claims(judge(results), departure(results))
@@ -262,7 +269,7 @@ def _check_free(out: Path, run: Settings) -> None:
 def _keep(result: TrainResult, out: Path) -> list[Path]:
     """Writes the policy and the curves of a run."""
     stem = out / f"seed-{result.settings.seed}"
-    TrainedPolicy(result.settings, result.networks).save(stem.with_suffix(".safetensors"))
+    result.policy.save(stem.with_suffix(".safetensors"))
     with replacing_text(stem.with_suffix(".csv")) as file:
         writer = csv.writer(file)
         writer.writerow(result.curves)

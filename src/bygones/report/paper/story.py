@@ -36,6 +36,7 @@ SCALES = {
     "window": "divided by its largest possible value",
     "expected": "divided by its expected value",
     "relative": "relative to its mean",
+    "running": "normalised by the mean and variance of all observations so far",
 }
 """How the network sees the memory under each observation scale (docs/decisions.md, row 6)."""
 
