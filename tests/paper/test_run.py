@@ -168,8 +168,9 @@ def test_training_and_writing_need_little_but_jax_and_pyarrow(tmp_path):
 import runpy, sys
 for name in ("gymnasium", "matplotlib", "optax", "ray", "rich", "stable_baselines3", "torch", "tyro"):
     sys.modules[name] = None
-sys.argv = ["run", "--out", sys.argv[1], "--on", "accelerator", "--keep-policies", "--horizon", "20", "--gamma", "0.9", "--set",
-            "total_steps=128", "rollout_steps=64", "batch_size=16", "epochs=1", "hidden=[4]", "n_agents=3"]
+sys.argv = ["run", "--out", sys.argv[1], "--on", "accelerator", "--keep-policies", "--horizon", "20",
+            "--gamma", "0.9", "--set", "total_steps=128", "rollout_steps=64", "batch_size=16", "epochs=1",
+            "hidden=[4]", "n_agents=3"]
 runpy.run_module("bygones.paper.run", run_name="__main__")
 """
     done = subprocess.run([sys.executable, "-c", program, str(tmp_path)], capture_output=True, text=True, check=False)

@@ -1,16 +1,21 @@
-"""`bygones train`, `reproduce`, `claims` and `results`. They need JAX, so this module is imported only for them."""
+"""`bygones train`, `reproduce`, `claims` and `results`. They need JAX, so this module is imported only for them.
+
+`bygones evaluate`, which needs it too, has a module of its own.
+"""
 
 from __future__ import annotations
 
 import csv
 import errno
 import json as json_format
+import math
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+import numpy as np
 import tyro
 from tyro.conf import OmitArgPrefixes, Positional, arg
 
@@ -18,6 +23,7 @@ from bygones._arrays import check_count
 from bygones._files import check_output, replacing_text
 from bygones._secrets import redacted
 from bygones.cli.console import print_json, print_paths, print_table, progress, say
+from bygones.cli.evaluation_commands import evaluate
 from bygones.envs.problem import Scale
 from bygones.learn import TrainedPolicy, TrainResult, cache_compilations, train_many
 from bygones.learn.playing import EPISODES
@@ -28,10 +34,17 @@ if TYPE_CHECKING:
     from bygones.paper.results import Results
 
 app = tyro.extras.SubcommandApp()
+app.command(evaluate)
 
 Json = Annotated[bool, arg(help="Print JSON.")]
 SETTING_HELP = "Any other setting of the runs, such as ends=termination."
 PLACES_HELP = "Folders or files of results; by default the shipped evidence, every folder in evidence/grid."
+SHOWN_METRICS = {
+    "final_gini": "Gini", "final_welfare": "fairness score", "final_utility_per_step": "utility per step",
+    "sampled_gini": "Gini, sampled", "deterministic_gini": "Gini, deterministic",
+    "sampled_welfare": "score, sampled", "deterministic_welfare": "score, deterministic",
+}  # fmt: skip
+"""The columns of results whose means `results` shows, where there are any: of training, then of evaluation."""
 GRID_COLUMNS = ("observation_scale", "welfare", "aggregation", "horizon", "gamma", "weight")
 
 
@@ -192,6 +205,9 @@ def results(
 ) -> None:
     """Show, filter, merge and export results: means over seeds, one line for each combination of settings.
 
+    Gini, fairness score and utility per step are those of training, over its last episodes. Sampled and deterministic
+    are those of the trained policy, where it was evaluated: with actions drawn, and with the most probable ones.
+
     Example: bygones results evidence/grid/none --where welfare=nash horizon=10000 --csv runs.csv
     """
     from bygones.paper.columns import SETTINGS
@@ -218,15 +234,22 @@ def results(
     order = [*GRID_COLUMNS, *(name for name in rows[0] if name not in GRID_COLUMNS)]
     varied = [name for name in order if len({_setting_text(row[name]) for row in rows}) > 1]
     shared = [f"{name}={_setting_text(rows[0][name])}" for name in GRID_COLUMNS if name not in varied]
-    metrics = [found[f"final_{name}"] for name in ("gini", "welfare", "utility_per_step")]
+    shown = {name: title for name, title in SHOWN_METRICS.items() if found.table.column(name).null_count < len(found)}
+    metrics = [found[name] for name in shown]
     print_table(
         ", ".join([f"{len(found)} runs", *shared]),
-        [*varied, "runs", "Gini", "fairness score", "utility per step"],
+        [*varied, "runs", *shown.values()],
         [
-            [*(rows[some[0]][name] for name in varied), len(some), *(round(float(m[some].mean()), 4) for m in metrics)]
+            [*(rows[some[0]][name] for name in varied), len(some), *(_mean(m[some]) for m in metrics)]
             for _, some in sorted(kinds.items(), key=lambda kind: [_sortable(rows[kind[1][0]][v]) for v in varied])
         ],
     )
+
+
+def _mean(values: np.ndarray) -> float | None:
+    """The mean to four digits; None if a run lacks the value, as one that was not evaluated does."""
+    mean = float(values.mean())
+    return None if math.isnan(mean) else round(mean, 4)
 
 
 def draw(
