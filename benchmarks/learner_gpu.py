@@ -103,7 +103,7 @@ def parts(shape: ppo.Shape, params: Any, numbers: Any, state: ppo.RunState) -> d
 
     collect = functools.partial(ppo.collect, shape=shape)
     (rollout, after, _), collecting = timed(collect, keys, state.networks, state.environment, params)
-    (samples, _), evaluating = timed(ppo.samples_of, state.networks, rollout, numbers)
+    (samples, _), evaluating = timed(functools.partial(ppo.samples_of, shape=shape), state.networks, rollout, numbers)
     order, ordering = timed(functools.partial(ppo.permutations, shape=shape), keys)
     improve = functools.partial(ppo.improve, shape=shape)
     _, improving = timed(improve, state.networks, state.adam, samples, order, numbers)

@@ -24,7 +24,7 @@ from bygones.learn.settings import Settings
 from support.sharp_networks import sharp
 
 collect = jax.jit(ppo.collect, static_argnames="shape")
-samples_of = jax.jit(ppo.samples_of)
+samples_of = jax.jit(ppo.samples_of, static_argnames="shape")
 
 STEPS, ROLLOUTS = 50, 2
 SMALL = Settings(n_agents=5, rollout_steps=STEPS, batch_size=10, hidden=(16,), horizon=12, gamma=0.9, discount=0.95)
@@ -114,7 +114,7 @@ def test_rollouts_are_those_of_stable_baselines3(settings: Settings) -> None:
     for key in keys:
         rollout, _, state = collect(key, networks, state, params, shape=shape, normaliser=normaliser)
         normaliser = rollout.normaliser
-        samples, values = samples_of(networks, rollout, numbers)
+        samples, values = samples_of(networks, rollout, numbers, shape=shape)
         reached.observations.clear()
         with mock.patch.object(CategoricalDistribution, "sample", gumbel_choice(gumbel)):
             model.collect_rollouts(model.env, callback, buffer, STEPS)

@@ -15,7 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from bygones.learn.networks import Networks, apply
+from bygones.learn.networks import Networks
 from bygones.learn.normalisation import Normaliser, normalised
 from bygones.learn.ppo import Shape
 
@@ -50,17 +50,17 @@ def play(
     episodes: int,
 ) -> dict[str, jax.Array]:
     """Each metric of every episode, of shape (2, episodes): actions drawn, then the most probable ones."""
-    env = shape.environment
+    env, actor = shape.environment, shape.actor
     start_key, key = jax.random.split(key)
     start = jax.vmap(env.start, in_axes=(0, None))(env.noise(start_key, episodes), params)
 
     def advance(state: Any, noise: Any, gumbel: jax.Array) -> Any:
-        logits = apply(networks.policy, normalised(env.observe(state, params), normaliser))
-        return env.advance(noise, state, jnp.argmax(logits + gumbel), params)
+        scores = actor.scores(networks, normalised(env.observe(state, params), normaliser))
+        return env.advance(noise, state, actor.best(scores + gumbel), params)
 
     def step(t: jax.Array, states: Any) -> Any:
         noise_key, action_key = jax.random.split(jax.random.fold_in(key, t))
-        drawn = jax.random.gumbel(action_key, (episodes, env.n_actions))
+        drawn = jax.random.gumbel(action_key, (episodes, actor.n_scores))
         both = jnp.stack([drawn, jnp.zeros_like(drawn)])
         return jax.vmap(jax.vmap(advance), in_axes=(0, None, 0))(states, env.noise(noise_key, episodes), both)
 

@@ -26,8 +26,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
 
+from bygones.learn.actors import Actor
 from bygones.learn.environment import Environment
-from bygones.learn.networks import Networks, apply
+from bygones.learn.networks import Networks
 from bygones.learn.normalisation import Normaliser, having_seen, normalised
 
 BETAS = (0.9, 0.999)
@@ -43,6 +44,7 @@ class Shape(NamedTuple):
     """What is fixed when a program is compiled."""
 
     environment: Environment
+    actor: Actor
     rollout_steps: int
     batch_size: int
     epochs: int
@@ -198,7 +200,7 @@ def experience(
     rollout, after, last = collect(
         collect_key, state.networks, state.environment, params, shape, normaliser=state.normaliser
     )
-    samples, values = samples_of(state.networks, rollout, numbers)
+    samples, values = samples_of(state.networks, rollout, numbers, shape)
     order = permutations(order_key, shape)
 
     over = rollout.terminated | rollout.truncated
@@ -247,11 +249,11 @@ def collect(
     With a normaliser, whose statistics include the observation of this state, every observation that a step is taken
     from is added to them before it is shown. The end of an episode is shown as the start that follows it is.
     """
-    env, steps = shape.environment, shape.rollout_steps
+    env, actor, steps = shape.environment, shape.actor, shape.rollout_steps
     noise_key, action_key = jax.random.split(key)
     noise = env.noise(noise_key, steps)
-    # The largest logit plus Gumbel noise is a draw from their softmax.
-    gumbel = jax.random.gumbel(action_key, (steps, env.n_actions))
+    # The best action for scores plus Gumbel noise is a draw: the largest logit, from their softmax.
+    gumbel = jax.random.gumbel(action_key, (steps, actor.n_scores))
 
     def restart(noise: Any, after: Any) -> Any:
         terminated, truncated = env.ends(after, params)
@@ -260,8 +262,8 @@ def collect(
 
     def step(carry: tuple[Any, Normaliser | None], drawn: tuple[Any, jax.Array]) -> tuple[Any, Any]:
         (state, normaliser), (noise, gumbel) = carry, drawn
-        logits = apply(networks.policy, normalised(env.observe(state, params), normaliser), matvec=shape.matvec)
-        action = jnp.argmax(logits + gumbel)
+        seen = normalised(env.observe(state, params), normaliser)
+        action = actor.best(actor.scores(networks, seen, matvec=shape.matvec) + gumbel)
         after = env.advance(noise, state, action, params)
         following = restart(noise, after)
         onward = having_seen(env.observe(following, params), normaliser)
@@ -287,15 +289,15 @@ def collect(
     return rollout, after, last
 
 
-def samples_of(networks: Networks, rollout: Rollout, numbers: Numbers) -> tuple[Samples, jax.Array]:
+def samples_of(networks: Networks, rollout: Rollout, numbers: Numbers, shape: Shape) -> tuple[Samples, jax.Array]:
     """The samples of a rollout, and the values that its advantages are measured against."""
-    log_policy = jax.nn.log_softmax(apply(networks.policy, rollout.observations))
-    values, reached = (apply(networks.value, seen)[:, 0] for seen in (rollout.observations, rollout.reached))
+    actor = shape.actor
+    values, reached = (actor.value(networks, seen) for seen in (rollout.observations, rollout.reached))
     # An episode that was cut off would have gone on: the value of where it stood stands for the rest.
     rewards = rollout.rewards + jnp.where(rollout.truncated, numbers.discount * reached, 0.0)
     over = rollout.terminated | rollout.truncated
-    advantages = gae(rewards, values, over, apply(networks.value, rollout.last)[0], numbers)
-    log_probs = _chosen(log_policy, rollout.actions)
+    advantages = gae(rewards, values, over, actor.value(networks, rollout.last), numbers)
+    log_probs = actor.log_prob(actor.scores(networks, rollout.observations), rollout.actions)
     return Samples(rollout.observations, rollout.actions, log_probs, advantages, advantages + values), values
 
 
@@ -349,15 +351,15 @@ def improve(
 def loss(networks: Networks, batch: Samples, numbers: Numbers, shape: Shape) -> tuple[jax.Array, jax.Array]:
     """The loss L of a minibatch; beside it the policy's and the value's part."""
     advantages = normalise(batch.advantages)
-    log_policy = jax.nn.log_softmax(apply(networks.policy, batch.observations))
-    ratio = jnp.exp(_chosen(log_policy, batch.actions) - batch.log_probs)
+    scores = shape.actor.scores(networks, batch.observations)
+    ratio = jnp.exp(shape.actor.log_prob(scores, batch.actions) - batch.log_probs)
     clipped = jnp.clip(ratio, 1.0 - numbers.clip, 1.0 + numbers.clip)
     policy_loss = -jnp.minimum(advantages * ratio, advantages * clipped).mean()
-    values = apply(networks.value, batch.observations)[:, 0]
+    values = shape.actor.value(networks, batch.observations)
     value_loss = ((batch.returns - values) ** 2).mean()
     total = policy_loss + numbers.value_weight * value_loss
     if shape.entropy:
-        total += numbers.entropy_weight * (jnp.exp(log_policy) * log_policy).sum(axis=-1).mean()
+        total -= numbers.entropy_weight * shape.actor.entropy(scores, batch.actions).mean()
     return total, jnp.stack([policy_loss, value_loss])
 
 
@@ -392,10 +394,6 @@ def _packing(networks: Networks, flat: bool) -> tuple[Callable[[Any], Any], Call
     if flat:
         return lambda tree: ravel_pytree(tree)[0], ravel_pytree(networks)[1]
     return lambda tree: tree, lambda tree: tree
-
-
-def _chosen(log_policy: jax.Array, actions: jax.Array) -> jax.Array:
-    return jnp.take_along_axis(log_policy, actions[:, None], axis=-1)[:, 0]
 
 
 def _sum_where(which: jax.Array, metrics: dict[str, jax.Array]) -> dict[str, jax.Array]:

@@ -25,7 +25,8 @@ import numpy as np
 
 from bygones._arrays import check_count
 from bygones.envs.problem import AllocationParams, AllocationProblem
-from bygones.learn import checkpoints, networks, playing, ppo
+from bygones.learn import checkpoints, playing, ppo
+from bygones.learn.actors import Subsets, actor_of
 from bygones.learn.checkpoints import Checkpoint
 from bygones.learn.descriptions import AnyRun, Run, as_run, check_registered
 from bygones.learn.environment import FunctionalAllocation
@@ -127,7 +128,8 @@ def train_batch(
         batched: whether the runs are one batched program; by default yes if there are several. A run's numbers
             depend on this choice in their last digits, but not on what else is in the batch.
         native: whether a run's updates are machine code of this processor instead of XLA's; by default wherever they
-            can be: on a CPU, not batched, with Numba installed. The numbers depend on this in their last digits too.
+            can be: an MLP, on a CPU, not batched, with Numba installed. The numbers depend on this in their last digits
+            too.
         evaluation_episodes: how many episodes each policy plays when it has been trained, both with actions drawn and
             with the most probable ones; none by default. Training does not depend on it.
         choices: implementation choices of `ppo.Shape` (`flat`, `unroll`, `precision`), for measuring them.
@@ -143,7 +145,10 @@ def train_batch(
     batched = len(batch) > 1 if batched is None else batched
     params, numbers = (_stack([of(run) for run in batch], batched) for of in (params_of, numbers_of))
     total = max(run.settings.rollouts for run in batch)
-    native = can_be_native() and not batched if native is None else native
+    is_mlp = isinstance(shape.actor, Subsets)
+    native = can_be_native() and is_mlp and not batched if native is None else native
+    if native and not is_mlp:
+        raise ValueError('native updates are for policy "mlp": set native=False')
     if native and batched:
         raise ValueError("native updates train one run at a time: set native=False or batched=False")
     if native and not can_be_native():
@@ -202,8 +207,8 @@ def played(
 
 def begin(runs: Sequence[AnyRun], keys: jax.Array | None, shape: ppo.Shape, batched: bool) -> ppo.RunState:
     """Runs before their first rollout; without keys, their seeds are their randomness."""
-    env, settings = shape.environment, [as_run(run).settings for run in runs]
-    starts = [networks.initial(one.seed, env.observation_size, env.n_actions, one.hidden) for one in settings]
+    settings = [as_run(run).settings for run in runs]
+    starts = [shape.actor.initial(one.seed) for one in settings]
     if keys is None:
         keys = jax.vmap(jax.random.key)(np.array([one.seed for one in settings], np.uint32))
     stacked = (_stack(trees, batched) for trees in (starts, [params_of(run) for run in runs]))
@@ -221,6 +226,7 @@ def shape_of(run: AnyRun, **choices: Any) -> ppo.Shape:
     run = as_run(run)
     return ppo.Shape(
         environment=FunctionalAllocation.of(run.problem),
+        actor=actor_of(run.settings, run.problem),
         rollout_steps=run.settings.rollout_steps,
         batch_size=run.settings.batch_size,
         epochs=run.settings.epochs,
@@ -231,10 +237,10 @@ def shape_of(run: AnyRun, **choices: Any) -> ppo.Shape:
 
 
 def program_of(run: AnyRun, **choices: Any) -> Hashable:
-    """What runs must have in common to be one batch: their shape, their networks, and what their numbers belong to."""
+    """What runs must have in common to be one batch: their shape, and what their numbers belong to."""
     leaves, structure = jax.tree.flatten(params_of(run))
     shapes = tuple((leaf.shape, leaf.dtype) for leaf in leaves)
-    return shape_of(run, **choices), as_run(run).settings.hidden, structure, shapes
+    return shape_of(run, **choices), structure, shapes
 
 
 def numbers_of(run: AnyRun) -> ppo.Numbers:
@@ -246,11 +252,12 @@ def numbers_of(run: AnyRun) -> ppo.Numbers:
 
 def params_of(run: AnyRun) -> AllocationParams:
     """The environment's numbers of a run, as arrays: equal types for every run, hence one compiled program."""
-    problem = as_run(run).problem
-    check_registered(problem)
+    run = as_run(run)
+    check_registered(run.problem)
     kinds = {"b": np.bool_, "i": np.int32, "f": np.float32}
+    enumerates = run.settings.policy == "mlp"
     params: AllocationParams = jax.tree.map(
-        lambda leaf: np.asarray(leaf, kinds[np.asarray(leaf).dtype.kind]), problem.params()
+        lambda leaf: np.asarray(leaf, kinds[np.asarray(leaf).dtype.kind]), run.problem.params(enumerates)
     )
     return params
 
@@ -307,7 +314,8 @@ def _common_shape(runs: Sequence[Run], choices: dict[str, Any]) -> ppo.Shape:
         if program_of(run, **choices) != first:
             raise ValueError(
                 f"runs of one batch must agree in sizes (agents, resources, d observed, rollout, batch, epochs, "
-                f"hidden, entropy bonus or not) and in kinds of memory, welfare and needs, got {runs[0]} and {run}"
+                f"hidden, entropy bonus or not) and in kinds of policy, memory, welfare and needs, got {runs[0]} and "
+                f"{run}"
             )
     return shape_of(runs[0], **choices)
 
