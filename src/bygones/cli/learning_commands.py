@@ -1,6 +1,6 @@
 """`bygones train`, `reproduce`, `claims` and `results`. They need JAX, so this module is imported only for them.
 
-`bygones evaluate`, which needs it too, has a module of its own.
+`evaluate` needs it too, and has a module of its own.
 """
 
 from __future__ import annotations
@@ -8,7 +8,6 @@ from __future__ import annotations
 import csv
 import errno
 import json as json_format
-import math
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
@@ -22,7 +21,7 @@ from tyro.conf import OmitArgPrefixes, Positional, arg
 from bygones._arrays import check_count
 from bygones._files import check_output, replacing_text
 from bygones._secrets import redacted
-from bygones.cli.console import print_json, print_paths, print_table, progress, say
+from bygones.cli.console import print_json, print_paths, print_sentences, print_table, progress, say
 from bygones.cli.evaluation_commands import evaluate
 from bygones.envs.problem import Scale
 from bygones.learn import TrainedPolicy, TrainResult, cache_compilations, train_many
@@ -40,11 +39,14 @@ Json = Annotated[bool, arg(help="Print JSON.")]
 SETTING_HELP = "Any other setting of the runs, such as ends=termination."
 PLACES_HELP = "Folders or files of results; by default the shipped evidence, every folder in evidence/grid."
 SHOWN_METRICS = {
-    "final_gini": "Gini", "final_welfare": "fairness score", "final_utility_per_step": "utility per step",
-    "sampled_gini": "Gini, sampled", "deterministic_gini": "Gini, deterministic",
-    "sampled_welfare": "score, sampled", "deterministic_welfare": "score, deterministic",
+    "final_gini": "Gini", "final_welfare": "fairness", "final_utility_per_step": "utility/step",
+    "sampled_gini": "sampled", "deterministic_gini": "deterministic",
 }  # fmt: skip
 """The columns of results whose means `results` shows, where there are any: of training, then of evaluation."""
+EVALUATED = (
+    "Gini, fairness score and utility per step are those of training. Sampled and deterministic are the Gini of the "
+    "trained policy, with actions drawn from it and with its most probable actions."
+)
 GRID_COLUMNS = ("observation_scale", "welfare", "aggregation", "horizon", "gamma", "weight")
 
 
@@ -206,7 +208,7 @@ def results(
     """Show, filter, merge and export results: means over seeds, one line for each combination of settings.
 
     Gini, fairness score and utility per step are those of training, over its last episodes. Sampled and deterministic
-    are those of the trained policy, where it was evaluated: with actions drawn, and with the most probable ones.
+    are the Gini of the trained policy, where it was evaluated: with actions drawn, and with the most probable ones.
 
     Example: bygones results evidence/grid/none --where welfare=nash horizon=10000 --csv runs.csv
     """
@@ -244,12 +246,13 @@ def results(
             for _, some in sorted(kinds.items(), key=lambda kind: [_sortable(rows[kind[1][0]][v]) for v in varied])
         ],
     )
+    if "sampled_gini" in shown:
+        print_sentences([EVALUATED])
 
 
 def _mean(values: np.ndarray) -> float | None:
-    """The mean to four digits; None if a run lacks the value, as one that was not evaluated does."""
-    mean = float(values.mean())
-    return None if math.isnan(mean) else round(mean, 4)
+    """The mean to four digits; None if a run was not evaluated."""
+    return None if np.isnan(values).any() else round(float(values.mean()), 4)
 
 
 def draw(
