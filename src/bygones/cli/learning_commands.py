@@ -30,6 +30,7 @@ from bygones.learn.settings import Settings
 
 if TYPE_CHECKING:
     from bygones.paper.claims import Judgement
+    from bygones.paper.judging import ScaleVerdict
     from bygones.paper.results import Results
 
 app = tyro.extras.SubcommandApp()
@@ -320,7 +321,7 @@ def _print_ginis(found: Results) -> None:
 
 def _print_claims(judgements: Sequence[Judgement], changes: Mapping[str, Any]) -> None:
     """The verdicts; `changes` are the settings in which all the runs differ from the paper's protocol."""
-    from bygones.paper.judging import MIN_SEEDS
+    from bygones.paper.cells import MIN_SEEDS
 
     verdicts = [verdict for judgement in judgements for verdict in judgement.by_scale.values()]
     if not any(verdict.comparisons for verdict in verdicts):
@@ -334,14 +335,19 @@ def _print_claims(judgements: Sequence[Judgement], changes: Mapping[str, Any]) -
     print_table("The paper's claims", ["", "verdict", "claim"], [[j.name, j.word, j.claim] for j in judgements])
     scales = list(judgements[0].by_scale)
     if len(scales) > 1:
-        rows = [[j.name, *(j.by_scale[scale].short for scale in scales)] for j in judgements]
-        print_table("Under each observation scale", ["", *scales], rows)
+        rows = [[j.name, *(_by_welfare(j.by_scale[scale]) if scale in j.by_scale else None for scale in scales)]
+                for j in judgements]  # fmt: skip
+        print_table("Under each observation scale (egalitarian, Nash if they differ)", ["", *scales], rows)
     say("For the numbers behind a verdict, add --why and its name, such as --why C6; for all of them, add --json.")
 
 
 def _print_comparisons(judgement: Judgement) -> None:
     """A claim, its criterion, and every comparison that was made, under each observation scale."""
-    say(f"{judgement.name}  {judgement.claim}  {judgement.word.upper()}", judgement.criterion, "")
+    asked = judgement.asked
+    say(f"{judgement.name}  {judgement.claim}  {judgement.word.upper()}", judgement.counted, "")
+    for quote in asked.quotes:
+        say(f"The paper: “{quote.text}” ({quote.place})", "")
+    say(f"Criterion: {judgement.criterion}", f"Known before: {asked.known}", "")
     outcomes = {True: "as claimed", False: "not as claimed", None: "cannot tell"}
     for scale, verdict in judgement.by_scale.items():
         title = f"{judgement.name} under observation scale {scale}: {verdict.short}"
@@ -351,16 +357,24 @@ def _print_comparisons(judgement: Judgement) -> None:
         rows = [
             [made.what, outcomes[made.outcome], f"{made.value:.3g}",
              f"{made.interval.low:.3g} to {made.interval.high:.3g}", made.wanted,
-             _with_interval(made.middle, made.middle_interval),
-             None if made.effect is None else f"{made.effect:+.2f}", "yes" if made.splits else ""]
+             f"{made.as_claimed:.0%} of {len(made.seeds[0])}" if made.seeds else "",
+             f"{made.p_holds:.2g}", f"{made.p_adjusted:.2g}",
+             _with_interval(made.mean, made.mean_interval), "yes" if made.splits else ""]
             for made in verdict.comparisons
         ]  # fmt: skip
-        columns = ["quantity", "outcome", "value", "95% interval", "claimed", "interquartile", "effect", "two groups"]
+        columns = ["quantity", "outcome", "median", f"{100 * (1 - 2 * asked.level):g}% interval", "claimed", "seeds",
+                   "p if not", "p if so", "mean", "two groups"]  # fmt: skip
         print_table(title, columns, rows)
     say(
-        "Values are means over seeds with bootstrap intervals. Interquartile: the same for interquartile means. "
-        "Effect: Cliff's delta. Two groups: the seeds split into two. For all seeds and standard errors, add --json."
+        "Medians over seeds with exact intervals. Seeds: the share that is as claimed. p if not: the chance of such "
+        "seeds if the claim were false (sign test); p if so: if it were true, after Holm's correction. Mean: with "
+        "Student's 95% interval, as the paper's figures. Two groups: the seeds split. For all seeds, add --json."
     )
+
+
+def _by_welfare(found: ScaleVerdict) -> str:
+    """The verdicts under the welfare functions, once if they are the same."""
+    return ", ".join(dict.fromkeys(verdict.short for verdict in found.by_welfare.values()))
 
 
 def _with_interval(value: float | None, interval: tuple[float, float] | None) -> str | None:
