@@ -98,7 +98,13 @@ def actor_of(settings: Settings, problem: AllocationProblem) -> Actor:
     """
     check_solvable(settings.policy, problem)
     if settings.policy == "symmetric":
-        return Rankings(problem.n_agents, problem.n_resources, problem.observe_denominator, settings.agent_units)
+        return Rankings(
+            problem.n_agents,
+            problem.n_resources,
+            problem.observe_denominator,
+            settings.agent_units,
+            settings.agent_features == "logarithmic",
+        )
     return Subsets(2 * problem.n_agents + problem.observe_denominator, problem.n_actions, settings.hidden)
 
 

@@ -19,6 +19,7 @@ from bygones.memory import Discounted
 
 Aggregation = Literal["additive", "averaged"]
 PolicyKind = Literal["mlp", "symmetric"]
+AgentFeatures = Literal["plain", "logarithmic"]
 
 WEIGHTS = 10**8
 """The most weights of a network: four times as many numbers are kept while it learns."""
@@ -113,6 +114,8 @@ class Settings:
     """Kind of policy: "mlp", one output per subset of agents, or "symmetric", one score per agent, for any number."""
     agent_units: int = 32
     """Units in the layers of a symmetric policy."""
+    agent_features: AgentFeatures = "logarithmic"
+    """How a symmetric policy sees what is remembered: "plain", or "logarithmic", which keeps large numbers small."""
 
     def __post_init__(self) -> None:
         check_one_of("aggregation", self.aggregation, ("additive", "averaged"))
@@ -132,6 +135,7 @@ class Settings:
         object.__setattr__(self, "hidden", tuple(check_count("hidden", units) for units in self.hidden))
         check_one_of("policy", self.policy, get_args(PolicyKind))
         check_count("agent_units", self.agent_units, most=4096)
+        check_one_of("agent_features", self.agent_features, get_args(AgentFeatures))
         check_count("n_agents", self.n_agents, most=10**6)
         if self.policy == "mlp":
             self._check_mlp()
