@@ -144,6 +144,8 @@ def test_different_problems_have_different_names() -> None:
 
 def test_the_names_of_the_papers_runs_stay_as_they_are() -> None:
     assert digest([Settings()]) == digest([Run(Settings())]) == "9b07f3293f707c57"
+    assert digest([Settings(policy="symmetric")]) != digest([Settings()])
+    assert digest([Settings(policy="symmetric", agent_units=8)]) != digest([Settings(policy="symmetric")])
 
 
 def test_of_the_settings_only_the_learners_count() -> None:

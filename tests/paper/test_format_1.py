@@ -13,9 +13,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from bygones.learn.settings import Settings
+from bygones.learn.settings import FORMAT_1_SETTINGS, Settings
 from bygones.paper.columns import ADDED_LATER, SCHEMA
-from bygones.paper.grid import FORMAT_1_SETTINGS, identity
+from bygones.paper.grid import identity
 from bygones.paper.results import merge, read
 
 OLD = Path(__file__).parent / "data" / "format-1.parquet"

@@ -1,4 +1,7 @@
-"""`bygones train`, `reproduce`, `claims` and `results`. They need JAX, so this module is imported only for them."""
+"""`bygones train`, `reproduce`, `claims` and `results`. They need JAX, so this module is imported only for them.
+
+`evaluate` needs it too, and has a module of its own.
+"""
 
 from __future__ import annotations
 
@@ -11,26 +14,40 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+import numpy as np
 import tyro
 from tyro.conf import OmitArgPrefixes, Positional, arg
 
 from bygones._arrays import check_count
 from bygones._files import check_output, replacing_text
 from bygones._secrets import redacted
-from bygones.cli.console import print_json, print_paths, print_table, progress, say
+from bygones.cli.console import print_json, print_paths, print_sentences, print_table, progress, say
+from bygones.cli.evaluation_commands import evaluate
 from bygones.envs.problem import Scale
 from bygones.learn import TrainedPolicy, TrainResult, cache_compilations, train_many
+from bygones.learn.playing import EPISODES
 from bygones.learn.settings import Settings
 
 if TYPE_CHECKING:
     from bygones.paper.claims import Judgement
+    from bygones.paper.judging import ScaleVerdict
     from bygones.paper.results import Results
 
 app = tyro.extras.SubcommandApp()
+app.command(evaluate)
 
 Json = Annotated[bool, arg(help="Print JSON.")]
 SETTING_HELP = "Any other setting of the runs, such as ends=termination."
 PLACES_HELP = "Folders or files of results; by default the shipped evidence, every folder in evidence/grid."
+SHOWN_METRICS = {
+    "final_gini": "Gini", "final_welfare": "fairness", "final_utility_per_step": "utility/step",
+    "sampled_gini": "sampled", "deterministic_gini": "deterministic",
+}  # fmt: skip
+"""The columns of results whose means `results` shows, where there are any: of training, then of evaluation."""
+EVALUATED = (
+    "Gini, fairness score and utility per step are those of training. Sampled and deterministic are the Gini of the "
+    "trained policy, with actions drawn from it and with its most probable actions."
+)
 GRID_COLUMNS = ("observation_scale", "welfare", "aggregation", "horizon", "gamma", "weight")
 
 
@@ -105,6 +122,11 @@ def reproduce(
     on: Annotated[Literal["auto", "cpu", "accelerator", "ray"], arg(help="Where to train.")] = "auto",
     address: Annotated[str | None, arg(help="Address of a Ray cluster.", help_behavior_hint="")] = None,
     workers: Annotated[int | None, arg(help="Processes on a CPU.", help_behavior_hint="")] = None,
+    evaluation_episodes: Annotated[
+        int,
+        arg(help="Episodes that each policy plays when it has been trained, sampled and deterministic; 0 for none."),
+    ] = EPISODES,
+    keep_policies: Annotated[bool, arg(help="Save each policy too, in the folder results/policies.")] = False,
     plan: Annotated[bool, arg(help="Only print the plan and a measured estimate of how long it would take.")] = False,
     out: Annotated[
         Path, arg(help="Folder for results, figures and the report; the same command resumes a stopped experiment.")
@@ -134,8 +156,9 @@ def reproduce(
         return
     with watched() as heard:
         results = execute(
-            runs, results_folder, on=on, progress=heard, workers=workers, address=address, command=_own_command()
-        )
+            runs, results_folder, on=on, progress=heard, workers=workers, address=address, command=_own_command(),
+            evaluation_episodes=evaluation_episodes, keep_policies=keep_policies,
+        )  # fmt: skip
     print_paths(draw_all(results, out / "figures", **departure(results)))
     _print_ginis(results)
     _print_claims(judge(results), departure(results))
@@ -185,6 +208,9 @@ def results(
 ) -> None:
     """Show, filter, merge and export results: means over seeds, one line for each combination of settings.
 
+    Gini, fairness score and utility per step are those of training, over its last episodes. Sampled and deterministic
+    are the Gini of the trained policy, where it was evaluated: with actions drawn, and with the most probable ones.
+
     Example: bygones results evidence/grid/none --where welfare=nash horizon=10000 --csv runs.csv
     """
     from bygones.paper.columns import SETTINGS
@@ -211,15 +237,23 @@ def results(
     order = [*GRID_COLUMNS, *(name for name in rows[0] if name not in GRID_COLUMNS)]
     varied = [name for name in order if len({_setting_text(row[name]) for row in rows}) > 1]
     shared = [f"{name}={_setting_text(rows[0][name])}" for name in GRID_COLUMNS if name not in varied]
-    metrics = [found[f"final_{name}"] for name in ("gini", "welfare", "utility_per_step")]
+    shown = {name: title for name, title in SHOWN_METRICS.items() if found.table.column(name).null_count < len(found)}
+    metrics = [found[name] for name in shown]
     print_table(
         ", ".join([f"{len(found)} runs", *shared]),
-        [*varied, "runs", "Gini", "fairness score", "utility per step"],
+        [*varied, "runs", *shown.values()],
         [
-            [*(rows[some[0]][name] for name in varied), len(some), *(round(float(m[some].mean()), 4) for m in metrics)]
+            [*(rows[some[0]][name] for name in varied), len(some), *(_mean(m[some]) for m in metrics)]
             for _, some in sorted(kinds.items(), key=lambda kind: [_sortable(rows[kind[1][0]][v]) for v in varied])
         ],
     )
+    if "sampled_gini" in shown:
+        print_sentences([EVALUATED])
+
+
+def _mean(values: np.ndarray) -> float | None:
+    """The mean to four digits; None if a run was not evaluated."""
+    return None if np.isnan(values).any() else round(float(values.mean()), 4)
 
 
 def draw(
@@ -262,7 +296,7 @@ def _check_free(out: Path, run: Settings) -> None:
 def _keep(result: TrainResult, out: Path) -> list[Path]:
     """Writes the policy and the curves of a run."""
     stem = out / f"seed-{result.settings.seed}"
-    TrainedPolicy(result.settings, result.networks).save(stem.with_suffix(".safetensors"))
+    result.policy.save(stem.with_suffix(".safetensors"))
     with replacing_text(stem.with_suffix(".csv")) as file:
         writer = csv.writer(file)
         writer.writerow(result.curves)
@@ -287,7 +321,7 @@ def _print_ginis(found: Results) -> None:
 
 def _print_claims(judgements: Sequence[Judgement], changes: Mapping[str, Any]) -> None:
     """The verdicts; `changes` are the settings in which all the runs differ from the paper's protocol."""
-    from bygones.paper.judging import MIN_SEEDS
+    from bygones.paper.cells import MIN_SEEDS
 
     verdicts = [verdict for judgement in judgements for verdict in judgement.by_scale.values()]
     if not any(verdict.comparisons for verdict in verdicts):
@@ -301,14 +335,19 @@ def _print_claims(judgements: Sequence[Judgement], changes: Mapping[str, Any]) -
     print_table("The paper's claims", ["", "verdict", "claim"], [[j.name, j.word, j.claim] for j in judgements])
     scales = list(judgements[0].by_scale)
     if len(scales) > 1:
-        rows = [[j.name, *(j.by_scale[scale].short for scale in scales)] for j in judgements]
-        print_table("Under each observation scale", ["", *scales], rows)
+        rows = [[j.name, *(_by_welfare(j.by_scale[scale]) if scale in j.by_scale else None for scale in scales)]
+                for j in judgements]  # fmt: skip
+        print_table("Under each observation scale (egalitarian, Nash if they differ)", ["", *scales], rows)
     say("For the numbers behind a verdict, add --why and its name, such as --why C6; for all of them, add --json.")
 
 
 def _print_comparisons(judgement: Judgement) -> None:
     """A claim, its criterion, and every comparison that was made, under each observation scale."""
-    say(f"{judgement.name}  {judgement.claim}  {judgement.word.upper()}", judgement.criterion, "")
+    asked = judgement.asked
+    say(f"{judgement.name}  {judgement.claim}  {judgement.word.upper()}", judgement.counted, "")
+    for quote in asked.quotes:
+        say(f"The paper: “{quote.text}” ({quote.place})", "")
+    say(f"Criterion: {judgement.criterion}", f"Known before: {asked.known}", "")
     outcomes = {True: "as claimed", False: "not as claimed", None: "cannot tell"}
     for scale, verdict in judgement.by_scale.items():
         title = f"{judgement.name} under observation scale {scale}: {verdict.short}"
@@ -318,16 +357,24 @@ def _print_comparisons(judgement: Judgement) -> None:
         rows = [
             [made.what, outcomes[made.outcome], f"{made.value:.3g}",
              f"{made.interval.low:.3g} to {made.interval.high:.3g}", made.wanted,
-             _with_interval(made.middle, made.middle_interval),
-             None if made.effect is None else f"{made.effect:+.2f}", "yes" if made.splits else ""]
+             f"{made.as_claimed:.0%} of {len(made.seeds[0])}" if made.seeds else "",
+             f"{made.p_holds:.2g}", f"{made.p_adjusted:.2g}",
+             _with_interval(made.mean, made.mean_interval), "yes" if made.splits else ""]
             for made in verdict.comparisons
         ]  # fmt: skip
-        columns = ["quantity", "outcome", "value", "95% interval", "claimed", "interquartile", "effect", "two groups"]
+        columns = ["quantity", "outcome", "median", f"{100 * (1 - 2 * asked.level):g}% interval", "claimed", "seeds",
+                   "p if not", "p if so", "mean", "two groups"]  # fmt: skip
         print_table(title, columns, rows)
     say(
-        "Values are means over seeds with bootstrap intervals. Interquartile: the same for interquartile means. "
-        "Effect: Cliff's delta. Two groups: the seeds split into two. For all seeds and standard errors, add --json."
+        "Medians over seeds with exact intervals. Seeds: the share that is as claimed. p if not: the chance of such "
+        "seeds if the claim were false (sign test); p if so: if it were true, after Holm's correction. Mean: with "
+        "Student's 95% interval, as the paper's figures. Two groups: the seeds split. For all seeds, add --json."
     )
+
+
+def _by_welfare(found: ScaleVerdict) -> str:
+    """The verdicts under the welfare functions, once if they are the same."""
+    return ", ".join(dict.fromkeys(verdict.short for verdict in found.by_welfare.values()))
 
 
 def _with_interval(value: float | None, interval: tuple[float, float] | None) -> str | None:

@@ -95,6 +95,8 @@ class AllocationEnv(gym.Env[Observation, Action]):
       `"expected"` divides by what an agent remembers on average at the end of an episode if all agents are served
       equally often. `"relative"` shows Z/mean(Z) − 1. The scale changes what a learner sees, never the reward. It
       decides how well perfect recall can be learned: dividing by something that grows with T bounds it as well.
+      `"running"`, by the mean and variance of what was seen so far, is the learner's: here it is refused, and
+      Stable-Baselines3's `VecNormalize` does it.
     - `observe_memory`: whether Z is observed. By default it is, except at γ = 0: the paper's myopic agent sees only
       needs, and zeros in place of Z. True or False overrides this.
     - `observe_denominator`: adds dₜ₋₁ as entry 2n. Without it, an averaged memory is not Markov in the early steps of
@@ -209,6 +211,11 @@ class AllocationEnv(gym.Env[Observation, Action]):
 
 def spaces_of(problem: AllocationProblem) -> tuple[gym.Space[Observation], gym.Space[Action]]:
     """The observation and the action space of a problem."""
+    if problem.observation_scale == "running":
+        raise ValueError(
+            "observation_scale 'running' is the learner's, not the environment's: train with bygones, or use "
+            "observation_scale='none' and wrap the environment in Stable-Baselines3's VecNormalize(norm_reward=False)"
+        )
     low, high = problem.observation_bounds()
     box: Any = gym.spaces.Box(low.astype(np.float32), high.astype(np.float32), dtype=np.float32)
     return box, action_space(problem)

@@ -38,7 +38,7 @@ from bygones.envs.needs import Needs, advantaged
 from bygones.memory import Discounted, Memory
 from bygones.welfare import AnyWelfare, Welfare, as_judge
 
-Scale = Literal["none", "fixed", "window", "expected", "relative"]
+Scale = Literal["none", "fixed", "window", "expected", "relative", "running"]
 End = Literal["truncation", "termination"]
 
 MOST_ACTIONS = 100_000
@@ -92,7 +92,9 @@ class AllocationProblem:
         observation_scale: how Z is scaled in the observation (row 6). `"none"`: not at all. `"fixed"`: divided by
             `fixed_scale`, the same for every memory. `"window"`: divided by the largest value that Z can reach in an
             episode. `"expected"`: divided by what an agent remembers on average at the end of an episode if all agents
-            are served equally often. `"relative"`: Z/mean(Z) − 1.
+            are served equally often. `"relative"`: Z/mean(Z) − 1. `"running"`: the learner of bygones normalises the
+            whole observation, needs and Z, by its mean and variance so far, as Stable-Baselines3's `VecNormalize`
+            does; `observe` gives it as with `"none"`.
         fixed_scale: the divisor of `"fixed"`.
         observe_memory: whether Z is observed; by default yes, except for the instantaneous memory, whose agent
             "only observes immediate needs" (row 7). Entries of a memory that is not observed are zero.
@@ -304,7 +306,7 @@ class AllocationProblem:
 
     @property
     def _denominator_divisor(self) -> float:
-        if self.observation_scale == "none":
+        if self.observation_scale in ("none", "running"):
             return 1.0
         if self.observation_scale == "fixed":
             return self.fixed_scale

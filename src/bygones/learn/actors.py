@@ -16,7 +16,7 @@ from typing import Any, Protocol, TypeAlias, cast
 from bygones._arrays import Array, namespace
 from bygones.envs.problem import AllocationProblem
 from bygones.learn.networks import Networks, apply, initial
-from bygones.learn.settings import MLP_ENUMERATES, Settings
+from bygones.learn.settings import Settings, check_solvable
 from bygones.learn.symmetric import Rankings
 
 SameArray: TypeAlias = Any
@@ -93,11 +93,18 @@ def actor_of(settings: Settings, problem: AllocationProblem) -> Actor:
     """The kind of policy that these settings name, for a problem.
 
     Raises:
-        ValueError: the policy is an MLP, and there are too many subsets of agents for it.
+        ValueError: the policy is an MLP, and there are too many subsets of agents for it; or it is symmetric, and
+            every agent is observed on a scale of its own.
     """
+    check_solvable(settings.policy, problem)
     if settings.policy == "symmetric":
-        return Rankings(problem.n_agents, problem.n_resources, problem.observe_denominator, settings.agent_units)
-    problem.check_enumerable(MLP_ENUMERATES)
+        return Rankings(
+            problem.n_agents,
+            problem.n_resources,
+            problem.observe_denominator,
+            settings.agent_units,
+            settings.agent_features == "logarithmic",
+        )
     return Subsets(2 * problem.n_agents + problem.observe_denominator, problem.n_actions, settings.hidden)
 
 

@@ -16,6 +16,7 @@ from bygones.learn import safetensors
 from bygones.learn.actors import Actor, actor_of
 from bygones.learn.descriptions import Run, description, rebuilt
 from bygones.learn.networks import Layer, Networks
+from bygones.learn.normalisation import Normaliser, normalised
 from bygones.learn.settings import Settings
 from bygones.learn.symmetric import Rankings
 
@@ -39,11 +40,14 @@ class TrainedPolicy:
         settings: how it was trained.
         networks: what was learned.
         custom_problem: None, or the problem that was learned instead of the one that the settings describe.
+        normaliser: None, or the statistics by which it normalises what it observes (observation scale "running"); give
+            it observations as they are.
     """
 
     settings: Settings
     networks: Networks
     custom_problem: AllocationProblem | None = None
+    normaliser: Normaliser | None = None
 
     @property
     def problem(self) -> AllocationProblem:
@@ -108,7 +112,9 @@ class TrainedPolicy:
         metadata = {"settings": json.dumps(self.settings.to_dict())}
         if self.custom_problem is not None:
             metadata["problem"] = json.dumps(description(self.custom_problem))
-        safetensors.save(path, _named(self.networks), metadata)
+        statistics = {} if self.normaliser is None else self.normaliser._asdict()
+        named = {f"normaliser.{name}": np.asarray(value) for name, value in statistics.items()}
+        safetensors.save(path, _named(self.networks) | named, metadata)
 
     @classmethod
     def load(cls, path: Path | str, problem: AllocationProblem | None = None) -> TrainedPolicy:
@@ -142,9 +148,10 @@ class TrainedPolicy:
         count = actor_of(settings, problem or settings.problem()).depth
         try:
             networks = Networks(*(_layers(tensors, network, count) for network in Networks._fields))
+            normaliser = _normaliser(tensors) if (problem or settings).observation_scale == "running" else None
         except KeyError as missing:
             raise ValueError(f"{path} is damaged: it lacks tensor {missing}") from None
-        return cls(settings, networks, problem if described else None)
+        return cls(settings, networks, problem if described else None, normaliser)
 
     def state_dict(self) -> dict[str, Any]:
         """The parameters as torch tensors, under the names of Stable-Baselines3's `MlpPolicy`."""
@@ -197,7 +204,7 @@ class TrainedPolicy:
         size = self.networks.policy[0].weight.shape[0]
         if array.ndim == 0 or array.shape[-1] != size:
             raise ValueError(f"observations must have {size} entries along the last axis, got shape {array.shape}")
-        return array
+        return normalised(array, self.normaliser)
 
 
 def _named(networks: Networks) -> dict[str, np.ndarray]:
@@ -211,6 +218,10 @@ def _named(networks: Networks) -> dict[str, np.ndarray]:
 
 def _layers(tensors: dict[str, np.ndarray], network: str, count: int) -> tuple[Layer, ...]:
     return tuple(Layer(tensors[f"{network}.{i}.weight"], tensors[f"{network}.{i}.bias"]) for i in range(count))
+
+
+def _normaliser(tensors: dict[str, np.ndarray]) -> Normaliser:
+    return Normaliser(*(tensors[f"normaliser.{name}"] for name in Normaliser._fields))
 
 
 def _numpy(tensor: Any) -> np.ndarray:

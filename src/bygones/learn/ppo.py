@@ -29,6 +29,7 @@ from jax.flatten_util import ravel_pytree
 from bygones.learn.actors import Actor
 from bygones.learn.environment import Environment
 from bygones.learn.networks import Networks
+from bygones.learn.normalisation import Normaliser, having_seen, normalised
 
 BETAS = (0.9, 0.999)
 LOG_BETAS = (-0.10536051565782628, -0.0010005003335835344)
@@ -57,6 +58,8 @@ class Shape(NamedTuple):
     """Whether the policy inside the step loop uses matrix products, or multiplies and sums."""
     precision: str = "highest"
     """Of matrix products. GPUs would otherwise drop digits (TF32) that large observations need."""
+    normalises: bool = False
+    """Whether observations are normalised by their running mean and variance."""
 
 
 class Numbers(NamedTuple):
@@ -96,6 +99,8 @@ class Rollout(NamedTuple):
     """The observation after each step, before a new episode starts."""
     last: jax.Array
     """The observation from which the next rollout will go on."""
+    normaliser: Normaliser | None
+    """Statistics of all observations so far, the last one included; None if observations are not normalised."""
 
 
 class Samples(NamedTuple):
@@ -125,6 +130,8 @@ class RunState(NamedTuple):
     """How many of the final episodes have ended."""
     counted_sums: dict[str, jax.Array]
     """The sum of each metric over them."""
+    normaliser: Normaliser | None = None
+    """Statistics of all observations so far; None if observations are not normalised."""
 
 
 class CurvePoint(NamedTuple):
@@ -150,9 +157,10 @@ def begin(key: jax.Array, networks: Networks, params: Any, shape: Shape) -> RunS
     none = jnp.zeros((), jnp.int32)
     metrics = jax.eval_shape(env.metrics, state, params)
     sums = jax.tree.map(lambda metric: jnp.zeros(metric.shape, jnp.float32), metrics)
-    return RunState(
-        jax.random.key_data(key), networks, Adam(zeros, zeros, none), state, none, jnp.array(False), none, none, sums
-    )
+    adam, stopped = Adam(zeros, zeros, none), jnp.array(False)
+    nothing_seen = Normaliser.empty(env.observation_size) if shape.normalises else None
+    seen = having_seen(env.observe(state, params), nothing_seen)
+    return RunState(jax.random.key_data(key), networks, adam, state, none, stopped, none, none, sums, seen)
 
 
 def segment(
@@ -189,7 +197,9 @@ def experience(
     env = shape.environment
     key = jax.random.fold_in(jax.random.wrap_key_data(state.key), state.rollouts)
     collect_key, order_key = jax.random.split(key)
-    rollout, after, last = collect(collect_key, state.networks, state.environment, params, shape)
+    rollout, after, last = collect(
+        collect_key, state.networks, state.environment, params, shape, normaliser=state.normaliser
+    )
     samples, values = samples_of(state.networks, rollout, numbers, shape)
     order = permutations(order_key, shape)
 
@@ -206,6 +216,7 @@ def experience(
         episodes=state.episodes + over.sum(),
         counted=state.counted + counted.sum(),
         counted_sums=jax.tree.map(jnp.add, state.counted_sums, counted_sums),
+        normaliser=rollout.normaliser,
     )
     unexplained = jnp.var(samples.returns - values) / jnp.var(samples.returns)
     curve = CurvePoint(over.sum(), ended_sums, rollout.rewards.mean(), _TO_COME, _TO_COME, 1.0 - unexplained)
@@ -230,8 +241,14 @@ def settle(
     return kept._replace(stopped=stopped), curve._replace(policy_loss=losses[0], value_loss=losses[1])
 
 
-def collect(key: jax.Array, networks: Networks, state: Any, params: Any, shape: Shape) -> tuple[Rollout, Any, Any]:
-    """One rollout from a state on; also the states after each step, and the one from which the next rollout goes on."""
+def collect(
+    key: jax.Array, networks: Networks, state: Any, params: Any, shape: Shape, normaliser: Normaliser | None = None
+) -> tuple[Rollout, Any, Any]:
+    """One rollout from a state on; also the states after each step, and the one from which the next rollout goes on.
+
+    With a normaliser, whose statistics include the observation of this state, every observation that a step is taken
+    from is added to them before it is shown. The end of an episode is shown as the start that follows it is.
+    """
     env, actor, steps = shape.environment, shape.actor, shape.rollout_steps
     noise_key, action_key = jax.random.split(key)
     noise = env.noise(noise_key, steps)
@@ -243,25 +260,31 @@ def collect(key: jax.Array, networks: Networks, state: Any, params: Any, shape: 
         fresh = env.start(noise, params)
         return jax.tree.map(lambda new, old: jnp.where(terminated | truncated, new, old), fresh, after)
 
-    def step(state: Any, drawn: tuple[Any, jax.Array]) -> tuple[Any, tuple[jax.Array, Any]]:
-        noise, gumbel = drawn
-        action = actor.best(actor.scores(networks, env.observe(state, params), matvec=shape.matvec) + gumbel)
+    def step(carry: tuple[Any, Normaliser | None], drawn: tuple[Any, jax.Array]) -> tuple[Any, Any]:
+        (state, normaliser), (noise, gumbel) = carry, drawn
+        seen = normalised(env.observe(state, params), normaliser)
+        action = actor.best(actor.scores(networks, seen, matvec=shape.matvec) + gumbel)
         after = env.advance(noise, state, action, params)
-        return restart(noise, after), (action, after)
+        following = restart(noise, after)
+        onward = having_seen(env.observe(following, params), normaliser)
+        return (following, onward), (action, after, onward)
 
-    last, (actions, after) = jax.lax.scan(step, state, (noise, gumbel), unroll=shape.unroll)
+    start = (state, normaliser)
+    (last, latest), (actions, after, onward) = jax.lax.scan(step, start, (noise, gumbel), unroll=shape.unroll)
     following = jax.vmap(restart)(noise, after)
-    before = jax.tree.map(lambda first, rest: jnp.concatenate([first[None], rest[:-1]]), state, following)
-    observe = jax.vmap(env.observe, in_axes=(0, None))
+    shifted = jax.tree.map(lambda first, rest: jnp.concatenate([first[None], rest[:-1]]), start, (following, onward))
+    before, normalisers = shifted
+    observe, show = jax.vmap(env.observe, in_axes=(0, None)), jax.vmap(normalised)
     terminated, truncated = jax.vmap(env.ends, in_axes=(0, None))(after, params)
     rollout = Rollout(
-        observations=observe(before, params),
+        observations=show(observe(before, params), normalisers),
         actions=actions,
         rewards=jax.vmap(env.reward, in_axes=(0, 0, 0, None))(before, actions, after, params),
         terminated=terminated,
         truncated=truncated,
-        reached=observe(after, params),
-        last=env.observe(last, params),
+        reached=show(observe(after, params), onward),
+        last=normalised(env.observe(last, params), latest),
+        normaliser=latest,
     )
     return rollout, after, last
 

@@ -8,6 +8,7 @@ single-threaded linear algebra, because batches of small matrix products are slo
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import hashlib
 import importlib.util
@@ -24,12 +25,14 @@ import numpy as np
 
 from bygones._arrays import check_count
 from bygones.envs.problem import AllocationParams, AllocationProblem
-from bygones.learn import checkpoints, ppo
+from bygones.learn import checkpoints, playing, ppo
 from bygones.learn.actors import Subsets, actor_of
 from bygones.learn.checkpoints import Checkpoint
 from bygones.learn.descriptions import AnyRun, Run, as_run, check_registered
 from bygones.learn.environment import FunctionalAllocation
 from bygones.learn.networks import Networks
+from bygones.learn.normalisation import Normaliser
+from bygones.learn.playing import Played
 from bygones.learn.policy import TrainedPolicy
 from bygones.learn.settings import Settings
 
@@ -66,6 +69,8 @@ class TrainResult:
         final: the mean of each episode metric over the last episodes, a share `settings.last_share` of all.
         stopped_at: None, or after how many steps the loss was no longer finite; the networks are those before.
         custom_problem: None, or the problem that was learned instead of the one that the settings describe.
+        normaliser: None, or the statistics of all observations (observation scale "running").
+        played: None, or what the policy came to in episodes that it played when it had been trained.
     """
 
     settings: Settings
@@ -74,11 +79,13 @@ class TrainResult:
     final: dict[str, float]
     stopped_at: int | None
     custom_problem: AllocationProblem | None = None
+    normaliser: Normaliser | None = None
+    played: Played | None = None
 
     @property
     def policy(self) -> TrainedPolicy:
         """What was learned, ready to act and to be saved."""
-        return TrainedPolicy(self.settings, self.networks, self.custom_problem)
+        return TrainedPolicy(self.settings, self.networks, self.custom_problem, self.normaliser)
 
 
 def train(
@@ -105,6 +112,7 @@ def train_batch(
     segment: int = SEGMENT,
     batched: bool | None = None,
     native: bool | None = None,
+    evaluation_episodes: int = 0,
     **choices: Any,
 ) -> list[TrainResult]:
     """Runs of one shape, advanced together in this process.
@@ -122,6 +130,8 @@ def train_batch(
         native: whether a run's updates are machine code of this processor instead of XLA's; by default wherever they
             can be: an MLP, on a CPU, not batched, with Numba installed. The numbers depend on this in their last digits
             too.
+        evaluation_episodes: how many episodes each policy plays when it has been trained, both with actions drawn and
+            with the most probable ones; none by default. Training does not depend on it.
         choices: implementation choices of `ppo.Shape` (`flat`, `unroll`, `precision`), for measuring them.
 
     Raises:
@@ -131,6 +141,7 @@ def train_batch(
     batch = [as_run(run) for run in runs]
     shape = _common_shape(batch, choices)
     check_count("segment", segment)
+    check_count("evaluation_episodes", evaluation_episodes, 0)
     batched = len(batch) > 1 if batched is None else batched
     params, numbers = (_stack([of(run) for run in batch], batched) for of in (params_of, numbers_of))
     total = max(run.settings.rollouts for run in batch)
@@ -165,7 +176,33 @@ def train_batch(
                 steps = done * shape.rollout_steps
                 progress(RunProgress(tuple(range(len(batch))), steps, total * shape.rollout_steps, new))
     host = jax.tree.map(np.asarray, state)
-    return [_result(run, _row(host, i) if batched else host, points, i) for i, run in enumerate(batch)]
+    results = [_result(run, _row(host, i) if batched else host, points, i) for i, run in enumerate(batch)]
+    if not evaluation_episodes:
+        return results
+    found = played([result.policy for result in results], evaluation_episodes, batched=batched, **choices)
+    return [dataclasses.replace(result, played=one) for result, one in zip(results, found, strict=True)]
+
+
+def played(
+    policies: Sequence[TrainedPolicy], episodes: int = playing.EPISODES, *, batched: bool | None = None, **choices: Any
+) -> list[Played]:
+    """What policies come to in the episodes that they play at the end of training: made again from what was kept.
+
+    Args:
+        policies: of one shape, as the runs of a `train_batch`.
+        episodes: how many episodes each policy plays, both with actions drawn and with the most probable ones.
+        batched: as of `train_batch`.
+        choices: as of `train_batch`.
+    """
+    batch = [Run(policy.settings, policy.custom_problem) for policy in policies]
+    batched = len(batch) > 1 if batched is None else batched
+    player = playing.player(_common_shape(batch, choices), check_count("episodes", episodes), batched)
+    keys = playing.keys_of([run.settings.seed for run in batch])
+    weights, normaliser = _stack([(policy.networks, policy.normaliser) for policy in policies], batched)
+    numbers = _stack([params_of(run) for run in batch], batched)
+    metrics = player(keys if batched else keys[0], weights, normaliser, numbers, numbers.horizon)
+    host = jax.tree.map(np.asarray, metrics)
+    return [playing.as_played(_row(host, i) if batched else host) for i in range(len(batch))]
 
 
 def begin(runs: Sequence[AnyRun], keys: jax.Array | None, shape: ppo.Shape, batched: bool) -> ppo.RunState:
@@ -194,6 +231,7 @@ def shape_of(run: AnyRun, **choices: Any) -> ppo.Shape:
         batch_size=run.settings.batch_size,
         epochs=run.settings.epochs,
         entropy=run.settings.entropy_weight > 0,
+        normalises=run.problem.observation_scale == "running",
         **{"flat": jax.default_backend() == "cpu", **choices},
     )
 
@@ -226,7 +264,7 @@ def params_of(run: AnyRun) -> AllocationParams:
 
 def digest(runs: Sequence[AnyRun]) -> str:
     """A short name for these runs, different for different settings and problems."""
-    text = json.dumps([as_run(run).to_dict() for run in runs], sort_keys=True)
+    text = json.dumps([as_run(run).distinction() for run in runs], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
@@ -327,4 +365,4 @@ def _result(run: Run, state: ppo.RunState, points: list[dict[str, np.ndarray]], 
     counted = int(state.counted)
     final = {name: float(value) / counted if counted else float("nan") for name, value in state.counted_sums.items()}
     stopped_at = (learned + 1) * run.settings.rollout_steps if state.stopped else None
-    return TrainResult(run.settings, state.networks, curves, final, stopped_at, run.custom_problem)
+    return TrainResult(run.settings, state.networks, curves, final, stopped_at, run.custom_problem, state.normaliser)

@@ -19,6 +19,7 @@ from bygones.memory import Discounted
 
 Aggregation = Literal["additive", "averaged"]
 PolicyKind = Literal["mlp", "symmetric"]
+AgentFeatures = Literal["plain", "logarithmic"]
 
 WEIGHTS = 10**8
 """The most weights of a network: four times as many numbers are kept while it learns."""
@@ -43,6 +44,16 @@ _OF_PROBLEM = (
     "shaping_discount",
 )
 """The settings that describe the problem; all others are the learner's."""
+
+FORMAT_1_SETTINGS = (
+    "gamma", "aggregation", "welfare", "weight", "horizon", "seed", "total_steps",
+    "n_agents", "n_resources", "n_advantaged", "observation_scale", "fixed_scale", "observe_memory",
+    "observe_denominator", "ends", "shaping_discount", "last_share",
+    "rollout_steps", "batch_size", "epochs", "discount", "gae_lambda", "clip", "value_weight", "entropy_weight",
+    "max_grad_norm", "learning_rate", "adam_eps", "hidden",
+)  # fmt: skip
+"""The settings that runs had when the format of results was fixed. This list never changes: a setting that is not in it
+was added later, and its default stands for what bygones did before the setting existed."""
 
 
 @dataclass(frozen=True)
@@ -113,6 +124,8 @@ class Settings:
     """Kind of policy: "mlp", one output per subset of agents, or "symmetric", one score per agent, for any number."""
     agent_units: int = 32
     """Units in the layers of a symmetric policy."""
+    agent_features: AgentFeatures = "logarithmic"
+    """How a symmetric policy sees what is remembered: "plain", or "logarithmic", which keeps large numbers small."""
 
     def __post_init__(self) -> None:
         check_one_of("aggregation", self.aggregation, ("additive", "averaged"))
@@ -132,6 +145,7 @@ class Settings:
         object.__setattr__(self, "hidden", tuple(check_count("hidden", units) for units in self.hidden))
         check_one_of("policy", self.policy, get_args(PolicyKind))
         check_count("agent_units", self.agent_units, most=4096)
+        check_one_of("agent_features", self.agent_features, get_args(AgentFeatures))
         check_count("n_agents", self.n_agents, most=10**6)
         if self.policy == "mlp":
             self._check_mlp()
@@ -143,9 +157,7 @@ class Settings:
             raise ValueError(
                 f"horizon must be at most total_steps ({self.total_steps}), or no episode ends, got {self.horizon}"
             )
-        problem = self.problem()
-        if self.policy == "mlp":
-            problem.check_enumerable(MLP_ENUMERATES)
+        check_solvable(self.policy, self.problem())
 
     def _check_mlp(self) -> None:
         widths = [2 * self.n_agents + 1, *self.hidden, self.n_agents]
@@ -210,3 +222,19 @@ class Settings:
             if name not in known:
                 raise ValueError(f"unknown setting {name!r}; known are {', '.join(known)}")
         return cls(**values)
+
+
+def check_solvable(policy: PolicyKind, problem: AllocationProblem) -> None:
+    """Refuses a problem that a kind of policy cannot play."""
+    if policy == "mlp":
+        problem.check_enumerable(MLP_ENUMERATES)
+    elif problem.observation_scale == "running":
+        raise ValueError(
+            "observation_scale 'running' has a mean and a variance for each agent, and a symmetric policy treats "
+            "agents alike: choose another scale, or policy 'mlp'"
+        )
+
+
+def later_defaults(kind: type[Settings] = Settings) -> dict[str, Any]:
+    """The defaults of the settings that were added after format 1."""
+    return {field.name: field.default for field in dataclasses.fields(kind) if field.name not in FORMAT_1_SETTINGS}

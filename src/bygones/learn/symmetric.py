@@ -44,6 +44,8 @@ class Rankings:
     observes_denominator: bool
     units: int
     """Units of every layer."""
+    logarithmic: bool = True
+    """Whether what is remembered is seen on a logarithmic scale: x as ±ln(1 + |x|)."""
 
     @property
     def n_scores(self) -> int:
@@ -86,21 +88,21 @@ class Rankings:
         """What is known about each agent, shape (5, n, ...); one more where the denominator is observed.
 
         Its need, and how far above the mean of all needs that is; what is remembered, and how far above the mean and
-        above the minimum that is. What grows with the horizon is compressed: x becomes ±ln(1 + |x|). The batch comes
-        last, because compiled programs are twice as fast where neighbours in memory go through the same operations.
+        above the minimum that is. The batch comes last, because compiled programs are twice as fast where neighbours in
+        memory go through the same operations.
         """
-        n, xp = self.n_agents, namespace(observations)
+        n, xp, seen_as = self.n_agents, namespace(observations), _compressed if self.logarithmic else _unchanged
         seen = xp.moveaxis(observations, -1, 0)
         needs, Z = seen[:n], seen[n : 2 * n]
         parts = [
             needs,
             needs - needs.mean(axis=0),
-            _compressed(Z),
-            _compressed(Z - Z.mean(axis=0)),
-            _compressed(Z - Z.min(axis=0)),
+            seen_as(Z),
+            seen_as(Z - Z.mean(axis=0)),
+            seen_as(Z - Z.min(axis=0)),
         ]
         if self.observes_denominator:
-            parts.append(xp.broadcast_to(_compressed(seen[2 * n :]), needs.shape))
+            parts.append(xp.broadcast_to(seen_as(seen[2 * n :]), needs.shape))
         return xp.concatenate([part[None] for part in parts])
 
     def best(self, scores: Array) -> Array:
@@ -200,3 +202,7 @@ def _fixed(x: Array) -> Array:
 def _compressed(x: Array) -> Array:
     xp = namespace(x)
     return xp.where(x < 0, -1.0, 1.0) * xp.log1p(xp.abs(x))
+
+
+def _unchanged(x: Array) -> Array:
+    return x

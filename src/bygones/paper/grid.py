@@ -6,7 +6,6 @@ settings, seed included, so it does not matter where, in what order or in which 
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import itertools
 import json
@@ -16,7 +15,7 @@ from typing import Any, get_args
 
 from bygones._arrays import check_count, check_one_of
 from bygones.envs.problem import Scale
-from bygones.learn.settings import Settings
+from bygones.learn.settings import Settings, later_defaults
 
 WELFARES = ("egalitarian", "nash")
 AGGREGATIONS = ("additive", "averaged")
@@ -27,16 +26,6 @@ N_SEEDS = 10
 WEIGHT = 0.9
 AVERAGED_EGALITARIAN_WEIGHT = 0.999
 """The paper's λ for averaged egalitarian runs, where every memory struggled with 0.9."""
-
-FORMAT_1_SETTINGS = (
-    "gamma", "aggregation", "welfare", "weight", "horizon", "seed", "total_steps",
-    "n_agents", "n_resources", "n_advantaged", "observation_scale", "fixed_scale", "observe_memory",
-    "observe_denominator", "ends", "shaping_discount", "last_share",
-    "rollout_steps", "batch_size", "epochs", "discount", "gae_lambda", "clip", "value_weight", "entropy_weight",
-    "max_grad_norm", "learning_rate", "adam_eps", "hidden",
-)  # fmt: skip
-"""The settings that runs had when the format of results was fixed. This list never changes: a setting that is not in it
-was added later, and its default stands for what bygones did before the setting existed."""
 
 MEMORY_LABELS = {0.0: "myopic", 1.0: "perfect recall"}
 """The paper's names for the agents that remember nothing and everything."""
@@ -160,11 +149,6 @@ def identities(columns: Mapping[str, Sequence[Any]], kind: type[Settings] = Sett
         parts.append([f'"{name}": {text}' if (text := texts[repr(v)]) != left_out else None for v in values])
     descriptions = ("{" + ", ".join(filter(None, row)) + "}" for row in zip(*parts, strict=True))
     return [hashlib.sha256(text.encode()).hexdigest()[:16] for text in descriptions]
-
-
-def later_defaults(kind: type[Settings] = Settings) -> dict[str, Any]:
-    """The defaults of the settings that were added after format 1."""
-    return {field.name: field.default for field in dataclasses.fields(kind) if field.name not in FORMAT_1_SETTINGS}
 
 
 def _plain(value: Any) -> Any:

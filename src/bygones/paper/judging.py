@@ -1,41 +1,58 @@
-"""How a statement about results is judged: by quantities, the ranges they must lie in, and their spread over seeds.
+"""How a claim is judged: by quantities of each seed, the ranges they must lie in, and exact tests over seeds.
 
-A comparison is a quantity, such as a mean Gini or a difference of two, with a bootstrap interval over seeds and the
-range that the statement asks for. It is true if the whole interval lies in the range and false if the whole interval
-lies outside; otherwise the seeds cannot tell. Statements about cells of the grid with too few seeds are not judged.
+A comparison is a quantity that every seed has, such as the Gini of one memory less that of another, with the range that
+a claim states. Two p-values decide it: `p_holds`, the chance of such seeds if the median lay outside the range, and
+`p_fails`, their chance if it lay inside.
+
+A claim asks for several things. It holds only if every one of them is shown at the claim's level; no correction is
+needed for that, because all must be shown (an intersection-union test). It fails if at least one is contradicted, and
+there chance has many occasions: `p_fails` is corrected by Holm's method over everything that the claim asks for under
+an observation scale, so that a true claim is called false with a probability of at most the level. Holm's method is
+exact under any dependence, which seeds and cells that are shared between comparisons require. Where a claim says that
+some memory does, the memories are tried with Bonferroni's correction. Otherwise the seeds cannot tell.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from bygones._arrays import AnyArray, Floats
+from bygones._arrays import Floats
 from bygones.learn.settings import Settings
-from bygones.paper.grid import memory_label, paper_weight
+from bygones.paper.cells import Cells, NotEnoughRunsError, PerSeed, check_enough
 from bygones.paper.results import Results
 from bygones.paper.statistics import (
     Interval,
     cliffs_delta,
-    difference_interval,
     groups,
-    interquartile_mean,
+    holm,
+    mean_interval,
+    median_chance,
+    median_interval,
     standard_error,
-    summary,
 )
 
-MIN_SEEDS = 3
-"""The least number of seeds that a cell needs: fewer do not show how seeds differ."""
+LOOKS = 2
+"""How often a claim is judged: with ten seeds, and with a hundred in the cells where ten cannot tell. Each look has an
+equal share of the error that is allowed."""
+
+LEVEL = 0.025 / LOOKS
+"""The level of every one-sided test at each look: as an interval of 95% for both looks together."""
+
+EQUIVALENCE_LEVEL = 0.05 / LOOKS
+"""The level of each of the two one-sided tests of equivalence (TOST) at each look: as an interval of 90% for both."""
 
 APART = 0.05
 """The least difference in means at which two groups of seeds count as two."""
 
-HOLDS, FAILS, NOT_ENOUGH = "holds", "fails", "not enough runs"
-CANNOT_TELL, TOO_FEW = "cannot tell", "too few"
+HOLDS, FAILS, CANNOT_TELL = "holds", "fails", "cannot tell"
+TOO_FEW = "too few"
+DEPENDS_ON_WELFARE = "depends on the welfare function"
+DEPENDS_ON_SCALE = "depends on the observation scale"
 
 _IN_THE_GRID = ("welfare", "aggregation", "gamma", "horizon", "weight", "observation_scale", "seed")
 
@@ -50,53 +67,50 @@ def departure(results: Results) -> dict[str, Any]:
     return {name: values[0] for name, values in columns.items() if len(values) == 1 and values[0] != PROTOCOL[name]}
 
 
-class NotEnoughRunsError(Exception):
-    """A cell that a claim is about has too few seeds; the message names the cell."""
-
-
 class Comparison(NamedTuple):
     """One quantity that a claim makes a statement about.
 
     Attributes:
         what: the quantity in words.
-        value: its estimate from all seeds.
-        interval: its bootstrap interval over seeds.
+        value: its median over seeds.
+        interval: the exact interval of the median, at the confidence that belongs to the level.
         asked: the range that the claim states.
-        middle: the same quantity from interquartile means, if it is about means.
-        middle_interval: the bootstrap interval of `middle`.
+        p_holds: the chance of such seeds if the median were not in the range.
+        p_fails: the chance of such seeds if the median were in the range.
+        as_claimed: the share of seeds that lie in the range.
+        mean: its mean over seeds, which the paper plots.
+        mean_interval: Student's 95% interval of the mean.
         errors: the standard error of the mean of each set of seeds, as in the paper's bands.
         effect: Cliff's delta, if two sets of seeds are compared.
         seeds: the values of the seeds, one set or two.
         splits: whether a set of seeds splits into two groups.
+        p_adjusted: `p_fails` after the correction for everything that the claim asks for.
+        outcome: True if the seeds agree with the claim, False if they contradict it, None if they cannot tell.
     """
 
     what: str
     value: float
     interval: Interval
     asked: Interval
-    middle: float | None
-    effect: float | None
-    seeds: tuple[tuple[float, ...], ...]
-    splits: bool
-    middle_interval: Interval | None = None
+    p_holds: float
+    p_fails: float
+    as_claimed: float = math.nan
+    mean: float = math.nan
+    mean_interval: Interval | None = None
     errors: tuple[float, ...] = ()
-
-    @property
-    def outcome(self) -> bool | None:
-        """True if the seeds agree with the claim, False if they contradict it, None if they cannot tell."""
-        if self.asked.low <= self.interval.low and self.interval.high <= self.asked.high:
-            return True
-        if self.interval.high < self.asked.low or self.interval.low > self.asked.high:
-            return False
-        return None
+    effect: float | None = None
+    seeds: tuple[tuple[float, ...], ...] = ()
+    splits: bool = False
+    p_adjusted: float = 1.0
+    outcome: bool | None = None
 
     @property
     def wanted(self) -> str:
         """The range that the claim states, in words."""
         low, high = (f"{end:g}" for end in self.asked)
         if math.isinf(self.asked.low):
-            return f"at most {high}"
-        return f"at least {low}" if math.isinf(self.asked.high) else f"between {low} and {high}"
+            return f"below {high}"
+        return f"above {low}" if math.isinf(self.asked.high) else f"between {low} and {high}"
 
     def __str__(self) -> str:
         answer = {True: "yes", False: "no", None: "the seeds cannot tell"}[self.outcome]
@@ -104,114 +118,217 @@ class Comparison(NamedTuple):
         return f"{self.what}: {self.value:.3g} [{low}, {high}], {self.wanted}? {answer}"
 
 
+class Some(NamedTuple):
+    """Alternatives of which a claim asks for at least one; all comparisons of an alternative belong together."""
+
+    alternatives: tuple[tuple[Comparison, ...], ...]
+
+    @property
+    def p_holds(self) -> float:
+        """Of the best alternative, all of whose comparisons must be shown, corrected for their number (Bonferroni)."""
+        return len(self.alternatives) * min(max(each.p_holds for each in one) for one in self.alternatives)
+
+    @property
+    def p_fails(self) -> float:
+        """Every alternative must be contradicted: in at least one of its comparisons, corrected for their number."""
+        return max(len(one) * min(each.p_fails for each in one) for one in self.alternatives)
+
+
+Asked = Comparison | Some
+"""One thing that a claim asks for."""
+
+
 class Verdict(NamedTuple):
-    """The verdict on a claim under one observation scale."""
+    """The verdict on a claim under one observation scale and one welfare function."""
 
     word: str
-    """`HOLDS`, `FAILS` or `NOT_ENOUGH`."""
+    """`HOLDS`, `FAILS` or `CANNOT_TELL`."""
     reason: str
     comparisons: tuple[Comparison, ...]
 
     @property
     def short(self) -> str:
-        """The word; instead of `NOT_ENOUGH`, whether the runs are too few or their seeds cannot tell."""
-        if self.word != NOT_ENOUGH:
-            return self.word
-        return CANNOT_TELL if self.comparisons else TOO_FEW
+        """The word; `TOO_FEW` if there were too few runs to compare anything."""
+        return self.word if self.comparisons else TOO_FEW
+
+
+class ScaleVerdict(NamedTuple):
+    """The verdicts on a claim under one observation scale, by welfare function."""
+
+    by_welfare: Mapping[str, Verdict]
+
+    @property
+    def word(self) -> str:
+        """The verdict that the welfare functions share, or that it depends on them."""
+        return combined([each.word for each in self.by_welfare.values()], DEPENDS_ON_WELFARE)
+
+    @property
+    def short(self) -> str:
+        """The word; `TOO_FEW` if there were too few runs to compare anything."""
+        return self.word if self.comparisons else TOO_FEW
+
+    @property
+    def reason(self) -> str:
+        """Why, for each welfare function."""
+        return "; ".join(f"{welfare}: {each.reason}" for welfare, each in self.by_welfare.items())
+
+    @property
+    def comparisons(self) -> tuple[Comparison, ...]:
+        """Every comparison that was made."""
+        return tuple(made for each in self.by_welfare.values() for made in each.comparisons)
+
+
+class DoesNotArise(Exception):  # noqa: N818 - nothing went wrong
+    """What a claim is about does not occur in the runs, as these comparisons show."""
+
+    def __init__(self, reason: str, comparisons: Sequence[Comparison]) -> None:
+        super().__init__(reason)
+        self.comparisons = tuple(comparisons)
+
+
+def combined(words: Sequence[str], depends: str) -> str:
+    """One word for several: theirs if it is the same, `depends` if decided ones differ, else that one cannot tell."""
+    decided = {word for word in words if word != CANNOT_TELL}
+    if len(decided) > 1:
+        return depends
+    return CANNOT_TELL if CANNOT_TELL in words or not decided else decided.pop()
+
+
+class Quote(NamedTuple):
+    """A sentence of the paper, and where it stands."""
+
+    text: str
+    place: str
 
 
 @dataclass(frozen=True)
-class Cells:
-    """The seeds of every cell of the grid, under one observation scale and one protocol."""
+class Claim:
+    """A statement that results can show to be true or false.
 
-    results: Results
-    """Runs of one observation scale that follow the protocol, except in the settings that some claims vary."""
-    protocol: dict[str, Any]
-    """The protocol's values of those settings, as far as they are fixed."""
+    Attributes:
+        name: C1 to C13 for the paper's claims, with a letter where one of them says two things; B1, … for ours.
+        text: the claim in one sentence.
+        quotes: what the paper says; none for a statement of our own.
+        criterion: what must be true of results.
+        known: what was known when the criterion was written, and what was changed because of it.
+        asks: what the claim asks for under a welfare function.
+        welfares: the welfare functions that the claim is about.
+        scales: the observation scales that the claim is about; None is all.
+        level: of every test.
+    """
 
-    def seeds(self, metric: str, welfare: str, aggregation: str, gamma: float, horizon: int, **changes: Any) -> Floats:
-        """The values of a final metric, one per seed, in the order of the seeds."""
-        cell = self.runs(welfare, aggregation, gamma, horizon, **changes)
-        return cell[f"final_{metric}"]
-
-    def runs(self, welfare: str, aggregation: str, gamma: float, horizon: int, **changes: Any) -> Results:
-        """The finished runs of a cell.
-
-        Raises:
-            NotEnoughRunsError: there are fewer than `MIN_SEEDS`.
-        """
-        asked = {"weight": paper_weight(welfare, aggregation), **self.protocol, **changes}
-        cell = self.results.where(
-            welfare=welfare,
-            aggregation=aggregation,
-            gamma=gamma,
-            horizon=horizon,
-            **asked,
-        )
-        finished = Results(cell.table.filter(np.isnan(cell["stopped_at"].astype(float))).sort_by("seed"))
-        if len(finished) < MIN_SEEDS:
-            changed = "".join(f", {name} {value}" for name, value in changes.items())
-            where = f"{welfare} {aggregation}, {memory_label(gamma)}, T = {horizon}{changed}"
-            seeds = "1 seed" if len(finished) == 1 else f"{len(finished)} seeds"
-            raise NotEnoughRunsError(f"{where}: {seeds}, at least {MIN_SEEDS} are needed")
-        return finished
+    name: str
+    text: str
+    criterion: str
+    asks: Callable[[Cells, str], Iterable[Asked]]
+    quotes: tuple[Quote, ...] = ()
+    known: str = ""
+    welfares: tuple[str, ...] = ("egalitarian", "nash")
+    scales: tuple[str, ...] | None = None
+    level: float = LEVEL
 
 
-def mean_within(what: str, values: AnyArray, low: float = -math.inf, high: float = math.inf) -> Comparison:
-    """Asks that a mean over seeds lies in a range."""
-    summed = summary(values, APART)
-    return Comparison(
-        what,
-        summed.mean,
-        summed.mean_interval,
-        Interval(low, high),
-        summed.interquartile_mean,
-        None,
-        (summed.seeds,),
-        len(summed.groups) > 1,
-        summed.interquartile_interval,
-        (summed.standard_error,),
-    )
+def within(
+    what: str, values: PerSeed, low: float = -math.inf, high: float = math.inf, level: float = LEVEL
+) -> Comparison:
+    """Asks that the median of a quantity over seeds lies in a range."""
+    return _compared(what, values.values, (values.values,), Interval(low, high), level)
 
 
 def difference_within(
-    what: str, a: AnyArray, b: AnyArray, low: float = -math.inf, high: float = math.inf
+    what: str, a: PerSeed, b: PerSeed, low: float = -math.inf, high: float = math.inf, level: float = LEVEL
 ) -> Comparison:
-    """Asks that mean(a) − mean(b) lies in a range."""
-    a, b = np.asarray(a, float), np.asarray(b, float)
-    return Comparison(
-        what,
-        float(a.mean() - b.mean()),
-        difference_interval(a, b),
-        Interval(low, high),
-        interquartile_mean(a) - interquartile_mean(b),
-        cliffs_delta(a, b),
-        (tuple(a.tolist()), tuple(b.tolist())),
-        any(len(groups(seeds, APART)) > 1 for seeds in (a, b)),
-        difference_interval(a, b, of=interquartile_mean),
-        (standard_error(a), standard_error(b)),
-    )
+    """Asks that the median over seeds of a − b lies in a range."""
+    return _compared(what, (a - b).values, (a.shared(b).values, b.shared(a).values), Interval(low, high), level)
 
 
 def number_within(what: str, value: float, low: float = -math.inf, high: float = math.inf) -> Comparison:
     """Asks that a number without uncertainty lies in a range."""
-    return Comparison(what, value, Interval(value, value), Interval(low, high), None, None, (), False)
+    inside = low <= value <= high
+    return Comparison(what, value, Interval(value, value), Interval(low, high), float(not inside), float(inside))
 
 
-def verdict(comparisons: Callable[[Cells], Iterable[Comparison]], cells: Cells) -> Verdict:
-    """A claim holds if all its comparisons are true, and fails if any is false."""
-    try:
-        made = tuple(comparisons(cells))
-    except NotEnoughRunsError as missing:
-        return Verdict(NOT_ENOUGH, str(missing), ())
-    false = [comparison for comparison in made if comparison.outcome is False]
-    unknown = [comparison for comparison in made if comparison.outcome is None]
+def verdicts(claim: Claim, cells: Cells) -> ScaleVerdict:
+    """The verdicts on a claim under an observation scale, by welfare function."""
+    asked: dict[str, list[Asked]] = {}
+    undecided: dict[str, Verdict] = {}
+    for welfare in claim.welfares:
+        try:
+            asked[welfare] = list(claim.asks(cells, welfare))
+        except NotEnoughRunsError as error:
+            undecided[welfare] = Verdict(CANNOT_TELL, str(error), ())
+        except DoesNotArise as error:
+            undecided[welfare] = Verdict(CANNOT_TELL, str(error), error.comparisons)
+    adjusted = iter(holm([each.p_fails for some in asked.values() for each in some]))
+    decided = {
+        welfare: _verdict([_decided(each, next(adjusted), claim.level) for each in some])
+        for welfare, some in asked.items()
+    }
+    found = decided | undecided
+    return ScaleVerdict({welfare: found[welfare] for welfare in claim.welfares})
+
+
+class _Decided(NamedTuple):
+    """One thing that a claim asks for, whether it is shown (None: the seeds cannot tell), and what was compared."""
+
+    outcome: bool | None
+    comparisons: tuple[Comparison, ...]
+
+
+def _decided(asked: Asked, p_adjusted: float, level: float) -> _Decided:
+    outcome = _outcome(asked.p_holds, p_adjusted, level)
+    if isinstance(asked, Comparison):
+        return _Decided(outcome, (asked._replace(p_adjusted=p_adjusted, outcome=outcome),))
+    correction = p_adjusted / asked.p_fails if asked.p_fails else 1.0
+    made = []
+    for alternative in asked.alternatives:
+        for each in alternative:
+            p_each = min(1.0, each.p_fails * len(alternative) * correction)
+            found = _outcome(len(asked.alternatives) * each.p_holds, p_each, level)
+            made.append(each._replace(p_adjusted=p_each, outcome=found))
+    return _Decided(outcome, tuple(made))
+
+
+def _outcome(p_holds: float, p_fails: float, level: float) -> bool | None:
+    if p_holds <= level:
+        return True
+    return False if p_fails <= level else None
+
+
+def _verdict(decided: Sequence[_Decided]) -> Verdict:
+    made = tuple(each for one in decided for each in one.comparisons)
+    false = [one for one in decided if one.outcome is False]
+    unknown = [one for one in decided if one.outcome is None]
     if false:
-        return Verdict(FAILS, _some(false, len(made)), made)
+        return Verdict(FAILS, _some(false, len(decided)), made)
     if unknown:
-        return Verdict(NOT_ENOUGH, _some(unknown, len(made)), made)
-    return Verdict(HOLDS, f"all {len(made)} comparisons", made)
+        return Verdict(CANNOT_TELL, _some(unknown, len(decided)), made)
+    return Verdict(HOLDS, f"all {len(decided)} shown" if len(decided) > 1 else "shown", made)
 
 
-def _some(comparisons: list[Comparison], of: int) -> str:
-    return f"{len(comparisons)} of {of} comparisons, first: {comparisons[0]}"
+def _some(decided: Sequence[_Decided], of: int) -> str:
+    outcome, made = decided[0]
+    first = min(made, key=lambda each: (each.outcome is not outcome, each.outcome is True))
+    return f"{len(decided)} of {of}, first: {first}"
+
+
+def _compared(what: str, values: Floats, sets: tuple[Floats, ...], asked: Interval, level: float) -> Comparison:
+    check_enough(len(values), what)
+    below, above = (median_chance(values, asked.high, side) for side in ("less", "greater"))
+    over, under = (median_chance(values, asked.low, side) for side in ("greater", "less"))
+    two_sided = 2 if math.isfinite(asked.low) and math.isfinite(asked.high) else 1
+    return Comparison(
+        what,
+        float(np.median(values)),
+        median_interval(values, 1 - 2 * level),
+        asked,
+        p_holds=max(below, over),
+        p_fails=min(1.0, two_sided * min(above, under)),
+        as_claimed=float(((values > asked.low) & (values < asked.high)).mean()),
+        mean=float(values.mean()),
+        mean_interval=mean_interval(values),
+        errors=tuple(map(standard_error, sets)),
+        effect=cliffs_delta(*sets) if len(sets) == 2 else None,
+        seeds=tuple(tuple(some.tolist()) for some in sets),
+        splits=any(len(groups(some, APART)) > 1 for some in sets),
+    )

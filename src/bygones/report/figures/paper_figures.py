@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 
 DEFAULT_SCALE = "window"
 """The observation scale of figures where results hold several and none is named. The paper says only that observations
-are normalised to their expected range; which scale does that is not known (docs/decisions.md, row 6), and this is the
-one under which most of the paper's claims hold in the shipped evidence."""
+are normalised to their expected range; which scale does that is not known (docs/decisions.md, row 6). This one divides
+by the range itself: from 0 to the largest value that the memory can reach."""
 
 WELFARE_NAMES = {"egalitarian": "egalitarian welfare", "nash": "Nash welfare"}
 AXES_NAMES = {"gini": "Gini coefficient", "welfare": "fairness score", "utility_per_step": "utility per step"}
@@ -53,6 +53,8 @@ VERDICT_LOOK = {
     CANNOT_TELL: ("?", MUTED),
     TOO_FEW: ("–", MUTED),
 }
+WELFARE_OFFSET = {"egalitarian": -0.18, "nash": 0.18}
+"""Where a verdict stands in its column, by welfare function."""
 OUTCOME_COLOURS = {True: "#009E73", None: RULE, False: "#D55E00"}
 TEXT_WIDTH = 9.4
 """The width of a claim's text, in columns of verdicts."""
@@ -107,11 +109,14 @@ def claims_figure(judgements: Sequence[Judgement]) -> Figure:
             axes.text(-TEXT_WIDTH, row, judged.name, va="center", fontsize=8.5, fontweight="bold")
             axes.text(0.6 - TEXT_WIDTH, row, judged.claim, va="center", fontsize=8.5)
             for column, scale in enumerate(scales):
-                verdict = judged.by_scale[scale]
-                glyph, colour = VERDICT_LOOK[verdict.short]
-                axes.text(column, row - 0.1, glyph, ha="center", va="center", color=colour, fontsize=12,
-                          fontweight="bold")  # fmt: skip
-                _comparisons_bar(axes, column, row + 0.3, verdict.comparisons)
+                if scale not in judged.by_scale:
+                    continue
+                found = judged.by_scale[scale]
+                for welfare, verdict in found.by_welfare.items():
+                    glyph, colour = VERDICT_LOOK[verdict.short]
+                    axes.text(column + WELFARE_OFFSET[welfare], row - 0.1, glyph, ha="center", va="center",
+                              color=colour, fontsize=11, fontweight="bold")  # fmt: skip
+                _comparisons_bar(axes, column, row + 0.3, found.comparisons)
         axes.set_xlim(-TEXT_WIDTH, len(scales) - 0.4)
         axes.set_ylim(len(judgements) - 0.4, -0.6)
         axes.set_xticks(range(len(scales)), scales)
@@ -122,9 +127,17 @@ def claims_figure(judgements: Sequence[Judgement]) -> Figure:
         axes.spines[:].set_visible(False)
         axes.set_title("The verdict on each claim, by observation scale", pad=12)
         words = {HOLDS: "holds", FAILS: "fails", CANNOT_TELL: "seeds cannot tell", TOO_FEW: "too few runs"}
-        occurring = {verdict.short for judged in judgements for verdict in judged.by_scale.values()}
+        occurring = {
+            verdict.short
+            for judged in judgements
+            for found in judged.by_scale.values()
+            for verdict in found.by_welfare.values()
+        }
         signs = "      ".join(f"{VERDICT_LOOK[word][0]} {words[word]}" for word in words if word in occurring)
-        bars = "bars: the claim's comparisons, from left to right as claimed, undecided, and not as claimed"
+        bars = (
+            "left sign: egalitarian welfare, right sign: Nash welfare; "
+            "bars: the comparisons as claimed, undecided, and not as claimed"
+        )
         axes.set_xlabel(f"{signs}\n{bars}", labelpad=6)
         return figure
 

@@ -14,16 +14,17 @@ from typing import Any
 
 from bygones import __version__
 from bygones.learn.settings import Settings
+from bygones.paper.cells import MIN_SEEDS
 from bygones.paper.claims import Judgement, judge
 from bygones.paper.examples import EXAMPLES
 from bygones.paper.grid import AGGREGATIONS, WELFARES, in_order, memory_label
-from bygones.paper.judging import MIN_SEEDS, PROTOCOL
+from bygones.paper.judging import PROTOCOL
 from bygones.paper.results import Results, read
 from bygones.report.figures.paper_figures import WELFARE_NAMES
 from bygones.report.page import Block, Page, Section, asset, fragment, write
 from bygones.report.paper.packing import AS_THE_PAPER, METRICS, kinds, packed, variant
-from bygones.report.paper.story import EVIDENCE, FADING, ORIGINS, OWN, SCALES, chart_of_runs, short_answer
-from bygones.report.paper.verdicts import Claim, claims_html, grouped
+from bygones.report.paper.story import EVIDENCE, FADING, ORIGINS, OWN, chart_of_runs, short_answer
+from bygones.report.paper.verdicts import SCALES, Claim, beyond, claims_html, grouped
 from bygones.report.paper.without_training import without_training
 
 HALF_LIVES: tuple[float | None, ...] = (
@@ -61,7 +62,8 @@ def report_page(own: Results | None = None, evidence: Results | None = None) -> 
         raise ValueError(
             "a report needs at least one run: name a folder of results, or use a checkout that has evidence/grid"
         )
-    claims = grouped(_judgements(sets))
+    judgements = _judgements(sets)
+    claims = grouped(judgements)
     data = packed(sets)
     n_runs = sum(map(len, sets.values()))
     return Page(
@@ -77,6 +79,7 @@ def report_page(own: Results | None = None, evidence: Results | None = None) -> 
             Section("The short answer", short_answer(sets, claims)),
             Section("Is learning worth it?", without_training(sets)),
             Section("The claims, one by one", _claims(sets, claims)),
+            Section("Beyond the paper", _beyond(judgements)),
             Section("Every run", _every_run(sets, data["panels"])),
             Section("The two examples", _examples(), "examples"),
             Section("How the runs were made", _how(sets), "how"),
@@ -115,6 +118,14 @@ def _claims(sets: Mapping[str, Results], claims: Mapping[str, Sequence[Claim]]) 
         else [],
     )
     return [intro, claims_html(claims)]
+
+
+def _beyond(judgements: Mapping[str, Sequence[Judgement]]) -> list[Block]:
+    intro = (
+        "These statements are ours, not the paper’s. Their criteria were written before their runs were made, and they "
+        "are judged in the same way."
+    )
+    return [intro, claims_html({"": beyond(judgements)})]
 
 
 def _judgements(sets: Mapping[str, Results]) -> dict[str, list[Judgement]]:

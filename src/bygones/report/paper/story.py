@@ -10,15 +10,15 @@ from typing import NamedTuple
 from bygones import decay
 from bygones._arrays import Floats
 from bygones.learn.settings import Settings
-from bygones.paper.claims import CLAIMS, FAIR_SHARE, MYOPIC, RECALL
+from bygones.paper.claims import FAIR_SHARE, MYOPIC, RECALL
 from bygones.paper.grid import WELFARES, in_order, memory_label, paper_weight
-from bygones.paper.judging import FAILS, HOLDS, NOT_ENOUGH, PROTOCOL
+from bygones.paper.judging import CANNOT_TELL, DEPENDS_ON_SCALE, DEPENDS_ON_WELFARE, FAILS, HOLDS, PROTOCOL
 from bygones.paper.optimum import for_settings
 from bygones.paper.results import Results
 from bygones.report.figures.paper_figures import WELFARE_NAMES
 from bygones.report.page import Block, Table, fragment
 from bygones.report.paper.packing import AS_THE_PAPER, variant
-from bygones.report.paper.verdicts import DEPENDS, Claim
+from bygones.report.paper.verdicts import SCALES, Claim
 
 EVIDENCE, OWN = "evidence", "own"
 ORIGINS = {EVIDENCE: "evidence", OWN: "your runs"}
@@ -30,23 +30,15 @@ FADING = 0.99
 STORY = {MYOPIC: "myopic", FADING: f"past-discounted, {memory_label(FADING)}", RECALL: "perfect recall"}
 """The three memories of the short answer, by γ."""
 
-SCALES = {
-    "none": "unscaled",
-    "fixed": "divided by a constant",
-    "window": "divided by its largest possible value",
-    "expected": "divided by its expected value",
-    "relative": "relative to its mean",
-}
-"""How the network sees the memory under each observation scale (docs/decisions.md, row 6)."""
-
 DASH = "\u2060–\u2060"
 """A dash between two numbers that keeps them on one line."""
 
 _COUNTED = {
     HOLDS: ("holds", "hold"),
-    DEPENDS: ("depends on the observation scale", "depend on the observation scale"),
+    DEPENDS_ON_WELFARE: ("depends on the welfare function", "depend on the welfare function"),
+    DEPENDS_ON_SCALE: ("depends on how the memory is scaled", "depend on how the memory is scaled"),
     FAILS: ("fails", "fail"),
-    NOT_ENOUGH: ("is undecided", "are undecided"),
+    CANNOT_TELL: ("is open somewhere", "are open somewhere"),
 }
 """The predicate of one claim with a verdict, and of several."""
 
@@ -87,7 +79,12 @@ def short_answer(sets: Mapping[str, Results], claims: Mapping[str, Sequence[Clai
     return [
         summary,
         *([Table(caption, ["runs", *STORY.values()], rows)] if rows else []),
-        fragment("paper/templates/counted.html.jinja", counted=counted, of=len(CLAIMS), overturned=_overturned(claims)),
+        fragment(
+            "paper/templates/counted.html.jinja",
+            counted=counted,
+            of=sum(map(len, claims.values())),
+            overturned=_overturned(claims),
+        ),
     ]
 
 
@@ -97,7 +94,7 @@ def _overturned(claims: Mapping[str, Sequence[Claim]]) -> list[tuple[int, str]]:
         name
         for claim in claims.get(HOLDS, ())
         for name, judged in list(claim.by_set.items())[1:]
-        if any(one.chip.word == FAILS for one in judged)
+        if any(chip.word == FAILS for one in judged for chip in one.chips)
     ]
     return [
         (number, f"{'fails' if number == 1 else 'fail'} for runs with {name}")

@@ -9,21 +9,48 @@ from typing import NamedTuple
 from markupsafe import Markup
 
 from bygones.paper.claims import Judgement
-from bygones.paper.judging import CANNOT_TELL, FAILS, HOLDS, NOT_ENOUGH, TOO_FEW, Comparison, Verdict
+from bygones.paper.judging import (
+    CANNOT_TELL,
+    DEPENDS_ON_SCALE,
+    DEPENDS_ON_WELFARE,
+    FAILS,
+    HOLDS,
+    TOO_FEW,
+    Comparison,
+    Quote,
+    ScaleVerdict,
+)
+from bygones.report.figures.paper_figures import WELFARE_NAMES
 from bygones.report.page import fragment
 
-DEPENDS = "depends on the observation scale"
+SCALES = {
+    "none": "memory as it is",
+    "fixed": "divided by a constant",
+    "window": "divided by its largest possible value",
+    "expected": "divided by its expected value",
+    "relative": "relative to its mean",
+    "running": "normalised by its mean and variance so far",
+}
+"""How the network sees the memory under each observation scale, in plain words (docs/decisions.md, row 6)."""
 
-SYMBOLS = {HOLDS: "●", FAILS: "✕", DEPENDS: "◐", CANNOT_TELL: "?", TOO_FEW: "–", NOT_ENOUGH: "?"}
+SYMBOLS = {HOLDS: "●", FAILS: "✕", DEPENDS_ON_SCALE: "◐", DEPENDS_ON_WELFARE: "◐", CANNOT_TELL: "?", TOO_FEW: "–"}
 
 GROUPS = {
-    HOLDS: ("Claims that hold", "True under every observation scale for which the runs decide the claim."),
-    DEPENDS: (
-        "Claims that depend on the observation scale",
-        "True under one observation scale and false under another.",
+    HOLDS: ("Claims that hold", "True however the memory is scaled, under every welfare function they are about."),
+    DEPENDS_ON_WELFARE: (
+        "Claims that depend on the welfare function",
+        "Where the runs decide, true under one welfare function and false under the other, however the memory is "
+        "scaled.",
     ),
-    FAILS: ("Claims that fail", "False under every observation scale for which the runs decide the claim."),
-    NOT_ENOUGH: ("Undecided claims", "There are too few runs, or their seeds vary too much."),
+    DEPENDS_ON_SCALE: (
+        "Claims that depend on how the memory is scaled",
+        "True for one way of scaling what the network sees of the memory and false for another.",
+    ),
+    FAILS: ("Claims that fail", "False however the memory is scaled."),
+    CANNOT_TELL: (
+        "Claims that are open somewhere",
+        "Where the runs decide, they agree; but somewhere there are too few runs, or their seeds vary too much.",
+    ),
 }
 """Verdicts in the order of the page, each with a heading and an explanation."""
 
@@ -34,9 +61,9 @@ _OUTCOMES = {True: (HOLDS, "as claimed"), False: (FAILS, "not as claimed"), None
 
 
 class Chip(NamedTuple):
-    """A verdict under one observation scale."""
+    """A verdict, and what it is the verdict of."""
 
-    scale: str
+    of: str
     word: str
 
     @property
@@ -72,23 +99,29 @@ class Row(NamedTuple):
 
     @property
     def value(self) -> str:
-        """The value of the quantity."""
+        """The median of the quantity over seeds."""
         return _decimals(self.made.value)
 
     @property
     def interval(self) -> str:
-        """Its bootstrap interval."""
+        """Its exact interval."""
         return " to ".join(map(_decimals, self.made.interval))
 
     @property
-    def middle(self) -> str:
-        """The value from interquartile means, if there is one."""
-        return _decimals(self.made.middle)
+    def mean(self) -> str:
+        """The mean over seeds; empty for a single number."""
+        return _decimals(self.made.mean if self.made.seeds else None)
 
     @property
-    def effect(self) -> str:
-        """Cliff's delta, if two sets of seeds are compared."""
-        return _decimals(self.made.effect, 2)
+    def share(self) -> str:
+        """How many of the seeds are as claimed."""
+        of = len(self.made.seeds[0]) if self.made.seeds else 0
+        return f"{round(self.made.as_claimed * of)} of {of}" if of else ""
+
+    @property
+    def chances(self) -> str:
+        """The p-values: if the claim were false, and, corrected, if it were true."""
+        return " / ".join(map(_chance, (self.made.p_holds, self.made.p_adjusted)))
 
     @property
     def seeds(self) -> Markup:
@@ -97,14 +130,23 @@ class Row(NamedTuple):
 
 
 class Judged(NamedTuple):
-    """A verdict with its comparisons: first those to show, starting with the decisive ones, then the rest."""
+    """The verdicts under an observation scale with their comparisons, starting with the decisive ones."""
 
-    chip: Chip
+    scale: str
+    """The observation scale in plain words."""
+    word: str
+    chips: list[Chip]
+    """The verdict of each welfare function."""
     reason: str
     first: list[Row]
     rest: list[Row]
     of: int
     """The number of all comparisons; for sets other than the main one, only the first are kept."""
+
+    @property
+    def chip(self) -> Chip:
+        """The verdict of both welfare functions together."""
+        return Chip(self.scale, self.word)
 
 
 @dataclass(frozen=True)
@@ -113,29 +155,54 @@ class Claim:
 
     name: str
     claim: str
+    quotes: Sequence[Quote]
     criterion: str
+    known: str
+    confidence: str
     word: str
+    counted: str
     by_set: Mapping[str, Sequence[Judged]]
 
 
 def grouped(judgements: Mapping[str, Sequence[Judgement]]) -> dict[str, list[Claim]]:
-    """The claims by their verdict under the first set of runs, in the order of `GROUPS`.
+    """The paper's claims by their verdict under the first set of runs, in the order of `GROUPS`.
 
     The verdicts of the other sets are included if these have enough runs to be judged.
     """
-    main, *others = judgements
     groups: dict[str, list[Claim]] = {word: [] for word in GROUPS}
+    for claim in _shown({name: [one for one in each if one.asked.quotes] for name, each in judgements.items()}):
+        groups[claim.word].append(claim)
+    return {word: some for word, some in groups.items() if some}
+
+
+def beyond(judgements: Mapping[str, Sequence[Judgement]]) -> list[Claim]:
+    """The statements beyond the paper."""
+    return _shown({name: [one for one in each if not one.asked.quotes] for name, each in judgements.items()})
+
+
+def _shown(judgements: Mapping[str, Sequence[Judgement]]) -> list[Claim]:
+    main, *others = judgements
+    claims = []
     for number, judged in enumerate(judgements[main]):
         by_set = {
-            name: [
-                _judged(scale, verdict, all_of_them=name == main) for scale, verdict in each[number].by_scale.items()
-            ]
+            name: [_judged(scale, found, all_of_them=name == main) for scale, found in each[number].by_scale.items()]
             for name, each in judgements.items()
         }
-        enough = {name: [one for one in by_set[name] if one.chip.word != TOO_FEW] for name in others}
-        shown = {main: by_set[main], **{name: some for name, some in enough.items() if some}}
-        groups[judged.word].append(Claim(judged.name, judged.claim, judged.criterion, judged.word, shown))
-    return {word: some for word, some in groups.items() if some}
+        enough = {name: [one for one in by_set[name] if one.word != TOO_FEW] for name in others}
+        claims.append(
+            Claim(
+                judged.name,
+                judged.claim,
+                judged.asked.quotes,
+                judged.criterion,
+                judged.asked.known,
+                f"{100 * (1 - 2 * judged.asked.level):g}%",
+                judged.word,
+                judged.counted,
+                {main: by_set[main], **{name: some for name, some in enough.items() if some}},
+            )
+        )
+    return claims
 
 
 def claims_html(groups: Mapping[str, Sequence[Claim]]) -> Markup:
@@ -164,16 +231,22 @@ def _decimals(value: float | None, places: int = 3) -> str:
     return "" if value is None else f"{value:z.{places}f}".replace("-", "\u2212")
 
 
+def _chance(p: float) -> str:
+    """A p-value with two digits; those below a thousandth are not told apart."""
+    return "<0.001" if p < 0.001 else f"{p:.2g}"
+
+
 def _seeds_in_words(seeds: Sequence[float]) -> str:
     if len(seeds) == 1:
         return f"one seed at {seeds[0]:.3g}"
     return f"{len(seeds)} seeds from {min(seeds):.3g} to {max(seeds):.3g}"
 
 
-def _judged(scale: str, verdict: Verdict, all_of_them: bool) -> Judged:
-    word = verdict.short
-    wanted = {FAILS: False, CANNOT_TELL: None}.get(word, True)
-    rows = [Row(made) for made in verdict.comparisons]
-    rows.sort(key=lambda row: row.made.outcome is not wanted)
+def _judged(scale: str, found: ScaleVerdict, all_of_them: bool) -> Judged:
+    rows = [Row(made) for made in found.comparisons]
+    decisive = {FAILS: False, HOLDS: True}.get(found.word)
+    rows.sort(key=lambda row: row.made.outcome is not decisive)
     n_first = len(rows) if len(rows) <= ALL_SHOWN else SOME_SHOWN
-    return Judged(Chip(scale, word), verdict.reason, rows[:n_first], rows[n_first:] if all_of_them else [], len(rows))
+    chips = [Chip(WELFARE_NAMES.get(welfare, welfare), each.short) for welfare, each in found.by_welfare.items()]
+    rest = rows[n_first:] if all_of_them else []
+    return Judged(SCALES[scale], found.short, chips, found.reason, rows[:n_first], rest, len(rows))
