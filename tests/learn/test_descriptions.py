@@ -163,7 +163,8 @@ UNUSUAL: dict[str, Any] = {
     "fixed_scale": 3.0, "observe_memory": False, "observe_denominator": True, "ends": "termination",
     "shaping_discount": 0.5, "last_share": 0.5, "rollout_steps": 1024, "batch_size": 32, "epochs": 3, "discount": 0.5,
     "gae_lambda": 0.5, "clip": 0.1, "value_weight": 0.1, "entropy_weight": 0.1, "max_grad_norm": 1.0,
-    "learning_rate": 0.1, "adam_eps": 0.1, "hidden": (3,),
+    "learning_rate": 0.1, "adam_eps": 0.1, "hidden": (3,), "policy": "symmetric", "agent_units": 8,
+    "agent_features": "plain",
 }  # fmt: skip
 
 

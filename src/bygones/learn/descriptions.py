@@ -19,7 +19,7 @@ import numpy as np
 from bygones import memory, welfare
 from bygones.envs import needs
 from bygones.envs.problem import AllocationProblem
-from bygones.learn.settings import Settings, later_defaults
+from bygones.learn.settings import Settings
 from bygones.welfare import Welfare
 
 Description: TypeAlias = dict[str, Any]
@@ -63,13 +63,8 @@ class Run:
         return self._with_problem(self.settings.to_dict())
 
     def distinction(self) -> dict[str, Any]:
-        """What tells this run from others: as `to_dict`, less the settings added after format 1 that are the default.
-
-        So adding a setting does not change the names of earlier runs.
-        """
-        later = later_defaults(type(self.settings))
-        every = self.settings.to_dict().items()
-        return self._with_problem({name: value for name, value in every if name not in later or value != later[name]})
+        """What tells this run from others, as plain names and numbers; see `Settings.distinction`."""
+        return self._with_problem(self.settings.distinction())
 
     def _with_problem(self, settings: dict[str, Any]) -> dict[str, Any]:
         if self.custom_problem is None:

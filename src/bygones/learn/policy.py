@@ -109,7 +109,7 @@ class TrainedPolicy:
 
     def save(self, path: Path | str) -> None:
         """Writes one safetensors file; the settings, and the problem if it is a custom one, are JSON in its header."""
-        metadata = {"settings": json.dumps(self.settings.to_dict())}
+        metadata = {"settings": json.dumps(self.settings.distinction())}
         if self.custom_problem is not None:
             metadata["problem"] = json.dumps(description(self.custom_problem))
         statistics = {} if self.normaliser is None else self.normaliser._asdict()

@@ -99,7 +99,7 @@ class Rollout(NamedTuple):
     """The observation after each step, before a new episode starts."""
     last: jax.Array
     """The observation from which the next rollout will go on."""
-    normaliser: Normaliser | None
+    normaliser: Normaliser | None = None
     """Statistics of all observations so far, the last one included; None if observations are not normalised."""
 
 

@@ -314,8 +314,8 @@ def _common_shape(runs: Sequence[Run], choices: dict[str, Any]) -> ppo.Shape:
         if program_of(run, **choices) != first:
             raise ValueError(
                 f"runs of one batch must agree in sizes (agents, resources, d observed, rollout, batch, epochs, "
-                f"hidden, entropy bonus or not) and in kinds of policy, memory, welfare and needs, got {runs[0]} and "
-                f"{run}"
+                f"hidden, entropy bonus or not), in policy, and in kinds of memory, welfare and needs, got {runs[0]} "
+                f"and {run}"
             )
     return shape_of(runs[0], **choices)
 

@@ -214,6 +214,14 @@ class Settings:
         """Plain names and numbers, for JSON."""
         return {**dataclasses.asdict(self), "hidden": list(self.hidden)}
 
+    def distinction(self) -> dict[str, Any]:
+        """As `to_dict`, less the settings added after format 1 of results that are at their default.
+
+        Runs are named and policies are saved by it: adding a setting changes neither for those that do not use it.
+        """
+        later = later_defaults(type(self))
+        return {name: value for name, value in self.to_dict().items() if name not in later or value != later[name]}
+
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Settings:
         """The settings that `to_dict` wrote; unknown names are refused."""
