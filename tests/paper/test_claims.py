@@ -187,7 +187,7 @@ def test_criteria_name_values_not_constants(as_in_the_paper):
 
 def test_claims_of_your_own_need_a_name_of_their_own():
     with pytest.raises(ValueError, match="claim C2 exists already"):
-        add(Claim("C2", "another", "criterion", criteria.c2))
+        add(Claim("C2", "another", "criterion", lambda cells, welfare: []))
     add(CLAIMS["C2"])
 
 
