@@ -207,7 +207,7 @@ def parts(settings: Settings, work: dict[str, float]) -> dict[str, tuple[float, 
     (rollout, after, _), collecting = timed(
         functools.partial(ppo.collect, shape=shape), key, state.networks, state.environment, params
     )
-    (samples, _), evaluating = timed(ppo.samples_of, state.networks, rollout, numbers)
+    (samples, _), evaluating = timed(functools.partial(ppo.samples_of, shape=shape), state.networks, rollout, numbers)
     order, ordering = timed(functools.partial(ppo.permutations, shape=shape), key)
     improve = functools.partial(ppo.improve, shape=shape)
     given = (state.networks, state.adam, samples, np.asarray(order), numbers)

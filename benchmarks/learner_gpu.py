@@ -26,7 +26,7 @@ import jax.numpy as jnp
 import numpy as np
 from benchmarks.measure import matmul_rate, operations_per_step, paper_grid
 
-from bygones.learn import TrainedPolicy, cache_compilations, ppo, runs, train_batch
+from bygones.learn import cache_compilations, ppo, runs, train_batch
 
 
 def main() -> None:
@@ -103,7 +103,7 @@ def parts(shape: ppo.Shape, params: Any, numbers: Any, state: ppo.RunState) -> d
 
     collect = functools.partial(ppo.collect, shape=shape)
     (rollout, after, _), collecting = timed(collect, keys, state.networks, state.environment, params)
-    (samples, _), evaluating = timed(ppo.samples_of, state.networks, rollout, numbers)
+    (samples, _), evaluating = timed(functools.partial(ppo.samples_of, shape=shape), state.networks, rollout, numbers)
     order, ordering = timed(functools.partial(ppo.permutations, shape=shape), keys)
     improve = functools.partial(ppo.improve, shape=shape)
     _, improving = timed(improve, state.networks, state.adam, samples, order, numbers)
@@ -148,7 +148,7 @@ def full(settings: list[Any], folder: str, variant: str, segment: int) -> None:
     curves = {name: np.stack([r.curves[name] for r in results if r.stopped_at is None]) for name in results[0].curves}
     np.savez_compressed(place / "curves.npz", **curves)
     for i, result in enumerate(results):
-        TrainedPolicy(result.settings, result.networks).save(place / "policies" / f"{i:04d}.safetensors")
+        result.policy.save(place / "policies" / f"{i:04d}.safetensors")
 
 
 def choices(variant: str) -> dict[str, Any]:

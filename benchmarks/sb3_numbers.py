@@ -112,7 +112,7 @@ def record(settings: Settings) -> Recorded:
 def improved(start: Networks, rollout: ppo.Rollout, order: Any, numbers: ppo.Numbers, shape: ppo.Shape) -> Networks:
     """Our parameters after a rollout, its minibatches taken in the given order."""
     with jax.default_matmul_precision(shape.precision):
-        samples, _ = ppo.samples_of(start, rollout, numbers)
+        samples, _ = ppo.samples_of(start, rollout, numbers, shape)
         zeros = jax.tree.map(jnp.zeros_like, start)
         adam = ppo.Adam(zeros, zeros, jnp.zeros((), jnp.int32))
         return ppo.improve(start, adam, samples, order, numbers, shape)[0]

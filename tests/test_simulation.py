@@ -167,11 +167,11 @@ def test_a_learned_policy_plays_as_it_does_in_its_environment(tmp_path):
     expected = problem.subsets()[network.predict(seen, rng=np.random.default_rng(1))[0]]
     np.testing.assert_array_equal(policy(needs, 2, state, 0, np.random.default_rng(1)), expected)
     assert (simulate(policy, advantaged(4, 1), memory, "nash", 10).utilities > 0).sum() == 20
-    rounded = learned_policy(path, Discounted(gamma=math.nextafter(0.9, 1)), 4, 2)
+    rounded = learned_policy(path, Discounted(gamma=math.nextafter(0.9, 1)), advantaged(4), 2)
     np.testing.assert_array_equal(rounded(needs, 2, state, 0, np.random.default_rng(1)), expected)
     with pytest.raises(ValueError, match="was trained to serve 2 of 4 agents, so it cannot serve 2 of 5"):
-        learned_policy(path, memory, 5, 2)
+        learned_policy(path, memory, advantaged(5), 2)
     with pytest.raises(ValueError, match=r"was trained with the memory .*gamma=0\.9.*, so it cannot be used with"):
-        learned_policy(path, MEMORY, 4, 2)
+        learned_policy(path, MEMORY, advantaged(4), 2)
     with pytest.raises(ValueError, match="state must be"):
         policy(needs, 2, None, 0, np.random.default_rng(1))

@@ -10,6 +10,7 @@ seed alone.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -149,11 +150,10 @@ class Simulation:
 class LearnedPolicy:
     """A trained policy that observes needs and memory as it did in training."""
 
-    choose: Callable[[Array, Any, np.random.Generator], int]
-    subsets: Ints
+    choose: Callable[[Array, Any, np.random.Generator], Ints]
 
     def __call__(self, needs: Array, k: int, state: Any, step: int, rng: np.random.Generator) -> np.ndarray:
-        return np.asarray(self.subsets[self.choose(needs, state, rng)])
+        return self.choose(needs, state, rng)
 
 
 def simulate(
@@ -299,32 +299,38 @@ def policy_named(
         return POLICIES[name](Setting(memory, welfare, needs, n_resources, check_kind(kind), weights))
     if not name.endswith(".safetensors"):
         raise ValueError(f"policy must be one of {', '.join(POLICIES)}, or a .safetensors file, got {name!r}")
-    return learned_policy(Path(name), memory, needs.n_agents, n_resources)
+    return learned_policy(Path(name), memory, needs, n_resources)
 
 
-def learned_policy(path: Path, memory: Memory, n_agents: int, n_resources: int) -> LearnedPolicy:
+def learned_policy(path: Path, memory: Memory, needs: Needs, n_resources: int) -> LearnedPolicy:
     """Loads a policy saved by `bygones.learn.TrainedPolicy.save`.
 
     Raises:
-        ValueError: if the policy was trained on another number of agents or resources, or with another memory.
+        ValueError: if the policy was trained with another memory, or, unless it is symmetric, on another number of
+            agents or resources.
     """
     from bygones.envs.problem import observe
     from bygones.learn.policy import TrainedPolicy
 
     network = TrainedPolicy.load(path)
     problem = network.problem
-    if (problem.n_agents, problem.n_resources) != (n_agents, n_resources):
+    has_other_size = (problem.n_agents, problem.n_resources) != (needs.n_agents, n_resources)
+    if has_other_size and not network.is_symmetric:
         raise ValueError(
             f"{path} was trained to serve {problem.n_resources} of {problem.n_agents} agents, "
-            f"so it cannot serve {n_resources} of {n_agents}"
+            f"so it cannot serve {n_resources} of {needs.n_agents}"
         )
     if not problem.memory.matches(memory):
         raise ValueError(f"{path} was trained with the memory {problem.memory}, so it cannot be used with {memory}")
-    params = problem.params()
+    if has_other_size:
+        problem = dataclasses.replace(problem, needs=needs, n_resources=n_resources)
+    params = problem.params(enumerates=False)
+    subsets = None if network.is_symmetric else problem.subsets()
 
-    def choose(needs: Array, state: Any, rng: np.random.Generator) -> int:
+    def choose(needs: Array, state: Any, rng: np.random.Generator) -> Ints:
         if state is None:
             raise ValueError("state must be the state of the memory, which a learned policy observes, got None")
-        return int(network.predict(observe(needs, state, params), rng=rng)[0])
+        action, _ = network.predict(observe(needs, state, params), rng=rng, n_resources=n_resources)
+        return action if subsets is None else subsets[action]
 
-    return LearnedPolicy(choose, problem.subsets())
+    return LearnedPolicy(choose)

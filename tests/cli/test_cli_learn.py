@@ -3,8 +3,11 @@ import json
 import pytest
 
 from bygones.cli import program
-from bygones.learn import TrainedPolicy
+from bygones.envs.needs import uniform
+from bygones.envs.problem import AllocationProblem
+from bygones.learn import Settings, TrainedPolicy, evaluate
 from bygones.paper import results
+from support.sharp_networks import sharp
 
 
 @pytest.mark.soak
@@ -214,3 +217,53 @@ def test_reproduce_ends_with_ginis_and_a_page(capsys, tmp_path, monkeypatch):
     printed = capsys.readouterr().out
     assert "horizon 20; gamma 0.9, 1; weight 0.9; 1 seed of 128 steps" in printed
     assert "2 runs, 2 of them done" in printed
+
+
+SMALL = Settings(horizon=30, total_steps=64, rollout_steps=64, batch_size=32, hidden=(4,), n_agents=4, n_resources=1)
+
+
+def test_evaluate_shows_both_ways_beside_rules_and_the_best(capsys, tmp_path):
+    policy = TrainedPolicy(SMALL, sharp(0, 8, 4, (4,)))
+    policy.save(tmp_path / "it.safetensors")
+    program.main(["evaluate", str(tmp_path / "it.safetensors"), "--episodes", "3", "--seed", "2"])
+    printed = capsys.readouterr().out
+    assert "it.safetensors: means over 3 episodes of 30 steps" in printed
+    titles = ["policy, actions drawn", "policy, most probable actions", "rule: prices", "rule: random", "best possible"]
+    places = [printed.index(title) for title in titles]
+    assert places == sorted(places)
+
+    program.main(["evaluate", str(tmp_path / "it.safetensors"), "--episodes", "3", "--seed", "2", "--json"])
+    found = json.loads(capsys.readouterr().out)
+    for way in ("sampled", "deterministic"):
+        expected = evaluate(policy, episodes=3, seed=2, deterministic=way == "deterministic")
+        assert found[way]["gini"] == expected.mean["gini"]
+        assert found["each"][way]["gini"] == expected.episodes["gini"].tolist()
+    assert found["rules"]["random"]["share_of_best"] < found["best"]["share_of_best"] == pytest.approx(1)
+
+    program.main(["evaluate", str(tmp_path / "it.safetensors"), "--deterministic", "--json"])
+    assert "sampled" not in json.loads(capsys.readouterr().out)
+
+
+def test_evaluate_takes_a_problem_of_ones_own(capsys, tmp_path):
+    problem = AllocationProblem(n_resources=1, horizon=7, needs=uniform(4, low=1.0, high=2.0))
+    TrainedPolicy(Settings(horizon=7, hidden=(4,)), sharp(0, 8, 4, (4,)), problem).save(tmp_path / "own.safetensors")
+    program.main(["evaluate", str(tmp_path / "own.safetensors"), "--episodes", "1"])
+    printed = capsys.readouterr().out
+    assert "means over 1 episode of 7 steps" in printed
+    assert "rule" not in printed
+    assert "share" not in printed
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["absent.safetensors"], "absent.safetensors: No such file or directory"),
+        (["README.md"], "README.md is not a safetensors file"),
+        (["evidence"], "evidence: Is a directory"),
+    ],
+)
+def test_evaluate_refuses_what_is_no_policy(capsys, words, message):
+    with pytest.raises(SystemExit) as stop:
+        program.main(["evaluate", *words])
+    assert stop.value.code == 2
+    assert message in capsys.readouterr().err

@@ -56,10 +56,6 @@ def test_actions_are_the_subsets_in_lexicographic_order():
         ({"welfare": welfare.named("generalized_gini", weights=(1.0, 0.0))}, r"one entry per agent \(10\)"),
         ({"needs": 3}, "needs must be a distribution"),
         ({"needs": needs.uniform(3, 0.0, 0.0)}, "an upper bound above 0"),
-        (
-            {"needs": needs.uniform(40), "n_resources": 20},
-            "gives 137846528820 actions, more than the 100000 that can be enumerated: use fewer agents",
-        ),
         ({"needs": needs.lognormal(np.zeros(3), 1.0), "observation_scale": "window"}, "divides Z by its largest value"),
         ({"needs": needs.uniform(2), "memory": Linear(SWAP)}, "needs a memory that never falls below 0"),
         (

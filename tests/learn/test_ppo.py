@@ -14,6 +14,7 @@ import pytest
 
 from bygones._arrays import Array
 from bygones.learn import networks, ppo, runs
+from bygones.learn.actors import Subsets
 from bygones.learn.networks import apply
 from bygones.learn.settings import Settings
 
@@ -123,7 +124,8 @@ class Probe:
         return {"first": after.first}
 
 
-SHAPE = ppo.Shape(Probe(), rollout_steps=256, batch_size=64, epochs=10, entropy=False, flat=True, unroll=1)
+ACTOR = Subsets(Probe.observation_size, Probe.n_actions, (16, 16))
+SHAPE = ppo.Shape(Probe(), ACTOR, rollout_steps=256, batch_size=64, epochs=10, entropy=False, flat=True, unroll=1)
 program = jax.jit(functools.partial(ppo.segment, shape=SHAPE, most=40))
 
 

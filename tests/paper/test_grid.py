@@ -65,7 +65,7 @@ def test_settings_that_a_grid_varies_have_their_own_flags():
 
 def test_a_size_is_not_an_observation_scale():
     with pytest.raises(
-        ValueError, match="observation_scale must be one of none, fixed, window, expected, relative, got"
+        ValueError, match="observation_scale must be one of none, fixed, window, expected, relative, running, got"
     ):
         grid("quick", observation_scale="paper")
 

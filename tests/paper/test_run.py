@@ -13,6 +13,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from bygones.learn import TrainedPolicy
+from bygones.learn.runs import played
 from bygones.paper import run as running
 from bygones.paper.grid import grid, identity
 from bygones.paper.results import read
@@ -143,6 +145,13 @@ def test_the_bare_command_line(tmp_path, capsys, monkeypatch):
     assert f"4 runs in {tmp_path}" in capsys.readouterr().out
     assert set(read(tmp_path)["ends"]) == {"termination"}
     assert set(read(tmp_path)["observation_scale"]) == {"window"}
+    found = read(tmp_path)
+    assert set(found["evaluation_episodes"]) == {10}
+    np.testing.assert_array_equal(found["sampled_welfare"], found["final_welfare"])
+    np.testing.assert_array_equal(found["deterministic_welfare"], found["final_welfare"] / 2)
+    running.main([*words[:3], str(tmp_path / "unplayed"), *words[4:], "--evaluation-episodes", "0"])
+    unplayed = read(tmp_path / "unplayed").table
+    assert unplayed.column("evaluation_episodes").null_count == unplayed.column("sampled_gini").null_count == 4
     running.main([*words, "--plan"])
     assert "4 runs, 0 of them done; the rest takes about" in capsys.readouterr().out
     for bad, message in (
@@ -159,19 +168,36 @@ def test_training_and_writing_need_little_but_jax_and_pyarrow(tmp_path):
 import runpy, sys
 for name in ("gymnasium", "matplotlib", "optax", "ray", "rich", "stable_baselines3", "torch", "tyro"):
     sys.modules[name] = None
-sys.argv = ["run", "--out", sys.argv[1], "--on", "accelerator", "--horizon", "20", "--gamma", "0.9", "--set",
-            "total_steps=128", "rollout_steps=64", "batch_size=16", "epochs=1", "hidden=[4]", "n_agents=3"]
+sys.argv = ["run", "--out", sys.argv[1], "--on", "accelerator", "--keep-policies", "--horizon", "20",
+            "--gamma", "0.9", "--set", "total_steps=128", "rollout_steps=64", "batch_size=16", "epochs=1",
+            "hidden=[4]", "n_agents=3"]
 runpy.run_module("bygones.paper.run", run_name="__main__")
 """
     done = subprocess.run([sys.executable, "-c", program, str(tmp_path)], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    assert len(read(tmp_path)) == 2
+    found = read(tmp_path)
+    assert len(found) == 2
+    columns = (found[name] for name in ("run", "sampled_gini", "deterministic_gini"))
+    for name, sampled, deterministic in zip(*columns, strict=True):
+        policy = TrainedPolicy.load(tmp_path / "policies" / f"{name}.safetensors")
+        assert identity(policy.settings) == name
+        # Again from what was kept, in the same episodes.
+        again = played([policy])[0]
+        assert (again.sampled["gini"], again.deterministic["gini"]) == pytest.approx((sampled, deterministic))
 
 
-def fake_learner(runs, progress):
+def fake_learner(runs, progress, evaluation_episodes):
+    import dataclasses
+
+    from bygones.learn.playing import Played
     from support import fake_trainer
 
-    return fake_trainer.slow(runs, progress)
+    trained = fake_trainer.slow(runs, progress)
+    if not evaluation_episodes:
+        return trained
+    halves = [{name: value / 2 for name, value in result.final.items()} for result in trained]
+    played = [Played(evaluation_episodes, r.final, half) for r, half in zip(trained, halves, strict=True)]
+    return [dataclasses.replace(result, played=one) for result, one in zip(trained, played, strict=True)]
 
 
 def start(folder, *words):

@@ -40,7 +40,7 @@ def short() -> Recorded:
 
 def natively(start: Networks, rollout: ppo.Rollout, order: Any, numbers: ppo.Numbers, shape: ppo.Shape) -> Networks:
     """As `improved`, with the updates in machine code."""
-    samples, _ = jax.jit(ppo.samples_of)(start, rollout, numbers)
+    samples, _ = jax.jit(ppo.samples_of, static_argnames="shape")(start, rollout, numbers, shape=shape)
     zeros = jax.tree.map(np.zeros_like, start)
     return native.improve(start, ppo.Adam(zeros, zeros, 0), samples, order, numbers, shape.batch_size)[0]
 
@@ -65,7 +65,9 @@ def off_the_way(recorded: Recorded, settings: Settings = SHORT) -> float:
 
 
 def test_values_probabilities_and_advantages(settings: Settings, recorded: Recorded) -> None:
-    samples, values = jax.jit(ppo.samples_of)(recorded.start, recorded.rollout, runs.numbers_of(settings))
+    numbers, shape = runs.numbers_of(settings), runs.shape_of(settings)
+    samples_of = jax.jit(ppo.samples_of, static_argnames="shape")
+    samples, values = samples_of(recorded.start, recorded.rollout, numbers, shape=shape)
     for ours, theirs in (
         (values, recorded.values),
         (samples.log_probs, recorded.log_probs),

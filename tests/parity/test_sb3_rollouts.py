@@ -14,15 +14,17 @@ from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.distributions import CategoricalDistribution
 
 from bygones.envs.gymnasium_env import AllocationEnv
+from bygones.envs.problem import Scale
 from bygones.learn import ppo, runs, sb3
 from bygones.learn.environment import AllocationNoise
 from bygones.learn.networks import apply
+from bygones.learn.normalisation import Normaliser, having_seen
 from bygones.learn.policy import TrainedPolicy
 from bygones.learn.settings import Settings
 from support.sharp_networks import sharp
 
 collect = jax.jit(ppo.collect, static_argnames="shape")
-samples_of = jax.jit(ppo.samples_of)
+samples_of = jax.jit(ppo.samples_of, static_argnames="shape")
 
 STEPS, ROLLOUTS = 50, 2
 SMALL = Settings(n_agents=5, rollout_steps=STEPS, batch_size=10, hidden=(16,), horizon=12, gamma=0.9, discount=0.95)
@@ -31,6 +33,8 @@ CASES = {
     "termination": SMALL.replace(ends="termination"),
     "a rollout that ends with an episode": SMALL.replace(horizon=10, aggregation="averaged", welfare="egalitarian"),
     "a rollout that ends with a true end": SMALL.replace(horizon=25, ends="termination", observation_scale="relative"),
+    "running normalisation": SMALL.replace(horizon=12, observation_scale="running"),
+    "running normalisation with true ends": SMALL.replace(gamma=1.0, ends="termination", observation_scale="running"),
 }
 
 
@@ -45,11 +49,16 @@ class Rows:
         return np.concatenate([taken, np.full((shape[0] - len(taken), shape[1]), np.nan)])
 
 
+def shown(settings: Settings) -> Scale:
+    """The scale of the environment: running normalisation is not the environment's."""
+    return "none" if settings.observation_scale == "running" else settings.observation_scale
+
+
 class Replaying(AllocationEnv):
     """The Gymnasium environment on noise that is given instead of a seed."""
 
     def __init__(self, settings: Settings, rows: list[Any]) -> None:
-        super().__init__(problem=settings.problem())
+        super().__init__(problem=settings.replace(observation_scale=shown(settings)).problem())
         self.np_random = Rows(rows)
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> Any:
@@ -99,10 +108,13 @@ def test_rollouts_are_those_of_stable_baselines3(settings: Settings) -> None:
     buffer = model.rollout_buffer
 
     state = env.start(jax.tree.map(lambda leaf: leaf[0], first), params)
+    empty = Normaliser.empty(env.observation_size) if shape.normalises else None
+    normaliser = having_seen(env.observe(state, params), empty)
     starts, ends = True, 0
     for key in keys:
-        rollout, _, state = collect(key, networks, state, params, shape=shape)
-        samples, values = samples_of(networks, rollout, numbers)
+        rollout, _, state = collect(key, networks, state, params, shape=shape, normaliser=normaliser)
+        normaliser = rollout.normaliser
+        samples, values = samples_of(networks, rollout, numbers, shape=shape)
         reached.observations.clear()
         with mock.patch.object(CategoricalDistribution, "sample", gumbel_choice(gumbel)):
             model.collect_rollouts(model.env, callback, buffer, STEPS)

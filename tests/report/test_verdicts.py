@@ -31,7 +31,7 @@ def test_every_claim_is_in_the_group_of_its_verdict(judged):
     of_the_paper = {one.name: one.word for one in judged if one.asked.quotes}
     assert {claim.name: word for word, some in groups.items() for claim in some} == of_the_paper
     assert list(groups) == [word for word in GROUPS if word in groups]
-    assert [claim.name for claim in beyond({"evidence": judged})] == ["B1", "B2", "B3", "B4"]
+    assert [claim.name for claim in beyond({"evidence": judged})] == ["B1", "B2", "B3", "B4", "B5"]
 
 
 def test_deciding_comparisons_come_first(judged):

@@ -1,4 +1,7 @@
-"""`bygones train`, `reproduce`, `claims` and `results`. They need JAX, so this module is imported only for them."""
+"""`bygones train`, `reproduce`, `claims` and `results`. They need JAX, so this module is imported only for them.
+
+`evaluate` needs it too, and has a module of its own.
+"""
 
 from __future__ import annotations
 
@@ -11,15 +14,18 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+import numpy as np
 import tyro
 from tyro.conf import OmitArgPrefixes, Positional, arg
 
 from bygones._arrays import check_count
 from bygones._files import check_output, replacing_text
 from bygones._secrets import redacted
-from bygones.cli.console import print_json, print_paths, print_table, progress, say
+from bygones.cli.console import print_json, print_paths, print_sentences, print_table, progress, say
+from bygones.cli.evaluation_commands import evaluate
 from bygones.envs.problem import Scale
 from bygones.learn import TrainedPolicy, TrainResult, cache_compilations, train_many
+from bygones.learn.playing import EPISODES
 from bygones.learn.settings import Settings
 
 if TYPE_CHECKING:
@@ -28,10 +34,20 @@ if TYPE_CHECKING:
     from bygones.paper.results import Results
 
 app = tyro.extras.SubcommandApp()
+app.command(evaluate)
 
 Json = Annotated[bool, arg(help="Print JSON.")]
 SETTING_HELP = "Any other setting of the runs, such as ends=termination."
 PLACES_HELP = "Folders or files of results; by default the shipped evidence, every folder in evidence/grid."
+SHOWN_METRICS = {
+    "final_gini": "Gini", "final_welfare": "fairness", "final_utility_per_step": "utility/step",
+    "sampled_gini": "sampled", "deterministic_gini": "deterministic",
+}  # fmt: skip
+"""The columns of results whose means `results` shows, where there are any: of training, then of evaluation."""
+EVALUATED = (
+    "Gini, fairness score and utility per step are those of training. Sampled and deterministic are the Gini of the "
+    "trained policy, with actions drawn from it and with its most probable actions."
+)
 GRID_COLUMNS = ("observation_scale", "welfare", "aggregation", "horizon", "gamma", "weight")
 
 
@@ -106,6 +122,11 @@ def reproduce(
     on: Annotated[Literal["auto", "cpu", "accelerator", "ray"], arg(help="Where to train.")] = "auto",
     address: Annotated[str | None, arg(help="Address of a Ray cluster.", help_behavior_hint="")] = None,
     workers: Annotated[int | None, arg(help="Processes on a CPU.", help_behavior_hint="")] = None,
+    evaluation_episodes: Annotated[
+        int,
+        arg(help="Episodes that each policy plays when it has been trained, sampled and deterministic; 0 for none."),
+    ] = EPISODES,
+    keep_policies: Annotated[bool, arg(help="Save each policy too, in the folder results/policies.")] = False,
     plan: Annotated[bool, arg(help="Only print the plan and a measured estimate of how long it would take.")] = False,
     out: Annotated[
         Path, arg(help="Folder for results, figures and the report; the same command resumes a stopped experiment.")
@@ -135,8 +156,9 @@ def reproduce(
         return
     with watched() as heard:
         results = execute(
-            runs, results_folder, on=on, progress=heard, workers=workers, address=address, command=_own_command()
-        )
+            runs, results_folder, on=on, progress=heard, workers=workers, address=address, command=_own_command(),
+            evaluation_episodes=evaluation_episodes, keep_policies=keep_policies,
+        )  # fmt: skip
     print_paths(draw_all(results, out / "figures", **departure(results)))
     _print_ginis(results)
     _print_claims(judge(results), departure(results))
@@ -186,6 +208,9 @@ def results(
 ) -> None:
     """Show, filter, merge and export results: means over seeds, one line for each combination of settings.
 
+    Gini, fairness score and utility per step are those of training, over its last episodes. Sampled and deterministic
+    are the Gini of the trained policy, where it was evaluated: with actions drawn, and with the most probable ones.
+
     Example: bygones results evidence/grid/none --where welfare=nash horizon=10000 --csv runs.csv
     """
     from bygones.paper.columns import SETTINGS
@@ -212,15 +237,23 @@ def results(
     order = [*GRID_COLUMNS, *(name for name in rows[0] if name not in GRID_COLUMNS)]
     varied = [name for name in order if len({_setting_text(row[name]) for row in rows}) > 1]
     shared = [f"{name}={_setting_text(rows[0][name])}" for name in GRID_COLUMNS if name not in varied]
-    metrics = [found[f"final_{name}"] for name in ("gini", "welfare", "utility_per_step")]
+    shown = {name: title for name, title in SHOWN_METRICS.items() if found.table.column(name).null_count < len(found)}
+    metrics = [found[name] for name in shown]
     print_table(
         ", ".join([f"{len(found)} runs", *shared]),
-        [*varied, "runs", "Gini", "fairness score", "utility per step"],
+        [*varied, "runs", *shown.values()],
         [
-            [*(rows[some[0]][name] for name in varied), len(some), *(round(float(m[some].mean()), 4) for m in metrics)]
+            [*(rows[some[0]][name] for name in varied), len(some), *(_mean(m[some]) for m in metrics)]
             for _, some in sorted(kinds.items(), key=lambda kind: [_sortable(rows[kind[1][0]][v]) for v in varied])
         ],
     )
+    if "sampled_gini" in shown:
+        print_sentences([EVALUATED])
+
+
+def _mean(values: np.ndarray) -> float | None:
+    """The mean to four digits; None if a run was not evaluated."""
+    return None if np.isnan(values).any() else round(float(values.mean()), 4)
 
 
 def draw(
@@ -263,7 +296,7 @@ def _check_free(out: Path, run: Settings) -> None:
 def _keep(result: TrainResult, out: Path) -> list[Path]:
     """Writes the policy and the curves of a run."""
     stem = out / f"seed-{result.settings.seed}"
-    TrainedPolicy(result.settings, result.networks).save(stem.with_suffix(".safetensors"))
+    result.policy.save(stem.with_suffix(".safetensors"))
     with replacing_text(stem.with_suffix(".csv")) as file:
         writer = csv.writer(file)
         writer.writerow(result.curves)

@@ -64,6 +64,7 @@ COMMANDS: dict[Callable[..., None], str | None] = {
 
 LEARNING = {
     "train": "Train PPO on the paper's problem; every setting is a flag.",
+    "evaluate": "Play a saved policy, with actions drawn from it and with its most probable actions.",
     "reproduce": "Run the paper's experiment: training, figures, a verdict on every claim, and a report.",
     "claims": "Judge the paper's claims from results.",
     "results": "Show, merge and export results of experiments.",

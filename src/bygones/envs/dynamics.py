@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from bygones._arrays import Array, namespace
 from bygones.envs.batches import mapped
-from bygones.envs.problem import AllocationParams, reward, true_utilities
+from bygones.envs.problem import AllocationParams, given, reward, true_utilities
 
 
 class EnvState(NamedTuple):
@@ -59,9 +59,9 @@ def begin(uniforms: Array, params: AllocationParams) -> tuple[EnvState, Transiti
 def proceed(
     uniforms: Array, state: EnvState, action: Array | int, params: AllocationParams
 ) -> tuple[EnvState, Transition]:
-    """One step: the agents of the action are served; uniform noise of shape (..., n) draws the next needs."""
+    """One step: the agents of the action (see `given`) are served; noise of shape (..., n) draws the next needs."""
     xp = namespace(action, state.needs)
-    utilities = xp.asarray(params.served)[action] * state.needs
+    utilities = given(action, state.needs, params)
     memory = params.memory.advance(state.memory, utilities)
     cumulative, t = state.cumulative + utilities, state.t + 1
     Z = params.memory.read(memory)

@@ -41,11 +41,13 @@ class StepResult(NamedTuple):
 
 def reset(key: jax.Array, params: AllocationParams) -> tuple[EnvState, Array]:
     """The state at the start of an episode and the first observation."""
-    return reset_with(jax.random.uniform(key, (2, params.served.shape[-1])), params)
+    return reset_with(jax.random.uniform(key, (2, params.needs.n_agents)), params)
 
 
 def step(key: jax.Array, state: EnvState, action: Array, params: AllocationParams) -> StepResult:
     """Serves the agents of an action. The key draws the needs of the next step.
+
+    An action is the number of a subset, or the k agents themselves: an array of shape (k,), in any order.
 
     At the end of an episode it sets `terminated` or `truncated`. It does not reset: that is up to the caller.
     """

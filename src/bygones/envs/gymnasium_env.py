@@ -5,14 +5,15 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable
 from copy import deepcopy
-from typing import Any, SupportsIndex, cast
+from typing import Any, cast
 
 import gymnasium as gym
 import numpy as np
 from gymnasium.error import ResetNeeded
 from numpy.typing import NDArray
 
-from bygones._arrays import Array, check_one_of
+from bygones._arrays import Array, Ints, check_one_of
+from bygones.envs.actions import Action, action_space, named
 from bygones.envs.dynamics import EnvState, Transition, account, begin, proceed
 from bygones.envs.noise import Noise
 from bygones.envs.problem import AllocationProblem, episode_metrics, observe, problem_of
@@ -21,7 +22,7 @@ from bygones.envs.render import Scene, Viewer
 Observation = NDArray[np.float32]
 
 
-class AllocationEnv(gym.Env[Observation, np.int64]):
+class AllocationEnv(gym.Env[Observation, Action]):
     r"""The paper's repeated allocation problem: serve a few agents at every step, and be fair over time.
 
     ## Description
@@ -48,7 +49,13 @@ class AllocationEnv(gym.Env[Observation, np.int64]):
 
     ## Action Space
     `Discrete(n choose k)`: the subsets of k agents in lexicographic order. `env.unwrapped.problem.subsets()` lists the
-    agents of each action. Problems with more than 100,000 subsets are refused.
+    agents of each action.
+
+    With more than 100,000 subsets it is a `Box` of n priorities from 0 to 1 instead, and the k agents with the highest
+    priorities are served. An indicator, with a one for each of k agents, is such an action.
+
+    Either way `step` also takes the k agents themselves, as an array of whole numbers in any order, which is what
+    symmetric policies give.
 
     ## Rewards
     $r_t = (1-\lambda)\,U_t + \lambda\,(c\,W(Z^t) - W(Z^{t-1}))$ where $U_t$ is the total utility of the step, W is
@@ -88,6 +95,8 @@ class AllocationEnv(gym.Env[Observation, np.int64]):
       `"expected"` divides by what an agent remembers on average at the end of an episode if all agents are served
       equally often. `"relative"` shows Z/mean(Z) − 1. The scale changes what a learner sees, never the reward. It
       decides how well perfect recall can be learned: dividing by something that grows with T bounds it as well.
+      `"running"`, by the mean and variance of what was seen so far, is the learner's: here it is refused, and
+      Stable-Baselines3's `VecNormalize` does it.
     - `observe_memory`: whether Z is observed. By default it is, except at γ = 0: the paper's myopic agent sees only
       needs, and zeros in place of Z. True or False overrides this.
     - `observe_denominator`: adds dₜ₋₁ as entry 2n. Without it, an averaged memory is not Markov in the early steps of
@@ -113,7 +122,7 @@ class AllocationEnv(gym.Env[Observation, np.int64]):
         self.render_mode = render_mode
         self.observation_space, self.action_space = spaces_of(self.problem)
         self._params = self.problem.params()
-        self._n_actions = self.problem.n_actions
+        self._n_actions = self.problem.n_actions if self.problem.is_enumerable else None
         self._terminates = self.problem.ends == "termination"
         self._noise: Noise | None = None
         self._now: tuple[EnvState, Transition] | None = None
@@ -153,13 +162,13 @@ class AllocationEnv(gym.Env[Observation, np.int64]):
             info,
         )
 
-    def choose(self, policy: Callable[..., Any], rng: np.random.Generator) -> int:
+    def choose(self, policy: Callable[..., Any], rng: np.random.Generator) -> int | Ints:
         """The action that a policy such as `bygones.allocation.policies.OneStep` takes now."""
         if self._now is None:
             raise ResetNeeded("call reset() before choose(): no episode has begun")
         state = self._now[0]
         served = policy(state.needs, self.problem.n_resources, state.memory, int(state.t), rng)
-        return self.problem.action(served)
+        return self.problem.action(served) if self.problem.is_enumerable else np.asarray(served)
 
     def render(self) -> Any:
         """The image of this step as an array (`"rgb_array"`), or None after showing it in a window (`"human"`)."""
@@ -190,21 +199,26 @@ class AllocationEnv(gym.Env[Observation, np.int64]):
     def _observe(self, state: EnvState, outcome: Transition) -> Observation:
         return cast(Observation, observe(state.needs, state.memory, self._params, outcome.Z))
 
-    def _checked(self, action: SupportsIndex) -> int:
+    def _checked(self, action: Any) -> int | Ints:
         try:
             chosen = operator.index(action)
         except TypeError:
-            chosen = -1
-        if not 0 <= chosen < self._n_actions:
-            raise ValueError(f"action must be a whole number from 0 to {self._n_actions - 1}, got {action!r}")
+            return named(action, self.problem)
+        if self._n_actions is None or not 0 <= chosen < self._n_actions:
+            return named(action, self.problem)
         return chosen
 
 
-def spaces_of(problem: AllocationProblem) -> tuple[gym.Space[Observation], gym.Space[np.int64]]:
+def spaces_of(problem: AllocationProblem) -> tuple[gym.Space[Observation], gym.Space[Action]]:
     """The observation and the action space of a problem."""
+    if problem.observation_scale == "running":
+        raise ValueError(
+            "observation_scale 'running' is the learner's, not the environment's: train with bygones, or use "
+            "observation_scale='none' and wrap the environment in Stable-Baselines3's VecNormalize(norm_reward=False)"
+        )
     low, high = problem.observation_bounds()
     box: Any = gym.spaces.Box(low.astype(np.float32), high.astype(np.float32), dtype=np.float32)
-    return box, gym.spaces.Discrete(problem.n_actions)
+    return box, action_space(problem)
 
 
 def own(info: dict[str, Any], arrays: tuple[str, ...] = ("utilities", "cumulative", "memory")) -> dict[str, Any]:

@@ -38,10 +38,11 @@ from bygones.envs.needs import Needs, advantaged
 from bygones.memory import Discounted, Memory
 from bygones.welfare import AnyWelfare, Welfare, as_judge
 
-Scale = Literal["none", "fixed", "window", "expected", "relative"]
+Scale = Literal["none", "fixed", "window", "expected", "relative", "running"]
 End = Literal["truncation", "termination"]
 
 MOST_ACTIONS = 100_000
+"""The most subsets that are enumerated."""
 
 ROUNDING = 1e-6
 """How far rounding may push a remembered value beyond its bound, relative to the bound; float32 has steps of 1.2e-7."""
@@ -57,8 +58,8 @@ class AllocationParams(NamedTuple):
     memory: Memory
     welfare: Welfare
     needs: Needs
-    served: Array
-    """One row per action: 1 for the agents it serves, else 0."""
+    served: Array | None
+    """One row per subset of k agents: 1 for the agents it serves, else 0. None where subsets are not enumerated."""
     weight: Number
     horizon: Number
     observe_memory: Number
@@ -91,7 +92,9 @@ class AllocationProblem:
         observation_scale: how Z is scaled in the observation (row 6). `"none"`: not at all. `"fixed"`: divided by
             `fixed_scale`, the same for every memory. `"window"`: divided by the largest value that Z can reach in an
             episode. `"expected"`: divided by what an agent remembers on average at the end of an episode if all agents
-            are served equally often. `"relative"`: Z/mean(Z) − 1.
+            are served equally often. `"relative"`: Z/mean(Z) − 1. `"running"`: the learner of bygones normalises the
+            whole observation, needs and Z, by its mean and variance so far, as Stable-Baselines3's `VecNormalize`
+            does; `observe` gives it as with `"none"`.
         fixed_scale: the divisor of `"fixed"`.
         observe_memory: whether Z is observed; by default yes, except for the instantaneous memory, whose agent
             "only observes immediate needs" (row 7). Entries of a memory that is not observed are zero.
@@ -121,12 +124,6 @@ class AllocationProblem:
         if check_count("n_resources", self.n_resources) > self.n_agents:
             raise ValueError(
                 f"n_resources must be at most the number of agents ({self.n_agents}), got {self.n_resources}"
-            )
-        if self.n_actions > MOST_ACTIONS:
-            raise ValueError(
-                f"choosing {self.n_resources} of {self.n_agents} agents gives {self.n_actions} actions, more than the "
-                f"{MOST_ACTIONS} that can be enumerated: use fewer agents or resources, or split the agents into "
-                "groups with an environment each"
             )
         check_count("horizon", self.horizon)
         check_between("weight", self.weight, 0.0, 1.0, "between 0 and 1")
@@ -208,8 +205,26 @@ class AllocationProblem:
         """The largest utility of a step; infinite for unbounded needs."""
         return float(np.max(self.needs.bounds[1]))
 
+    @property
+    def is_enumerable(self) -> bool:
+        """Whether there are few enough subsets for each to have a number."""
+        return self.n_actions <= MOST_ACTIONS
+
+    def check_enumerable(self, instead: str) -> None:
+        """Refuses a problem with too many subsets; `instead` says what they are needed for, and what to do."""
+        if not self.is_enumerable:
+            raise ValueError(
+                f"choosing {self.n_resources} of {self.n_agents} agents gives {in_words(self.n_actions)} subsets, more "
+                f"than the {MOST_ACTIONS:,} that can be enumerated; {instead}"
+            )
+
     def subsets(self) -> Ints:
-        """The agents that each action serves, one row of k agents per action, in lexicographic order."""
+        """The agents that each action serves, one row of k agents per action, in lexicographic order.
+
+        Raises:
+            ValueError: there are more than 100,000.
+        """
+        self.check_enumerable("name the agents themselves instead of the number of a subset")
         return np.array(list(itertools.combinations(range(self.n_agents), self.n_resources)))
 
     def action(self, served: Iterable[int]) -> int:
@@ -220,10 +235,18 @@ class AllocationProblem:
                 return action
         raise ValueError(f"served must be {self.n_resources} different agents of {self.n_agents}, got {served}")
 
-    def params(self) -> AllocationParams:
-        """The numbers of this problem."""
-        served = np.zeros((self.n_actions, self.n_agents))
-        np.put_along_axis(served, self.subsets(), 1.0, axis=1)
+    def params(self, enumerates: bool | None = None) -> AllocationParams:
+        """The numbers of this problem.
+
+        Args:
+            enumerates: whether the subsets of agents are listed, so that the number of one is an action; by default
+                where there are at most 100,000. The agents themselves are an action either way.
+        """
+        served = None
+        if self.is_enumerable if enumerates is None else enumerates:
+            subsets = self.subsets()
+            served = np.zeros((len(subsets), self.n_agents))
+            np.put_along_axis(served, subsets, 1.0, axis=1)
         assert isinstance(self.welfare, Welfare)
         return AllocationParams(
             memory=self.memory.canonical(),
@@ -281,7 +304,7 @@ class AllocationProblem:
 
     @property
     def _denominator_divisor(self) -> float:
-        if self.observation_scale == "none":
+        if self.observation_scale in ("none", "running"):
             return 1.0
         if self.observation_scale == "fixed":
             return self.fixed_scale
@@ -333,6 +356,11 @@ def _of_scenario(scenario: str, settings: dict[str, Any]) -> AllocationProblem:
     return problem
 
 
+def in_words(count: int) -> str:
+    """A number of subsets, which may have hundreds of digits."""
+    return f"{count:,}" if count < 10**15 else f"about 10^{len(str(count)) - 1}"
+
+
 def observe(needs: Array, state: Any, params: AllocationParams, Z: Array | None = None) -> Array:
     """The observation: needs, the memory Zᵗ⁻¹ at the chosen scale, and d where it is observed, in float32.
 
@@ -352,6 +380,27 @@ def observe(needs: Array, state: Any, params: AllocationParams, Z: Array | None 
         d: Any = params.memory.denominator(state)
         parts.append(d[..., None] * params.denominator_scale)
     return xp.concatenate(parts, axis=-1, dtype=np.float32)
+
+
+def given(action: Array | int, needs: Array, params: AllocationParams) -> Array:
+    """The utilities of a step: the needs of the agents that an action serves, and 0 for the others.
+
+    Args:
+        action: the number of a subset; or the k agents themselves, in any order, along one axis more.
+        needs: the needs of all agents.
+        params: the numbers of the problem.
+
+    Raises:
+        ValueError: the action is the number of a subset, and subsets are not enumerated.
+    """
+    xp = namespace(action, needs)
+    chosen = xp.asarray(action)
+    if chosen.ndim == needs.ndim:
+        is_served = (xp.arange(needs.shape[-1])[:, None] == chosen[..., None, :]).any(axis=-1)
+        return xp.where(is_served, needs, 0.0)
+    if params.served is None:
+        raise ValueError("action must be the agents to serve: this problem does not enumerate subsets of agents")
+    return xp.asarray(params.served)[chosen] * needs
 
 
 def ends(over: Array, params: AllocationParams) -> tuple[Array, Array]:

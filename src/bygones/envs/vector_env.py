@@ -14,6 +14,7 @@ from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
 from bygones._arrays import Array, Bools, Floats, Ints, check_count, check_one_of
+from bygones.envs.actions import named
 from bygones.envs.batches import as_objects, merged, spread, taken
 from bygones.envs.dynamics import EnvState, Transition, account, begin, proceed
 from bygones.envs.gymnasium_env import Observation, own, scene_of, spaces_of
@@ -63,7 +64,7 @@ class AllocationVectorEnv(VectorEnv[Observation, NDArray[np.integer], np.ndarray
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
         self._params = self.problem.params()
-        self._n_actions = self.problem.n_actions
+        self._n_actions = self.problem.n_actions if self.problem.is_enumerable else None
         self._terminates = self.problem.ends == "termination"
         self._mode: AutoresetMode = self.metadata["autoreset_mode"]
         self._everyone = np.arange(self.num_envs)
@@ -177,6 +178,8 @@ class AllocationVectorEnv(VectorEnv[Observation, NDArray[np.integer], np.ndarray
 
     def _checked(self, actions: Any) -> NDArray[np.integer]:
         chosen = np.asarray(actions)
+        if self._n_actions is None or chosen.ndim == 2:
+            return named(actions, self.problem, (self.num_envs,))
         if chosen.shape != (self.num_envs,) or chosen.dtype.kind not in "iu":
             raise ValueError(f"actions must be {self.num_envs} whole numbers, one per environment, got {actions!r}")
         if chosen.min() < 0 or chosen.max() >= self._n_actions:

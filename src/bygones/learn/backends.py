@@ -91,10 +91,11 @@ def cache_compilations(folder: Path | str | None = None) -> None:
     config.update("jax_persistent_cache_min_compile_time_secs", 0.5)
 
 
-def learner(runs: Sequence[AnyRun], progress: Watch) -> list[TrainResult]:
+def learner(runs: Sequence[AnyRun], progress: Watch, evaluation_episodes: int = 0) -> list[TrainResult]:
     """Trains runs of one program; on an accelerator always as a batch, so that a lone run is no exception."""
     cache_compilations()
-    return train_batch(runs, progress=progress, batched=len(runs) > 1 or has_accelerator())
+    batched = len(runs) > 1 or has_accelerator()
+    return train_batch(runs, progress=progress, batched=batched, evaluation_episodes=evaluation_episodes)
 
 
 def in_processes(

@@ -15,7 +15,7 @@ import jax.numpy as jnp
 
 import bygones.pytrees  # noqa: F401  (registers memories and welfare functions)
 from bygones._arrays import Array
-from bygones.envs.problem import AllocationParams, AllocationProblem, ends, episode_metrics, observe, reward
+from bygones.envs.problem import AllocationParams, AllocationProblem, ends, episode_metrics, given, observe, reward
 
 
 class Environment(Protocol):
@@ -98,7 +98,7 @@ class FunctionalAllocation:
     def advance(
         self, noise: AllocationNoise, state: AllocationState, action: jax.Array, params: AllocationParams
     ) -> AllocationState:
-        utilities = params.served[action] * state.needs
+        utilities = given(action, state.needs, params)
         t = state.t + 1
         needs, needs_state = params.needs.draw(noise.step, state.needs_state, t + 1)
         memory = params.memory.advance(state.memory, utilities)
@@ -110,7 +110,7 @@ class FunctionalAllocation:
     def reward(
         self, before: AllocationState, action: jax.Array, after: AllocationState, params: AllocationParams
     ) -> jax.Array:
-        total = (params.served[action] * before.needs).sum(axis=-1)
+        total = given(action, before.needs, params).sum(axis=-1)
         welfare_before, welfare = (params.welfare(params.memory.read(state.memory)) for state in (before, after))
         return cast(jax.Array, reward(total, welfare, welfare_before, params))
 

@@ -55,7 +55,8 @@ def evaluate(
 
     Args:
         policy: a `TrainedPolicy`, anything else with Stable-Baselines3's `predict`, or a function like it. It is called
-            with the observations of all episodes, one row each, and returns one action per row or one for all.
+            with the observations of all episodes, one row each, and returns one action per row or one for all: the
+            number of a subset of agents, or the k agents themselves.
         problem: what to play; by default the problem that the policy was trained on.
         episodes: how many episodes to play.
         seed: of the needs, which are equal for equal seeds whatever the policy, and of a `TrainedPolicy`'s draws.
@@ -67,14 +68,14 @@ def evaluate(
         problem = policy.problem
     check_count("episodes", episodes)
     noise, draws = (np.random.default_rng(s) for s in np.random.SeedSequence(check_count("seed", seed, 0)).spawn(2))
-    predict = _predict_of(policy, draws)
+    predict = _predict_of(policy, problem, draws)
     params, rows = problem.params(), (episodes, problem.n_agents)
     now, _ = begin(noise.random((2, *rows)), params)
     remembered, starts = None, np.ones(episodes, bool)
     for _ in range(problem.horizon):
         seen = observe(now.needs, now.memory, params)
         actions, remembered = predict(seen, state=remembered, episode_start=starts, deterministic=deterministic)
-        now, _ = proceed(noise.random(rows), now, np.broadcast_to(actions, (episodes,)), params)
+        now, _ = proceed(noise.random(rows), now, _one_per_row(actions, problem, episodes), params)
         starts = np.zeros(episodes, bool)
     environment = FunctionalAllocation.of(problem)
     ends = AllocationState(now.t, now.needs, now.needs_state, now.memory, now.cumulative)
@@ -83,7 +84,15 @@ def evaluate(
     return Evaluation({name: float(values.mean()) for name, values in metrics.items()}, metrics)
 
 
-def _predict_of(policy: Predicts | Predict, draws: np.random.Generator) -> Predict:
+def _one_per_row(actions: Any, problem: AllocationProblem, rows: int) -> np.ndarray:
+    """The number of a subset per row, or the agents to serve per row; one for all stands for every row."""
+    chosen = np.asarray(actions)
+    if chosen.ndim == 2 or not problem.is_enumerable:
+        return np.broadcast_to(chosen, (rows, problem.n_resources))
+    return np.broadcast_to(chosen, (rows,))
+
+
+def _predict_of(policy: Predicts | Predict, problem: AllocationProblem, draws: np.random.Generator) -> Predict:
     if isinstance(policy, TrainedPolicy):
-        return functools.partial(policy.predict, rng=draws)
+        return functools.partial(policy.predict, rng=draws, n_resources=problem.n_resources)
     return policy.predict if hasattr(policy, "predict") else policy

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple, overload
 
 import numpy as np
@@ -63,14 +65,18 @@ def initial(seed: int, observation_size: int, n_actions: int, hidden: tuple[int,
     rng = np.random.default_rng(seed)
 
     def network(outputs: int, gain: float) -> tuple[Layer, ...]:
-        sizes = (observation_size, *hidden, outputs)
-        gains = (*(np.sqrt(2.0) for _ in hidden), gain)
-        pairs = zip(sizes[:-1], sizes[1:], gains, strict=True)
-        return tuple(
-            Layer((g * _orthogonal(rng, i, o)).astype(np.float32), np.zeros(o, np.float32)) for i, o, g in pairs
-        )
+        sizes = itertools.pairwise((observation_size, *hidden, outputs))
+        return layers(rng, tuple(sizes), (*(np.sqrt(2.0) for _ in hidden), gain))
 
     return Networks(policy=network(n_actions, 0.01), value=network(1, 1.0))
+
+
+def layers(rng: np.random.Generator, sizes: Sequence[tuple[int, int]], gains: Sequence[float]) -> tuple[Layer, ...]:
+    """Layers of these inputs and outputs: orthogonal weights with these gains, biases of zero."""
+    return tuple(
+        Layer((gain * _orthogonal(rng, inputs, outputs)).astype(np.float32), np.zeros(outputs, np.float32))
+        for (inputs, outputs), gain in zip(sizes, gains, strict=True)
+    )
 
 
 def _orthogonal(rng: np.random.Generator, rows: int, columns: int) -> np.ndarray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,46 +10,67 @@ from typing import Any
 
 import numpy as np
 
-from bygones._arrays import AnyArray, Array, Ints, as_array, namespace
+from bygones._arrays import AnyArray, Array, Ints, as_array, check_count, namespace
 from bygones.envs.problem import AllocationProblem
 from bygones.learn import safetensors
+from bygones.learn.actors import Actor, actor_of
 from bygones.learn.descriptions import Run, description, rebuilt
-from bygones.learn.networks import Layer, Networks, apply
+from bygones.learn.networks import Layer, Networks
+from bygones.learn.normalisation import Normaliser, normalised
 from bygones.learn.settings import Settings
+from bygones.learn.symmetric import Rankings
 
 _TORCH = {"policy": ("mlp_extractor.policy_net", "action_net"), "value": ("mlp_extractor.value_net", "value_net")}
 """Where Stable-Baselines3's `MlpPolicy` keeps the hidden layers and the head of each network."""
+
+_NOT_IN_SB3 = (
+    'Stable-Baselines3 has no policy that scores agents: only policies of kind "mlp" move there and back. A symmetric '
+    "policy plays with predict, and its file can be read with safetensors"
+)
 
 
 @dataclass(frozen=True)
 class TrainedPolicy:
     """A trained policy: call it with an observation, or many, for the probability of each action.
 
+    A symmetric policy is called with the observations of any number of agents. It gives the probability that each agent
+    is served first, and its actions are rankings: the k agents that are served.
+
     Attributes:
         settings: how it was trained.
         networks: what was learned.
         custom_problem: None, or the problem that was learned instead of the one that the settings describe.
+        normaliser: None, or the statistics by which it normalises what it observes (observation scale "running"); give
+            it observations as they are.
     """
 
     settings: Settings
     networks: Networks
     custom_problem: AllocationProblem | None = None
+    normaliser: Normaliser | None = None
 
     @property
     def problem(self) -> AllocationProblem:
         """What it has learned to solve."""
         return Run(self.settings, self.custom_problem).problem
 
+    @property
+    def is_symmetric(self) -> bool:
+        """Whether it scores agents, of any number, instead of subsets of them."""
+        return self.settings.policy == "symmetric"
+
     def __call__(self, observations: AnyArray) -> Array:
-        """The probability of each action, along the last axis."""
-        logits = apply(self.networks.policy, self._checked(observations))
+        """The probability of each action, along the last axis; of a symmetric policy, of each agent to be first."""
+        seen = self._checked(observations)
+        logits = self._actor(seen).scores(self.networks, seen)
         xp = namespace(logits)
         unnormalised = xp.exp(logits - logits.max(axis=-1, keepdims=True))
         return unnormalised / unnormalised.sum(axis=-1, keepdims=True)
 
     def value(self, observations: AnyArray) -> Array:
         """The learner's estimate of the discounted rewards to come."""
-        return apply(self.networks.value, self._checked(observations))[..., 0]
+        seen = self._checked(observations)
+        return self._actor(seen).value(self.networks, seen)
 
     def predict(
         self,
@@ -58,11 +80,25 @@ class TrainedPolicy:
         deterministic: bool = False,
         *,
         rng: np.random.Generator | None = None,
+        n_resources: int | None = None,
     ) -> tuple[Ints, None]:
         """The action, or actions, with Stable-Baselines3's signature: `action, _ = policy.predict(observation)`.
 
-        Deterministic takes the most probable action, otherwise one is drawn, from `rng` if it is given.
+        Deterministic takes the most probable action, otherwise one is drawn, from `rng` if it is given. The action is
+        the number of a subset of agents; a symmetric policy gives the agents themselves, `n_resources` of them, by
+        default as many as in training, the one drawn first in front.
         """
+        if self.is_symmetric:
+            seen = np.asarray(self._checked(np.asarray(observation)))
+            actor = self._actor(seen, n_resources)
+            scores = np.asarray(actor.scores(self.networks, seen))
+            noise = 0.0 if deterministic else (rng or np.random.default_rng()).gumbel(size=scores.shape)
+            return np.asarray(actor.best(scores + noise)), None
+        if n_resources not in (None, self.problem.n_resources):
+            raise ValueError(
+                f"n_resources must be {self.problem.n_resources}, as in training, got {n_resources}: only policies "
+                'trained with policy="symmetric" serve another number of agents'
+            )
         probabilities = np.asarray(self(np.asarray(observation)))
         if deterministic:
             return probabilities.argmax(axis=-1), None
@@ -75,7 +111,9 @@ class TrainedPolicy:
         metadata = {"settings": json.dumps(self.settings.to_dict())}
         if self.custom_problem is not None:
             metadata["problem"] = json.dumps(description(self.custom_problem))
-        safetensors.save(path, _named(self.networks), metadata)
+        statistics = {} if self.normaliser is None else self.normaliser._asdict()
+        named = {f"normaliser.{name}": np.asarray(value) for name, value in statistics.items()}
+        safetensors.save(path, _named(self.networks) | named, metadata)
 
     @classmethod
     def load(cls, path: Path | str, problem: AllocationProblem | None = None) -> TrainedPolicy:
@@ -106,17 +144,20 @@ class TrainedPolicy:
                 raise ValueError(
                     f"{error}: give the problem that {path} was trained on, as TrainedPolicy.load(path, problem=...)"
                 ) from None
-        count = len(settings.hidden) + 1
+        count = actor_of(settings, problem or settings.problem()).depth
         try:
             networks = Networks(*(_layers(tensors, network, count) for network in Networks._fields))
+            normaliser = _normaliser(tensors) if (problem or settings).observation_scale == "running" else None
         except KeyError as missing:
             raise ValueError(f"{path} is damaged: it lacks tensor {missing}") from None
-        return cls(settings, networks, problem if described else None)
+        return cls(settings, networks, problem if described else None, normaliser)
 
     def state_dict(self) -> dict[str, Any]:
         """The parameters as torch tensors, under the names of Stable-Baselines3's `MlpPolicy`."""
         import torch
 
+        if self.is_symmetric:
+            raise ValueError(_NOT_IN_SB3)
         named: dict[str, Any] = {}
         for network, (trunk, head) in _TORCH.items():
             *hidden, last = getattr(self.networks, network)
@@ -130,6 +171,8 @@ class TrainedPolicy:
     @classmethod
     def from_state_dict(cls, settings: Settings, named: dict[str, Any]) -> TrainedPolicy:
         """The policy of a Stable-Baselines3 `MlpPolicy` with these settings."""
+        if settings.policy == "symmetric":
+            raise ValueError(_NOT_IN_SB3)
         networks = []
         for trunk, head in _TORCH.values():
             places = [f"{trunk}.{2 * i}" for i in range(len(settings.hidden))] + [head]
@@ -138,12 +181,29 @@ class TrainedPolicy:
             )
         return cls(settings, Networks(*networks))
 
+    def _actor(self, observations: Array, n_resources: int | None = None) -> Actor:
+        """The kind of policy, for as many agents as these observations are of."""
+        actor = actor_of(self.settings, self.problem)
+        if not isinstance(actor, Rankings):
+            return actor
+        n = (observations.shape[-1] - actor.observes_denominator) // 2
+        k = actor.n_resources if n_resources is None else check_count("n_resources", n_resources)
+        if n_resources is not None and k > n:
+            raise ValueError(f"n_resources must be at most the number of agents ({n}), got {k}")
+        return dataclasses.replace(actor, n_agents=n, n_resources=min(k, n))
+
     def _checked(self, observations: AnyArray) -> Array:
-        size = self.networks.policy[0].weight.shape[0]
         array = as_array(observations) if namespace(observations) is not np else np.asarray(observations, np.float32)
+        if self.is_symmetric:
+            extra = int(self.problem.observe_denominator)
+            if array.ndim == 0 or array.shape[-1] < 2 + extra or (array.shape[-1] - extra) % 2:
+                entries = "a need and a memory for each agent" + (", and the denominator" if extra else "")
+                raise ValueError(f"observations must hold {entries} along the last axis, got shape {array.shape}")
+            return array
+        size = self.networks.policy[0].weight.shape[0]
         if array.ndim == 0 or array.shape[-1] != size:
             raise ValueError(f"observations must have {size} entries along the last axis, got shape {array.shape}")
-        return array
+        return normalised(array, self.normaliser)
 
 
 def _named(networks: Networks) -> dict[str, np.ndarray]:
@@ -157,6 +217,10 @@ def _named(networks: Networks) -> dict[str, np.ndarray]:
 
 def _layers(tensors: dict[str, np.ndarray], network: str, count: int) -> tuple[Layer, ...]:
     return tuple(Layer(tensors[f"{network}.{i}.weight"], tensors[f"{network}.{i}.bias"]) for i in range(count))
+
+
+def _normaliser(tensors: dict[str, np.ndarray]) -> Normaliser:
+    return Normaliser(*(tensors[f"normaliser.{name}"] for name in Normaliser._fields))
 
 
 def _numpy(tensor: Any) -> np.ndarray:

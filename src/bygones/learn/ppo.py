@@ -26,8 +26,10 @@ import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
 
+from bygones.learn.actors import Actor
 from bygones.learn.environment import Environment
-from bygones.learn.networks import Networks, apply
+from bygones.learn.networks import Networks
+from bygones.learn.normalisation import Normaliser, having_seen, normalised
 
 BETAS = (0.9, 0.999)
 LOG_BETAS = (-0.10536051565782628, -0.0010005003335835344)
@@ -42,6 +44,7 @@ class Shape(NamedTuple):
     """What is fixed when a program is compiled."""
 
     environment: Environment
+    actor: Actor
     rollout_steps: int
     batch_size: int
     epochs: int
@@ -55,6 +58,8 @@ class Shape(NamedTuple):
     """Whether the policy inside the step loop uses matrix products, or multiplies and sums."""
     precision: str = "highest"
     """Of matrix products. GPUs would otherwise drop digits (TF32) that large observations need."""
+    normalises: bool = False
+    """Whether observations are normalised by their running mean and variance."""
 
 
 class Numbers(NamedTuple):
@@ -94,6 +99,8 @@ class Rollout(NamedTuple):
     """The observation after each step, before a new episode starts."""
     last: jax.Array
     """The observation from which the next rollout will go on."""
+    normaliser: Normaliser | None
+    """Statistics of all observations so far, the last one included; None if observations are not normalised."""
 
 
 class Samples(NamedTuple):
@@ -123,6 +130,8 @@ class RunState(NamedTuple):
     """How many of the final episodes have ended."""
     counted_sums: dict[str, jax.Array]
     """The sum of each metric over them."""
+    normaliser: Normaliser | None = None
+    """Statistics of all observations so far; None if observations are not normalised."""
 
 
 class CurvePoint(NamedTuple):
@@ -148,9 +157,10 @@ def begin(key: jax.Array, networks: Networks, params: Any, shape: Shape) -> RunS
     none = jnp.zeros((), jnp.int32)
     metrics = jax.eval_shape(env.metrics, state, params)
     sums = jax.tree.map(lambda metric: jnp.zeros(metric.shape, jnp.float32), metrics)
-    return RunState(
-        jax.random.key_data(key), networks, Adam(zeros, zeros, none), state, none, jnp.array(False), none, none, sums
-    )
+    adam, stopped = Adam(zeros, zeros, none), jnp.array(False)
+    nothing_seen = Normaliser.empty(env.observation_size) if shape.normalises else None
+    seen = having_seen(env.observe(state, params), nothing_seen)
+    return RunState(jax.random.key_data(key), networks, adam, state, none, stopped, none, none, sums, seen)
 
 
 def segment(
@@ -187,8 +197,10 @@ def experience(
     env = shape.environment
     key = jax.random.fold_in(jax.random.wrap_key_data(state.key), state.rollouts)
     collect_key, order_key = jax.random.split(key)
-    rollout, after, last = collect(collect_key, state.networks, state.environment, params, shape)
-    samples, values = samples_of(state.networks, rollout, numbers)
+    rollout, after, last = collect(
+        collect_key, state.networks, state.environment, params, shape, normaliser=state.normaliser
+    )
+    samples, values = samples_of(state.networks, rollout, numbers, shape)
     order = permutations(order_key, shape)
 
     over = rollout.terminated | rollout.truncated
@@ -204,6 +216,7 @@ def experience(
         episodes=state.episodes + over.sum(),
         counted=state.counted + counted.sum(),
         counted_sums=jax.tree.map(jnp.add, state.counted_sums, counted_sums),
+        normaliser=rollout.normaliser,
     )
     unexplained = jnp.var(samples.returns - values) / jnp.var(samples.returns)
     curve = CurvePoint(over.sum(), ended_sums, rollout.rewards.mean(), _TO_COME, _TO_COME, 1.0 - unexplained)
@@ -228,52 +241,63 @@ def settle(
     return kept._replace(stopped=stopped), curve._replace(policy_loss=losses[0], value_loss=losses[1])
 
 
-def collect(key: jax.Array, networks: Networks, state: Any, params: Any, shape: Shape) -> tuple[Rollout, Any, Any]:
-    """One rollout from a state on; also the states after each step, and the one from which the next rollout goes on."""
-    env, steps = shape.environment, shape.rollout_steps
+def collect(
+    key: jax.Array, networks: Networks, state: Any, params: Any, shape: Shape, normaliser: Normaliser | None = None
+) -> tuple[Rollout, Any, Any]:
+    """One rollout from a state on; also the states after each step, and the one from which the next rollout goes on.
+
+    With a normaliser, whose statistics include the observation of this state, every observation that a step is taken
+    from is added to them before it is shown. The end of an episode is shown as the start that follows it is.
+    """
+    env, actor, steps = shape.environment, shape.actor, shape.rollout_steps
     noise_key, action_key = jax.random.split(key)
     noise = env.noise(noise_key, steps)
-    # The largest logit plus Gumbel noise is a draw from their softmax.
-    gumbel = jax.random.gumbel(action_key, (steps, env.n_actions))
+    # The best action for scores plus Gumbel noise is a draw: the largest logit, from their softmax.
+    gumbel = jax.random.gumbel(action_key, (steps, actor.n_scores))
 
     def restart(noise: Any, after: Any) -> Any:
         terminated, truncated = env.ends(after, params)
         fresh = env.start(noise, params)
         return jax.tree.map(lambda new, old: jnp.where(terminated | truncated, new, old), fresh, after)
 
-    def step(state: Any, drawn: tuple[Any, jax.Array]) -> tuple[Any, tuple[jax.Array, Any]]:
-        noise, gumbel = drawn
-        logits = apply(networks.policy, env.observe(state, params), matvec=shape.matvec)
-        action = jnp.argmax(logits + gumbel)
+    def step(carry: tuple[Any, Normaliser | None], drawn: tuple[Any, jax.Array]) -> tuple[Any, Any]:
+        (state, normaliser), (noise, gumbel) = carry, drawn
+        seen = normalised(env.observe(state, params), normaliser)
+        action = actor.best(actor.scores(networks, seen, matvec=shape.matvec) + gumbel)
         after = env.advance(noise, state, action, params)
-        return restart(noise, after), (action, after)
+        following = restart(noise, after)
+        onward = having_seen(env.observe(following, params), normaliser)
+        return (following, onward), (action, after, onward)
 
-    last, (actions, after) = jax.lax.scan(step, state, (noise, gumbel), unroll=shape.unroll)
+    start = (state, normaliser)
+    (last, latest), (actions, after, onward) = jax.lax.scan(step, start, (noise, gumbel), unroll=shape.unroll)
     following = jax.vmap(restart)(noise, after)
-    before = jax.tree.map(lambda first, rest: jnp.concatenate([first[None], rest[:-1]]), state, following)
-    observe = jax.vmap(env.observe, in_axes=(0, None))
+    shifted = jax.tree.map(lambda first, rest: jnp.concatenate([first[None], rest[:-1]]), start, (following, onward))
+    before, normalisers = shifted
+    observe, show = jax.vmap(env.observe, in_axes=(0, None)), jax.vmap(normalised)
     terminated, truncated = jax.vmap(env.ends, in_axes=(0, None))(after, params)
     rollout = Rollout(
-        observations=observe(before, params),
+        observations=show(observe(before, params), normalisers),
         actions=actions,
         rewards=jax.vmap(env.reward, in_axes=(0, 0, 0, None))(before, actions, after, params),
         terminated=terminated,
         truncated=truncated,
-        reached=observe(after, params),
-        last=env.observe(last, params),
+        reached=show(observe(after, params), onward),
+        last=normalised(env.observe(last, params), latest),
+        normaliser=latest,
     )
     return rollout, after, last
 
 
-def samples_of(networks: Networks, rollout: Rollout, numbers: Numbers) -> tuple[Samples, jax.Array]:
+def samples_of(networks: Networks, rollout: Rollout, numbers: Numbers, shape: Shape) -> tuple[Samples, jax.Array]:
     """The samples of a rollout, and the values that its advantages are measured against."""
-    log_policy = jax.nn.log_softmax(apply(networks.policy, rollout.observations))
-    values, reached = (apply(networks.value, seen)[:, 0] for seen in (rollout.observations, rollout.reached))
+    actor = shape.actor
+    values, reached = (actor.value(networks, seen) for seen in (rollout.observations, rollout.reached))
     # An episode that was cut off would have gone on: the value of where it stood stands for the rest.
     rewards = rollout.rewards + jnp.where(rollout.truncated, numbers.discount * reached, 0.0)
     over = rollout.terminated | rollout.truncated
-    advantages = gae(rewards, values, over, apply(networks.value, rollout.last)[0], numbers)
-    log_probs = _chosen(log_policy, rollout.actions)
+    advantages = gae(rewards, values, over, actor.value(networks, rollout.last), numbers)
+    log_probs = actor.log_prob(actor.scores(networks, rollout.observations), rollout.actions)
     return Samples(rollout.observations, rollout.actions, log_probs, advantages, advantages + values), values
 
 
@@ -327,15 +351,15 @@ def improve(
 def loss(networks: Networks, batch: Samples, numbers: Numbers, shape: Shape) -> tuple[jax.Array, jax.Array]:
     """The loss L of a minibatch; beside it the policy's and the value's part."""
     advantages = normalise(batch.advantages)
-    log_policy = jax.nn.log_softmax(apply(networks.policy, batch.observations))
-    ratio = jnp.exp(_chosen(log_policy, batch.actions) - batch.log_probs)
+    scores = shape.actor.scores(networks, batch.observations)
+    ratio = jnp.exp(shape.actor.log_prob(scores, batch.actions) - batch.log_probs)
     clipped = jnp.clip(ratio, 1.0 - numbers.clip, 1.0 + numbers.clip)
     policy_loss = -jnp.minimum(advantages * ratio, advantages * clipped).mean()
-    values = apply(networks.value, batch.observations)[:, 0]
+    values = shape.actor.value(networks, batch.observations)
     value_loss = ((batch.returns - values) ** 2).mean()
     total = policy_loss + numbers.value_weight * value_loss
     if shape.entropy:
-        total += numbers.entropy_weight * (jnp.exp(log_policy) * log_policy).sum(axis=-1).mean()
+        total -= numbers.entropy_weight * shape.actor.entropy(scores, batch.actions).mean()
     return total, jnp.stack([policy_loss, value_loss])
 
 
@@ -370,10 +394,6 @@ def _packing(networks: Networks, flat: bool) -> tuple[Callable[[Any], Any], Call
     if flat:
         return lambda tree: ravel_pytree(tree)[0], ravel_pytree(networks)[1]
     return lambda tree: tree, lambda tree: tree
-
-
-def _chosen(log_policy: jax.Array, actions: jax.Array) -> jax.Array:
-    return jnp.take_along_axis(log_policy, actions[:, None], axis=-1)[:, 0]
 
 
 def _sum_where(which: jax.Array, metrics: dict[str, jax.Array]) -> dict[str, jax.Array]:

@@ -8,6 +8,7 @@ single-threaded linear algebra, because batches of small matrix products are slo
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import hashlib
 import importlib.util
@@ -24,11 +25,14 @@ import numpy as np
 
 from bygones._arrays import check_count
 from bygones.envs.problem import AllocationParams, AllocationProblem
-from bygones.learn import checkpoints, networks, ppo
+from bygones.learn import checkpoints, playing, ppo
+from bygones.learn.actors import Subsets, actor_of
 from bygones.learn.checkpoints import Checkpoint
 from bygones.learn.descriptions import AnyRun, Run, as_run, check_registered
 from bygones.learn.environment import FunctionalAllocation
 from bygones.learn.networks import Networks
+from bygones.learn.normalisation import Normaliser
+from bygones.learn.playing import Played
 from bygones.learn.policy import TrainedPolicy
 from bygones.learn.settings import Settings
 
@@ -65,6 +69,8 @@ class TrainResult:
         final: the mean of each episode metric over the last episodes, a share `settings.last_share` of all.
         stopped_at: None, or after how many steps the loss was no longer finite; the networks are those before.
         custom_problem: None, or the problem that was learned instead of the one that the settings describe.
+        normaliser: None, or the statistics of all observations (observation scale "running").
+        played: None, or what the policy came to in episodes that it played when it had been trained.
     """
 
     settings: Settings
@@ -73,11 +79,13 @@ class TrainResult:
     final: dict[str, float]
     stopped_at: int | None
     custom_problem: AllocationProblem | None = None
+    normaliser: Normaliser | None = None
+    played: Played | None = None
 
     @property
     def policy(self) -> TrainedPolicy:
         """What was learned, ready to act and to be saved."""
-        return TrainedPolicy(self.settings, self.networks, self.custom_problem)
+        return TrainedPolicy(self.settings, self.networks, self.custom_problem, self.normaliser)
 
 
 def train(
@@ -104,6 +112,7 @@ def train_batch(
     segment: int = SEGMENT,
     batched: bool | None = None,
     native: bool | None = None,
+    evaluation_episodes: int = 0,
     **choices: Any,
 ) -> list[TrainResult]:
     """Runs of one shape, advanced together in this process.
@@ -119,7 +128,10 @@ def train_batch(
         batched: whether the runs are one batched program; by default yes if there are several. A run's numbers
             depend on this choice in their last digits, but not on what else is in the batch.
         native: whether a run's updates are machine code of this processor instead of XLA's; by default wherever they
-            can be: on a CPU, not batched, with Numba installed. The numbers depend on this in their last digits too.
+            can be: an MLP, on a CPU, not batched, with Numba installed. The numbers depend on this in their last digits
+            too.
+        evaluation_episodes: how many episodes each policy plays when it has been trained, both with actions drawn and
+            with the most probable ones; none by default. Training does not depend on it.
         choices: implementation choices of `ppo.Shape` (`flat`, `unroll`, `precision`), for measuring them.
 
     Raises:
@@ -129,10 +141,14 @@ def train_batch(
     batch = [as_run(run) for run in runs]
     shape = _common_shape(batch, choices)
     check_count("segment", segment)
+    check_count("evaluation_episodes", evaluation_episodes, 0)
     batched = len(batch) > 1 if batched is None else batched
     params, numbers = (_stack([of(run) for run in batch], batched) for of in (params_of, numbers_of))
     total = max(run.settings.rollouts for run in batch)
-    native = can_be_native() and not batched if native is None else native
+    is_mlp = isinstance(shape.actor, Subsets)
+    native = can_be_native() and is_mlp and not batched if native is None else native
+    if native and not is_mlp:
+        raise ValueError('native updates are for policy "mlp": set native=False')
     if native and batched:
         raise ValueError("native updates train one run at a time: set native=False or batched=False")
     if native and not can_be_native():
@@ -160,13 +176,39 @@ def train_batch(
                 steps = done * shape.rollout_steps
                 progress(RunProgress(tuple(range(len(batch))), steps, total * shape.rollout_steps, new))
     host = jax.tree.map(np.asarray, state)
-    return [_result(run, _row(host, i) if batched else host, points, i) for i, run in enumerate(batch)]
+    results = [_result(run, _row(host, i) if batched else host, points, i) for i, run in enumerate(batch)]
+    if not evaluation_episodes:
+        return results
+    found = played([result.policy for result in results], evaluation_episodes, batched=batched, **choices)
+    return [dataclasses.replace(result, played=one) for result, one in zip(results, found, strict=True)]
+
+
+def played(
+    policies: Sequence[TrainedPolicy], episodes: int = playing.EPISODES, *, batched: bool | None = None, **choices: Any
+) -> list[Played]:
+    """What policies come to in the episodes that they play at the end of training: made again from what was kept.
+
+    Args:
+        policies: of one shape, as the runs of a `train_batch`.
+        episodes: how many episodes each policy plays, both with actions drawn and with the most probable ones.
+        batched: as of `train_batch`.
+        choices: as of `train_batch`.
+    """
+    batch = [Run(policy.settings, policy.custom_problem) for policy in policies]
+    batched = len(batch) > 1 if batched is None else batched
+    player = playing.player(_common_shape(batch, choices), check_count("episodes", episodes), batched)
+    keys = playing.keys_of([run.settings.seed for run in batch])
+    weights, normaliser = _stack([(policy.networks, policy.normaliser) for policy in policies], batched)
+    numbers = _stack([params_of(run) for run in batch], batched)
+    metrics = player(keys if batched else keys[0], weights, normaliser, numbers, numbers.horizon)
+    host = jax.tree.map(np.asarray, metrics)
+    return [playing.as_played(_row(host, i) if batched else host) for i in range(len(batch))]
 
 
 def begin(runs: Sequence[AnyRun], keys: jax.Array | None, shape: ppo.Shape, batched: bool) -> ppo.RunState:
     """Runs before their first rollout; without keys, their seeds are their randomness."""
-    env, settings = shape.environment, [as_run(run).settings for run in runs]
-    starts = [networks.initial(one.seed, env.observation_size, env.n_actions, one.hidden) for one in settings]
+    settings = [as_run(run).settings for run in runs]
+    starts = [shape.actor.initial(one.seed) for one in settings]
     if keys is None:
         keys = jax.vmap(jax.random.key)(np.array([one.seed for one in settings], np.uint32))
     stacked = (_stack(trees, batched) for trees in (starts, [params_of(run) for run in runs]))
@@ -184,19 +226,21 @@ def shape_of(run: AnyRun, **choices: Any) -> ppo.Shape:
     run = as_run(run)
     return ppo.Shape(
         environment=FunctionalAllocation.of(run.problem),
+        actor=actor_of(run.settings, run.problem),
         rollout_steps=run.settings.rollout_steps,
         batch_size=run.settings.batch_size,
         epochs=run.settings.epochs,
         entropy=run.settings.entropy_weight > 0,
+        normalises=run.problem.observation_scale == "running",
         **{"flat": jax.default_backend() == "cpu", **choices},
     )
 
 
 def program_of(run: AnyRun, **choices: Any) -> Hashable:
-    """What runs must have in common to be one batch: their shape, their networks, and what their numbers belong to."""
+    """What runs must have in common to be one batch: their shape, and what their numbers belong to."""
     leaves, structure = jax.tree.flatten(params_of(run))
     shapes = tuple((leaf.shape, leaf.dtype) for leaf in leaves)
-    return shape_of(run, **choices), as_run(run).settings.hidden, structure, shapes
+    return shape_of(run, **choices), structure, shapes
 
 
 def numbers_of(run: AnyRun) -> ppo.Numbers:
@@ -208,11 +252,12 @@ def numbers_of(run: AnyRun) -> ppo.Numbers:
 
 def params_of(run: AnyRun) -> AllocationParams:
     """The environment's numbers of a run, as arrays: equal types for every run, hence one compiled program."""
-    problem = as_run(run).problem
-    check_registered(problem)
+    run = as_run(run)
+    check_registered(run.problem)
     kinds = {"b": np.bool_, "i": np.int32, "f": np.float32}
+    enumerates = run.settings.policy == "mlp"
     params: AllocationParams = jax.tree.map(
-        lambda leaf: np.asarray(leaf, kinds[np.asarray(leaf).dtype.kind]), problem.params()
+        lambda leaf: np.asarray(leaf, kinds[np.asarray(leaf).dtype.kind]), run.problem.params(enumerates)
     )
     return params
 
@@ -269,7 +314,8 @@ def _common_shape(runs: Sequence[Run], choices: dict[str, Any]) -> ppo.Shape:
         if program_of(run, **choices) != first:
             raise ValueError(
                 f"runs of one batch must agree in sizes (agents, resources, d observed, rollout, batch, epochs, "
-                f"hidden, entropy bonus or not) and in kinds of memory, welfare and needs, got {runs[0]} and {run}"
+                f"hidden, entropy bonus or not) and in kinds of policy, memory, welfare and needs, got {runs[0]} and "
+                f"{run}"
             )
     return shape_of(runs[0], **choices)
 
@@ -319,4 +365,4 @@ def _result(run: Run, state: ppo.RunState, points: list[dict[str, np.ndarray]], 
     counted = int(state.counted)
     final = {name: float(value) / counted if counted else float("nan") for name, value in state.counted_sums.items()}
     stopped_at = (learned + 1) * run.settings.rollout_steps if state.stopped else None
-    return TrainResult(run.settings, state.networks, curves, final, stopped_at, run.custom_problem)
+    return TrainResult(run.settings, state.networks, curves, final, stopped_at, run.custom_problem, state.normaliser)

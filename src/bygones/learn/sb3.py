@@ -9,6 +9,8 @@ import gymnasium
 import torch
 from stable_baselines3 import PPO
 from stable_baselines3.common.callbacks import BaseCallback
+from stable_baselines3.common.monitor import Monitor
+from stable_baselines3.common.vec_env import DummyVecEnv, VecEnv, VecNormalize
 
 from bygones.envs.gymnasium_env import AllocationEnv
 from bygones.learn.settings import Settings
@@ -21,7 +23,7 @@ def learner(settings: Settings, env: gymnasium.Env[Any, Any] | None = None) -> P
     """Stable-Baselines3's PPO with these settings, on one environment."""
     return PPO(
         "MlpPolicy",
-        env or AllocationEnv(problem=settings.problem()),
+        environment(settings, env),
         learning_rate=settings.learning_rate,
         n_steps=settings.rollout_steps,
         batch_size=settings.batch_size,
@@ -36,6 +38,17 @@ def learner(settings: Settings, env: gymnasium.Env[Any, Any] | None = None) -> P
         seed=settings.seed,
         device="cpu",
     )
+
+
+def environment(settings: Settings, env: gymnasium.Env[Any, Any] | None = None) -> VecEnv:
+    """The environment of these settings, or the given one, as Stable-Baselines3 takes it.
+
+    Under the observation scale "running" it is wrapped in `VecNormalize`, which does what our own learner does.
+    """
+    running = settings.observation_scale == "running"
+    problem = settings.replace(observation_scale="none" if running else settings.observation_scale).problem()
+    venv = DummyVecEnv([lambda: Monitor(env or AllocationEnv(problem=problem))])
+    return VecNormalize(venv, norm_reward=False) if running else venv
 
 
 def train(settings: Settings, seen: EpisodeSeen | None = None, threads: int = 1) -> PPO:

@@ -10,7 +10,7 @@ import dataclasses
 import itertools
 import math
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from bygones._arrays import check_between, check_count, check_one_of
 from bygones.envs.needs import advantaged
@@ -18,9 +18,14 @@ from bygones.envs.problem import AllocationProblem, End, Scale
 from bygones.memory import Discounted
 
 Aggregation = Literal["additive", "averaged"]
+PolicyKind = Literal["mlp", "symmetric"]
+AgentFeatures = Literal["plain", "logarithmic"]
 
 WEIGHTS = 10**8
 """The most weights of a network: four times as many numbers are kept while it learns."""
+
+MLP_ENUMERATES = 'policy "mlp" has an output for each: use policy "symmetric", which scores agents instead'
+"""What to do about too many subsets of agents."""
 
 _OF_PROBLEM = (
     "gamma",
@@ -104,7 +109,13 @@ class Settings:
     adam_eps: float = 1e-5
     """The ε of Adam."""
     hidden: tuple[int, ...] = (64, 64)
-    """Units in the hidden layers of each of the two networks."""
+    """Units in the hidden layers of each of the two networks of an MLP."""
+    policy: PolicyKind = "mlp"
+    """Kind of policy: "mlp", one output per subset of agents, or "symmetric", one score per agent, for any number."""
+    agent_units: int = 32
+    """Units in the layers of a symmetric policy."""
+    agent_features: AgentFeatures = "logarithmic"
+    """How a symmetric policy sees what is remembered: "plain", or "logarithmic", which keeps large numbers small."""
 
     def __post_init__(self) -> None:
         check_one_of("aggregation", self.aggregation, ("additive", "averaged"))
@@ -122,11 +133,12 @@ class Settings:
         if check_count("seed", self.seed, least=0) >= 2**32:
             raise ValueError(f"seed must be below 2**32, got {self.seed}")
         object.__setattr__(self, "hidden", tuple(check_count("hidden", units) for units in self.hidden))
+        check_one_of("policy", self.policy, get_args(PolicyKind))
+        check_count("agent_units", self.agent_units, most=4096)
+        check_one_of("agent_features", self.agent_features, get_args(AgentFeatures))
         check_count("n_agents", self.n_agents, most=10**6)
-        widths = [2 * self.n_agents + 1, *self.hidden, self.n_agents]
-        weights = sum(before * after for before, after in itertools.pairwise(widths))
-        if weights > WEIGHTS:
-            raise ValueError(f"hidden must give a network of at most {WEIGHTS:,} weights, got {weights:,}")
+        if self.policy == "mlp":
+            self._check_mlp()
         if check_count("batch_size", self.batch_size, least=2) > self.rollout_steps or (
             self.rollout_steps % self.batch_size
         ):
@@ -135,7 +147,13 @@ class Settings:
             raise ValueError(
                 f"horizon must be at most total_steps ({self.total_steps}), or no episode ends, got {self.horizon}"
             )
-        self.problem()
+        check_solvable(self.policy, self.problem())
+
+    def _check_mlp(self) -> None:
+        widths = [2 * self.n_agents + 1, *self.hidden, self.n_agents]
+        weights = sum(before * after for before, after in itertools.pairwise(widths))
+        if weights > WEIGHTS:
+            raise ValueError(f"hidden must give a network of at most {WEIGHTS:,} weights, got {weights:,}")
 
     def problem(self) -> AllocationProblem:
         """The learning problem of these settings."""
@@ -194,3 +212,14 @@ class Settings:
             if name not in known:
                 raise ValueError(f"unknown setting {name!r}; known are {', '.join(known)}")
         return cls(**values)
+
+
+def check_solvable(policy: PolicyKind, problem: AllocationProblem) -> None:
+    """Refuses a problem that a kind of policy cannot play."""
+    if policy == "mlp":
+        problem.check_enumerable(MLP_ENUMERATES)
+    elif problem.observation_scale == "running":
+        raise ValueError(
+            "observation_scale 'running' has a mean and a variance for each agent, and a symmetric policy treats "
+            "agents alike: choose another scale, or policy 'mlp'"
+        )

@@ -1,9 +1,10 @@
-"""Statements beyond the paper, B1 to B4, with criteria that were written before any of their runs.
+"""Statements beyond the paper, B1 to B5, with criteria that were written before any of their runs.
 
 B1 and B2 ask whether the collapse of perfect recall is the memory's. The symmetric policy is one network shared across
 agents, which sees how far each agent is above the least (Zᵢ − min Z); an earlier study outside this repository, of 576
 runs, found that it does not collapse under perfect recall with egalitarian welfare, while under Nash welfare, whose
-reward fades as Z grows, it does. That study is why these statements are made; its runs are not among those judged.
+reward fades as Z grows, it does. That study is why these statements are made; its runs are not among those judged. B5
+asks the same of that network where it sees large numbers as small ones.
 
 B3 and B4 ask what a policy is worth once it is trained. The paper's metric is measured while the policy still learns
 and draws its actions. A finished policy can be evaluated with drawn actions or with the most probable ones.
@@ -11,6 +12,7 @@ and draws its actions. A finished policy can be evaluated with drawn actions or 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from bygones.paper.cells import Cells, per_seed
@@ -18,8 +20,11 @@ from bygones.paper.criteria import FAIR_SHARE, LONG, MARGIN, MYOPIC, RECALL, REM
 from bygones.paper.grid import memory_label
 from bygones.paper.judging import EQUIVALENCE_LEVEL, Claim, Comparison, Some, difference_within
 
-SYMMETRIC = {"policy": "symmetric"}
-"""The setting of the network that is shared across agents."""
+SYMMETRIC = {"policy": "symmetric", "agent_features": "plain"}
+"""The settings of the network that is shared across agents and sees what is remembered as it is, as in that study."""
+
+LOGARITHMIC = {"policy": "symmetric", "agent_features": "logarithmic"}
+"""The same network where it sees what is remembered on a logarithmic scale, which is its default."""
 
 SMALL_SCALE = 10.0
 """The divisor for both networks under the observation scale "fixed": the earlier study's."""
@@ -74,9 +79,17 @@ def b4(cells: Cells, welfare: str) -> Ask:
     yield Some(tuple(alternatives))
 
 
-def _fair(cells: Cells, welfare: str, horizon: int, expected: bool) -> Comparison:
+def b5(cells: Cells, welfare: str) -> Ask:
+    """Perfect recall at T ≥ 5000: the symmetric policy is fair where it sees memories on a logarithmic scale."""
+    for horizon in LONG:
+        yield _fair(cells, welfare, horizon, expected=True, network=LOGARITHMIC)
+
+
+def _fair(
+    cells: Cells, welfare: str, horizon: int, expected: bool, network: Mapping[str, Any] = SYMMETRIC
+) -> Comparison:
     """Whether the symmetric policy is fair under perfect recall, measured by the paper's myopic agent."""
-    symmetric = cells.seeds("gini", welfare, "additive", RECALL, horizon, **_divisor(cells), **SYMMETRIC)
+    symmetric = cells.seeds("gini", welfare, "additive", RECALL, horizon, **_divisor(cells), **network)
     myopic = cells.seeds("gini", welfare, "additive", MYOPIC, horizon)
     what = (
         f"Gini of the symmetric network less {FAIR_SHARE:g} × that of myopic, {welfare}, perfect recall, T = {horizon}"
@@ -129,5 +142,15 @@ BEYOND = (
         known="One policy had been seen, outside the grid, with a Gini of 0.17 with drawn and of 0.52 with most "
         "probable actions. No evaluation of the grid's policies had been seen.",
         asks=b4,
+    ),
+    Claim(
+        name="B5",
+        text="A shared network that sees memories on a logarithmic scale is fair under perfect recall, whatever the "
+        "welfare function.",
+        criterion="Additive, perfect recall, T = 5000 and 10000, memory as it is and divided by 10: the Gini of the "
+        "symmetric policy with logarithmic features is below `FAIR_SHARE` of the myopic agent's (the paper's network).",
+        known="Nothing but short runs at T = 1000, made to see that the network learns.",
+        asks=b5,
+        scales=_SCALES,
     ),
 )

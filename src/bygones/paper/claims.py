@@ -45,7 +45,7 @@ from bygones.paper.results import Results
 
 __all__ = ["CLAIMS", "FAIR_SHARE", "MYOPIC", "RECALL", "Claim", "Judgement", "Quote", "add", "judge"]
 
-ASKED_ABOUT = ("total_steps", "weight", "fixed_scale", "policy")
+ASKED_ABOUT = ("total_steps", "weight", "fixed_scale", "policy", "agent_features")
 """The parts of the protocol that claims vary: C13 the steps, C12 λ, B1 and B2 the divisor and the network."""
 
 NORMALISES_NEEDS = "running"

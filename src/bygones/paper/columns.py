@@ -23,8 +23,6 @@ from bygones.paper.grid import later_defaults
 FORMAT = 1
 """The version of the layout."""
 
-ADDED_LATER = ("commit",)
-"""Columns other than settings that the first files of this format lack."""
 
 CURVE_POINTS = 50
 """How many points are kept of each curve."""
@@ -38,6 +36,22 @@ METRICS = {
     "utility_most": "utility per step of the best-off agent",
 }
 """The metrics of an episode; their means over the last episodes of a run are the columns `final_…`."""
+
+WAYS = {
+    "sampled": "with actions drawn from the final policy",
+    "deterministic": "with the most probable actions of the final policy",
+}
+"""How a policy plays when it has been trained; its metrics, means over episodes, are `sampled_…`, `deterministic_…`."""
+
+PLAYED = {
+    f"{way}_{name}": f"{meaning}; mean over evaluation_episodes episodes {how}; null where none were played"
+    for way, how in WAYS.items()
+    for name, meaning in METRICS.items()
+}
+"""The columns of evaluation."""
+
+ADDED_LATER = ("commit", "evaluation_episodes", *PLAYED)
+"""Columns other than settings that the first files of this format lack."""
 
 CURVES = {
     "steps": "steps of training at the end of each stretch",
@@ -122,6 +136,8 @@ SCHEMA = pa.schema(
         _column("command", pa.string(), "how to run it again"),
         _column("finished", pa.timestamp("s", "UTC"), "when it was written"),
         _column("commit", pa.string(), "git commit of the checkout it was trained from; null where that is not known"),
+        _column("evaluation_episodes", pa.int64(), "episodes that the final policy played in each way; null for none"),
+        *(_column(name, pa.float64(), meaning) for name, meaning in PLAYED.items()),
     ],
     metadata={"bygones.format": str(FORMAT)},
 )

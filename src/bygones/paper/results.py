@@ -33,13 +33,15 @@ from bygones._files import UNFINISHED, replacing
 from bygones.learn.locks import locked
 from bygones.learn.settings import Settings
 from bygones.paper import parquet
-from bygones.paper.columns import CURVE_POINTS, CURVES, FORMAT, METRICS, SCHEMA, SETTINGS, in_this_layout
+from bygones.paper.columns import CURVE_POINTS, CURVES, FORMAT, METRICS, SCHEMA, SETTINGS, WAYS, in_this_layout
 from bygones.paper.grid import identities, identity
 from bygones.paper.provenance import Provenance
 
 if TYPE_CHECKING:
     import pandas
     import polars
+
+    from bygones.learn.playing import Played
 
 _WRITING = "is writing to this folder: wait for it to finish or choose another folder"
 
@@ -57,6 +59,7 @@ class RunResult:
         curves: `steps`, and the values at these steps of every other curve in `CURVES`.
         seconds: how long the run took; in a batch, its share of the batch's time.
         stopped_at: the step at which the loss was no longer finite; None if it always was.
+        played: what the final policy came to in episodes of its own; None if it played none.
     """
 
     settings: Settings
@@ -64,6 +67,7 @@ class RunResult:
     curves: Mapping[str, np.ndarray]
     seconds: float
     stopped_at: int | None = None
+    played: Played | None = None
 
 
 def thinned(curves: Mapping[str, np.ndarray], points: int = CURVE_POINTS) -> dict[str, np.ndarray]:
@@ -325,7 +329,13 @@ def _row(run: RunResult, provenance: Provenance, finished: datetime) -> dict[str
         "command": provenance.command,
         "finished": finished,
         "commit": provenance.commit,
+        **(_played(run.played) if run.played else {}),
     }
+
+
+def _played(played: Played) -> dict[str, float]:
+    metrics = {f"{way}_{name}": float(getattr(played, way)[name]) for way in WAYS for name in METRICS}
+    return {"evaluation_episodes": played.episodes, **metrics}
 
 
 def _repeated(names: Sequence[str]) -> list[str]:

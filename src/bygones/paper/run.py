@@ -6,6 +6,7 @@ Needs only JAX, NumPy and PyArrow, so that it also runs on bare machines with ac
 
 from __future__ import annotations
 
+import functools
 import math
 import sys
 import time
@@ -17,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bygones._arrays import check_count, check_one_of
-from bygones.learn import backends, ray_tasks
+from bygones.learn import backends, playing, ray_tasks
 from bygones.learn.processes import WorkerDiedError, usable_cores
 from bygones.learn.runs import RunProgress, TrainResult
 from bygones.learn.settings import Settings
@@ -30,6 +31,8 @@ Heard = Callable[[int, int, float], None]
 """Called with a run's position, how many steps it has taken, and its latest Gini (NaN if no episode has ended)."""
 
 PLACES = ("auto", "cpu", "accelerator", "ray")
+POLICIES = "policies"
+"""Where policies are kept, inside the folder of results."""
 MEASURED_ROLLOUTS = 48
 """How many rollouts of each run are trained to measure speed: three of the learner's segments."""
 
@@ -68,7 +71,9 @@ def execute(
     batch: int = backends.MOST_IN_A_BATCH,
     address: str | None = None,
     command: str | None = None,
-    trainer: backends.Trainer[Settings] = backends.learner,
+    evaluation_episodes: int = playing.EPISODES,
+    keep_policies: bool = False,
+    trainer: backends.Trainer[Settings] | None = None,
 ) -> Results:
     """Trains the runs that the folder does not hold yet, and gives the results of all of them.
 
@@ -81,6 +86,10 @@ def execute(
         batch: most runs in an accelerator batch. Each batch is kept when it is done.
         address: of a Ray cluster, which is then where it runs; without, Ray runs on this machine.
         command: how to run this again, kept beside the results; by default this process's own command.
+        evaluation_episodes: how many episodes each policy plays when it has been trained, both with actions drawn and
+            with the most probable ones (the columns `sampled_…` and `deterministic_…`); 0 for none.
+        keep_policies: whether to save each policy too, as `policies/RUN.safetensors` in the folder. Without it, the
+            settings of a run, seed included, are what it takes to train the policy again.
         trainer: what trains; the learner, except in tests.
 
     Raises:
@@ -93,13 +102,18 @@ def execute(
     if len(set(names)) != len(names):
         raise ValueError("runs must all be different")
     place = _place(on, address, workers)
+    check_count("evaluation_episodes", evaluation_episodes, 0)
+    trainer = trainer or functools.partial(backends.learner, evaluation_episodes=evaluation_episodes)
     with writing(folder) as writer:
         todo = [run for run, name in zip(runs, names, strict=True) if name not in writer.done]
         tracker = Tracker(todo, len(runs) - len(todo), progress or (lambda _: None))
         try:
             origin = provenance.here(place, command)
             with closing(_trained(todo, place, tracker.heard, workers, batch, address, trainer)) as trained:
-                for finished in trained:
+                for results, seconds in trained:
+                    if keep_policies:
+                        _save_policies(results, Path(folder) / POLICIES)
+                    finished = [_kept(result, seconds / len(results)) for result in results]
                     writer.add(finished, origin)
                     tracker.finished(finished)
         except KeyboardInterrupt:
@@ -198,8 +212,8 @@ def _trained(
     batch: int,
     address: str | None,
     trainer: backends.Trainer[Settings],
-) -> Generator[list[RunResult]]:
-    """Trains the runs, yields what is kept of them, and reports how far each is."""
+) -> Generator[tuple[list[TrainResult], float]]:
+    """Trains the runs, yields those that were trained together and how long it took, and reports how far each is."""
     if not runs:
         return
 
@@ -216,13 +230,21 @@ def _trained(
     try:
         with closing(found):
             for _, results, seconds in found:
-                yield [_kept(result, seconds / len(results)) for result in results]
+                yield results, seconds
     except WorkerDiedError as error:
         raise OSError(f"{error}; what was finished is kept") from None
 
 
 def _kept(result: TrainResult, seconds: float) -> RunResult:
-    return RunResult(result.settings, result.final, thinned(result.curves), seconds, result.stopped_at)
+    curves = thinned(result.curves)
+    return RunResult(result.settings, result.final, curves, seconds, result.stopped_at, result.played)
+
+
+def _save_policies(results: Sequence[TrainResult], folder: Path) -> None:
+    """Before their results are written, so that every run in the results has its policy."""
+    folder.mkdir(exist_ok=True)
+    for result in results:
+        result.policy.save(folder / f"{identity(result.settings)}.safetensors")
 
 
 def _latest(ginis: np.ndarray) -> float:
@@ -251,7 +273,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--gamma", nargs="+", type=float, help="only these past discounts")
     parser.add_argument("--seeds", type=int, help="number of seeds")
     parser.add_argument("--weight", type=float, help="λ of every run; by default the paper's")
-    parser.add_argument("--observation-scale", help="none, fixed, window, expected or relative; by default none")
+    parser.add_argument(
+        "--observation-scale", help="none, fixed, window, expected, relative or running; by default none"
+    )
+    parser.add_argument(
+        "--evaluation-episodes",
+        type=int,
+        default=playing.EPISODES,
+        help="episodes that each policy plays when it has been trained, sampled and deterministic; 0 for none",
+    )
+    parser.add_argument("--keep-policies", action="store_true", help="save each policy too, in OUT/policies")
     parser.add_argument("--set", nargs="+", default=[], metavar="SETTING=VALUE", help="any other setting of all runs")
     options = parser.parse_args(arguments)
     names = ("welfare", "aggregation", "horizon", "gamma", "seeds", "weight", "observation_scale")
@@ -263,7 +294,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
             print(estimate(runs, options.out, **where))
             return
         progress = now_and_then(lambda line: print(line, flush=True))
-        results = execute(runs, options.out, **where, progress=progress)
+        kept = {name: getattr(options, name) for name in ("evaluation_episodes", "keep_policies")}
+        results = execute(runs, options.out, **where, **kept, progress=progress)
     except (ValueError, OSError) as error:
         sys.exit(f"{parser.prog}: {error}")
     except Stopped as stopped:

@@ -1,0 +1,48 @@
+"""Symmetric policies beside the MLP on one CPU core, in one run: steps a second, and what they cost as agents grow.
+
+    PYTHONPATH=src taskset -c 0 python -m benchmarks.symmetric
+    PYTHONPATH=src taskset -c 0 python -m benchmarks.symmetric --sizes 10,2 50,5 200,10
+
+Both learn the paper's problem with the paper's settings, in turns, each on one thread; the best turn of each counts.
+Times are of the processor, so that others on the machine do not count. The MLP's updates are Numba's, its fastest form,
+and XLA's, which is how symmetric policies learn too. Sizes that an MLP cannot take have no ratio.
+"""
+
+from __future__ import annotations
+
+import argparse
+
+from benchmarks.learner import ours, turn
+
+from bygones.learn import Settings
+from bygones.learn.runs import can_be_native
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--sizes", nargs="+", default=["10,2"], help="agents and resources, e.g. 50,5")
+    parser.add_argument("--turns", type=int, default=4, help="turns of each learner")
+    parser.add_argument("--rollouts", type=int, default=4, help="rollouts in a turn")
+    args = parser.parse_args()
+    for size in args.sizes:
+        n_agents, n_resources = (int(number) for number in size.split(","))
+        sizes = Settings(policy="symmetric", n_agents=n_agents, n_resources=n_resources)
+        learners = {"symmetric": ours(sizes, args.rollouts, native=False)}
+        if sizes.problem().is_enumerable:
+            mlp = sizes.replace(policy="mlp")
+            learners["MLP, XLA alone"] = ours(mlp, args.rollouts, native=False)
+            if can_be_native():
+                learners["MLP"] = ours(mlp, args.rollouts, native=True)
+        best = dict.fromkeys(learners, float("inf"))
+        for _ in range(args.turns):
+            for name, learner in learners.items():
+                best[name] = min(best[name], turn(*learner)[0])
+        print(f"{n_agents} agents, {n_resources} resources")
+        for name, seconds in best.items():
+            print(
+                f"  {name:16s}{1 / seconds:10.0f} steps/s   symmetric: {seconds / best['symmetric']:.0%} of its speed"
+            )
+
+
+if __name__ == "__main__":
+    main()

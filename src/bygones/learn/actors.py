@@ -1,0 +1,114 @@
+"""A kind of policy: what its networks make of an observation, and how that becomes an action.
+
+PPO is one algorithm for all kinds. It asks an actor for scores, draws an action from scores and noise, and asks how
+likely that action was. `Subsets` is the paper's: a network with one logit per subset of k agents, of which there must
+be few. `Rankings` (`symmetric.py`) scores agents, however many there are.
+
+An actor is hashable and part of the compiled program; its weights are in `Networks`. Leading axes are a batch. Scores,
+values and best actions are computed by NumPy and JAX alike, so that a saved policy plays without JAX.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeAlias, cast
+
+from bygones._arrays import Array, namespace
+from bygones.envs.problem import AllocationProblem
+from bygones.learn.networks import Networks, apply, initial
+from bygones.learn.settings import Settings, check_solvable
+from bygones.learn.symmetric import Rankings
+
+SameArray: TypeAlias = Any
+"""An array of the kind that was given, NumPy's or JAX's."""
+
+
+class Actor(Protocol):
+    """What the learner asks of a kind of policy."""
+
+    @property
+    def n_scores(self) -> int:
+        """How many scores there are, and how many Gumbel numbers a draw takes."""
+
+    @property
+    def depth(self) -> int:
+        """How many layers each of the two networks has."""
+
+    def initial(self, seed: int) -> Networks:
+        """The networks before training."""
+
+    def scores(self, networks: Networks, observations: Array, matvec: bool = True) -> SameArray:
+        """What an action is drawn from; `matvec` as of `networks.apply`."""
+
+    def value(self, networks: Networks, observations: Array) -> SameArray:
+        """The estimate of the discounted rewards to come."""
+
+    def best(self, scores: Array) -> SameArray:
+        """The most probable action. With Gumbel noise added to the scores it is a draw."""
+
+    def log_prob(self, scores: Array, actions: Array) -> SameArray:
+        """The logarithm of the probability with which these actions are drawn."""
+
+    def entropy(self, scores: Array, actions: Array) -> SameArray:
+        """The entropy of the draw, or a number whose mean over drawn actions is the entropy."""
+
+
+@dataclass(frozen=True)
+class Subsets:
+    """One logit per action: the network of the paper, an MLP."""
+
+    observation_size: int
+    n_actions: int
+    hidden: tuple[int, ...]
+
+    @property
+    def n_scores(self) -> int:
+        return self.n_actions
+
+    @property
+    def depth(self) -> int:
+        return len(self.hidden) + 1
+
+    def initial(self, seed: int) -> Networks:
+        return initial(seed, self.observation_size, self.n_actions, self.hidden)
+
+    def scores(self, networks: Networks, observations: Array, matvec: bool = True) -> Array:
+        return apply(networks.policy, observations, matvec)
+
+    def value(self, networks: Networks, observations: Array) -> Array:
+        return apply(networks.value, observations)[..., 0]
+
+    def best(self, scores: Array) -> Array:
+        return namespace(scores).argmax(scores, axis=-1)
+
+    def log_prob(self, scores: Array, actions: Array) -> Array:
+        return namespace(scores).take_along_axis(_log_softmax(scores), actions[..., None], axis=-1)[..., 0]
+
+    def entropy(self, scores: Array, actions: Array) -> Array:
+        log_policy = _log_softmax(scores)
+        return -(namespace(scores).exp(log_policy) * log_policy).sum(axis=-1)
+
+
+def actor_of(settings: Settings, problem: AllocationProblem) -> Actor:
+    """The kind of policy that these settings name, for a problem.
+
+    Raises:
+        ValueError: the policy is an MLP, and there are too many subsets of agents for it; or it is symmetric, and
+            every agent is observed on a scale of its own.
+    """
+    check_solvable(settings.policy, problem)
+    if settings.policy == "symmetric":
+        return Rankings(
+            problem.n_agents,
+            problem.n_resources,
+            problem.observe_denominator,
+            settings.agent_units,
+            settings.agent_features == "logarithmic",
+        )
+    return Subsets(2 * problem.n_agents + problem.observe_denominator, problem.n_actions, settings.hidden)
+
+
+def _log_softmax(scores: Any) -> Array:
+    import jax
+
+    return cast(Array, jax.nn.log_softmax(scores))
