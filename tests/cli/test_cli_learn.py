@@ -38,7 +38,7 @@ def test_train_keeps_policies_and_curves(capsys, tmp_path):
         (["train", "--seeds", "0"], "seeds must be a whole number of at least 1, got 0"),
         (["train", "--workers", "0"], "workers must be a whole number of at least 1, got 0"),
         (["claims", "absent"], "absent: no such file or folder of results"),
-        (["claims", "evidence/grid/tenfold", "--why", "C99"], "a claim must be one of C1, C2"),
+        (["claims", "evidence/grid/tenfold", "--why", "C99"], "a claim must be one of C1a, C1b"),
         (["figure", "2z", "--places", "evidence/grid/none"], "figure must be one of 1, 2a, 2b"),
         (["figure", "2z"], "figure must be one of 1, 2a, 2b"),
         (["results"], "name at least one folder or file of results"),
@@ -138,10 +138,12 @@ def test_every_number_behind_a_claim(capsys, monkeypatch):
     monkeypatch.delenv("COLUMNS", raising=False)  # parallel tests have one
     program.main(["claims", "evidence/grid/none", "--why", "C2", "C13"])
     printed = " ".join(capsys.readouterr().out.split())
-    assert "C2 under observation scale none: fails" in printed
-    assert "nash additive, T = 500 not as claimed 0.256 0.234 to 0.277 at most 0 0.257 (0.233 to 0.28) +1.00" in printed
+    assert "The paper: “While effective at short horizons (T ≤ 500)" in printed
+    assert "Criterion: Additive, T = 100 and 500: perfect recall's Gini is below 0.5 of the myopic agent's." in printed
+    assert "C2 under observation scale none: depends on the welfare function" in printed
+    assert "nash additive, T = 500 not as claimed 0.252 0.232 to 0.281 below 0 0% of 10 1 0.0039 0.256 (0.2" in printed
     assert (
-        "C13 under observation scale none: too few (egalitarian additive, perfect recall, T = 5000, total_steps"
+        "C13a under observation scale none: too few (egalitarian additive, perfect recall, T = 10000, total_steps"
         in printed
     )
 

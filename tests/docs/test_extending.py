@@ -26,7 +26,8 @@ from bygones.envs import functional, needs, registration
 from bygones.envs.problem import AllocationProblem, problem_of
 from bygones.learn.descriptions import check_registered
 from bygones.memory.contract import PROMISES
-from bygones.paper import claims, statistics
+from bygones.paper import claims
+from bygones.paper.judging import Claim
 from bygones.paper.results import Results, evidence_folder, read
 from support import synthetic_results
 from support.brute_force import best, candidates
@@ -432,47 +433,33 @@ class TestAllocationProblem:
 
 
 class TestClaim:
-    @pytest.fixture(autouse=True)
-    def quickly(self, monkeypatch):
-        monkeypatch.setattr(statistics, "RESAMPLES", 300)
-
-    def test_the_evidence_says_what_its_own_means_say(self, page):
+    def test_the_evidence_says_what_its_own_seeds_say(self, page):
         runs = read(evidence_folder() / "none").to_pandas()
         runs = runs[(runs.aggregation == "additive") & runs.gamma.isin([0.0, 0.99])]
-        means = runs.groupby(["welfare", "horizon", "gamma"]).final_utility_per_step.mean().unstack()
-        (verdict,) = page["judgement"].by_scale.values()
-        assert [made.value for made in verdict.comparisons] == pytest.approx((means[0.99] - 0.9 * means[0.0]).tolist())
-        assert verdict.word == ("holds" if (means[0.99] > 0.9 * means[0.0]).all() else "fails")
+        table = runs.pivot_table("final_utility_per_step", ["welfare", "horizon", "seed"], "gamma")
+        kept = table[0.99] - 0.9 * table[0.0]
+        (found,) = page["judgement"].by_scale.values()
+        medians = kept.groupby(["welfare", "horizon"]).median()
+        assert [made.value for made in found.comparisons] == pytest.approx(medians.tolist())
+        nine_of_ten = (kept > 0).groupby(["welfare", "horizon"]).sum() >= 9
+        assert found.word == ("holds" if nine_of_ten.all() else "cannot tell")
 
     def test_it_fails_where_fairness_is_dear(self, page):
-        made_up = synthetic_results.results(seeds=3, extra=False)
+        made_up = synthetic_results.results(extra=False, aggregation=("additive",))
         assert [judged.word for judged in claims.judge(made_up, ["C14"])] == ["holds"]
         gamma, old = made_up["gamma"], made_up["final_utility_per_step"]
         index = made_up.table.schema.get_field_index("final_utility_per_step")
         dear = pa.array(np.where(gamma == 0.99, 0.8 * old, old))
         dear = Results(made_up.table.set_column(index, made_up.table.schema.field(index), dear))
         assert [judged.word for judged in claims.judge(dear, ["C14", "C2"])] == ["fails", "holds"]
-        assert [judged.name for judged in claims.judge(dear)] == [f"C{i}" for i in range(1, 15)]
+        assert [judged.name for judged in claims.judge(dear)][-1] == "C14"
 
     def test_it_is_among_the_claims_of_the_command_line(self, page, capsys):
         assert "utility of γ = 0.99 less 0.9" in run(capsys, "claims", evidence_folder() / "none", "--why", "C14")
 
-    def test_claims_without_words_and_names_that_are_taken_are_refused(self, page):
-        def c15(cells):
-            """A claim without a criterion."""
-
-        def c1(cells):
-            """Another claim.
-
-            Another criterion.
-            """
-
-        with pytest.raises(
-            ValueError, match="claim C15 needs a docstring: the claim, an empty line, and the criterion"
-        ):
-            claims.claim(c15)
-        with pytest.raises(ValueError, match="claim C1 exists already"):
-            claims.claim(c1)
+    def test_names_that_are_taken_are_refused(self, page):
+        with pytest.raises(ValueError, match="claim C2 exists already"):
+            claims.add(Claim("C2", "Another claim.", "Another criterion.", lambda cells, welfare: []))
 
 
 class TestCommand:

@@ -98,12 +98,13 @@ def test_a_figure_names_its_runs(results):
     ]
 
 
-def test_claims_by_scale(results):
-    judgements = judge(results, ["C2", "C3"])
+def test_claims_by_scale():
+    some = {"gamma": (0.0, 1.0), "aggregation": ("additive",), "horizon": (100, 500, 10000)}
+    judgements = judge(synthetic_results.results(scales=("none", "window"), extra=False, **some), ["C2", "C3"])
     (axes,) = claims_figure(judgements).axes
     written = [text.get_text() for text in axes.texts]
-    assert written.count("●") == 4
-    assert axes.get_xlabel().startswith("● holds\nbars: ")
+    assert written.count("●") == 8
+    assert axes.get_xlabel().startswith("● holds\nleft sign: egalitarian")
     true, unknown, false = (bar.get_width() for bar in axes.patches[:3])
     assert (round(true, 2), unknown, false) == (0.68, 0, 0)
     assert judgements[0].claim in written

@@ -333,11 +333,12 @@ def _print_claims(judgements: Sequence[Judgement], changes: Mapping[str, Any]) -
             say(f"The first gap: {verdicts[0].reason}.")
         return
     print_table("The paper's claims", ["", "verdict", "claim"], [[j.name, j.word, j.claim] for j in judgements])
-    scales = list(judgements[0].by_scale)
-    if len(scales) > 1:
-        rows = [[j.name, *(_by_welfare(j.by_scale[scale]) if scale in j.by_scale else None for scale in scales)]
-                for j in judgements]  # fmt: skip
-        print_table("Under each observation scale (egalitarian, Nash if they differ)", ["", *scales], rows)
+    scales = list(dict.fromkeys(scale for judgement in judgements for scale in judgement.by_scale))
+    rows = [
+        [j.name, *(_by_welfare(j.by_scale[scale]) if scale in j.by_scale else None for scale in scales)]
+        for j in judgements
+    ]
+    print_table("Under each observation scale (egalitarian, Nash if they differ)", ["", *scales], rows)
     say("For the numbers behind a verdict, add --why and its name, such as --why C6; for all of them, add --json.")
 
 

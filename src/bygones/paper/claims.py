@@ -70,9 +70,9 @@ def add(claim: Claim) -> None:
     """Adds a claim to those that are judged.
 
     Raises:
-        ValueError: there is another claim of that name.
+        ValueError: there is a claim of that name from another module.
     """
-    if CLAIMS.get(claim.name, claim) != claim:
+    if CLAIMS.get(claim.name, claim).asks.__module__ != claim.asks.__module__:
         raise ValueError(f"claim {claim.name} exists already: choose another name")
     CLAIMS[claim.name] = claim
 

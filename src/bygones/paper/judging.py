@@ -170,7 +170,7 @@ class ScaleVerdict(NamedTuple):
     @property
     def reason(self) -> str:
         """Why, for each welfare function."""
-        return "; ".join(f"{welfare}: {each.reason}" for welfare, each in self.by_welfare.items())
+        return "; ".join(dict.fromkeys(each.reason for each in self.by_welfare.values()))
 
     @property
     def comparisons(self) -> tuple[Comparison, ...]:

@@ -144,9 +144,10 @@ class Judged(NamedTuple):
     """The number of all comparisons; for sets other than the main one, only the first are kept."""
 
     @property
-    def chip(self) -> Chip:
-        """The verdict of both welfare functions together."""
-        return Chip(self.scale, self.word)
+    def verdicts(self) -> list[Chip]:
+        """The verdict of each welfare function, or one that all share."""
+        words = {chip.word for chip in self.chips}
+        return self.chips if len(words) > 1 else [Chip("", words.pop())]
 
 
 @dataclass(frozen=True)
@@ -247,6 +248,6 @@ def _judged(scale: str, found: ScaleVerdict, all_of_them: bool) -> Judged:
     decisive = {FAILS: False, HOLDS: True}.get(found.word)
     rows.sort(key=lambda row: row.made.outcome is not decisive)
     n_first = len(rows) if len(rows) <= ALL_SHOWN else SOME_SHOWN
-    chips = [Chip(WELFARE_NAMES.get(welfare, welfare), each.short) for welfare, each in found.by_welfare.items()]
+    chips = [Chip(WELFARE_NAMES[welfare], each.short) for welfare, each in found.by_welfare.items()]
     rest = rows[n_first:] if all_of_them else []
     return Judged(SCALES[scale], found.short, chips, found.reason, rows[:n_first], rest, len(rows))

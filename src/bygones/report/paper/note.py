@@ -1,0 +1,104 @@
+"""The parts of docs/claims.md that are computed from results: `python -m bygones.report.paper.note` writes them anew.
+
+Each part stands in the note between two comments, `<!-- name -->` and `<!-- end -->`. What stands around them is
+written by hand; a test compares the parts with the evidence.
+"""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from bygones.paper.claims import Judgement, judge
+from bygones.paper.grid import in_order
+from bygones.paper.judging import CANNOT_TELL, TOO_FEW
+from bygones.paper.results import Results, evidence_folder, read
+from bygones.report.paper.verdicts import SCALES
+
+NOTE = Path("docs/claims.md")
+WIDTH = 120
+
+PROTOCOLS: dict[str, dict[str, Any]] = {"termination": {"ends": "termination"}, "shaping": {"shaping_discount": 0.99}}
+"""Protocols other than the paper's for which there are runs of the whole grid, under two observation scales."""
+
+_SIGNS = {CANNOT_TELL: "?", TOO_FEW: "–"}
+
+
+def parts(results: Results) -> dict[str, str]:
+    """Every computed part of the note, by its name."""
+    judgements = judge(results)
+    paper = [judged for judged in judgements if judged.asked.quotes]
+    ours = [judged for judged in judgements if not judged.asked.quotes]
+    scales = in_order(paper[0].by_scale)
+    others = {name: judge(results, [judged.name for judged in paper], **how) for name, how in PROTOCOLS.items()}
+    columns = {f"{name}, {scale}": each for name, each in others.items() for scale in ("none", "window")}
+    return {
+        "scales": "\n".join(["| name | what the network sees of the memory |", "|---|---|"]
+                            + [f"| {scale} | {SCALES[scale]} |" for scale in scales]),
+        "verdicts": _table(dict.fromkeys(scales, paper)),
+        "beyond-verdicts": _table(dict.fromkeys(scales, ours)),
+        "other-protocols": _table(columns),
+        "claims": "\n\n".join(map(_section, paper)),
+        "beyond": "\n\n".join(map(_section, ours)),
+    }  # fmt: skip
+
+
+def with_parts(note: str, computed: Mapping[str, str]) -> str:
+    """The note with its computed parts written anew."""
+    for name, text in computed.items():
+        around = re.split(rf"(?<=<!-- {name} -->\n).*?(?=<!-- end -->)", note, flags=re.DOTALL)
+        if len(around) != 2:
+            raise ValueError(f"{NOTE} must have one part <!-- {name} --> … <!-- end -->, got {len(around) - 1}")
+        note = f"\n{text}\n\n".join(around)
+    return note
+
+
+def _table(columns: Mapping[str, Sequence[Judgement]]) -> str:
+    """Verdicts by claim; a column is named after its observation scale, perhaps with a protocol before it."""
+    claims = next(iter(columns.values()))
+    rows = [
+        f"| {claim.name} {claim.asked.text.rstrip('.')} | "
+        + " | ".join(_words(each[number], name.rpartition(", ")[2]) for name, each in columns.items())
+        + " |"
+        for number, claim in enumerate(claims)
+    ]
+    return "\n".join([f"| claim | {' | '.join(columns)} |", "|---" * (1 + len(columns)) + "|", *rows])
+
+
+def _words(judged: Judgement, scale: str) -> str:
+    """The verdicts under egalitarian and Nash welfare, once if they are the same."""
+    if scale not in judged.by_scale:
+        return ""
+    found = judged.by_scale[scale].by_welfare.values()
+    return ", ".join(dict.fromkeys(_SIGNS.get(verdict.short, verdict.short) for verdict in found))
+
+
+def _section(judged: Judgement) -> str:
+    asked = judged.asked
+    return "\n\n".join(
+        [
+            f"### {judged.name}. {judged.claim}",
+            *(_wrapped(f"{quote.text} ({quote.place})", "> ") for quote in asked.quotes),
+            _wrapped(f"**Criterion.** {judged.criterion}"),
+            _wrapped(f"**Known before.** {asked.known}"),
+            _wrapped(f"**Verdict.** {judged.word.capitalize()} ({judged.counted})."),
+        ]
+    )
+
+
+def _wrapped(text: str, prefix: str = "") -> str:
+    lines = textwrap.wrap(text, WIDTH - len(prefix), break_on_hyphens=False, break_long_words=False)
+    return "\n".join(prefix + line for line in lines)
+
+
+def main() -> None:
+    """Writes the computed parts of the note anew, from the evidence."""
+    computed = parts(read(*sorted(evidence_folder().iterdir())))
+    NOTE.write_text(with_parts(NOTE.read_text(encoding="utf-8"), computed), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
