@@ -4,8 +4,8 @@
     /tmp/fairpyx/bin/python benchmarks/fairpyx_chores.py > tests/parity/fairpyx_chores.json
 
 fairpyx needs NumPy 1, so it has an environment of its own, and this file imports nothing of bygones. `hffd` (Huang and
-Segal-Halevi 2024) hands out chores that all agents rank alike, so that nobody's load is above a threshold, and may leave
-some over. The threshold recorded is the lowest, in whole numbers, at which it hands out all.
+Segal-Halevi 2024) hands out chores that all agents rank alike, so that nobody's load is above a threshold, and may
+leave some over. The threshold recorded is the lowest, in whole numbers, at which it hands out all.
 """
 
 import itertools
@@ -28,7 +28,7 @@ def instance(rng: np.random.Generator) -> np.ndarray:
 def handed_out(costs: np.ndarray, threshold: int) -> list[list[int]] | None:
     """The chores of each agent, None where some are left over."""
     agents = range(len(costs))
-    bundles = fairpyx.divide(hffd, fairpyx.Instance(valuations=costs), thresholds={i: threshold for i in agents})
+    bundles = fairpyx.divide(hffd, fairpyx.Instance(valuations=costs), thresholds=dict.fromkeys(agents, threshold))
     chores = [sorted(int(chore) for chore in bundles[i]) for i in agents]
     return chores if sum(map(len, chores)) == costs.shape[1] else None
 

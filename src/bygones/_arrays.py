@@ -186,14 +186,14 @@ def select(condition: Condition, if_true: Number, if_false: Number) -> Number:
 
 
 @overload
-def at_least(value: Array, least: float) -> Array: ...
+def at_least(value: Array, least: Number) -> Array: ...
 
 
 @overload
-def at_least(value: Number, least: float) -> Number: ...
+def at_least(value: Number, least: Number) -> Number: ...
 
 
-def at_least(value: Number, least: float) -> Number:
+def at_least(value: Number, least: Number) -> Number:
     """`max(value, least)`, elementwise where the value is an array. NumPy takes ten times as long for one number."""
     return max(value, least) if isinstance(value, float) else namespace(value).maximum(value, least)
 

@@ -228,8 +228,8 @@ def simulate_seeds(
         remembered[t] = memory.read(state)
         done()
     _check_met(met)
-    tables = (table.reshape(steps, len(seeds), n).swapaxes(0, 1) for table in (met, utilities, remembered))
-    return [Simulation(*own, judge, kind, weights) for own in zip(*tables, strict=True)]
+    by_seed = [table.reshape(steps, len(seeds), n).swapaxes(0, 1) for table in (met, utilities, remembered)]
+    return [Simulation(*by, judge, kind, weights) for by in zip(by_seed[0], by_seed[1], by_seed[2], strict=True)]
 
 
 def _check_met(needs: np.ndarray) -> None:

@@ -53,9 +53,8 @@ class RankingPolicy(ABC):
         A single row may come without its axis, and is then answered without it.
         """
         keys = self.keys(needs, k, state, step)
-        if needs.ndim == 1:
-            return best_k_of_rows([key[None] for key in keys], k, rngs)[0]
-        return best_k_of_rows(keys, k, rngs)
+        rows = [key[None] for key in keys] if needs.ndim == 1 else keys
+        return best_k_of_rows(rows, k, rngs).reshape(*needs.shape[:-1], k)
 
 
 @dataclass(frozen=True, eq=False)

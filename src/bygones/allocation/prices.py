@@ -140,7 +140,7 @@ class Pricing:
         logs *= -self._sign * self._steepness(steps, problem)[..., None]
         return np.asarray(logs)
 
-    def _corrected(self, past: np.ndarray, learned: PricedState, correction: float | np.ndarray) -> np.ndarray:
+    def _corrected(self, past: np.ndarray, learned: PricedState, correction: Number) -> np.ndarray:
         """Logarithms of prices that were learned, corrected by what is remembered; both add up to 0."""
         usual = _mean(past)
         logs = past - (usual if self._learning.shares_are_equal else usual * self._learning.shares(learned))
@@ -226,8 +226,8 @@ def _remembered(memory: Memory, state: Any, elapsed: Number, problem: _Place) ->
 
 def _mean(values: np.ndarray) -> np.ndarray:
     # NumPy's own mean takes several times as long for a few agents.
-    total: np.ndarray = np.add.reduce(values, axis=-1, keepdims=values.ndim > 1)
-    return total / values.shape[-1]
+    total: np.ndarray = np.add.reduce(values, axis=-1)
+    return np.asarray(per_agent(total / values.shape[-1]))
 
 
 def levels(past: np.ndarray, weights: np.ndarray) -> np.ndarray:
