@@ -208,12 +208,14 @@ def simulate_seeds(
         raise ValueError(f"n_resources must be at most the number of agents ({n}), got {k}")
     weights = None if entitlements is None else np.asarray(check_entitlements(entitlements, n), dtype=float)
     judge = _judge(welfare, kind, weights)
-    noise = _Noise([check_count("seed", seed, 0) for seed in seeds], n)
-    rows, memory = len(noise.draws), getattr(policy, "memory", memory)
-    met, utilities, remembered = (np.zeros((steps, rows, n)) for _ in range(3))
-    state = mapped(lambda array: np.broadcast_to(array, (rows, *np.shape(array))), memory.init(n))
+    # One seed has no axis of its own: the numbers of a memory are then plain ones, with which Python is faster.
+    rows = () if len(seeds) == 1 else (len(seeds),)
+    noise = _Noise([check_count("seed", seed, 0) for seed in seeds], (*rows, n))
+    met, utilities, remembered = (np.zeros((steps, *rows, n)) for _ in range(3))
+    memory = getattr(policy, "memory", memory)
+    state = mapped(lambda array: np.broadcast_to(array, (*rows, *np.shape(array))), memory.init(n))
     needs_state = needs.start(noise.next())
-    serve, every = _serving(policy), np.arange(rows)[:, None]
+    serve, every = _serving(policy), tuple(np.arange(size)[:, None] for size in rows)
     for t in range(steps):
         drawn, needs_state = needs.draw(noise.next(), needs_state, t + 1)
         now, received = met[t], utilities[t]
@@ -221,50 +223,52 @@ def simulate_seeds(
         if not now.min() >= 0:
             _check_met(met)
         served = serve(now, k, state, t, noise.draws)
-        received[every, served] = now[every, served]
+        received[*every, served] = now[*every, served]
         state = memory.advance(state, received)
         remembered[t] = memory.read(state)
         done()
     _check_met(met)
-    return [Simulation(met[:, i], utilities[:, i], remembered[:, i], judge, kind, weights) for i in range(rows)]
+    by_seed = [table.reshape(steps, len(seeds), n).swapaxes(0, 1) for table in (met, utilities, remembered)]
+    return [Simulation(*by, judge, kind, weights) for by in zip(by_seed[0], by_seed[1], by_seed[2], strict=True)]
 
 
 def _check_met(needs: np.ndarray) -> None:
     """Refuses needs that no problem could have."""
     bad = np.argwhere(~((needs >= 0) & (needs < np.inf)))
     if len(bad):
-        step, row, agent = (int(i) for i in bad[0])
+        step, *_, agent = where = tuple(int(i) for i in bad[0])
         raise ValueError(
-            f"needs must draw finite numbers of at least 0, got {needs[step, row, agent]} for agent {agent} at step "
-            f"{step + 1}"
+            f"needs must draw finite numbers of at least 0, got {needs[where]} for agent {agent} at step {step + 1}"
         )
 
 
 class _Noise:
     """The uniform noise of needs, and a generator for lots, of every seed."""
 
-    def __init__(self, seeds: Sequence[int], n_agents: int) -> None:
+    def __init__(self, seeds: Sequence[int], shape: tuple[int, ...]) -> None:
         pairs = [[np.random.default_rng(s) for s in np.random.SeedSequence(seed).spawn(2)] for seed in seeds]
         self.draws = [draws for _, draws in pairs]
-        self._sources, self._n_agents = [noise for noise, _ in pairs], n_agents
-        self._drawn, self._at = np.empty((0, len(pairs), n_agents)), 0
+        self._sources, self._shape = [noise for noise, _ in pairs], shape
+        self._drawn, self._at = np.empty((0, *shape)), 0
 
     def next(self) -> np.ndarray:
-        """The noise of the next step, one row per seed."""
+        """The noise of the next step, one row per seed, of the shape asked for."""
         if self._at == len(self._drawn):
             # The numbers that drawing step by step would give.
-            blocks = [source.random((_NOISE_STEPS, self._n_agents)) for source in self._sources]
-            self._drawn, self._at = np.stack(blocks, axis=1), 0
+            blocks = [source.random((_NOISE_STEPS, self._shape[-1])) for source in self._sources]
+            self._drawn, self._at = np.stack(blocks, axis=1).reshape(_NOISE_STEPS, *self._shape), 0
         self._at += 1
         return np.asarray(self._drawn[self._at - 1])
 
 
 def _serving(policy: AllocationPolicy) -> Callable[..., np.ndarray]:
-    """The policy for many rows of needs at once."""
+    """The policy for many rows of needs at once, or for the needs of one seed without an axis for rows."""
     if isinstance(policy, RankingPolicy):
         return policy.rows
 
     def one_by_one(needs: np.ndarray, k: int, state: Any, step: int, rngs: list[np.random.Generator]) -> np.ndarray:
+        if needs.ndim == 1:
+            return policy(needs, k, state, step, rngs[0])
         return np.stack([policy(row, k, taken(state, i), step, rngs[i]) for i, row in enumerate(needs)])
 
     return one_by_one

@@ -48,8 +48,13 @@ class RankingPolicy(ABC):
         return best_k([key.__getitem__ for key in keys], problem.n_agents, problem.k, rng)
 
     def rows(self, needs: np.ndarray, k: int, state: Any, step: int, rngs: list[np.random.Generator]) -> np.ndarray:
-        """The same for every row of needs, of shape (rows, n), with a generator and a row of the state for each."""
-        return best_k_of_rows(self.keys(needs, k, state, step), k, rngs)
+        """The same for every row of needs, of shape (rows, n), with a generator and a row of the state for each.
+
+        A single row may come without its axis, and is then answered without it.
+        """
+        keys = self.keys(needs, k, state, step)
+        rows = [key[None] for key in keys] if needs.ndim == 1 else keys
+        return best_k_of_rows(rows, k, rngs).reshape(*needs.shape[:-1], k)
 
 
 @dataclass(frozen=True, eq=False)
@@ -200,4 +205,4 @@ def _level(memory: Memory, state: Any, entitlements: AnyArray | None, needs: np.
     Z = np.asarray(memory.read(state), dtype=float)
     if entitlements is not None:
         Z = levels(Z, np.asarray(entitlements, dtype=float))
-    return np.broadcast_to(Z, needs.shape)
+    return Z if Z.shape == needs.shape else np.broadcast_to(Z, needs.shape)

@@ -34,11 +34,12 @@ from typing import Any, Protocol
 import numpy as np
 from scipy.optimize import isotonic_regression
 
-from bygones._arrays import AnyArray, Number
+from bygones._arrays import AnyArray, Number, at_least
 from bygones.allocation.outlook import check_state
 from bygones.allocation.problems import Problem
 from bygones.kinds import Kind
 from bygones.memory import Memory, check_entitlements
+from bygones.memory.exact_sums import per_agent
 from bygones.memory.priced import STEP, Priced, PricedState, steadiness
 from bygones.welfare import AlphaFair, AnyWelfare, PowerOfLoads, Ranked, Welfare, named
 
@@ -115,14 +116,13 @@ class Pricing:
         if self._alpha == 0:
             return np.ones_like(past)
         learned = state if isinstance(self.memory, Priced) else self.calibration
-        least = past.min(axis=-1, keepdims=True)
-        if (least < 0).any():  # as an offset in a ledger can make it
-            past = past - np.minimum(least, 0.0)
+        if past.min() < 0:  # as an offset in a ledger can make it
+            past = past - np.minimum(past.min(axis=-1, keepdims=True), 0.0)
         if learned is None:
             logs = self._followed(past, steps, problem)
         elif learned is state:
-            trust = steadiness(np.maximum(learned.squares, 1.0), learned.drift_squares)
-            logs = self._corrected(past, learned, CORRECTION * np.asarray(trust)[..., None])
+            trust = steadiness(at_least(learned.squares, 1.0), learned.drift_squares)
+            logs = self._corrected(past, learned, per_agent(CORRECTION * trust))
         else:
             logs = self._corrected(past, learned, np.maximum(CORRECTION, self._steepness(steps, problem))[..., None])
         if isinstance(self.form, Ranked):
@@ -140,11 +140,11 @@ class Pricing:
         logs *= -self._sign * self._steepness(steps, problem)[..., None]
         return np.asarray(logs)
 
-    def _corrected(self, past: np.ndarray, learned: PricedState, correction: float | np.ndarray) -> np.ndarray:
+    def _corrected(self, past: np.ndarray, learned: PricedState, correction: Number) -> np.ndarray:
         """Logarithms of prices that were learned, corrected by what is remembered; both add up to 0."""
         usual = _mean(past)
         logs = past - (usual if self._learning.shares_are_equal else usual * self._learning.shares(learned))
-        logs *= -self._sign * correction / np.maximum(usual + np.asarray(learned.largest)[..., None], _TINY)
+        logs *= -self._sign * correction / at_least(usual + per_agent(learned.largest), _TINY)
         logs += learned.log_prices
         return np.asarray(logs)
 
@@ -226,8 +226,8 @@ def _remembered(memory: Memory, state: Any, elapsed: Number, problem: _Place) ->
 
 def _mean(values: np.ndarray) -> np.ndarray:
     # NumPy's own mean takes several times as long for a few agents.
-    total: np.ndarray = np.add.reduce(values, axis=-1, keepdims=True)
-    return np.asarray(total / values.shape[-1])
+    total: np.ndarray = np.add.reduce(values, axis=-1)
+    return np.asarray(per_agent(total / values.shape[-1]))
 
 
 def levels(past: np.ndarray, weights: np.ndarray) -> np.ndarray:

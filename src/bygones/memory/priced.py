@@ -34,9 +34,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bygones._arrays import AnyArray, Array, Condition, Number, is_traced, namespace
+from bygones._arrays import AnyArray, Array, Condition, Number, at_least, is_traced, namespace
 from bygones.kinds import Kind, check_kind
 from bygones.memory.contract import Memory, Response, check_entitlements
+from bygones.memory.exact_sums import per_agent
 
 STEP = 0.5
 """a, the size of the first steps of the logarithm of a price."""
@@ -56,7 +57,7 @@ _TINY = float(np.finfo(np.float32).tiny)
 
 def steadiness(squares: Array, drift_squares: Array) -> Array:
     """How much a direction of prices can be trusted, at most 1: less where it lingers, as needs may."""
-    return squares / namespace(squares).maximum(squares, drift_squares)
+    return squares / at_least(squares, drift_squares)
 
 
 class PricedState(NamedTuple):
@@ -129,25 +130,25 @@ class Priced(Memory[PricedState]):
         xp = namespace(utilities, state.log_prices)
         remembered = self.memory.advance(state.remembered, utilities, elapsed)
         # Where needs linger, as many steps tell less. A ratio of up to 2 may be chance.
-        lingers = xp.maximum(state.drift_squares / xp.maximum(2.0 * state.squares, 1.0), 1.0)
-        kept = 1.0 - 1.0 / (REACH * lingers * xp.maximum(self._steps(remembered, state), 1.0))
+        lingers = at_least(state.drift_squares / at_least(2.0 * state.squares, 1.0), 1.0)
+        kept = 1.0 - 1.0 / (REACH * lingers * at_least(self._steps(remembered, state), 1.0))
         n = utilities.shape[-1]  # sums and products: NumPy's own means would take longer than all the rest
         mean = utilities.sum(axis=-1) / n
         weight = kept * state.weight + 1.0
         level = state.level + (mean - state.level) / weight
         largest = state.largest + (utilities.max(axis=-1) - state.largest) / weight
-        fair = mean[..., None] if self.shares_are_equal else mean[..., None] * self.shares(state)
-        g = (utilities - fair) / xp.maximum(level, _TINY)[..., None]
+        fair = per_agent(mean) if self.shares_are_equal else per_agent(mean) * self.shares(state)
+        g = (utilities - fair) / per_agent(at_least(level, _TINY))
         drift = (1.0 - 1.0 / SMOOTH) * state.drift + g
-        squares = kept * state.squares + xp.maximum(xp.vecdot(g, g) / n, 1.0)
+        squares = kept * state.squares + at_least(xp.vecdot(g, g) / n, 1.0)
         drift_squares = kept * state.drift_squares + xp.vecdot(drift, drift) * (2.0 / SMOOTH / n)
         # Where g lingers, its sum is noisier than its squares say. Shares are 1 on average, so g and the logarithms add
         # up to 0.
         typical = squares / weight
         first = EVEN * (1.0 + typical)
-        rests_on = first * xp.exp2(xp.round(xp.log2(xp.maximum(weight / first, 1.0))))
+        rests_on = first * xp.exp2(xp.rint(xp.log2(at_least(weight / first, 1.0))))
         step = STEP * steadiness(squares, drift_squares) / xp.sqrt(typical * rests_on)
-        prices = state.log_prices - (self._sign * step)[..., None] * g
+        prices = state.log_prices - per_agent(self._sign * step) * g
         return PricedState(remembered, prices, level, largest, weight, squares, drift, drift_squares)
 
     def read(self, state: PricedState) -> Array:
