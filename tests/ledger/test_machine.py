@@ -16,7 +16,7 @@ def run(new_target, new_path, examples, steps):
 
 
 def test_a_ledger_does_what_the_model_says_through_every_fault(new_path):
-    run(new_path, new_path, examples=20, steps=30)
+    run(new_path, new_path, examples=15, steps=30)
 
 
 @pytest.mark.soak

@@ -372,3 +372,43 @@ def test_the_figure_shows_everybody_before_and_after(team):
     file = io.BytesIO()
     figure.savefig(file, format="png")
     assert file.tell() > 1000
+
+
+class TestSwapsAndVoids:
+    """Neither half of a swap is taken back alone."""
+
+    @pytest.fixture
+    def swapped(self, team):
+        team.plans.publish([needs(1, every()), needs(2, every())])
+        first, second = team.plans.turns()
+        voids_and_turns = team.plans.swap(first.seq, second.seq)
+        assert whose(team.plans.turns()) == ["ben", "ana"]
+        return team, first, second, voids_and_turns
+
+    def test_half_of_a_swap_cannot_be_void(self, swapped):
+        team, first, second, turns = swapped
+        for event in (*turns, *(event for event, _ in team.events() if event.kind == "void")):
+            with pytest.raises(
+                ValueError, match=rf"half of a swap.*swap events {turns[0].seq} and {turns[1].seq} back"
+            ):
+                team.void(event.seq)
+        assert whose(team.plans.turns()) == ["ben", "ana"]
+
+    def test_a_swap_is_undone_by_swapping_back(self, swapped):
+        team, first, second, turns = swapped
+        team.plans.swap(*(turn.seq for turn in turns))
+        assert whose(team.plans.turns()) == ["ana", "ben"]
+        for event, _ in team.events():
+            if event.kind == "void":
+                with pytest.raises(ValueError, match="half of a swap"):
+                    team.void(event.seq)
+        assert team.verify().ok
+
+    def test_a_date_that_was_planned_again_does_not_count_twice(self, team):
+        team.plans.publish([needs(3, every())])
+        team.hold("ana", at=ahead(2))
+        team.plans.redecide(accept=True)
+        (void,) = [event.seq for event, _ in team.events() if event.kind == "void"]
+        with pytest.raises(ValueError, match="was decided again as event"):
+            team.void(void)
+        assert whose(team.plans.turns()) == ["ben"]

@@ -1,5 +1,6 @@
 """Events that lie ahead wait, decisions are made at their own time, and any event can be made void."""
 
+import contextlib
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -8,8 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bygones import welfare
-from bygones.ledger import Entry, Ledger, LedgerError, Places, Rules, rows, schema, store, times
+from bygones.ledger import DateNeeds, Entry, Ledger, LedgerError, Places, Rules, rows, schema, store, times
 from bygones.ledger.times import as_datetime, instant
+from support.ledger_faults import FULL, LOST, Fault
 from support.older_tables import to_version_1, without_what_came_later
 
 BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
@@ -511,3 +513,45 @@ def test_a_read_only_ledger_says_so(new_path):
         pytest.raises(LedgerError, match="read-only"),
     ):
         ledger.void(2)
+
+
+class TestFoundByTheMachine:
+    """What the state machine (`test_machine.py`) found, each as a test of its own."""
+
+    def test_a_half_life_may_change_after_the_clock_was_put_back(self, new_path, monkeypatch):
+        real = times.now
+        with team_at(new_path(), half_life="inf") as ledger:
+            monkeypatch.setattr(times, "now", lambda: real() + 48 * 3600 * times.SECOND)
+            ledger.record("ana", 8)
+            monkeypatch.setattr(times, "now", real)
+            ledger.change_rules(half_life="1d")
+            assert ledger.verify().problems == ()
+
+    def test_the_joining_of_somebody_with_planned_turns_cannot_be_void(self, new_path):
+        with Ledger.new(new_path(), Rules(newcomers="zero")) as ledger:
+            joined = ledger.join("ana")
+            at = instant(days(2))
+            ledger.plans.publish([DateNeeds(at, False, Places({"ana": 1.0}))])
+            with pytest.raises(ValueError, match="'ana' would not be a member at the time of event 4; void it first"):
+                ledger.void(joined.seq)
+
+    def test_after_a_commit_that_failed_the_ledger_can_still_be_used(self, new_target):
+        with team_at(new_target()) as ledger:
+            for statement in range(1, 20):
+                fault = Fault(FULL, statement, new_target)
+                with contextlib.suppress(LedgerError), fault.on(ledger):
+                    ledger.record("ana", 1, at=BEGAN)
+                before = ledger.n_events()
+                ledger.record("ana", 1, at=BEGAN)
+                assert ledger.n_events() == before + 1
+            assert not fault.struck
+
+    def test_a_commit_whose_answer_is_lost_says_that_it_is_not_certain(self, new_target):
+        with team_at(new_target()) as ledger:
+            with (
+                pytest.raises(LedgerError, match="whether it was recorded is not certain"),
+                Fault(LOST, 1, new_target).on(ledger),
+            ):
+                ledger.record("ana", 1, at=BEGAN, key="first")
+            (event,) = ledger.record_all([Entry("ana", 1, BEGAN, key="first")])
+            assert ledger.n_events() == event.seq == 5

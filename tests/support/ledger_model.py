@@ -118,13 +118,18 @@ class Model:
         return self.status(agent, at) != "away" or any(time == at for time, _ in self.turns.get(agent, []))
 
     def makes_sense(self):
-        """Whether every turn follows from the one before, and nobody was given anything while away."""
+        """Whether every turn follows from the one before, and nobody was given anything while away.
+
+        What is planned for somebody who will be away can be decided again, but not what is planned for nobody.
+        """
         for turns in self.turns.values():
             state = "away"
             for _, kind in turns:
                 state = AFTER.get((state, kind))
                 if state is None:
                     return False
+        if not all(fact.agent in self.turns for fact in self.counting("planned")):
+            return False
         return all(self.was_member(fact.agent, fact.time) for fact in self.counting("received", "offset"))
 
     def with_fact(self, kind, **fields):
@@ -198,9 +203,10 @@ class Model:
     # ------------------------------------------------------------------------------------------------- decisions
 
     def is_best(self, at, needs, k, utilities):
-        """Whether no other k of those who ask would leave the worst off better off, and of those the next, and so on."""
+        """Whether no other k of those who ask would leave the worst off better off or, if equal, the next, and so on."""
         stood = {name: each for name, each in self.standing(at).items() if each.status == "present"}
         asking = [name for name in needs if name in stood]
+        k = min(k, len(asking))
         if len(utilities) != k or not set(utilities) <= set(asking):
             return False
 
@@ -214,9 +220,7 @@ class Model:
     def is_level(self, at, amount, utilities):
         """Whether an amount is divided so that whoever gets a part ends up level, and nobody below goes without."""
         stood = {name: each for name, each in self.standing(at).items() if each.status == "present"}
-        after = {
-            name: (each.remembered + utilities.get(name, 0.0)) / each.entitlement for name, each in stood.items()
-        }
+        after = {name: (each.remembered + utilities.get(name, 0.0)) / each.entitlement for name, each in stood.items()}
         served = [after[name] for name, part in utilities.items() if part > CLOSE]
         lowest = min(after.values())
         return abs(sum(utilities.values()) - amount) < CLOSE and all(level < lowest + 1e-6 for level in served)

@@ -81,7 +81,9 @@ class Proposal:
 
     def reasons(self) -> list[str]:
         """The decision and its reasons, with what those who are served are owed (due) and when they last received."""
-        return [*sentences(self.allocation, self._standing_of), *self._normalised()]
+        names = set(self.request.asking)
+        asking = {row for row, name in enumerate(self.allocation.agent_names) if name in names}
+        return [*sentences(self.allocation, self._standing_of, asking), *self._normalised()]
 
     def details(self) -> dict[str, Any]:
         """What the ledger stores of the decision."""

@@ -144,7 +144,7 @@ def record_date(writer: LedgerWriter, at: int, details: dict[str, Any], turns: S
     """Records the plan for a date and its turns."""
     event = writer.append("plan", writer.time(as_datetime(at)), details=details, note=note)
     entries = [Entry(turn.agent, turn.amount, as_datetime(at)) for turn in turns]
-    writer.amounts("planned", entries, refers=event.seq, what=[turn.what for turn in turns])
+    writer.amounts("planned", entries, refers=event.seq, details=[{"what": turn.what} for turn in turns])
     return event
 
 

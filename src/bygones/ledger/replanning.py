@@ -104,11 +104,12 @@ def swap(writer: LedgerWriter, first: int, second: int, note: str = "") -> list[
     worth = [_worth(writer, row, given) for row, given in ((one, other), (other, one))]
     found = []
     for row in (one, other):
-        voiding.void(writer, row.seq, note)
+        voiding.void(writer, row.seq, note, swapping=True)
     for row, taker, amount in zip((one, other), (other.name, one.name), worth, strict=True):
-        what = rows.load_details(row.details).get("what")
+        about = {"what": rows.load_details(row.details).get("what"), "swapped": [one.seq, other.seq]}
         entry = Entry(taker, amount, as_datetime(row.time), check_text("note", note or f"swapped, was event {row.seq}"))
-        found += writer.amounts(row.kind, [entry], refers=row.refers, what=None if what is None else [str(what)])
+        details = {name: value for name, value in about.items() if value is not None}
+        found += writer.amounts(row.kind, [entry], refers=row.refers, details=[details])
     return found
 
 

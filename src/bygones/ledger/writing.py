@@ -178,7 +178,20 @@ class LedgerWriter:
             )
         event = self.append("rules", time, details=settings, note=check_text("note", note))
         self.book = self.book.after(Change(time, event.seq, settings))
+        if any(name in settings for name in MEMORY_SETTINGS):
+            self.replay_since(time)
         return event
+
+    def replay_since(self, time: int) -> None:
+        """Makes the snapshot anew of those who have an event after an instant, from which on other rules count.
+
+        Once clocks have been put back, the snapshot holds events that lie ahead.
+        """
+        ids, agents = rows.load_agents(self.connection)
+        late = np.flatnonzero(agents.as_of > time)
+        if len(late):
+            known = rows.replay(self.connection, self.book, ids[late], agents.take(late), self.settled)
+            rows.save_agents(self.connection, ids[late], known)
 
     def join(self, name: str, time: int, start: float, note: str) -> Event:
         """An agent joins and starts with an amount remembered."""
@@ -209,13 +222,13 @@ class LedgerWriter:
         *,
         join: bool = False,
         refers: int | None = None,
-        what: Sequence[str] | None = None,
+        details: Sequence[dict[str, Any]] | None = None,
     ) -> list[Event]:
-        """Many amounts at once, received, planned or offset; `what` is planned, in words."""
+        """Many amounts at once, received, planned or offset, perhaps with details, such as what is planned."""
         if not entries:
             return []
         ahead = FURTHEST if kind == "planned" else SKEW
-        details = [None] * len(entries) if what is None else [{"what": each} for each in what]
+        abouts = [None] * len(entries) if details is None else details
         times = [self.time(entry.at, ahead=ahead, name=_of(i, entries, "at")) for i, entry in enumerate(entries)]
         names = [check_text(_of(i, entries, "agent"), entry.agent, empty=False) for i, entry in enumerate(entries)]
         amounts = [check_amount(_of(i, entries, "amount"), entry.amount, kind) for i, entry in enumerate(entries)]
@@ -237,7 +250,7 @@ class LedgerWriter:
                 kind, time, numbers[row], agent=name, amount=amount, refers=refers, note=note, details=about, key=key
             )
             for row, time, name, amount, note, about, key in zip(
-                who, times, names, amounts, notes, details, own, strict=True
+                who, times, names, amounts, notes, abouts, own, strict=True
             )
         ]
 
