@@ -381,12 +381,12 @@ class TestSwapsAndVoids:
     def swapped(self, team):
         team.plans.publish([needs(1, every()), needs(2, every())])
         first, second = team.plans.turns()
-        voids_and_turns = team.plans.swap(first.seq, second.seq)
+        turns = team.plans.swap(first.seq, second.seq)
         assert whose(team.plans.turns()) == ["ben", "ana"]
-        return team, first, second, voids_and_turns
+        return team, turns
 
     def test_half_of_a_swap_cannot_be_void(self, swapped):
-        team, first, second, turns = swapped
+        team, turns = swapped
         for event in (*turns, *(event for event, _ in team.events() if event.kind == "void")):
             with pytest.raises(
                 ValueError, match=rf"half of a swap.*swap events {turns[0].seq} and {turns[1].seq} back"
@@ -395,7 +395,7 @@ class TestSwapsAndVoids:
         assert whose(team.plans.turns()) == ["ben", "ana"]
 
     def test_a_swap_is_undone_by_swapping_back(self, swapped):
-        team, first, second, turns = swapped
+        team, turns = swapped
         team.plans.swap(*(turn.seq for turn in turns))
         assert whose(team.plans.turns()) == ["ana", "ben"]
         for event, _ in team.events():

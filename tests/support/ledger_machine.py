@@ -106,7 +106,7 @@ class LedgerMachine(RuleBasedStateMachine):
         self.ledgers, self.fault, self.keyed, self.numbers = [], None, {}, 0
 
     @initialize(
-        half_life=st.sampled_from(["1d", "7d", "inf"]),
+        half_life=st.sampled_from(["1d", "7d", "7d", "inf"]),
         newcomers=st.sampled_from(["zero", "mean", "entitled share"]),
         stops=st.booleans(),
     )
@@ -118,6 +118,9 @@ class LedgerMachine(RuleBasedStateMachine):
         self.model = Model()
         self.adopt()
         self.write(lambda ledger: ledger.join_all(NAMES[:3], at=moment(self.began)), True)
+        self.record("ana", 150, 8.0, keyed=True)
+        self.pause("ben", 120, 48, 3.0)
+        self.import_table([("cem", 40, 5.0), ("ana", 30, 1.0)], join=False, keyed=True)
 
     def teardown(self):
         rows.clock = self._clock
@@ -441,7 +444,9 @@ class LedgerMachine(RuleBasedStateMachine):
         """A decision says what was received through it, and reveals the seed that was committed to."""
         decision, *received = new
         assert decision.kind == "decision"
-        assert hashed(decision.details["draw"]["seed"]) == before.commitment()
+        drawn = decision.details["draw"]
+        assert hashed(drawn["seed"]) == before.commitment()
+        assert drawn["next"] != before.commitment(), "the next decision draws with a seed that is known"
         assert all((e.kind, e.time, e.refers) == ("received", decision.time, decision.seq) for e in received)
         utilities = {event.agent: event.amount for event in received}
         assert utilities == decision.details["utilities"]

@@ -203,7 +203,7 @@ class Model:
     # ------------------------------------------------------------------------------------------------- decisions
 
     def is_best(self, at, needs, k, utilities):
-        """Whether no other k of those who ask would leave the worst off better off or, if equal, the next, and so on."""
+        """Whether no other k of those who ask would leave the worst off, or if equal the next, better off."""
         stood = {name: each for name, each in self.standing(at).items() if each.status == "present"}
         asking = [name for name in needs if name in stood]
         k = min(k, len(asking))

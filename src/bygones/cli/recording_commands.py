@@ -38,6 +38,7 @@ def join(
         optional("Entitlement relative to the others' (default: 1); 0 is exempt, for burdens only.", "NUMBER"),
     ] = None,
     start: Annotated[str | None, optional("What to start with, instead of the ledger's newcomer rule.", "RULE")] = None,
+    distinct: Annotated[bool, arg(help="Names that are nearly the same are different agents.")] = False,
     note: Note = "",
     key: Key = None,
     author: Author = None,
@@ -54,7 +55,9 @@ def join(
         raise ValueError("give the name of at least one agent who joins")
     with open_ledger(target, author) as ledger:
         note_key(ledger, key)
-        joined = ledger.join_all(agents, at=at, entitlement=entitlement, newcomers=start, note=note, key=key)
+        joined = ledger.join_all(
+            agents, at=at, entitlement=entitlement, newcomers=start, distinct=distinct, note=note, key=key
+        )
         zone = ledger.zone()
     print_recorded(joined, json, *(_joined(event, zone) for event in joined))
 

@@ -9,6 +9,7 @@ import numpy as np
 import sqlalchemy as sa
 
 from bygones.ledger import rows, schema
+from bygones.ledger.bounds import counted
 from bygones.ledger.events import AMOUNTS, DECISIONS, TURNS
 from bygones.ledger.rules import RuleBook
 from bygones.ledger.turns import Clocks
@@ -42,7 +43,8 @@ def contributions(connection: sa.Connection, book: RuleBook, at: int, agent: str
     parts = []
     for event, weight in zip(events, weights, strict=True):
         amount = event.amount or 0.0
-        parts.append(Contribution(event.seq, event.kind, event.time, amount, weight, amount * weight, event.note))
+        counts = counted(amount) * weight
+        parts.append(Contribution(event.seq, event.kind, event.time, amount, weight, counts, event.note))
     return sorted(parts, key=lambda part: (-abs(part.counts), part.seq))
 
 

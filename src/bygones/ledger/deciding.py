@@ -178,13 +178,15 @@ class PastDecision:
         return self.event.details or {}
 
 
-def propose(connection: sa.Connection, head: sa.Row[Any], request: Request, at: When | None) -> Proposal:
-    """The best allocation from the standing at an instant, by default now.
+def propose(
+    connection: sa.Connection, head: sa.Row[Any], request: Request, at: When | None, now: int | None = None
+) -> Proposal:
+    """The best allocation from the standing at an instant, by default now, as the clock says or the caller knows.
 
     It cannot be ahead of the clock, and not before anything that has been received or decided by now.
     """
     book = rows.load_book(head.rules)
-    time = _time(connection, book, at)
+    time = _time(connection, book, at, rows.clock(connection) if now is None else now)
     stood = standing(connection, book, time)
     return proposal(connection, stood, request, int(head.head), draws.upcoming(connection))
 
@@ -248,9 +250,8 @@ def accept(writer: LedgerWriter, proposal: Proposal, note: str = "") -> list[Eve
     return [decision, *writer.amounts("received", entries, refers=decision.seq)]
 
 
-def _time(connection: sa.Connection, book: RuleBook, at: When | None) -> int:
+def _time(connection: sa.Connection, book: RuleBook, at: When | None, now: int) -> int:
     """The instant of a decision."""
-    now = rows.clock(connection)
     time = max(now, book.began) if at is None else book.instant(at)
     if time > now + SKEW:
         raise ValueError(

@@ -30,15 +30,15 @@ from bygones._text import check_text
 from bygones.allocation.requests import Request
 from bygones.allocation.settling import check_known
 from bygones.ledger import deciding, keys, rows, schema, verifying, voiding, voids
-from bygones.ledger.aftermath import LaterChange, changes_since
+from bygones.ledger.aftermath import LaterChange, changes_since, made_again
 from bygones.ledger.authors import author_of, in_database
 from bygones.ledger.contributions import Contribution, contributions, owed_since
 from bygones.ledger.deciding import PastDecision, Proposal
 from bygones.ledger.events import Event, check_event
-from bygones.ledger.importing import Preview, preview, undo
+from bygones.ledger.importing import Preview, check_distinct, preview, put_back, undo
 from bygones.ledger.plans import Plans
 from bygones.ledger.redeciding import Redecision, redecide
-from bygones.ledger.rules import RuleBook, Rules, check_entitlement, check_newcomers
+from bygones.ledger.rules import Change, RuleBook, Rules, check_entitlement, check_newcomers
 from bygones.ledger.standing import Standing, newcomer_start, outlook, standing
 from bygones.ledger.store import TIMEOUT, Store
 from bygones.ledger.times import When
@@ -115,6 +115,7 @@ class Ledger:
         at: When | None = None,
         entitlement: float | None = None,
         newcomers: str | float | None = None,
+        distinct: bool = False,
         note: str = "",
         key: str | None = None,
     ) -> Event:
@@ -126,10 +127,12 @@ class Ledger:
             entitlement: relative to the others'; by default 1. Of burdens it is the share of the load, 0 for exempt.
             newcomers: what to start with, instead of the ledger's newcomer rule. An agent who returns keeps what is
                 still remembered and is raised to the start, never lowered.
+            distinct: whether a new agent may have the name of another but for capitals, accents, spaces and signs.
             note: a remark.
             key: chosen by the caller. The same again with the same key records nothing and returns the first event.
         """
-        return self.join_all([agent], at=at, entitlement=entitlement, newcomers=newcomers, note=note, key=key)[0]
+        shared: dict[str, Any] = {"entitlement": entitlement, "newcomers": newcomers, "distinct": distinct}
+        return self.join_all([agent], at=at, note=note, key=key, **shared)[0]
 
     def join_all(
         self,
@@ -138,6 +141,7 @@ class Ledger:
         at: When | None = None,
         entitlement: float | None = None,
         newcomers: str | float | None = None,
+        distinct: bool = False,
         note: str = "",
         key: str | None = None,
     ) -> list[Event]:
@@ -145,6 +149,8 @@ class Ledger:
 
         def write(writer: LedgerWriter) -> list[Event]:
             names = [check_text("agent", agent, empty=False) for agent in agents]
+            if not distinct:
+                check_distinct(writer.connection, names)
             time = writer.time(at)
             if entitlement is not None:
                 kind = writer.book.at(time).kind
@@ -184,13 +190,20 @@ class Ledger:
         return self.record_all([Entry(agent, amount, at, note, key)])[0]
 
     def record_all(
-        self, entries: Iterable[Entry], *, join: bool = False, key: str | None = None, source: str = ""
+        self,
+        entries: Iterable[Entry],
+        *,
+        join: bool = False,
+        distinct: bool = False,
+        key: str | None = None,
+        source: str = "",
     ) -> list[Event]:
         """Records many utilities at once, all or none, which is faster than one by one.
 
         Args:
             entries: who received what, when; by default now. An entry with a key of its own is recorded once only.
             join: whether unknown agents join with their first entry, starting with zero.
+            distinct: whether they may have the name of another but for capitals, accents, spaces and signs.
             key: of all of them together. The same entries with the same key are recorded once only.
             source: where they come from, such as a file; `undo_import` takes back what has a source.
         """
@@ -201,6 +214,10 @@ class Ledger:
         def write(writer: LedgerWriter) -> list[Event]:
             known = keys.recorded_entries(writer.connection, wanted, writer.book.instant)
             new = [entry for entry in wanted if entry.key is None or keys.check_key(entry.key) not in known]
+            if source:
+                put_back(writer, list(known.values()))
+            if join and not distinct:
+                check_distinct(writer.connection, [entry.agent for entry in new])
             written = iter(writer.amounts("received", new, join=join))
             if source:
                 writer.together(source=source)
@@ -217,7 +234,9 @@ class Ledger:
                 for time, entry in zip(times, wanted, strict=True)
             ]
 
-        return [event for event in self._keyed(write, key, "record", None, asked) if event.kind == "received"]
+        again = put_back if source else None
+        found = self._keyed(write, key, "record", None, asked, again=again)
+        return [event for event in found if event.kind == "received"]
 
     def offset(
         self, agent: str, amount: float, *, at: When | None = None, note: str = "", key: str | None = None
@@ -335,6 +354,15 @@ class Ledger:
         with self._store.reading() as connection:
             return changes_since(connection, event)
 
+    def made_again(self, decision: Event) -> Event | None:
+        """The decision that was made in place of this one and counts instead, or None."""
+        with self._store.reading() as connection:
+            return made_again(connection, decision)
+
+    def rule_changes_after(self, at: When | None = None) -> list[Change]:
+        """The rule changes that wait for their time after an instant, by default now."""
+        return self._read(lambda _, book, time: [change for change in book.changes if change.time > time], at)
+
     def preview(self, entries: Sequence[Entry], *, join: bool = False) -> Preview:
         """What importing these entries would record, with what looks like a mistake; nothing is recorded."""
         return self._read(lambda connection, book, _: preview(connection, book, entries, join=join), None)
@@ -387,18 +415,26 @@ class Ledger:
         proposed: list[Proposal] = []
 
         def write(writer: LedgerWriter) -> list[Event]:
-            proposed.append(deciding.propose(writer.connection, writer.head, request, at))
+            # At the instant at which it is recorded, so that nothing of it waits for the next transaction.
+            proposed.append(deciding.propose(writer.connection, writer.head, request, at, writer.recorded))
             return deciding.accept(writer, proposed[0], note)
 
         events = self._keyed(write, key, "decide", at, request.to_dict(), note)
         return proposed[0] if proposed else PastDecision(events[0])
 
     def _keyed(
-        self, what: Callable[[LedgerWriter], list[Event]], key: str | None, kind: str, at: When | None, *asked: Any
+        self,
+        what: Callable[[LedgerWriter], list[Event]],
+        key: str | None,
+        kind: str,
+        at: When | None,
+        *asked: Any,
+        again: Callable[[LedgerWriter, list[Event]], object] | None = None,
     ) -> list[Event]:
-        """Records something with a key or, if that was done before, what was recorded then.
+        """Records something with a key or, if that was done before, returns what was recorded then.
 
-        What was asked for may be a function of the rules, which know the time zone.
+        What was asked for may be a function of the rules, which know the time zone. `again` is what to do if it was
+        recorded before, by default nothing.
         """
         if key is None:
             return self._write(what)
@@ -409,6 +445,8 @@ class Ledger:
             content = keys.fingerprint(kind, None if at is None else writer.book.instant(at), *told)
             known = keys.recorded(writer.connection, name, content)
             if known:
+                if again is not None:
+                    again(writer, known)
                 return known
             what(writer)
             writer.together(content, name)

@@ -282,7 +282,7 @@ class LedgerWriter:
         note = check_text("note", note)
         return self.append("correction", found.time, found.agent, agent=name, amount=difference, refers=seq, note=note)
 
-    def take_back(self, received: Sequence[Event], note: str) -> list[Event]:
+    def take_back(self, received: Sequence[Event], note: str, details: dict[str, Any]) -> list[Event]:
         """Corrects many events of kind `received` to 0 at once."""
         table, seqs = schema.events, [event.seq for event in received]
         corrections = sa.select(table.c.refers, table.c.amount).where(
@@ -298,7 +298,7 @@ class LedgerWriter:
         who = [row_of[name] for name in names]
         known = self._added(agents, who, times, off, is_received=True, serves=False)
         rows.save_agents(self.connection, ids, known)
-        shared = {"note": check_text("note", note)}
+        shared = {"note": check_text("note", note), "details": details}
         return [
             self.append("correction", time, int(ids[row]), agent=name, amount=by, refers=seq, **shared)
             for seq, time, row, name, by in zip(seqs, times, who, names, off, strict=True)
@@ -309,7 +309,9 @@ class LedgerWriter:
         ids, agents = rows.load_agents(self.connection, wanted)
         unknown = sorted(wanted.difference(agents.names))
         if unknown:
-            raise ValueError(f"{rows.unknown_agent(unknown[0])}; join them first, or import with --join")
+            hint = rows.spelled_like(self.connection, unknown[0])
+            meant = "" if hint is None else f" (did you mean {hint!r}?)"
+            raise ValueError(f"{rows.unknown_agent(unknown[0])}{meant}; join them first, or import with --join")
         return ids, agents
 
     def _turned(self, agents: Snapshot, row: int, kind: str, time: int) -> Snapshot:
