@@ -77,7 +77,6 @@ def test_amounts_from_before_there_were_bounds_are_marked_and_do_not_count(ward,
     assert "does not count: correct it" in told
     assert "does not count: correct it" in run(capsys, "ledger", "explain", ward, "5")
     audited = run(capsys, "audit", ward, "--half-life", "inf")
-    print(audited)
     assert "Amounts beyond 1e+15 do not count (event 5)" in audited
     assert "e+308" not in audited
 

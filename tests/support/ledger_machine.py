@@ -560,7 +560,7 @@ class LedgerMachine(RuleBasedStateMachine):
     @rule(number=which, keep=st.integers(0, 3))
     def void(self, number, keep):
         recent = [fact for fact in self.model.facts if fact.kind != "received" or keep == 0]
-        fact = recent[number % len(recent)]
+        fact = recent[-1 - number % len(recent)]
         allowed = self.can_be_void(fact)
         new = self.write(lambda ledger: ledger.void(fact.seq), allowed)
         assert new is None or [(event.kind, event.refers) for event in new] == [("void", fact.seq)]

@@ -173,7 +173,7 @@ class LedgerPast:
         if not self._too_large:
             return ""
         which = "event" if len(self._too_large) == 1 else "events"
-        numbers = listed([str(seq) for seq in self._too_large], SHOWN)
+        numbers = listed([str(int(seq)) for seq in self._too_large], SHOWN)
         return (
             f" Amounts beyond {LARGEST:g} do not count ({which} {numbers}): correct them to what they should have been."
         )

@@ -19,7 +19,7 @@ from bygones._text import check_text
 from bygones.allocation.problems import Assign
 from bygones.allocation.requests import Amount, Items, Places, Request
 from bygones.ledger import draws, rows, schema, snapshot
-from bygones.ledger.deciding import Proposal, proposal
+from bygones.ledger.deciding import METHOD, Proposal, proposal
 from bygones.ledger.events import Event
 from bygones.ledger.plan_tables import DateNeeds
 from bygones.ledger.rules import RuleBook
@@ -134,8 +134,8 @@ def publish(writer: LedgerWriter, plan: Plan, note: str = "") -> list[Event]:
     found = []
     drawn = {"draw": draws.reveal(writer.connection, writer.next)}  # all dates draw with this seed, each in its own way
     for each in plan.dates:
-        details = {"request": each.needs.request.to_dict(), **each.proposal.details(), "all_day": each.needs.all_day}
-        details, drawn = details | drawn, {}
+        details = {"method": METHOD, "request": each.needs.request.to_dict(), **each.proposal.details()}
+        details, drawn = {**details, "all_day": each.needs.all_day, **drawn}, {}
         found.append(record_date(writer, each.needs.at, details, each.turns, note))
     return found
 
