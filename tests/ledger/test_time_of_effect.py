@@ -555,3 +555,58 @@ class TestFoundByTheMachine:
                 ledger.record("ana", 1, at=BEGAN, key="first")
             (event,) = ledger.record_all([Entry("ana", 1, BEGAN, key="first")])
             assert ledger.n_events() == event.seq == 5
+
+
+class TestJoiningAhead:
+    """What somebody who joins ahead starts with is computed when the time has come."""
+
+    def at(self, monkeypatch, number):
+        moment = instant(days(0)) + number * 86_400 * times.SECOND
+        monkeypatch.setattr(times, "now", lambda: moment)
+        return moment
+
+    def test_from_what_the_others_have_then(self, new_path, monkeypatch):
+        with Ledger.new(new_path(), Rules(half_life="inf", newcomers="mean")) as ledger:
+            ledger.join_all(["ana", "ben"])
+            joined = ledger.join("dan", at=days(5))
+            assert joined.amount == 0
+            assert remembered(ledger, days(6)) == {"ana": 0, "ben": 0, "dan": 0}
+            ledger.record("ana", 8)
+            assert remembered(ledger, days(6))["dan"] == 4
+            self.at(monkeypatch, 6)
+            assert remembered(ledger)["dan"] == 4
+            assert [part.counts for part in ledger.contributions("dan")] == [4]
+            assert set(ledger.owed_since()) == {"ben"}
+            ledger.record("ben", 2)
+            assert remembered(ledger) == {"ana": 8, "ben": 2, "dan": 4}
+            start = ledger.event(6)
+            assert (start.kind, start.refers, start.amount, start.time) == ("correction", joined.seq, 4, joined.time)
+            assert ledger.verify().problems == ()
+            ledger.void(joined.seq)
+            assert set(remembered(ledger)) == {"ana", "ben"}
+            assert ledger.verify().problems == ()
+
+    def test_a_proposal_from_before_is_accepted_once_the_time_has_come(self, new_path, monkeypatch):
+        with Ledger.new(new_path(), Rules(half_life="inf", newcomers="mean")) as ledger:
+            ledger.join_all(["ana", "ben"])
+            ledger.record("ana", 8)
+            ledger.join_all(["dan", "eve"], at=days(1))
+            self.at(monkeypatch, 2)
+            proposal = ledger.propose(Places(dict.fromkeys(["ana", "ben", "dan", "eve"], 3.0)))
+            assert proposal.utilities == {"ben": 3.0}
+            ledger.accept(proposal)
+            assert remembered(ledger) == {"ana": 8, "ben": 3, "dan": 4, "eve": 4}
+            found = ledger.verify()
+            assert (found.problems, found.decisions) == ((), 1)
+
+    def test_a_plan_sees_them(self, new_path):
+        with Ledger.new(new_path(), Rules(half_life="inf", newcomers="mean")) as ledger:
+            ledger.join_all(["ana", "ben"])
+            ledger.record("ana", 8)
+            ledger.record("ben", 6)
+            ledger.join("dan", at=days(1), newcomers=5)
+            plan = ledger.plans.publish(
+                [DateNeeds(instant(days(2)), False, Places(dict.fromkeys(["ana", "ben", "dan"], 2.0)))]
+            )
+            assert plan.after.remembered.tolist() == [8, 6, 7]
+            assert ledger.verify().problems == ()

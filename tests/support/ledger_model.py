@@ -43,7 +43,7 @@ class Model:
         """The model if facts, and what rests on them, had not been recorded."""
         kept = list(self.facts)
         for seq in seqs:
-            kept.append(SimpleNamespace(seq=len(kept) + 1, kind="void", refers=seq))
+            kept.append(SimpleNamespace(seq=len(kept) + 1, kind="void", refers=seq, recorded=0))
         return Model(kept)
 
     # ------------------------------------------------------------------------------------------- what counts
@@ -134,7 +134,7 @@ class Model:
 
     def with_fact(self, kind, **fields):
         """The model with one more fact."""
-        blank = {"agent": None, "amount": None, "refers": None, "details": None}
+        blank = {"agent": None, "amount": None, "refers": None, "details": None, "recorded": 0}
         return Model([*self.facts, SimpleNamespace(seq=len(self) + 1, kind=kind, **{**blank, **fields})])
 
     # --------------------------------------------------------------------------------------- what is remembered
@@ -151,8 +151,19 @@ class Model:
                 passed += (end - start) / _microseconds(rules["half_life"])
         return passed
 
-    def standing(self, at):
-        """By agent who has joined: status, received, remembered, entitlement and owed."""
+    @cached_property
+    def waiting(self):
+        """The joins that lay ahead when they were recorded, and whose time has not come in any transaction since."""
+        latest = max(fact.recorded for fact in self.facts)
+        corrected = {fact.refers for fact in self.counting("correction")}
+        joins = [fact for fact in self.counting("join") if "start" in (fact.details or {})]
+        return [fact for fact in joins if fact.time > latest and fact.seq not in corrected]
+
+    def standing(self, at, before=float("inf")):
+        """By agent who has joined: status, received, remembered, entitlement and owed.
+
+        Of those who join ahead, only those before an instant have what they start with.
+        """
         turns = self.turns
         names = [name for name, each in turns.items() if each[0][0] <= at]
         kinds = {fact.seq: fact.kind for fact in self.facts}
@@ -171,7 +182,13 @@ class Model:
             found[name] = SimpleNamespace(
                 status=self.status(name, at),
                 received=sum(given),
-                remembered=sum(fact.amount * 0.5 ** self.half_lives(name, fact.time, at) for fact in mine),
+                remembered=sum(fact.amount * 0.5 ** self.half_lives(name, fact.time, at) for fact in mine)
+                + sum(
+                    self.start([name], fact.time, fact.details["start"])[name]
+                    * 0.5 ** self.half_lives(name, fact.time, at)
+                    for fact in self.waiting
+                    if fact.agent == name and fact.time <= at and fact.time < before
+                ),
                 entitlement=self.rules(at)["entitlements"].get(name, 1.0),
                 owed=None,
             )
@@ -183,8 +200,9 @@ class Model:
 
     def start(self, names, at, rule=None, entitlement=None):
         """What newcomers start with, and whoever returns is raised to."""
-        stood, rule = self.standing(at), rule or self.rules(at)["newcomers"]
-        present = [each for each in stood.values() if each.status == "present"]
+        stood, rule = self.standing(at, before=at), rule or self.rules(at)["newcomers"]
+        joining = {fact.agent for fact in self.waiting if fact.time == at}
+        present = [each for name, each in stood.items() if each.status == "present" and name not in joining]
         found = {}
         for name in names:
             weight = self.rules(at)["entitlements"].get(name, 1.0) if entitlement is None else entitlement

@@ -25,7 +25,7 @@ from bygones.ledger.bounds import counted as bounded
 from bygones.ledger.events import DECISIONS, RECEIVED, TURNS
 from bygones.ledger.rules import NEWCOMER_RULES, Change, RuleBook
 from bygones.ledger.snapshot import Snapshot
-from bygones.ledger.standing import starts
+from bygones.ledger.starting import starts
 from bygones.ledger.times import SECOND
 from bygones.ledger.turns import PRESENT, Turns, status
 from bygones.ledger.watch import Stretch, Watch

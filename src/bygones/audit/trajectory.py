@@ -19,7 +19,8 @@ from typing import NamedTuple
 import numpy as np
 
 from bygones.audit.sums import Periods, Sums
-from bygones.ledger.standing import owed, starts
+from bygones.ledger.standing import owed
+from bygones.ledger.starting import starts
 from bygones.ledger.watch import SETTLED
 from bygones.memory import Discounted
 

@@ -196,5 +196,7 @@ COMMANDS = (join, leave, hold, resume, record, offset, correct)
 
 
 def _joined(event: Event, zone: str) -> str:
+    if "start" in (event.details or {}):
+        return f"{event.agent} joins{from_when(event, zone)}; what they start with is computed then."
     joined = "joined" if has_come(event) else f"joins{from_when(event, zone)}"
     return f"{event.agent} {joined}, starting with {event.amount:.4g} remembered."

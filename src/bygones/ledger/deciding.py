@@ -239,7 +239,8 @@ def proposal(
 
 def accept(writer: LedgerWriter, proposal: Proposal, note: str = "") -> list[Event]:
     """Records a decision and the utilities received through it."""
-    if writer.head.head != proposal.head or draws.upcoming(writer.connection).commitment != proposal.commitment:
+    nothing_since = proposal.head in (writer.began_with, writer.head.head)
+    if not nothing_since or draws.upcoming(writer.connection).commitment != proposal.commitment:
         raise StaleProposalError("something has been recorded since this proposal was made: decide again")
     drawn = draws.reveal(writer.connection, writer.next)
     details = {"method": METHOD, "request": proposal.request.to_dict(), **proposal.details(), "draw": drawn}

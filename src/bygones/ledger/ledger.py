@@ -9,8 +9,8 @@ between the agent's joining and leaving, in any order, and count exactly as if t
 resume can be recorded late if the order of holds still makes sense; the agent's events are then read again. Joining and
 leaving cannot be earlier than the agent's latest event. A change of the half-life, or of what a hold does to the clock,
 cannot be earlier than the latest event of any agent so far, since decisions have been based on the earlier rules; other
-rule changes can. What a newcomer starts with is computed when the join is recorded, from what is known then, is stored
-in that event, and stays.
+rule changes can. What a newcomer starts with is computed when the join takes effect or, if that is later, is recorded,
+from what is known then; it is recorded, and stays.
 
 A decision is made at its own time and sees what is in effect then. It cannot be earlier than anything received or
 decided so far, so that it takes everything into account; `redecide` decides a past period again.
@@ -157,11 +157,12 @@ class Ledger:
                 weights = {name: check_entitlement(entitlement, name, kind) for name in names}
                 writer.change_rules(time, {"entitlements": weights}, note)
             others = standing(writer.connection, writer.book, time)
-            rule = others.rules.newcomers if newcomers is None else check_newcomers(newcomers)
+            own = None if newcomers is None else check_newcomers(newcomers)
+            rule = own or others.rules.newcomers
             kept = dict(zip(others.names, others.remembered.tolist(), strict=True))
             weight = others.rules.entitlements
             starts = [newcomer_start(others, rule, weight.get(name, 1.0)) - kept.get(name, 0.0) for name in names]
-            return [writer.join(name, time, max(s, 0.0), note) for name, s in zip(names, starts, strict=True)]
+            return [writer.join(name, time, max(s, 0.0), own, note) for name, s in zip(names, starts, strict=True)]
 
         asked = ("join", at, list(agents), entitlement, None if newcomers is None else str(newcomers), note)
         return [event for event in self._keyed(write, key, *asked) if event.kind == "join"]

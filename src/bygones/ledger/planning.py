@@ -25,6 +25,7 @@ from bygones.ledger.plan_tables import DateNeeds
 from bygones.ledger.rules import RuleBook
 from bygones.ledger.snapshot import Snapshot
 from bygones.ledger.standing import Standing, known_at, standing_of
+from bygones.ledger.starting import advance
 from bygones.ledger.times import as_datetime, iso
 from bygones.ledger.turns import PRESENT
 from bygones.ledger.voids import in_effect
@@ -114,7 +115,7 @@ def draft(connection: sa.Connection, head: sa.Row[Any], wanted: Sequence[DateNee
     agents, reached, found = known.agents, wanted[0].at, []
     drawn = draws.upcoming(connection)
     for needs in wanted:
-        agents = rows.add_events(connection, book, known.ids, agents, reached, needs.at)
+        agents, _ = advance(connection, book, known.ids, agents, reached, needs.at)
         reached = needs.at
         stood = standing_of(book, agents, needs.at)
         request, left_out = possible(needs.request, stood)

@@ -17,6 +17,7 @@ from bygones.ledger.bounds import check_amount, check_settings, check_start, cou
 from bygones.ledger.events import AMOUNTS, GENESIS, RECEIVED, Event
 from bygones.ledger.rules import Change, RuleBook, Rules
 from bygones.ledger.snapshot import Snapshot
+from bygones.ledger.starting import START, Start, advance, waiting
 from bygones.ledger.store import Store
 from bygones.ledger.times import SECOND, When, instant
 from bygones.ledger.voids import in_effect
@@ -112,6 +113,11 @@ class LedgerWriter:
         return bool(self._events) or self.head.head > self._began_with
 
     @property
+    def began_with(self) -> int:
+        """The number of the last event before this transaction."""
+        return self._began_with
+
+    @property
     def next(self) -> int:
         """The number of the next event."""
         return int(self.head.head) + len(self._events) + 1
@@ -153,12 +159,20 @@ class LedgerWriter:
         due = [table.c.time > self.settled, table.c.time <= self.recorded, table.c.agent.is_not(None)]
         names = sa.select(schema.agents.c.name).join(table, table.c.agent == schema.agents.c.id).where(*due).distinct()
         concerned = list(self.connection.execute(names).scalars())
+        joined: list[Start] = []
         if concerned:
-            ids, agents = rows.load_agents(self.connection, concerned)
-            known = rows.add_events(self.connection, self.book, ids, agents, self.settled, self.recorded)
+            # What somebody who joined meanwhile starts with depends on everybody.
+            joins = waiting(self.connection, self.settled, self.recorded)
+            ids, agents = rows.load_agents(self.connection, None if joins else concerned)
+            known, joined = advance(self.connection, self.book, ids, agents, self.settled, self.recorded)
             rows.save_agents(self.connection, ids, known)
         self.settled = self.recorded
         self.connection.execute(schema.ledger.update().values(settled=self.settled))
+        for each in joined:
+            fields = {"agent": each.name, "amount": each.amount, "refers": each.join, "note": "start when joining"}
+            self.append("correction", each.time, each.agent, **fields)
+        if joined:
+            self.finish()
 
     def change_rules(self, time: int, settings: dict[str, Any], note: str = "") -> Event:
         """Changes settings from an instant on."""
@@ -193,16 +207,19 @@ class LedgerWriter:
             known = rows.replay(self.connection, self.book, ids[late], agents.take(late), self.settled)
             rows.save_agents(self.connection, ids[late], known)
 
-    def join(self, name: str, time: int, start: float, note: str) -> Event:
-        """An agent joins and starts with an amount remembered."""
-        check_start(name, start)
+    def join(self, name: str, time: int, start: float, rule: str | None, note: str) -> Event:
+        """An agent joins and starts with an amount remembered or, if the time has not come, by a rule then."""
+        ahead = time > self.settled
+        start = 0.0 if ahead else check_start(name, start)
         ids, agents = rows.load_agents(self.connection, [name])
         if len(agents):
             known = self._turned(agents, 0, "join", time)
         else:
             ids, known = rows.new_agents(self.connection, [name], [time])
         rows.save_agents(self.connection, ids, self._added(known, [0], [time], [start], is_received=False))
-        return self.append("join", time, int(ids[0]), agent=name, amount=start, note=check_text("note", note))
+        details = {START: rule} if ahead else None
+        fields = {"agent": name, "amount": start, "note": check_text("note", note), "details": details}
+        return self.append("join", time, int(ids[0]), **fields)
 
     def turn(self, kind: str, agent: str, time: int, note: str) -> Event:
         """An agent leaves, goes on hold or resumes."""
