@@ -149,7 +149,7 @@ class TestWaiting:
         with team_at(target) as ledger:
             ledger.record("ana", 8, at=days(-1))
             ledger.record("ben", 3, at=days(-1))
-        engine = sa.create_engine(store._url(target))
+        engine = sa.create_engine(store.read_url(target))
         with engine.begin() as connection:  # as version 1 left it: the snapshot at the future event
             with Ledger.open(target) as ledger:
                 stood = ledger.standing()

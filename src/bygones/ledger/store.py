@@ -37,7 +37,7 @@ class Store:
     """A ledger's database."""
 
     def __init__(self, target: str | os.PathLike[str], timeout: float = TIMEOUT) -> None:
-        self._url = _url(target)
+        self._url = read_url(target)
         public = self._url.set(drivername="postgresql").render_as_string(hide_password=True)
         self.name = str(self._url.database) if self.is_sqlite else redacted(public)
         self._timeout = timeout
@@ -199,7 +199,8 @@ class Store:
         return redacted(f"{self.name}: {message}", secrets_in(self._url.render_as_string(hide_password=False)))
 
 
-def _url(target: str | os.PathLike[str]) -> URL:
+def read_url(target: str | os.PathLike[str]) -> URL:
+    """The URL of a file or of a database, refused unless it is one that a ledger can be kept in."""
     text = os.fspath(target)
     if text in ("", ":memory:"):
         raise LedgerError(f"a ledger must be a file or a database URL, got {text!r}")
