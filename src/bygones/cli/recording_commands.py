@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from tyro.conf import Positional, arg
 
@@ -76,10 +76,7 @@ def leave(
     For example:
         bygones ledger leave team.db ana --at 2026-03-02
     """
-    with open_ledger(target, author) as ledger:
-        note_key(ledger, key)
-        event, zone = ledger.leave(agent, at=at, note=note, key=key), ledger.zone()
-    print_recorded([event], json, f"{agent} left." if has_come(event) else f"{agent} leaves{from_when(event, zone)}.")
+    _turn("leave", target, agent, at, note, key, author, json)
 
 
 def hold(
@@ -96,10 +93,7 @@ def hold(
     For example:
         bygones ledger hold team.db ana --note "parental leave"
     """
-    with open_ledger(target, author) as ledger:
-        note_key(ledger, key)
-        event, zone = ledger.hold(agent, at=at, note=note, key=key), ledger.zone()
-    print_recorded([event], json, f"{agent} is on hold{from_when(event, zone)}.")
+    _turn("hold", target, agent, at, note, key, author, json)
 
 
 def resume(
@@ -116,10 +110,7 @@ def resume(
     For example:
         bygones ledger resume team.db ana
     """
-    with open_ledger(target, author) as ledger:
-        note_key(ledger, key)
-        event, zone = ledger.resume(agent, at=at, note=note, key=key), ledger.zone()
-    print_recorded([event], json, f"{agent} takes part again{from_when(event, zone)}.")
+    _turn("resume", target, agent, at, note, key, author, json)
 
 
 def record(
@@ -193,6 +184,24 @@ def correct(
 
 COMMANDS = (join, leave, hold, resume, record, offset, correct)
 """The main command line adds them to those of the ledger."""
+
+
+def _turn(
+    kind: Literal["leave", "hold", "resume"],
+    target: str,
+    agent: str,
+    at: str | None,
+    note: str,
+    key: str | None,
+    author: str | None,
+    json: bool,
+) -> None:
+    """Records that an agent leaves, goes on hold or resumes, and says so."""
+    with open_ledger(target, author) as ledger:
+        note_key(ledger, key)
+        event, zone = getattr(ledger, kind)(agent, at=at, note=note, key=key), ledger.zone()
+    does = {"leave": "left" if has_come(event) else "leaves", "hold": "is on hold", "resume": "takes part again"}[kind]
+    print_recorded([event], json, f"{agent} {does}{from_when(event, zone)}.")
 
 
 def _joined(event: Event, zone: str) -> str:
