@@ -9,13 +9,14 @@ past or future, as known now or as it was known then.
 
 To see that it notices, these changes were made to the ledger by hand, each alone, and the machine failed within sixty
 examples of forty steps: late events enter unfaded (`snapshot.add`); a hold counts from before the event
-(`turns.Clocks`); a key can be used for something else (`keys.recorded_entries`); events ahead count at once
-(`writing._added`); a commit is forgotten now and then (`store._commit`); the next decision draws with the same seed
-(`draws.reveal`); stale proposals are accepted (`deciding.accept`); past standings come from the snapshot
-(`standing.known_at`); the first half-life counts for ever (`rules._Integral`); an import is taken back twice
-(`importing.undo`); a swap gives the turns back (`replanning.swap`); the settled instant is not compared
-(`verifying._compare`); what was decided again does not count for later decisions (`redeciding`); the dates of a plan do
-not count for each other (`planning.draft`); a copy has no voids (`copying._tables`).
+(`turns.Clocks`); corrections of what was received stay when the decision is void (`voids.make_void`); a key can be used
+for something else (`keys.recorded_entries`); events ahead count at once (`writing._added`); a commit is forgotten now
+and then (`store._commit`); the next decision draws with the same seed (`draws.reveal`); stale proposals are accepted
+(`deciding.accept`); past standings come from the snapshot (`standing.known_at`); the first half-life counts for ever
+(`rules._Integral`); an import is taken back twice (`importing.undo`); a swap gives the turns back (`replanning.swap`);
+the settled instant is not compared (`verifying._compare`); what was decided again does not count for later decisions
+(`redeciding`); the dates of a plan do not count for each other (`planning.draft`); a copy has no voids
+(`copying._tables`).
 """
 
 import math
@@ -580,6 +581,15 @@ class LedgerMachine(RuleBasedStateMachine):
         allowed = self.can_be_void(fact)
         new = self.write(lambda ledger: ledger.void(fact.seq), allowed)
         assert new is None or [(event.kind, event.refers) for event in new] == [("void", fact.seq)]
+
+    @rule(amount=amounts)
+    def regret(self, amount):
+        """What was given through the latest decision is corrected, and then the decision is void."""
+        given = [fact for fact in self.model.counting(*GIVES) if fact.refers is not None]
+        if given:
+            self.write(lambda ledger: ledger.correct(given[-1].seq, amount), True)
+            decision = self.model.facts[given[-1].refers - 1]
+            self.write(lambda ledger: ledger.void(decision.seq), self.can_be_void(decision))
 
     def can_be_void(self, fact):
         model = self.model
