@@ -16,11 +16,15 @@ SHOWN = 5
 
 def groups_alike(names: Sequence[str]) -> list[list[str]]:
     """Names that are the same but for capitals, accents, spaces and signs, or for one letter."""
+    return spelled_alike(names) + _one_letter_apart({_key(name): name for name in names if _is_long(_key(name))})
+
+
+def spelled_alike(names: Sequence[str]) -> list[list[str]]:
+    """Names that are the same but for capitals, accents, spaces and signs."""
     groups: dict[str, list[str]] = {}
     for name in names:
         groups.setdefault(_key(name), []).append(name)
-    found = [group for key, group in groups.items() if key and len(group) > 1]
-    return found + _one_letter_apart({key: group[0] for key, group in groups.items() if _is_long(key)})
+    return [group for key, group in groups.items() if key and len(group) > 1]
 
 
 def alike(names: Sequence[str]) -> list[str]:

@@ -553,7 +553,9 @@ class TestWords:
             in self.decide(Divide(2.0, [1, 1, 1], kind="burden")).explain()
         )
         passed = self.decide(ChooseK([2, 2, 2], 1, allowed=[True, False, True], kind="burden")).explain()
-        assert "Ben has carried least lately, 1, but is not chosen." in passed
+        assert "Ben has carried least lately, 1, but is not available." in passed
+        light = self.decide(ChooseK([2, 9, 2], 1, kind="burden"), welfare="utilitarian").explain()
+        assert "Ben has carried least lately, 1, but is not chosen." in light
 
     def test_the_exempt_are_not_ranked(self):
         decision = self.decide(ChooseK([2, 2, 2], 1, kind="burden"), entitlements=[1, 0, 0.5])

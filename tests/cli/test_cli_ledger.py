@@ -129,7 +129,12 @@ def test_everything_for_programs(run, team, needs, tmp_path):
     assert [event["kind"] for event in json.loads(run("export", team, "--json"))][-2:] == ["decision", "received"]
     history = tmp_path / "history.csv"
     history.write_text("agent,time,amount\nben,2026-01-03,2\n")
-    assert json.loads(run("import", team, history, "--json")) == {"recorded": 1, "first": 8, "last": 8}
+    assert json.loads(run("import", team, history, "--json")) == {
+        "recorded": 1,
+        "put_back": 0,
+        "first": 8,
+        "last": 8,
+    }
     for command in ("hold", "resume", "leave"):
         assert json.loads(run(command, team, "cem", "--json"))[0]["kind"] == command
     assert json.loads(run("join", team, "dana", "--json"))[0]["kind"] == "join"

@@ -6,6 +6,7 @@ import psycopg
 import pytest
 
 from bygones.ledger import Ledger, LedgerError, Places
+from bygones.ledger.repairing import rebuild
 from support.guides import DOCS
 
 
@@ -98,4 +99,15 @@ def test_a_role_that_may_not_use_amcheck_verifies_all_the_same(desk):
     with psycopg.connect(desk[0], autocommit=True) as connection:
         connection.execute("CREATE EXTENSION amcheck")
     with Ledger.open(desk[1]) as ledger:
+        assert ledger.verify().ok
+
+
+def test_the_append_only_role_is_told_who_can_rebuild(desk):
+    with (
+        Ledger.open(desk[1]) as ledger,
+        pytest.raises(LedgerError, match="can be rebuilt by the owner of its tables only, not by this user"),
+    ):
+        rebuild(ledger._store)
+    with Ledger.open(desk[0]) as ledger:
+        rebuild(ledger._store)
         assert ledger.verify().ok

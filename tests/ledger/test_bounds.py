@@ -75,7 +75,7 @@ def test_the_tables_themselves_refuse_what_is_beyond_the_bounds(new_target, amou
     with Ledger.new(target) as ledger:
         ledger.join("ana")
         ledger.record("ana", 8)
-    engine = sa.create_engine(store._url(target))
+    engine = sa.create_engine(store.read_url(target))
     if engine.dialect.name == "sqlite":
         amount = amount.replace("'Infinity'", "9e999").replace("'NaN'", "-9e999")
     for statement in (f"UPDATE events SET amount = {amount} WHERE seq = 3", f"UPDATE agents SET received = {amount}"):
@@ -109,7 +109,7 @@ def test_a_ledger_from_before_there_were_bounds_opens_and_says_what_to_do(new_ta
             ledger.join_all(["ana", "ben"], at="2026-01-01")
             ledger.record("ana", 1.7e308, at="2026-01-02")
             ledger.record("ben", 8, at="2026-01-02")
-    engine = sa.create_engine(store._url(target))
+    engine = sa.create_engine(store.read_url(target))
     with engine.begin() as connection:
         to_version_1(connection)
     engine.dispose()

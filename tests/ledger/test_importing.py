@@ -130,3 +130,38 @@ def test_on_either_database(new_target):
         ledger.undo_import(events[0].seq)
         assert ledger.preview(entries).there == ()
         assert ledger.verify().ok
+
+
+@pytest.mark.parametrize("by_row", [True, False])
+def test_a_keyed_table_can_be_imported_again_after_it_was_taken_back(team, tmp_path, capsys, by_row):
+    path = tmp_path / "rows.csv"
+    rows = ["agent,time,amount,key", "ana,2026-01-02,8,r1", "ben,2026-01-02,3,r2"]
+    path.write_text("\n".join(row if by_row else row.rpartition(",")[0] for row in rows), encoding="utf-8")
+    key = [] if by_row else ["--key", "january"]
+    run(capsys, "ledger", "import", team.name, path, *key)
+    run(capsys, "ledger", "undo-import", team.name, "5")
+    assert team.standing().received.tolist() == [0, 0, 0]
+    assert "2 rows that had been taken back count again" in run(capsys, "ledger", "import", team.name, path, *key)
+    assert team.standing().received.tolist() == [8, 3, 0]
+    assert "Nothing new" in run(capsys, "ledger", "import", team.name, path, *key)
+    team.correct(5, 0)  # which no import undoes
+    assert "Nothing new" in run(capsys, "ledger", "import", team.name, path, *key)
+    assert team.standing().received.tolist() == [0, 3, 0]
+    run(capsys, "ledger", "undo-import", team.name, "6")
+    assert team.standing().received.tolist() == [0, 0, 0]
+    assert team.verify().ok
+
+
+def test_names_that_differ_in_spelling_only_are_refused_unless_one_insists(team, capsys):
+    said = refused(capsys, "ledger", "join", team.name, "Ben")
+    assert "'Ben' and 'ben' are nearly the same name" in said
+    assert "--distinct" in said
+    assert "did you mean 'ana'" in refused(capsys, "ledger", "record", team.name, "Ana", "3")
+    with pytest.raises(ValueError, match="nearly the same name"):
+        team.record_all([Entry("BEN", 1)], join=True)
+    with pytest.raises(ValueError, match=r"'[dD]an' and '[dD]an' are nearly"):
+        team.join_all(["dan", "Dan"])
+    assert team.n_events() == 4
+    run(capsys, "ledger", "join", team.name, "Ben", "--distinct")
+    team.record_all([Entry("BEN", 1)], join=True, distinct=True)
+    assert team.standing().names == ("ana", "ben", "cem", "Ben", "BEN")

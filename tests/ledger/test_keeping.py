@@ -154,7 +154,7 @@ def test_an_old_backup_is_restored_and_not_changed(tmp_path):
 def test_snapshots_are_rebuilt_from_the_events(new_target, damage):
     target = fill(new_target())
     there = contents(target)
-    engine = sa.create_engine(store._url(target))
+    engine = sa.create_engine(store.read_url(target))
     with engine.begin() as connection:
         connection.execute(sa.text(damage))
     engine.dispose()

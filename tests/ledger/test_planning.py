@@ -16,6 +16,8 @@ from bygones.ledger.plan_files import plan_csv, plan_ics
 from bygones.ledger.plan_tables import DateNeeds, dates_from, has_dates, read_dates
 from bygones.ledger.times import instant
 from bygones.report.figures.plan_figures import plan_figure
+from support.command_line import run
+from support.forgery import rewrite
 
 NAMES = ("ana", "ben", "cem")
 DAY = 86_400_000_000
@@ -372,3 +374,147 @@ def test_the_figure_shows_everybody_before_and_after(team):
     file = io.BytesIO()
     figure.savefig(file, format="png")
     assert file.tell() > 1000
+
+
+class TestSwapsAndVoids:
+    """Neither half of a swap is taken back alone."""
+
+    @pytest.fixture
+    def swapped(self, team):
+        team.plans.publish([needs(1, every()), needs(2, every())])
+        first, second = team.plans.turns()
+        turns = team.plans.swap(first.seq, second.seq)
+        assert whose(team.plans.turns()) == ["ben", "ana"]
+        return team, turns
+
+    def test_half_of_a_swap_cannot_be_void(self, swapped):
+        team, turns = swapped
+        for event in (*turns, *(event for event, _ in team.events() if event.kind == "void")):
+            with pytest.raises(
+                ValueError, match=rf"half of a swap.*swap events {turns[0].seq} and {turns[1].seq} back"
+            ):
+                team.void(event.seq)
+        assert whose(team.plans.turns()) == ["ben", "ana"]
+
+    def test_a_swap_is_undone_by_swapping_back(self, swapped):
+        team, turns = swapped
+        team.plans.swap(*(turn.seq for turn in turns))
+        assert whose(team.plans.turns()) == ["ana", "ben"]
+        for event, _ in team.events():
+            if event.kind == "void":
+                with pytest.raises(ValueError, match="half of a swap"):
+                    team.void(event.seq)
+        assert team.verify().ok
+
+    def test_a_date_that_was_planned_again_does_not_count_twice(self, team):
+        team.plans.publish([needs(3, every())])
+        team.hold("ana", at=ahead(2))
+        team.plans.redecide(accept=True)
+        (void,) = [event.seq for event, _ in team.events() if event.kind == "void"]
+        with pytest.raises(ValueError, match="was decided again as event"):
+            team.void(void)
+        assert whose(team.plans.turns()) == ["ben"]
+
+
+class TestAvailabilityThatChanges:
+    def people(self, tmp_path, *rows):
+        path = tmp_path / "people.csv"
+        path.write_text("\n".join(["agent,need,available", *rows]), encoding="utf-8")
+        return path
+
+    def test_a_plan_is_decided_again_with_a_new_table(self, team, tmp_path, capsys):
+        team.plans.publish([needs(day, every()) for day in (1, 2, 3, 4)])
+        assert whose(team.plans.turns()) == ["ana", "ben", "cem", "ana"]
+        gone = f"not {ahead(4).date()}"
+        table = self.people(tmp_path, f"ana,1,{gone}", "ben,1,", "cem,1,no")
+        said = run(capsys, "ledger", "replan", team.name, "--table", table) if team.name.endswith(".db") else None
+        dates = [each.at for each in team.plans.turns()]
+        known = read_dates(table, "UTC", [times.iso(at) for at in dates])
+        found = team.plans.redecide(needs=known, accept=True)
+        assert [each.why for each in found] == [("cem is not available",), ("ana is not available",)]
+        assert whose(team.plans.turns())[:2] == ["ana", "ben"]
+        assert "cem" not in whose(team.plans.turns())
+        assert whose(team.plans.turns())[3] == "ben"
+        assert said is None or ("cem is not available" in said and "Nothing was recorded" in said)
+        assert team.plans.redecide(needs=known) == []
+        verified = team.verify()
+        assert (verified.problems, verified.decisions, verified.older) == ((), 6, 0)
+
+    def test_items_and_amounts_follow_the_new_table(self, team, tmp_path):
+        items = Items({name: {"night": 9.0, "evening": 4.0} for name in NAMES}, capacity=1)
+        team.plans.publish([needs(1, items), needs(2, Amount(6, dict.fromkeys(NAMES, 1.0)))])
+        night = next(turn for turn in team.plans.turns() if turn.what == "night")
+        others = [name for name in NAMES if name != night.agent]
+        now = [
+            needs(1, Items({night.agent: {"evening": 4.0}, **{name: dict(items.utilities[name]) for name in others}})),
+            needs(2, Places(dict.fromkeys(others, 1.0))),
+        ]
+        team.plans.redecide(needs=now, accept=True)
+        turns = team.plans.turns()
+        assert next(turn.agent for turn in turns if turn.what == "night") != night.agent
+        assert {turn.agent for turn in turns if turn.at == now[1].at} == set(others)
+        assert team.verify().problems == ()
+
+
+class TestVerifying:
+    def test_plans_are_made_again_and_counted(self, team):
+        team.plans.publish([needs(day, every(k=2)) for day in (1, 2, 3)])
+        team.hold("ben", at=ahead(3))
+        team.plans.redecide(accept=True)
+        found = team.verify()
+        assert (found.problems, found.decisions, found.older) == ((), 4, 0)
+
+    @pytest.mark.parametrize("rules", [{"rule": "prices", "welfare": "nash"}, {"reports": "normalised"}])
+    def test_under_every_rule(self, new_path, rules):
+        with Ledger.new(new_path(), Rules(newcomers="zero", **rules), began="2026-01-01") as ledger:
+            ledger.join_all(NAMES, at="2026-01-01")
+            for number in range(2, 6):
+                ledger.decide(Places({"ana": 1.0 * number, "ben": 2.0, "cem": 3.0}), at=f"2026-01-{number:02}")
+            ledger.plans.publish([needs(day, Places({"ana": 1.0, "ben": day, "cem": 2.0})) for day in (1, 2, 3)])
+            ledger.hold("ana", at="2026-01-03T12:00")
+            ledger.redecide("2026-01-04", accept=True)
+            found = ledger.verify()
+            assert found.problems == ()
+            assert found.older == 0
+            assert found.decisions >= 7
+
+    def test_a_plan_in_favour_of_somebody_is_found(self, new_path):
+        path = new_path()
+        with Ledger.new(path, Rules(newcomers="zero"), began="2026-01-01") as ledger:
+            ledger.join_all(NAMES, at="2026-01-01")
+            ledger.record("ben", 5)
+            ledger.plans.publish([needs(1, Places({"ana": 1.0, "ben": 1.0}))])
+            assert ledger.verify().ok
+
+        def forged(event):
+            if event.kind == "plan":
+                return event._replace(details=event.details | {"gets": {"ben": "a place"}, "utilities": {"ben": 1.0}})
+            return event._replace(agent="ben") if event.kind == "planned" else event
+
+        rewrite(path, forged)
+        with Ledger.open(path) as ledger:
+            (problem,) = ledger.verify().problems
+            assert "decision 6 does not follow from what was recorded before it" in problem
+
+    def test_what_was_decided_again_in_favour_of_somebody_is_found(self, new_path):
+        path = new_path()
+        with Ledger.new(path, Rules(half_life="inf", newcomers="zero"), began="2026-01-01") as ledger:
+            ledger.join_all(NAMES, at="2026-01-01")
+            for amount, name in enumerate(NAMES):
+                ledger.record(name, amount, at="2026-01-02")
+            ledger.decide(every(), at="2026-01-03")
+            ledger.hold("ana", at="2026-01-02T12:00")
+            ledger.redecide("2026-01-03", accept=True)
+            assert ledger.standing().received.tolist() == [0, 2, 2]
+            found = ledger.verify()
+            assert (found.problems, found.decisions, found.older) == ((), 2, 0)
+
+        def forged(event):
+            if "redecides" in (event.details or {}):
+                return event._replace(details=event.details | {"gets": {"cem": "a place"}, "utilities": {"cem": 1.0}})
+            return event._replace(agent="cem") if event.seq == 13 else event
+
+        rewrite(path, forged)
+        with Ledger.open(path) as ledger:
+            (problem,) = ledger.verify().problems
+            assert "does not follow from what was recorded before it" in problem

@@ -5,8 +5,11 @@ import os
 import stat
 
 import pytest
+import sqlalchemy as sa
 
 from bygones.ledger import Ledger, LedgerError, Places, signing
+from bygones.ledger.anchors import read_anchors, table
+from bygones.ledger.store import read_url
 from support.forgery import rewrite
 
 
@@ -33,12 +36,12 @@ def public(key):
 
 def problems(path, key, anchors):
     with Ledger.open(path) as ledger:
-        return signing.verify(ledger, signing.read_anchors(anchors), public(key), anchors.name).problems
+        return signing.verify(ledger, read_anchors(anchors), public(key), anchors.name).problems
 
 
 def test_every_signed_head_is_in_the_chain(signed):
     assert problems(*signed) == ()
-    assert [anchor.seq for anchor in signing.read_anchors(signed[2])] == [4, 6]
+    assert [anchor.seq for anchor in read_anchors(signed[2])] == [4, 6]
 
 
 def test_a_rewritten_ledger_looks_right_and_is_found(signed):
@@ -47,7 +50,7 @@ def test_a_rewritten_ledger_looks_right_and_is_found(signed):
     with Ledger.open(path) as ledger:
         found = ledger.verify().problems  # only the decision that was based on it might tell
         assert all(problem.startswith("decision 5") for problem in found)
-    heads = [anchor.head for anchor in signing.read_anchors(anchors)]
+    heads = [anchor.head for anchor in read_anchors(anchors)]
     rewritten = [problem for problem in problems(*signed) if not problem.startswith("decision")]
     assert rewritten == [
         f"event {seq} had the hash {head}, and has not: the events up to it have changed"
@@ -133,3 +136,59 @@ def test_files_that_are_something_else_are_refused(signed, tmp_path):
                 signing.sign(ledger, bad_key, bad_anchors)
     with pytest.raises(LedgerError, match="is not a public key"):
         signing.read_public_key(key)
+
+
+class TestAnchorsInATable:
+    """Anchors in another database, which others hold."""
+
+    @pytest.fixture(params=["sqlite", "postgresql"])
+    def elsewhere(self, request):
+        if request.param == "postgresql":
+            return request.getfixturevalue("new_database")()
+        return f"sqlite:///{request.getfixturevalue('new_path')()}"
+
+    def test_a_rewritten_ledger_is_found(self, signed, elsewhere):
+        path, key, _ = signed
+        with Ledger.open(path) as ledger:
+            for _ in range(2):
+                signing.sign(ledger, key, elsewhere)
+                ledger.record("ana", 1, at="2026-01-05")
+        assert [anchor.seq for anchor in read_anchors(elsewhere)] == [7, 8]
+        with Ledger.open(path) as ledger:
+            assert signing.verify(ledger, read_anchors(elsewhere), public(key)).ok
+        rewrite(path, lambda event: event._replace(author="somebody else") if event.seq == 2 else event)
+        with Ledger.open(path) as ledger:
+            found = signing.verify(ledger, read_anchors(elsewhere), public(key))
+            assert len(found.problems) == 2
+            with pytest.raises(LedgerError, match="was not signed"):
+                signing.sign(ledger, key, elsewhere)
+
+    def test_whoever_signs_may_only_append(self, signed, new_database):
+        path, key, _ = signed
+        url = new_database()
+        with Ledger.open(path) as ledger:
+            signing.sign(ledger, key, url)
+            engine = sa.create_engine(read_url(url))
+            with engine.begin() as connection:
+                connection.execute(sa.text("CREATE ROLE signer LOGIN"))
+                connection.execute(sa.text(f"GRANT SELECT, INSERT ON {table.name} TO signer"))
+                connection.execute(sa.text(f"GRANT USAGE ON SEQUENCE {table.name}_id_seq TO signer"))
+            engine.dispose()
+            signer = url.replace("postgres@", "signer@", 1)
+            signing.sign(ledger, key, signer)
+        assert len(read_anchors(url)) == 2
+        engine = sa.create_engine(read_url(signer))
+        with engine.connect() as connection, pytest.raises(sa.exc.ProgrammingError, match="permission denied"):
+            connection.execute(table.delete())
+        engine.dispose()
+
+    def test_what_is_not_there_or_not_apart_is_refused(self, new_path, new_database, tmp_path):
+        key, url = tmp_path / "k", new_database()
+        signing.new_key(key)
+        with pytest.raises(LedgerError, match="there is no table bygones_anchors"):
+            read_anchors(url)
+        with Ledger.new(url) as ledger, pytest.raises(LedgerError, match="keep anchors apart"):
+            signing.sign(ledger, key, url)
+        with pytest.raises(LedgerError, match="bygones_anchors in") as refused:
+            read_anchors("postgresql://ana:geheim@127.0.0.1:1/none")
+        assert "geheim" not in str(refused.value)

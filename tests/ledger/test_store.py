@@ -89,7 +89,7 @@ def write_in_older_tables(target):
         ledger.change_rules(at="2026-01-07", half_life="14d", entitlements={"ana": 2})
         ledger.leave("cem 🍩", at="2026-01-08")
         known = list(ledger.events()), ledger.standing("2026-02-01").to_dict(), ledger.head()
-    engine = sa.create_engine(store._url(target))
+    engine = sa.create_engine(store.read_url(target))
     is_sqlite = engine.dialect.name == "sqlite"
     types = {"bytes": "BLOB", "double": "DOUBLE"} if is_sqlite else {"bytes": "BYTEA", "double": "DOUBLE PRECISION"}
     with engine.begin() as connection:
@@ -200,7 +200,7 @@ def test_a_newer_ledger_is_refused_and_left_as_it_is(new_target):
     target = new_target()
     newer = schema.VERSION + 1
     Ledger.new(target).close()
-    engine = sa.create_engine(store._url(target))
+    engine = sa.create_engine(store.read_url(target))
     with engine.begin() as connection:
         connection.execute(sa.text(f"UPDATE schema_version SET version = {newer}"))
         connection.execute(sa.text("ALTER TABLE agents ADD COLUMN colour TEXT"))

@@ -1,5 +1,6 @@
 """Events that lie ahead wait, decisions are made at their own time, and any event can be made void."""
 
+import contextlib
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -8,8 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bygones import welfare
-from bygones.ledger import Entry, Ledger, LedgerError, Places, Rules, rows, schema, store, times
+from bygones.ledger import DateNeeds, Entry, Ledger, LedgerError, Places, Rules, rows, schema, store, times
 from bygones.ledger.times import as_datetime, instant
+from support.ledger_faults import FULL, LOST, Fault
 from support.older_tables import to_version_1, without_what_came_later
 
 BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
@@ -147,7 +149,7 @@ class TestWaiting:
         with team_at(target) as ledger:
             ledger.record("ana", 8, at=days(-1))
             ledger.record("ben", 3, at=days(-1))
-        engine = sa.create_engine(store._url(target))
+        engine = sa.create_engine(store.read_url(target))
         with engine.begin() as connection:  # as version 1 left it: the snapshot at the future event
             with Ledger.open(target) as ledger:
                 stood = ledger.standing()
@@ -511,3 +513,100 @@ def test_a_read_only_ledger_says_so(new_path):
         pytest.raises(LedgerError, match="read-only"),
     ):
         ledger.void(2)
+
+
+class TestFoundByTheMachine:
+    """What the state machine (`test_machine.py`) found, each as a test of its own."""
+
+    def test_a_half_life_may_change_after_the_clock_was_put_back(self, new_path, monkeypatch):
+        real = times.now
+        with team_at(new_path(), half_life="inf") as ledger:
+            monkeypatch.setattr(times, "now", lambda: real() + 48 * 3600 * times.SECOND)
+            ledger.record("ana", 8)
+            monkeypatch.setattr(times, "now", real)
+            ledger.change_rules(half_life="1d")
+            assert ledger.verify().problems == ()
+
+    def test_the_joining_of_somebody_with_planned_turns_cannot_be_void(self, new_path):
+        with Ledger.new(new_path(), Rules(newcomers="zero")) as ledger:
+            joined = ledger.join("ana")
+            at = instant(days(2))
+            ledger.plans.publish([DateNeeds(at, False, Places({"ana": 1.0}))])
+            with pytest.raises(ValueError, match="'ana' would not be a member at the time of event 4; void it first"):
+                ledger.void(joined.seq)
+
+    def test_after_a_commit_that_failed_the_ledger_can_still_be_used(self, new_target):
+        with team_at(new_target()) as ledger:
+            for statement in range(1, 20):
+                fault = Fault(FULL, statement, new_target)
+                with contextlib.suppress(LedgerError), fault.on(ledger):
+                    ledger.record("ana", 1, at=BEGAN)
+                before = ledger.n_events()
+                ledger.record("ana", 1, at=BEGAN)
+                assert ledger.n_events() == before + 1
+            assert not fault.struck
+
+    def test_a_commit_whose_answer_is_lost_says_that_it_is_not_certain(self, new_target):
+        with team_at(new_target()) as ledger:
+            with (
+                pytest.raises(LedgerError, match="whether it was recorded is not certain"),
+                Fault(LOST, 1, new_target).on(ledger),
+            ):
+                ledger.record("ana", 1, at=BEGAN, key="first")
+            (event,) = ledger.record_all([Entry("ana", 1, BEGAN, key="first")])
+            assert ledger.n_events() == event.seq == 5
+
+
+class TestJoiningAhead:
+    """What somebody who joins ahead starts with is computed when the time has come."""
+
+    def at(self, monkeypatch, number):
+        moment = instant(days(0)) + number * 86_400 * times.SECOND
+        monkeypatch.setattr(times, "now", lambda: moment)
+        return moment
+
+    def test_from_what_the_others_have_then(self, new_path, monkeypatch):
+        with Ledger.new(new_path(), Rules(half_life="inf", newcomers="mean")) as ledger:
+            ledger.join_all(["ana", "ben"])
+            joined = ledger.join("dan", at=days(5))
+            assert joined.amount == 0
+            assert remembered(ledger, days(6)) == {"ana": 0, "ben": 0, "dan": 0}
+            ledger.record("ana", 8)
+            assert remembered(ledger, days(6))["dan"] == 4
+            self.at(monkeypatch, 6)
+            assert remembered(ledger)["dan"] == 4
+            assert [part.counts for part in ledger.contributions("dan")] == [4]
+            assert set(ledger.owed_since()) == {"ben"}
+            ledger.record("ben", 2)
+            assert remembered(ledger) == {"ana": 8, "ben": 2, "dan": 4}
+            start = ledger.event(6)
+            assert (start.kind, start.refers, start.amount, start.time) == ("correction", joined.seq, 4, joined.time)
+            assert ledger.verify().problems == ()
+            ledger.void(joined.seq)
+            assert set(remembered(ledger)) == {"ana", "ben"}
+            assert ledger.verify().problems == ()
+
+    def test_a_proposal_from_before_is_accepted_once_the_time_has_come(self, new_path, monkeypatch):
+        with Ledger.new(new_path(), Rules(half_life="inf", newcomers="mean")) as ledger:
+            ledger.join_all(["ana", "ben"])
+            ledger.record("ana", 8)
+            ledger.join_all(["dan", "eve"], at=days(1))
+            self.at(monkeypatch, 2)
+            proposal = ledger.propose(Places(dict.fromkeys(["ana", "ben", "dan", "eve"], 3.0)))
+            assert proposal.utilities == {"ben": 3.0}
+            ledger.accept(proposal)
+            assert remembered(ledger) == {"ana": 8, "ben": 3, "dan": 4, "eve": 4}
+            found = ledger.verify()
+            assert (found.problems, found.decisions) == ((), 1)
+
+    def test_a_plan_sees_them(self, new_path):
+        with Ledger.new(new_path(), Rules(half_life="inf", newcomers="mean")) as ledger:
+            ledger.join_all(["ana", "ben"])
+            ledger.record("ana", 8)
+            ledger.record("ben", 6)
+            ledger.join("dan", at=days(1), newcomers=5)
+            plan = ledger.plans.publish(
+                [DateNeeds(instant(days(2)), False, Places(dict.fromkeys(["ana", "ben", "dan"], 2.0)))]
+            )
+            assert plan.after.remembered.tolist() == [8, 6, 7]
+            assert ledger.verify().problems == ()

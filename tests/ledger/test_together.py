@@ -104,7 +104,7 @@ def test_what_lies_ahead_is_told_as_such(new_path, capsys):
     program.main(["ledger", "join", str(path), "ben", "--at", ahead])
     program.main(["ledger", "rules", str(path), "--half-life", "7d", "--at", ahead])
     assert capsys.readouterr().out.splitlines() == [
-        f"ben joins from {ahead} UTC on, starting with 0 remembered.",
+        f"ben joins from {ahead} UTC on; what they start with is computed then.",
         f"Rules changed from {ahead} UTC on.",
     ]
 
@@ -120,7 +120,7 @@ def test_an_explanation_names_who_took_over(ledger):
 
 
 def test_decisions_in_quick_succession_are_made_again_as_they_were(new_target):
-    """Each is dated a moment after it began to be recorded, so that the next has to settle it first."""
+    """Each is dated when it is recorded, and the next sees it."""
     names = [f"agent {i}" for i in range(6)]
     with Ledger.new(new_target(), began="2026-03-01") as ledger:
         ledger.join_all(names, at="2026-03-01")

@@ -129,7 +129,7 @@ def test_verify_reads_no_index(new_path):
 
 def test_postgresql_has_its_indexes_checked_with_amcheck_and_without(new_database):
     target = fill(new_database(), events=60)
-    engine = sa.create_engine(store._url(target))
+    engine = sa.create_engine(store.read_url(target))
 
     ready = "UPDATE pg_index SET indisready = {} WHERE indexrelid = CAST('events_of_agent' AS regclass)"
 

@@ -2,8 +2,9 @@
 
 import multiprocessing
 import random
+from contextlib import suppress
 
-from bygones.ledger import Entry, Ledger, Places, Rules
+from bygones.ledger import Entry, Ledger, LedgerError, Places, Rules
 
 NAMES = [f"agent {i}" for i in range(12)]
 
@@ -19,8 +20,9 @@ def new_team(target):
 
 
 def write_until_killed(path, acknowledge, seed):
+    """Writes until the process is killed, or the server is gone."""
     draw = random.Random(seed)
-    with Ledger.open(path) as ledger:
+    with suppress(LedgerError), Ledger.open(path) as ledger:
         while True:
             if draw.random() < 0.2:
                 ledger.decide(Places(dict.fromkeys(NAMES, 1.0)))

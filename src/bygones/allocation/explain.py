@@ -10,7 +10,7 @@ the burden, welfare with its sign turned: smaller is better.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -33,12 +33,15 @@ _NOTABLE = 0.05
 """A difference of learned prices, of about this share, is worth a word."""
 
 
-def sentences(decision: Decision, notes: Callable[[int], str] | None = None) -> list[str]:
+def sentences(
+    decision: Decision, notes: Callable[[int], str] | None = None, asking: Collection[int] | None = None
+) -> list[str]:
     """The decision and its reasons.
 
     Args:
         decision: who gets what.
         notes: what else is known about where an agent stood, by the agent's index.
+        asking: the agents who could have been served, by their indices; by default all.
     """
     who = decision.problem.describe(decision.given, decision.agent_names, decision.item_names)
     stood = [*_rounded(decision), *(_stood(decision, agent, notes) for agent in decision.served.tolist()[:NAMED])]
@@ -46,7 +49,7 @@ def sentences(decision: Decision, notes: Callable[[int], str] | None = None) -> 
         learned = decision.learned_from
         basis = [] if learned is None else [f"Prices were learned from {learned}."]
         return [who, *stood, *_past(decision), *_by_prices(decision), *basis]
-    return [who, *stood, *_passed_over(decision), *_past(decision), _welfare(decision), *_runner_up(decision)]
+    return [who, *stood, *_passed_over(decision, asking), *_past(decision), _welfare(decision), *_runner_up(decision)]
 
 
 def as_data(decision: Decision) -> dict[str, Any]:
@@ -128,18 +131,33 @@ def _rank(values: np.ndarray, mine: float, lowest: str = "lowest", highest: str 
     return f"{joint}{_ordinal(lower)}{lowest} of {len(values)} agents"
 
 
-def _passed_over(decision: Decision) -> list[str]:
-    """The agents with the lowest remembered utility, if none of them is served."""
+def _passed_over(decision: Decision, asking: Collection[int] | None) -> list[str]:
+    """The agents with the lowest remembered utility, if none of them is served, and whether they could have been."""
     before = np.asarray(decision.before)
     least = np.nanmin(before)
     lowest = np.flatnonzero(before <= least + _EQUAL * abs(least)).tolist()
     if len(lowest) == np.isfinite(before).sum() or set(lowest) & set(decision.served.tolist()):
         return []
-    who = listed([decision.agent_names[i] for i in lowest], NAMED)
-    have, are = ("has", "is") if len(lowest) == 1 else ("have", "are")
+    return [
+        *_said_of([i for i in lowest if _could_be_served(decision, i, asking)], decision, "not chosen", "not served"),
+        *_said_of([i for i in lowest if not _could_be_served(decision, i, asking)], decision, *["not available"] * 2),
+    ]
+
+
+def _said_of(agents: Sequence[int], decision: Decision, burden: str, good: str) -> list[str]:
+    """That some have least, and yet are not served, for this reason."""
+    if not agents:
+        return []
+    who, least = listed([decision.agent_names[i] for i in agents], NAMED), decision.before[agents[0]]
+    have, are = ("has", "is") if len(agents) == 1 else ("have", "are")
     if decision.problem.is_burden:
-        return [f"{who} {have} carried least lately, {before[lowest[0]]:.4g}, but {are} not chosen."]
-    return [f"{who} {have} the lowest remembered utility, {before[lowest[0]]:.4g}, but {are} not served."]
+        return [f"{who} {have} carried least lately, {least:.4g}, but {are} {burden}."]
+    return [f"{who} {have} the lowest remembered utility, {least:.4g}, but {are} {good}."]
+
+
+def _could_be_served(decision: Decision, agent: int, asking: Collection[int] | None) -> bool:
+    allowed = getattr(decision.problem, "allowed", None)
+    return (asking is None or agent in asking) and (allowed is None or bool(np.any(allowed[agent])))
 
 
 def _past(decision: Decision) -> list[str]:

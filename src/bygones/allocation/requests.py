@@ -236,5 +236,7 @@ def request_from(data: Mapping[str, Any]) -> Request | None:
 
 
 def _number(value: float, name: str, *, finite: bool = True) -> float:
+    if type(value) is float and 0.0 <= value < math.inf:  # as nearly all are, of perhaps ten thousand
+        return value
     accepted = "a finite number of at least 0" if finite else "a number of at least 0"
     return float(check_between(name, value, 0.0, math.inf, accepted, open_high=finite))

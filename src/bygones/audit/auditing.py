@@ -145,6 +145,17 @@ class Audit:
         """The rows of the agents who joined after the first period."""
         return [row for row in range(len(self.names)) if self.members.first[row] < self.periods.count - 1]
 
+    def newcomers_note(self) -> str:
+        """By which rule those who joined after the first period started, as far as one was applied."""
+        late = [self.names[row] for row in self.newcomers()]
+        by_rule = late if self.members.by_rule is None else [name for name in late if name in self.members.by_rule]
+        if len(by_rule) == len(late):
+            return f"newcomer rule: {self.members.newcomers}"
+        own = "starting with what the ledger records"
+        if not by_rule:
+            return own
+        return f"newcomer rule for {listed(by_rule, 5)}: {self.members.newcomers}; the others {own}"
+
     def joined(self, row: int) -> float:
         """When an agent joined: at its first event, or as a ledger records it."""
         return float(self.joined_at[row])

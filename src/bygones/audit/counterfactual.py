@@ -19,7 +19,7 @@ from bygones.allocation import ChooseK, allocate
 from bygones.audit.history import History
 from bygones.audit.trajectory import Members, measure
 from bygones.kinds import Kind
-from bygones.ledger.standing import starts
+from bygones.ledger.starting import starts
 from bygones.memory import Discounted, Memory, MemoryState, PerfectRecall
 
 MOST_ROWS = 200_000

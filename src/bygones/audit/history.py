@@ -26,6 +26,7 @@ from bygones.audit.conditions import as_number, check_weight, only, refuse, weig
 from bygones.audit.engines import LEDGER_COLUMNS, Source, check_columns, in_memory, open_source, readable
 from bygones.audit.ledger_replay import read_book
 from bygones.audit.time_columns import check_time_format, with_times
+from bygones.ledger.bounds import LARGEST_CORRECTION
 from bygones.ledger.events import DECISIONS, RECEIVED
 from bygones.ledger.rules import RuleBook
 from bygones.ledger.times import now
@@ -358,6 +359,7 @@ def _of_ledger(source: Source, zone: str) -> History:
     everything = _in_effect(source, everything)
     events = everything.filter(everything.kind.isin([*RECEIVED, "correction", "join"]))
     amount, seq, refers = (as_number(events[name], source, name) for name in ("amount", "seq", "refers"))
+    amount = ibis.ifelse(amount.abs() <= LARGEST_CORRECTION, amount, 0.0)  # as in the ledger itself
     events = events.mutate(amount=amount, original=ibis.ifelse(events.kind == "correction", refers, seq))
     net = events.group_by("original", "agent", "time").aggregate(
         utility=events.amount.sum(),

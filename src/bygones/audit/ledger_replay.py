@@ -16,18 +16,24 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from bygones._text import listed
 from bygones.audit.sums import Periods
 from bygones.audit.trajectory import PeriodEnd
 from bygones.ledger import snapshot
+from bygones.ledger.bounds import LARGEST, is_counted
+from bygones.ledger.bounds import counted as bounded
 from bygones.ledger.events import DECISIONS, RECEIVED, TURNS
 from bygones.ledger.rules import NEWCOMER_RULES, Change, RuleBook
 from bygones.ledger.snapshot import Snapshot
-from bygones.ledger.standing import starts
+from bygones.ledger.starting import starts
 from bygones.ledger.times import SECOND
 from bygones.ledger.turns import PRESENT, Turns, status
 from bygones.ledger.watch import Stretch, Watch
 
 _CLOSE = 1e-9
+
+SHOWN = 5
+"""The most events that a note names."""
 
 
 class _Rows(NamedTuple):
@@ -74,12 +80,13 @@ class LedgerPast:
         def column(values: Iterator[Any], kind: type) -> np.ndarray:
             return np.array(list(values), dtype=kind)
 
+        self._too_large = [e["seq"] for e in counted if not is_counted(e["amount"] or 0.0)]
         truly = (kinds.get(e["refers"]) if e["kind"] == "correction" else e["kind"] for e in counted)
         self._rows = _Rows(
             column((e["seq"] for e in counted), np.int64),
             column((e["time"] for e in counted), np.int64),
             column((row_of.get(e["agent"], -1) for e in counted), np.int64),
-            column((e["amount"] or 0.0 for e in counted), float),
+            column((bounded(e["amount"] or 0.0) for e in counted), float),
             column((kind in RECEIVED for kind in truly), bool),
             column((e["kind"] in (*TURNS, "rules") for e in counted), bool),
             column((e["kind"] == "join" for e in counted), bool),
@@ -93,6 +100,11 @@ class LedgerPast:
             self._by_rule = [
                 i for i in self._by_rule if math.isclose(kept[i], recorded[i], rel_tol=_CLOSE, abs_tol=1e-12)
             ]
+
+    @property
+    def by_rule(self) -> frozenset[str]:
+        """Those who started with what the newcomer rule gives, not with an amount of their own, as imports record."""
+        return frozenset(self.names[self._rows.who[i]] for i in self._by_rule)
 
     @property
     def received(self) -> np.ndarray:
@@ -152,8 +164,18 @@ class LedgerPast:
         past = f" It changed from {half_lives[0]}, and the ledger used each while it was in force." if changed else ""
         rule = own.newcomers if self._newcomers is None else self._newcomers
         return (
-            "This history is a ledger, replayed by its own rules under each half-life: holds, offsets, departures, "
-            f"entitlements and the newcomer rule ({rule}) count. Its own half-life is {half_lives[-1]}.{past}"
+            "This history is a ledger, replayed by its own rules under each half-life: holds, offsets, departures"
+            f"{f', entitlements and the newcomer rule ({rule})' if self._by_rule else ' and entitlements'} count. "
+            f"Its own half-life is {half_lives[-1]}.{past}{self._beyond()}"
+        )
+
+    def _beyond(self) -> str:
+        if not self._too_large:
+            return ""
+        which = "event" if len(self._too_large) == 1 else "events"
+        numbers = listed([str(int(seq)) for seq in self._too_large], SHOWN)
+        return (
+            f" Amounts beyond {LARGEST:g} do not count ({which} {numbers}): correct them to what they should have been."
         )
 
     def _with_starts(self, half_life: float) -> _Rows:

@@ -193,7 +193,7 @@ class LedgerAudit:
             weights = self._weights = np.array([settled[name] for name in names])
         first = np.floor((cut.end - self.joined) / cut.length).astype(np.int64)
         rule = rules.newcomers if newcomers is None else check_newcomers(newcomers)
-        self.who = Members(names, weights, np.minimum(first, cut.count - 1), rule, math.inf)
+        self.who = Members(names, weights, np.minimum(first, cut.count - 1), rule, math.inf, self._past.by_rule)
         self.notes: tuple[str, ...] = (self._past.note(),)
 
     def course(self, half_life: float) -> Iterable[PeriodEnd]:

@@ -19,7 +19,8 @@ from typing import NamedTuple
 import numpy as np
 
 from bygones.audit.sums import Periods, Sums
-from bygones.ledger.standing import owed, starts
+from bygones.ledger.standing import owed
+from bygones.ledger.starting import starts
 from bygones.ledger.watch import SETTLED
 from bygones.memory import Discounted
 
@@ -34,6 +35,7 @@ class Members:
         first: the period of each agent's first event; agents without events take part from the beginning.
         newcomers: the newcomer rule.
         gone_after: how long after its last event an agent still takes part, in periods.
+        by_rule: the agents to whom the newcomer rule was applied; None if to all who joined later.
     """
 
     names: tuple[str, ...]
@@ -41,6 +43,7 @@ class Members:
     first: np.ndarray
     newcomers: str
     gone_after: float
+    by_rule: frozenset[str] | None = None
 
     def rows(self, sums: Sums) -> np.ndarray:
         """The agent of each entry of the sums, as a row of `names`."""

@@ -37,7 +37,7 @@ def print_audit(audit: Audit) -> None:
     late = audit.newcomers()
     if late:
         joined = f"{counted(len(late), 'agent')} joined after the first {clock.length_text(audit.periods.length)}"
-        say(f"{joined} (newcomer rule: {audit.members.newcomers}).")
+        say(f"{joined} ({audit.newcomers_note()}).")
     say()
     for trajectory in audit.standings:
         _print_standing(audit, trajectory)

@@ -52,12 +52,15 @@ def import_(
         if not used:
             found.check(again=again, distinct=distinct)
         before = ledger.n_events()
-        events = ledger.record_all(entries, join=join, key=key, source=history.name)
+        events = ledger.record_all(entries, join=join, distinct=distinct, key=key, source=history.name)
         new = [event for event in events if event.seq > before]
+        put_back = 0 if new else ledger.n_events() - before
     with answering():
         if json:
             first, last = (new or events)[0].seq, (new or events)[-1].seq
-            print_json({"recorded": len(new), "first": first, "last": last})
+            print_json({"recorded": len(new), "put_back": put_back, "first": first, "last": last})
+        elif put_back:
+            say(f"{counted(put_back, 'row')} that had been taken back {'counts' if put_back == 1 else 'count'} again.")
         elif not new:
             say(f"Nothing new: all {len(events)} rows were recorded before with the same keys.")
         else:

@@ -130,6 +130,7 @@ def rules(
         bygones ledger rules team.db --half-life 60d --entitlement dana=2 --at 2026-06-01
     """
     from bygones.cli.ledger_tables import print_rules
+    from bygones.ledger.times import iso
 
     changes: dict[str, Any] = {"half_life": half_life, "welfare": welfare, "rule": rule, "newcomers": newcomers}
     changes["reports"], changes["time_zone"] = reports, time_zone
@@ -147,11 +148,11 @@ def rules(
             event = ledger.change_rules(at=at, note=note, key=key, **changes)
             print_recorded([event], json, f"Rules changed{from_when(event, ledger.zone())}.")
             return
-        settings = ledger.rules(at).to_dict()
+        settings, ahead, zone = ledger.rules(at).to_dict(), ledger.rule_changes_after(at), ledger.zone()
     if json:
-        print_json(settings)
+        print_json({**settings, "ahead": [{"at": iso(each.time), **each.settings} for each in ahead]})
     else:
-        print_rules(settings)
+        print_rules(settings, ahead, zone)
 
 
 @app.command
@@ -270,19 +271,16 @@ def explain(
         bygones ledger explain team.db ana
         bygones ledger explain team.db 12
     """
-    from bygones.cli.ledger_tables import print_contributions, print_event
+    from bygones.cli.explaining import explained, print_contributions, print_event
     from bygones.ledger.events import DECISIONS, RECEIVED
 
     with open_ledger(target) as ledger:
         if what.isdecimal() and what not in ledger.standing(at).names:
             event = ledger.event(int(what))
             cause = ledger.event(event.refers) if event.kind in RECEIVED and event.refers else event
-            decision = cause if cause.kind in DECISIONS else None
-            committed = decision and ((decision.details or {}).get("draw") or {}).get("committed_in")
-            committing = ledger.event(committed) if committed else None
-            changes = ledger.changes_since(decision or event)
-            void_since = ledger.void_since(event.seq)
-            print_event(event, decision, changes, committing, json, ledger.rules(at).kind, ledger.zone(), void_since)
+            decision = explained(ledger, cause) if cause.kind in DECISIONS else None
+            changes, void_since = ledger.changes_since(cause), ledger.void_since(event.seq)
+            print_event(event, decision, changes, json, ledger.rules(at).kind, ledger.zone(), void_since)
             return
         print_contributions(what, ledger.contributions(what, at), json, ledger.rules(at).kind, ledger.zone())
 

@@ -12,15 +12,10 @@ from rich.text import Text
 from bygones._text import amount, counted
 from bygones.cli.console import Column, answering, print_fitting, print_json, print_sentences, print_table, say
 from bygones.kinds import Kind, words
-from bygones.ledger.aftermath import LaterChange
-from bygones.ledger.contributions import Contribution
-from bygones.ledger.csv_files import event_dict
 from bygones.ledger.deciding import PastDecision, Proposal
-from bygones.ledger.draws import check_draw
-from bygones.ledger.events import RECEIVED, Event
 from bygones.ledger.newcomers import Forecast
 from bygones.ledger.redeciding import Redecision
-from bygones.ledger.rules import NO_RULES
+from bygones.ledger.rules import NO_RULES, Change
 from bygones.ledger.snapshot import NEVER
 from bygones.ledger.standing import Standing
 from bygones.ledger.times import day, iso, named, shown
@@ -95,12 +90,16 @@ def print_forecasts(agent: str, forecasts: Sequence[Forecast], entitled: float, 
     print_table(f"{agent} over the next {decisions} decisions", columns, rows)
 
 
-def print_rules(settings: Mapping[str, object]) -> None:
-    """Prints the rules in force."""
-    print_table("Rules", ["rule", "setting"], list(_settings(settings)))
+def print_rules(settings: Mapping[str, object], ahead: Sequence[Change] = (), zone: str = "UTC") -> None:
+    """Prints the rules in force, and what changes later."""
+    print_table("Rules", ["rule", "setting"], list(settings_in_words(settings)))
+    for change in ahead:
+        told = ", ".join(f"{name} {setting}" for name, setting in settings_in_words(change.settings))
+        say(f"From {named(change.time, zone)} on (event {change.seq}): {told}.")
 
 
-def _settings(settings: Mapping[str, object]) -> Iterator[tuple[str, str]]:
+def settings_in_words(settings: Mapping[str, object]) -> Iterator[tuple[str, str]]:
+    """Rules and their settings, as people read them."""
     for name, value in settings.items():
         if name in NO_RULES:
             continue
@@ -147,85 +146,6 @@ def print_decision(proposal: Proposal | PastDecision, json: bool, *, recorded: b
             print_json({"recorded": recorded, **proposal.to_dict()})
         else:
             print_sentences([*proposal.reasons(), *(["Recorded."] if recorded else [])])
-
-
-def print_contributions(agent: str, parts: Sequence[Contribution], json: bool, kind: Kind, zone: str = "UTC") -> None:
-    """Prints an agent's remembered utility, event by event."""
-    if json:
-        print_json([part._asdict() | {"time": iso(part.time)} for part in parts])
-        return
-    word = words(kind)
-    columns = [
-        Column("event"), Column("kind", "left"), Column("day", "left"), Column("amount", gives_way=2),
-        Column("still counts", gives_way=1), Column("remembered"), Column("note", "left", gives_way=3, folds=True),
-    ]  # fmt: skip
-    rows = [
-        [
-            str(p.seq),
-            word.received if p.kind in RECEIVED else p.kind,
-            day(p.time, zone),
-            f"{p.amount:.6g}",
-            f"{p.weight:.1%}",
-            f"{p.counts:.6g}",
-            p.note,
-        ]
-        for p in parts
-    ]
-    if not any(part.note for part in parts):
-        columns, rows = columns[:-1], [row[:-1] for row in rows]
-    what = "burden" if kind == "burden" else "utility"
-    print_fitting(f"Remembered {what} of {agent} (days in {zone})", columns, rows)
-    say(f"Total remembered: {sum(part.counts for part in parts):.6g}")
-
-
-def print_event(
-    event: Event,
-    decision: Event | None,
-    changes: Sequence[LaterChange],
-    committing: Event | None,
-    json: bool,
-    kind: Kind,
-    zone: str = "UTC",
-    void_since: int | None = None,
-) -> None:
-    """Prints an event and, if it is or follows from a decision, the reasons and the draw; and what changed it later."""
-    if json:
-        later = [event_dict(change.event) | {"was": change.was, "now": change.now} for change in changes]
-        data = {"decision": None if decision is None else event_dict(decision), "changed_by": later}
-        print_json(event_dict(event) | {"void_since": void_since} | data)
-        return
-    number = "" if event.amount is None else f" {event.amount:.6g}"
-    about = "" if event.agent is None else f"{event.agent}, "
-    when = f"at {named(event.time, zone)}, recorded at {named(event.recorded, zone)}"
-    by = f" by {event.author}" if event.author else ""
-    say(f"Event {event.seq}: {about}{event.kind}{number} {when}{by}")
-    if event.kind == "void":
-        say(f"It makes event {event.refers} void.")
-    if void_since is not None:
-        say(f"Void since event {void_since}: it counts as if it had not been recorded.")
-    if event.note:
-        say(f"Note: {event.note}")
-    if event.kind == "rules":
-        print_sentences(f"{name}: {setting}" for name, setting in _settings(event.details or {}))
-    if decision is not None:
-        print_sentences([*(decision.details or {})["reasons"], *_draw(decision, committing)])
-    print_sentences(change.sentence(words(kind).received) for change in changes)
-
-
-def _draw(decision: Event, committing: Event | None) -> list[str]:
-    """The seed of a decision, and how to check it; nothing for decisions of before seeds were committed to."""
-    drawn = (decision.details or {}).get("draw")
-    if drawn is None:
-        return []
-    if committing is None:
-        return [f"Draws were made with the seed {drawn['seed']}, to which no earlier event had committed."]
-    kept = "and so it is" if check_draw(decision, committing) else "BUT IT IS NOT"
-    published = ((committing.details or {}).get("draw") or {}).get("next")
-    return [
-        f"Draws were made with the seed {drawn['seed']}.",
-        f"Event {committing.seq} had committed to it: its SHA-256 must be {published}, {kept}. To check it yourself: "
-        f"printf %s {drawn['seed']} | sha256sum",
-    ]
 
 
 def print_redecisions(found: Sequence[Redecision], zone: str, *, recorded: bool) -> None:

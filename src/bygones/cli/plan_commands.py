@@ -108,6 +108,12 @@ def planned(
 
 def replan(
     target: Target,
+    table: Annotated[
+        Path | None,
+        optional(
+            "CSV file as for plan: who is available now, and what they need, instead of what was planned.", "FILE"
+        ),
+    ] = None,
     from_: From = None,
     accept: Annotated[bool, arg(help="Record the result; otherwise it is only shown.")] = False,
     note: Note = "",
@@ -119,11 +125,17 @@ def replan(
     For example:
         bygones ledger replan ward.db
         bygones ledger replan ward.db --from 2026-12-05 --accept
+        bygones ledger replan ward.db --table people.csv --accept
     """
     from bygones.cli.plan_printing import print_replanned
+    from bygones.ledger.plan_tables import has_dates, read_dates
+    from bygones.ledger.times import iso
 
     with open_ledger(target, author) as ledger:
-        found, zone = ledger.plans.redecide(from_, accept=accept, note=note), ledger.zone()
+        zone = ledger.zone()
+        dates = list(dict.fromkeys(iso(turn.at) for turn in ledger.plans.turns(from_)))
+        known = [] if table is None or not dates else read_dates(table, zone, [] if has_dates(table) else dates)
+        found = ledger.plans.redecide(from_, needs=known, accept=accept, note=note)
     if json:
         print_json({"recorded": accept, "dates": [each.to_dict() for each in found]})
     else:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from tyro.conf import Positional, arg
 
@@ -38,6 +38,7 @@ def join(
         optional("Entitlement relative to the others' (default: 1); 0 is exempt, for burdens only.", "NUMBER"),
     ] = None,
     start: Annotated[str | None, optional("What to start with, instead of the ledger's newcomer rule.", "RULE")] = None,
+    distinct: Annotated[bool, arg(help="Names that are nearly the same are different agents.")] = False,
     note: Note = "",
     key: Key = None,
     author: Author = None,
@@ -54,7 +55,9 @@ def join(
         raise ValueError("give the name of at least one agent who joins")
     with open_ledger(target, author) as ledger:
         note_key(ledger, key)
-        joined = ledger.join_all(agents, at=at, entitlement=entitlement, newcomers=start, note=note, key=key)
+        joined = ledger.join_all(
+            agents, at=at, entitlement=entitlement, newcomers=start, distinct=distinct, note=note, key=key
+        )
         zone = ledger.zone()
     print_recorded(joined, json, *(_joined(event, zone) for event in joined))
 
@@ -73,10 +76,7 @@ def leave(
     For example:
         bygones ledger leave team.db ana --at 2026-03-02
     """
-    with open_ledger(target, author) as ledger:
-        note_key(ledger, key)
-        event, zone = ledger.leave(agent, at=at, note=note, key=key), ledger.zone()
-    print_recorded([event], json, f"{agent} left." if has_come(event) else f"{agent} leaves{from_when(event, zone)}.")
+    _turn("leave", target, agent, at, note, key, author, json)
 
 
 def hold(
@@ -93,10 +93,7 @@ def hold(
     For example:
         bygones ledger hold team.db ana --note "parental leave"
     """
-    with open_ledger(target, author) as ledger:
-        note_key(ledger, key)
-        event, zone = ledger.hold(agent, at=at, note=note, key=key), ledger.zone()
-    print_recorded([event], json, f"{agent} is on hold{from_when(event, zone)}.")
+    _turn("hold", target, agent, at, note, key, author, json)
 
 
 def resume(
@@ -113,10 +110,7 @@ def resume(
     For example:
         bygones ledger resume team.db ana
     """
-    with open_ledger(target, author) as ledger:
-        note_key(ledger, key)
-        event, zone = ledger.resume(agent, at=at, note=note, key=key), ledger.zone()
-    print_recorded([event], json, f"{agent} takes part again{from_when(event, zone)}.")
+    _turn("resume", target, agent, at, note, key, author, json)
 
 
 def record(
@@ -192,6 +186,26 @@ COMMANDS = (join, leave, hold, resume, record, offset, correct)
 """The main command line adds them to those of the ledger."""
 
 
+def _turn(
+    kind: Literal["leave", "hold", "resume"],
+    target: str,
+    agent: str,
+    at: str | None,
+    note: str,
+    key: str | None,
+    author: str | None,
+    json: bool,
+) -> None:
+    """Records that an agent leaves, goes on hold or resumes, and says so."""
+    with open_ledger(target, author) as ledger:
+        note_key(ledger, key)
+        event, zone = getattr(ledger, kind)(agent, at=at, note=note, key=key), ledger.zone()
+    does = {"leave": "left" if has_come(event) else "leaves", "hold": "is on hold", "resume": "takes part again"}[kind]
+    print_recorded([event], json, f"{agent} {does}{from_when(event, zone)}.")
+
+
 def _joined(event: Event, zone: str) -> str:
+    if "start" in (event.details or {}):
+        return f"{event.agent} joins{from_when(event, zone)}; what they start with is computed then."
     joined = "joined" if has_come(event) else f"joins{from_when(event, zone)}"
     return f"{event.agent} {joined}, starting with {event.amount:.4g} remembered."

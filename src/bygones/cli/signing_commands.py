@@ -32,7 +32,8 @@ def verify(
         str | None, optional("A head noted earlier, to check that no event up to it has changed.", "HASH")
     ] = None,
     anchor: Annotated[
-        Path | None, optional("Heads signed earlier (`bygones ledger sign`); all must be in the ledger.", "FILE")
+        str | None,
+        optional("Heads signed earlier (`bygones ledger sign`), a file or URL; all must be in the ledger.", "FILE|URL"),
     ] = None,
     public_key: Annotated[Path | None, optional("The public key with which they were signed.", "FILE")] = None,
     json: Json = False,
@@ -52,12 +53,13 @@ def verify(
         with Ledger.open(target) as ledger:
             found = ledger.verify(head)
     else:
+        from bygones.ledger import anchors as kept
         from bygones.ledger import signing
 
-        heads, by = signing.read_anchors(anchor), signing.read_public_key(public_key)
+        heads, by = kept.read_anchors(anchor), signing.read_public_key(public_key)
         anchors = len(heads)
         with Ledger.open(target) as ledger:
-            found = signing.verify(ledger, heads, by, anchor.name, head)
+            found = signing.verify(ledger, heads, by, kept.named(anchor), head)
     if json:
         print_json(found._asdict() | {"anchors": anchors, "ok": found.ok})
     else:
@@ -69,15 +71,22 @@ def verify(
 def sign(
     target: Target,
     key: Annotated[Path, arg(metavar="FILE", help="The key, which is not kept in the ledger.")],
-    anchor: Annotated[Path, arg(metavar="FILE", help="The file to which the signed head is added.")],
+    anchor: Annotated[
+        str,
+        arg(
+            metavar="FILE|URL",
+            help="The file to which the signed head is added, or another database, postgresql://user@host/name.",
+        ),
+    ],
     json: Json = False,
 ) -> None:
-    """Verify a ledger, and add its signed head to a file of which others keep copies.
+    """Verify a ledger, and add its signed head to a file of which others keep copies, or to a table that others hold.
 
     Nobody can then change an event up to it unnoticed, not even who can write the whole ledger.
 
     For example:
         bygones ledger sign team.db --key team.key --anchor anchors.jsonl
+        bygones ledger sign team.db --key team.key --anchor postgresql://user@host/council
     """
     from bygones.ledger import Ledger, signing
 

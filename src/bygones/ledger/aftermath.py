@@ -9,6 +9,7 @@ import sqlalchemy as sa
 
 from bygones.ledger import rows, schema
 from bygones.ledger.events import DECISIONS, RECEIVED, Event
+from bygones.ledger.voids import in_effect
 
 
 class LaterChange(NamedTuple):
@@ -54,6 +55,15 @@ def changes_since(connection: sa.Connection, event: Event) -> list[LaterChange]:
     for receipt in receipts:
         found += _of(receipt, [each for each in later if each.refers == receipt.seq])
     return sorted(found, key=lambda change: change.event.seq)
+
+
+def made_again(connection: sa.Connection, decision: Event) -> Event | None:
+    """The decision in effect that was made in place of this one, or None."""
+    table, origin = schema.events, (decision.details or {}).get("redecides", decision.seq)
+    where = [table.c.kind.in_(DECISIONS), table.c.seq > decision.seq, in_effect()]
+    where.append(table.c.details.like(f'%"redecides":{origin}%'))
+    found = (event for chunk in rows.load_events(connection, where) for event, _ in chunk)
+    return next((event for event in found if (event.details or {}).get("redecides") == origin), None)
 
 
 def _of(changed: Event, later: list[Event]) -> list[LaterChange]:

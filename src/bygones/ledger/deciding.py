@@ -81,7 +81,9 @@ class Proposal:
 
     def reasons(self) -> list[str]:
         """The decision and its reasons, with what those who are served are owed (due) and when they last received."""
-        return [*sentences(self.allocation, self._standing_of), *self._normalised()]
+        names = set(self.request.asking)
+        asking = {row for row, name in enumerate(self.allocation.agent_names) if name in names}
+        return [*sentences(self.allocation, self._standing_of, asking), *self._normalised()]
 
     def details(self) -> dict[str, Any]:
         """What the ledger stores of the decision."""
@@ -176,13 +178,15 @@ class PastDecision:
         return self.event.details or {}
 
 
-def propose(connection: sa.Connection, head: sa.Row[Any], request: Request, at: When | None) -> Proposal:
-    """The best allocation from the standing at an instant, by default now.
+def propose(
+    connection: sa.Connection, head: sa.Row[Any], request: Request, at: When | None, now: int | None = None
+) -> Proposal:
+    """The best allocation from the standing at an instant, by default now, as the clock says or the caller knows.
 
     It cannot be ahead of the clock, and not before anything that has been received or decided by now.
     """
     book = rows.load_book(head.rules)
-    time = _time(connection, book, at)
+    time = _time(connection, book, at, rows.clock(connection) if now is None else now)
     stood = standing(connection, book, time)
     return proposal(connection, stood, request, int(head.head), draws.upcoming(connection))
 
@@ -235,7 +239,8 @@ def proposal(
 
 def accept(writer: LedgerWriter, proposal: Proposal, note: str = "") -> list[Event]:
     """Records a decision and the utilities received through it."""
-    if writer.head.head != proposal.head or draws.upcoming(writer.connection).commitment != proposal.commitment:
+    nothing_since = proposal.head in (writer.began_with, writer.head.head)
+    if not nothing_since or draws.upcoming(writer.connection).commitment != proposal.commitment:
         raise StaleProposalError("something has been recorded since this proposal was made: decide again")
     drawn = draws.reveal(writer.connection, writer.next)
     details = {"method": METHOD, "request": proposal.request.to_dict(), **proposal.details(), "draw": drawn}
@@ -246,9 +251,8 @@ def accept(writer: LedgerWriter, proposal: Proposal, note: str = "") -> list[Eve
     return [decision, *writer.amounts("received", entries, refers=decision.seq)]
 
 
-def _time(connection: sa.Connection, book: RuleBook, at: When | None) -> int:
+def _time(connection: sa.Connection, book: RuleBook, at: When | None, now: int) -> int:
     """The instant of a decision."""
-    now = rows.clock(connection)
     time = max(now, book.began) if at is None else book.instant(at)
     if time > now + SKEW:
         raise ValueError(

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
-from bygones._names import groups_alike
+from bygones._names import groups_alike, spelled_alike
 from bygones._text import check_text, counted, listed
 from bygones.ledger import keys, rows, schema
 from bygones.ledger.events import Event
@@ -17,6 +17,9 @@ from bygones.ledger.rules import RuleBook
 from bygones.ledger.times import iso
 from bygones.ledger.voids import in_effect
 from bygones.ledger.writing import Entry, LedgerWriter
+
+UNDOES = "undoes"
+"""In the details of a correction that takes back an import: the first event of the import."""
 
 SHOWN = 5
 """The most names, rows and imports that a sentence names."""
@@ -129,6 +132,20 @@ def preview(connection: sa.Connection, book: RuleBook, entries: Sequence[Entry],
     return Preview(tuple(shares), tuple(there), tuple(repeated), near)
 
 
+def check_distinct(connection: sa.Connection, names: Sequence[str]) -> None:
+    """Refuses new agents whose name is that of another but for capitals, accents, spaces and signs."""
+    known = connection.execute(sa.select(schema.agents.c.name)).scalars().all()
+    new = set(names).difference(known)
+    for group in spelled_alike([*known, *sorted(new)]) if new else ():
+        mine = next((name for name in group if name in new), None)
+        if mine is not None:
+            other = next(name for name in group if name != mine)
+            raise ValueError(
+                f"{mine!r} and {other!r} are nearly the same name: write them alike, or insist with --distinct that "
+                "they are different agents"
+            )
+
+
 def undo(writer: LedgerWriter, seq: int, note: str) -> list[Event]:
     """Takes back everything that was imported together with this event."""
     imports = _imports(writer.connection)
@@ -140,7 +157,23 @@ def undo(writer: LedgerWriter, seq: int, note: str) -> list[Event]:
     left = [event for event in received if event.seq not in undone]
     if not left:
         raise ValueError(f"import {seq} has been taken back already")
-    return writer.take_back(left, note)
+    return writer.take_back(left, note, details={UNDOES: first.seq})
+
+
+def put_back(writer: LedgerWriter, events: Sequence[Event]) -> list[Event]:
+    """Counts again what of these events was taken back with its import, and has not been corrected since."""
+    table = schema.events
+    seqs = [event.seq for event in events if event.kind == "received"]
+    if not seqs:
+        return []
+    corrections = [table.c.kind == "correction", table.c.refers >= min(seqs), table.c.refers <= max(seqs), in_effect()]
+    last = {event.refers: event for chunk in rows.load_events(writer.connection, corrections) for event, _ in chunk}
+    found = []
+    for event in events:
+        by = last.get(event.seq)
+        if event.amount is not None and by is not None and by.amount is not None and UNDOES in (by.details or {}):
+            found.append(writer.correct(event.seq, -by.amount, "imported again"))
+    return found
 
 
 def _there(connection: sa.Connection, first: int, last: int) -> Counter[tuple[str, int, float]]:

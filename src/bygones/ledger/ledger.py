@@ -9,8 +9,8 @@ between the agent's joining and leaving, in any order, and count exactly as if t
 resume can be recorded late if the order of holds still makes sense; the agent's events are then read again. Joining and
 leaving cannot be earlier than the agent's latest event. A change of the half-life, or of what a hold does to the clock,
 cannot be earlier than the latest event of any agent so far, since decisions have been based on the earlier rules; other
-rule changes can. What a newcomer starts with is computed when the join is recorded, from what is known then, is stored
-in that event, and stays.
+rule changes can. What a newcomer starts with is computed when the join takes effect or, if that is later, is recorded,
+from what is known then; it is recorded, and stays.
 
 A decision is made at its own time and sees what is in effect then. It cannot be earlier than anything received or
 decided so far, so that it takes everything into account; `redecide` decides a past period again.
@@ -19,8 +19,7 @@ decided so far, so that it takes everything into account; `redecide` decides a p
 from __future__ import annotations
 
 import os
-import re
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from typing import Any, TypeVar
 
@@ -29,30 +28,29 @@ import sqlalchemy as sa
 from bygones._text import check_text
 from bygones.allocation.requests import Request
 from bygones.allocation.settling import check_known
-from bygones.ledger import deciding, keys, rows, schema, verifying, voiding, voids
-from bygones.ledger.aftermath import LaterChange, changes_since
+from bygones.ledger import deciding, keys, rows, schema, voiding
 from bygones.ledger.authors import author_of, in_database
-from bygones.ledger.contributions import Contribution, contributions, owed_since
 from bygones.ledger.deciding import PastDecision, Proposal
 from bygones.ledger.events import Event, check_event
-from bygones.ledger.importing import Preview, preview, undo
+from bygones.ledger.importing import check_distinct, put_back, undo
 from bygones.ledger.plans import Plans
+from bygones.ledger.reading import Readable
 from bygones.ledger.redeciding import Redecision, redecide
 from bygones.ledger.rules import RuleBook, Rules, check_entitlement, check_newcomers
-from bygones.ledger.standing import Standing, newcomer_start, outlook, standing
+from bygones.ledger.standing import newcomer_start, standing
 from bygones.ledger.store import TIMEOUT, Store
 from bygones.ledger.times import When
-from bygones.ledger.verifying import Verification
 from bygones.ledger.writing import Entry, LedgerWriter, begin, written
 
 T = TypeVar("T")
 
 
-class Ledger:
+class Ledger(Readable):
     """Rules and an append-only list of events, from which everybody's standing at any instant follows."""
 
     def __init__(self, store: Store, author: str | None = None) -> None:
-        self._store, self._author = store, author_of(author)
+        super().__init__(store)
+        self._author = author_of(author)
 
     @classmethod
     def new(
@@ -91,11 +89,6 @@ class Ledger:
             stack.pop_all()
         return cls(store, author)
 
-    @property
-    def name(self) -> str:
-        """The file or the URL, without the password."""
-        return self._store.name
-
     def close(self) -> None:
         """Closes the database."""
         self._store.close()
@@ -115,6 +108,7 @@ class Ledger:
         at: When | None = None,
         entitlement: float | None = None,
         newcomers: str | float | None = None,
+        distinct: bool = False,
         note: str = "",
         key: str | None = None,
     ) -> Event:
@@ -126,10 +120,12 @@ class Ledger:
             entitlement: relative to the others'; by default 1. Of burdens it is the share of the load, 0 for exempt.
             newcomers: what to start with, instead of the ledger's newcomer rule. An agent who returns keeps what is
                 still remembered and is raised to the start, never lowered.
+            distinct: whether a new agent may have the name of another but for capitals, accents, spaces and signs.
             note: a remark.
             key: chosen by the caller. The same again with the same key records nothing and returns the first event.
         """
-        return self.join_all([agent], at=at, entitlement=entitlement, newcomers=newcomers, note=note, key=key)[0]
+        shared: dict[str, Any] = {"entitlement": entitlement, "newcomers": newcomers, "distinct": distinct}
+        return self.join_all([agent], at=at, note=note, key=key, **shared)[0]
 
     def join_all(
         self,
@@ -138,6 +134,7 @@ class Ledger:
         at: When | None = None,
         entitlement: float | None = None,
         newcomers: str | float | None = None,
+        distinct: bool = False,
         note: str = "",
         key: str | None = None,
     ) -> list[Event]:
@@ -145,17 +142,20 @@ class Ledger:
 
         def write(writer: LedgerWriter) -> list[Event]:
             names = [check_text("agent", agent, empty=False) for agent in agents]
+            if not distinct:
+                check_distinct(writer.connection, names)
             time = writer.time(at)
             if entitlement is not None:
                 kind = writer.book.at(time).kind
                 weights = {name: check_entitlement(entitlement, name, kind) for name in names}
                 writer.change_rules(time, {"entitlements": weights}, note)
             others = standing(writer.connection, writer.book, time)
-            rule = others.rules.newcomers if newcomers is None else check_newcomers(newcomers)
+            own = None if newcomers is None else check_newcomers(newcomers)
+            rule = own or others.rules.newcomers
             kept = dict(zip(others.names, others.remembered.tolist(), strict=True))
             weight = others.rules.entitlements
             starts = [newcomer_start(others, rule, weight.get(name, 1.0)) - kept.get(name, 0.0) for name in names]
-            return [writer.join(name, time, max(s, 0.0), note) for name, s in zip(names, starts, strict=True)]
+            return [writer.join(name, time, max(s, 0.0), own, note) for name, s in zip(names, starts, strict=True)]
 
         asked = ("join", at, list(agents), entitlement, None if newcomers is None else str(newcomers), note)
         return [event for event in self._keyed(write, key, *asked) if event.kind == "join"]
@@ -184,13 +184,20 @@ class Ledger:
         return self.record_all([Entry(agent, amount, at, note, key)])[0]
 
     def record_all(
-        self, entries: Iterable[Entry], *, join: bool = False, key: str | None = None, source: str = ""
+        self,
+        entries: Iterable[Entry],
+        *,
+        join: bool = False,
+        distinct: bool = False,
+        key: str | None = None,
+        source: str = "",
     ) -> list[Event]:
         """Records many utilities at once, all or none, which is faster than one by one.
 
         Args:
             entries: who received what, when; by default now. An entry with a key of its own is recorded once only.
             join: whether unknown agents join with their first entry, starting with zero.
+            distinct: whether they may have the name of another but for capitals, accents, spaces and signs.
             key: of all of them together. The same entries with the same key are recorded once only.
             source: where they come from, such as a file; `undo_import` takes back what has a source.
         """
@@ -201,6 +208,10 @@ class Ledger:
         def write(writer: LedgerWriter) -> list[Event]:
             known = keys.recorded_entries(writer.connection, wanted, writer.book.instant)
             new = [entry for entry in wanted if entry.key is None or keys.check_key(entry.key) not in known]
+            if source:
+                put_back(writer, list(known.values()))
+            if join and not distinct:
+                check_distinct(writer.connection, [entry.agent for entry in new])
             written = iter(writer.amounts("received", new, join=join))
             if source:
                 writer.together(source=source)
@@ -217,7 +228,9 @@ class Ledger:
                 for time, entry in zip(times, wanted, strict=True)
             ]
 
-        return [event for event in self._keyed(write, key, "record", None, asked) if event.kind == "received"]
+        again = put_back if source else None
+        found = self._keyed(write, key, "record", None, asked, again=again)
+        return [event for event in found if event.kind == "received"]
 
     def offset(
         self, agent: str, amount: float, *, at: When | None = None, note: str = "", key: str | None = None
@@ -261,109 +274,6 @@ class Ledger:
         """
         return self._write(lambda writer: voiding.void(writer, check_event(seq), note))
 
-    # ------------------------------------------------------------------------------------------------- reading
-
-    def rules(self, at: When | None = None) -> Rules:
-        """The rules in force at an instant, by default now or when the ledger begins."""
-        return self._read(lambda connection, book, time: book.at(time), at)
-
-    def standing(
-        self, at: When | None = None, *, as_recorded: When | None = None, before: int | None = None
-    ) -> Standing:
-        """Where everybody stands at an instant, past or future, by default now.
-
-        Args:
-            at: the instant.
-            as_recorded: count only what had been recorded by this instant, as if it had been asked then.
-            before: count only what had been recorded before the event with this number; `at` is then by default the
-                time of that event, so that the result is what a decision saw.
-        """
-        with self._store.reading() as connection:
-            book, time, head = self._asked(connection, at, as_recorded, before)
-            return standing(connection, book, time, head)
-
-    def outlook(
-        self, until: When, at: When | None = None, *, as_recorded: When | None = None, before: int | None = None
-    ) -> Standing:
-        """Where everybody stands at a later instant if nothing is received after `at`, by default now."""
-        with self._store.reading() as connection:
-            book, time, head = self._asked(connection, at, as_recorded, before)
-            return outlook(connection, book, time, book.instant(until, "until"), head)
-
-    def owed_since(self, at: When | None = None) -> dict[str, int]:
-        """For each agent who is owed something at an instant, since when they have been owed without a break."""
-        return self._read(owed_since, at)
-
-    def contributions(self, agent: str, at: When | None = None) -> list[Contribution]:
-        """What an agent's remembered utility consists of, the largest part first."""
-        name = check_text("agent", agent, empty=False)
-        return self._read(lambda connection, book, time: contributions(connection, book, time, name), at)
-
-    def events(self, *, in_effect: bool = False) -> Generator[tuple[Event, bytes], None, None]:
-        """All events with their hashes, in the order of recording, or only those that are not void."""
-        with self._store.reading() as connection:
-            for chunk in rows.load_events(connection, [voids.in_effect()] if in_effect else []):
-                yield from chunk
-
-    def event(self, seq: int) -> Event:
-        """One event by its number."""
-        check_event(seq)
-        with self._store.reading() as connection:
-            found = [
-                event for chunk in rows.load_events(connection, [schema.events.c.seq == seq]) for event, _ in chunk
-            ]
-        if not found:
-            raise ValueError(f"there is no event {seq}")
-        return found[0]
-
-    def void_since(self, seq: int) -> int | None:
-        """The number of the event since which an event is void, or None if it counts."""
-        with self._store.reading() as connection:
-            return voids.void_since(connection, seq)
-
-    def zone(self) -> str:
-        """The name of the ledger's time zone."""
-        return self._read(lambda connection, book, time: book.zone, None)
-
-    def with_key(self, key: str) -> list[Event]:
-        """What was recorded with this key; empty if nothing was."""
-        with self._store.reading() as connection:
-            return keys.events_of(connection, keys.check_key(key))
-
-    def changes_since(self, event: Event) -> list[LaterChange]:
-        """The later events that change this one, or what was received through it: corrections and swaps."""
-        with self._store.reading() as connection:
-            return changes_since(connection, event)
-
-    def preview(self, entries: Sequence[Entry], *, join: bool = False) -> Preview:
-        """What importing these entries would record, with what looks like a mistake; nothing is recorded."""
-        return self._read(lambda connection, book, _: preview(connection, book, entries, join=join), None)
-
-    def n_events(self) -> int:
-        """The number of events so far."""
-        with self._store.reading() as connection:
-            return int(connection.execute(sa.select(schema.ledger.c.head)).scalar_one())
-
-    def head(self) -> str:
-        """The hash of the last event. Kept elsewhere, it shows later that no event up to it has changed."""
-        with self._store.reading() as connection:
-            return bytes(connection.execute(sa.select(schema.ledger.c.head_hash)).scalar_one()).hex()
-
-    def verify(self, head: str | None = None, *, noted: Sequence[tuple[str, int | None]] = ()) -> Verification:
-        """Checks the database and the chain of hashes, replays all events and makes all decisions again.
-
-        Args:
-            head: a hash noted earlier, which must be one of the chain.
-            noted: further hashes, each with the number of its event; see `bygones.ledger.signing`.
-        """
-        if head is not None:
-            head = head.strip().lower()
-            if not re.fullmatch(r"[0-9a-f]{64}", head):
-                raise ValueError(f"head must be the 64 digits and letters that verify prints, got {head!r}")
-            noted = [(head, None), *noted]
-        with self._store.reading() as connection:
-            return verifying.verify(connection, noted)
-
     # ------------------------------------------------------------------------------------------------ deciding
 
     def propose(self, request: Request, *, at: When | None = None) -> Proposal:
@@ -387,18 +297,26 @@ class Ledger:
         proposed: list[Proposal] = []
 
         def write(writer: LedgerWriter) -> list[Event]:
-            proposed.append(deciding.propose(writer.connection, writer.head, request, at))
+            # At the instant at which it is recorded, so that nothing of it waits for the next transaction.
+            proposed.append(deciding.propose(writer.connection, writer.head, request, at, writer.recorded))
             return deciding.accept(writer, proposed[0], note)
 
         events = self._keyed(write, key, "decide", at, request.to_dict(), note)
         return proposed[0] if proposed else PastDecision(events[0])
 
     def _keyed(
-        self, what: Callable[[LedgerWriter], list[Event]], key: str | None, kind: str, at: When | None, *asked: Any
+        self,
+        what: Callable[[LedgerWriter], list[Event]],
+        key: str | None,
+        kind: str,
+        at: When | None,
+        *asked: Any,
+        again: Callable[[LedgerWriter, list[Event]], object] | None = None,
     ) -> list[Event]:
-        """Records something with a key or, if that was done before, what was recorded then.
+        """Records something with a key or, if that was done before, returns what was recorded then.
 
-        What was asked for may be a function of the rules, which know the time zone.
+        What was asked for may be a function of the rules, which know the time zone. `again` is what to do if it was
+        recorded before, by default nothing.
         """
         if key is None:
             return self._write(what)
@@ -409,6 +327,8 @@ class Ledger:
             content = keys.fingerprint(kind, None if at is None else writer.book.instant(at), *told)
             known = keys.recorded(writer.connection, name, content)
             if known:
+                if again is not None:
+                    again(writer, known)
                 return known
             what(writer)
             writer.together(content, name)
@@ -448,34 +368,3 @@ class Ledger:
 
     def _write(self, what: Callable[[LedgerWriter], T], *, keep: bool = True) -> T:
         return written(self._store, what, self._author, keep=keep)
-
-    def _read(self, what: Callable[[sa.Connection, RuleBook, int], T], at: When | None) -> T:
-        with self._store.reading() as connection:
-            book = rows.load_book(connection.execute(sa.select(schema.ledger.c.rules)).scalar_one())
-            time = max(rows.clock(connection), book.began) if at is None else book.instant(at)
-            return what(connection, book, time)
-
-    def _asked(
-        self, connection: sa.Connection, at: When | None, as_recorded: When | None, before: int | None
-    ) -> tuple[RuleBook, int, int | None]:
-        """The rules, the instant, and the last event that counts if not all do."""
-        book = rows.load_book(connection.execute(sa.select(schema.ledger.c.rules)).scalar_one())
-        time = None if at is None else book.instant(at)
-        if as_recorded is not None and before is not None:
-            raise ValueError("as_recorded and before say the same in two ways: give one of them")
-        if as_recorded is None and before is None:
-            return book, max(rows.clock(connection), book.began) if time is None else time, None
-        table = schema.events
-        if before is not None:
-            if not 1 < before <= connection.execute(sa.select(schema.ledger.c.head)).scalar_one():
-                raise ValueError(f"before must be the number of an event after the first, got {before}")
-            query = sa.select(table.c.time).where(table.c.seq == before)
-            head, known_by = before - 1, int(connection.execute(query).scalar_one())
-        elif as_recorded is not None:
-            known_by = book.instant(as_recorded, "as_recorded")
-            last = connection.execute(sa.select(sa.func.max(table.c.seq)).where(table.c.recorded <= known_by)).scalar()
-            if last is None:
-                raise ValueError(f"nothing had been recorded by {book.named(known_by)}")
-            head = int(last)
-        book = rows.load_changes(connection, head)
-        return book, max(known_by, book.began) if time is None else time, head

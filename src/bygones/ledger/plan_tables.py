@@ -78,7 +78,7 @@ def read_dates(
             by_date.setdefault(row["date"], []).append((line, row))
     else:
         if not dates:
-            raise ValueError(f"{path} has no column 'date': add one, or say for which dates to plan")
+            raise ValueError(f"{path} has no column 'date': add one, or give the dates with --from and --until")
         by_date = dict.fromkeys(dates, rows)
     if len(by_date) > MOST_DATES:
         raise ValueError(f"a plan must have at most {MOST_DATES} dates, got {len(by_date)}")
@@ -107,7 +107,7 @@ def dates_from(first: str, until: str, every: str, zone: str) -> list[str]:
 def _of_date(
     path: Path, text: str, rows: Sequence[Row], zone: str, *, k: int | None, capacity: int | None, amount: float | None
 ) -> DateNeeds:
-    at = instant(text, f"{path}, row {rows[0][0]}: column 'date'", zone)
+    at = instant(text, f"{path}, row {rows[0][0]}: column 'date'" if "date" in rows[0][1] else "from", zone)
     day = as_datetime(at).astimezone(ZoneInfo(zone)).date()
     here: list[Row] = []
     away: list[Row] = []

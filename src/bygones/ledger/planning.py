@@ -19,12 +19,13 @@ from bygones._text import check_text
 from bygones.allocation.problems import Assign
 from bygones.allocation.requests import Amount, Items, Places, Request
 from bygones.ledger import draws, rows, schema, snapshot
-from bygones.ledger.deciding import Proposal, proposal
+from bygones.ledger.deciding import METHOD, Proposal, proposal
 from bygones.ledger.events import Event
 from bygones.ledger.plan_tables import DateNeeds
 from bygones.ledger.rules import RuleBook
 from bygones.ledger.snapshot import Snapshot
 from bygones.ledger.standing import Standing, known_at, standing_of
+from bygones.ledger.starting import advance
 from bygones.ledger.times import as_datetime, iso
 from bygones.ledger.turns import PRESENT
 from bygones.ledger.voids import in_effect
@@ -114,7 +115,7 @@ def draft(connection: sa.Connection, head: sa.Row[Any], wanted: Sequence[DateNee
     agents, reached, found = known.agents, wanted[0].at, []
     drawn = draws.upcoming(connection)
     for needs in wanted:
-        agents = rows.add_events(connection, book, known.ids, agents, reached, needs.at)
+        agents, _ = advance(connection, book, known.ids, agents, reached, needs.at)
         reached = needs.at
         stood = standing_of(book, agents, needs.at)
         request, left_out = possible(needs.request, stood)
@@ -134,8 +135,8 @@ def publish(writer: LedgerWriter, plan: Plan, note: str = "") -> list[Event]:
     found = []
     drawn = {"draw": draws.reveal(writer.connection, writer.next)}  # all dates draw with this seed, each in its own way
     for each in plan.dates:
-        details = {"request": each.needs.request.to_dict(), **each.proposal.details(), "all_day": each.needs.all_day}
-        details, drawn = details | drawn, {}
+        details = {"method": METHOD, "request": each.needs.request.to_dict(), **each.proposal.details()}
+        details, drawn = {**details, "all_day": each.needs.all_day, **drawn}, {}
         found.append(record_date(writer, each.needs.at, details, each.turns, note))
     return found
 
@@ -144,7 +145,7 @@ def record_date(writer: LedgerWriter, at: int, details: dict[str, Any], turns: S
     """Records the plan for a date and its turns."""
     event = writer.append("plan", writer.time(as_datetime(at)), details=details, note=note)
     entries = [Entry(turn.agent, turn.amount, as_datetime(at)) for turn in turns]
-    writer.amounts("planned", entries, refers=event.seq, what=[turn.what for turn in turns])
+    writer.amounts("planned", entries, refers=event.seq, details=[{"what": turn.what} for turn in turns])
     return event
 
 

@@ -48,15 +48,28 @@ class Plans:
             first = rows.clock(connection) if start is None else book.instant(start, "from")
             return planning.planned(connection, book, first, None if end is None else book.instant(end, "until"))
 
-    def redecide(self, start: When | None = None, *, accept: bool = False, note: str = "") -> list[Replanned]:
+    def redecide(
+        self,
+        start: When | None = None,
+        *,
+        needs: Sequence[DateNeeds] = (),
+        accept: bool = False,
+        note: str = "",
+    ) -> list[Replanned]:
         """Decides planned dates again where somebody can no longer take a turn, with the fewest turns reassigned.
 
         Args:
             start: the first instant that may change; by default now.
+            needs: who is available on which date and what they need, instead of what the plan was made from.
             accept: whether to record the result; otherwise nothing is recorded.
             note: a remark.
         """
-        return self._write(lambda writer: replanning.replan(writer, writer.time(start, name="from"), note), keep=accept)
+        by_date = {each.at: each for each in needs}
+
+        def write(writer: LedgerWriter) -> list[Replanned]:
+            return replanning.replan(writer, writer.time(start, name="from"), note, by_date)
+
+        return self._write(write, keep=accept)
 
     def void(self, start: When | None = None, end: When | None = None, *, note: str = "") -> list[int]:
         """Takes back what is planned from an instant on, by default now, until before another; the instants."""

@@ -11,6 +11,7 @@ import sqlalchemy as sa
 from bygones.ledger import rows, schema, snapshot
 from bygones.ledger.rules import RuleBook
 from bygones.ledger.snapshot import Snapshot
+from bygones.ledger.starting import advance
 
 
 class Known(NamedTuple):
@@ -33,7 +34,7 @@ def rebuilt(
     found = sorted(turns)
     agents = snapshot.empty([named[number] for number in found], [turns[number] for number in found])
     numbers = np.array(found, dtype=np.int64)
-    return Known(book, numbers, rows.replay(connection, book, numbers, agents, until, head))
+    return Known(book, numbers, advance(connection, book, numbers, agents, None, until, head)[0])
 
 
 def settle_anew(connection: sa.Connection) -> None:

@@ -19,7 +19,7 @@ import sqlalchemy as sa
 from bygones._text import check_text
 from bygones.allocation.requests import request_from
 from bygones.ledger import rows, schema, snapshot, voiding
-from bygones.ledger.deciding import Proposal, proposal
+from bygones.ledger.deciding import METHOD, Proposal, proposal
 from bygones.ledger.draws import Draw
 from bygones.ledger.events import RECEIVED, Event
 from bygones.ledger.planning import possible
@@ -182,7 +182,7 @@ def _replace(writer: LedgerWriter, decision: Event, made: Proposal, note: str) -
     """Makes a decision void and records another in its place."""
     voiding.void(writer, decision.seq, note)
     request = (decision.details or {})["request"]
-    details = {"request": request, **made.details(), "redecides": _origin(decision)}
+    details = {"method": METHOD, "request": request, **made.details(), "redecides": _origin(decision)}
     event = writer.append("decision", decision.time, details=details, note=check_text("note", note))
     at = as_datetime(decision.time)
     writer.amounts("received", [Entry(name, u, at) for name, u in made.utilities.items()], refers=event.seq)

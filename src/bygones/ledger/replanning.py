@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -11,9 +11,10 @@ import sqlalchemy as sa
 from bygones._text import check_text
 from bygones.allocation.requests import Items, Places, Request, request_from
 from bygones.ledger import rows, schema, voiding, voids
-from bygones.ledger.deciding import proposal
+from bygones.ledger.deciding import METHOD, proposal
 from bygones.ledger.draws import Draw
 from bygones.ledger.events import RECEIVED, Event
+from bygones.ledger.plan_tables import DateNeeds
 from bygones.ledger.planning import PlannedTurn, Turn, only, planned, possible, record_date, turns_of
 from bygones.ledger.standing import Standing, standing
 from bygones.ledger.times import as_datetime, iso
@@ -56,32 +57,68 @@ class Replanned(NamedTuple):
         }  # fmt: skip
 
 
-def replan(writer: LedgerWriter, start: int, note: str = "") -> list[Replanned]:
+def replan(
+    writer: LedgerWriter, start: int, note: str = "", needs: Mapping[int, DateNeeds] | None = None
+) -> list[Replanned]:
     """Decides the planned dates from an instant on again, where somebody can no longer take a turn.
 
     Every turn that its agent can still take stays: no plan in which all can take their turns changes fewer. The others
-    go to whoever the rule says, among those who have no turn on that date yet.
+    go to whoever the rule says, among those who have no turn on that date yet. With `needs`, by instant, who is
+    available and what they need on a date is as they say now.
     """
     found = []
     for plan in _plans(writer, start):
         turns = [turn for turn in _of_plan(writer, plan.seq) if turn.at > writer.recorded]
-        request = request_from(rows.load_details(plan.details)["request"])
-        cannot = [turn for turn in turns if turn.status != PRESENT]
-        if not cannot or request is None:
+        details = rows.load_details(plan.details)
+        now = (needs or {}).get(int(plan.time))
+        request = _asked(request_from(details["request"]), now)
+        why = {turn.seq: _cannot(turn, now) for turn in turns}
+        if not any(why.values()) or request is None:
             continue
         voiding.void(writer, plan.seq, note)
         writer.finish()
         stood = standing(writer.connection, writer.book, plan.time)
-        kept = [Turn(turn.agent, turn.what, turn.amount) for turn in turns if turn.status == PRESENT]
+        kept = [Turn(turn.agent, turn.what, turn.amount) for turn in turns if not why[turn.seq]]
+        vacant = [turn.what for turn in turns if why[turn.seq]]
         draw, number = Draw(bytes(plan.hash).hex(), None), int(writer.head.head)
-        after, details = _filled(writer.connection, stood, request, kept, len(cannot), cannot, draw, number)
-        details = {"request": request.to_dict(), **details, "all_day": turns[0].all_day, "redecides": plan.seq}
-        record_date(writer, plan.time, details, after, check_text("note", note))
+        after, made = filled(writer.connection, stood, request, kept, vacant, draw, number)
+        asked = {
+            "method": METHOD,
+            "request": request.to_dict(),
+            "kept": [list(turn) for turn in kept],
+            "vacant": vacant,
+        }
+        more = {"all_day": turns[0].all_day, "redecides": plan.seq}
+        record_date(writer, plan.time, {**asked, **made, **more}, after, check_text("note", note))
         writer.finish()
         before = tuple(Turn(turn.agent, turn.what, turn.amount) for turn in turns)
-        why = tuple(f"{turn.agent} is {turn.status}" for turn in cannot)
-        found.append(Replanned(plan.time, turns[0].all_day, before, tuple(after), why))
+        reasons = tuple(f"{turn.agent} is {why[turn.seq]}" for turn in turns if why[turn.seq])
+        found.append(Replanned(plan.time, turns[0].all_day, before, tuple(after), reasons))
     return found
+
+
+def _asked(planned_for: Request | None, now: DateNeeds | None) -> Request | None:
+    """What a plan hands out, to those who are available now and for what they need now."""
+    if planned_for is None or now is None:
+        return planned_for
+    if isinstance(planned_for, Places) and isinstance(now.request, Places):
+        return replace(now.request, k=planned_for.k)
+    if isinstance(planned_for, Items) and isinstance(now.request, Items):
+        return replace(now.request, capacity=planned_for.capacity)
+    return only(planned_for, [agent for agent in planned_for.agents if agent in now.request.asking])
+
+
+def _cannot(turn: PlannedTurn, now: DateNeeds | None) -> str:
+    """Why a turn cannot be taken any more; empty if it can."""
+    if turn.status != PRESENT:
+        return turn.status
+    if now is None:
+        return ""
+    if isinstance(now.request, Items):
+        can = turn.what in now.request.utilities.get(turn.agent, {})
+    else:
+        can = turn.agent in now.request.asking
+    return "" if can else "not available"
 
 
 def unplan(writer: LedgerWriter, start: int, end: int | None = None, note: str = "") -> list[int]:
@@ -104,11 +141,12 @@ def swap(writer: LedgerWriter, first: int, second: int, note: str = "") -> list[
     worth = [_worth(writer, row, given) for row, given in ((one, other), (other, one))]
     found = []
     for row in (one, other):
-        voiding.void(writer, row.seq, note)
+        voiding.void(writer, row.seq, note, swapping=True)
     for row, taker, amount in zip((one, other), (other.name, one.name), worth, strict=True):
-        what = rows.load_details(row.details).get("what")
+        about = {"what": rows.load_details(row.details).get("what"), "swapped": [one.seq, other.seq]}
         entry = Entry(taker, amount, as_datetime(row.time), check_text("note", note or f"swapped, was event {row.seq}"))
-        found += writer.amounts(row.kind, [entry], refers=row.refers, what=None if what is None else [str(what)])
+        details = {name: value for name, value in about.items() if value is not None}
+        found += writer.amounts(row.kind, [entry], refers=row.refers, details=[details])
     return found
 
 
@@ -124,13 +162,13 @@ def _of_plan(writer: LedgerWriter, plan: int) -> list[PlannedTurn]:
     return [turn for turn in planned(writer.connection, writer.book, at, at + 1) if turn.plan == plan]
 
 
-def _filled(
-    connection: sa.Connection, stood: Standing, request: Request, kept: list[Turn], vacant: int,
-    cannot: Sequence[PlannedTurn], draw: Draw, head: int,
+def filled(
+    connection: sa.Connection, stood: Standing, request: Request, kept: list[Turn], vacant: Sequence[str],
+    draw: Draw, head: int,
 ) -> tuple[list[Turn], dict[str, Any]]:  # fmt: skip
-    """The turns that stay and, for the others, whom the rule chooses; if that cannot be, all are decided again."""
+    """The turns that stay and, for those that are vacant, whom the rule chooses; if that cannot be, all anew."""
     here, _ = possible(request, stood)
-    rest = _rest(here, kept, vacant, [turn.what for turn in cannot])
+    rest = _rest(here, kept, vacant)
     if rest is not None:
         try:
             made = proposal(connection, stood, rest, head, draw)
@@ -142,17 +180,18 @@ def _filled(
     return turns_of(made), made.details()
 
 
-def _rest(here: Request, kept: Sequence[Turn], vacant: int, what: Sequence[str]) -> Request | None:
+def _rest(here: Request, kept: Sequence[Turn], vacant: Sequence[str]) -> Request | None:
     """What is left to hand out, to those who have no turn yet; None if it cannot be divided from the rest."""
     taken = {turn.agent for turn in kept}
     free = only(here, [agent for agent in here.agents if agent not in taken])
     if isinstance(free, Places):
-        return replace(free, k=vacant)
+        return replace(free, k=len(vacant))
     if isinstance(free, Items):
         utilities = {
-            name: {item: worth for item, worth in mine.items() if item in what} for name, mine in free.utilities.items()
+            name: {item: worth for item, worth in mine.items() if item in vacant}
+            for name, mine in free.utilities.items()
         }
-        return replace(free, utilities=utilities, order=tuple(item for item in here.items or () if item in what))
+        return replace(free, utilities=utilities, order=tuple(item for item in here.items or () if item in vacant))
     return None
 
 

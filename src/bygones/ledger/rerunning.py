@@ -1,9 +1,9 @@
 """Every decision made again, from the events before it, to see that it was decided as it says.
 
 The events before a decision are put into a ledger of their own, which is thrown away afterwards, and the recorded
-request is decided there, with the seed that it reveals. A decision that was made in place of another, with what was
-known later, or that an earlier version made, by a method that may have been another, is compared
-with what was recorded of it only: whoever was to get something must have received just that.
+request is decided there, with the seed that it reveals. So is the plan for each date, and what was decided again in
+place of another, with the draw of the first. A decision that an earlier version made, by a method that may have been
+another, is compared with what was recorded of it only: whoever was to get something must have received just that.
 """
 
 from __future__ import annotations
@@ -17,12 +17,15 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from bygones.allocation.requests import request_from
+from bygones.allocation.requests import Request, request_from
 from bygones.ledger import deciding, repairing, rows, schema
 from bygones.ledger.chain import Chain
 from bygones.ledger.draws import Draw
-from bygones.ledger.events import Event, details_text
-from bygones.ledger.standing import standing
+from bygones.ledger.events import DECISIONS, Event, details_text
+from bygones.ledger.planning import Turn, possible
+from bygones.ledger.replanning import filled
+from bygones.ledger.standing import Standing, standing
+from bygones.ledger.voids import in_effect
 
 CLOSE = 1e-9
 """Utilities that differ by no more than this share are the same."""
@@ -40,7 +43,7 @@ class Rerun:
 def rerun(connection: sa.Connection) -> Rerun:
     """Makes every decision of a ledger again."""
     found = Rerun(0, 0, [])
-    if not connection.scalar(sa.select(sa.func.count()).where(schema.events.c.kind == "decision")):
+    if not connection.scalar(sa.select(sa.func.count()).where(schema.events.c.kind.in_(DECISIONS))):
         return found
     numbers = {row.name: row.id for row in connection.execute(sa.select(schema.agents.c.id, schema.agents.c.name))}
     decision, received = None, dict[str, float]()
@@ -52,7 +55,7 @@ def rerun(connection: sa.Connection) -> Rerun:
                 elif decision is not None:
                     _compare(decision, received, found)
                     decision = None
-                if event.kind == "decision":
+                if event.kind in DECISIONS:
                     decision, received = event, {}
                     _decide_again(past, event, found)
                 past.append(event, bytes(stored), numbers)
@@ -72,9 +75,43 @@ class _Past:
         self._new: dict[str, int] = {}
         self._touched: set[str] = set()
         self._last: dict[str, int] = {}
+        self._draws: dict[int, Draw] = {}
+        self._hashes: dict[int, bytes] = {}
+        self._plans: list[Event] = []
+
+    def draw_of(self, event: Event) -> Draw | None:
+        """The draw of a decision: its own, or that of the decision in whose place it was made; None if not known.
+
+        All dates of a plan draw with the seed that the first of them reveals.
+        """
+        details = event.details or {}
+        if "seed" in details.get("draw", {}):
+            self._draws[event.seq] = Draw(details["draw"]["seed"], details["draw"]["committed_in"])
+            self._plans = [event]
+        elif event.kind == "plan" and "redecides" not in details:
+            self._plans.append(event)
+        if event.kind == "decision":
+            return self._draws.get(details.get("redecides", event.seq))
+        if "redecides" in details:
+            return Draw(self._hashes[details["redecides"]].hex(), None)
+        first = self._draws.get(self._plans[0].seq)
+        return None if first is None else first.at(event.time)
+
+    def planned_with(self, event: Event) -> list[int]:
+        """The other dates of a plan, which were decided at once and did not learn from each other's requests."""
+        return [plan.seq for plan in self._plans] if event in self._plans else []
+
+    def decided_at(self, time: int) -> bool:
+        """Whether something else has been decided at this instant."""
+        table = schema.events
+        query = sa.select(sa.func.count()).where(table.c.kind == "decision", table.c.time == time, in_effect())
+        self.now()
+        return bool(self.connection.scalar(query))
 
     def append(self, event: Event, stored: bytes, numbers: Mapping[str, int]) -> None:
         self._chain.take(event, stored)
+        if event.kind == "plan":
+            self._hashes[event.seq] = stored
         number = None if event.agent is None else numbers[event.agent]
         self._waiting.append(event._asdict() | {"agent": number, "details": details_text(event), "hash": stored})
         if event.kind == "void":
@@ -92,7 +129,8 @@ class _Past:
             self.connection.execute(
                 schema.agents.insert(), [zero | {"id": id_, "name": name} for name, id_ in self._new.items()]
             )
-        self.connection.execute(schema.events.insert(), self._waiting)
+        if self._waiting:
+            self.connection.execute(schema.events.insert(), self._waiting)
         repairing.refresh(self.connection, self._chain, self._touched)
         self._waiting, self._new = [], {}
         # Whoever has an event that lies ahead is looked at again, until it has been settled.
@@ -116,27 +154,53 @@ def _scratch() -> Iterator[_Past]:
 def _decide_again(past: _Past, event: Event, found: Rerun) -> None:
     details = event.details or {}
     request = request_from(details.get("request", {}))
-    if details.get("method") != deciding.METHOD or request is None or not details["optimal"]:
+    draw = past.draw_of(event)
+    # Decisions of one instant that are decided again do not see each other, which the events do not tell.
+    alone = "redecides" not in details or event.kind == "plan" or not past.decided_at(event.time)
+    if details.get("method") != deciding.METHOD or request is None or draw is None or not alone:
+        found.older += 1
+        return
+    if not details["optimal"]:
         found.older += 1
         return
     found.decisions += 1
     head = past.now()
-    draw = Draw(details["draw"]["seed"], details["draw"]["committed_in"])
     try:
         stood = standing(past.connection, rows.load_book(head.rules), event.time)
-        again = deciding.proposal(past.connection, stood, request, int(head.head), draw)
+        gets, utilities = _made(past, event, stood, request, draw)
     except ValueError as error:
         found.problems.append(f"decision {event.seq} could not have been made: {error}")
         return
-    if again.gets() != details["gets"] or not _same(again.utilities, details["utilities"]):
+    if gets != details["gets"] or not _same(utilities, details["utilities"]):
         found.problems.append(
             f"decision {event.seq} does not follow from what was recorded before it: with the same request, rules and "
-            f"past, {_told(again.gets())}; recorded was that {_told(details['gets'])}"
+            f"past, {_told(gets)}; recorded was that {_told(details['gets'])}"
         )
 
 
+def _made(
+    past: _Past, event: Event, stood: Standing, request: Request, draw: Draw
+) -> tuple[Mapping[str, str], Mapping[str, float]]:
+    """What each agent gets in words, and its utility, if it is decided again."""
+    details = event.details or {}
+    if "kept" in details:
+        kept = [Turn(*turn) for turn in details["kept"]]
+        _, made = filled(past.connection, stood, request, kept, details["vacant"], draw, event.seq - 1)
+        return made["gets"], made["utilities"]
+    if event.kind == "plan" or "redecides" in details:
+        request, _ = possible(request, stood)
+    again = deciding.proposal(past.connection, stood, request, event.seq - 1, draw, past.planned_with(event))
+    return again.gets(), again.utilities
+
+
 def _compare(decision: Event, received: Mapping[str, float], found: Rerun) -> None:
-    told = (decision.details or {}).get("utilities", {})
+    details = decision.details or {}
+    told = dict(details.get("utilities", {}))
+    if "redecides" in details and decision.kind == "plan":
+        if "kept" not in details:
+            return  # an earlier version did not say which turns stayed
+        for agent, _, amount in details["kept"] if received.keys() != told.keys() else ():
+            told[agent] = told.get(agent, 0.0) + amount
     if not _same(told, received):
         found.problems.append(
             f"decision {decision.seq} says that {_told(told)}, but recorded as received through it was that "

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import sqlalchemy as sa
 
+from bygones._names import spelled_alike
 from bygones._text import check_name
 from bygones.ledger import schema, snapshot, times, turns
 from bygones.ledger.bounds import check_sums, counted
@@ -74,6 +75,12 @@ def load_agents(connection: sa.Connection, names: Collection[str] | None = None)
 def unknown_agent(name: str) -> ValueError:
     """The error for an agent who has never joined."""
     return ValueError(f"unknown agent {name!r}: no agent of this name has joined the ledger")
+
+
+def spelled_like(connection: sa.Connection, name: str) -> str | None:
+    """An agent whose name is this one but for capitals, accents, spaces and signs."""
+    known = connection.execute(sa.select(schema.agents.c.name).where(schema.agents.c.turns != NOBODY)).scalars()
+    return next((group[0] for group in spelled_alike([*known, name]) if group[-1] == name), None)
 
 
 def save_agents(connection: sa.Connection, ids: np.ndarray, agents: Snapshot) -> None:

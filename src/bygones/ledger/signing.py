@@ -2,8 +2,8 @@
 
 Hashes alone prove nothing against somebody who can write the whole database: they move an event to another agent,
 compute every hash and snapshot anew, and all fits again. But they cannot change a head that others hold. So a head is
-signed with a key that is kept outside the database (Ed25519) and appended to a file of anchors, of which others have
-copies. Later every anchored head must be in the chain, at its event's number.
+signed with a key that is kept outside the database (Ed25519) and appended to a file or table of anchors, which others
+hold (`bygones.ledger.anchors`). Later every anchored head must be in the chain, at its event's number.
 
 The ledger's id is the hash of its first event, which says when it was made and by which rules.
 """
@@ -12,50 +12,20 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import json
 import os
 import stat
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
-from bygones.ledger.events import canonical
+from bygones.ledger.anchors import Anchor, Where, append_anchor, named, read_anchors
 from bygones.ledger.ledger import Ledger
 from bygones.ledger.store import LedgerError
 from bygones.ledger.times import instant, iso, now
 from bygones.ledger.verifying import Verification
-
-PURPOSE = b"bygones ledger head, version 1\n"
-"""Comes before what is signed, so that a signature for something else is none for this."""
-
-
-class Anchor(NamedTuple):
-    """One line of a file of anchors.
-
-    Attributes:
-        ledger: the ledger's id.
-        seq: the number of its last event then.
-        head: the hash of that event.
-        time: when it was signed.
-        key: the id of the public key.
-        signature: of all the others but the key, in Base64.
-    """
-
-    ledger: str
-    seq: int
-    head: str
-    time: str
-    key: str
-    signature: str
-
-    @property
-    def message(self) -> bytes:
-        """What is signed."""
-        return PURPOSE + canonical([self.ledger, self.seq, self.head, self.time]).encode()
 
 
 def new_key(file: Path) -> str:
@@ -85,44 +55,20 @@ def public_text(file: Path) -> str:
     )
 
 
-def sign(ledger: Ledger, key_file: Path, anchors: Path) -> Anchor:
-    """Verifies a ledger, with the anchors so far, signs its head and appends it to the file of anchors."""
+def sign(ledger: Ledger, key_file: Path, anchors: Where) -> Anchor:
+    """Verifies a ledger, with the anchors so far, signs its head and appends it to a file or table of anchors."""
     for file in (key_file, anchors):  # to read a database that is open would release SQLite's locks on it
-        if file.exists() and os.path.exists(ledger.name) and file.samefile(ledger.name):
+        path = Path(file)
+        if path.exists() and os.path.exists(ledger.name) and path.samefile(ledger.name):
             raise LedgerError(f"{file} is the ledger itself: keep keys and anchors apart from it")
     key = _private(key_file)
-    before = read_anchors(anchors) if anchors.exists() else []
-    found = verify(ledger, before, key.public_key(), anchors.name)
+    found = verify(ledger, read_anchors(anchors, new=True), key.public_key(), named(anchors))
     if not found.ok:
         raise LedgerError(f"{ledger.name} was not signed, since it is not in order: {found.problems[0]}")
     unsigned = Anchor(_ledger_id(ledger), found.events, found.head, iso(now()), _id(key.public_key()), "")
     anchor = unsigned._replace(signature=base64.b64encode(key.sign(unsigned.message)).decode())
-    number = os.open(anchors, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
-    with os.fdopen(number, "ab") as opened:
-        opened.write(canonical(anchor._asdict()).encode() + b"\n")
-        opened.flush()
-        os.fsync(number)
+    append_anchor(anchors, anchor, apart_from=ledger.name)
     return anchor
-
-
-def read_anchors(file: Path) -> list[Anchor]:
-    """The anchors in a file, oldest first."""
-    anchors = []
-    try:
-        lines = file.read_text(encoding="utf-8").splitlines()
-    except UnicodeDecodeError:
-        raise LedgerError(f"{file} is not a file of anchors") from None
-    for number, line in enumerate(lines, 1):
-        try:
-            anchor = Anchor(**json.loads(line))
-            instant(anchor.time)
-            base64.b64decode(anchor.signature, validate=True)
-            if not isinstance(anchor.seq, int):
-                raise TypeError
-        except (ValueError, TypeError):
-            raise LedgerError(f"{file}, line {number}: not an anchor that `bygones ledger sign` wrote") from None
-        anchors.append(anchor)
-    return anchors
 
 
 def read_public_key(file: Path) -> Ed25519PublicKey:

@@ -26,8 +26,9 @@ import sqlalchemy as sa
 from bygones.ledger import rows, schema, snapshot, turns
 from bygones.ledger.bounds import check_sums
 from bygones.ledger.rebuilding import Known, rebuilt
-from bygones.ledger.rules import NEWCOMER_RULES, RuleBook, Rules
+from bygones.ledger.rules import RuleBook, Rules
 from bygones.ledger.snapshot import NEVER, Snapshot
+from bygones.ledger.starting import advance, starts
 from bygones.ledger.times import iso
 from bygones.ledger.turns import PRESENT, Turns, status
 
@@ -119,7 +120,7 @@ def outlook(connection: sa.Connection, book: RuleBook, at: int, until: int, head
     Who will join, leave or be on hold by then, and the rules of then, count.
     """
     known = known_at(connection, book, at) if head is None else rebuilt(connection, at, head)
-    agents = rows.add_events(connection, known.book, known.ids, known.agents, at, until, head, recorded=at)
+    agents, _ = advance(connection, known.book, known.ids, known.agents, at, until, head, recorded=at)
     return standing_of(known.book, agents, until)
 
 
@@ -132,7 +133,7 @@ def known_at(connection: sa.Connection, book: RuleBook, at: int) -> Known:
     ids, agents = rows.load_agents(connection)
     settled = int(connection.execute(sa.select(schema.ledger.c.settled)).scalar_one())
     if at >= settled:
-        return Known(book, ids, rows.add_events(connection, book, ids, agents, settled, at))
+        return Known(book, ids, advance(connection, book, ids, agents, settled, at)[0])
     late = np.flatnonzero(agents.as_of > at)
     if len(late):
         agents = agents.put(late, rows.replay(connection, book, ids[late], agents.take(late), at))
@@ -190,24 +191,6 @@ def newcomer_start(standing: Standing, rule: str, entitlement: float = 1.0) -> f
     """The remembered utility that a newcomer of this entitlement starts with under a newcomer rule."""
     present = standing.present
     return float(starts(rule, standing.remembered[present], standing.entitlements[present], np.array(entitlement)))
-
-
-def starts(rule: str, remembered: np.ndarray, entitlements: np.ndarray, joining: np.ndarray) -> np.ndarray:
-    """What newcomers start with, given the remembered utilities and entitlements of those present.
-
-    If nobody is present they start with zero, unless the rule is a number.
-    """
-    if rule not in NEWCOMER_RULES:
-        return np.full(joining.shape, float(rule))
-    if rule == "zero" or not len(remembered):
-        return np.zeros(joining.shape)
-    counts = entitlements > 0  # the exempt are no measure of a load
-    if not counts.any():
-        return np.zeros(joining.shape)
-    remembered, entitlements = remembered[counts], entitlements[counts]
-    if rule == "entitled share":
-        return np.asarray(joining * (remembered.sum() / entitlements.sum()))
-    return np.asarray(joining * (np.mean if rule == "mean" else np.median)(remembered / entitlements))
 
 
 def _joined(turns: Turns) -> int:

@@ -37,7 +37,7 @@ class Store:
     """A ledger's database."""
 
     def __init__(self, target: str | os.PathLike[str], timeout: float = TIMEOUT) -> None:
-        self._url = _url(target)
+        self._url = read_url(target)
         public = self._url.set(drivername="postgresql").render_as_string(hide_password=True)
         self.name = str(self._url.database) if self.is_sqlite else redacted(public)
         self._timeout = timeout
@@ -150,7 +150,7 @@ class Store:
                 if self.is_sqlite:
                     self._begin(connection, mode, foreign_keys)
                 yield connection
-                connection.commit()
+                self._commit(connection, mode)
                 if self.is_sqlite and mode == "IMMEDIATE":
                     self._wrote = time.monotonic()
                     sqlite_files.checkpoint(_driver(connection), self.path)
@@ -170,6 +170,16 @@ class Store:
         else:
             connection.exec_driver_sql("BEGIN DEFERRED")
 
+    def _commit(self, connection: sa.Connection, mode: str) -> None:
+        try:
+            connection.commit()
+        except sa.exc.DBAPIError as error:
+            connection.invalidate()  # its transaction is still open
+            said = self._sentence(error.orig)
+            if mode == "IMMEDIATE" and "nothing was recorded" not in said:
+                said += "; whether it was recorded is not certain: look, or repeat it with the same key"
+            raise LedgerError(said) from error
+
     def _sentence(self, error: BaseException | None) -> str:
         message = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         known = {
@@ -180,6 +190,7 @@ class Store:
             "not a database": "is not a ledger: it is not a SQLite file",
             "malformed": "is damaged or truncated: restore a backup",
             "disk is full": "cannot be written, the disk is full: nothing was recorded",
+            "No space left": "cannot be written, the disk is full: nothing was recorded",
             "unable to open": "cannot be opened",
         }
         for part, sentence in known.items():
@@ -188,7 +199,8 @@ class Store:
         return redacted(f"{self.name}: {message}", secrets_in(self._url.render_as_string(hide_password=False)))
 
 
-def _url(target: str | os.PathLike[str]) -> URL:
+def read_url(target: str | os.PathLike[str]) -> URL:
+    """The URL of a file or of a database, refused unless it is one that a ledger can be kept in."""
     text = os.fspath(target)
     if text in ("", ":memory:"):
         raise LedgerError(f"a ledger must be a file or a database URL, got {text!r}")

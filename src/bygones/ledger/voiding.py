@@ -10,7 +10,7 @@ import sqlalchemy as sa
 
 from bygones._text import check_text, listed
 from bygones.ledger import rows, schema, snapshot, turns, voids
-from bygones.ledger.events import TURNS, Event
+from bygones.ledger.events import DECISIONS, RECEIVED, TURNS, Event
 from bygones.ledger.turns import Turns
 from bygones.ledger.voids import in_effect
 from bygones.ledger.writing import MEMORY_SETTINGS, LedgerWriter
@@ -19,8 +19,11 @@ NAMED = 5
 """As many of the events that stand in the way are named."""
 
 
-def void(writer: LedgerWriter, seq: int, note: str = "") -> Event:
-    """Makes an event void, and with it what rests on it alone; a void that is void puts its event back in effect."""
+def void(writer: LedgerWriter, seq: int, note: str = "", *, swapping: bool = False) -> Event:
+    """Makes an event void, and with it what rests on it alone; a void that is void puts its event back in effect.
+
+    What was swapped can only be void by `swapping` again.
+    """
     writer.finish()  # so that what this transaction has recorded so far is among the events
     found = _event(writer.connection, seq) if 0 < seq <= writer.head.head else None
     if found is None:
@@ -30,6 +33,8 @@ def void(writer: LedgerWriter, seq: int, note: str = "") -> Event:
         raise ValueError(f"event {seq} is void already, since event {since}")
     if seq == 1:
         raise ValueError("event 1 says when the ledger began and by which rules: change the rules instead")
+    if not swapping:
+        _check_not_swapped(writer.connection, found)
     event = writer.append("void", found.time, found.agent, agent=found.name, refers=seq, note=check_text("note", note))
     if found.kind != "void":
         voids.make_void(writer.connection, seq, event.seq)
@@ -47,11 +52,26 @@ def void(writer: LedgerWriter, seq: int, note: str = "") -> Event:
     return event
 
 
+def _check_not_swapped(connection: sa.Connection, found: sa.Row[Any]) -> None:
+    """Neither half of a swap can be taken back alone, which would leave a turn to nobody or to two agents."""
+    table = schema.events
+    query = sa.select(table.c.seq, table.c.details).where(table.c.details.like('%"swapped":%'))
+    halves: dict[tuple[int, ...], list[str]] = {}
+    for row in connection.execute(query.order_by(table.c.seq)):
+        halves.setdefault(tuple(rows.load_details(row.details)["swapped"]), []).append(str(row.seq))
+    for swapped, made in halves.items():
+        if str(found.seq) in made or (found.kind == "void" and found.refers in swapped):
+            raise ValueError(
+                f"event {found.seq} is half of a swap, and without it a turn would be nobody's or two agents': to undo "
+                f"the swap, swap events {listed(made)} back; if a turn was not served, correct it to 0"
+            )
+
+
 def _check_not_made_again(connection: sa.Connection, seq: int) -> None:
     """A decision that was made again does not count beside the one in its place."""
     table = schema.events
     made_again = table.c.details.like('%"redecides":%')
-    query = sa.select(table.c.seq, table.c.details).where(table.c.kind == "decision", made_again, in_effect())
+    query = sa.select(table.c.seq, table.c.details).where(table.c.kind.in_(DECISIONS), made_again, in_effect())
     for row in connection.execute(query):
         if rows.load_details(row.details).get("redecides") == seq:
             raise ValueError(f"event {seq} was decided again as event {row.seq}: void event {row.seq} first")
@@ -73,9 +93,7 @@ def _follow_rules(writer: LedgerWriter, seq: int, settings: set[str]) -> None:
     except ValueError as error:
         raise ValueError(f"event {seq} cannot be void, since later rules rest on it: {error}") from None
     if not settings.isdisjoint(MEMORY_SETTINGS):
-        ids, agents = rows.load_agents(writer.connection)
-        known = rows.replay(writer.connection, writer.book, ids, agents, writer.settled)
-        rows.save_agents(writer.connection, ids, known)
+        writer.replay_since(writer.book.began)
 
 
 def _check_corrections(connection: sa.Connection, changed: Sequence[sa.Row[Any]]) -> None:
@@ -108,7 +126,9 @@ def _follow_agent(writer: LedgerWriter, seq: int, number: int) -> None:
             f"event {seq} cannot be void: {name!r} would be {state} at {book.named(row.time)} and could not "
             f"{row.kind} then; void event {row.seq} first"
         )
-    amounts = [row for row in mine if row.kind in ("received", "offset")]
+    # What is planned for somebody who is away then can be decided again, unless they are nobody at all.
+    kinds = ("received", "offset") if found else (*RECEIVED, "offset")
+    amounts = [row for row in mine if row.kind in kinds]
     left = [str(row.seq) for row in amounts if not turns.was_member(found, row.time)]
     if left:
         what, them = ("event", "it") if len(left) == 1 else ("events", "them")

@@ -17,6 +17,7 @@ from bygones.ledger.bounds import check_amount, check_settings, check_start, cou
 from bygones.ledger.events import AMOUNTS, GENESIS, RECEIVED, Event
 from bygones.ledger.rules import Change, RuleBook, Rules
 from bygones.ledger.snapshot import Snapshot
+from bygones.ledger.starting import START, Start, advance, waiting
 from bygones.ledger.store import Store
 from bygones.ledger.times import SECOND, When, instant
 from bygones.ledger.voids import in_effect
@@ -112,6 +113,11 @@ class LedgerWriter:
         return bool(self._events) or self.head.head > self._began_with
 
     @property
+    def began_with(self) -> int:
+        """The number of the last event before this transaction."""
+        return self._began_with
+
+    @property
     def next(self) -> int:
         """The number of the next event."""
         return int(self.head.head) + len(self._events) + 1
@@ -153,12 +159,20 @@ class LedgerWriter:
         due = [table.c.time > self.settled, table.c.time <= self.recorded, table.c.agent.is_not(None)]
         names = sa.select(schema.agents.c.name).join(table, table.c.agent == schema.agents.c.id).where(*due).distinct()
         concerned = list(self.connection.execute(names).scalars())
+        joined: list[Start] = []
         if concerned:
-            ids, agents = rows.load_agents(self.connection, concerned)
-            known = rows.add_events(self.connection, self.book, ids, agents, self.settled, self.recorded)
+            # What somebody who joined meanwhile starts with depends on everybody.
+            joins = waiting(self.connection, self.settled, self.recorded)
+            ids, agents = rows.load_agents(self.connection, None if joins else concerned)
+            known, joined = advance(self.connection, self.book, ids, agents, self.settled, self.recorded)
             rows.save_agents(self.connection, ids, known)
         self.settled = self.recorded
         self.connection.execute(schema.ledger.update().values(settled=self.settled))
+        for each in joined:
+            fields = {"agent": each.name, "amount": each.amount, "refers": each.join, "note": "start when joining"}
+            self.append("correction", each.time, each.agent, **fields)
+        if joined:
+            self.finish()
 
     def change_rules(self, time: int, settings: dict[str, Any], note: str = "") -> Event:
         """Changes settings from an instant on."""
@@ -178,18 +192,34 @@ class LedgerWriter:
             )
         event = self.append("rules", time, details=settings, note=check_text("note", note))
         self.book = self.book.after(Change(time, event.seq, settings))
+        if any(name in settings for name in MEMORY_SETTINGS):
+            self.replay_since(time)
         return event
 
-    def join(self, name: str, time: int, start: float, note: str) -> Event:
-        """An agent joins and starts with an amount remembered."""
-        check_start(name, start)
+    def replay_since(self, time: int) -> None:
+        """Makes the snapshot anew of those who have an event after an instant, from which on other rules count.
+
+        Once clocks have been put back, the snapshot holds events that lie ahead.
+        """
+        ids, agents = rows.load_agents(self.connection)
+        late = np.flatnonzero(agents.as_of > time)
+        if len(late):
+            known = rows.replay(self.connection, self.book, ids[late], agents.take(late), self.settled)
+            rows.save_agents(self.connection, ids[late], known)
+
+    def join(self, name: str, time: int, start: float, rule: str | None, note: str) -> Event:
+        """An agent joins and starts with an amount remembered or, if the time has not come, by a rule then."""
+        ahead = time > self.settled
+        start = 0.0 if ahead else check_start(name, start)
         ids, agents = rows.load_agents(self.connection, [name])
         if len(agents):
             known = self._turned(agents, 0, "join", time)
         else:
             ids, known = rows.new_agents(self.connection, [name], [time])
         rows.save_agents(self.connection, ids, self._added(known, [0], [time], [start], is_received=False))
-        return self.append("join", time, int(ids[0]), agent=name, amount=start, note=check_text("note", note))
+        details = {START: rule} if ahead else None
+        fields = {"agent": name, "amount": start, "note": check_text("note", note), "details": details}
+        return self.append("join", time, int(ids[0]), **fields)
 
     def turn(self, kind: str, agent: str, time: int, note: str) -> Event:
         """An agent leaves, goes on hold or resumes."""
@@ -209,13 +239,13 @@ class LedgerWriter:
         *,
         join: bool = False,
         refers: int | None = None,
-        what: Sequence[str] | None = None,
+        details: Sequence[dict[str, Any]] | None = None,
     ) -> list[Event]:
-        """Many amounts at once, received, planned or offset; `what` is planned, in words."""
+        """Many amounts at once, received, planned or offset, perhaps with details, such as what is planned."""
         if not entries:
             return []
         ahead = FURTHEST if kind == "planned" else SKEW
-        details = [None] * len(entries) if what is None else [{"what": each} for each in what]
+        abouts = [None] * len(entries) if details is None else details
         times = [self.time(entry.at, ahead=ahead, name=_of(i, entries, "at")) for i, entry in enumerate(entries)]
         names = [check_text(_of(i, entries, "agent"), entry.agent, empty=False) for i, entry in enumerate(entries)]
         amounts = [check_amount(_of(i, entries, "amount"), entry.amount, kind) for i, entry in enumerate(entries)]
@@ -237,7 +267,7 @@ class LedgerWriter:
                 kind, time, numbers[row], agent=name, amount=amount, refers=refers, note=note, details=about, key=key
             )
             for row, time, name, amount, note, about, key in zip(
-                who, times, names, amounts, notes, details, own, strict=True
+                who, times, names, amounts, notes, abouts, own, strict=True
             )
         ]
 
@@ -269,7 +299,7 @@ class LedgerWriter:
         note = check_text("note", note)
         return self.append("correction", found.time, found.agent, agent=name, amount=difference, refers=seq, note=note)
 
-    def take_back(self, received: Sequence[Event], note: str) -> list[Event]:
+    def take_back(self, received: Sequence[Event], note: str, details: dict[str, Any]) -> list[Event]:
         """Corrects many events of kind `received` to 0 at once."""
         table, seqs = schema.events, [event.seq for event in received]
         corrections = sa.select(table.c.refers, table.c.amount).where(
@@ -285,7 +315,7 @@ class LedgerWriter:
         who = [row_of[name] for name in names]
         known = self._added(agents, who, times, off, is_received=True, serves=False)
         rows.save_agents(self.connection, ids, known)
-        shared = {"note": check_text("note", note)}
+        shared = {"note": check_text("note", note), "details": details}
         return [
             self.append("correction", time, int(ids[row]), agent=name, amount=by, refers=seq, **shared)
             for seq, time, row, name, by in zip(seqs, times, who, names, off, strict=True)
@@ -296,7 +326,9 @@ class LedgerWriter:
         ids, agents = rows.load_agents(self.connection, wanted)
         unknown = sorted(wanted.difference(agents.names))
         if unknown:
-            raise ValueError(f"{rows.unknown_agent(unknown[0])}; join them first, or import with --join")
+            hint = rows.spelled_like(self.connection, unknown[0])
+            meant = "" if hint is None else f" (did you mean {hint!r}?)"
+            raise ValueError(f"{rows.unknown_agent(unknown[0])}{meant}; join them first, or import with --join")
         return ids, agents
 
     def _turned(self, agents: Snapshot, row: int, kind: str, time: int) -> Snapshot:

@@ -292,8 +292,7 @@ def _method(audit: Audit) -> list[Block]:
     clock = audit.clock
     late = audit.newcomers()
     newcomers = (
-        f"{len(late):,} of {len(audit.names):,} agents joined after the first period; the newcomer rule is "
-        f"{audit.members.newcomers}."
+        f"{len(late):,} of {len(audit.names):,} agents joined after the first period ({audit.newcomers_note()})."
         if late
         else "All agents were present from the first period."
     )

@@ -1,0 +1,177 @@
+"""Everything that can be asked of a ledger, each question about one moment; nothing is recorded."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Generator, Sequence
+from typing import TypeVar
+
+import sqlalchemy as sa
+
+from bygones._text import check_text
+from bygones.ledger import keys, rows, schema, verifying, voids
+from bygones.ledger.aftermath import LaterChange, changes_since, made_again
+from bygones.ledger.contributions import Contribution, contributions, owed_since
+from bygones.ledger.events import Event, check_event
+from bygones.ledger.importing import Preview, preview
+from bygones.ledger.rules import Change, RuleBook, Rules
+from bygones.ledger.standing import Standing, outlook, standing
+from bygones.ledger.store import Store
+from bygones.ledger.times import When
+from bygones.ledger.verifying import Verification
+from bygones.ledger.writing import Entry
+
+T = TypeVar("T")
+
+
+class Readable:
+    """A ledger as far as it can be read."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    @property
+    def name(self) -> str:
+        """The file or the URL, without the password."""
+        return self._store.name
+
+    def rules(self, at: When | None = None) -> Rules:
+        """The rules in force at an instant, by default now or when the ledger begins."""
+        return self._read(lambda connection, book, time: book.at(time), at)
+
+    def standing(
+        self, at: When | None = None, *, as_recorded: When | None = None, before: int | None = None
+    ) -> Standing:
+        """Where everybody stands at an instant, past or future, by default now.
+
+        Args:
+            at: the instant.
+            as_recorded: count only what had been recorded by this instant, as if it had been asked then.
+            before: count only what had been recorded before the event with this number; `at` is then by default the
+                time of that event, so that the result is what a decision saw.
+        """
+        with self._store.reading() as connection:
+            book, time, head = self._asked(connection, at, as_recorded, before)
+            return standing(connection, book, time, head)
+
+    def outlook(
+        self, until: When, at: When | None = None, *, as_recorded: When | None = None, before: int | None = None
+    ) -> Standing:
+        """Where everybody stands at a later instant if nothing is received after `at`, by default now."""
+        with self._store.reading() as connection:
+            book, time, head = self._asked(connection, at, as_recorded, before)
+            return outlook(connection, book, time, book.instant(until, "until"), head)
+
+    def owed_since(self, at: When | None = None) -> dict[str, int]:
+        """For each agent who is owed something at an instant, since when they have been owed without a break."""
+        return self._read(owed_since, at)
+
+    def contributions(self, agent: str, at: When | None = None) -> list[Contribution]:
+        """What an agent's remembered utility consists of, the largest part first."""
+        name = check_text("agent", agent, empty=False)
+        return self._read(lambda connection, book, time: contributions(connection, book, time, name), at)
+
+    def events(self, *, in_effect: bool = False) -> Generator[tuple[Event, bytes], None, None]:
+        """All events with their hashes, in the order of recording, or only those that are not void."""
+        with self._store.reading() as connection:
+            for chunk in rows.load_events(connection, [voids.in_effect()] if in_effect else []):
+                yield from chunk
+
+    def event(self, seq: int) -> Event:
+        """One event by its number."""
+        check_event(seq)
+        with self._store.reading() as connection:
+            found = [
+                event for chunk in rows.load_events(connection, [schema.events.c.seq == seq]) for event, _ in chunk
+            ]
+        if not found:
+            raise ValueError(f"there is no event {seq}")
+        return found[0]
+
+    def void_since(self, seq: int) -> int | None:
+        """The number of the event since which an event is void, or None if it counts."""
+        with self._store.reading() as connection:
+            return voids.void_since(connection, seq)
+
+    def zone(self) -> str:
+        """The name of the ledger's time zone."""
+        return self._read(lambda connection, book, time: book.zone, None)
+
+    def with_key(self, key: str) -> list[Event]:
+        """What was recorded with this key; empty if nothing was."""
+        with self._store.reading() as connection:
+            return keys.events_of(connection, keys.check_key(key))
+
+    def changes_since(self, event: Event) -> list[LaterChange]:
+        """The later events that change this one, or what was received through it: corrections and swaps."""
+        with self._store.reading() as connection:
+            return changes_since(connection, event)
+
+    def made_again(self, decision: Event) -> Event | None:
+        """The decision that was made in place of this one and counts instead, or None."""
+        with self._store.reading() as connection:
+            return made_again(connection, decision)
+
+    def rule_changes_after(self, at: When | None = None) -> list[Change]:
+        """The rule changes that wait for their time after an instant, by default now."""
+        return self._read(lambda _, book, time: [change for change in book.changes if change.time > time], at)
+
+    def preview(self, entries: Sequence[Entry], *, join: bool = False) -> Preview:
+        """What importing these entries would record, with what looks like a mistake; nothing is recorded."""
+        return self._read(lambda connection, book, _: preview(connection, book, entries, join=join), None)
+
+    def n_events(self) -> int:
+        """The number of events so far."""
+        with self._store.reading() as connection:
+            return int(connection.execute(sa.select(schema.ledger.c.head)).scalar_one())
+
+    def head(self) -> str:
+        """The hash of the last event. Kept elsewhere, it shows later that no event up to it has changed."""
+        with self._store.reading() as connection:
+            return bytes(connection.execute(sa.select(schema.ledger.c.head_hash)).scalar_one()).hex()
+
+    def verify(self, head: str | None = None, *, noted: Sequence[tuple[str, int | None]] = ()) -> Verification:
+        """Checks the database and the chain of hashes, replays all events and makes all decisions again.
+
+        Args:
+            head: a hash noted earlier, which must be one of the chain.
+            noted: further hashes, each with the number of its event; see `bygones.ledger.signing`.
+        """
+        if head is not None:
+            head = head.strip().lower()
+            if not re.fullmatch(r"[0-9a-f]{64}", head):
+                raise ValueError(f"head must be the 64 digits and letters that verify prints, got {head!r}")
+            noted = [(head, None), *noted]
+        with self._store.reading() as connection:
+            return verifying.verify(connection, noted)
+
+    def _read(self, what: Callable[[sa.Connection, RuleBook, int], T], at: When | None) -> T:
+        with self._store.reading() as connection:
+            book = rows.load_book(connection.execute(sa.select(schema.ledger.c.rules)).scalar_one())
+            time = max(rows.clock(connection), book.began) if at is None else book.instant(at)
+            return what(connection, book, time)
+
+    def _asked(
+        self, connection: sa.Connection, at: When | None, as_recorded: When | None, before: int | None
+    ) -> tuple[RuleBook, int, int | None]:
+        """The rules, the instant, and the last event that counts if not all do."""
+        book = rows.load_book(connection.execute(sa.select(schema.ledger.c.rules)).scalar_one())
+        time = None if at is None else book.instant(at)
+        if as_recorded is not None and before is not None:
+            raise ValueError("as_recorded and before say the same in two ways: give one of them")
+        if as_recorded is None and before is None:
+            return book, max(rows.clock(connection), book.began) if time is None else time, None
+        table = schema.events
+        if before is not None:
+            if not 1 < before <= connection.execute(sa.select(schema.ledger.c.head)).scalar_one():
+                raise ValueError(f"before must be the number of an event after the first, got {before}")
+            query = sa.select(table.c.time).where(table.c.seq == before)
+            head, known_by = before - 1, int(connection.execute(query).scalar_one())
+        elif as_recorded is not None:
+            known_by = book.instant(as_recorded, "as_recorded")
+            last = connection.execute(sa.select(sa.func.max(table.c.seq)).where(table.c.recorded <= known_by)).scalar()
+            if last is None:
+                raise ValueError(f"nothing had been recorded by {book.named(known_by)}")
+            head = int(last)
+        book = rows.load_changes(connection, head)
+        return book, max(known_by, book.began) if time is None else time, head
