@@ -10,7 +10,7 @@ from typing import Any
 import ibis
 
 from bygones._arrays import check_between
-from bygones.audit.engines import Source, check_columns, readable
+from bygones.audit.sources import Source, check_columns, readable
 
 _CONDITION = re.compile(r"\s*(.+?)\s*(!=|>=|<=|=|>|<)\s*(.*?)\s*", re.DOTALL)
 _ORDERS = {">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.lt}

@@ -23,8 +23,9 @@ from bygones._text import counted, printable
 from bygones.audit import formats
 from bygones.audit.clock import Clock, check_zone
 from bygones.audit.conditions import as_number, check_weight, only, refuse, weights_of
-from bygones.audit.engines import LEDGER_COLUMNS, Source, check_columns, in_memory, open_source, readable
+from bygones.audit.engines import in_memory, open_source
 from bygones.audit.ledger_replay import read_book
+from bygones.audit.sources import LEDGER_COLUMNS, Source, check_columns, readable
 from bygones.audit.time_columns import check_time_format, with_times
 from bygones.ledger.events import DECISIONS, RECEIVED
 from bygones.ledger.rules import RuleBook
