@@ -20,8 +20,8 @@ def test_one_step_serves_whoever_has_had_least():
     rows = [(name, day, 4.0, name == "ana") for day in range(6) for name in ("ana", "ben")]
     found = what_if(asked(*rows), ["inf", "2"], ["one-step"])
     assert found.decisions == 6
-    assert [(course.half_life, course.rule) for course in found.courses] == [
-        (2, "actual"), (2, "one-step"), (np.inf, "actual"), (np.inf, "one-step"),
+    assert [(course.memory.name, course.rule) for course in found.courses] == [
+        ("2", "actual"), ("2", "one-step"), ("inf", "actual"), ("inf", "one-step"),
     ]  # fmt: skip
     actual, fair = found.courses[2:]
     assert actual.received.tolist() == [24, 0]
@@ -94,7 +94,7 @@ def test_jobs_that_would_have_started_earlier(jobs):
     assert (found.waits["1d"] / 3600e6).tolist() == [1.5, 0.5]
     assert (found.waits["actual"] / 3600e6).tolist() == [0.5, 1.5]
     assert found.sentences() == [
-        "At 1d instead of inf, 1 of 4 jobs would have started earlier; the largest gains: 4 of ben by 2h."
+        "At 1d instead of inf, 1 of 4 jobs would have started earlier; the largest gain: 4 of ben by 2h."
     ]
 
 

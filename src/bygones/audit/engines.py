@@ -62,7 +62,8 @@ def open_source(
         raise ValueError(f"table applies only to databases, but {label} is a single table")
     with readable(label):
         if kind == "parquet":
-            return Source(engine.read_parquet(str(path / "**" / "*.parquet") if path.is_dir() else label), label)
+            files = str(path / "**" / "*.parquet") if path.is_dir() else label
+            return Source(engine.read_parquet(files), label, parquet=(files,))
         return open_csv(engine, [path], fields)
 
 
@@ -79,7 +80,8 @@ def _from_files(
     label = f"{paths[0]} and {len(paths) - 1} more"
     with readable(label):
         if kinds == {"parquet"}:
-            return Source(engine.read_parquet([str(path) for path in paths], union_by_name=True), label)
+            files = [str(path) for path in paths]
+            return Source(engine.read_parquet(files, union_by_name=True), label, parquet=tuple(files))
         return open_csv(engine, paths, fields)
 
 

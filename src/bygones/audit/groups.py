@@ -96,7 +96,7 @@ def _next(
     relative = audit.conclusions.asked[stood[0].half_life]
     if len(first) > 1 and relative[first[0]] - relative[first[1]] <= TIED / max(1, int(audit.is_present.sum())):
         names = listed([audit.names[row] for row in first], NEXT)
-        leads = [f"any of {names}, who are tied ({words(audit.kind).owed} {_range(audit, stood, first[0])} each)"]
+        leads = [f"any of {names}, who are tied ({words(audit.kind).owed} {_each(audit, stood, first)})"]
     does = ("the next turn is for " if burden else "serve first ") + ", then ".join(leads)
     waits = ""
     if last:
@@ -117,6 +117,15 @@ def _until_level(audit: Audit, stood: Trajectory, row: int) -> float:
 
 def _range(audit: Audit, stood: list[Trajectory], row: int) -> str:
     return _amounts(audit, [float(each.owed[row]) for each in stood])
+
+
+def _each(audit: Audit, stood: list[Trajectory], rows: tuple[int, ...]) -> str:
+    """What each of several who are tied is owed; where their entitlements differ, they are tied per unit of it."""
+    if len(set(audit.members.entitlements[list(rows)].tolist())) == 1:
+        return f"{_range(audit, stood, rows[0])} each"
+    unit = "share of the load" if audit.kind == "burden" else "entitlement"
+    per_unit = [float(audit.per_unit_of(each)[rows[0]]) for each in stood]
+    return f"{_amounts(audit, per_unit)} per unit of {unit}"
 
 
 def _amounts(audit: Audit, values: list[float]) -> str:

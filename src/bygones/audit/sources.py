@@ -36,6 +36,7 @@ class Source:
         owned: whether the connection was opened for this source, and is closed with it.
         several: whether the rows come from several files, named in the column `filename`.
         filtered: whether some rows were left out, so that row numbers do not count them.
+        parquet: the Parquet files, whose footers say what the first and the last time is.
     """
 
     table: Any
@@ -48,6 +49,7 @@ class Source:
     owned: bool = True
     several: bool = False
     filtered: bool = False
+    parquet: tuple[str, ...] = ()
 
     @property
     def columns(self) -> tuple[str, ...]:
