@@ -28,6 +28,7 @@ CHUNK = 65_536
 
 _DECODER = json.JSONDecoder()
 _SPACE = " \t\r\n"
+_IN_NUMBERS = "0123456789.eE+-"
 _LONGEST_TOKEN = 16
 
 
@@ -66,8 +67,8 @@ class JsonFile:
                     continue
                 self._at = error.pos
                 raise self._refused(error.msg) from None
-            # At the end of what was read so far, a number may go on.
-            if end < len(self._text) or not self._more():
+            # At the end of what was read so far, a number may go on: after `1.` may come `5`.
+            if (end < len(self._text) and self._text[end] not in _IN_NUMBERS) or not self._more():
                 self._at = end
                 return found
 
