@@ -173,7 +173,7 @@ def test_kueue_forgets_the_admission_of_what_has_finished(tmp_path):
     assert stood.remembered[0] == pytest.approx(hour * 5 + hour / 2 * 2.5)
     assert received(read_history(path, resource="cpu")) == pytest.approx({"vision": 2 * 0.5 + 2 * 3})
     assert replay_queue(history, ["1h", "inf"]).jobs == 3
-    with pytest.raises(ValueError, match="2 workloads without clusterQueue .*: leave them out with --skip-unnamed"):
+    with pytest.raises(ValueError, match=r"2 workloads without clusterQueue .*: leave them out with --skip-unnamed"):
         read_history(path, agent="clusterQueue")
     assert received(read_history(path, agent="clusterQueue", skip_unnamed=True)) == pytest.approx({"main": 1.5})
 

@@ -122,7 +122,8 @@ def test_layouts_of_sacctmgr(tmp_path):
     path = tmp_path / "assoc.txt"
     # With ParentName, as a cluster prints it: users have none, and the user root is in the account root.
     path.write_text(
-        "ID|User|Account|Cluster|Def QOS|Share|Par ID|Par Name|Partition\n1||root|tara||1|0||\n2|root|root|tara||1|1||\n"
+        "ID|User|Account|Cluster|Def QOS|Share|Par ID|Par Name|Partition\n"
+        "1||root|tara||1|0||\n2|root|root|tara||1|1||\n"
         "306||intern|tara|intern|1|1|root|\n308|jay|intern|tara|intern|1|306||\n840|nam|intern|tara|intern|3|306||\n"
     )
     found = read_shares(path)

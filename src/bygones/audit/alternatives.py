@@ -98,5 +98,7 @@ def named_memory(clock: Clock, text: str) -> Alternative:
 def alternatives(clock: Clock, half_lives: Sequence[str | float], memories: Sequence[str]) -> list[Alternative]:
     """Half-lives, the shortest first, and other memories in the order given, each once."""
     fading = sorted((of_half_life(clock, each) for each in half_lives), key=lambda each: each.length)
-    found = dict.fromkeys([*fading, *(named_memory(clock, each) for each in memories)])
-    return list({(each.kind, each.length): each for each in reversed(found)}.values())[::-1]
+    found: dict[tuple[str, float], Alternative] = {}
+    for each in [*fading, *(named_memory(clock, text) for text in memories)]:
+        found.setdefault((each.kind, each.length), each)
+    return list(found.values())

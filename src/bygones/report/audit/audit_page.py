@@ -33,7 +33,7 @@ ROWS = 50
 LISTED = 3
 """The most conclusions of a group that are listed at once; the others can be opened."""
 
-AT_ONCE = 500
+AT_ONCE = 400
 """How many characters of conclusions are shown at once: what fits on the screen of a phone beside the headings."""
 
 _EXACT = "All numbers are exact sums over all events with exact decay; nothing is sampled."
