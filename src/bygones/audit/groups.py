@@ -143,13 +143,18 @@ def pairs_note(audit: Audit) -> str:
     """How many pairs of agents change their order with the half-life, as a clause."""
     found = audit.conclusions
     if found.pairs is None:
-        return (
-            f"the order of some pairs; with {int(audit.is_present.sum()):,} agents, only pairs of the "
-            f"{len(found.notable)} agents most {words(audit.kind).owed} or furthest ahead were compared"
-        )
+        return "the order of some of the pairs that were compared"
     if found.pairs == 1:
         return "the order of the two" if found.pairs_flip else "not the order of the two"
     return f"the order of {found.pairs_flip:,} of {found.pairs:,} pairs of agents"
+
+
+def compared_note(audit: Audit) -> str:
+    """Which pairs were compared where there are too many agents for all, as a sentence."""
+    return (
+        f"Not all pairs were compared: with {int(audit.is_present.sum()):,} agents, only those of the "
+        f"{len(audit.conclusions.notable)} agents most {words(audit.kind).owed} or furthest ahead."
+    )
 
 
 def span(audit: Audit) -> str:

@@ -79,12 +79,15 @@ class History:
         """Raises ValueError for the first event without a valid agent or utility."""
         if any(name is None or not str(name).strip() for name in table["agent"].unique().to_pylist()):
             agent = self.events.agent
-            self._refuse("agent", agent.isnull() | (agent.cast("string").strip() == ""), "a name")
+            is_bad = agent.isnull() | (agent.cast("string").strip() == "")
+            hint = "; leave out rows without one with --skip-unnamed"
+            refuse(self.source, self.events, "agent", self.columns["agent"], is_bad, "a name", hint)
         with np.errstate(over="ignore"):
             total = np.asarray(table["received"].to_numpy(), dtype=float).sum()
         if not math.isfinite(total):
             utility = self.events.utility
-            self._refuse("utility", ~(utility >= 0).fill_null(False) | utility.isnan() | utility.isinf(), _A_NUMBER)
+            is_bad = ~(utility >= 0).fill_null(False) | utility.isnan() | utility.isinf()
+            refuse(self.source, self.events, "utility", self.columns["utility"], is_bad, _A_NUMBER)
             raise ValueError(f"{self.source.label}: the sum of the utilities is too large for a floating-point number")
 
     def clean_name(self, name: str) -> str:
@@ -108,9 +111,6 @@ class History:
                 raise ValueError(f"{self.source.label}: {column} must be one number for {name!r}, got {two}")
             found[name] = pair["weight"]
         return found
-
-    def _refuse(self, what: str, is_bad: Any, accepted: str) -> None:
-        refuse(self.source, self.events, what, self.columns[what], is_bad, accepted)
 
 
 def read_history(

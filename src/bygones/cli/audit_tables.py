@@ -9,7 +9,7 @@ from rich.text import Text
 
 from bygones._text import amount, counted, sentence
 from bygones.audit.auditing import Audit
-from bygones.audit.groups import grouped, pairs_note, settled
+from bygones.audit.groups import compared_note, grouped, settled
 from bygones.audit.trajectory import Trajectory
 from bygones.cli.console import Column, print_fitting, print_table, say, say_bold
 from bygones.cli.ledger_tables import bar
@@ -127,7 +127,7 @@ def _print_conclusions(audit: Audit) -> None:
             say(f"- and {hidden:,} more: --page and --json list {which}")
         say()
     if audit.conclusions.pairs is None:
-        say(sentence(f"Compared were not all pairs: {pairs_note(audit)}"))
+        say(compared_note(audit))
     if audit.conclusions.flip and not audit.conclusions.searched:
         say("Use --refine yes to find the half-lives at which these conclusions flip.")
 

@@ -62,6 +62,15 @@ def what_if(
         tuple[str, ...] | None,
         optional("Conditions that rows must meet, such as 'state=COMPLETED'.", "CONDITION [CONDITION ...]"),
     ] = None,
+    skip_unnamed: Annotated[bool, arg(help="Skip rows without an agent, and say how many.")] = False,
+    time_format: Annotated[
+        str,
+        arg(metavar="FORMAT", help="How times are written, as for bygones audit; auto detects it and says so."),
+    ] = "auto",
+    fields: Annotated[
+        str | None, optional("Names of the columns, with commas, for files without a header line.", "LIST")
+    ] = None,
+    table: Annotated[str | None, optional("Table to read, if HISTORY is a database.", "NAME")] = None,
     format: Annotated[
         str,
         one_of(formats.names()),
@@ -74,6 +83,10 @@ def what_if(
     ] = "good",
     entitlements: Annotated[
         Path | None, optional("Entitlements, as for bygones audit; the same for everyone if left out.", "FILE")
+    ] = None,
+    entitlement: Annotated[
+        str | None,
+        optional("Column with the entitlements, in that file or, without one, in the history itself.", "COLUMN"),
     ] = None,
     others: Annotated[
         str | None, optional("Entitlement of agents that the file does not list; refused if left out.", "NUMBER")
@@ -119,13 +132,17 @@ def what_if(
     reading = read_history(
         history[0] if len(history) == 1 else list(history), agent=agent, where=where or (), format=log or format,
         resource=resource, timezone=timezone, time=time, needs=None if log else needs, served=None if log else served,
+        skip_unnamed=skip_unnamed, time_format=time_format, table=table,
+        fields=None if fields is None else [name.strip() for name in fields.split(",")],
     )  # fmt: skip
     with reading as events:
         defaults = STEP_HALF_LIVES if events.clock.steps else HALF_LIVES
         half_lives = half_life.split(",") if half_life is not None else () if memory else defaults
         weights = None
         if entitlements is not None:
-            weights = read_shares(entitlements, agent=agent, exempt=kind == "burden").entitlements
+            weights = read_shares(entitlements, entitlement, agent=agent, exempt=kind == "burden").entitlements
+        elif entitlement is not None:
+            weights = events.entitlements_in(entitlement)
         if log:
             queue = replay_queue(events, half_lives, entitlements=weights, others=others, draws=draws)
             if page is not None:

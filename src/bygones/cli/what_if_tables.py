@@ -74,4 +74,7 @@ def print_queue(found: QueueReplay) -> None:
             when = f"{found.clock.shown(each.after)} instead of {found.clock.shown(each.before)}"
             say(f"- {each.job} of {each.agent}: {when}{'' if each.certain else ' (not in every draw)'}")
         if len(jobs) > SHOWN:
-            say(f"- and more: --json lists {len(jobs):,}")
+            most = found.n_earlier[half_life][1]
+            say(
+                f"- and {most - SHOWN:,} more: --json lists {'them' if most == len(jobs) else f'the first {len(jobs):,}'}"
+            )

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from bygones._text import amount, counted, listed, sentence
+from bygones._text import amount, counted, listed
 from bygones.audit import Audit, Trajectory
 from bygones.audit.auditing import MEASURES
 from bygones.audit.conclusions import TIED
-from bygones.audit.groups import Group, grouped, pairs_note, settled
+from bygones.audit.groups import Group, compared_note, grouped, settled
 from bygones.kinds import words
 from bygones.ledger.watch import SETTLED
 from bygones.report.audit.audit_charts import (
@@ -250,13 +250,14 @@ def _conclusions(audit: Audit) -> list[Block]:
     if groups:
         blocks.append(fragment("audit/templates/conclusions.html.jinja", groups=opened(groups)))
     if audit.conclusions.pairs is None:
-        blocks.append(sentence(f"Compared were not all pairs: {pairs_note(audit)}"))
+        blocks.append(compared_note(audit))
     return blocks
 
 
 def opened(groups: Sequence[Group]) -> list[tuple[Group, int]]:
     """How many sentences of each group are shown at once: as many as fit, the first group first, and at least one."""
-    left, found = AT_ONCE, []
+    left = AT_ONCE
+    found: list[tuple[Group, int]] = []
     for group in groups:
         most = 0
         while most < min(LISTED, len(group.sentences)) and (len(group.sentences[most]) <= left or not (found or most)):
