@@ -7,14 +7,15 @@ python benchmarks/audit.py --folder /tmp/rides              # made where it does
 Two threads, under 4 GB of memory: the last column is the most that the process held during a task. The events are made
 first, in parts, in a temporary folder, and removed again. An audit reads the times and groups by agent and period,
 since it says what was when. So it is set beside three plain queries: the sum by agent alone; the same with the latest
-time of each, which has to read the times as well; and the sum by the audit's own agents and periods ("by both"). Every
-figure is the best of the repeats, taken in turns. Ratios are of processor time, since on a shared machine the wall
-clock counts other people's work.
+time of each, which has to read the times as well; and the sum by the audit's own agents and periods ("by both"). Times
+are the best of the repeats. Ratios are of processor time, since on a shared machine the wall clock counts other
+people's work, and are medians over the repeats of the ratio within one: what else runs slows both.
 """
 
 from __future__ import annotations
 
 import argparse
+import statistics
 import tempfile
 import time
 from collections.abc import Callable
@@ -93,23 +94,29 @@ def compare(folder: Path, repeats: int) -> None:
         "the whole audit, one half-life": look("7d"),
         "the whole audit, four half-lives": look("1d", "7d", "30d", "inf"),
     }
-    wall, processor = dict.fromkeys(tasks, float("inf")), dict.fromkeys(tasks, float("inf"))
+    wall: dict[str, list[float]] = {name: [] for name in tasks}
+    processor: dict[str, list[float]] = {name: [] for name in tasks}
     most = dict.fromkeys(tasks, 0.0)
     turns = [(name, task) for _ in range(repeats) for name, task in tasks.items()]
     for name, task in track(turns, "Measuring"):
         forget_peak()
         start, began = time.perf_counter(), time.process_time()
         task()
-        wall[name] = min(wall[name], time.perf_counter() - start)
-        processor[name] = min(processor[name], time.process_time() - began)
+        wall[name].append(time.perf_counter() - start)
+        processor[name].append(time.process_time() - began)
         most[name] = max(most[name], peak())
     by_agent, _, by_both, *_ = processor.values()
     size = sum(part.stat().st_size for part in folder.glob("*.parquet"))
     print(f"{history.n_events:,} events, {cut.count} periods, {size / 2**20:,.0f} MiB of Parquet")
     print(f"{'':<60} {'seconds':>9} {'processor':>10} {'× by agent':>11} {'× by both':>10} {'peak GB':>8}")
     for name, seconds in processor.items():
-        ratios = f"{seconds / by_agent:>11.2f} {seconds / by_both:>10.2f}"
-        print(f"{name:<60} {wall[name]:>9.3f} {seconds:>10.3f} {ratios} {most[name]:>8.2f}")
+        ratios = f"{ratio(seconds, by_agent):>11.2f} {ratio(seconds, by_both):>10.2f}"
+        print(f"{name:<60} {min(wall[name]):>9.3f} {min(seconds):>10.3f} {ratios} {most[name]:>8.2f}")
+
+
+def ratio(seconds: list[float], others: list[float]) -> float:
+    """The median of the ratios within each repeat."""
+    return statistics.median(one / other for one, other in zip(seconds, others, strict=True))
 
 
 def forget_peak() -> None:

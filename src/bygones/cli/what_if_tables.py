@@ -75,6 +75,5 @@ def print_queue(found: QueueReplay) -> None:
             say(f"- {each.job} of {each.agent}: {when}{'' if each.certain else ' (not in every draw)'}")
         if len(jobs) > SHOWN:
             most = found.n_earlier[half_life][1]
-            say(
-                f"- and {most - SHOWN:,} more: --json lists {'them' if most == len(jobs) else f'the first {len(jobs):,}'}"
-            )
+            which = "them" if most == len(jobs) else f"the first {len(jobs):,}"
+            say(f"- and {most - SHOWN:,} more: --json lists {which}")
