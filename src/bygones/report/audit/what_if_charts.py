@@ -15,6 +15,7 @@ from bygones.report.page import Chart, label
 from bygones.report.style import MUTED, PALETTE
 
 _SYMBOLS = ("circle", "square", "diamond", "triangle-up", "cross", "x")
+_LEGEND_LINE = 20  # on a phone, every entry of a legend has a line of its own
 _APART = {"ticks": "outside", "ticklen": 6, "tickcolor": "rgba(0,0,0,0)"}
 
 
@@ -45,14 +46,14 @@ def fairness_chart(found: WhatIf) -> Chart:
             "data": traces,
             "layout": {
                 "xaxis": {**_APART, "title": {"text": f"total {word}"}},
-                "yaxis": {**_APART, "rangemode": "tozero", "title": {"text": f"Gini coefficient of what was {word}"}},
+                "yaxis": {**_APART, "rangemode": "tozero", "title": {"text": "Gini coefficient"}},
                 "hovermode": "closest",
             },
         },
         alt=f"Total and inequality of what was {word}. {ends}.",
         caption=f"Total and inequality of what was {word}: further down is more equal, further to the "
         f"{'left' if found.kind == 'burden' else 'right'} is {better}. Bars are the uncertainty of ties.",
-        height=400,
+        height=360 + _LEGEND_LINE * len(traces),
     )
 
 
@@ -95,7 +96,7 @@ def gains_chart(found: WhatIf, rows: Sequence[int]) -> Chart:
         {"data": traces, "layout": layout},
         alt=f"Change of what each agent {word}; with {course_name(found.alternatives()[0])}: {some}.",
         caption=f"How much more or less each agent would have {word}, one mark per alternative.{all_of}",
-        height=130 + 28 * len(rows),
+        height=110 + 28 * len(rows) + _LEGEND_LINE * len(traces),
     )
 
 
@@ -124,7 +125,7 @@ def waits_chart(found: QueueReplay, rows: Sequence[int]) -> Chart:
         {"data": traces, "layout": layout},
         alt=f"Mean wait of each agent's jobs. As it was: {some}.",
         caption="Mean wait from the submission of a job to its start, as it was and under each half-life.",
-        height=130 + 28 * len(rows),
+        height=110 + 28 * len(rows) + _LEGEND_LINE * len(traces),
     )
 
 

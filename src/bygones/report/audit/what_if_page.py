@@ -129,6 +129,9 @@ def _changes(found: WhatIf, course: Course) -> Table:
     total, ties = len(course.changes), sum(not change.certain for change in course.changes)
     some = "" if total <= CHANGES else f" The first {CHANGES}; --json has all."
     settled = f", {ties:,} of them only in some draws" if ties else ""
+    # Decisions by the day need no time of day.
+    times = [change.time for change in course.changes]
+    shown = found.clock.day if all(found.clock.shown(time).endswith(" 00:00") for time in times) else found.clock.shown
     verb = ("carries", "carried") if found.kind == "burden" else ("served", "was served")
     return Table(
         f"{course.memory.phrase} and the rule {course.rule}: {counted(total, 'decision')} would have been "
@@ -136,7 +139,7 @@ def _changes(found: WhatIf, course: Course) -> Table:
         ["when", f"{verb[0]} instead", f"who {verb[1]}", "sure"],
         [
             [
-                found.clock.shown(change.time), listed(change.served) or "nobody",
+                shown(change.time), listed(change.served) or "nobody",
                 listed(change.instead_of) or "nobody", "yes" if change.certain else "a tie",
             ]
             for change in course.changes[:CHANGES]
