@@ -74,3 +74,6 @@ def test_compressed_files_are_read(tmp_path):
     path.write_bytes(gzip.compress(b'{"a": [1, 2, 3]}')[:-12])
     with JsonFile(path) as file, pytest.raises(ValueError, match="cannot be read"):
         walked(file)
+    path.write_bytes(gzip.compress(b"{}")[:10] + b"\xff" * 20)
+    with pytest.raises(ValueError, match="cannot be read"):
+        beginning(path, 4)

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
@@ -35,7 +36,7 @@ _LONGEST_TOKEN = 16
 def beginning(path: Path, characters: int) -> str:
     """The first characters of a text file, perhaps compressed by gzip."""
     with _opened(path) as file:
-        return file.read(characters)
+        return _read(file, path, characters)
 
 
 class JsonFile:
@@ -135,10 +136,7 @@ class JsonFile:
         """Reads on, and lets go of what has been read; False at the end of the file."""
         # A value that is longer than what is read at once takes twice as much each time, not the same again and again.
         wanted = max(self._chunk, len(self._text) - self._at)
-        try:
-            more = self._file.read(wanted)
-        except (UnicodeDecodeError, EOFError, gzip.BadGzipFile) as error:
-            raise ValueError(f"{self._path} cannot be read: {error}") from None
+        more = _read(self._file, self._path, wanted)
         if not more:
             return False
         self._before += self._at
@@ -154,3 +152,10 @@ def _opened(path: Path) -> TextIO:
     if path.suffix == ".gz":
         return gzip.open(path, "rt", encoding="utf-8-sig")
     return path.open(encoding="utf-8-sig")
+
+
+def _read(file: TextIO, path: Path, characters: int) -> str:
+    try:
+        return file.read(characters)
+    except (UnicodeDecodeError, EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise ValueError(f"{path} cannot be read: {error}") from None
