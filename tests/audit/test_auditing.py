@@ -74,8 +74,8 @@ def test_welfare_over_time_is_that_of_the_memory_at_the_end_of_each_period():
 def test_an_agent_of_entitlement_two_counts_as_two():
     remembered, entitlements = np.array([6.0, 4.0, 1.0]), np.array([2.0, 1.0, 1.0])
     assert measure(remembered, entitlements) == pytest.approx(measure(np.array([3.0, 3, 4, 1]), np.ones(4)))
-    assert measure(np.array([3.0, 3, 4, 1]), np.ones(4)) == pytest.approx((gini([3, 3, 4, 1]), 1, 36**0.25, 2.75))
-    assert measure(np.zeros(3), np.ones(3)) == (0, 0, 0, 0)
+    assert measure(np.array([3.0, 3, 4, 1]), np.ones(4)) == pytest.approx((gini([3, 3, 4, 1]), 1, 36**0.25, 2.75, 4))
+    assert measure(np.zeros(3), np.ones(3)) == (0, 0, 0, 0, 0)
 
 
 def test_those_who_come_later_start_as_the_newcomer_rule_says():

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from bygones.audit import audit, read_history
+from bygones.audit.groups import next_steps
 from bygones.cli import program
 from bygones.ledger import Ledger, Rules
 from bygones.report.audit.audit_page import write_audit
@@ -27,7 +28,13 @@ def audited(path, **options):
 def test_the_sums_are_those_of_goods(shifts):
     goods, burdens = (audited(shifts, kind=kind).to_dict() for kind in ("good", "burden"))
     assert (goods["kind"], burdens["kind"]) == ("good", "burden")
-    assert goods["half_lives"] == burdens["half_lives"]
+    for good, burden in zip(goods["half_lives"], burdens["half_lives"], strict=True):
+        assert good["agents"] == burden["agents"]
+        assert list(good["over_time"]) == ["at", "gini", "egalitarian", "nash", "mean"]
+        # Of burdens the worst-off carries most, and a product of loads has no meaning.
+        assert list(burden["over_time"]) == ["at", "gini", "heaviest", "mean"]
+        assert good["over_time"]["gini"] == burden["over_time"]["gini"]
+    assert burdens["half_lives"][1]["over_time"]["heaviest"][-1] == 12
 
 
 def test_the_sentences_speak_of_who_is_due(shifts):
@@ -78,6 +85,8 @@ def test_the_command_and_the_page(shifts, tmp_path, capsys):
     assert "carried" in printed
     assert "owed" not in printed
     assert "received" not in printed
+    assert "heaviest" in printed
+    assert "Nash" not in printed
     page = (tmp_path / "audit.html").read_text(encoding="utf-8")
     assert "Who is due what" in page
     assert "Left out, since exempt from the load: dana." in page
@@ -102,6 +111,19 @@ def test_decisions_are_replayed_as_burdens(tmp_path):
     assert replay.instead.received.tolist() == [0, 4, 0]
     page = write_audit(audit_of(path, options), tmp_path / "page.html").read_text(encoding="utf-8")
     assert "total carried" in page
+    assert "The final result, of what is remembered: Gini and heaviest." in page
+    assert "Nash" not in page.partition("Data and method")[0]
+
+
+def test_those_who_are_tied_are_due_the_same_per_unit(tmp_path):
+    path = tmp_path / "shifts.csv"
+    path.write_text("agent,time,utility\nana,0,4\nben,0,2\ncem,0,12\n")
+    with read_history(str(path)) as history:
+        (unequal,) = next_steps(audit(history, ["inf"], kind="burden", entitlements={"ana": 1, "ben": 0.5, "cem": 1}))
+        (equal,) = next_steps(audit(history, ["inf"], entitlements={"ana": 2, "ben": 1, "cem": 2}))
+    # Together 18 for shares that add up to 2.5: 7.2 a unit, of which ana and ben have 4.
+    assert "any of ana and ben, who are tied (due 3.2 per unit of share of the load)" in unequal
+    assert "any of ana and ben, who are tied (owed 1.6 per unit of entitlement)" in equal
 
 
 def audit_of(path, options):

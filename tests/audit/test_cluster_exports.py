@@ -136,3 +136,53 @@ def test_queues_of_the_same_name_are_told_apart(tmp_path):
     path.write_text(json.dumps({"kind": "WorkloadList", "apiVersion": "kueue.x-k8s.io/v1beta1", "items": items}))
     with pytest.raises(ValueError, match="workload a: cpu must be a quantity such as 500m, 4 or 64Gi, got 'lots'"):
         read_history(path)
+
+
+def test_kueue_forgets_the_admission_of_what_has_finished(tmp_path):
+    """As in issue 8387 of Kueue: no admission, and the condition Admitted is false since the end."""
+    ended = {"status": "False", "reason": "Finished", "lastTransitionTime": "2026-01-01T02:00:00Z"}
+    finished = {"type": "Finished", "status": "True", "lastTransitionTime": "2026-01-01T02:00:00Z"}
+    resources = {"requests": {"cpu": "500m"}, "limits": {"cpu": "4", "nvidia.com/gpu": "1"}}
+    pods = [{"count": 2, "name": "worker", "template": {"spec": {"containers": [{"resources": resources}]}}}]
+    old = {
+        "apiVersion": "kueue.x-k8s.io/v1beta1", "kind": "Workload",
+        "metadata": {"name": "a", "namespace": "team", "creationTimestamp": "2026-01-01T00:00:00Z"},
+        "spec": {"queueName": "vision", "podSets": pods},
+        "status": {
+            "accumulatedPastExexcutionTimeSeconds": 3600,
+            "conditions": [{"type": "QuotaReserved", **ended}, {"type": "Admitted", **ended}, finished],
+        },
+    }  # fmt: skip
+    evicted = json.loads(json.dumps(old))
+    evicted["metadata"]["name"] = "b"
+    evicted["status"] = {
+        "accumulatedPastExecutionTimeSeconds": 7200,
+        "conditions": [{"type": "Admitted", **ended}],
+        "resourceRequests": [{"name": "worker", "resources": {"cpu": "3", "nvidia.com/gpu": "2"}}],
+    }
+    again = workload("c", "vision", "2026-01-01T01:00:00Z", "2026-01-01T02:00:00Z", {"nvidia.com/gpu": "1"})
+    again["status"]["accumulatedPastExecutionTimeSeconds"] = 1800
+    path = tmp_path / "workloads.json"
+    path.write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": [old, evicted, again]}))
+    history = read_history(path)
+    assert received(history) == pytest.approx({"vision": 2 * 1 + 2 * 2 + 1 + 0.5})
+    assert any("1 workload also ran before being evicted" in note for note in history.notes)
+    (stood,) = audit(history, ["1h"], refine=False).standings
+    # The last hour with two GPUs of a, two of b and one of c; the hour before with two of b and half of one of c.
+    hour = (1 - 0.5) / math.log(2)
+    assert stood.remembered[0] == pytest.approx(hour * 5 + hour / 2 * 2.5)
+    assert received(read_history(path, resource="cpu")) == pytest.approx({"vision": 2 * 0.5 + 2 * 3})
+    assert replay_queue(history, ["1h", "inf"]).jobs == 3
+    with pytest.raises(ValueError, match=r"2 workloads without clusterQueue .*: leave them out with --skip-unnamed"):
+        read_history(path, agent="clusterQueue")
+    assert received(read_history(path, agent="clusterQueue", skip_unnamed=True)) == pytest.approx({"main": 1.5})
+
+
+def test_a_series_goes_on_in_the_next_file(tmp_path):
+    first = answer(tmp_path, (kai("a"), [(BEGAN + i * HOUR, 4) for i in range(3)]), name="1.json")
+    second = answer(tmp_path, (kai("a"), [(BEGAN + i * HOUR, 4) for i in range(2, 6)]), name="2.json")
+    assert received(read_history([first, second])) == {"a": 24}
+    broken = answer(tmp_path, (kai("a"), [(BEGAN, 4)]), name="3.json")
+    broken.write_text(broken.read_text().replace(f"[{BEGAN}, ", "["))
+    with pytest.raises(ValueError, match=r"a sample must be a time and a value such as"):
+        read_history(broken)

@@ -12,7 +12,7 @@ import pytest
 
 from bygones.audit import audit, read_history
 from bygones.audit.clock import Clock, check_zone, offsets
-from bygones.audit.engines import readable
+from bygones.audit.sources import readable
 from bygones.audit.time_columns import microseconds
 from bygones.ledger import Ledger, Rules
 

@@ -116,3 +116,30 @@ def test_names_that_are_nearly_the_same_are_pointed_out():
     assert note == "Some names are nearly the same and count as different agents: 'Ana Müller' and 'ana muller'."
     assert "'Massachusets' and 'Massachusetts'" in alike(["Massachusetts", "Massachusets"])[0]
     assert "Virginia" in alike(["Virginia", "Virgnia"])[0]
+
+
+def test_layouts_of_sacctmgr(tmp_path):
+    path = tmp_path / "assoc.txt"
+    # With ParentName, as a cluster prints it: users have none, and the user root is in the account root.
+    path.write_text(
+        "ID|User|Account|Cluster|Def QOS|Share|Par ID|Par Name|Partition\n"
+        "1||root|tara||1|0||\n2|root|root|tara||1|1||\n"
+        "306||intern|tara|intern|1|1|root|\n308|jay|intern|tara|intern|1|306||\n840|nam|intern|tara|intern|3|306||\n"
+    )
+    found = read_shares(path)
+    assert found.entitlements == pytest.approx({"root": 0.5, "jay": 0.125, "nam": 0.375})
+    assert len(found.notes) == 1
+    # The default columns say nothing of parents; a user has one row per partition, and lines end with a bar.
+    path.write_text(
+        "Cluster|Account|User|Partition|Share|Priority|\nbrc|root|||1||\nbrc|stat|||1||\nbrc|stat|ana|gpu|1||\n"
+        "brc|stat|ana|cpu|1||\nbrc|stat|ben|cpu|2||\nbrc|phys|||3||\nbrc|phys|cem|cpu|1||\n"
+    )
+    found = read_shares(path)
+    assert found.entitlements == pytest.approx({"ana": 0.125, "ben": 0.125, "cem": 0.75})
+    assert "does not say which account is below which" in found.notes[-1]
+    path.write_text("Cluster|Account|User|Share\na|stat||1\nb|stat||1\n")
+    with pytest.raises(ValueError, match=r"several clusters \(a, b\): choose one with cluster=a"):
+        read_shares(path)
+    path.write_text("Cluster|Account|User|Partition|Share\nbrc|stat|ana|gpu|1\n")
+    with pytest.raises(ValueError, match="'stat', which has no row of its own: list all associations, with sshare -a"):
+        read_shares(path)

@@ -3,9 +3,10 @@
 from datetime import UTC, datetime
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
-from bygones.audit import read_history
+from bygones.audit import read_history, time_columns
 
 
 def read(times, **more):
@@ -86,3 +87,33 @@ def test_a_format_can_be_given(tmp_path):
 def test_a_zone_shifts_dates_over_a_change_of_clocks(tmp_path):
     history = read_history(csv_file(tmp_path, "03/28/2026 12:00", "03/30/2026 12:00"), timezone="Europe/Berlin")
     assert (history.first, history.last) == (instant(2026, 3, 28, 11), instant(2026, 3, 30, 10))
+
+
+@pytest.mark.parametrize(
+    "kind", [pa.timestamp("us"), pa.timestamp("ms", "UTC"), pa.timestamp("ns", "Asia/Tokyo"), pa.date32()]
+)
+def test_the_footers_of_parquet_files_state_the_bounds(tmp_path, monkeypatch, kind):
+    days = [datetime(2026, 1, day, 0, 0, 0, 123000 if kind != pa.date32() else 0) for day in (5, 1, 9, 3)]
+    for n, some in enumerate((days[:3], days[3:])):
+        times = pa.array(some, pa.timestamp("us")).cast(kind, safe=False)
+        rows = pa.table({"agent": ["a"] * len(some), "time": times, "utility": [1.0] * len(some)})
+        pq.write_table(rows, tmp_path / f"{n}.parquet", row_group_size=2)
+    asked = []
+    monkeypatch.setattr(time_columns, "_bounds", lambda *a, **k: asked.append(a))
+    with read_history(tmp_path, timezone="Europe/Berlin") as history:
+        bounds = history.first, history.last, history.n_events
+    assert not asked
+    monkeypatch.undo()
+    monkeypatch.setattr(time_columns, "_bounds_in_footers", lambda *a: None)
+    with read_history(tmp_path, timezone="Europe/Berlin") as history:
+        assert bounds == (history.first, history.last, history.n_events)
+
+
+def test_footers_are_not_asked_where_rows_are_left_out_or_times_are_missing(tmp_path):
+    table = pa.table({"agent": ["a", "b"], "time": [datetime(2026, 1, 1), datetime(2026, 1, 9)], "utility": [1.0, 2.0]})
+    pq.write_table(table, tmp_path / "t.parquet")
+    with read_history(tmp_path / "t.parquet", where=["agent=a"]) as history:
+        assert (history.n_events, history.first) == (1, history.last)
+    pq.write_table(table.set_column(1, "time", pa.array([None, datetime(2026, 1, 9)])), tmp_path / "t.parquet")
+    with pytest.raises(ValueError, match="row 1: time must be given, got nothing"):
+        read_history(tmp_path / "t.parquet")

@@ -6,8 +6,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from bygones.audit import audit, read_history, replay_queue, what_if
+from bygones.audit import Clock, audit, read_history, replay_queue, what_if
+from bygones.audit.alternatives import named_memory, of_half_life
 from bygones.cli import program
+from bygones.memory import Reset, SlidingWindow
 
 
 def asked(*rows):
@@ -20,8 +22,8 @@ def test_one_step_serves_whoever_has_had_least():
     rows = [(name, day, 4.0, name == "ana") for day in range(6) for name in ("ana", "ben")]
     found = what_if(asked(*rows), ["inf", "2"], ["one-step"])
     assert found.decisions == 6
-    assert [(course.half_life, course.rule) for course in found.courses] == [
-        (2, "actual"), (2, "one-step"), (np.inf, "actual"), (np.inf, "one-step"),
+    assert [(course.memory.name, course.rule) for course in found.courses] == [
+        ("2", "actual"), ("2", "one-step"), ("inf", "actual"), ("inf", "one-step"),
     ]  # fmt: skip
     actual, fair = found.courses[2:]
     assert actual.received.tolist() == [24, 0]
@@ -94,7 +96,7 @@ def test_jobs_that_would_have_started_earlier(jobs):
     assert (found.waits["1d"] / 3600e6).tolist() == [1.5, 0.5]
     assert (found.waits["actual"] / 3600e6).tolist() == [0.5, 1.5]
     assert found.sentences() == [
-        "At 1d instead of inf, 1 of 4 jobs would have started earlier; the largest gains: 4 of ben by 2h."
+        "At 1d instead of inf, 1 of 4 jobs would have started earlier; the largest gain: 4 of ben by 2h."
     ]
 
 
@@ -128,3 +130,101 @@ def test_what_cannot_be_replayed_is_refused(jobs, tmp_path):
         what_if(asked(("a", 0, 1.0, True)), ["inf"], ["best"])
     with pytest.raises(ValueError, match="nobody was served"):
         what_if(asked(("a", 0, 1.0, False)), ["inf"])
+
+
+def turns(n_days, *names, served="ana"):
+    return [(name, day, 4.0, name == served) for day in range(n_days) for name in names]
+
+
+def test_a_window_forgets_at_its_edge_and_a_reset_at_its_end():
+    # Ana was served for ten days, then both ask for one day each turn.
+    rows = [*turns(10, "ana"), *[(name, day, 4.0, name == "ana") for day in range(10, 20) for name in ("ana", "ben")]]
+    found = what_if(
+        asked(*rows), ["inf"], memories=["sliding_window(length=4)", "reset(every=10)", "perfect", "none"], draws=4
+    )
+    assert [course.memory.name for course in found.alternatives()] == [
+        "inf", "sliding_window(length=4)", "reset(every=10)", "instantaneous",
+    ]  # fmt: skip
+    perfect, window, reset, none = found.alternatives()
+    # Perfect recall owes ben ten turns. The window sees three turns of ana's and today, so that both take two turns
+    # each, ben first. After the reset nothing is owed.
+    assert perfect.received.tolist() == [40, 40]
+    assert (window.received[1], reset.received[1]) == (24, 20)
+    assert none.differ.low < none.differ.high
+    assert found.actual(window).worst == (0, 0)
+    assert found.sentences()[1].startswith("With a sliding window of 4 and the rule one-step, 6 of 20 decisions")
+    assert "The sliding window moves in steps of 1; times are rounded to them." in found.notes
+    assert found.to_dict()["courses"][2]["memory"] == "sliding_window(length=4)"
+
+
+def test_the_newcomer_rule_counts():
+    rows = [*turns(10, "ana"), *turns(4, "ana", "ben")]
+    rows = rows[:10] + [(name, 10 + day, need, served) for name, day, need, served in rows[10:]]
+    zero, mean = (what_if(asked(*rows), ["inf"], newcomers=rule, draws=3).courses[1] for rule in ("zero", "mean"))
+    assert zero.received.tolist() == [40, 16]
+    assert mean.received.tolist() == [48, 8]
+
+
+def test_of_burdens_the_worst_off_carries_most(tmp_path, capsys):
+    rows = [("ana", 0, 8.0, True), ("ben", 0, 2.0, False), ("ana", 1, 8.0, True), ("ben", 1, 2.0, False)]
+    found = what_if(asked(*rows), ["inf"], kind="burden")
+    actual, fair = found.courses
+    assert (actual.worst, fair.worst) == ((16, 16), (4, 4))
+    assert found.worst == "heaviest"
+    assert found.to_dict()["courses"][0]["heaviest"] == {"low": 16, "high": 16}
+    path = tmp_path / "load.csv"
+    path.write_text("agent,time,need,served\n" + "\n".join(f"{n},{t},{u},{int(s)}" for n, t, u, s in rows))
+    program.main(["what-if", str(path), "--kind", "burden", "--half-life", "inf"])
+    out = capsys.readouterr().out
+    assert "heaviest" in out
+    assert "least" not in out
+    assert "ben instead of ana" in out
+
+
+@pytest.mark.parametrize(
+    ("memory", "message"),
+    [
+        ("window(3)", "memory must be discounted"),
+        ("sliding_window", r"memory sliding_window needs its length, e.g. sliding_window\(length=30d\)"),
+        ("reset(length=3)", "memory reset needs its every"),
+        ("perfect(length=3)", "memory perfect_recall takes nothing"),
+        ("sliding_window(length=inf)", "length must be finite"),
+        ("sliding_window(length=3d)", "length must be a number of steps"),
+    ],
+)
+def test_a_memory_that_cannot_be_meant_is_refused(memory, message):
+    with pytest.raises(ValueError, match=message):
+        what_if(asked(*turns(2, "ana", "ben")), memories=[memory])
+    with pytest.raises(ValueError, match="needs at least one half-life or memory"):
+        what_if(asked(*turns(2, "ana", "ben")))
+
+
+def test_memories_by_their_names():
+    clock = Clock()
+    for text in ("sliding-window(30d)", "Sliding_Window( length = 30d )"):
+        found = named_memory(clock, text)
+        assert (found.name, found.phrase) == ("sliding_window(length=30d)", "With a sliding window of 30d")
+        assert found.memory(6 * 3600e6) == (SlidingWindow(120), 6 * 3600e6)
+    assert named_memory(clock, "reset(every=7d)").memory(5 * 86_400e6) == (Reset(1), 7 * 86_400e6)
+    assert named_memory(clock, "discounted(half_life=7d)") == of_half_life(clock, "7d")
+    assert named_memory(clock, "sliding_window(30d)").memory(1e6)[0] == SlidingWindow(1000)
+
+
+def test_pages(jobs, tmp_path):
+    rows = [f"{n},2026-01-0{d},{2 + d},{n == '<b>ana</b>'}" for d in range(1, 9) for n in ("<b>ana</b>", "ben")]
+    path, page = tmp_path / "asked.csv", tmp_path / "page.html"
+    path.write_text("\n".join(["agent,time,need,served", *rows]))
+    program.main([
+        "what-if", str(path), "--half-life", "3d", "--memory", "reset(every=7d)", "--page", str(page), "--title", "Rota"
+    ])  # fmt: skip
+    text = page.read_text(encoding="utf-8")
+    assert "<h1>Rota</h1>" in text
+    assert "With a reset every 7d" in text
+    assert "Who would have been served instead" in text
+    assert "<b>ana</b>" not in text
+    program.main(["what-if", str(jobs), "--half-life", "1d,inf", "--page", str(page)])
+    text = page.read_text(encoding="utf-8")
+    assert "At 1d instead of inf, 1 of 4 jobs would have started earlier" in text
+    assert "Jobs that would have started earlier" in text
+    with pytest.raises(SystemExit):
+        program.main(["what-if", str(jobs), "--memory", "perfect"])

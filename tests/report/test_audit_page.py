@@ -196,3 +196,25 @@ def test_the_page_in_a_browser(chromium, found, tmp_path, viewport, scheme):
         page.locator("[data-part=half-life]").select_option("1")
         assert "half-life 10" in page.locator("[data-part=count]").text_content()
         assert complaints(page) == []
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("viewport", [{"width": 1280, "height": 800}, PHONE])
+def test_conclusions_about_63_agents_fit_on_a_screen(chromium, tmp_path, viewport):
+    rows = [
+        (f"{side} {state}", week, 10_000 + 997 * (i * j * (week + 3) % 13), 1.0 + i + j)
+        for i, side in enumerate(("North", "South", "East", "West", "New", "Upper", "Lower"))
+        for j, state in enumerate(("Carolina", "Dakota", "Rhode Island and Plantations", *"ABCDEF"))
+        for week in range(26)
+    ]
+    agents, times, doses, people = zip(*rows, strict=True)
+    table = pa.table({"agent": agents, "time": times, "utility": doses})
+    weights = dict(zip(agents, people, strict=True))
+    found = audit(read_history(table), ["1", "4", "12", "inf"], entitlements=weights, unit="doses")
+    assert len(found.names) == 63
+    assert found.conclusions.pairs_flip > 100
+    with opened(chromium, write_audit(found, tmp_path / "audit.html"), viewport) as page:
+        assert page.locator("#in-short").bounding_box()["height"] <= viewport["height"]
+        assert page.locator("#in-short details:not([open])").count() >= 3
+        page.locator("[data-part=all]").click()
+        assert page.locator("#standings tbody tr").count() == 63

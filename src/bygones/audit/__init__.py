@@ -44,8 +44,8 @@ __all__ = [
 
 _NAMES = {
     "auditing": ("Audit", "audit"),
-    "claims": ("Conclusion", "Flip"),
     "clock": ("Clock",),
+    "conclusion_words": ("Conclusion", "Flip"),
     "conclusions": ("Conclusions",),
     "courses": ("WhatIf", "what_if"),
     "entitlements": ("Shares", "read_shares"),

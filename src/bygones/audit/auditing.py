@@ -33,6 +33,9 @@ HALF_LIVES = ("1d", "7d", "30d", "inf")
 STEP_HALF_LIVES = ("10", "100", "1000", "inf")
 """The default half-lives where times are step numbers."""
 
+MEASURES = {"good": ("gini", "egalitarian", "nash", "mean"), "burden": ("gini", "heaviest", "mean")}
+"""What is measured over time; of burdens the worst-off carries most, and a geometric mean has no meaning."""
+
 _UNNAMED = ("utility", "amount")
 
 LARGEST_START = 1e15
@@ -234,7 +237,7 @@ class Audit:
 
     def _standing_dict(self, trajectory: Trajectory) -> dict[str, Any]:
         time = self.clock.json_time
-        measures = ("gini", "egalitarian", "nash", "mean")
+        measures = MEASURES[self.kind]
         series = {name: [_plain(x) for x in getattr(trajectory, name)] for name in measures}
         agents, per_unit = [], self.per_unit_of(trajectory)
         fair_tree, sshare = self.fair_tree(trajectory), self.sshare()

@@ -10,7 +10,7 @@ from typing import Any
 import ibis
 
 from bygones._arrays import check_between
-from bygones.audit.engines import Source, check_columns, readable
+from bygones.audit.sources import Source, check_columns, readable
 
 _CONDITION = re.compile(r"\s*(.+?)\s*(!=|>=|<=|=|>|<)\s*(.*?)\s*", re.DOTALL)
 _ORDERS = {">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.lt}
@@ -67,8 +67,8 @@ def is_number(text: str) -> bool:
     return True
 
 
-def refuse(source: Source, rows: Any, what: str, column: str, is_bad: Any, accepted: str) -> None:
-    """Raises for the first row in which a value is bad, if there is one."""
+def refuse(source: Source, rows: Any, what: str, column: str, is_bad: Any, accepted: str, hint: str = "") -> None:
+    """Raises for the first row in which a value is bad, if there is one; `hint` says what to do about it."""
     found = _first(source, rows.mutate(bad=is_bad))
     if found is None:
         return
@@ -79,7 +79,7 @@ def refuse(source: Source, rows: Any, what: str, column: str, is_bad: Any, accep
         row = (_first(source, inside.filter(inside.filename == label)) or found)["row"] + 1
     where = f"row {row} of those kept" if source.filtered else f"row {row + source.above}"
     got = _quoted(found.get(f"{what}_raw", found[what]))
-    raise ValueError(f"{label}, {where}: {column} must be {accepted}, got {got}")
+    raise ValueError(f"{label}, {where}: {column} must be {accepted}, got {got}{hint}")
 
 
 def _first(source: Source, rows: Any) -> dict[str, Any] | None:

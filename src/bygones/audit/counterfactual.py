@@ -30,7 +30,7 @@ SEED = 0
 
 
 class WorldTotals(NamedTuple):
-    """The outcome of one course of events: what agents received, and the Gini, least, Nash and mean remembered."""
+    """The outcome of one course of events: what agents received, and what is remembered, as in `measure`."""
 
     received: np.ndarray
     total: float
@@ -38,6 +38,7 @@ class WorldTotals(NamedTuple):
     egalitarian: float
     nash: float
     mean: float
+    heaviest: float
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""What a history would have been under another half-life or rule, on the same needs.
+"""What a history would have been under another memory or rule, on the same needs.
 
 At every time at which agents were served, each rule serves the same number of those who asked, from what it remembers
 of its own decisions. All courses start with an empty memory. Where several decisions are equally good one is drawn, so
@@ -16,20 +16,24 @@ import numpy as np
 
 from bygones._arrays import check_count, check_one_of
 from bygones._text import amount, counted, listed, sentence
-from bygones.allocation import ChooseK, allocate
 from bygones.allocation.aims import check_form
 from bygones.allocation.decide import Rule
 from bygones.allocation.settling import settle
+from bygones.audit.alternatives import Alternative, alternatives
 from bygones.audit.clock import Clock
 from bygones.audit.counterfactual import DecisionRequest, decision_requests
+from bygones.audit.course_runs import Run
 from bygones.audit.history import History
-from bygones.audit.trajectory import Members, measure
+from bygones.audit.trajectory import Members
 from bygones.kinds import Kind, check_kind
-from bygones.memory import Discounted, MemoryState, PerfectRecall
+from bygones.ledger.rules import check_newcomers
 from bygones.welfare import named
 
 DRAWS = 10
 """How often each course is run."""
+
+ACTUAL = "actual"
+"""The rule of the course that happened."""
 
 
 class Spread(NamedTuple):
@@ -63,27 +67,34 @@ class Reassignment(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Course:
-    """A course of events under one half-life and rule; the actual one has the rule `actual`.
+    """A course of events under one memory and rule; the actual one has the rule `actual`.
 
     Attributes:
-        half_life: in microseconds or steps.
+        memory: what is remembered, and by what it is judged.
         rule: how it was decided.
         differ: how many decisions differ from the actual ones.
-        gini: of what is remembered per unit of entitlement in the end, under this half-life.
-        least: the least of it.
+        gini: of what is remembered per unit of entitlement in the end, under this memory.
+        worst: the least of it; of burdens the heaviest load.
+        gini_received: the Gini coefficient of what was received, which never fades and compares memories.
         total: what all received.
         received: the mean over the draws of what each agent received.
         changes: the decisions that would have been others.
     """
 
-    half_life: float
+    memory: Alternative
     rule: str
     differ: Spread
     gini: Spread
-    least: Spread
+    worst: Spread
+    gini_received: Spread
     total: Spread
     received: np.ndarray
     changes: tuple[Reassignment, ...]
+
+    @property
+    def is_actual(self) -> bool:
+        """Whether it is what happened."""
+        return self.rule == ACTUAL
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,7 +107,7 @@ class WhatIf:
         names: the agents.
         decisions: the number of decisions.
         draws: how often each course was run.
-        courses: for each half-life the actual course, then one per rule.
+        courses: for each memory the actual course, then one per rule.
         kind: goods or burdens.
         notes: what was skipped or assumed, in sentences.
     """
@@ -110,23 +121,34 @@ class WhatIf:
     kind: Kind
     notes: tuple[str, ...]
 
+    @property
+    def worst(self) -> str:
+        """What the worst-off has, in a word: the least of goods, the heaviest of burdens."""
+        return "heaviest" if self.kind == "burden" else "least"
+
+    def actual(self, course: Course) -> Course:
+        """What happened, judged by the memory of a course."""
+        return next(each for each in self.courses if each.is_actual and each.memory == course.memory)
+
+    def alternatives(self) -> list[Course]:
+        """The courses that did not happen."""
+        return [course for course in self.courses if not course.is_actual]
+
     def sentences(self) -> list[str]:
         """What each rule would have changed, in sentences."""
-        found = []
-        actual = {course.half_life: course for course in self.courses if course.rule == "actual"}
-        for course in self.courses:
-            if course.rule == "actual":
-                continue
-            was, length = actual[course.half_life], self.clock.length_text(course.half_life)
-            found.append(
-                sentence(
-                    f"With a half-life of {length} and the rule {course.rule}, {course.differ.text} of "
-                    f"{counted(self.decisions, 'decision')} would have been others: the Gini coefficient would be "
-                    f"{course.gini.text} instead of {was.gini.text}, and the total {course.total.text} instead of "
-                    f"{was.total.text}{self._who_gains(course.received - was.received)}"
-                )
-            )
-        return found
+        return [
+            f"{course.memory.phrase} and the rule {course.rule}, {self.change(course)}"
+            for course in self.alternatives()
+        ]
+
+    def change(self, course: Course) -> str:
+        """What a course would have changed, as the end of a sentence."""
+        was = self.actual(course)
+        return sentence(
+            f"{course.differ.text} of {counted(self.decisions, 'decision')} would have been different: the Gini "
+            f"coefficient would be {course.gini.text} instead of {was.gini.text}, and the total {course.total.text} "
+            f"instead of {was.total.text}{self._who_gains(course.received - was.received)}"
+        )
 
     def _who_gains(self, gains: np.ndarray) -> str:
         """Who would have received most more, and who most less, as the end of a sentence."""
@@ -141,7 +163,9 @@ class WhatIf:
 
     def to_dict(self) -> dict[str, Any]:
         """The result as plain data for JSON."""
-        time, length = self.clock.json_time, self.clock.length_text
+        time = self.clock.json_time
+        spreads = {"differ": "differ", "gini": "gini", self.worst: "worst", "gini_received": "gini_received",
+                   "total": "total"}  # fmt: skip
         return {
             "history": self.label,
             "kind": self.kind,
@@ -150,9 +174,10 @@ class WhatIf:
             "notes": list(self.notes),
             "courses": [
                 {
-                    "half_life": length(each.half_life),
+                    "memory": each.memory.name,
+                    "half_life": each.memory.name if each.memory.kind == "discounted" else None,
                     "rule": each.rule,
-                    **{name: getattr(each, name)._asdict() for name in ("differ", "gini", "least", "total")},
+                    **{key: getattr(each, name)._asdict() for key, name in spreads.items()},
                     "received": dict(zip(self.names, each.received.tolist(), strict=True)),
                     "changes": [change._asdict() | {"time": time(change.time)} for change in each.changes],
                 }
@@ -163,21 +188,25 @@ class WhatIf:
 
 def what_if(
     history: History,
-    half_lives: Sequence[str | float],
+    half_lives: Sequence[str | float] = (),
     rules: Sequence[str] = ("one-step",),
     *,
+    memories: Sequence[str] = (),
+    newcomers: str | float = "zero",
     welfare: str = "egalitarian",
     entitlements: dict[str, float] | None = None,
     others: str | float | None = None,
     kind: Kind = "good",
     draws: int = DRAWS,
 ) -> WhatIf:
-    """Replays the decisions of a history under other half-lives and rules.
+    """Replays the decisions of a history under other memories and rules.
 
     Args:
         history: a history that records who asked, see `read_history(needs=…, served=…)`.
         half_lives: durations such as `7d`, or numbers of steps; `inf` remembers everything.
         rules: `one-step`, `prices`, or both.
+        memories: other memories, such as `sliding_window(length=30d)`; see `bygones.audit.alternatives`.
+        newcomers: the newcomer rule, for agents who ask for the first time.
         welfare: what decisions maximise.
         entitlements: of each agent; by default the same for everyone.
         others: the entitlement of agents that `entitlements` does not name, see `audit`.
@@ -199,13 +228,16 @@ def what_if(
     if entitlements is not None:
         settled = settle(entitlements, dict.fromkeys(names, 1.0), others, history.source.label)
         weights = np.array([settled[name] for name in names])
-    who = Members(names, weights, np.zeros(len(names), dtype=np.int64), "zero", math.inf)
+    who = Members(names, weights, np.zeros(len(names), dtype=np.int64), check_newcomers(newcomers), math.inf)
+    chosen = alternatives(clock, half_lives, memories)
+    if not chosen:
+        raise ValueError("what_if needs at least one half-life or memory")
     gaps = np.diff([request.time for request in requests])
-    step = float(np.median(gaps[gaps > 0])) if (gaps > 0).any() else 1.0
+    usual = float(np.median(gaps[gaps > 0])) if (gaps > 0).any() else 1.0
     courses = []
-    for half_life in sorted({clock.length(each) for each in half_lives}):
-        courses.append(_actual(requests, who, half_life, step))
-        courses += [_course(requests, who, half_life, step, rule, welfare, kind, draws) for rule in rules]
+    for memory in chosen:
+        courses.append(_actual(requests, who, memory, usual, kind))
+        courses += [_course(requests, who, memory, usual, rule, welfare, kind, draws) for rule in rules]
     return WhatIf(
         history.source.label,
         clock,
@@ -214,78 +246,38 @@ def what_if(
         draws,
         tuple(courses),
         kind,
-        (clock.sentence(), *history.notes),
+        (clock.sentence(), *history.notes, *_step_notes(chosen, usual, clock), *_newcomer_notes(who, requests)),
     )
 
 
-class _Run:
-    """One course of events. A step of the memory is the usual time between two decisions."""
-
-    def __init__(self, who: Members, half_life: float, step: float) -> None:
-        self._who, self._step = who, step
-        infinite = math.isinf(half_life)
-        self._memory: Any = PerfectRecall() if infinite else Discounted(half_life=half_life / step)
-        self._state = self._memory.init(len(who.names))
-        self._has_asked = np.zeros(len(who.names), dtype=bool)
-        self._now: float | None = None
-        self.received = np.zeros(len(who.names))
-        self.served: list[frozenset[int]] = []
-
-    def decide(self, request: DecisionRequest, rule: Rule, welfare: str, kind: Kind, rng: np.random.Generator) -> None:
-        """Serves as many as were served, by a rule."""
-        self._has_asked[request.who] = True
-        members = np.flatnonzero(self._has_asked)
-        needs, can = np.zeros(len(self.received)), np.zeros(len(self.received), dtype=bool)
-        needs[request.who], can[request.who] = request.needs, True
-        can &= self._who.entitlements > 0
-        k = min(int(request.served.sum()), int(can.sum()))
-        chosen = np.zeros(0, dtype=int)
-        if k:
-            state = MemoryState(self._state.Z[members], self._state.d, self._state.Z_lost[members], self._state.d_lost)
-            weights = self._who.entitlements[members]
-            decision = allocate(
-                ChooseK(needs[members], k, allowed=can[members], kind=kind), self._memory, state, welfare,
-                elapsed=self._elapsed(request.time), entitlements=None if (weights == 1).all() else weights,
-                rule=rule, rng=rng,
-            )  # fmt: skip
-            chosen = members[decision.served]
-        self.serve(request, chosen)
-
-    def serve(self, request: DecisionRequest, chosen: np.ndarray) -> None:
-        """Gives the chosen agents what they need."""
-        self._has_asked[request.who] = True
-        utilities = np.zeros(len(self.received))
-        utilities[request.who] = np.where(np.isin(request.who, chosen), request.needs, 0.0)
-        self._state = self._memory.advance(self._state, utilities, self._elapsed(request.time))
-        self._now = request.time
-        self.received += utilities
-        self.served.append(frozenset(int(row) for row in chosen))
-
-    def measures(self) -> tuple[float, float, float]:
-        """Gini coefficient and least of what is remembered in the end, and the total received."""
-        present = np.flatnonzero(self._has_asked & (self._who.entitlements > 0))
-        gini, least, _, _ = measure(
-            np.asarray(self._memory.read(self._state))[present], self._who.entitlements[present]
-        )
-        return gini, least, float(self.received.sum())
-
-    def _elapsed(self, time: float) -> float:
-        return 1.0 if self._now is None else max(0.0, (time - self._now) / self._step)
+def _step_notes(chosen: Sequence[Alternative], usual: float, clock: Clock) -> list[str]:
+    """That a window counts in steps, and how long those are."""
+    steps = {clock.length_text(each.memory(usual)[1]) for each in chosen if each.counts_in_steps}
+    return (
+        [f"The sliding window moves in steps of {listed(sorted(steps))}; times are rounded to them."] if steps else []
+    )
 
 
-def _actual(requests: Sequence[DecisionRequest], who: Members, half_life: float, step: float) -> Course:
-    run = _Run(who, half_life, step)
+def _newcomer_notes(who: Members, requests: Sequence[DecisionRequest]) -> list[str]:
+    late = len(who.names) - len(set(requests[0].who.tolist()))
+    if not late:
+        return []
+    return [f"{counted(late, 'agent')} asked for the first time later on (newcomer rule: {who.newcomers})."]
+
+
+def _actual(requests: Sequence[DecisionRequest], who: Members, memory: Alternative, usual: float, kind: Kind) -> Course:
+    run = Run(who, memory, usual, kind)
     for request in requests:
         run.serve(request, request.who[request.served])
-    gini, least, total = (Spread(number, number) for number in run.measures())
-    return Course(half_life, "actual", Spread(0, 0), gini, least, total, run.received, ())
+    gini, worst, gini_received, total = (Spread(number, number) for number in run.measures())
+    return Course(memory, ACTUAL, Spread(0, 0), gini, worst, gini_received, total, run.received, ())
 
 
 def _course(
     requests: Sequence[DecisionRequest],
     who: Members,
-    half_life: float,
-    step: float,
+    memory: Alternative,
+    usual: float,
     rule: str,
     welfare: str,
     kind: Kind,
@@ -293,13 +285,15 @@ def _course(
 ) -> Course:
     runs = []
     for seed in range(draws):
-        run, rng = _Run(who, half_life, step), np.random.default_rng(seed)
+        run, rng = Run(who, memory, usual, kind), np.random.default_rng(seed)
         for request in requests:
-            run.decide(request, "prices" if rule == "prices" else "one-step", welfare, kind, rng)
+            run.decide(request, "prices" if rule == "prices" else "one-step", welfare, rng)
         runs.append(run)
     actual = [frozenset(request.who[request.served].tolist()) for request in requests]
     differ = [sum(one != was for one, was in zip(run.served, actual, strict=True)) for run in runs]
-    gini, least, total = (Spread(min(each), max(each)) for each in zip(*(run.measures() for run in runs), strict=True))
+    gini, worst, gini_received, total = (
+        Spread(min(each), max(each)) for each in zip(*(run.measures() for run in runs), strict=True)
+    )
     changes = []
     for i, request in enumerate(requests):
         first = runs[0].served[i]
@@ -310,7 +304,7 @@ def _course(
             )
     received = np.mean([run.received for run in runs], axis=0)
     spread = Spread(float(min(differ)), float(max(differ)))
-    return Course(half_life, rule, spread, gini, least, total, received, tuple(changes))
+    return Course(memory, rule, spread, gini, worst, gini_received, total, received, tuple(changes))
 
 
 def _names(who: Members, rows: frozenset[int]) -> tuple[str, ...]:

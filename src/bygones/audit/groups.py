@@ -96,7 +96,7 @@ def _next(
     relative = audit.conclusions.asked[stood[0].half_life]
     if len(first) > 1 and relative[first[0]] - relative[first[1]] <= TIED / max(1, int(audit.is_present.sum())):
         names = listed([audit.names[row] for row in first], NEXT)
-        leads = [f"any of {names}, who are tied ({words(audit.kind).owed} {_range(audit, stood, first[0])} each)"]
+        leads = [f"any of {names}, who are tied ({words(audit.kind).owed} {_each(audit, stood, first)})"]
     does = ("the next turn is for " if burden else "serve first ") + ", then ".join(leads)
     waits = ""
     if last:
@@ -119,6 +119,15 @@ def _range(audit: Audit, stood: list[Trajectory], row: int) -> str:
     return _amounts(audit, [float(each.owed[row]) for each in stood])
 
 
+def _each(audit: Audit, stood: list[Trajectory], rows: tuple[int, ...]) -> str:
+    """What each of several who are tied is owed; where their entitlements differ, they are tied per unit of it."""
+    if len(set(audit.members.entitlements[list(rows)].tolist())) == 1:
+        return f"{_range(audit, stood, rows[0])} each"
+    unit = "share of the load" if audit.kind == "burden" else "entitlement"
+    per_unit = [float(audit.per_unit_of(each)[rows[0]]) for each in stood]
+    return f"{_amounts(audit, per_unit)} per unit of {unit}"
+
+
 def _amounts(audit: Audit, values: list[float]) -> str:
     low, high = amount(min(values)), amount(max(values))
     text = low if low == high else f"{low} to {high}"
@@ -134,13 +143,18 @@ def pairs_note(audit: Audit) -> str:
     """How many pairs of agents change their order with the half-life, as a clause."""
     found = audit.conclusions
     if found.pairs is None:
-        return (
-            f"the order of some pairs; with {int(audit.is_present.sum()):,} agents, only pairs of the "
-            f"{len(found.notable)} agents most {words(audit.kind).owed} or furthest ahead were compared"
-        )
+        return "the order of some of the pairs that were compared"
     if found.pairs == 1:
         return "the order of the two" if found.pairs_flip else "not the order of the two"
     return f"the order of {found.pairs_flip:,} of {found.pairs:,} pairs of agents"
+
+
+def compared_note(audit: Audit) -> str:
+    """Which pairs were compared where there are too many agents for all, as a sentence."""
+    return (
+        f"Not all pairs were compared: with {int(audit.is_present.sum()):,} agents, only those of the "
+        f"{len(audit.conclusions.notable)} agents most {words(audit.kind).owed} or furthest ahead."
+    )
 
 
 def span(audit: Audit) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import unicodedata
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -20,26 +20,16 @@ import numpy as np
 from bygones._arrays import check_one_of
 from bygones._csv import unshield
 from bygones._text import counted, printable
-from bygones.audit import formats
+from bygones.audit import formats, ledger_events
 from bygones.audit.clock import Clock, check_zone
 from bygones.audit.conditions import as_number, check_weight, only, refuse, weights_of
-from bygones.audit.engines import LEDGER_COLUMNS, Source, check_columns, in_memory, open_source, readable
-from bygones.audit.ledger_replay import read_book
+from bygones.audit.engines import in_memory, open_source
+from bygones.audit.ledger_events import LedgerEvents
+from bygones.audit.sources import Source, check_columns, readable
 from bygones.audit.time_columns import check_time_format, with_times
-from bygones.ledger.bounds import LARGEST_CORRECTION
-from bygones.ledger.events import DECISIONS, RECEIVED
-from bygones.ledger.rules import RuleBook
-from bygones.ledger.times import now
 
 _YES, _NO = ("1", "true", "yes", "y", "t"), ("0", "false", "no", "n", "f")
 _A_NUMBER = "a finite number of at least 0"
-
-
-class LedgerEvents(NamedTuple):
-    """The events of a ledger, as plain values with their times in microseconds, and its rules."""
-
-    events: list[dict[str, Any]]
-    book: RuleBook
 
 
 @dataclass(frozen=True)
@@ -89,12 +79,15 @@ class History:
         """Raises ValueError for the first event without a valid agent or utility."""
         if any(name is None or not str(name).strip() for name in table["agent"].unique().to_pylist()):
             agent = self.events.agent
-            self._refuse("agent", agent.isnull() | (agent.cast("string").strip() == ""), "a name")
+            is_bad = agent.isnull() | (agent.cast("string").strip() == "")
+            hint = "; leave out rows without one with --skip-unnamed"
+            refuse(self.source, self.events, "agent", self.columns["agent"], is_bad, "a name", hint)
         with np.errstate(over="ignore"):
             total = np.asarray(table["received"].to_numpy(), dtype=float).sum()
         if not math.isfinite(total):
             utility = self.events.utility
-            self._refuse("utility", ~(utility >= 0).fill_null(False) | utility.isnan() | utility.isinf(), _A_NUMBER)
+            is_bad = ~(utility >= 0).fill_null(False) | utility.isnan() | utility.isinf()
+            refuse(self.source, self.events, "utility", self.columns["utility"], is_bad, _A_NUMBER)
             raise ValueError(f"{self.source.label}: the sum of the utilities is too large for a floating-point number")
 
     def clean_name(self, name: str) -> str:
@@ -118,9 +111,6 @@ class History:
                 raise ValueError(f"{self.source.label}: {column} must be one number for {name!r}, got {two}")
             found[name] = pair["weight"]
         return found
-
-    def _refuse(self, what: str, is_bad: Any, accepted: str) -> None:
-        refuse(self.source, self.events, what, self.columns[what], is_bad, accepted)
 
 
 def read_history(
@@ -354,65 +344,15 @@ def _requests(source: Source, rows: Any, columns: dict[str, str]) -> Any:
 
 def _of_ledger(source: Source, zone: str) -> History:
     """What was received in a ledger, after corrections, with all its events for the replay by its own rules."""
-    check_columns(source.columns, LEDGER_COLUMNS, source.label)
-    everything = source.table.select(*(name for name in (*LEDGER_COLUMNS, "details") if name in source.columns))
-    everything = _in_effect(source, everything)
-    events = everything.filter(everything.kind.isin([*RECEIVED, "correction", "join"]))
-    amount, seq, refers = (as_number(events[name], source, name) for name in ("amount", "seq", "refers"))
-    amount = ibis.ifelse(amount.abs() <= LARGEST_CORRECTION, amount, 0.0)  # as in the ledger itself
-    events = events.mutate(amount=amount, original=ibis.ifelse(events.kind == "correction", refers, seq))
-    net = events.group_by("original", "agent", "time").aggregate(
-        utility=events.amount.sum(),
-        received=events.kind.isin(RECEIVED).any(),
-        joined=(events.kind == "join").any(),
-    )
-    net = net.filter(net.received | net.joined)
-    # A corrected amount is never negative, except for the rounding of the sum.
-    utility = ibis.ifelse(net.received, ibis.greatest(net.utility, 0.0), 0.0)
-    net = net.order_by("original").select(agent=net.agent, time=net.time, utility=utility)
+    everything = ledger_events.all_events(source)
     columns = {"agent": "agent", "time": "time", "utility": "amount"}
-    history = _history(source, net, columns, _Reading(zone))
-    past = _ledger_events(source, everything, history.clean_name)
+    history = _history(source, ledger_events.received(source, everything), columns, _Reading(zone))
+    past = ledger_events.read_events(source, everything, history.clean_name)
     if past is None:
         note = (
             "This history has the events of a ledger but not its rules. What was received counts, after corrections; "
             "offsets, holds, departures and entitlements are left out."
         )
         return replace(history, notes=(note,))
-    times = [event["time"] for event in past.events if event["kind"] not in ("rules", *DECISIONS)]
-    # What lies ahead waits, unless there is nothing else.
-    come = [time for time in times if time <= now()] or times
-    return replace(history, ledger=past, first=min(times), last=max(come))
-
-
-def _in_effect(source: Source, events: Any) -> Any:
-    """The events of a ledger that are not void."""
-    numbered = events.mutate(**{name: as_number(events[name], source, name) for name in ("seq", "refers")})
-    with readable(source.label):
-        voids = (
-            numbered.filter(numbered.kind == "void").order_by("seq").select("seq", "refers").to_pyarrow().to_pylist()
-        )
-    if not voids:
-        return events
-    again = {int(void["refers"]) for void in voids} & {int(void["seq"]) for void in voids}
-    out = [int(void["refers"]) for void in voids if int(void["seq"]) not in again]
-    resting = numbered.kind.isin([*RECEIVED, "correction"])
-    for _ in range(2):  # what was received through a decision, and the corrections of it
-        found = numbered.filter(resting & numbered.refers.isin(out)).select("seq").to_pyarrow().to_pylist()
-        out = sorted({*out, *(int(row["seq"]) for row in found)})
-    return events.filter((events.kind != "void") & ~as_number(events.seq, source, "seq").isin(out))
-
-
-def _ledger_events(source: Source, rows: Any, clean_name: Callable[[str], str]) -> LedgerEvents | None:
-    """All events of a ledger; None if they lack the rules or who joined."""
-    rows = with_times(source, rows, "time", "UTC").rows
-    numbers = {name: as_number(rows[name], source, name) for name in ("amount", "seq", "refers")}
-    rows = rows.mutate(**numbers).drop("time_raw")
-    with readable(source.label):
-        events = rows.order_by("seq").to_pyarrow().to_pylist()
-    for event in events:
-        event["agent"] = clean_name(event["agent"]) if event["agent"] else None
-    book = read_book(source.rules, events)
-    if book is None or not any(event["kind"] == "join" for event in events):
-        return None
-    return LedgerEvents(events, book)
+    first, last = past.span()
+    return replace(history, ledger=past, first=first, last=last)

@@ -8,21 +8,20 @@ the standing is the ledger's own.
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from bygones._text import listed
+from bygones.audit.ledger_events import NOBODY, LedgerEvents, are
 from bygones.audit.sums import Periods
 from bygones.audit.trajectory import PeriodEnd
 from bygones.ledger import snapshot
-from bygones.ledger.bounds import LARGEST, is_counted
-from bygones.ledger.bounds import counted as bounded
-from bygones.ledger.events import DECISIONS, RECEIVED, TURNS
+from bygones.ledger.bounds import LARGEST, LARGEST_CORRECTION
+from bygones.ledger.events import DECISIONS, KINDS, RECEIVED, TURNS
 from bygones.ledger.rules import NEWCOMER_RULES, Change, RuleBook
 from bygones.ledger.snapshot import Snapshot
 from bygones.ledger.starting import starts
@@ -57,45 +56,30 @@ class LedgerPast:
         book: the ledger's rules.
     """
 
-    def __init__(self, events: Sequence[dict[str, Any]], book: RuleBook, until: int, newcomers: str | None = None):
-        """Takes the events with `seq`, `kind`, `time` in microseconds, `agent`, `amount` and `refers`.
-
-        A newcomer rule here replaces the ledger's own.
-        """
-        # A change of rules is of no agent, but it can change who is owed something.
-        nothing = {"kind": "rules", "agent": None, "amount": 0.0, "refers": None}
-        changes = [{"seq": change.seq, "time": change.time, **nothing} for change in book.changes]
-        known = [*(e for e in events if e["kind"] != "rules"), *changes]
-        past = sorted((e for e in known if e["time"] <= until), key=lambda e: (e["time"], e["seq"]))
-        found: dict[str, list[tuple[int, str]]] = {}
-        for event in past:
-            if event["kind"] in TURNS:
-                found.setdefault(event["agent"], []).append((event["time"], event["kind"]))
-        self.names, self.book, self._newcomers = tuple(sorted(found)), book, newcomers
-        self.turns: tuple[Turns, ...] = tuple(tuple(found[name]) for name in self.names)
-        kinds = {event["seq"]: event["kind"] for event in past}
-        row_of = {name: row for row, name in enumerate(self.names)}
-        counted = [event for event in past if event["kind"] not in DECISIONS]
-
-        def column(values: Iterator[Any], kind: type) -> np.ndarray:
-            return np.array(list(values), dtype=kind)
-
-        self._too_large = [e["seq"] for e in counted if not is_counted(e["amount"] or 0.0)]
-        truly = (kinds.get(e["refers"]) if e["kind"] == "correction" else e["kind"] for e in counted)
+    def __init__(self, events: LedgerEvents, until: int, newcomers: str | None = None) -> None:
+        """Takes the events up to a moment; a newcomer rule here replaces the ledger's own."""
+        self.book, self._newcomers = events.book, newcomers
+        past = _past(events, until)
+        found: dict[int, list[tuple[int, str]]] = {}
+        for i in np.flatnonzero(are(past.kind, *TURNS)).tolist():
+            found.setdefault(int(past.agent[i]), []).append((int(past.time[i]), KINDS[past.kind[i]]))
+        joined = sorted(found, key=lambda row: events.names[row])
+        self.names = tuple(events.names[row] for row in joined)
+        self.turns: tuple[Turns, ...] = tuple(tuple(found[row]) for row in joined)
+        row_of = np.full(len(events.names) + 1, NOBODY, dtype=np.int64)
+        row_of[joined] = np.arange(len(joined))
+        counts = np.abs(past.amount) <= LARGEST_CORRECTION  # as in the ledger itself
+        self._too_large = past.seq[~counts].tolist()
+        amount = np.where(counts, past.amount, 0.0)
         self._rows = _Rows(
-            column((e["seq"] for e in counted), np.int64),
-            column((e["time"] for e in counted), np.int64),
-            column((row_of.get(e["agent"], -1) for e in counted), np.int64),
-            column((bounded(e["amount"] or 0.0) for e in counted), float),
-            column((kind in RECEIVED for kind in truly), bool),
-            column((e["kind"] in (*TURNS, "rules") for e in counted), bool),
-            column((e["kind"] == "join" for e in counted), bool),
-        )
-        corrected = {e["refers"] for e in counted if e["kind"] == "correction"}
+            past.seq, past.time, row_of[past.agent], amount, are(_original_kinds(past), *RECEIVED),
+            are(past.kind, *TURNS, "rules"), are(past.kind, "join"),
+        )  # fmt: skip
+        corrected = set(past.refers[are(past.kind, "correction")].tolist())
         joins = np.flatnonzero(self._rows.is_join)
         self._by_rule = [int(i) for i in joins if int(self._rows.seq[i]) not in corrected]
         if newcomers is None:
-            kept = dict(self._starts(book, self._by_rule, as_recorded=True))
+            kept = dict(self._starts(self.book, self._by_rule, as_recorded=True))
             recorded = self._rows.amount
             self._by_rule = [
                 i for i in self._by_rule if math.isclose(kept[i], recorded[i], rel_tol=_CLOSE, abs_tol=1e-12)
@@ -173,7 +157,7 @@ class LedgerPast:
         if not self._too_large:
             return ""
         which = "event" if len(self._too_large) == 1 else "events"
-        numbers = listed([str(int(seq)) for seq in self._too_large], SHOWN)
+        numbers = listed([str(seq) for seq in self._too_large], SHOWN)
         return (
             f" Amounts beyond {LARGEST:g} do not count ({which} {numbers}): correct them to what they should have been."
         )
@@ -240,15 +224,35 @@ class LedgerPast:
         return snapshot.values(snapshot.fade(known, book, at).remembered)
 
 
-def read_book(rules: str | None, events: Sequence[dict[str, Any]]) -> RuleBook | None:
-    """The rules of a ledger, from its tables or from its exported events; None if the export has none."""
-    if rules is not None:
-        from bygones.ledger.rows import load_book
+def _past(events: LedgerEvents, until: int) -> LedgerEvents:
+    """What has happened by a moment in the order of time, and within an instant of recording, without decisions.
 
-        return load_book(rules)
-    found = [
-        Change(event["time"], event["seq"], json.loads(event["details"]))
-        for event in events
-        if event["kind"] == "rules" and event.get("details")
-    ]
-    return RuleBook(found) if found else None
+    A change of rules is of no agent, but it can change who is owed something.
+    """
+    changes = [change for change in events.book.changes if change.time <= until]
+    kept = (events.time <= until) & ~events.are("rules", *DECISIONS)
+    none = [NOBODY] * len(changes)
+    seq = _with(events.seq[kept], [change.seq for change in changes])
+    time = _with(events.time[kept], [change.time for change in changes])
+    order = np.lexsort((seq, time))
+    return events._replace(
+        seq=seq[order],
+        time=time[order],
+        kind=_with(events.kind[kept], [KINDS.index("rules")] * len(changes))[order],
+        agent=_with(events.agent[kept], none)[order],
+        amount=_with(events.amount[kept], [0.0] * len(changes))[order],
+        refers=_with(events.refers[kept], none)[order],
+    )
+
+
+def _with(column: np.ndarray, added: Sequence[float]) -> np.ndarray:
+    return np.concatenate([column, np.array(added, dtype=column.dtype)])
+
+
+def _original_kinds(past: LedgerEvents) -> np.ndarray:
+    """The kind of each event; of a correction, that of the event which it corrects."""
+    by_number = np.argsort(past.seq)
+    place = np.searchsorted(past.seq[by_number], past.refers)
+    original = by_number[np.minimum(place, len(by_number) - 1)]
+    is_known = are(past.kind, "correction") & (past.seq[original] == past.refers)
+    return np.where(is_known, past.kind[original], np.where(are(past.kind, "correction"), NOBODY, past.kind))

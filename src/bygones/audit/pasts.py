@@ -175,12 +175,12 @@ class LedgerAudit:
         others: str | float | None,
         newcomers: str | None,
     ) -> None:
-        events, book = history.ledger or ([], None)
-        if book is None:
+        events = history.ledger
+        if events is None:
             raise ValueError(f"{history.source.label} is not a ledger")
-        self._past, self._cut = LedgerPast(events, book, int(cut.end), newcomers), cut
+        self._past, self._cut, book = LedgerPast(events, int(cut.end), newcomers), cut, events.book
         names, self.received, self.joined = self._past.names, self._past.received, self._past.joined
-        self.n_events = sum(e["time"] <= cut.end and e["kind"] not in ("rules", "decision") for e in events)
+        self.n_events = int(((events.time <= cut.end) & ~events.are("rules", "decision")).sum())
         rules = book.at(max(int(cut.end), book.began))
         self._weights = None
         weights = rules.entitlements_of(names)

@@ -90,7 +90,8 @@ class QueueReplay:
             which = ", ".join(
                 f"{each.job} of {each.agent} by {length(each.before - each.after)}" for each in jobs[:3] if each.certain
             )
-            most = f"; the largest gains: {which}" if which else ""
+            gains = "the largest gain" if high == 1 else "the largest gains"
+            most = f"; {gains}: {which}" if which else ""
             found.append(
                 sentence(
                     f"At {length(half_life)} instead of {length(longest)}, {number} of {counted(self.jobs, 'job')} "
@@ -203,7 +204,9 @@ class _Jobs(NamedTuple):
     @classmethod
     def of(cls, history: History) -> _Jobs:
         events = history.events
-        table = history.fetch(events.select("agent", "job", "submit", "start", "time", "utility"))
+        # What ran before it was evicted has no name of its own: it was not started from the queue in one piece.
+        jobs = events.filter(events.job.notnull())
+        table = history.fetch(jobs.select("agent", "job", "submit", "start", "time", "utility"))
         agents = [history.clean_name(str(name)) for name in table["agent"].to_pylist()]
         names = tuple(sorted(set(agents)))
         row_of = {name: row for row, name in enumerate(names)}

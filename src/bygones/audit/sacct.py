@@ -19,8 +19,9 @@ import pyarrow as pa
 
 from bygones._text import counted, listed
 from bygones.audit.conditions import only, weights_of
-from bygones.audit.engines import Source, check_columns, duckdb, first_line, readable
+from bygones.audit.csv_files import first_line
 from bygones.audit.formats import Asked, Usage
+from bygones.audit.sources import Source, check_columns, duckdb, readable
 
 NEEDED = ("JobID", "Start", "End", "Elapsed")
 """The columns that every job must have, besides the agent's and AllocTRES or AllocCPUS."""

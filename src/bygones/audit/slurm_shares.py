@@ -4,6 +4,11 @@ An association's share is the product, from the root down, of its shares over th
 Slurm's fair-tree factor (`priority/fair_tree`), computed from what is remembered: at each level, siblings are sorted by
 their level's ratio of share to usage, users are ranked in that order from the root down, and a user's factor is its
 rank from the end over the number of users. The next job is the one of the user with the largest factor.
+
+Layouts that were checked against what clusters print in public: `sshare -a -P` and `-l -P` (accounts indented by their
+depth, the root without shares, `parent` for shares that are the account's own), `sacctmgr -P show assoc` with its
+default columns (`Cluster|Account|User|Partition|Share|…`, one row per user and partition, no parents), the same with
+`format=…,ParentName` (`Par Name`, empty for users), and `sacctmgr -P list account withassoc` (no row for the root).
 """
 
 from __future__ import annotations
@@ -87,12 +92,13 @@ def read_tree(path: Path) -> ShareTree:
     header = [name.strip() for name in lines[0].split("|")]
     shares = next(name for name in _SHARES if name in header)
     parent_column = next((name for name in _PARENTS if name in header), None)
+    _check_one_cluster(path, header, lines[1:])
     root = Node("root", 1.0)
     accounts: dict[str, Node] = {"root": root}
     above: list[Node] = [root]
     users: list[tuple[str, Node]] = []
     parents: dict[str, str] = {}
-    inherited = 0
+    inherited, is_flat = 0, parent_column is None
     for line, text in enumerate(lines[1:], 2):
         if not text.strip():
             continue
@@ -115,6 +121,7 @@ def read_tree(path: Path) -> ShareTree:
         else:
             accounts[node.name] = node
             depth = len(account) - len(account.lstrip())
+            is_flat = is_flat and not depth
             above = [*above[: max(depth, 1)], node]
             parents[node.name] = (cells.get(parent_column, "").strip() if parent_column else "") or above[-2].name
     for name, node in accounts.items():
@@ -122,12 +129,33 @@ def read_tree(path: Path) -> ShareTree:
             accounts.get(parents[name], root).children.append(node)
     for account, node in users:
         if account not in accounts:
-            raise ValueError(f"{path}: user {node.name!r} is in the account {account!r}, which has no row of its own")
+            raise ValueError(
+                f"{path}: user {node.name!r} is in the account {account!r}, which has no row of its own: list all "
+                "associations, with sshare -a -P or sacctmgr -P show assoc, without users chosen"
+            )
         accounts[account].children.append(node)
-    note = (
-        f"{counted(inherited, 'association')} with the shares of the parent count with equal shares of their account."
-    )
-    return ShareTree(root, (note,) if inherited else ())
+    notes = []
+    if inherited:
+        many = counted(inherited, "association")
+        notes.append(f"{many} with the shares of the parent count with equal shares of their account.")
+    if is_flat and len(accounts) > 2:
+        notes.append(
+            f"{path} does not say which account is below which, so all count as next to each other; add ParentName to "
+            "the --format of sacctmgr, or give it the word tree."
+        )
+    return ShareTree(root, tuple(notes))
+
+
+def _check_one_cluster(path: Path, header: list[str], lines: list[str]) -> None:
+    """Refuses the associations of several clusters, whose accounts may have the same names."""
+    if "Cluster" in header:
+        at = header.index("Cluster")
+        found = sorted({line.split("|")[at].strip() for line in lines if line.count("|") >= at} - {""})
+        if len(found) > 1:
+            raise ValueError(
+                f"{path} has the associations of several clusters ({', '.join(found)}): choose one with cluster="
+                f"{found[0]}"
+            )
 
 
 def _share_out(node: Node, share: float, found: dict[str, float], *, by_user: bool) -> None:

@@ -111,7 +111,7 @@ def expression(events: Any, cut: Periods, half_lives: Sequence[float], *, first:
     else:
         prepared = events.select("agent", age=_age(events.time, cut), utility=utility)
         period = _period(prepared.age, cut)
-        since = prepared.age - period * cut.length
+        since = prepared.age - period.cast("float64") * cut.length
         parts = prepared.select("agent", "utility", "age", period=period.cast("int32"), since=since)
     decayed = {
         f"decayed_{i}": (parts.utility * _weight(parts, cut.length, half_life)).sum()
@@ -138,7 +138,7 @@ def _parts(events: Any, cut: Periods) -> Any:
     if cut.count == 1:
         spread = ages.mutate(period=ibis.literal(0.0))
     else:
-        first = _period(ages.newest, cut)
+        first = _period(ages.newest, cut).cast("float64")
         last = ibis.greatest((ages.oldest / cut.length).ceil().cast("float64") - 1.0, first)
         spread = ages.mutate(period=ibis.range(first.cast("int64"), last.cast("int64") + 1).unnest())
         spread = spread.mutate(period=spread.period.cast("float64"))
@@ -198,8 +198,11 @@ def _age(time: Any, cut: Periods) -> Any:
 
 
 def _period(age: Any, cut: Periods) -> Any:
-    # Engines read a literal with a point as a decimal, so without the cast they would compute in decimals.
-    return (age / cut.length).floor().cast("float64")
+    """The number of the period, as a whole number.
+
+    Engines read a literal with a point as a decimal, so where it is multiplied by the length it has to be cast.
+    """
+    return (age / cut.length).floor()
 
 
 def _numbers(column: pa.ChunkedArray) -> np.ndarray:

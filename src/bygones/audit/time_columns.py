@@ -17,7 +17,7 @@ import ibis.expr.datatypes as dt
 from bygones._times import DAY_FIRST
 from bygones.audit.clock import Clock, offsets
 from bygones.audit.conditions import is_number, refuse
-from bygones.audit.engines import Source, readable
+from bygones.audit.sources import Source, readable
 
 _ZONED = r":\d\d(\.\d+)?\s*([zZ]|UTC|[+-]\d\d(:?\d\d)?)$"
 """Matches the text of a time that names its zone."""
@@ -101,7 +101,7 @@ def with_times(source: Source, rows: Any, name: str, zone: str, how: str = "auto
     assumed = kind.is_date() or not _has_zone(source, rows)
     moments = raw.cast("timestamp") if kind.is_date() else raw
     first, last = (microseconds(each, source.engine) for each in (moments.min(), moments.max()))
-    bounds = _bounds(source, rows, name, first, last, raw.count())
+    bounds = _bounds_in_footers(source, name) or _bounds(source, rows, name, first, last, raw.count())
     _check_span(source, name, bounds)
     time = microseconds(moments, source.engine)
     if assumed and zone != "UTC" and bounds["n"]:
@@ -255,6 +255,26 @@ def _bounds(
     if bounds["n"] and not all(math.isfinite(bounds[edge]) for edge in ("first", "last")):
         refuse(source, rows, "time", name, rows.time.isnan() | rows.time.isinf(), "a finite number")
     return bounds
+
+
+def _bounds_in_footers(source: Source, name: str) -> dict[str, Any] | None:
+    """The bounds of a column of times that the footers of Parquet files state; None where they do not, or rows count.
+
+    The footers are read in an instant, and the column is not.
+    """
+    if not source.parquet or source.filtered:
+        return None
+    asked = (
+        "SELECT epoch_us(min(try_cast(stats_min_value AS TIMESTAMP))), "
+        "epoch_us(max(try_cast(stats_max_value AS TIMESTAMP))), sum(num_values)::BIGINT, bool_and("
+        "num_values = 0 OR coalesce(stats_null_count = 0 AND try_cast(stats_min_value AS TIMESTAMP) IS NOT NULL "
+        "AND try_cast(stats_max_value AS TIMESTAMP) IS NOT NULL, false)) "
+        "FROM parquet_metadata($files) WHERE path_in_schema = $name"
+    )
+    with readable(source.label):
+        con = source.table.get_backend().con
+        first, last, n, is_known = con.execute(asked, {"files": list(source.parquet), "name": name}).fetchone()
+    return {"n": n, "first": first, "last": last, "timed": n} if is_known and n else None
 
 
 def _offset_of(time: Any, zone: str, bounds: dict[str, Any]) -> Any:

@@ -75,6 +75,7 @@ class Trajectory:
         egalitarian: the least remembered per unit of entitlement.
         nash: the geometric mean, which ranks like Nash welfare for any number of agents.
         mean: the mean, by which the two above become comparable between half-lives.
+        heaviest: the most remembered per unit of entitlement: of burdens, the heaviest load.
     """
 
     half_life: float
@@ -86,6 +87,7 @@ class Trajectory:
     egalitarian: np.ndarray
     nash: np.ndarray
     mean: np.ndarray
+    heaviest: np.ndarray
 
 
 def members(
@@ -132,7 +134,7 @@ def standing(course: Iterable[PeriodEnd], cut: Periods, half_life: float, began:
         began: for each period, the moment at which a change that is seen at its end began.
     """
     since: np.ndarray | None = None
-    measures = np.empty((4, cut.count))
+    measures = np.empty((len(Measured._fields), cut.count))
     for end in course:
         present = np.flatnonzero(end.is_present & (end.entitlements > 0))
         missing = owed(end.remembered, end.entitlements, present)
@@ -145,25 +147,36 @@ def standing(course: Iterable[PeriodEnd], cut: Periods, half_life: float, began:
     return Trajectory(half_life, end.remembered, share, missing, np.asarray(since), *measures)
 
 
-def measure(remembered: np.ndarray, entitlements: np.ndarray) -> tuple[float, float, float, float]:
-    """Gini coefficient, least, geometric mean and mean of what is remembered per unit of entitlement.
+class Measured(NamedTuple):
+    """What is remembered per unit of entitlement: its Gini coefficient, least, geometric mean, mean and most."""
+
+    gini: float
+    egalitarian: float
+    nash: float
+    mean: float
+    heaviest: float
+
+
+def measure(remembered: np.ndarray, entitlements: np.ndarray) -> Measured:
+    """Measures what is remembered per unit of entitlement.
 
     An agent of entitlement w counts as w agents, as it does when the allocator decides.
     """
     if len(remembered) < 2:
         # One agent alone is neither equal to others nor unequal.
         alone = float(remembered[0] / entitlements[0]) if len(remembered) else math.nan
-        return math.nan, alone, alone, alone
+        return Measured(math.nan, alone, alone, alone, alone)
     levels, total, mass = remembered / entitlements, float(remembered.sum()), float(entitlements.sum())
     order = np.argsort(levels)
     below = np.cumsum(entitlements[order]) - entitlements[order] / 2
     gini = float(((2 * below - mass) * remembered[order]).sum() / (mass * total)) if total > 0 else 0.0
-    if levels.min() < 0:
+    least, most = float(levels.min()), float(levels.max())
+    if least < 0:
         # Offsets in a ledger may take more than there was; then neither measure is defined.
-        return math.nan, float(levels.min()), math.nan, total / mass
+        return Measured(math.nan, least, math.nan, total / mass, most)
     with np.errstate(divide="ignore"):
         nash = float(np.exp((entitlements * np.log(levels)).sum() / mass))
-    return max(gini, 0.0), float(levels.min()), nash, total / mass
+    return Measured(max(gini, 0.0), least, nash, total / mass, most)
 
 
 def entitled_shares(who: Members, is_present: np.ndarray) -> np.ndarray:

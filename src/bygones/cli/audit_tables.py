@@ -9,7 +9,7 @@ from rich.text import Text
 
 from bygones._text import amount, counted, sentence
 from bygones.audit.auditing import Audit
-from bygones.audit.groups import grouped, pairs_note, settled
+from bygones.audit.groups import compared_note, grouped, settled
 from bygones.audit.trajectory import Trajectory
 from bygones.cli.console import Column, print_fitting, print_table, say, say_bold
 from bygones.cli.ledger_tables import bar
@@ -20,6 +20,12 @@ SHOWN = 20
 
 FLIPS = 10
 """The number of conclusions shown of each kind; the page and JSON have them all."""
+
+SHOWN_MEASURES = {
+    "good": {"Gini": "gini", "least": "egalitarian", "Nash": "nash"},
+    "burden": {"Gini": "gini", "heaviest": "heaviest"},
+}
+"""The measures that are shown, by their names in tables."""
 
 _SPARK = "▁▂▃▄▅▆▇█"
 _SPARKS = 12
@@ -93,16 +99,17 @@ def _print_standing(audit: Audit, trajectory: Trajectory) -> None:
 
 def _print_welfare(audit: Audit) -> None:
     columns = [Column("half-life", "left")]
-    for name in ("Gini", "lightest", "mean") if audit.kind == "burden" else ("Gini", "least", "Nash"):
+    for name in SHOWN_MEASURES[audit.kind]:
         columns += [Column(name), Column("", "left", gives_way=1)]
     rows: list[list[str | Text]] = []
     for trajectory in audit.standings:
         rows.append([audit.clock.length_text(trajectory.half_life)])
-        for series in (trajectory.gini, trajectory.egalitarian, trajectory.nash):
+        for measure in SHOWN_MEASURES[audit.kind].values():
+            series = getattr(trajectory, measure)
             rows[-1] += [_measure(series[-1]), Text(spark(series.tolist()), style="cyan")]
     print_fitting(f"Over time, at the end of each {audit.clock.length_text(audit.periods.length)}", columns, rows)
     per = " per unit of entitlement" if len(set(audit.members.entitlements.tolist())) > 1 else ""
-    means = "lightest load, geometric mean" if audit.kind == "burden" else "least (egalitarian), geometric mean (Nash)"
+    means = "heaviest load" if audit.kind == "burden" else "least (egalitarian), geometric mean (Nash)"
     say(f"What is remembered{per}: Gini coefficient (0 is equal), {means}.", "")
 
 
@@ -120,7 +127,7 @@ def _print_conclusions(audit: Audit) -> None:
             say(f"- and {hidden:,} more: --page and --json list {which}")
         say()
     if audit.conclusions.pairs is None:
-        say(sentence(f"Compared were not all pairs: {pairs_note(audit)}"))
+        say(compared_note(audit))
     if audit.conclusions.flip and not audit.conclusions.searched:
         say("Use --refine yes to find the half-lives at which these conclusions flip.")
 
@@ -130,10 +137,10 @@ def _print_replays(audit: Audit) -> None:
     rows: list[list[object]] = []
     for each in audit.replays:
         for name, outcome in (("actual", each.actual), ("allocator", each.instead)):
-            numbers = (outcome.gini, outcome.egalitarian, outcome.nash)
+            numbers = (getattr(outcome, measure) for measure in SHOWN_MEASURES[audit.kind].values())
             rows.append([length(each.half_life), name, *(_measure(number) for number in numbers), outcome.total])
     say()
-    columns = ["half-life", "decisions", "Gini", "least", "Nash", f"total {words(audit.kind).received}"]
+    columns = ["half-life", "decisions", *SHOWN_MEASURES[audit.kind], f"total {words(audit.kind).received}"]
     print_table("Actual decisions and the allocator's, on the same needs", columns, rows)
     for each in audit.replays:
         say(

@@ -1,15 +1,22 @@
-"""`bygones what-if`: thin. Replays the decisions of a history, or the queue of a cluster, under other half-lives."""
+"""`bygones what-if`: thin. Replays the decisions of a history, or the queue of a cluster, under other memories."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
 
 from tyro.conf import Positional, arg
 
+from bygones._files import check_output
 from bygones.audit import formats
 from bygones.cli.arguments import Json, one_of, optional
-from bygones.cli.console import print_json
+from bygones.cli.console import print_json, print_paths
+
+if TYPE_CHECKING:
+    from bygones.audit import QueueReplay, WhatIf
+
+Result = TypeVar("Result", "WhatIf", "QueueReplay")
 
 
 def what_if(
@@ -18,9 +25,31 @@ def what_if(
         arg(metavar="HISTORY [HISTORY ...]", help="History with needs, or the output of sacct with the field Submit."),
     ],
     half_life: Annotated[
-        str, arg(metavar="LIST", help="Half-lives to replay, such as 3d,7d,inf; at least two for a cluster.")
-    ] = "1d,7d,30d,inf",
-    rule: Annotated[str, arg(metavar="LIST", help="Rules to replay: one-step, prices, or both.")] = "one-step",
+        str | None,
+        optional(
+            "Half-lives to replay, such as 3d,7d,inf; at least two for a cluster. If left out, 1d,7d,30d,inf, or "
+            "10,100,1000,inf steps, unless --memory is given.",
+            "LIST",
+        ),
+    ] = None,
+    memory: Annotated[
+        tuple[str, ...] | None,
+        optional(
+            "Other memories to replay, each in quotes: 'sliding_window(length=30d)' 'reset(every=30d)' perfect none.",
+            "MEMORY [MEMORY ...]",
+        ),
+    ] = None,
+    rule: Annotated[
+        str | None, optional("Rules to replay: one-step, prices, or both; one-step if left out.", "LIST")
+    ] = None,
+    newcomers: Annotated[
+        str | None,
+        optional(
+            "Newcomer rule for agents who ask for the first time later on: zero, mean, median, entitled-share or a "
+            "number; zero if left out.",
+            "RULE",
+        ),
+    ] = None,
     needs: Annotated[str, arg(metavar="COLUMN", help="Column with each agent's need.")] = "need",
     served: Annotated[
         str, arg(metavar="COLUMN", help="Column that tells who was served: 1 or 0, true or false, yes or no.")
@@ -33,6 +62,15 @@ def what_if(
         tuple[str, ...] | None,
         optional("Conditions that rows must meet, such as 'state=COMPLETED'.", "CONDITION [CONDITION ...]"),
     ] = None,
+    skip_unnamed: Annotated[bool, arg(help="Skip rows without an agent, and say how many.")] = False,
+    time_format: Annotated[
+        str,
+        arg(metavar="FORMAT", help="How times are written, as for bygones audit; auto detects it and says so."),
+    ] = "auto",
+    fields: Annotated[
+        str | None, optional("Names of the columns, with commas, for files without a header line.", "LIST")
+    ] = None,
+    table: Annotated[str | None, optional("Table to read, if HISTORY is a database.", "NAME")] = None,
     format: Annotated[
         str,
         one_of(formats.names()),
@@ -46,6 +84,10 @@ def what_if(
     entitlements: Annotated[
         Path | None, optional("Entitlements, as for bygones audit; the same for everyone if left out.", "FILE")
     ] = None,
+    entitlement: Annotated[
+        str | None,
+        optional("Column with the entitlements, in that file or, without one, in the history itself.", "COLUMN"),
+    ] = None,
     others: Annotated[
         str | None, optional("Entitlement of agents that the file does not list; refused if left out.", "NUMBER")
     ] = None,
@@ -58,41 +100,72 @@ def what_if(
             "Time zone of times without one, and in which times are shown; UTC or a ledger's own if left out.", "ZONE"
         ),
     ] = None,
+    title: Annotated[str | None, optional("Title of the page, instead of What if.", "TEXT")] = None,
+    page: Annotated[
+        Path | None, optional("Also write the result as an HTML page, a single file that works offline.", "FILE")
+    ] = None,
     json: Json = False,
 ) -> None:
-    """Replay a history under other half-lives and rules: who would have been served instead, and what it changes.
+    """Replay a history under other memories and rules: who would have been served instead, and what it changes.
 
     For example:
         bygones what-if requests.csv --half-life 3d,7d --rule prices,one-step
+        bygones what-if requests.csv --memory 'sliding_window(length=30d)' 'reset(every=30d)' --page what-if.html
         bygones what-if sacct.txt --half-life 3d,7d
     """
     from bygones.audit import read_history
+    from bygones.audit.auditing import HALF_LIVES, STEP_HALF_LIVES
     from bygones.audit.courses import what_if as run_what_if
     from bygones.audit.entitlements import read_shares
     from bygones.audit.queue_replay import replay_queue
     from bygones.cli.what_if_tables import print_queue, print_what_if
 
+    if page is not None:
+        check_output(page, [*history, *([entitlements] if entitlements else [])])
     log = format if format in formats.FORMATS else None
     if format == "auto" and time is None:
         log = formats.recognised(Path(history[0]))
+    if log:
+        for given, name in ((memory, "--memory"), (rule, "--rule"), (newcomers, "--newcomers")):
+            if given is not None:
+                raise ValueError(f"{name} does not apply to the queue of a cluster, which is replayed by fair share")
     reading = read_history(
         history[0] if len(history) == 1 else list(history), agent=agent, where=where or (), format=log or format,
         resource=resource, timezone=timezone, time=time, needs=None if log else needs, served=None if log else served,
+        skip_unnamed=skip_unnamed, time_format=time_format, table=table,
+        fields=None if fields is None else [name.strip() for name in fields.split(",")],
     )  # fmt: skip
-    half_lives = half_life.split(",")
     with reading as events:
+        defaults = STEP_HALF_LIVES if events.clock.steps else HALF_LIVES
+        half_lives = half_life.split(",") if half_life is not None else () if memory else defaults
         weights = None
         if entitlements is not None:
-            weights = read_shares(entitlements, agent=agent, exempt=kind == "burden").entitlements
+            weights = read_shares(entitlements, entitlement, agent=agent, exempt=kind == "burden").entitlements
+        elif entitlement is not None:
+            weights = events.entitlements_in(entitlement)
         if log:
             queue = replay_queue(events, half_lives, entitlements=weights, others=others, draws=draws)
-            print_json(queue.to_dict()) if json else print_queue(queue)
+            if page is not None:
+                from bygones.report.audit.what_if_page import write_queue
+
+                write_queue(queue, page, title or "")
+            _print(queue, json, page, print_queue)
             return
         found = run_what_if(
-            events, half_lives, [each.strip() for each in rule.split(",")], welfare=welfare, entitlements=weights,
-            others=others, kind=kind, draws=draws,
+            events, half_lives, [each.strip() for each in (rule or "one-step").split(",")], memories=memory or (),
+            newcomers=newcomers or "zero", welfare=welfare, entitlements=weights, others=others, kind=kind,
+            draws=draws,
         )  # fmt: skip
+    if page is not None:
+        from bygones.report.audit.what_if_page import write_what_if
+
+        write_what_if(found, page, title or "")
+    _print(found, json, page, print_what_if)
+
+
+def _print(found: Result, json: bool, page: Path | None, shown: Callable[[Result], None]) -> None:
     if json:
         print_json(found.to_dict())
     else:
-        print_what_if(found)
+        shown(found)
+        print_paths([] if page is None else [page])

@@ -1,4 +1,4 @@
-"""Prints what a history would have been under other half-lives and rules."""
+"""Prints what a history would have been under other memories and rules."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from bygones._text import amount, counted, listed
 from bygones.audit.courses import Course, Reassignment, WhatIf
 from bygones.audit.queue_replay import QueueReplay
 from bygones.cli.console import print_sentences, print_table, say
+from bygones.kinds import words
 
 SHOWN = 10
 """The number of decisions, agents or jobs that are shown; JSON has them all."""
@@ -13,28 +14,32 @@ SHOWN = 10
 
 def print_what_if(found: WhatIf) -> None:
     """Prints the replays of decisions: a table, sentences, and who would have been served instead."""
-    length = found.clock.length_text
     agents = counted(len(found.names), "agent")
     say(f"{found.label}: {counted(found.decisions, 'decision')} about {agents}, replayed {found.draws} times each.")
     for note in found.notes:
         say(note)
     say()
-    columns = ["half-life", "rule", "differ", "Gini", "least", "total"]
+    columns = ["memory", "rule", "differ", "Gini", found.worst, f"Gini, {words(found.kind).received}", "total"]
     rows = [
-        [length(each.half_life), each.rule, each.differ.text, each.gini.text, each.least.text, each.total.text]
+        [
+            each.memory.name, each.rule, each.differ.text, each.gini.text, each.worst.text, each.gini_received.text,
+            each.total.text,
+        ]
         for each in found.courses
-    ]
+    ]  # fmt: skip
     print_table("On the same needs", columns, rows)
+    load = "the heaviest load" if found.kind == "burden" else "the least"
+    say(f"Gini and {found.worst}: of what each memory remembers in the end; {found.worst} is {load} of anyone.")
     say("Where a range is given, it is the uncertainty of ties: equally good decisions were drawn in several ways.", "")
     print_sentences(found.sentences())
-    for course in found.courses:
+    for course in found.alternatives():
         if course.changes:
             _print_changes(found, course)
 
 
 def _print_changes(found: WhatIf, course: Course) -> None:
-    title = f"With a half-life of {found.clock.length_text(course.half_life)} and the rule {course.rule}"
-    say("", f"{title}, served instead:")
+    does = "carrying instead" if found.kind == "burden" else "served instead"
+    say("", f"{course.memory.phrase} and the rule {course.rule}, {does}:")
     for change in course.changes[:SHOWN]:
         say(f"- {found.clock.shown(change.time)}: {_change(change)}")
     if len(course.changes) > SHOWN:
@@ -69,4 +74,6 @@ def print_queue(found: QueueReplay) -> None:
             when = f"{found.clock.shown(each.after)} instead of {found.clock.shown(each.before)}"
             say(f"- {each.job} of {each.agent}: {when}{'' if each.certain else ' (not in every draw)'}")
         if len(jobs) > SHOWN:
-            say(f"- and more: --json lists {len(jobs):,}")
+            most = found.n_earlier[half_life][1]
+            which = "them" if most == len(jobs) else f"the first {len(jobs):,}"
+            say(f"- and {most - SHOWN:,} more: --json lists {which}")

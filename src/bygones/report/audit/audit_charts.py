@@ -91,7 +91,9 @@ def series_chart(audit: Audit, name: str, title: str) -> Chart:
         lines.append(_line(audit, half_life_name(audit, stood), series, n))
         ends.append(f"{amount(series[-1])} with {half_life_name(audit, stood)}")
     alt = f"{title}, over time. Final values: {', '.join(ends)}."
-    layout = {"yaxis": {**_APART, "range": [-0.02, 1.03]}, **_time_layout(audit)}
+    # Relative to the mean, the heaviest load is at least 1, and the other measures are at most 1.
+    scale = {"rangemode": "tozero"} if name == "heaviest" else {"range": [-0.02, 1.03]}
+    layout = {"yaxis": {**_APART, **scale}, **_time_layout(audit)}
     return Chart({"data": lines, "layout": layout}, alt=alt, caption=title, height=290)
 
 

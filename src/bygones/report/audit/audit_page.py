@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from bygones._text import amount, counted, sentence
+from bygones._text import amount, counted, listed
 from bygones.audit import Audit, Trajectory
+from bygones.audit.auditing import MEASURES
 from bygones.audit.conclusions import TIED
-from bygones.audit.groups import grouped, pairs_note, settled
+from bygones.audit.groups import Group, compared_note, grouped, settled
 from bygones.kinds import words
 from bygones.ledger.watch import SETTLED
 from bygones.report.audit.audit_charts import (
@@ -29,7 +31,10 @@ ROWS = 50
 """The number of agents that the table shows at once; the others are found by searching, sorting or `show all`."""
 
 LISTED = 3
-"""The number of conclusions of a group that are listed at once; the others can be opened."""
+"""The most conclusions of a group that are listed at once; the others can be opened."""
+
+AT_ONCE = 400
+"""How many characters of conclusions are shown at once: what fits on the screen of a phone beside the headings."""
 
 _EXACT = "All numbers are exact sums over all events with exact decay; nothing is sampled."
 _LASTING = " Usage that lasts is integrated over the time it lasts."
@@ -220,22 +225,19 @@ def _standing_row(
 def _over_time(audit: Audit) -> list[Block]:
     period = audit.clock.length_text(audit.periods.length)
     burden = audit.kind == "burden"
-    what = "The lightest load and the geometric mean are" if burden else "Welfare is"
+    what = "The heaviest load is" if burden else "Welfare is"
     blocks: list[Block] = [
-        f"Inequality {'' if burden else 'and welfare '}of what is remembered, at the end of each period "
-        f"({period}), under each half-life. {what} relative to the mean, since a "
-        "longer half-life remembers more; 1 is equality."
+        f"Inequality {'and the heaviest load' if burden else 'and welfare'} of what is remembered, at the end of each "
+        f"period ({period}), under each half-life. {what} relative to the mean, since a longer half-life remembers "
+        "more; 1 is equality."
     ]
-    least = "The lightest load" if burden else "Egalitarian welfare: the smallest amount remembered"
-    middle = (
-        "The geometric mean of the loads" if burden else "Nash welfare: the geometric mean of the amounts remembered"
-    )
-    for name, title in (
-        ("gini", "Gini coefficient: 0 is equality"),
-        ("egalitarian", f"{least} remembered, relative to the mean"),
-        ("nash", f"{middle} remembered, relative to the mean"),
-    ):
-        blocks.append(series_chart(audit, name, title))
+    measures = {
+        "gini": "Gini coefficient: 0 is equality",
+        "heaviest": "The heaviest load remembered, relative to the mean",
+        "egalitarian": "Egalitarian welfare: the smallest amount remembered, relative to the mean",
+        "nash": "Nash welfare: the geometric mean of the amounts remembered, relative to the mean",
+    }
+    blocks += [series_chart(audit, name, measures[name]) for name in MEASURES[audit.kind] if name != "mean"]
     blocks.append(agents_chart(audit))
     return blocks
 
@@ -246,10 +248,25 @@ def _conclusions(audit: Audit) -> list[Block]:
     if not audit.equal_assumed:
         blocks.append(audit.entitlement_note())
     if groups:
-        blocks.append(fragment("audit/templates/conclusions.html.jinja", groups=groups, most=LISTED))
+        blocks.append(fragment("audit/templates/conclusions.html.jinja", groups=opened(groups)))
     if audit.conclusions.pairs is None:
-        blocks.append(sentence(f"Compared were not all pairs: {pairs_note(audit)}"))
+        blocks.append(compared_note(audit))
     return blocks
+
+
+def opened(groups: Sequence[Group]) -> list[tuple[Group, int]]:
+    """How many sentences of each group are shown at once: as many as fit, the first group first, and at least one."""
+    left = AT_ONCE
+    found: list[tuple[Group, int]] = []
+    for group in groups:
+        most = 0
+        while most < min(LISTED, len(group.sentences)) and (len(group.sentences[most]) <= left or not (found or most)):
+            left -= len(group.sentences[most])
+            most += 1
+        # What follows is less important, so it does not take the room that was too small here.
+        left = left if most == len(group.sentences) or most == LISTED else 0
+        found.append((group, most))
+    return found
 
 
 def _half_lives(audit: Audit) -> list[Block]:
@@ -259,10 +276,13 @@ def _half_lives(audit: Audit) -> list[Block]:
 
 def _replays(audit: Audit) -> list[Block]:
     duration, received_word = audit.clock.length_text, words(audit.kind).received
+    burden = audit.kind == "burden"
+    measures = {"gini": "Gini", "heaviest": "heaviest"} if burden else {"gini": "Gini", "egalitarian": "minimum"}
+    measures |= {} if burden else {"nash": "Nash"}
     outcomes: list[list[object]] = []
     for each in audit.replays:
         for what, outcome in (("actual", each.actual), ("allocator", each.instead)):
-            numbers = [outcome.gini, outcome.egalitarian, outcome.nash, outcome.total]
+            numbers = [*(getattr(outcome, name) for name in measures), outcome.total]
             outcomes.append([duration(each.half_life), what, *numbers, None if what == "actual" else each.differ])
     rows = _some(audit, audit.standings[-1])
     received = [
@@ -275,8 +295,8 @@ def _replays(audit: Audit) -> list[Block]:
         "served each time. The allocator chooses from what it would have remembered of its own decisions.",
         replay_chart(audit),
         Table(
-            "The final result: Gini coefficient, minimum and geometric mean (Nash) of what is remembered.",
-            ["half-life", "decisions", "Gini", "minimum", "Nash", f"total {received_word}", "different decisions"],
+            f"The final result, of what is remembered: {listed(list(measures.values()))}.",
+            ["half-life", "decisions", *measures.values(), f"total {received_word}", "different decisions"],
             outcomes,
         ),
         Table(

@@ -1,0 +1,122 @@
+"""The table that a history comes from, the engine that reads it, and an engine's errors in one sentence."""
+
+from __future__ import annotations
+
+import difflib
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from bygones._arrays import check_count
+
+LEDGER_COLUMNS = ("seq", "kind", "time", "agent", "amount", "refers")
+"""The columns of every export of a ledger."""
+
+THREADS = 1024
+"""The most threads that DuckDB may be given."""
+
+_WRONG_LENGTH = re.compile(r"CSV Error on Line: (\d+)\n.*Expected Number of Columns: (\d+) Found: (\d+)", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Source:
+    """The table that a history comes from.
+
+    Attributes:
+        table: the Ibis table.
+        label: its name in messages.
+        above: the number of lines above the first row, so that row numbers agree with an editor's line numbers.
+        shielded: whether names may have a leading apostrophe that protects spreadsheets from formulas.
+        decimal_comma: whether a comma in a number is the decimal sign.
+        instants: whether times are whole microseconds since 1970, as in the tables of a ledger.
+        rules: for a ledger, all its rules, as its tables store them.
+        owned: whether the connection was opened for this source, and is closed with it.
+        several: whether the rows come from several files, named in the column `filename`.
+        filtered: whether some rows were left out, so that row numbers do not count them.
+        parquet: the Parquet files, whose footers say what the first and the last time is.
+    """
+
+    table: Any
+    label: str
+    above: int = 0
+    shielded: bool = False
+    decimal_comma: bool = False
+    instants: bool = False
+    rules: str | None = None
+    owned: bool = True
+    several: bool = False
+    filtered: bool = False
+    parquet: tuple[str, ...] = ()
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the columns."""
+        return tuple(self.table.columns)
+
+    @property
+    def engine(self) -> str:
+        """The name of the engine in Ibis."""
+        return str(self.table.get_backend().name)
+
+    def close(self) -> None:
+        """Closes the connection, if it was opened for this source."""
+        if self.owned:
+            self.table.get_backend().disconnect()
+
+    def is_ledger(self) -> bool:
+        """Whether these are the events of a ledger."""
+        return set(LEDGER_COLUMNS) <= set(self.columns)
+
+
+def check_columns(found: Sequence[str], wanted: Sequence[str], label: str) -> None:
+    """Raises ValueError for a missing column, with the columns that exist and the nearest match."""
+    for name in wanted:
+        if name not in found:
+            near = difflib.get_close_matches(name.lower(), [each.lower() for each in found], n=1)
+            meant = next((each for each in found if near and each.lower() == near[0]), None)
+            hint = "" if meant is None else f" (did you mean {meant!r}?)"
+            raise ValueError(f"{label} has no column {name!r}{hint}: found {', '.join(map(repr, found)) or 'none'}")
+
+
+@contextmanager
+def readable(label: str) -> Iterator[None]:
+    """Turns an engine's error into a ValueError with one sentence."""
+    try:
+        yield
+    except _refusals() as error:
+        length = _WRONG_LENGTH.search(str(error))
+        if length is not None:
+            row, expected, got = length.groups()
+            raise ValueError(f"{label}, row {row}: expected {expected} cells as in the header, got {got}") from None
+        if "utf-8" in str(error).lower():
+            raise ValueError(f"{label} is not a CSV file in UTF-8: save it again as CSV in UTF-8") from None
+        raise ValueError(f"{label} cannot be read: {first_line_of(error)}") from None
+
+
+def _refusals() -> tuple[type[Exception], ...]:
+    """The error types of the engines that have been imported; no other engine can have raised an error."""
+    known = (("duckdb", "Error"), ("ibis.common.exceptions", "IbisError"), ("psycopg", "Error"), ("sqlite3", "Error"),
+             ("pyspark.errors", "PySparkException"))  # fmt: skip
+    return tuple(getattr(sys.modules[module], name) for module, name in known if module in sys.modules)
+
+
+def first_line_of(error: Exception) -> str:
+    """The first line of an error that says something."""
+    return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
+
+
+def duckdb(threads: int | None, memory: str) -> Any:
+    """A DuckDB in memory, through Ibis, that spills to disk beyond this much memory."""
+    import ibis
+
+    settings = {} if threads is None else {"threads": check_count("threads", threads, most=THREADS)}
+    try:
+        connection = ibis.duckdb.connect(memory_limit=memory, **settings)
+    except _refusals():
+        raise ValueError(f"memory must be an amount such as 3GB, got {memory!r}") from None
+    # Error messages name the row, so rows must keep their order.
+    connection.raw_sql("SET preserve_insertion_order = true")
+    return connection
