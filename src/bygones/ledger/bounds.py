@@ -42,9 +42,14 @@ def check_amount(name: str, amount: object, kind: str) -> float:
     return number + 0.0  # SQLite drops the sign of a zero
 
 
+def is_counted(amount: float) -> bool:
+    """Whether an amount counts; not if it is beyond the bounds, which only an earlier version could record."""
+    return abs(amount) <= LARGEST_CORRECTION
+
+
 def counted(amount: float) -> float:
-    """What an amount counts: nothing if it is beyond the bounds, which only an earlier version could record."""
-    return amount if abs(amount) <= LARGEST_CORRECTION else 0.0
+    """What an amount counts: nothing if it is beyond the bounds."""
+    return amount if is_counted(amount) else 0.0
 
 
 def check_start(agent: str, start: float) -> float:
