@@ -57,14 +57,13 @@ def family(row):
 
 
 def of_other_needs():
-    """What prices reach, and the best member of the family in brackets where it was looked for."""
+    """What prices reach, and the best member of the family in brackets."""
     found, best = (by(measured(name), "needs", "welfare", "gamma") for name in ("long-run", "sweep"))
     lines = []
     for kind in dict.fromkeys(kind for kind, *_ in found):
         cells = []
         for cell in CELLS:
-            family_best = f" ({percent(max(family(best[kind, *cell])))})" if (kind, *cell) in best else ""
-            cells.append(percent(found[kind, *cell]["prices"]) + family_best)
+            cells.append(f"{percent(found[kind, *cell]['prices'])} ({percent(max(family(best[kind, *cell])))})")
         lines.append(line(kind, *cells))
     return lines
 
