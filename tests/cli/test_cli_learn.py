@@ -1,5 +1,6 @@
 import json
 
+import json
 import pytest
 
 from bygones.cli import program
@@ -146,6 +147,16 @@ def test_every_number_behind_a_claim(capsys, monkeypatch):
         "C13a under observation scale none: too few (egalitarian additive, perfect recall, T = 10000, total_steps"
         in printed
     )
+
+
+def test_claims_as_json_hold_the_policies_and_what_stands_beside_them(capsys):
+    program.main(["claims", "evidence/grid/none", "--why", "C2", "--json"])
+    found = json.loads(capsys.readouterr().out)
+    (claim,) = found["claims"]
+    assert {"quotes", "criterion", "known_before", "test", "scales"} <= set(claim)
+    assert len(found["policies"]) == 100
+    assert all(one["n_seeds"] == 10 and {"final", "sampled", "deterministic"} <= set(one) for one in found["policies"])
+    assert len(found["without_training"]) == 20
 
 
 def test_the_evidence_is_found_from_anywhere(capsys, tmp_path, monkeypatch):

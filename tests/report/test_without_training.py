@@ -11,7 +11,7 @@ from bygones.paper.optimum import for_settings
 from bygones.paper.untrained import RULES, rule_shares
 from bygones.report.page import render
 from bygones.report.paper.paper_page import report_page
-from bygones.report.paper.without_training import COLUMNS, problems_of, rows, sentence
+from bygones.report.paper.without_training import columns, problems_of, rows, sentence
 from support import synthetic_results
 
 
@@ -61,7 +61,7 @@ def test_other_horizons_are_named_where_they_differ(egalitarian, monkeypatch):
 def test_the_table_has_a_row_per_memory_with_the_trained_and_every_rule(egalitarian):
     found = rows(egalitarian)
     assert [row[0] for row in found] == [memory_label(gamma) for gamma in GAMMAS]
-    assert len(found[0]) == len(COLUMNS)
+    assert len(found[0]) == len(columns(egalitarian))
     cell = egalitarian.where(horizon=10000, gamma=0.99)
     shares = for_settings(cell.settings()[0]).share(cell["final_welfare"])
     expected = [shares.max(), np.median(shares), *rule_shares(cell, 0.99).values()]

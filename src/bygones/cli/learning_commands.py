@@ -174,10 +174,13 @@ def claims(
 ) -> None:
     """Judge the paper's claims C1 to C13 from results, under every observation scale that occurs in them.
 
+    With --json, also what the policies of every cell are worth, beside the best possible and untrained rules.
+
     Example: bygones claims --why C6
 
     Example: bygones claims --set ends=termination
     """
+    from bygones.paper import policies
     from bygones.paper.claims import CLAIMS, judge
     from bygones.paper.grid import parse_setting
     from bygones.paper.judging import departure
@@ -187,7 +190,14 @@ def claims(
     found = read(*(places or _evidence()))
     judgements = judge(found, why or tuple(CLAIMS), **changes)
     if json:
-        print_json([judgement.to_dict() for judgement in judgements])
+        cells = policies.measured(found)
+        print_json(
+            {
+                "claims": [judgement.to_dict() for judgement in judgements],
+                "policies": [cell.to_dict() for cell in cells],
+                "without_training": policies.without_training(cells),
+            }
+        )
     elif why:
         for judgement in judgements:
             _print_comparisons(judgement)

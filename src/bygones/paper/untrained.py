@@ -131,7 +131,8 @@ def worth(runs: Results) -> Worth:
         for rule, share in rule_shares(runs, gamma).items()
         if rule != "calibrated"
     ]
-    trained = Best(with_memory(runs["gamma"][top]), float(shares[top]))
+    network = "" if runs["policy"][top] == Settings().policy else f"the {runs['policy'][top]} network and "
+    trained = Best(network + with_memory(runs["gamma"][top]), float(shares[top]))
     return Worth(
         runs["welfare"][0], int(runs["horizon"][0]), max(rules, key=lambda rule: rule.share), trained, len(runs)
     )

@@ -16,7 +16,10 @@ from bygones.paper.claims import Judgement, judge
 from bygones.paper.grid import in_order
 from bygones.paper.judging import CANNOT_TELL, TOO_FEW
 from bygones.paper.results import Results, evidence_folder, read
+from bygones.report.page import Table
 from bygones.report.paper.verdicts import SCALES
+from bygones.report.paper.without_training import columns, problems_of, rows, sentence
+from bygones.report.paper.worth_of_policies import tables_of_networks, tables_of_worth
 
 NOTE = Path("docs/claims.md")
 WIDTH = 120
@@ -34,15 +37,18 @@ def parts(results: Results) -> dict[str, str]:
     ours = [judged for judged in judgements if not judged.asked.quotes]
     scales = in_order(paper[0].by_scale)
     others = {name: judge(results, [judged.name for judged in paper], **how) for name, how in PROTOCOLS.items()}
-    columns = {f"{name}, {scale}": each for name, each in others.items() for scale in ("none", "window")}
+    protocols = {f"{name}, {scale}": each for name, each in others.items() for scale in ("none", "window")}
     return {
         "scales": "\n".join(["| name | what the network sees of the memory |", "|---|---|"]
                             + [f"| {scale} | {SCALES[scale]} |" for scale in scales]),
         "verdicts": _table(dict.fromkeys(scales, paper)),
         "beyond-verdicts": _table(dict.fromkeys(scales, ours)),
-        "other-protocols": _table(columns),
+        "other-protocols": _table(protocols),
         "claims": "\n\n".join(map(_section, paper)),
         "beyond": "\n\n".join(map(_section, ours)),
+        "networks": "\n\n".join(map(_captioned, tables_of_networks(results))),
+        "policies": "\n\n".join(map(_captioned, tables_of_worth(results))),
+        "rules": "\n\n".join(map(_rules, problems_of({"evidence": results}).values())),
     }  # fmt: skip
 
 
@@ -56,16 +62,31 @@ def with_parts(note: str, computed: Mapping[str, str]) -> str:
     return note
 
 
-def _table(columns: Mapping[str, Sequence[Judgement]]) -> str:
+def _table(by_column: Mapping[str, Sequence[Judgement]]) -> str:
     """Verdicts by claim; a column is named after its observation scale, perhaps with a protocol before it."""
-    claims = next(iter(columns.values()))
-    rows = [
+    claims = next(iter(by_column.values()))
+    body = [
         f"| {claim.name} {claim.asked.text.rstrip('.')} | "
-        + " | ".join(_words(each[number], name.rpartition(", ")[2]) for name, each in columns.items())
+        + " | ".join(_words(each[number], name.rpartition(", ")[2]) for name, each in by_column.items())
         + " |"
         for number, claim in enumerate(claims)
     ]
-    return "\n".join([f"| claim | {' | '.join(columns)} |", "|---" * (1 + len(columns)) + "|", *rows])
+    return "\n".join([f"| claim | {' | '.join(by_column)} |", "|---" * (1 + len(by_column)) + "|", *body])
+
+
+def _captioned(table: Table) -> str:
+    return f"{_wrapped(f'**{table.caption}.**')}\n\n{_lines(table.columns, table.rows)}"
+
+
+def _rules(runs: Results) -> str:
+    """Whether learning is worth it under a welfare function, and the table behind that."""
+    memory, *others = columns(runs)
+    header = [f"{runs['welfare'][0]}, {memory}", *others]
+    return f"{_wrapped(sentence(runs))}\n\n{_lines(header, rows(runs))}"
+
+
+def _lines(header: Sequence[str], body: Sequence[Sequence[object]]) -> str:
+    return "\n".join(f"| {' | '.join(map(str, row))} |" for row in (header, ["---"] * len(header), *body))
 
 
 def _words(judged: Judgement, scale: str) -> str:

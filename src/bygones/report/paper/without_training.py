@@ -8,13 +8,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from bygones.paper.grid import AGGREGATIONS, memory_label
+from bygones.paper.grid import AGGREGATIONS, N_SEEDS, memory_label
 from bygones.paper.results import Results
 from bygones.paper.untrained import PROBLEM, RULES, Worth, rule_shares, shares_of_optimum, worth
 from bygones.report.figures.paper_figures import WELFARE_NAMES
 from bygones.report.page import Block, Table, fragment
 
-COLUMNS = ["memory", "trained, best run", "trained, median run", *RULES]
+NETWORKS = {"mlp": "trained", "symmetric": "symmetric network"}
+"""How tables call the policies of the paper's network and of the one that is shared across agents."""
 _SIZES = PROBLEM[1:-1]
 """The settings that say how many agents, resources and advantaged agents there are."""
 
@@ -23,7 +24,7 @@ def without_training(sets: Mapping[str, Results]) -> list[Block]:
     """A sentence for each welfare function, and a table of what rules and trained policies reach with each memory."""
     problems = problems_of(sets)
     sentences = [sentence(runs) for runs in problems.values()]
-    tables = [Table(_caption(runs), COLUMNS, rows(runs)) for runs in problems.values()]
+    tables = [Table(_caption(runs), columns(runs), rows(runs)) for runs in problems.values()]
     return [fragment("paper/templates/worth.html.jinja", sentences=sentences), *tables]
 
 
@@ -50,15 +51,32 @@ def sentence(runs: Results) -> str:
     return f"{where}, {last}{_otherwise(last, others, len(found))}"
 
 
+def columns(runs: Results) -> list[str]:
+    """The header of the table of `rows`."""
+    trained = [f"{NETWORKS[kind]}, {which} run" for kind in _networks(runs) for which in ("best", "median")]
+    return ["memory", *trained, *RULES]
+
+
 def rows(runs: Results) -> list[list[str]]:
-    """What each memory reaches at the longest horizon, trained and with the rules."""
+    """What each memory reaches at the longest horizon, trained with each network and with the rules.
+
+    A median is over the paper's number of seeds, so that cells with more of them do not count for more.
+    """
     longest = runs.where(horizon=max(runs.distinct("horizon")))
     found = []
     for gamma in longest.distinct("gamma"):
-        trained = shares_of_optimum(longest.where(gamma=gamma))
-        shares = [float(trained.max()), float(np.median(trained)), *rule_shares(longest, gamma).values()]
-        found.append([memory_label(gamma), *(f"{share:.1%}" for share in shares)])
+        row = [memory_label(gamma)]
+        for kind in _networks(runs):
+            some = longest.where(gamma=gamma, policy=kind)
+            weighted = some.where(seed=range(N_SEEDS))
+            row.append(f"{shares_of_optimum(some).max():.1%}" if len(some) else "")
+            row.append(f"{np.median(shares_of_optimum(weighted)):.1%}" if len(weighted) else "")
+        found.append(row + [f"{share:.1%}" for share in rule_shares(longest, gamma).values()])
     return found
+
+
+def _networks(runs: Results) -> list[str]:
+    return [kind for kind in NETWORKS if kind in runs.distinct("policy")]
 
 
 def _caption(runs: Results) -> str:

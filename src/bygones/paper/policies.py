@@ -1,0 +1,150 @@
+"""What trained policies are worth: while they learn, and once they are finished.
+
+The paper's metric is measured in the last tenth of training, while the policy still learns and draws its actions. A
+finished policy can go on drawing its actions, or take the most probable one at every step. Every cell of the grid is
+measured in all three ways, for the paper's network and for the symmetric one, which are never joined.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from bygones._arrays import Floats
+from bygones.learn.settings import Settings
+from bygones.paper.columns import SETTINGS
+from bygones.paper.grid import GAMMAS, in_order, paper_weight
+from bygones.paper.judging import PROTOCOL
+from bygones.paper.optimum import for_settings
+from bygones.paper.results import Results
+from bygones.paper.statistics import Interval, median_interval
+from bygones.paper.untrained import RULES, reached
+
+WAYS = {"final": "in training", "sampled": "drawn actions", "deterministic": "most probable actions"}
+"""The ways to measure a policy: the beginning of its columns, and their meaning."""
+
+MEASURED = {"gini": "Gini coefficient", "utility_least": "utility per step of the worst-off agent"}
+"""The metrics that are given for every cell."""
+
+NETWORK = ("policy", "agent_features", "observation_scale", "fixed_scale")
+"""The settings that say which network decides, and what it sees of the memory."""
+
+
+class OverSeeds(NamedTuple):
+    """A metric of the seeds of a cell."""
+
+    mean: float
+    median: float
+    interval: Interval
+    """The exact 95% interval of the median."""
+    least: float
+    most: float
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A cell of the grid and what its policies are worth."""
+
+    run: Settings
+    """The settings of one of its runs; all others differ in the seed."""
+    runs: Results
+
+    def over_seeds(self, way: str, metric: str) -> OverSeeds | None:
+        """A metric, measured in one of `WAYS`; None if the policies were not evaluated in that way."""
+        values = self.seeds(way, metric)
+        if not len(values):
+            return None
+        return OverSeeds(
+            float(values.mean()),
+            float(np.median(values)),
+            median_interval(values),
+            float(values.min()),
+            float(values.max()),
+        )
+
+    def seeds(self, way: str, metric: str) -> Floats:
+        """The values of the seeds."""
+        values: Floats = self.runs[f"{way}_{metric}"].astype(float)
+        return values[np.isfinite(values)]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The cell as plain values, for JSON."""
+        cell = ("welfare", "aggregation", "gamma", "horizon", *NETWORK)
+        metrics = {
+            way: {name: found._asdict() for name in MEASURED if (found := self.over_seeds(way, name))} for way in WAYS
+        }
+        return {
+            **{name: getattr(self.run, name) for name in cell},
+            "n_seeds": len(self.runs),
+            **{way: of for way, of in metrics.items() if of},
+        }
+
+
+def measured(results: Results, **cell: Any) -> list[Measured]:
+    """Every cell of finished runs that follow the paper's protocol in all but the network, in the order of the grid.
+
+    Args:
+        results: the runs.
+        cell: the settings of the cells that are asked for, such as `horizon=10000`.
+    """
+    found = list(_cells(results, cell))
+    scales = in_order({each.run.observation_scale for each in found})
+    return sorted(
+        found,
+        key=lambda each: (
+            each.run.welfare,
+            each.run.aggregation,
+            each.run.horizon,
+            each.run.policy,
+            each.run.agent_features,
+            scales.index(each.run.observation_scale),
+            -each.run.fixed_scale,
+            each.run.gamma,
+        ),
+    )
+
+
+def _cells(results: Results, cell: dict[str, Any]) -> Iterator[Measured]:
+    follow = results.where(**{name: value for name, value in PROTOCOL.items() if name not in NETWORK} | cell)
+    table = follow.table.filter(np.isnan(follow["stopped_at"].astype(float)))
+    places: dict[tuple[Any, ...], list[int]] = defaultdict(list)
+    columns = [table.column(name).to_pylist() for name in SETTINGS if name not in ("seed", "hidden")]
+    for place, values in enumerate(zip(*columns, strict=True)):
+        places[values].append(place)
+    for some in places.values():
+        runs = Results(table.take(some))
+        run = Results(runs.table.slice(0, 1)).settings()[0]
+        if run.weight == paper_weight(run.welfare, run.aggregation):
+            yield Measured(run, runs)
+
+
+def without_training(cells: Iterable[Measured]) -> list[dict[str, Any]]:
+    """The best possible and the rules that need no training, for every problem of the cells, for JSON."""
+    problems = {(run.welfare, run.aggregation, run.horizon): run for run in (one.run for one in cells)}
+    found = []
+    for (welfare, aggregation, horizon), run in problems.items():
+        rules = {
+            f"{gamma:g}": {
+                rule: reached(rule, run.replace(gamma=gamma), [horizon])[horizon]._asdict() for rule in RULES
+            }
+            for gamma in GAMMAS
+        }
+        found.append(
+            {
+                "welfare": welfare,
+                "aggregation": aggregation,
+                "horizon": horizon,
+                "best_possible": {"welfare": for_settings(run).bound, "utility_least": most_for_the_least(run)},
+                "rules_by_gamma": rules,
+            }
+        )
+    return found
+
+
+def most_for_the_least(run: Settings) -> float:
+    """The most that any policy can give to the worst-off agent, per step, in the problem of a run."""
+    return for_settings(run.replace(welfare="egalitarian", aggregation="averaged")).bound
