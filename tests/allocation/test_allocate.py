@@ -363,7 +363,11 @@ class TestBadInput:
             (lambda: Assign([[1.0, -2.0]]), r"got -2.0 in row 0, column 1"),
             (lambda: Assign(sparse.csr_array([[1.0, -2.0]])), r"got -2.0 in row 0, column 1"),
             (lambda: Assign([1.0, 2.0]), "one row per agent and one column per item"),
-            (lambda: Assign([[1.0]], 0), "capacity must be a whole number of at least 1.*got 0 for agent 0"),
+            (lambda: Assign([[1.0]], 0), "capacity must be a whole number of at least 1.*got 0$"),
+            (
+                lambda: Assign([[1.0], [1.0]], [1, 0]),
+                "capacity must be a whole number of at least 1.*got 0 for agent 1",
+            ),
             (lambda: Assign([[1.0], [1.0]], [1, 1.5]), r"got 1.5 for agent 1"),
             (lambda: Assign([[1.0]], [1, 2]), r"capacity must be one number or one per agent \(1\)"),
             (lambda: Assign([[1.0]], allowed=[[False]]), "at least one pair of agent and item"),

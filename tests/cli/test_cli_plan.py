@@ -71,3 +71,33 @@ def test_exports(run, refused, ward, tmp_path):
     run("planned", ward, "--agent", "ana", "--out", "ana.ics")
     assert (tmp_path / "ana.ics").read_text().count("BEGIN:VEVENT") == 1
     assert "out must end in .csv or .ics" in refused("planned", ward, "--out", "plan.pdf")
+
+
+@pytest.mark.parametrize("how", ["a link to a ledger", "a ledger of that name"])
+def test_an_export_never_replaces_a_ledger(run, refused, ward, tmp_path, how):
+    other, out = tmp_path / "other.db", tmp_path / "plan.csv"
+    run("copy", ward, other)
+    before = other.read_bytes()
+    if how == "a link to a ledger":
+        out.symlink_to(other)
+    else:
+        out.write_bytes(before)
+    assert "which may be a ledger: choose another file to write" in refused("planned", ward, "--out", out)
+    assert out.read_bytes() == before
+
+
+def test_plans_divide_in_whole_units_too(run, refused, ward, tmp_path):
+    days = ("--from", ahead(1), "--until", ahead(2))
+    doses = json.loads(run("plan", ward, "people.csv", *days, "--amount", 4, "--whole", "--json"))["dates"][0]["turns"]
+    assert {turn["agent"]: turn["amount"] for turn in doses} == {"ana": 3.0, "ben": 1.0}, "2.5 and 1.5 without"
+    (tmp_path / "dates.csv").write_text(f"date,agent,need\n{ahead(1)},ana,9\n{ahead(1)},ben,9\n")
+    decided = json.loads(run("decide", ward, "dates.csv", "--amount", 4, "--whole", "--json"))
+    assert decided["dates"][0]["turns"] == doses
+    assert "whole is for an amount" in refused("plan", ward, "people.csv", *days, "--whole")
+
+
+def test_a_date_on_which_nobody_can_serve_is_named(run, refused, ward):
+    for name in ("ana", "ben"):
+        run("hold", ward, name, "--at", ahead(2))
+    told = refused("plan", ward, "people.csv", "--from", ahead(1), "--until", ahead(4))
+    assert f"nobody can carry this burden at {ahead(2)} 00:00 UTC: everybody who was named is on hold" in told

@@ -116,7 +116,9 @@ def test_an_explanation_names_who_took_over(ledger):
     assert any(
         each.startswith(f"Taken over later by {swapped[0].agent}, event {swapped[0].seq} (swapped") for each in told
     )
-    assert any(sentence.startswith("Made void later by event ") for sentence in told)
+    was = ledger.event(6).agent
+    assert any(each.startswith(f"What {was} was given (event 6) was made void later by event ") for each in told)
+    assert not any(each.startswith("Made void later") for each in told), "the decision itself is in effect"
 
 
 def test_decisions_in_quick_succession_are_made_again_as_they_were(new_target):

@@ -53,9 +53,9 @@ def capacities(capacity: object, n_agents: int, n_items: int) -> np.ndarray:
     good = (numbers >= 1) & ((numbers == np.floor(numbers)) | (numbers == math.inf))
     if not good.all():
         bad = int(np.flatnonzero(~good)[0])
+        whose = f" for agent {bad}" if np.ndim(capacity) else ""
         raise ValueError(
-            "capacity must be a whole number of at least 1, or None for unlimited, "
-            f"got {numbers[bad]:g} for agent {bad}"
+            f"capacity must be a whole number of at least 1, or None for unlimited, got {numbers[bad]:g}{whose}"
         )
     return np.asarray(np.minimum(numbers, n_items), dtype=int)
 

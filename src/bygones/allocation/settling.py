@@ -30,7 +30,7 @@ def settle(
         or_else = ", or proportional to what they received" if any(received.values()) else ""
         raise ValueError(
             f"{len(missing)} of {len(received)} agents in {label} have no entitlement: {listed(missing, LISTED)}; add "
-            f"them, or say with others what they get: a number such as 1{or_else}"
+            f"them, or say with others (--others) what they get: a number such as 1{or_else}"
         )
     if others == "proportional":
         total = sum(received[name] for name in given if name in received)

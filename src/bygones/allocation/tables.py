@@ -84,8 +84,6 @@ def read_needs(
         amount: the amount to divide, for a table of rates and caps, or of needs, which are then the caps.
         whole: whether an amount is divided in whole units.
     """
-    if whole and amount is None:
-        raise ValueError("whole is for an amount to divide: give the amount, or leave whole out")
     rows = [(line, row) for line, row in read(path, ("agent",)) if any(row.values())]
     return request_of(path, rows, k=k, capacity=capacity, amount=amount, whole=whole)
 
@@ -100,6 +98,8 @@ def request_of(
     whole: bool = False,
 ) -> Request:
     """What there is to hand out, from some rows of a table; see `read_needs`."""
+    if whole and amount is None:
+        raise ValueError("whole is for an amount to divide: give the amount, or leave whole out")
     if not rows:
         raise ValueError(f"{path} has no rows below its header")
     columns = [name for name in rows[0][1] if name not in ("agent", "note")]

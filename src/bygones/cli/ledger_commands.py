@@ -224,12 +224,13 @@ def decide(
     if has_dates(needs):
         from bygones.cli.plan_commands import plan
 
-        if at is not None:
-            raise ValueError(f"at cannot be used with {needs}, which has a column 'date'")
-        for name, is_given in (("key", key is not None), ("whole", whole)):
-            if is_given:
+        for name, given in (("at", at), ("key", key)):
+            if given is not None:
                 raise ValueError(f"{name} cannot be used with {needs}, which has a column 'date'")
-        plan(target, needs, k=k, amount=amount, capacity=capacity, publish=yes, note=note, author=author, json=json)
+        plan(
+            target, needs, k=k, amount=amount, whole=whole, capacity=capacity, publish=yes, note=note, author=author,
+            json=json,
+        )  # fmt: skip
         return
     request = read_needs(needs, k=k, amount=amount, capacity=capacity, whole=whole)
     with open_ledger(target, author) as ledger:

@@ -7,7 +7,8 @@ from typing import Annotated
 
 from tyro.conf import Positional, arg
 
-from bygones.cli.allocation_commands import AmountToDivide, Capacity, NumberOfPlaces
+from bygones._files import check_output, replacing
+from bygones.cli.allocation_commands import AmountToDivide, Capacity, NumberOfPlaces, Whole
 from bygones.cli.arguments import optional
 from bygones.cli.console import print_json, print_paths, say
 from bygones.cli.ledger_arguments import Author, Json, Note, Target, open_ledger, print_recorded
@@ -36,6 +37,7 @@ def plan(
     every: Annotated[str, arg(help="The days from one date to the next.")] = "1d",
     k: NumberOfPlaces = None,
     amount: AmountToDivide = None,
+    whole: Whole = False,
     capacity: Capacity = None,
     publish: Annotated[bool, arg(help="Record the plan; otherwise it is only shown.")] = False,
     note: Note = "",
@@ -61,7 +63,7 @@ def plan(
     with open_ledger(target, author) as ledger:
         zone = ledger.zone()
         dates = [] if from_ is None or until is None else dates_from(from_, until, every, zone)
-        needs = read_dates(table, zone, dates, k=k, capacity=capacity, amount=amount)
+        needs = read_dates(table, zone, dates, k=k, capacity=capacity, amount=amount, whole=whole)
         made = ledger.plans.publish(needs, note=note) if publish else ledger.plans.draft(needs)
     paths = save(plan_figure(made), out, "plan")
     if json:
@@ -98,7 +100,9 @@ def planned(
         kinds = {".csv": lambda: plan_csv(turns, zone).encode(), ".ics": lambda: plan_ics(turns, zone, name)}
         if out.suffix not in kinds:
             raise ValueError(f"out must end in .csv or .ics, got {out.name!r}")
-        out.write_bytes(kinds[out.suffix]())
+        check_output(out, [target])
+        with replacing(out, private=True) as file:
+            file.write(kinds[out.suffix]())
         print_paths([out])
     elif json:
         print_json([turn.to_dict() for turn in turns])

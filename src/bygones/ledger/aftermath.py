@@ -33,6 +33,9 @@ class LaterChange(NamedTuple):
         why = f" ({event.note})" if event.note else ""
         if self.was is None or self.now is None:
             if event.kind == "void":
+                if self.changed.kind in RECEIVED:
+                    given = f"What {who} was given (event {self.changed.seq})"
+                    return f"{given} was made void later by event {event.seq}{why}."
                 return f"Made void later by event {event.seq}{why}."
             if event.kind in RECEIVED:
                 return f"Taken over later by {event.agent}, event {event.seq}{why}."

@@ -293,3 +293,8 @@ def _check_agents(request: Request, stood: Standing, names: Sequence[str]) -> No
         )
     if not names:
         raise ValueError("no agent is present: let somebody join first")
+    if stood.rules.kind == "burden" and not request.asking:
+        raise ValueError(
+            f"nobody can carry this burden at {named(stood.at, stood.zone)}: everybody who was named is on hold, away, "
+            "not available or has an empty cell; name somebody who can"
+        )

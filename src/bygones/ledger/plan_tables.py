@@ -58,6 +58,7 @@ def read_dates(
     k: int | None = None,
     capacity: int | None = None,
     amount: float | None = None,
+    whole: bool = False,
 ) -> list[DateNeeds]:
     """What there is to hand out on each date, in the order of time.
 
@@ -68,6 +69,7 @@ def read_dates(
         k: the number of places on each date, for a table of needs.
         capacity: the most items that one agent may take on a date, for a table of items.
         amount: the amount to divide on each date.
+        whole: whether it is divided in whole units.
     """
     rows = [(line, row) for line, row in read(path, ("agent",)) if any(row.values())]
     by_date: dict[str, list[Row]] = {}
@@ -82,7 +84,10 @@ def read_dates(
         by_date = dict.fromkeys(dates, rows)
     if len(by_date) > MOST_DATES:
         raise ValueError(f"a plan must have at most {MOST_DATES} dates, got {len(by_date)}")
-    found = [_of_date(path, text, each, zone, k=k, capacity=capacity, amount=amount) for text, each in by_date.items()]
+    found = [
+        _of_date(path, text, each, zone, k=k, capacity=capacity, amount=amount, whole=whole)
+        for text, each in by_date.items()
+    ]
     found.sort(key=lambda needs: needs.at)
     for one, other in pairwise(found):
         if one.at == other.at:
@@ -105,7 +110,15 @@ def dates_from(first: str, until: str, every: str, zone: str) -> list[str]:
 
 
 def _of_date(
-    path: Path, text: str, rows: Sequence[Row], zone: str, *, k: int | None, capacity: int | None, amount: float | None
+    path: Path,
+    text: str,
+    rows: Sequence[Row],
+    zone: str,
+    *,
+    k: int | None,
+    capacity: int | None,
+    amount: float | None,
+    whole: bool,
 ) -> DateNeeds:
     at = instant(text, f"{path}, row {rows[0][0]}: column 'date'" if "date" in rows[0][1] else "from", zone)
     day = as_datetime(at).astimezone(ZoneInfo(zone)).date()
@@ -118,6 +131,6 @@ def _of_date(
         (here if is_here else away).append((line, left))
     if not here:
         raise ValueError(f"{path}: nobody is available on {day}")
-    request = request_of(path, here, k=k, capacity=capacity, amount=amount)
+    request = request_of(path, here, k=k, capacity=capacity, amount=amount, whole=whole)
     gone = dict.fromkeys(row["agent"] for _, row in away if row["agent"] not in request.agents)
     return DateNeeds(at, _DAY.fullmatch(text.strip()) is not None, request, tuple(gone))

@@ -20,6 +20,7 @@ from bygones.ledger.snapshot import Snapshot
 from bygones.ledger.starting import START, Start, advance, waiting
 from bygones.ledger.store import Store
 from bygones.ledger.times import SECOND, When, instant
+from bygones.ledger.units import check_units
 from bygones.ledger.voids import in_effect
 
 T = TypeVar("T")
@@ -64,6 +65,7 @@ def written(store: Store, what: Callable[[LedgerWriter], T], author: str = "", *
         result = what(writer)
         if keep and writer.recorded_something:
             writer.finish()
+            check_units(connection, rows.load_book(head.rules), writer.book)
         else:
             # If nothing was recorded, waiting events would have been settled without a trace.
             connection.rollback()
