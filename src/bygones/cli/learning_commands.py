@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import csv
 import errno
-import json as json_format
 import shlex
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -21,6 +20,7 @@ from tyro.conf import OmitArgPrefixes, Positional, arg
 from bygones._arrays import check_count
 from bygones._files import check_output, replacing_text
 from bygones._secrets import redacted
+from bygones.cli.claims_tables import print_claims, print_comparisons, setting_text
 from bygones.cli.console import print_json, print_paths, print_sentences, print_table, progress, say
 from bygones.cli.evaluation_commands import evaluate
 from bygones.envs.problem import Scale
@@ -29,8 +29,6 @@ from bygones.learn.playing import EPISODES
 from bygones.learn.settings import Settings
 
 if TYPE_CHECKING:
-    from bygones.paper.claims import Judgement
-    from bygones.paper.judging import ScaleVerdict
     from bygones.paper.results import Results
 
 app = tyro.extras.SubcommandApp()
@@ -161,7 +159,7 @@ def reproduce(
         )  # fmt: skip
     print_paths(draw_all(results, out / "figures", **departure(results)))
     _print_ginis(results)
-    _print_claims(judge(results), departure(results))
+    print_claims(judge(results), departure(results))
     print_paths([write_report(out / "report.html", results, read_evidence(evidence_folder()))])
 
 
@@ -200,9 +198,9 @@ def claims(
         )
     elif why:
         for judgement in judgements:
-            _print_comparisons(judgement)
+            print_comparisons(judgement)
     else:
-        _print_claims(judgements, {} if changes else departure(found))
+        print_claims(judgements, {} if changes else departure(found))
 
 
 @app.command
@@ -243,10 +241,10 @@ def results(
     kinds: dict[tuple[str, ...], list[int]] = {}
     rows = found.table.select([name for name in SETTINGS if name != "seed"]).to_pylist()
     for number, row in enumerate(rows):
-        kinds.setdefault(tuple(map(_setting_text, row.values())), []).append(number)
+        kinds.setdefault(tuple(map(setting_text, row.values())), []).append(number)
     order = [*GRID_COLUMNS, *(name for name in rows[0] if name not in GRID_COLUMNS)]
-    varied = [name for name in order if len({_setting_text(row[name]) for row in rows}) > 1]
-    shared = [f"{name}={_setting_text(rows[0][name])}" for name in GRID_COLUMNS if name not in varied]
+    varied = [name for name in order if len({setting_text(row[name]) for row in rows}) > 1]
+    shared = [f"{name}={setting_text(rows[0][name])}" for name in GRID_COLUMNS if name not in varied]
     shown = {name: title for name, title in SHOWN_METRICS.items() if found.table.column(name).null_count < len(found)}
     metrics = [found[name] for name in shown]
     print_table(
@@ -329,82 +327,12 @@ def _print_ginis(found: Results) -> None:
     print_table("Final Gini coefficient (0 is equality)", ["welfare", "memory", *(f"T = {T}" for T in horizons)], rows)
 
 
-def _print_claims(judgements: Sequence[Judgement], changes: Mapping[str, Any]) -> None:
-    """The verdicts; `changes` are the settings in which all the runs differ from the paper's protocol."""
-    from bygones.paper.cells import MIN_SEEDS
-
-    verdicts = [verdict for judgement in judgements for verdict in judgement.by_scale.values()]
-    if not any(verdict.comparisons for verdict in verdicts):
-        say(f"There are too few runs to judge any of the paper's claims: a claim needs {MIN_SEEDS} seeds per cell.")
-        if changes:
-            text = " ".join(f"{name}={_setting_text(value)}" for name, value in changes.items())
-            say(f"These runs differ from the paper's protocol. To judge them anyway: bygones claims … --set {text}")
-        elif verdicts:
-            say(f"The first gap: {verdicts[0].reason}.")
-        return
-    print_table("The paper's claims", ["", "verdict", "claim"], [[j.name, j.word, j.claim] for j in judgements])
-    scales = list(dict.fromkeys(scale for judgement in judgements for scale in judgement.by_scale))
-    rows = [
-        [j.name, *(_by_welfare(j.by_scale[scale]) if scale in j.by_scale else None for scale in scales)]
-        for j in judgements
-    ]
-    print_table("Under each observation scale (egalitarian, Nash if they differ)", ["", *scales], rows)
-    say("For the numbers behind a verdict, add --why and its name, such as --why C6; for all of them, add --json.")
-
-
-def _print_comparisons(judgement: Judgement) -> None:
-    """A claim, its criterion, and every comparison that was made, under each observation scale."""
-    asked = judgement.asked
-    say(f"{judgement.name}  {judgement.claim}  {judgement.word.upper()}", judgement.counted, "")
-    for quote in asked.quotes:
-        say(f"The paper: “{quote.text}” ({quote.place})", "")
-    say(f"Criterion: {judgement.criterion}", f"Known before: {asked.known}", "")
-    outcomes = {True: "as claimed", False: "not as claimed", None: "cannot tell"}
-    for scale, verdict in judgement.by_scale.items():
-        title = f"{judgement.name} under observation scale {scale}: {verdict.short}"
-        if not verdict.comparisons:
-            say(f"{title} ({verdict.reason})", "")
-            continue
-        rows = [
-            [made.what, outcomes[made.outcome], f"{made.value:.3g}",
-             f"{made.interval.low:.3g} to {made.interval.high:.3g}", made.wanted,
-             f"{made.as_claimed:.0%} of {len(made.seeds[0])}" if made.seeds else "",
-             f"{made.p_holds:.2g}", f"{made.p_adjusted:.2g}",
-             _with_interval(made.mean, made.mean_interval), "yes" if made.splits else ""]
-            for made in verdict.comparisons
-        ]  # fmt: skip
-        columns = ["quantity", "outcome", "median", f"{100 * (1 - 2 * asked.level):g}% interval", "claimed", "seeds",
-                   "p if not", "p if so", "mean", "two groups"]  # fmt: skip
-        print_table(title, columns, rows)
-    say(
-        "Medians over seeds with exact intervals. Seeds: the share that is as claimed. p if not: the chance of such "
-        "seeds if the claim were false (sign test); p if so: if it were true, after Holm's correction. Mean: with "
-        "Student's 95% interval, as the paper's figures. Two groups: the seeds split. For all seeds, add --json."
-    )
-
-
-def _by_welfare(found: ScaleVerdict) -> str:
-    """The verdicts under the welfare functions, once if they are the same."""
-    return ", ".join(dict.fromkeys(verdict.short for verdict in found.by_welfare.values()))
-
-
-def _with_interval(value: float | None, interval: tuple[float, float] | None) -> str | None:
-    if value is None or interval is None:
-        return None
-    return f"{value:.3g} ({interval[0]:.3g} to {interval[1]:.3g})"
-
-
 def _varied(runs: Sequence[Settings]) -> str:
     """The lists of values in a plan, in words."""
     lists = {name: list(dict.fromkeys(getattr(run, name) for run in runs)) for name in GRID_COLUMNS}
-    parts = [f"{name} {', '.join(map(_setting_text, values))}" for name, values in lists.items()]
+    parts = [f"{name} {', '.join(map(setting_text, values))}" for name, values in lists.items()]
     seeds = len({run.seed for run in runs})
     return f"{'; '.join(parts)}; {seeds} {'seed' if seeds == 1 else 'seeds'} of {runs[0].total_steps:,} steps"
-
-
-def _setting_text(value: object) -> str:
-    """A setting as it is written on the command line."""
-    return f"{value:g}" if isinstance(value, float) else (value if isinstance(value, str) else json_format.dumps(value))
 
 
 def _sortable(value: object) -> tuple[bool, Any]:
