@@ -1,5 +1,6 @@
 """The report, from the shipped evidence and from a reader's own runs."""
 
+import html
 import json
 import re
 import subprocess
@@ -12,7 +13,8 @@ from bygones.envs.problem import Scale
 from bygones.paper import examples
 from bygones.paper.claims import CLAIMS, judge
 from bygones.paper.judging import PROTOCOL
-from bygones.paper.results import Results
+from bygones.paper.paper_claims import PAPER_CLAIMS
+from bygones.paper.results import Results, read
 from bygones.report.page import render
 from bygones.report.paper import paper_page, story
 from bygones.report.paper.paper_page import HALF_LIVES, read_evidence, report_page, write_report
@@ -54,7 +56,7 @@ def test_every_claim_is_there_with_its_verdicts(both, results):
             words = [f"{signs[each.word]} {each.word}" for each in verdict.by_welfare.values()]
             if len(set(words)) == 2:
                 words = [f"{words[0]} egalitarian", f"{words[1]} Nash"]
-            assert f"{story.SCALES[scale]} {' '.join(dict.fromkeys(words))}" in shown
+            assert f"{story.SCALES[scale].removeprefix('memory ')} {' '.join(dict.fromkeys(words))}" in shown
 
 
 def test_claims_are_c1_to_c13_each_once(both):
@@ -80,7 +82,7 @@ def test_all_sets_of_runs_are_there_each_by_its_name(both, results):
 def test_own_runs_stand_beside_the_evidence(both):
     shown = text(both)
     assert "your runs, egalitarian welfare 0." in shown
-    assert "evidence, Nash welfare, means under other scales 0." in shown
+    assert "evidence, Nash welfare, means where the memory is scaled otherwise 0." in shown
     assert "Your own runs are enough to judge 0 of the 18 claims" in shown
     assert "02:00" not in shown
     assert "finished 2027-01-02 03:04 UTC" in shown
@@ -102,31 +104,63 @@ def test_the_table_of_the_short_answer_is_read_from_the_runs(results):
     assert rows[1][-1] == f"{cell['final_gini'][0]:.2f}"
     follow = results.where(**PROTOCOL)
     several = story._rows("evidence", follow, "none", {"evidence": follow})
-    assert several[0][3].startswith(f"0.66 (0.09{story.DASH}0.80)")
+    assert several[0][3].startswith(f"0.70 (0.14{story.DASH}0.80)")
     other = story._ginis(follow, "egalitarian", "window")[1.0].mean()
-    assert several[1] == ["egalitarian welfare, means under other scales", *several[1][1:3], f"{other:.2f}"]
+    assert several[1] == [
+        "egalitarian welfare, means where the memory is scaled otherwise",
+        *several[1][1:3],
+        f"{other:.2f}",
+    ]
     assert story._range(0.014, 0.04) == f"0.01{story.DASH}0.04"
+
+
+def test_the_paper_s_sentences_lead_to_their_claims(both):
+    (index,) = re.findall(r'<table class="sentences">(.*?)</table>', both, re.DOTALL)
+    for claim in PAPER_CLAIMS:
+        assert f'href="#{claim.name}"' in index
+        assert f'<details class="claim" id="{claim.name}">' in both
+        for quote in claim.quotes:
+            assert quote.text in html.unescape(text(index))
+
+
+def test_nothing_needs_the_names_of_observation_scales(both):
+    shown = text(re.sub(r"<script.*?</script>|<code>.*?</code>", "", both, flags=re.DOTALL))
+    assert not re.search(r"(observation scale|scale:?) (none|fixed|window|expected|relative|running)\b", shown)
+    assert not re.search(r"\b(none|window|fixed): memory", shown)
+
+
+def test_the_shared_network_is_named_where_it_was_run(results):
+    symmetric = read(ROOT / "evidence" / "grid" / "symmetric")
+    assert story._shared_network(symmetric, "none") == (
+        "With a network that is shared across agents, the same memory comes to 0.00 under egalitarian welfare and 0.37 "
+        "under Nash welfare."
+    )
+    assert story._shared_network(story._with_shared_network({"evidence": results}), "none") == ""
 
 
 def test_the_answer_says_who_fails(results):
     follow = results.where(**PROTOCOL)
     unscaled, scaled = (story._answer(follow, scale) for scale in ("none", "window"))
     assert unscaled.verdict == (
-        "At the longest horizon, with observation scale none, perfect recall fails, while γ = 0.99 works."
+        "At the longest horizon, with the memory as it is, perfect recall fails, while γ = 0.99 works."
     )
     assert (
-        "0.66 for perfect recall, 0.07 for γ = 0.99 and 0.58 for the myopic agent under egalitarian" in unscaled.numbers
+        "0.70 for perfect recall, 0.09 for γ = 0.99 and 0.58 for the myopic agent under egalitarian" in unscaled.numbers
     )
-    assert unscaled.numbers.endswith("; 0.78, 0.20 and 0.74 under Nash welfare.")
-    assert unscaled.elsewhere == "With every other scale, perfect recall fails under Nash welfare only."
+    assert unscaled.numbers.endswith("; 0.79, 0.22 and 0.74 under Nash welfare.")
+    assert unscaled.elsewhere == (
+        "Where the memory is scaled in any other way, perfect recall fails under Nash welfare only."
+    )
     assert "perfect recall fails under Nash welfare, while γ = 0.99 works." in scaled.verdict
-    assert scaled.elsewhere == "With every other scale, perfect recall fails."
+    assert scaled.elsewhere == "Where the memory is scaled in any other way, perfect recall fails."
     egalitarian = story._answer(follow.where(welfare="egalitarian", observation_scale="window"), "window")
     assert egalitarian.verdict == "At the longest horizon, perfect recall works, and so does γ = 0.99."
     assert egalitarian.elsewhere == ""
     assert story._answer(follow.where(gamma=1.0), "none") is None
-    assert story._elsewhere({"works"}, "works") == "Perfect recall works with every other scale as well."
-    assert story._elsewhere({"works", "fails"}, "works") == "With other scales, the result for perfect recall varies."
+    assert story._elsewhere({"works"}, "works") == "Perfect recall works however else the memory is scaled."
+    assert story._elsewhere({"works", "fails"}, "works") == (
+        "Where the memory is scaled otherwise, the result for perfect recall varies."
+    )
 
 
 def test_the_short_answer_of_runs_that_all_differ_from_the_papers_is_about_them():
@@ -148,7 +182,7 @@ def test_runs_of_another_kind_make_a_page_too():
 def test_other_protocols_are_judged_beside_the_papers(both):
     (claim,) = re.findall(r'<details class="claim" id="C11">(.*?)</summary>', both, re.DOTALL)
     assert re.search(r"dₜ observed: memory as it is (● holds|✕ fails|\? cannot tell)", text(claim))
-    assert re.search(r"Of those that hold, .*\d+ fails? for runs with dₜ observed", text(both))
+    assert re.search(r"Of the claims that hold, .*\d+ fails? for runs with dₜ observed", text(both))
 
 
 def test_how_it_was_run_is_what_was_written_beside_the_runs(both, results):

@@ -274,6 +274,7 @@ def draw(
     from bygones.paper.judging import departure
     from bygones.paper.results import read
     from bygones.report.figures import paper_figures
+    from bygones.report.figures.claims_figure import claims_figure
     from bygones.report.style import save
 
     check_one_of("figure", name, ["1", *paper_figures.names(), "claims", "all"])
@@ -281,7 +282,7 @@ def draw(
     if observation_scale is None and len(found.distinct("observation_scale")) > 1:
         observation_scale = paper_figures.DEFAULT_SCALE
     if name in ("claims", "all"):
-        print_paths(save(paper_figures.claims_figure(judge(found, **changes)), out, "figure-claims"))
+        print_paths(save(claims_figure(judge(found, **changes)), out, "figure-claims"))
     changes = changes or departure(found)
     if name == "all":
         print_paths(paper_figures.draw_all(found, out, observation_scale, **changes))

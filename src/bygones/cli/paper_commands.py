@@ -16,7 +16,7 @@ from bygones.cli.console import print_json, print_paths, print_table, progress
 def figure(
     name: Annotated[
         Positional[str],
-        arg(metavar="FIGURE", help="Figure to draw: 1, 2a to 5b, 6 to 9, optimum, scales, claims, or all."),
+        arg(metavar="FIGURE", help="Figure to draw: 1, 2a to 5b, 6 to 9, optimum, scales, networks, claims, or all."),
     ],
     places: Annotated[
         tuple[Path, ...],

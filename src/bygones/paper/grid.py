@@ -31,6 +31,17 @@ MEMORY_LABELS = {0.0: "myopic", 1.0: "perfect recall"}
 """The paper's names for the agents that remember nothing and everything."""
 
 
+SCALES = {
+    "none": "memory as it is",
+    "fixed": "memory divided by a constant",
+    "window": "memory divided by its largest possible value",
+    "expected": "memory divided by its expected value",
+    "relative": "memory relative to its mean",
+    "running": "memory normalised by its mean and variance so far",
+}
+"""What the network sees of the memory under each observation scale, in plain words (docs/decisions.md, row 6)."""
+
+
 @dataclass(frozen=True)
 class Grid:
     """Every combination of the listed values; the defaults are the paper's thousand runs.

@@ -14,7 +14,7 @@ The common template, style and script are in `templates`. A page with parts of i
 folder `templates` beside its code, and passes HTML (`fragment`), data (`Page.data`), styles and scripts. Its scripts
 find an object `window.bygones` with `data(name)`, the data of the page; `draw(element, figure)`, which draws a Plotly
 figure in the page's colours, light or dark, and again when they change; `whenSeen(element, action)`, which delays an
-action until the element comes into view; and `shown(number)`, which formats a number.
+action until the element comes into view or the page has time; and `shown(number)`, which formats a number.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """The figures of the paper's experiments, by name, and three that the paper does not have.
 
 Figures 2 and 3 show final welfare and Gini against the horizon (a egalitarian, b Nash), 4 and 5 the same for averaged
-utilities, 6 to 9 the training curves. Not in the paper: `optimum`, `scales` and `claims`. Every run is drawn: seeds are
-dots or thin lines, their mean is a line, and the band is the standard error over seeds. Beside the trained policies,
-figures show the best possible value, and what rules with perfect recall reach without training. Each figure names the
-observation scale of its runs, and any other settings that differ from the paper's.
+utilities, 6 to 9 the training curves. Not in the paper: `optimum`, `scales` and `networks`. Every run is drawn: seeds
+are dots or thin lines, their mean is a line, and the band is the standard error over seeds. Beside the trained
+policies, figures show the best possible value, and what rules with perfect recall reach without training. Each figure
+names the observation scale of its runs, and any other settings that differ from the paper's.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bygones._arrays import Floats, check_one_of
-from bygones.paper.claims import Judgement
-from bygones.paper.grid import AGGREGATIONS, WELFARES, in_order, memory_label, paper_weight
-from bygones.paper.judging import CANNOT_TELL, FAILS, HOLDS, PROTOCOL, TOO_FEW, Comparison
+from bygones.paper.grid import AGGREGATIONS, SCALES, WELFARES, in_order, memory_label, paper_weight
+from bygones.paper.judging import PROTOCOL
 from bygones.paper.optimum import episode_gini, for_settings
 from bygones.paper.results import Results
 from bygones.paper.statistics import standard_error
 from bygones.paper.untrained import shares_of_optimum
-from bygones.report.figures import rule_lines
-from bygones.report.style import INK, MEMORY_LOOK, MUTED, RULE, house_style, save
+from bygones.report.figures import network_figures, rule_lines
+from bygones.report.figures.claims_figure import in_lines
+from bygones.report.style import INK, MEMORY_LOOK, MUTED, house_style, save
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -47,17 +47,8 @@ SCORES = {
 """The meaning of the fairness score, by welfare function and aggregation."""
 LINEAR_BELOW = 10.0
 """The score at which an axis changes from linear to logarithmic, if scores grow with the horizon."""
-VERDICT_LOOK = {
-    HOLDS: ("●", "#009E73"),
-    FAILS: ("✕", "#D55E00"),
-    CANNOT_TELL: ("?", MUTED),
-    TOO_FEW: ("–", MUTED),
-}
-WELFARE_OFFSET = {"egalitarian": -0.18, "nash": 0.18}
-"""Where a verdict stands in its column, by welfare function."""
-OUTCOME_COLOURS = {True: "#009E73", None: RULE, False: "#D55E00"}
-TEXT_WIDTH = 9.4
-"""The width of a claim's text, in columns of verdicts."""
+NETWORKS = "networks"
+"""The figure of two networks side by side; unlike the others, it has runs of both."""
 DODGE = 0.06
 """The distance between the dots of two memories at a horizon."""
 
@@ -83,7 +74,7 @@ def draw(name: str, results: Results, observation_scale: str | None = None, **ch
     with house_style():
         figure = _FIGURES[name](shown)
         scales = shown.distinct("observation_scale")
-        _note(figure, [*(f"observation scale {scale}" for scale in scales if len(scales) == 1), *_differences(changes)])
+        _note(figure, [*(SCALES[scale] for scale in scales if len(scales) == 1), *_differences(changes)])
         return figure
 
 
@@ -97,62 +88,10 @@ def draw_all(results: Results, folder: Path, observation_scale: str | None = Non
     ]
 
 
-def claims_figure(judgements: Sequence[Judgement]) -> Figure:
-    """How each claim depends on the observation scale: one row per claim, one column per scale."""
-    with house_style():
-        from matplotlib.figure import Figure
-
-        scales = list(judgements[0].by_scale)
-        figure = Figure(figsize=(7.2 + 0.8 * len(scales), 0.38 * len(judgements) + 1.4))
-        axes = figure.subplots()
-        for row, judged in enumerate(judgements):
-            axes.text(-TEXT_WIDTH, row, judged.name, va="center", fontsize=8.5, fontweight="bold")
-            axes.text(0.6 - TEXT_WIDTH, row, judged.claim, va="center", fontsize=8.5)
-            for column, scale in enumerate(scales):
-                if scale not in judged.by_scale:
-                    continue
-                found = judged.by_scale[scale]
-                for welfare, verdict in found.by_welfare.items():
-                    glyph, colour = VERDICT_LOOK[verdict.short]
-                    axes.text(column + WELFARE_OFFSET[welfare], row - 0.1, glyph, ha="center", va="center",
-                              color=colour, fontsize=11, fontweight="bold")  # fmt: skip
-                _comparisons_bar(axes, column, row + 0.3, found.comparisons)
-        axes.set_xlim(-TEXT_WIDTH, len(scales) - 0.4)
-        axes.set_ylim(len(judgements) - 0.4, -0.6)
-        axes.set_xticks(range(len(scales)), scales)
-        axes.xaxis.tick_top()
-        axes.set_yticks(np.arange(len(judgements)) + 0.5, [""] * len(judgements))
-        axes.tick_params(length=0)
-        axes.grid(axis="x", visible=False)
-        axes.spines[:].set_visible(False)
-        axes.set_title("The verdict on each claim, by observation scale", pad=12)
-        words = {HOLDS: "holds", FAILS: "fails", CANNOT_TELL: "seeds cannot tell", TOO_FEW: "too few runs"}
-        occurring = {
-            verdict.short
-            for judged in judgements
-            for found in judged.by_scale.values()
-            for verdict in found.by_welfare.values()
-        }
-        signs = "      ".join(f"{VERDICT_LOOK[word][0]} {words[word]}" for word in words if word in occurring)
-        bars = (
-            "left sign: egalitarian welfare, right sign: Nash welfare; "
-            "bars: the comparisons as claimed, undecided, and not as claimed"
-        )
-        axes.set_xlabel(f"{signs}\n{bars}", labelpad=6)
-        return figure
-
-
-def _comparisons_bar(axes: Axes, x: float, y: float, comparisons: Sequence[Comparison]) -> None:
-    """A claim's comparisons as a bar: those as claimed on the left, those not as claimed on the right."""
-    left = x - 0.34
-    for outcome, colour in OUTCOME_COLOURS.items():
-        width = 0.68 * sum(made.outcome is outcome for made in comparisons) / max(1, len(comparisons))
-        axes.barh(y, width, 0.12, left, color=colour, edgecolor=MUTED, linewidth=0.3 if width else 0)
-        left += width
-
-
 def _shown(name: str, results: Results, observation_scale: str | None, changes: Mapping[str, Any]) -> Results:
     """The runs that the figure of that name is about."""
+    if name == NETWORKS:
+        return network_figures.shown(results)
     follow = results.where(**{**PROTOCOL, **changes})
     of_scale = follow if name == "scales" else _of_scale(follow, observation_scale)
     return _cell(of_scale, *_CELLS[name]) if name in _CELLS else of_scale
@@ -244,15 +183,15 @@ def _optimum_figure(results: Results) -> Figure:
     """Each memory's share of the best possible welfare: one panel per welfare function and aggregation."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(9.5, 7.0))
-    grid = figure.subplots(2, 2, sharey=True)
-    for axes, (welfare, aggregation) in zip(grid.T.flat, _panels(), strict=True):
-        runs = _cell(results, welfare, aggregation)
-        if len(runs):
-            _horizon_lines(axes, runs, shares_of_optimum)
-            rule_lines.against_horizon(axes, runs.settings()[0], runs.distinct("horizon"), rule_lines.SHARE)
+    panels = [(welfare, kind, runs) for welfare, kind in _panels() if len(runs := _cell(results, welfare, kind))]
+    rows = len({kind for _, kind, _ in panels}) if len(panels) % 2 == 0 else len(panels)
+    figure = Figure(figsize=(9.5 if len(panels) > rows else 6.2, 3.1 * rows + 0.8))
+    grid = figure.subplots(rows, len(panels) // rows, sharey=True, squeeze=False)
+    for axes, (welfare, kind, runs) in zip(grid.T.flat, panels, strict=True):
+        _horizon_lines(axes, runs, shares_of_optimum)
+        rule_lines.against_horizon(axes, runs.settings()[0], runs.distinct("horizon"), rule_lines.SHARE)
         axes.axhline(1.0, **BEST_LOOK)
-        axes.set_title(f"{WELFARE_NAMES[welfare].capitalize()}, {aggregation} utilities")
+        axes.set_title(f"{WELFARE_NAMES[welfare].capitalize()}, {kind} utilities")
         axes.set_ylim(0.0, 1.05)
         axes.yaxis.set_major_formatter(lambda share, _: f"{share:.0%}")
         rule_lines.name_the_lines(axes)
@@ -283,9 +222,9 @@ def _scales_figure(results: Results) -> Figure:
         row[0].set_ylabel(f"Gini coefficient, {WELFARE_NAMES[welfare]}")
         rule_lines.name_the_lines(row[-1])
     for top, bottom, scale in zip(grid[0], grid[-1], scales, strict=True):
-        top.set_title(f"scale: {scale}")
+        top.set_title(in_lines(scale, 22), fontsize=8.5)
         bottom.set_xlabel("horizon T")
-    _headline(figure, "The same memories under different observation scales; additive utilities")
+    _headline(figure, "The same memories, scaled for the network in different ways; additive utilities")
     _legend(figure)
     return figure
 
@@ -397,4 +336,4 @@ _FIGURES: dict[str, Callable[[Results], Figure]] = {
     if name.isdigit()
     else _against_horizon("welfare" if name[0] in "24" else "gini", *cell)
     for name, cell in _CELLS.items()
-} | {"optimum": _optimum_figure, "scales": _scales_figure}
+} | {"optimum": _optimum_figure, "scales": _scales_figure, NETWORKS: network_figures.networks}

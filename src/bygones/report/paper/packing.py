@@ -19,7 +19,7 @@ import numpy as np
 
 from bygones.learn.settings import Settings
 from bygones.paper.columns import SETTINGS
-from bygones.paper.grid import in_order, memory_label, paper_weight
+from bygones.paper.grid import SCALES, in_order, memory_label, paper_weight
 from bygones.paper.optimum import episode_gini, for_settings
 from bygones.paper.results import Results
 from bygones.paper.untrained import RULES
@@ -100,6 +100,7 @@ def packed(sets: Mapping[str, Results], curve_bytes: int = CURVE_BYTES) -> dict[
             })  # fmt: skip
     return {
         "metrics": [{**metric._asdict()} for metric in METRICS],
+        "scales": SCALES,
         "rules": list(RULE_LOOK),
         "memories": _memories(cell["gamma"] for panel in panels for cell in panel["cells"]),
         "panels": panels,
@@ -135,6 +136,9 @@ _VARIANT_WORDS = {
     "ends": "episodes that end by {value}",
     "observe_denominator": "dₜ observed",
     "shaping_discount": "shaping discounted by {value:g}",
+    "policy": "{value} network",
+    "agent_features": "{value} features",
+    "fixed_scale": "divided by {value:g}",
 }
 
 

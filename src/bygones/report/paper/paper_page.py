@@ -17,15 +17,16 @@ from bygones.learn.settings import Settings
 from bygones.paper.cells import MIN_SEEDS
 from bygones.paper.claims import Judgement, judge
 from bygones.paper.examples import EXAMPLES
-from bygones.paper.grid import AGGREGATIONS, WELFARES, in_order, memory_label
+from bygones.paper.grid import AGGREGATIONS, SCALES, WELFARES, in_order, memory_label
 from bygones.paper.judging import PROTOCOL
 from bygones.paper.results import Results, read
 from bygones.report.figures.paper_figures import WELFARE_NAMES
 from bygones.report.page import Block, Page, Section, asset, fragment, write
 from bygones.report.paper.packing import AS_THE_PAPER, METRICS, kinds, packed, variant
 from bygones.report.paper.story import EVIDENCE, FADING, ORIGINS, OWN, chart_of_runs, short_answer
-from bygones.report.paper.verdicts import SCALES, Claim, beyond, claims_html, grouped
+from bygones.report.paper.verdicts import Claim, beyond, claims_html, grouped, sentences_html
 from bygones.report.paper.without_training import without_training
+from bygones.report.paper.worth_of_policies import tables_of_networks, tables_of_worth
 
 HALF_LIVES: tuple[float | None, ...] = (
     0.0, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 10.0, 12.0, 14.0, 17.0, 20.0, 25.0, 30.0,
@@ -66,12 +67,12 @@ def report_page(own: Results | None = None, evidence: Results | None = None) -> 
     claims = grouped(judgements)
     data = packed(sets)
     n_runs = sum(map(len, sets.values()))
+    finished = _finished(next(iter(sets.values())))
     return Page(
         title="How much past does fairness need?",
         lede=(
-            "An allocator serves two of ten agents at every step, for up to ten thousand steps. If it considers only "
-            "the current step, the same agents win every time. If it remembers everything, it may fail to learn. The "
-            "paper’s answer is to let the past fade. "
+            "An allocator serves two of ten agents at every step. If it considers only that step, the same agents win "
+            "every time; if it remembers everything, it may fail to learn. The paper’s answer is to let the past fade. "
             f"This page shows the results of {n_runs:,} training {'run' if n_runs == 1 else 'runs'}."
         ),
         kicker="bygones · a reproduction of the paper’s experiment",
@@ -79,7 +80,8 @@ def report_page(own: Results | None = None, evidence: Results | None = None) -> 
             Section("The short answer", short_answer(sets, claims)),
             Section("Is learning worth it?", without_training(sets)),
             Section("The claims, one by one", _claims(sets, claims)),
-            Section("Beyond the paper", _beyond(judgements)),
+            Section("Beyond the paper", _beyond(judgements, next(iter(sets.values())))),
+            *([Section("What a policy is worth", finished)] if finished else []),
             Section("Every run", _every_run(sets, data["panels"])),
             Section("The two examples", _examples(), "examples"),
             Section("How the runs were made", _how(sets), "how"),
@@ -103,12 +105,12 @@ def _claims(sets: Mapping[str, Results], claims: Mapping[str, Sequence[Claim]]) 
         others=any(len(claim.by_set) > 1 for claim in every),
         of=len(every),
         least=MIN_SEEDS,
-        scales=[(scale, SCALES[scale]) for scale in scales],
+        scales=[SCALES[scale] for scale in scales],
         horizon=horizon,
         charts=[
             {
                 "title": WELFARE_NAMES[welfare].capitalize(),
-                "alt": f"Gini at T = {horizon:,} under {WELFARE_NAMES[welfare]}, by observation scale, for perfect "
+                "alt": f"Gini at T = {horizon:,} under {WELFARE_NAMES[welfare]}, by what the network sees, for perfect "
                 f"recall and {memory_label(FADING)}. The numbers are in the section “Every run”.",
                 "runs": chart_of_runs("scale", welfare, scales[0], horizon),
             }
@@ -117,15 +119,26 @@ def _claims(sets: Mapping[str, Results], claims: Mapping[str, Sequence[Claim]]) 
         if len(scales) > 1 and horizon
         else [],
     )
-    return [intro, claims_html(claims)]
+    return [intro, sentences_html(claims), claims_html(claims)]
 
 
-def _beyond(judgements: Mapping[str, Sequence[Judgement]]) -> list[Block]:
+def _beyond(judgements: Mapping[str, Sequence[Judgement]], main: Results) -> list[Block]:
     intro = (
         "These statements are ours, not the paper’s. Their criteria were written before their runs were made, and they "
         "are judged in the same way."
     )
-    return [intro, claims_html({"": beyond(judgements)})]
+    return [intro, claims_html({"": beyond(judgements)}), *tables_of_networks(main)]
+
+
+def _finished(main: Results) -> list[Block]:
+    """What policies are worth once they are trained; empty if none was evaluated."""
+    tables = tables_of_worth(main)
+    intro = (
+        "The paper measures a policy in the last tenth of its training, while it still learns and draws its actions. A "
+        "finished policy can go on drawing its actions, or take the most probable one at every step. Each cell has the "
+        "three values in that order; the last rows are rules that need no training, and the best possible."
+    )
+    return [intro, *tables] if tables else []
 
 
 def _judgements(sets: Mapping[str, Results]) -> dict[str, list[Judgement]]:
@@ -148,7 +161,7 @@ def _every_run(sets: Mapping[str, Results], panels: Sequence[Mapping[str, Any]])
     choices = [
         ("welfare", "Welfare", [(name, WELFARE_NAMES.get(name, name)) for name in there("welfare", WELFARES)]),
         ("aggregation", "Utilities", [(name, name) for name in there("aggregation", AGGREGATIONS)]),
-        ("observation_scale", "Observation scale", [(name, f"{name}: {SCALES[name]}") for name in scales]),
+        ("observation_scale", "What the network sees", [(name, SCALES[name]) for name in scales]),
         ("metric", "Metric", [(metric.name, metric.label) for metric in METRICS]),
         ("variant", "Runs", [(name, name) for name in there("variant", [AS_THE_PAPER])]),
     ]
@@ -204,7 +217,7 @@ def _ran(origin: str, runs: Results) -> dict[str, Any]:
     software = [json.loads(text) for text in runs.distinct("software")]
     return {
         "origin": origin,
-        "kinds": [f"observation scale {scale}, {how}" for scale, how in kinds(runs)],
+        "kinds": [f"{SCALES[scale]}, {how}" for scale, how in kinds(runs)],
         "command": runs["command"][0],
         "runs": len(runs),
         "steps": sum(runs["total_steps"].tolist()),

@@ -5,20 +5,22 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
 from bygones import decay
 from bygones._arrays import Floats
 from bygones.learn.settings import Settings
 from bygones.paper.claims import FAIR_SHARE, MYOPIC, RECALL
-from bygones.paper.grid import WELFARES, in_order, memory_label, paper_weight
+from bygones.paper.grid import SCALES, WELFARES, in_order, memory_label, paper_weight
 from bygones.paper.judging import CANNOT_TELL, DEPENDS_ON_SCALE, DEPENDS_ON_WELFARE, FAILS, HOLDS, PROTOCOL
 from bygones.paper.optimum import for_settings
 from bygones.paper.results import Results
 from bygones.report.figures.paper_figures import WELFARE_NAMES
 from bygones.report.page import Block, Table, fragment
 from bygones.report.paper.packing import AS_THE_PAPER, variant
-from bygones.report.paper.verdicts import SCALES, Claim
+from bygones.report.paper.verdicts import Claim
+from bygones.report.style import PALETTE
 
 EVIDENCE, OWN = "evidence", "own"
 ORIGINS = {EVIDENCE: "evidence", OWN: "your runs"}
@@ -33,6 +35,16 @@ STORY = {MYOPIC: "myopic", FADING: f"past-discounted, {memory_label(FADING)}", R
 DASH = "\u2060–\u2060"
 """A dash between two numbers that keeps them on one line."""
 
+_SHARED = {
+    "symmetric": {
+        "variant": variant(Settings(policy="symmetric")),
+        "gamma": RECALL,
+        "label": "perfect recall, shared network",
+        "color": PALETTE[2],
+    }
+}
+"""The line beside the three memories: perfect recall with a network that is shared across agents."""
+
 _COUNTED = {
     HOLDS: ("holds", "hold"),
     DEPENDS_ON_WELFARE: ("depends on the welfare function", "depend on the welfare function"),
@@ -45,6 +57,7 @@ _COUNTED = {
 
 def short_answer(sets: Mapping[str, Results], claims: Mapping[str, Sequence[Claim]]) -> list[Block]:
     """The blocks of the first section, from results by origin and claims by verdict."""
+    symmetric = _with_shared_network(sets)
     how, sets = _protocol_of_the_story(sets)
     main = sets[OWN if OWN in sets else EVIDENCE]
     scale = in_order(main.distinct("observation_scale"))[0]
@@ -54,38 +67,32 @@ def short_answer(sets: Mapping[str, Results], claims: Mapping[str, Sequence[Clai
             "title": WELFARE_NAMES[welfare].capitalize(),
             "alt": f"Gini coefficient against the horizon under {WELFARE_NAMES[welfare]}, for three memories. The "
             "table below gives the values at the longest horizon.",
-            "runs": chart_of_runs("horizon", welfare, scale, how=how),
+            "runs": chart_of_runs("horizon", welfare, scale, how=how, beside=_SHARED if how == AS_THE_PAPER else {}),
         }
         for welfare in WELFARES
         if any(_ginis(results, welfare, scale) for results in sets.values())
     ]
     horizon = max(main.distinct("horizon"))
     equal = for_settings(Settings(welfare="egalitarian", horizon=horizon, total_steps=horizon))
+    counted = [(len(some), _COUNTED[word][len(some) > 1]) for word, some in claims.items()]
     summary = fragment(
         "paper/templates/short_answer.html.jinja",
         answer=_answer(main, scale),
+        shared=_shared_network(symmetric, scale),
+        counted=counted,
+        of=sum(map(len, claims.values())),
+        overturned=_overturned(claims),
         horizon=horizon,
         total=equal.bound,
         memory=memory_label(FADING),
         bound=decay.additive_bound(1.0, FADING),
         charts=charts,
-        scale=scale,
         scale_words=SCALES[scale],
         variant="" if how == AS_THE_PAPER else how,
         half_life=decay.half_life(gamma=FADING),
     )
-    counted = [(len(some), _COUNTED[word][len(some) > 1]) for word, some in claims.items()]
-    caption = f"Gini at the longest horizon, mean (range), under observation scale {scale} unless others are named"
-    return [
-        summary,
-        *([Table(caption, ["runs", *STORY.values()], rows)] if rows else []),
-        fragment(
-            "paper/templates/counted.html.jinja",
-            counted=counted,
-            of=sum(map(len, claims.values())),
-            overturned=_overturned(claims),
-        ),
-    ]
+    caption = f"Gini at the longest horizon, mean (range); {SCALES[scale]}, unless others are named"
+    return [summary, *([Table(caption, ["runs", *STORY.values()], rows)] if rows else [])]
 
 
 def _overturned(claims: Mapping[str, Sequence[Claim]]) -> list[tuple[int, str]]:
@@ -102,11 +109,42 @@ def _overturned(claims: Mapping[str, Sequence[Claim]]) -> list[tuple[int, str]]:
     ]
 
 
-def chart_of_runs(kind: str, welfare: str, scale: str, horizon: int | None = None, how: str = AS_THE_PAPER) -> str:
-    """The description of a chart of additive runs, against `horizon` or `scale`, for the script that draws it."""
+def chart_of_runs(
+    kind: str,
+    welfare: str,
+    scale: str,
+    horizon: int | None = None,
+    how: str = AS_THE_PAPER,
+    beside: Mapping[str, Mapping[str, object]] = MappingProxyType({}),
+) -> str:
+    """The description of a chart of additive runs, against `horizon` or `scale`, for the script that draws it.
+
+    `beside` are lines from runs that differ from the others, each with its variant, γ, label and colour.
+    """
     choice = {"variant": how, "observation_scale": scale, "welfare": welfare, "aggregation": "additive"}
     names = {f"{gamma:g}": name for gamma, name in STORY.items() if kind == "horizon" or gamma != MYOPIC}
-    return json.dumps({"kind": kind, "choice": choice, "metric": "gini", "names": names, "horizon": horizon})
+    chart = {"kind": kind, "choice": choice, "metric": "gini", "names": names, "horizon": horizon}
+    return json.dumps({**chart, "beside": dict(beside)})
+
+
+def _with_shared_network(sets: Mapping[str, Results]) -> Results:
+    """The runs of the network that is shared across agents, which otherwise follow the paper's protocol."""
+    main = next(iter(sets.values()))
+    return main.where(**{**PROTOCOL, "policy": "symmetric"})
+
+
+def _shared_network(runs: Results, scale: str) -> str:
+    """What perfect recall comes to with the shared network, in a sentence; empty without runs."""
+    recall = runs.where(gamma=RECALL, aggregation="additive", observation_scale=scale)
+    if not len(recall):
+        return ""
+    longest = recall.where(horizon=max(recall.distinct("horizon")))
+    found = [
+        f"{longest.where(welfare=welfare)['final_gini'].mean():.2f} under {WELFARE_NAMES[welfare]}"
+        for welfare in WELFARES
+        if welfare in longest.distinct("welfare")
+    ]
+    return f"With a network that is shared across agents, the same memory comes to {' and '.join(found)}."
 
 
 def _protocol_of_the_story(sets: Mapping[str, Results]) -> tuple[str, dict[str, Results]]:
@@ -144,7 +182,7 @@ def _answer(results: Results, scale: str) -> Answer | None:
         numbers.append(pattern.format(of[RECALL], of[FADING], of[MYOPIC], WELFARE_NAMES[welfare]))
         pattern = "{:.2f}, {:.2f} and {:.2f} under {}"
     others = [found for one in SCALES if one != scale and (found := _means(results, one))]
-    where = f", with observation scale {scale}" if others else ""
+    where = f", with the {SCALES[scale]}" if others else ""
     return Answer(
         f"At the longest horizon{where}, perfect recall {everything}{rest}.",
         f"The final Gini coefficient (0 is equality) is {'; '.join(numbers)}.",
@@ -173,11 +211,11 @@ def _elsewhere(others: set[str], here: str) -> str:
     if not others:
         return ""
     if others == {here}:
-        return f"Perfect recall {here} with every other scale as well."
+        return f"Perfect recall {here} however else the memory is scaled."
     if len(others) > 1:
-        return "With other scales, the result for perfect recall varies."
+        return "Where the memory is scaled otherwise, the result for perfect recall varies."
     (there,) = others
-    return f"With every other scale, perfect recall {there}{' only' if 'under' in there else ''}."
+    return f"Where the memory is scaled in any other way, perfect recall {there}{' only' if 'under' in there else ''}."
 
 
 def _rows(origin: str, results: Results, scale: str, sets: Mapping[str, Results]) -> list[list[str]]:
@@ -192,7 +230,7 @@ def _rows(origin: str, results: Results, scale: str, sets: Mapping[str, Results]
         if others:
             means = [sorted(float(found[gamma].mean()) for found in others) for gamma in STORY]
             between = [_range(low, high) for low, *_, high in ([some[0], *some] for some in means)]
-            rows.append([f"{name}, means under other scales", *between])
+            rows.append([f"{name}, means where the memory is scaled otherwise", *between])
     return rows
 
 

@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 from markupsafe import Markup
 
-from bygones.paper.claims import Judgement
+from bygones.paper.claims import CLAIMS, Judgement
+from bygones.paper.grid import SCALES
 from bygones.paper.judging import (
     CANNOT_TELL,
     DEPENDS_ON_SCALE,
@@ -22,16 +23,6 @@ from bygones.paper.judging import (
 )
 from bygones.report.figures.paper_figures import WELFARE_NAMES
 from bygones.report.page import fragment
-
-SCALES = {
-    "none": "memory as it is",
-    "fixed": "divided by a constant",
-    "window": "divided by its largest possible value",
-    "expected": "divided by its expected value",
-    "relative": "relative to its mean",
-    "running": "normalised by its mean and variance so far",
-}
-"""How the network sees the memory under each observation scale, in plain words (docs/decisions.md, row 6)."""
 
 SYMBOLS = {HOLDS: "●", FAILS: "✕", DEPENDS_ON_SCALE: "◐", DEPENDS_ON_WELFARE: "◐", CANNOT_TELL: "?", TOO_FEW: "–"}
 
@@ -209,6 +200,28 @@ def _shown(judgements: Mapping[str, Sequence[Judgement]]) -> list[Claim]:
 def claims_html(groups: Mapping[str, Sequence[Claim]]) -> Markup:
     """The claims as HTML; each can be opened to show its numbers."""
     return fragment("paper/templates/claims.html.jinja", groups=groups, about=GROUPS, symbols=SYMBOLS)
+
+
+class Sentence(NamedTuple):
+    """A sentence of the paper and the claims that quote it."""
+
+    quote: Quote
+    claims: list[Claim]
+
+
+def sentences(groups: Mapping[str, Sequence[Claim]]) -> list[Sentence]:
+    """Every quoted sentence of the paper once, in the order of the claims, each with its claims."""
+    found: dict[Quote, list[Claim]] = {}
+    every = {claim.name: claim for some in groups.values() for claim in some}
+    for name in (name for name in CLAIMS if name in every):
+        for quote in every[name].quotes:
+            found.setdefault(quote, []).append(every[name])
+    return [Sentence(quote, claims) for quote, claims in found.items()]
+
+
+def sentences_html(groups: Mapping[str, Sequence[Claim]]) -> Markup:
+    """The paper's sentences as a table that leads to the claims."""
+    return fragment("paper/templates/sentences.html.jinja", sentences=sentences(groups), symbols=SYMBOLS)
 
 
 def seeds_drawing(sets: Sequence[Sequence[float]]) -> Markup:

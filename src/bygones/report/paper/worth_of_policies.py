@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bygones.paper.claims import RECALL
-from bygones.paper.grid import GAMMAS, WELFARES, memory_label
+from bygones.paper.grid import GAMMAS, SCALES, WELFARES, memory_label
 from bygones.paper.policies import MEASURED, WAYS, Measured, measured, most_for_the_least
 from bygones.paper.results import Results
 from bygones.paper.untrained import RULES, reached
 from bygones.report.figures.paper_figures import WELFARE_NAMES
 from bygones.report.page import Table
-from bygones.report.paper.verdicts import SCALES
 
 DIGITS = {"gini": 2, "utility_least": 3}
 SHOWN_RULES = ("prices", "one-step")

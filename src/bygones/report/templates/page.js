@@ -68,9 +68,13 @@ window.bygones = (() => {
     return Plotly.react(element, traces, { ...layout, template }, CONFIG);
   }
 
-  // Printing shows the whole page, so everything counts as seen.
+  // Printing and a capture of the whole page scroll nowhere: what is out of sight counts as seen before a print, and as
+  // soon as there is time.
   function whenSeen(element, action) {
+    let done = false;
     const seen = () => {
+      if (done) return;
+      done = true;
       watcher.disconnect();
       window.removeEventListener("beforeprint", seen);
       action();
@@ -80,6 +84,8 @@ window.bygones = (() => {
     }, { rootMargin: "400px" });
     watcher.observe(element);
     window.addEventListener("beforeprint", seen);
+    if (document.readyState === "complete") whenIdle(seen);
+    else window.addEventListener("load", () => whenIdle(seen));
   }
 
   function whenIdle(action) {
@@ -92,8 +98,6 @@ window.bygones = (() => {
   for (const element of document.querySelectorAll("[data-chart]")) {
     const figure = JSON.parse(document.getElementById(element.dataset.chart).textContent);
     whenSeen(element, () => draw(element, figure));
-    // A capture of the whole page scrolls nowhere, so what is out of sight is drawn as soon as there is time.
-    window.addEventListener("load", () => whenIdle(() => drawn.has(element) || draw(element, figure)));
   }
   return { data, draw, whenSeen, shown, colour };
 })();

@@ -37,7 +37,7 @@
     const references = runs.referencesOf(panels, horizon, metric);
     values.push(...runs.packed.rules.map((rule) => `${rule} without training: ${runs.read(references[rule], metric)}`));
     const { welfare, aggregation, observation_scale: scale } = choice();
-    return `${capital(words.welfare[welfare])}, ${words.aggregation[aggregation]} utilities, observation scale ${words.observation_scale[scale]}. Mean ${runs.metrics[metric].label} at ${runs.atHorizon(horizon)}: ${values.join("; ")}.`;
+    return `${capital(words.welfare[welfare])}, ${words.aggregation[aggregation]} utilities, ${words.observation_scale[scale]}. Mean ${runs.metrics[metric].label} at ${runs.atHorizon(horizon)}: ${values.join("; ")}.`;
   }
 
   function cell(kind, text, scope) {

@@ -106,7 +106,7 @@ window.bygones.runs = (() => {
 
   const yoursInLegend = { x: [null], y: [null], mode: "markers", name: "your runs", marker: { symbol: "diamond-open", size: 11, color: INK } };
 
-  function againstHorizon(choice, metric, names) {
+  function againstHorizon(choice, metric, names, beside = {}) {
     const panels = panelsOf(choice);
     const horizons = horizonsOf(panels);
     const memories = memoriesOf(panels, names);
@@ -119,6 +119,15 @@ window.bygones.runs = (() => {
       });
       return cells.length ? seedsAndMeans(isMarked(panel, panels), memory, cells, beside, metric, place) : [];
     }));
+    for (const { variant, gamma, label, color } of Object.values(beside)) {
+      const [panel] = panelsOf({ ...choice, variant });
+      const memory = { label, color, dash: "solid", width: 2.2 };
+      const cells = horizons.flatMap((horizon, at) => {
+        const cell = panel && cellOf(panel, gamma, horizon);
+        return cell ? [{ at, cell, where: atHorizon(horizon) }] : [];
+      });
+      if (cells.length) traces.push(...seedsAndMeans(false, memory, cells, 0.14, metric, place));
+    }
     traces.push(...referenceLines(panels, horizons, metric, place));
     if (panels.some((panel) => isMarked(panel, panels))) traces.push(yoursInLegend);
     return withRuleNames({
@@ -183,6 +192,16 @@ window.bygones.runs = (() => {
     return { data: traces, layout: { ...layout, annotations, margin: { r: 68 } } };
   }
 
+  // The words for a scale in short lines, without the noun that all share.
+  function inLines(scale) {
+    const lines = [];
+    for (const word of packed.scales[scale].replace("memory ", "").split(" ")) {
+      if (lines.length && lines.at(-1).length + word.length < 11) lines.push(`${lines.pop()} ${word}`);
+      else lines.push(word);
+    }
+    return lines.join("<br>");
+  }
+
   function againstScale(choice, metric, horizon, names) {
     const scales = distinct(packed.panels.filter((panel) => panel.variant === choice.variant).map((panel) => panel.observation_scale));
     const memories = memoriesOf(packed.panels, names);
@@ -191,7 +210,7 @@ window.bygones.runs = (() => {
       const found = scales.flatMap((scale, at) => {
         const panel = panelsOf({ ...choice, observation_scale: scale }).find((one) => one.origin === origin);
         const cell = panel && cellOf(panel, memory.gamma, horizon);
-        return cell ? [{ at, cell, where: `observation scale ${scale}` }] : [];
+        return cell ? [{ at, cell, where: packed.scales[scale] }] : [];
       });
       if (!found.length) return [];
       const beside = 0.16 * (index - (memories.length - 1) / 2);
@@ -202,7 +221,7 @@ window.bygones.runs = (() => {
     return withRuleNames({
       data: traces,
       layout: {
-        xaxis: { tickvals: scales.map((_, at) => at), ticktext: scales, tickangle: 0, tickfont: { size: 11 }, title: { text: "observation scale" }, range: [-0.5, scales.length - 0.5], showgrid: false, fixedrange: true },
+        xaxis: { tickvals: scales.map((_, at) => at), ticktext: scales.map(inLines), tickangle: 0, tickfont: { size: 10 }, title: { text: "" }, range: [-0.5, scales.length - 0.5], showgrid: false, fixedrange: true },
         yaxis: { title: { text: metrics[metric].label }, rangemode: "tozero", fixedrange: true },
         hovermode: "closest",
       },
@@ -255,8 +274,16 @@ window.bygones.runs = (() => {
 // The charts that are drawn without a choice of the reader.
 for (const element of document.querySelectorAll("[data-runs]")) {
   const { runs, draw, whenSeen } = window.bygones;
-  const { kind, choice, metric, names, horizon } = JSON.parse(element.dataset.runs);
+  const { kind, choice, metric, names, horizon, beside } = JSON.parse(element.dataset.runs);
   whenSeen(element, () => draw(element, kind === "scale"
     ? runs.againstScale(choice, metric, horizon, names)
-    : runs.againstHorizon(choice, metric, names)));
+    : runs.againstHorizon(choice, metric, names, beside)));
 }
+
+// A link to a claim opens it.
+function openClaim() {
+  const claim = location.hash && document.getElementById(location.hash.slice(1));
+  if (claim && claim.tagName === "DETAILS") claim.open = true;
+}
+window.addEventListener("hashchange", openClaim);
+openClaim();

@@ -1,0 +1,85 @@
+"""Perfect recall with the paper's network beside one that is shared across agents, against the horizon."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bygones.paper.claims import MYOPIC, RECALL
+from bygones.paper.grid import WELFARES
+from bygones.paper.policies import Measured, measured, most_for_the_least
+from bygones.paper.results import Results
+from bygones.report.figures import rule_lines
+from bygones.report.style import INK, MEMORY_LOOK, MUTED, PALETTE
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+LINES: dict[tuple[str, float], tuple[str, dict[str, Any]]] = {
+    ("mlp", MYOPIC): ("paper's network, myopic", MEMORY_LOOK["myopic"]),
+    ("mlp", RECALL): ("paper's network, perfect recall", MEMORY_LOOK["perfect recall"]),
+    ("symmetric", RECALL): ("network shared across agents, perfect recall", {"color": PALETTE[2], "linewidth": 2.2}),
+}
+"""The lines by network and past discount."""
+
+METRICS = {"gini": "Gini coefficient (0 is equality)", "utility_least": "worst-off agent, utility per step"}
+DODGE = 0.09
+
+
+def shown(results: Results) -> Results:
+    """The runs of the figure: both networks with the memory as it is; none if one of the networks has none."""
+    recall = results.where(aggregation="additive", observation_scale="none", gamma=(MYOPIC, RECALL))
+    runs = recall.where(agent_features="logarithmic")
+    return runs if set(runs.distinct("policy")) >= {"mlp", "symmetric"} else Results(runs.table.slice(0, 0))
+
+
+def networks(runs: Results) -> Figure:
+    """Gini and the worst-off agent's utility, medians over seeds with exact intervals, for each welfare function."""
+    from matplotlib.figure import Figure
+
+    welfares = [welfare for welfare in WELFARES if welfare in runs.distinct("welfare")]
+    figure = Figure(figsize=(4.75 * len(welfares), 6.2))
+    grid = figure.subplots(len(METRICS), len(welfares), sharex=True, sharey="row", squeeze=False)
+    for column, welfare in zip(grid.T, welfares, strict=True):
+        cells = measured(runs, welfare=welfare)
+        for axes, metric in zip(column, METRICS, strict=True):
+            _lines(axes, cells, metric)
+        column[0].set_title({"egalitarian": "Egalitarian welfare", "nash": "Nash welfare"}[welfare])
+        column[-1].set_xlabel("horizon T (steps in an episode)")
+    for row, label in zip(grid, METRICS.values(), strict=True):
+        row[0].set_ylabel(label)
+    figure.suptitle("The same memory with two networks", x=0.01, ha="left", fontsize=11, fontweight="bold")
+    handles, labels = grid[-1, 0].get_legend_handles_labels()
+    handles.append(rule_lines.legend_line())
+    labels.append(rule_lines.LEGEND)
+    figure.legend(handles, labels, loc="outside lower center", ncols=2, handlelength=3.2, columnspacing=1.4)
+    return figure
+
+
+def _lines(axes: Axes, cells: Sequence[Measured], metric: str) -> None:
+    horizons = sorted({one.run.horizon for one in cells})
+    for number, ((policy, gamma), (label, look)) in enumerate(LINES.items()):
+        some = [one for one in cells if (one.run.policy, one.run.gamma) == (policy, gamma)]
+        at = np.array([horizons.index(one.run.horizon) for one in some]) + DODGE * (number - 1)
+        found = [one.over_seeds("final", metric) for one in some]
+        medians = np.array([each.median for each in found if each])
+        ends = np.array([each.interval for each in found if each])
+        axes.plot(at, medians, label=f"{label}, median", **look)
+        axes.vlines(at, ends[:, 0], ends[:, 1], color=look["color"], linewidth=4.0, alpha=0.35)
+        for x, one in zip(at, some, strict=True):
+            seeds = one.seeds("final", metric)
+            axes.plot(np.full(len(seeds), x), seeds, "o", color=look["color"], markersize=2.6, alpha=0.45,
+                      markeredgewidth=0)  # fmt: skip
+    axes.plot([], [], "o", color=MUTED, markersize=3, label="one run; bars: exact 95% interval of the median")
+    run = max((one.run for one in cells), key=lambda run: run.horizon)
+    rule_lines.against_horizon(axes, run, horizons, metric)
+    if metric == "utility_least":
+        best = [most_for_the_least(next(one.run for one in cells if one.run.horizon == T)) for T in horizons]
+        axes.plot(best, color=INK, linewidth=1.0, linestyle=(0, (2, 2)), label="best possible")
+    axes.set_xticks(range(len(horizons)), [f"{horizon:,}" for horizon in horizons])
+    axes.set_ylim(bottom=0.0)
+    rule_lines.name_the_lines(axes)
+    axes.grid(axis="x", visible=False)
