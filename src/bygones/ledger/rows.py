@@ -11,7 +11,7 @@ import sqlalchemy as sa
 
 from bygones._names import spelled_alike
 from bygones._text import check_name
-from bygones.ledger import schema, snapshot, times, turns
+from bygones.ledger import bulk, schema, snapshot, times, turns
 from bygones.ledger.bounds import check_sums, counted
 from bygones.ledger.events import RECEIVED, TURNS, Event, canonical, details_text, digest
 from bygones.ledger.rules import Change, RuleBook
@@ -86,10 +86,9 @@ def spelled_like(connection: sa.Connection, name: str) -> str | None:
 def save_agents(connection: sa.Connection, ids: np.ndarray, agents: Snapshot) -> None:
     """Replaces the stored snapshot of these agents, which must be finite."""
     check_sums(agents.names, snapshot.values(agents.received), snapshot.values(agents.remembered))
-    table = schema.agents
     values = [
         {
-            "b_id": int(ids[row]),
+            "id": int(ids[row]),
             "turns": turns.write(agents.turns[row]),
             "as_of": int(agents.as_of[row]),
             "received": float(agents.received.Z[row, 0]),
@@ -101,7 +100,7 @@ def save_agents(connection: sa.Connection, ids: np.ndarray, agents: Snapshot) ->
         for row in range(len(agents))
     ]
     if values:
-        connection.execute(table.update().where(table.c.id == sa.bindparam("b_id")), values)
+        bulk.update(connection, schema.agents, "id", values)
 
 
 def new_agents(connection: sa.Connection, names: Sequence[str], joined: Sequence[int]) -> tuple[np.ndarray, Snapshot]:
@@ -182,7 +181,7 @@ def save_events(
         previous = digest(previous, event, details)
         rows.append(event._asdict() | {"agent": number, "details": details, "hash": previous})
     if rows:
-        connection.execute(schema.events.insert(), rows)
+        bulk.insert(connection, schema.events, rows)
     return previous
 
 
