@@ -211,7 +211,8 @@ def test_saved_and_loaded_with_a_problem_of_its_own(tmp_path: Path) -> None:
 FIFTY = {"n_agents": 50, "n_resources": 5, "entropy_weight": 0.01}
 
 
-@pytest.mark.parametrize("changes", [{}, pytest.param(FIFTY, marks=pytest.mark.soak)], ids=["10", "50"])
+@pytest.mark.soak
+@pytest.mark.parametrize("changes", [{}, FIFTY], ids=["10", "50"])
 def test_it_trains_alone_and_in_batches(changes: dict[str, Any]) -> None:
     short = SYMMETRIC.replace(total_steps=64, rollout_steps=32, batch_size=16, epochs=2, agent_units=4, **changes)
     alone = train(short, unroll=1)

@@ -100,6 +100,7 @@ def test_what_the_note_says_of_two_networks(evidence):
     assert says(f"{(as_it_is > 0.79).sum()} of {len(as_it_is)} runs of the paper's network end at a Gini above 0.79")
 
 
+@pytest.mark.soak
 def test_the_note_is_what_the_evidence_says(evidence):
     """Every verdict, quote and criterion; `python -m bygones.report.paper.note` writes them anew."""
     note = (ROOT / "docs" / "claims.md").read_text(encoding="utf-8")
