@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from bygones.paper import examples
+from bygones.paper.grid import SCALES, WELFARES
 from bygones.paper.judging import PROTOCOL
 from bygones.paper.untrained import RULES
 from bygones.report.figures.rule_lines import RULE_LOOK
@@ -59,13 +60,17 @@ def dots(traces, symbol=None):
     return sum(len(one["y"]) for one in traces if one["mode"] == "markers" and one["symbol"] == symbol)
 
 
-def test_the_first_charts_show_every_run(chromium, path):
+def test_the_first_charts_show_every_run(chromium, path, results):
+    cell = {"aggregation": "additive", "observation_scale": "none"}
     with opened(chromium, path) as page:
-        for number in range(2):
+        for number, welfare in enumerate(WELFARES):
+            runs = results.where(**PROTOCOL, **cell, welfare=welfare, gamma=(0.0, 0.99, 1.0))
+            shared = results.where(**{**PROTOCOL, "policy": "symmetric"}, **cell, welfare=welfare, gamma=1.0)
+            assert len(shared) == 50
             chart = see(page, f"[data-runs] >> nth={number}")
             assert chart.locator("path.point").count() > 150
             traces = drawn(page, f"[data-runs] >> nth={number}")
-            assert dots(traces) == 3 * 5 * 10
+            assert dots(traces) == len(runs) + len(shared)
             assert dots(traces, "diamond") == 3 * 3
 
 
@@ -88,13 +93,30 @@ def test_own_runs_alone_are_drawn_as_any_and_named_in_the_legend(chromium, tmp_p
         assert {"myopic", "γ = 0.99", "perfect recall"} <= set(named)
 
 
-def test_charts_by_scale_show_every_scale(chromium, path):
+def test_every_chart_is_drawn_without_scrolling(chromium, of_evidence):
+    """A capture of the whole page scrolls nowhere; only the curves in a closed part are left."""
+    with opened(chromium, of_evidence) as page:
+        charts = page.locator(".chart:visible")
+        until(lambda: all(charts.nth(number).locator("svg").count() for number in range(charts.count())))
+        assert charts.count() > 5
+        assert page.evaluate("window.scrollY") == 0
+
+
+def test_a_link_to_a_claim_opens_it(chromium, of_evidence):
+    with opened(chromium, of_evidence) as page:
+        page.locator(".sentences a[href='#C6a']").first.click()
+        until(lambda: page.locator("#C6a").evaluate("claim => claim.open"))
+
+
+def test_charts_by_scale_show_every_scale(chromium, path, results):
     with opened(chromium, path) as page:
         chart = see(page, "[data-runs] >> nth=2")
         assert set(RULE_LOOK) <= {one["name"] for one in drawn(page, "[data-runs] >> nth=2")}
         assert named_rules(page, "[data-runs] >> nth=2") == sorted(RULE_LOOK)
-        assert chart.locator(".xtick").all_text_contents() == ["none", "fixed", "window", "expected", "relative"]
-        assert dots(drawn(page, "[data-runs] >> nth=2")) == 2 * 5 * 10
+        said = [text.replace(" ", "") for text in chart.locator(".xtick").all_text_contents()]
+        assert said == [words.removeprefix("memory ").replace(" ", "") for words in SCALES.values()]
+        cell = {"welfare": "egalitarian", "aggregation": "additive", "horizon": 10000, "gamma": (0.99, 1.0)}
+        assert dots(drawn(page, "[data-runs] >> nth=2")) == len(results.where(**PROTOCOL, **cell))
 
 
 def test_each_choice_changes_the_chart_and_its_description(chromium, of_evidence):

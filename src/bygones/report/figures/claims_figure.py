@@ -28,6 +28,8 @@ WELFARE_OFFSET = {"egalitarian": -0.18, "nash": 0.18}
 OUTCOME_COLOURS = {True: "#009E73", None: RULE, False: "#D55E00"}
 TEXT_WIDTH = 9.4
 """The width of a claim's text, in columns of verdicts."""
+LINE = 108
+"""The characters of a claim's text that have room on a line."""
 
 
 def claims_figure(judgements: Sequence[Judgement]) -> Figure:
@@ -40,7 +42,8 @@ def claims_figure(judgements: Sequence[Judgement]) -> Figure:
         axes = figure.subplots()
         for row, judged in enumerate(judgements):
             axes.text(-TEXT_WIDTH, row, judged.name, va="center", fontsize=8.5, fontweight="bold")
-            axes.text(0.6 - TEXT_WIDTH, row, judged.claim, va="center", fontsize=8.5)
+            lines = "\n".join(textwrap.wrap(judged.claim, LINE))
+            axes.text(0.6 - TEXT_WIDTH, row, lines, va="center", fontsize=8.5, linespacing=1.0)
             for column, scale in enumerate(scales):
                 if scale not in judged.by_scale:
                     continue

@@ -14,8 +14,8 @@ from bygones.report.page import Table
 
 DIGITS = {"gini": 2, "utility_least": 3}
 SHOWN_RULES = ("prices", "one-step")
-BETWEEN = " · "
-"""Between the values of the three ways to measure a policy."""
+BETWEEN = "\u00a0·\u00a0"
+"""Between the values of the three ways to measure a policy, which stay on one line."""
 SYMMETRIC = "symmetric"
 
 
@@ -33,7 +33,7 @@ def tables_of_worth(results: Results) -> list[Table]:
         some = [one for one in cells if one.run.welfare == welfare]
         for metric in MEASURED if some else ():
             what = f"{MEASURED[metric]} at T = {longest:,}, {WELFARE_NAMES[welfare]}"
-            caption = f"{what[0].upper()}{what[1:]}, means over seeds: {BETWEEN.join(WAYS.values())}"
+            caption = f"{what[0].upper()}{what[1:]}, means over seeds: {' · '.join(WAYS.values())}"
             gammas = [gamma for gamma in GAMMAS if any(one.run.gamma == gamma for one in some)]
             columns = ["network and memory", *map(memory_label, gammas)]
             tables.append(Table(caption, columns, [*_trained(some, gammas, metric), *_untrained(some, gammas, metric)]))
