@@ -32,7 +32,7 @@ def test_networks_and_divisors_are_never_joined(runs):
     cells = policies.measured(runs, welfare="egalitarian", aggregation="additive", gamma=1.0)
     assert [(network_name(cell), len(cell.runs)) for cell in cells] == [
         ("paper’s network, memory as it is", 10),
-        ("paper’s network, divided by 10", 10),
+        ("paper’s network, memory divided by 10", 10),
         ("symmetric network, logarithm of the memory", 10),
     ]
     assert len(policies.measured(runs)) == 20 + 20 + 2
@@ -65,7 +65,10 @@ def test_a_table_has_a_row_per_network_and_the_rules_last(runs):
         "one-step, without training",
         "best possible",
     ]
-    assert [row[0] for row in ginis.rows][:2] == ["paper’s network, memory as it is", "paper’s network, divided by 10"]
+    assert [row[0] for row in ginis.rows][:2] == [
+        "paper’s network, memory as it is",
+        "paper’s network, memory divided by 10",
+    ]
     assert ginis.rows[1][1:5] == [""] * 4
     assert ginis.rows[1][5].count("·") == 2
 

@@ -276,7 +276,7 @@ def test_every_control_has_a_name(chromium, path):
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_a_phone_shows_it_without_scrolling_sideways(chromium, path, scheme):
     with opened(chromium, path, PHONE, scheme) as page:
-        page.locator("#C1 > summary").click()
+        page.locator("#C1a > summary").click()
         see(page, "[data-part=chart]")
         page.locator("[data-part=curves] > summary").click()
         see(page, "[data-part=curve-chart]")

@@ -70,7 +70,8 @@ def network_name(one: Measured) -> str:
     if not _symmetric(one):
         return f"paper’s network, {seen}"
     if run.agent_features == "logarithmic":
-        seen = "logarithm of the memory" + ("" if run.observation_scale == "none" else f" {seen}")
+        scaled = "" if run.observation_scale == "none" else f" {seen.removeprefix('memory ')}"
+        seen = f"logarithm of the memory{scaled}"
     return f"symmetric network, {seen}"
 
 
