@@ -28,8 +28,9 @@ from hypothesis import Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from bygones.ledger import Entry, Ledger, LedgerError, Places, Rules
-from support import ledger_machine
+from support.ledger_driver import COUNTS
 from support.ledger_jobs import NAMES, decide_many, new_team, processes, write_until_killed
+from support.ledger_machine import LedgerMachine
 from support.servers import Server, create_database, installed, running
 
 Counts = dict[str, int]
@@ -171,18 +172,18 @@ def machine(
 ) -> Iterator[Line]:
     """The state machine, which fails on the first loss or wrong answer, and counts the faults that it went through."""
 
-    class Machine(ledger_machine.LedgerMachine):
+    class Machine(LedgerMachine):
         pass
 
     Machine.new_target, Machine.new_path = staticmethod(new_target), staticmethod(new_path)
-    ledger_machine.COUNTS.clear()
+    COUNTS.clear()
     run_state_machine_as_test(
         Machine,
         settings=settings(
             max_examples=examples, stateful_step_count=50, deadline=None, derandomize=True, phases=[Phase.generate]
         ),
     )
-    for what, trials in sorted(ledger_machine.COUNTS.items()):
+    for what, trials in sorted(COUNTS.items()):
         yield f"{what} (state machine)", where, {"trials": trials}
 
 

@@ -154,3 +154,24 @@ def test_a_sealed_file_that_somebody_writes_after_all_is_not_trusted(path, monke
             connection.execute("UPDATE ledger SET head = 8")
         with pytest.raises(LedgerError, match="was changed while it was read: try again"):
             ledger.n_events()
+
+
+def test_a_file_that_cannot_grow_records_all_of_a_batch_or_nothing(team):
+    """As on a full disk: SQLite itself reports it, at whatever statement needs another page."""
+    with team._store._engine.connect() as connection:  # the one connection that the ledger keeps open
+        pages = connection.exec_driver_sql("PRAGMA page_count").scalar_one()
+        connection.exec_driver_sql(f"PRAGMA max_page_count = {pages + 3}")
+    known = team.n_events()
+    refused = []
+    for size in range(1, 60):
+        try:
+            team.record_all([Entry("ana", 1.0, "2026-01-02")] * size)
+            known += size
+        except LedgerError as error:
+            refused.append(str(error))
+        assert team.n_events() == known
+    assert 0 < len(refused) < 59
+    assert all("the disk is full: nothing was recorded" in each for each in refused)
+    with Ledger.open(team.name) as again:
+        again.record("ana", 1.0, at="2026-01-03")
+        assert again.verify().ok

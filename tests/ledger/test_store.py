@@ -7,7 +7,7 @@ from contextlib import ExitStack
 import pytest
 import sqlalchemy as sa
 
-from bygones.ledger import Ledger, LedgerError, Places, Rules, schema, store
+from bygones.ledger import Entry, Ledger, LedgerError, Places, Rules, schema, store
 from support.older_tables import without_what_came_later
 
 
@@ -271,3 +271,20 @@ def test_a_password_is_used_and_never_shown(new_database, capsys):
     assert f"Created {ledger.name}." in printed.out
     assert f"{ledger.name} already contains a ledger" in printed.err
     assert "secret" not in printed.out + printed.err
+
+
+def test_a_batch_takes_no_more_statements_than_a_few(new_database):
+    """A server that is asked once for each row is slow, however fast it is."""
+    with Ledger.new(new_database(), began="2026-01-01") as ledger:
+        names = [f"agent {i}" for i in range(200)]
+        ledger.join_all(names, at="2026-01-01")
+        sent = []
+
+        def note(_connection, _cursor, _statement, parameters, _context, executemany):
+            sent.append(len(parameters) if executemany else 1)
+
+        sa.event.listen(ledger._store._engine, "before_cursor_execute", note)
+        ledger.record_all([Entry(name, 1.0, "2026-01-02") for name in names])
+        assert sum(sent) < 30
+        assert ledger.standing().received.tolist() == [1.0] * len(names)
+        assert ledger.verify().ok

@@ -46,15 +46,15 @@ def first_bad(utilities: Any) -> tuple[int, int, float]:
 def capacities(capacity: object, n_agents: int, n_items: int) -> np.ndarray:
     """Whole numbers, one per agent, none above the number of items: more could not be used."""
     numbers = _numbers("capacity", math.inf if capacity is None else capacity, float)
-    is_one = numbers.ndim == 0
-    if is_one:
+    is_shared = numbers.ndim == 0
+    if is_shared:
         numbers = np.full(n_agents, numbers)
     if numbers.shape != (n_agents,):
         raise ValueError(f"capacity must be one number or one per agent ({n_agents}), got shape {numbers.shape}")
     good = (numbers >= 1) & ((numbers == np.floor(numbers)) | (numbers == math.inf))
     if not good.all():
         bad = int(np.flatnonzero(~good)[0])
-        whose = "" if is_one else f" for agent {bad}"
+        whose = "" if is_shared else f" for agent {bad}"
         raise ValueError(
             f"capacity must be a whole number of at least 1, or None for unlimited, got {numbers[bad]:g}{whose}"
         )

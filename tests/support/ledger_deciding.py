@@ -1,0 +1,157 @@
+"""What is decided: now, again, and on dates ahead."""
+
+import math
+
+from hypothesis import strategies as st
+from hypothesis.stateful import rule
+
+from bygones.ledger import (
+    Amount,
+    DateNeeds,
+    Places,
+    StaleProposalError,
+)
+from support.ledger_driver import NAMES, LedgerDriver, amounts, moment, past
+from support.ledger_model import DAY, GIVES, HOUR, MINUTE, hashed
+
+
+class Deciding(LedgerDriver):
+    """Rules for decisions and plans."""
+
+    def present(self, at):
+        return [name for name, each in self.model.standing(at).items() if each.status == "present"]
+
+    @rule(needs=st.fixed_dictionaries(dict.fromkeys(NAMES, amounts)), k=st.integers(0, 2), keyed=st.booleans())
+    def decide(self, needs, k, keyed):
+        if k == 0:
+            self.divide(needs["ana"])
+            return
+        at, key, before = self.now + MINUTE + 1, self.new_key(keyed), self.model
+        asked = {name: needs[name] for name in self.present(at)}
+        request = Places(asked, k)
+        allowed = 1 <= k <= len(asked)
+        new = self.write(lambda ledger: ledger.decide(request, key=key), allowed, key)
+        if new:
+            utilities = self.check_made(new, before)
+            assert new[0].time == at
+            assert before.is_best(at, asked, k, utilities)
+
+    def divide(self, amount):
+        at, before = self.now + MINUTE + 1, self.model
+        asked = self.present(at)
+        new = self.write(lambda ledger: ledger.decide(Amount(amount, dict.fromkeys(asked, 1.0))), bool(asked))
+        if new:
+            assert before.is_level(at, amount, self.check_made(new, before))
+
+    def check_made(self, new, before):
+        """A decision says what was received through it, and reveals the seed that was committed to."""
+        decision, *received = new
+        assert decision.kind == "decision"
+        drawn = decision.details["draw"]
+        assert hashed(drawn["seed"]) == before.commitment()
+        assert drawn["next"] != before.commitment(), "the next decision draws with a seed that is known"
+        assert all((e.kind, e.time, e.refers) == ("received", decision.time, decision.seq) for e in received)
+        utilities = {event.agent: event.amount for event in received}
+        assert utilities == decision.details["utilities"]
+        return utilities
+
+    @rule(amount=amounts)
+    def propose_and_accept(self, amount):
+        """A proposal is the same until something is decided; it is accepted only while nothing else was recorded."""
+        at = self.now + MINUTE + 1
+        asked = dict.fromkeys(self.present(at), amount)
+        if not asked:
+            return
+        one, other = self.ledgers
+        self.now = at
+        proposal, again = one.propose(Places(asked)), other.propose(Places(asked))
+        assert (proposal.gets(), proposal.commitment) == (again.gets(), self.model.commitment())
+        name = next(iter(asked))
+        other.record(name, 0.0)
+        self.adopt()
+        assert other.propose(Places(asked)).gets() == proposal.gets()
+        try:
+            one.accept(proposal)
+        except StaleProposalError:
+            return
+        raise AssertionError("a proposal was accepted that others had overtaken")
+
+    @rule(hours=past, length=st.integers(1, 60), accept=st.booleans())
+    def redecide(self, hours, length, accept):
+        start, before = self.now - hours * HOUR, self.model
+        end = start + length * HOUR
+        found = []
+
+        def again(ledger):
+            found[:] = ledger.redecide(moment(start), moment(end), accept=accept)
+
+        new = self.write(again)
+        changed = {each.seq for each in found if each.in_period}
+        if not accept:
+            assert not new
+        elif new is not None:
+            assert {event.refers for event in new if event.kind == "void"} == changed
+            for event in new:
+                if event.kind == "decision":
+                    request = event.details["request"]
+                    without = self.model.until(event.seq - 1)
+                    if "needs" in request and self.is_settled(event.time):
+                        assert without.is_best(event.time, request["needs"], request["k"], event.details["utilities"])
+            assert not [each for each in self.ledger.redecide(moment(start), moment(end)) if each.in_period]
+        assert before.void <= self.model.void
+
+    def is_settled(self, at):
+        """Whether nothing else was given at that instant, which might have been decided after."""
+        return sum(fact.time == at for fact in self.model.counting("decision", "plan")) == 1
+
+    @rule(days=st.sets(st.integers(1, 9), min_size=1, max_size=3), amount=amounts, k=st.integers(1, 2))
+    def plan(self, days, amount, k):
+        dates = [self.now + day * DAY for day in sorted(days)]
+        asked = {name: amount for name in NAMES if self.model.turns.get(name, [(math.inf, "")])[0][0] <= dates[0]}
+        allowed = all(len(self.present(at)) >= k for at in dates)
+        allowed = allowed and not {fact.time for fact in self.model.counting("plan")} & set(dates)
+        if not all(set(self.present(at)) & set(asked) for at in dates):
+            allowed = None
+        wanted = [DateNeeds(at, False, Places(asked, k)) for at in dates]
+        new = self.write(lambda ledger: ledger.plans.publish(wanted), allowed)
+        for date in new or ():
+            if date.kind == "plan":
+                turns = {event.agent: event.amount for event in new if event.refers == date.seq}
+                assert self.model.until(date.seq - 1).is_best(date.time, asked, k, turns)
+
+    def planned_ahead(self):
+        return [fact for fact in self.model.counting("planned") if fact.time > self.now]
+
+    @rule(accept=st.booleans())
+    def replan(self, accept):
+        before = self.planned_ahead()
+        stays = {(f.time, f.agent) for f in before if self.model.status(f.agent, f.time) == "present"}
+        new = self.write(lambda ledger: ledger.plans.redecide(accept=accept))
+        if new is not None and accept:
+            ahead = self.planned_ahead()
+            assert stays <= {(fact.time, fact.agent) for fact in ahead} | {
+                (time, agent) for time, agent in stays if time <= self.now
+            }
+            assert all(self.model.status(f.agent, f.time) == "present" for f in ahead)
+
+    @rule(days=st.integers(0, 5))
+    def unplan(self, days):
+        start = self.now + MINUTE + 1 + days * DAY
+        allowed = any(fact.time >= start for fact in self.model.counting("plan"))
+        if self.write(lambda ledger: ledger.plans.void(moment(start)), allowed):
+            assert not [fact for fact in self.model.counting("plan") if fact.time >= start]
+
+    @rule(one=st.integers(0, 99), other=st.integers(0, 99))
+    def swap(self, one, other):
+        turns = self.model.counting(*GIVES)
+        if not turns:
+            return
+        first, second = turns[one % len(turns)], turns[other % len(turns)]
+        new = self.write(lambda ledger: ledger.plans.swap(first.seq, second.seq))
+        if new:
+            given = [event for event in new if event.kind in GIVES]
+            assert {first.seq, second.seq} <= self.model.void
+            assert [(e.agent, e.time, e.refers, e.kind) for e in given] == [
+                (second.agent, first.time, first.refers, first.kind),
+                (first.agent, second.time, second.refers, second.kind),
+            ]
