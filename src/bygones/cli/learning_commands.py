@@ -23,7 +23,7 @@ from bygones._files import check_output, replacing_text
 from bygones._secrets import redacted
 from bygones.cli.console import print_json, print_paths, print_sentences, print_table, progress, say
 from bygones.cli.evaluation_commands import evaluate
-from bygones.envs.problem import Scale
+from bygones.envs.fair_problem import Scale
 from bygones.learn import TrainedPolicy, TrainResult, cache_compilations, train_many
 from bygones.learn.playing import EPISODES
 from bygones.learn.settings import Settings
