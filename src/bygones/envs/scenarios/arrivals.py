@@ -22,8 +22,8 @@ class Arrivals(Scenario):
     r"""A cake and a donut at every step for Alice and Bob, of whom Bob joins late.
 
     ## Description
-    The same items are handed out at every step. Agent i takes part from step `joins[i]` + 1 to step `leaves[i]`. What is
-    given to somebody who does not take part is lost.
+    The same items are handed out at every step. Agent i takes part from step `joins[i]` + 1 to step `leaves[i]`. What
+    is given to somebody who does not take part is lost.
 
     ## Source
     The paper, Example 2 (and Example 1, with `joins=(0, 0)`); see `bygones.paper.examples`.
@@ -115,6 +115,6 @@ class Arrivals(Scenario):
 
     def most(self) -> Most:
         worth = np.array(self.worth)
-        present = np.array([self.present(Table(np.int64(t))) for t in range(self.horizon)])
+        present = np.array([self.present(Table(np.array(t))) for t in range(self.horizon)])
         best = [worth[there].max(axis=0).sum() if there.any() else 0.0 for there in present]
         return Most(float(np.mean(best)), worth.sum(axis=1) * present.mean(axis=0))

@@ -25,9 +25,9 @@ class Replay(Scenario):
     r"""The needs of a table, row by row: a log of one's own, played again with other decisions.
 
     ## Description
-    A table has a row for each step and a column for each agent. An episode begins at a random row (`anywhere`) or at the
-    first, goes through the table and starts again at its end. k agents are served at each step. What is done does not
-    change the needs, which were written down before.
+    A table has a row for each step and a column for each agent. An episode begins at a random row (`anywhere`) or at
+    the first, goes through the table and starts again at its end. k agents are served at each step. What is done does
+    not change the needs, which were written down before.
 
     ## Source
     Our own.
@@ -96,8 +96,7 @@ class Replay(Scenario):
         return self.utility_bounds
 
     def start(self, noise: Array) -> Line:
-        xp = namespace(noise)
-        first = xp.floor(noise[0] * (len(self.needs) if self.anywhere else 0)).astype(np.int32)
+        first = (noise[0] * (len(self.needs) if self.anywhere else 0)).astype(np.int32)
         return self._at(first, noise)
 
     def observe(self, state: Line) -> Array:
