@@ -23,7 +23,7 @@ from bygones._files import check_output, replacing_text
 from bygones._secrets import redacted
 from bygones.cli.console import print_json, print_paths, print_sentences, print_table, progress, say
 from bygones.cli.evaluation_commands import evaluate
-from bygones.cli.scenario_commands import problem_of
+from bygones.cli.scenario_commands import DEFAULT_MEMORY, problem_of
 from bygones.envs.fair_problem import Scale
 from bygones.learn import Run, TrainedPolicy, TrainResult, cache_compilations, train_many
 from bygones.learn.playing import EPISODES
@@ -112,7 +112,7 @@ def train(
     }  # fmt: skip
     shown = [name for name in columns if any(row[name] is not None for row in rows)]
     print_table(
-        f"{_title(runs[0], scenario)}: means over the last episodes",
+        f"{_title(settings, scenario, memory)}: means over the last episodes",
         [columns[name] for name in shown],
         [[row[name] for name in shown] for row in rows],
     )
@@ -296,12 +296,11 @@ def draw(
         print_paths(save(paper_figures.draw(name, found, observation_scale, **changes), out, f"figure-{name}"))
 
 
-def _title(run: Run, scenario: str | None) -> str:
+def _title(settings: Settings, scenario: str | None, memory: str | None) -> str:
     """What was learned, in a few words."""
-    settings = run.settings
     if scenario is None:
         return f"γ = {settings.gamma:g}, T = {settings.horizon}, {settings.welfare}"
-    return f"{scenario}, {run.problem.memory}, {run.problem.welfare}"
+    return f"{scenario}, {memory or DEFAULT_MEMORY}, {settings.welfare}"
 
 
 def _check_free(out: Path, run: Run) -> None:

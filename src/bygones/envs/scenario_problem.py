@@ -19,7 +19,7 @@ from bygones.envs.problem import observe as observed
 from bygones.envs.problem import reward
 from bygones.envs.scenario import Scenario
 from bygones.memory import Discounted, Memory
-from bygones.welfare import AnyWelfare, Welfare
+from bygones.welfare import AlphaFair, AnyWelfare, Ranked, Welfare
 
 
 class ScenarioParams(NamedTuple):
@@ -115,6 +115,31 @@ class ScenarioProblem(FairProblem):
             actions=self.scenario.actions() if (self.is_enumerable if enumerates is None else enumerates) else None,
             **self._numbers(),
         )
+
+
+def most_welfare(problem: ScenarioProblem) -> float | None:
+    r"""The expected fairness score of an episode that no policy exceeds; None where no bound is known.
+
+    A concave welfare of what is received is, on average, at most the welfare of its mean (Jensen), and the mean is
+    below the limits of `Scenario.most`. Among vectors within them, the one that is as equal as the limits allow is
+    best under every α-fair or ranked welfare.
+    """
+    most, welfare = problem.scenario.most(), problem.welfare
+    assert isinstance(welfare, Welfare)
+    if most is None or not isinstance(welfare.form, AlphaFair | Ranked):
+        return None
+    level = _as_equal_as_possible(most.total, most.each)
+    return float(welfare.judge(level if problem.memory.average else level * problem.horizon))
+
+
+def _as_equal_as_possible(total: float, each: Floats) -> Floats:
+    """The total shared out so that nobody has more than its limit, and the least are as large as they can be."""
+    left, level = min(total, float(each.sum())), np.zeros(len(each))
+    order = np.argsort(each)
+    for done, agent in enumerate(order):
+        level[agent] = min(each[agent], left / (len(each) - done))
+        left -= level[agent]
+    return level
 
 
 class ScenarioState(NamedTuple):
