@@ -313,11 +313,13 @@ def learned_policy(path: Path, memory: Memory, needs: Needs, n_resources: int) -
         ValueError: if the policy was trained with another memory, or, unless it is symmetric, on another number of
             agents or resources.
     """
-    from bygones.envs.problem import observe
+    from bygones.envs.problem import AllocationProblem, observe
     from bygones.learn.policy import TrainedPolicy
 
     network = TrainedPolicy.load(path)
     problem = network.problem
+    if not isinstance(problem, AllocationProblem):
+        raise ValueError(f"{path} was trained on a scenario, and plays only there: use bygones evaluate")
     has_other_size = (problem.n_agents, problem.n_resources) != (needs.n_agents, n_resources)
     if has_other_size and not network.is_symmetric:
         raise ValueError(

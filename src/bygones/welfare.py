@@ -18,7 +18,6 @@ What callers can do with a welfare depends on its *form*, which is said here and
 
 from __future__ import annotations
 
-import ast
 import functools
 import inspect
 import math
@@ -30,6 +29,7 @@ from typing import NamedTuple, TypeAlias, overload
 import numpy as np
 
 from bygones._arrays import AnyArray, Array, Number, check_between, check_finite, is_traced, namespace
+from bygones._calls import as_call
 
 
 def utilitarian(Z: AnyArray) -> Array:
@@ -285,7 +285,7 @@ def named(welfare: AnyWelfare, /, **parameters: object) -> Welfare:
             return welfare
         return Welfare(welfare.name, {**welfare.parameters, **parameters}, welfare.function)
     if isinstance(welfare, str):
-        name, found = _parse(welfare)
+        name, found = as_call("welfare", welfare)
         return Welfare(name, {**found, **parameters})
     if not callable(welfare):
         raise ValueError(f"welfare must be a name such as 'nash', a Welfare, or a function of Z, got {welfare!r}")
@@ -322,20 +322,6 @@ def _check_parameters(name: str, function: Callable[..., Array], given: Mapping[
     for p in known:
         if p.default is p.empty and p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY) and p.name not in given:
             raise ValueError(f"welfare {name} needs its {p.name}, e.g. {name}({p.name}=2)")
-
-
-def _parse(text: str) -> tuple[str, dict[str, object]]:
-    name, opened, inside = text.strip().partition("(")
-    name = name.strip().replace("-", "_")
-    if not opened:
-        return name, {}
-    try:
-        call = ast.parse(f"dict({inside}", mode="eval").body
-        if isinstance(call, ast.Call) and not call.args:
-            return name, {str(word.arg): ast.literal_eval(word.value) for word in call.keywords}
-        raise ValueError
-    except (SyntaxError, ValueError):
-        raise ValueError(f"welfare must be a name or name(parameter=number), got {text!r}") from None
 
 
 def _sum(Z: Array) -> Array:

@@ -63,7 +63,7 @@ def undone(folder):
         for owner, name in REGISTRIES:
             patch.setattr(owner, name, dict(getattr(owner, name)))
         yield
-    for name in {"ward", "pbs"} - modules:
+    for name in {"ward", "beds", "pbs"} - modules:
         sys.modules.pop(name, None)
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 from tyro.conf import Positional, arg
 
 from bygones.cli.console import print_json, print_sentences, print_table
+from bygones.envs.scenario_problem import ScenarioProblem, most_welfare
 from bygones.learn import TrainedPolicy
 from bygones.learn import evaluate as play
 from bygones.learn.playing import EPISODES
@@ -68,6 +69,13 @@ def evaluate(
     )
     if others:
         print_sentences([BEST])
+    elif (bound := _bound(trained)) is not None:
+        print_sentences([f"No policy has a fairness score above {bound:.4f} on average; perhaps none reaches it."])
+
+
+def _bound(trained: TrainedPolicy) -> float | None:
+    """The fairness score that no policy exceeds in the policy's scenario, where a bound is known."""
+    return most_welfare(trained.problem) if isinstance(trained.problem, ScenarioProblem) else None
 
 
 def _row(metrics: Mapping[str, float], others: Beside | None) -> dict[str, float]:

@@ -23,8 +23,9 @@ from bygones._secrets import redacted
 from bygones.cli.claims_tables import print_claims, print_comparisons, setting_text
 from bygones.cli.console import print_json, print_paths, print_sentences, print_table, progress, say
 from bygones.cli.evaluation_commands import evaluate
-from bygones.envs.problem import Scale
-from bygones.learn import TrainedPolicy, TrainResult, cache_compilations, train_many
+from bygones.cli.scenario_commands import DEFAULT_MEMORY, problem_of
+from bygones.envs.fair_problem import Scale
+from bygones.learn import Run, TrainedPolicy, TrainResult, cache_compilations, train_many
 from bygones.learn.playing import EPISODES
 from bygones.learn.settings import Settings
 
@@ -52,6 +53,18 @@ GRID_COLUMNS = ("observation_scale", "welfare", "aggregation", "horizon", "gamma
 @app.command
 def train(
     settings: Annotated[OmitArgPrefixes[Settings], arg(name="")],
+    scenario: Annotated[
+        str | None,
+        arg(
+            help='What to learn instead of the paper\'s problem, such as donut or "queues(n_servers=2)"; see bygones '
+            "scenarios.",
+            help_behavior_hint="",
+        ),
+    ] = None,
+    memory: Annotated[
+        str | None,
+        arg(help='The memory in a scenario, such as "discounted(half_life=50)".', help_behavior_hint=""),
+    ] = None,
     seeds: Annotated[int, arg(help="Number of runs, with seeds counted from --seed.")] = 1,
     workers: Annotated[
         int | None, arg(help="Processes on a CPU; by default one per core.", help_behavior_hint="")
@@ -59,20 +72,22 @@ def train(
     out: Annotated[Path, arg(help="Folder for policies and curves.")] = Path("out/train"),
     json: Json = False,
 ) -> None:
-    """Train PPO on the paper's problem; every setting is a flag.
+    """Train PPO on the paper's problem, or on a scenario; every setting is a flag.
 
     Writes a policy (safetensors) and its training curves (CSV) for each seed. The same command resumes a stopped run.
 
     Example: bygones train --gamma 0.99 --horizon 10000 --welfare nash --seeds 10
     """
-    runs = [settings.replace(seed=settings.seed + i) for i in range(check_count("seeds", seeds, most=10_000))]
+    problem = problem_of(settings, scenario, memory)
+    all_seeds = [settings.seed + i for i in range(check_count("seeds", seeds, most=10_000))]
+    runs = [Run(settings.replace(seed=seed), problem) for seed in all_seeds]
     if workers is not None:
         check_count("workers", workers, most=1024)
     for run in runs:
         _check_free(out, run)
     cache_compilations()
     taken = dict.fromkeys(range(len(runs)), 0)
-    total = sum(run.rollouts * run.rollout_steps for run in runs)
+    total = sum(run.settings.rollouts * run.settings.rollout_steps for run in runs)
     with progress(f"{len(runs)} runs, steps" if seeds > 1 else "1 run, steps", total) as advance:
 
         def heard(news: Any) -> None:
@@ -95,7 +110,7 @@ def train(
     }  # fmt: skip
     shown = [name for name in columns if any(row[name] is not None for row in rows)]
     print_table(
-        f"γ = {settings.gamma:g}, T = {settings.horizon}, {settings.welfare}: means over the last episodes",
+        f"{_title(settings, scenario, memory)}: means over the last episodes",
         [columns[name] for name in shown],
         [[row[name] for name in shown] for row in rows],
     )
@@ -290,11 +305,23 @@ def draw(
         print_paths(save(paper_figures.draw(name, found, observation_scale, **changes), out, f"figure-{name}"))
 
 
-def _check_free(out: Path, run: Settings) -> None:
+def _title(settings: Settings, scenario: str | None, memory: str | None) -> str:
+    """What was learned, in a few words."""
+    if scenario is None:
+        return f"γ = {settings.gamma:g}, T = {settings.horizon}, {settings.welfare}"
+    return f"{scenario}, {memory or DEFAULT_MEMORY}, {settings.welfare}"
+
+
+def _check_free(out: Path, run: Run) -> None:
     """Refuses to overwrite the policy of a run with other settings."""
-    path = out / f"seed-{run.seed}.safetensors"
-    if path.exists() and (there := TrainedPolicy.load(path).settings) != run:
-        different = [name for name, value in run.to_dict().items() if there.to_dict()[name] != value]
+    path = out / f"seed-{run.settings.seed}.safetensors"
+    if not path.exists():
+        return
+    there, wanted = TrainedPolicy.load(path), run.settings.to_dict()
+    different = [name for name, value in there.settings.to_dict().items() if wanted[name] != value]
+    if Run(there.settings, there.custom_problem).distinction() != run.distinction():
+        different = different or ["scenario, memory or welfare"]
+    if different:
         raise FileExistsError(
             errno.EEXIST,
             f"this policy was trained with another {', '.join(different)}; choose another --out",

@@ -25,6 +25,7 @@ from bygones.cli import (
     recording_commands,
     report_commands,
     revision_commands,
+    scenario_commands,
     signing_commands,
     simulation_commands,
     what_if_commands,
@@ -54,6 +55,7 @@ COMMANDS: dict[Callable[..., None], str | None] = {
     audit_commands.audit: "audit",
     what_if_commands.what_if: "audit",
     simulation_commands.simulate: None,
+    scenario_commands.scenarios: None,
     memory_commands.decay: None,
     memory_commands.stability: None,
     paper_commands.figure: "learn",
@@ -63,7 +65,7 @@ COMMANDS: dict[Callable[..., None], str | None] = {
 """The commands that can be imported without JAX, each with the extra that installs its optional dependencies."""
 
 LEARNING = {
-    "train": "Train PPO on the paper's problem; every setting is a flag.",
+    "train": "Train PPO on the paper's problem, or on a scenario; every setting is a flag.",
     "evaluate": "Play a saved policy, with actions drawn from it and with its most probable actions.",
     "reproduce": "Run the paper's experiment: training, figures, a verdict on every claim, and a report.",
     "claims": "Judge the paper's claims from results.",

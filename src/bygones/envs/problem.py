@@ -17,7 +17,7 @@ import itertools
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -28,24 +28,14 @@ from bygones._arrays import (
     Floats,
     Ints,
     Number,
-    check_between,
     check_count,
-    check_one_of,
     namespace,
     select,
 )
+from bygones.envs.fair_problem import MOST_ACTIONS, End, FairParams, FairProblem, Scale
 from bygones.envs.needs import Needs, advantaged
 from bygones.memory import Discounted, Memory
-from bygones.welfare import AnyWelfare, Welfare, as_judge
-
-Scale = Literal["none", "fixed", "window", "expected", "relative", "running"]
-End = Literal["truncation", "termination"]
-
-MOST_ACTIONS = 100_000
-"""The most subsets that are enumerated."""
-
-ROUNDING = 1e-6
-"""How far rounding may push a remembered value beyond its bound, relative to the bound; float32 has steps of 1.2e-7."""
+from bygones.welfare import AnyWelfare, Welfare
 
 
 class AllocationParams(NamedTuple):
@@ -75,7 +65,7 @@ class AllocationParams(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class AllocationProblem:
+class AllocationProblem(FairProblem):
     """The settings of the paper's problem; the defaults are the paper's.
 
     Rows refer to `docs/decisions.md`.
@@ -125,12 +115,7 @@ class AllocationProblem:
             raise ValueError(
                 f"n_resources must be at most the number of agents ({self.n_agents}), got {self.n_resources}"
             )
-        check_count("horizon", self.horizon)
-        check_between("weight", self.weight, 0.0, 1.0, "between 0 and 1")
-        check_between("shaping_discount", self.shaping_discount, 0.0, 1.0, "between 0 and 1")
-        check_one_of("ends", self.ends, get_args(End))
-        self._check_memory_and_welfare()
-        self._check_scale()
+        self._check()
 
     def _check_needs(self) -> None:
         if not all(hasattr(self.needs, name) for name in ("n_agents", "bounds", "mean", "start", "draw")):
@@ -140,48 +125,6 @@ class AllocationProblem:
             raise ValueError(
                 f"needs must have lower bounds of at least 0 and an upper bound above 0, got {low} and {high}"
             )
-
-    def _check_memory_and_welfare(self) -> None:
-        if not isinstance(self.memory, Memory):
-            raise ValueError(f"memory must be a bygones memory such as Discounted(gamma=0.99), got {self.memory!r}")
-        self.memory.init(self.n_agents)
-        judge = as_judge(self.welfare)
-        judged = np.shape(judge(np.ones((2, self.n_agents))))
-        if judged != (2,):
-            raise ValueError(
-                f"welfare {judge} must judge the last axis of Z, one number per leading index, "
-                f"got shape {judged} for Z of shape {(2, self.n_agents)}"
-            )
-        if self.memory.can_be_negative and judge.needs_non_negative:
-            raise ValueError(
-                f"welfare {self.welfare} needs a memory that never falls below 0, but this "
-                f"{type(self.memory).__name__} memory has negative entries and can: use entries of at least 0, or "
-                "egalitarian welfare"
-            )
-        object.__setattr__(self, "welfare", judge)
-
-    def _check_scale(self) -> None:
-        scale = check_one_of("observation_scale", self.observation_scale, get_args(Scale))
-        check_between(
-            "fixed_scale", self.fixed_scale, 0.0, math.inf, "finite and above 0", open_low=True, open_high=True
-        )
-        if scale == "relative" and self.memory.can_be_negative:
-            raise ValueError("observation_scale 'relative' needs a memory that never falls below 0, got one that can")
-        kind = type(self.memory).__name__
-        if scale == "window" and not math.isfinite(self._reach):
-            raise ValueError(
-                f"observation_scale 'window' divides Z by its largest value, but {kind} memory of these needs "
-                "has none: use another scale"
-            )
-        if self.observe_denominator and self.memory.denominator(self.memory.init(self.n_agents)) is None:
-            raise ValueError(f"observe_denominator must be False for {kind} memory, which keeps no denominator")
-        divisors = [self._divisor, *([self._denominator_divisor] if self.observe_denominator else [])]
-        for divisor in divisors:
-            if not np.finfo(float).tiny <= divisor < math.inf:
-                raise ValueError(
-                    f"observation_scale {scale!r} needs a finite divisor above 0, but {kind} memory of these needs "
-                    f"gives {divisor}: use another scale"
-                )
 
     @property
     def n_agents(self) -> int:
@@ -194,16 +137,20 @@ class AllocationProblem:
         return math.comb(self.n_agents, self.n_resources)
 
     @property
-    def observes_memory(self) -> bool:
-        """Whether Z is observed, the default resolved."""
-        if self.observe_memory is not None:
-            return self.observe_memory
-        return not self.memory.forgets_at_once
-
-    @property
     def u_max(self) -> float:
         """The largest utility of a step; infinite for unbounded needs."""
         return float(np.max(self.needs.bounds[1]))
+
+    @property
+    def expected_utility(self) -> float:
+        """What an agent receives at a step on average, if all are served equally often."""
+        return self.n_resources / self.n_agents * float(np.mean(self.needs.mean))
+
+    @property
+    def seen_bounds(self) -> tuple[Floats, Floats]:
+        """The bounds of the needs."""
+        low, high = (np.asarray(bound, dtype=float) for bound in self.needs.bounds)
+        return low, high
 
     @property
     def is_enumerable(self) -> bool:
@@ -255,62 +202,8 @@ class AllocationProblem:
             welfare=self.welfare,
             needs=self.needs,
             served=served,
-            weight=float(self.weight),
-            horizon=int(self.horizon),
-            observe_memory=float(self.observes_memory),
-            relative=self.observation_scale == "relative",
-            memory_scale=1.0 / self._divisor,
-            denominator_scale=1.0 / self._denominator_divisor if self.observe_denominator else None,
-            shaping=float(self.shaping_discount),
-            terminates=self.ends == "termination",
+            **self._numbers(),
         )
-
-    def observation_bounds(self) -> tuple[Floats, Floats]:
-        """The least and the largest observation; infinite where needs have no bound.
-
-        Rounding may push a remembered value a hair beyond the bound of the exact one, so the memory's bounds are
-        wider by one part in a million.
-        """
-        low, high = (np.asarray(bound, dtype=float) for bound in self.needs.bounds)
-        # Gymnasium takes an interval of one point, such as a need that never changes, for a mistake.
-        low = np.where(low < high, low, 0.0)
-        high = np.where(low < high, high, 1.0)
-        n = self.n_agents
-        is_symmetric = self.memory.can_be_negative
-        if self.observation_scale == "relative":
-            Z_low, Z_high = -1.0, n * (1 + ROUNDING) - 1
-        else:
-            Z_high = self._reach / self._divisor * (1 + ROUNDING)
-            Z_low = -Z_high if is_symmetric else 0.0
-        parts_low, parts_high = [low, np.full(n, Z_low)], [high, np.full(n, Z_high)]
-        if self.observe_denominator:
-            d_high = self.memory.largest_denominator(self.horizon) / self._denominator_divisor * (1 + ROUNDING)
-            parts_low.append(np.full(1, -d_high if is_symmetric else 0.0))
-            parts_high.append(np.full(1, d_high))
-        return np.concatenate(parts_low), np.concatenate(parts_high)
-
-    @property
-    def _reach(self) -> float:
-        return self.memory.bound(self.u_max, self.horizon) if math.isfinite(self.u_max) else math.inf
-
-    @property
-    def _divisor(self) -> float:
-        if self.observation_scale == "fixed":
-            return self.fixed_scale
-        if self.observation_scale == "window":
-            return self._reach
-        if self.observation_scale == "expected":
-            expected_utility = self.n_resources / self.n_agents * float(np.mean(self.needs.mean))
-            return expected_utility * self.memory.after_ones(self.n_agents, self.horizon)
-        return 1.0
-
-    @property
-    def _denominator_divisor(self) -> float:
-        if self.observation_scale in ("none", "running"):
-            return 1.0
-        if self.observation_scale == "fixed":
-            return self.fixed_scale
-        return self.memory.largest_denominator(self.horizon)
 
 
 def problem_of(
@@ -358,7 +251,7 @@ def _of_scenario(scenario: str, settings: dict[str, Any]) -> AllocationProblem:
     return problem
 
 
-def observe(needs: Array, state: Any, params: AllocationParams, Z: Array | None = None) -> Array:
+def observe(needs: Array, state: Any, params: FairParams, Z: Array | None = None) -> Array:
     """The observation: needs, the memory Zᵗ⁻¹ at the chosen scale, and d where it is observed, in float32.
 
     Whoever has read Z out of the state already can pass it on.
@@ -379,18 +272,18 @@ def observe(needs: Array, state: Any, params: AllocationParams, Z: Array | None 
     return xp.concatenate(parts, axis=-1, dtype=np.float32)
 
 
-def ends(over: Array, params: AllocationParams) -> tuple[Array, Array]:
+def ends(over: Array, params: FairParams) -> tuple[Array, Array]:
     """Whether the episode has terminated, and whether it was truncated, given whether it has reached its horizon."""
     xp = namespace(over, params.terminates)
     return over & params.terminates, over & xp.logical_not(params.terminates)
 
 
-def reward(total: Array, welfare: Array, welfare_before: Array, params: AllocationParams) -> Array:
+def reward(total: Array, welfare: Array, welfare_before: Array, params: FairParams) -> Array:
     r"""The reward $(1-\lambda)\,U_t + \lambda\,(c\,W(Z^t) - W(Z^{t-1}))$ of a step with total utility $U_t$."""
     return (1 - params.weight) * total + params.weight * (params.shaping * welfare - welfare_before)
 
 
-def true_utilities(cumulative: Array, t: Array, params: AllocationParams) -> Array:
+def true_utilities(cumulative: Array, t: Array, params: FairParams) -> Array:
     """The true utilities as the fairness score sees them after t ≥ 1 steps: their mean if the memory averages."""
     average = params.memory.average
     if average is False:
@@ -399,12 +292,12 @@ def true_utilities(cumulative: Array, t: Array, params: AllocationParams) -> Arr
     return cumulative / (steps[..., None] if steps.ndim else steps)
 
 
-def true_welfare(cumulative: Array, t: Array, params: AllocationParams) -> Array:
+def true_welfare(cumulative: Array, t: Array, params: FairParams) -> Array:
     """The fairness score: the welfare of the true, undiscounted utilities; of their mean if the memory averages."""
     return params.welfare.judge(true_utilities(cumulative, t, params))
 
 
-def episode_metrics(cumulative: Array, t: Array, params: AllocationParams) -> dict[str, Array]:
+def episode_metrics(cumulative: Array, t: Array, params: FairParams) -> dict[str, Array]:
     """What an episode comes to: Gini and welfare of the true utilities, and utility per step."""
     return {
         "gini": inequality.gini(cumulative),

@@ -14,7 +14,9 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias, cast
 
 from bygones._arrays import Array, namespace
+from bygones.envs.fair_problem import FairProblem
 from bygones.envs.problem import AllocationProblem
+from bygones.envs.scenario_problem import ScenarioProblem
 from bygones.learn.networks import Networks, apply, initial
 from bygones.learn.settings import Settings, check_solvable
 from bygones.learn.symmetric import Rankings
@@ -89,23 +91,31 @@ class Subsets:
         return -(namespace(scores).exp(log_policy) * log_policy).sum(axis=-1)
 
 
-def actor_of(settings: Settings, problem: AllocationProblem) -> Actor:
+def actor_of(settings: Settings, problem: FairProblem) -> Actor:
     """The kind of policy that these settings name, for a problem.
 
     Raises:
         ValueError: the policy is an MLP, and there are too many subsets of agents for it; or it is symmetric, and
-            every agent is observed on a scale of its own.
+            every agent is observed on a scale of its own, or the actions are not to serve some of the agents.
     """
     check_solvable(settings.policy, problem)
     if settings.policy == "symmetric":
-        return Rankings(
-            problem.n_agents,
-            problem.n_resources,
-            problem.observe_denominator,
-            settings.agent_units,
-            settings.agent_features == "logarithmic",
-        )
-    return Subsets(2 * problem.n_agents + problem.observe_denominator, problem.n_actions, settings.hidden)
+        is_logarithmic = settings.agent_features == "logarithmic"
+        alike = (problem.observe_denominator, settings.agent_units, is_logarithmic)
+        served, seen = served_by(problem), (1, 0)
+        assert served is not None
+        if isinstance(problem, ScenarioProblem):
+            seen = (len(problem.scenario.features), len(problem.scenario.shared))
+        return Rankings(problem.n_agents, served, *alike, *seen)
+    return Subsets(problem.observation_size, problem.n_actions, settings.hidden)
+
+
+def served_by(problem: FairProblem) -> int | None:
+    """k, where an action serves k of the agents; else None."""
+    if isinstance(problem, ScenarioProblem):
+        return problem.scenario.n_served
+    assert isinstance(problem, AllocationProblem)
+    return problem.n_resources
 
 
 def _log_softmax(scores: Any) -> Array:

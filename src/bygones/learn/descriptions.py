@@ -17,8 +17,11 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from bygones import memory, welfare
-from bygones.envs import needs
+from bygones.envs import catalogue, needs
+from bygones.envs.fair_problem import FairProblem
 from bygones.envs.problem import AllocationProblem
+from bygones.envs.scenario import Scenario
+from bygones.envs.scenario_problem import ScenarioProblem
 from bygones.learn.settings import Settings
 from bygones.welfare import Welfare
 
@@ -37,6 +40,9 @@ _PLAIN = (
 )
 """The fields of a problem that are names and numbers already."""
 
+_OF_SCENARIO = ("n_resources", "horizon")
+"""Those that a scenario says itself."""
+
 
 @dataclass(frozen=True)
 class Run:
@@ -47,14 +53,14 @@ class Run:
     """
 
     settings: Settings = field(default_factory=Settings)
-    custom_problem: AllocationProblem | None = None
+    custom_problem: FairProblem | None = None
 
     def __post_init__(self) -> None:
         if self.custom_problem is not None:
             object.__setattr__(self, "settings", self.settings.of_learner(self.custom_problem.horizon))
 
     @property
-    def problem(self) -> AllocationProblem:
+    def problem(self) -> FairProblem:
         """What is learned."""
         return self.settings.problem() if self.custom_problem is None else self.custom_problem
 
@@ -72,49 +78,59 @@ class Run:
         return {"settings": settings, "problem": description(self.custom_problem)}
 
 
-AnyRun: TypeAlias = Settings | AllocationProblem | Run
+AnyRun: TypeAlias = Settings | FairProblem | Run
 """A run as people give it: settings, which describe the paper's problem; a problem; or both as a `Run`."""
 
 
-def as_run(run: AnyRun, problem: AllocationProblem | None = None) -> Run:
+def as_run(run: AnyRun, problem: FairProblem | None = None) -> Run:
     """The run that is meant."""
     if isinstance(run, Settings):
         return Run(run, problem)
     if problem is not None:
         raise ValueError(f"give a problem once: as problem= beside Settings, got it beside {type(run).__name__}")
-    if isinstance(run, AllocationProblem):
+    if isinstance(run, FairProblem):
         return Run(custom_problem=run)
     if not isinstance(run, Run):
         raise ValueError(f"a run must be Settings, an AllocationProblem or a Run, got {run!r}")
     return run
 
 
-def check_registered(problem: AllocationProblem) -> None:
+def check_registered(problem: FairProblem) -> None:
     """Refuses a problem with parts of which JAX does not know what they are made of."""
-    for name in ("memory", "needs"):
+    for name in ("memory", "needs") if isinstance(problem, AllocationProblem) else ("memory",):
         _flattened(name, getattr(problem, name))
 
 
-def description(problem: AllocationProblem) -> Description:
+def description(problem: FairProblem) -> Description:
     """The problem in plain names and numbers, as JSON has them."""
-    plain = {name: getattr(problem, name) for name in _PLAIN}
-    parts = {"memory": _memory(problem.memory), "welfare": _welfare(problem), "needs": _needs(problem.needs)}
+    parts: Description = {"memory": _memory(problem.memory), "welfare": _welfare(problem)}
+    if isinstance(problem, ScenarioProblem):
+        plain = {name: getattr(problem, name) for name in _PLAIN if name not in _OF_SCENARIO}
+        parts["scenario"] = _scenario(problem.scenario)
+    else:
+        assert isinstance(problem, AllocationProblem)
+        plain = {name: getattr(problem, name) for name in _PLAIN}
+        parts["needs"] = _needs(problem.needs)
     described: Description = json.loads(json.dumps({**plain, **parts}, default=_as_plain))
     return described
 
 
-def rebuilt(described: Description) -> AllocationProblem:
+def rebuilt(described: Description) -> FairProblem:
     """The problem of a description; refused unless every part of it is bygones' own."""
-    foreign = [name for name in ("memory", "welfare", "needs") if "structure" in described[name]]
+    names = [name for name in ("memory", "welfare", "needs", "scenario") if name in described]
+    foreign = [name for name in names if "structure" in described[name]]
     if foreign:
         kinds = ", ".join(f"the {name} {described[name]['kind']}" for name in foreign)
         raise ValueError(f"{kinds} cannot be rebuilt from a description")
     parts = {
         "memory": _rebuilt(memory, described["memory"]),
         "welfare": welfare.named(described["welfare"]["kind"], **described["welfare"]["numbers"]),
-        "needs": _rebuilt(needs, described["needs"]),
+        **{name: described[name] for name in _PLAIN if name in described},
     }
-    return AllocationProblem(**{name: described[name] for name in _PLAIN}, **parts)
+    if "scenario" in described:
+        it = described["scenario"]
+        return ScenarioProblem(catalogue.made(it["kind"], it["numbers"]), **parts)
+    return AllocationProblem(needs=_rebuilt(needs, described["needs"]), **parts)
 
 
 def _memory(it: Any) -> Description:
@@ -141,7 +157,15 @@ def _needs(it: Any) -> Description:
     return {"kind": type(it).__name__, "numbers": numbers}
 
 
-def _welfare(problem: AllocationProblem) -> Description:
+def _scenario(it: Scenario) -> Description:
+    name = catalogue.name_of(it)
+    if name is None:
+        kind = f"{type(it).__module__}.{type(it).__qualname__}"
+        return {"kind": kind, "numbers": it.arguments(), "structure": "a scenario"}
+    return {"kind": name, "numbers": it.arguments()}
+
+
+def _welfare(problem: FairProblem) -> Description:
     judge = problem.welfare
     assert isinstance(judge, Welfare)
     numbers = dict(judge.parameters)

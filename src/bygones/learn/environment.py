@@ -15,8 +15,12 @@ import jax.numpy as jnp
 
 import bygones.pytrees  # noqa: F401  (registers memories and welfare functions)
 from bygones._arrays import Array
+from bygones.envs import scenario_problem
 from bygones.envs.dynamics import given
+from bygones.envs.fair_problem import FairParams, FairProblem
 from bygones.envs.problem import AllocationParams, AllocationProblem, ends, episode_metrics, observe, reward
+from bygones.envs.scenario import Scenario
+from bygones.envs.scenario_problem import ScenarioParams, ScenarioProblem, ScenarioState
 
 
 class Environment(Protocol):
@@ -116,14 +120,75 @@ class FunctionalAllocation:
         return cast(jax.Array, reward(total, welfare, welfare_before, params))
 
     def metrics(self, after: AllocationState, params: AllocationParams) -> dict[str, jax.Array]:
-        per_step = after.cumulative / after.t
-        metrics = {
-            **episode_metrics(after.cumulative, after.t, params),
-            "welfare_memory": params.welfare(params.memory.read(after.memory)),
-            "utility_least": per_step.min(axis=-1),
-            "utility_most": per_step.max(axis=-1),
-        }
-        return cast("dict[str, jax.Array]", metrics)
+        return _metrics(after, params)
+
+
+class ScenarioNoise(NamedTuple):
+    """Uniform noise of one step: for what follows it, and for a new episode that may."""
+
+    step: jax.Array
+    start: jax.Array
+
+
+@dataclass(frozen=True)
+class FunctionalScenario:
+    """A scenario: the equations of `bygones.envs.scenario_problem`, for the learner's loop."""
+
+    scenario: Scenario
+    n_actions: int
+    observation_size: int
+
+    @classmethod
+    def of(cls, problem: ScenarioProblem) -> FunctionalScenario:
+        """The environment of a problem; the numbers of its memory, welfare and reward are in its params."""
+        return cls(problem.scenario, problem.n_actions, problem.observation_size)
+
+    def noise(self, key: jax.Array, steps: int) -> ScenarioNoise:
+        shape = (steps, self.scenario.n_noise)
+        return ScenarioNoise(*(jax.random.uniform(k, shape) for k in jax.random.split(key)))
+
+    def start(self, noise: ScenarioNoise, params: ScenarioParams) -> ScenarioState:
+        state = scenario_problem.begin(noise.start, self.scenario, params)
+        return state._replace(memory=jax.tree.map(_single, state.memory))
+
+    def observe(self, state: ScenarioState, params: ScenarioParams) -> jax.Array:
+        return cast(jax.Array, scenario_problem.observe(state, self.scenario, params))
+
+    def advance(
+        self, noise: ScenarioNoise, state: ScenarioState, action: jax.Array, params: ScenarioParams
+    ) -> ScenarioState:
+        return scenario_problem.proceed(noise.step, state, action, self.scenario, params)
+
+    def ends(self, state: ScenarioState, params: ScenarioParams) -> tuple[jax.Array, jax.Array]:
+        return cast("tuple[jax.Array, jax.Array]", ends(state.t >= params.horizon, params))
+
+    def reward(
+        self, before: ScenarioState, action: jax.Array, after: ScenarioState, params: ScenarioParams
+    ) -> jax.Array:
+        return cast(jax.Array, scenario_problem.fair_reward(before, after, self.scenario, params))
+
+    def metrics(self, after: ScenarioState, params: ScenarioParams) -> dict[str, jax.Array]:
+        return _metrics(after, params)
+
+
+def environment_of(problem: FairProblem) -> Environment:
+    """The environment of a problem, for the learner."""
+    if isinstance(problem, ScenarioProblem):
+        return FunctionalScenario.of(problem)
+    assert isinstance(problem, AllocationProblem)
+    return FunctionalAllocation.of(problem)
+
+
+def _metrics(after: AllocationState | ScenarioState, params: FairParams) -> dict[str, jax.Array]:
+    """What an episode comes to, from its last state."""
+    per_step = after.cumulative / after.t
+    metrics = {
+        **episode_metrics(after.cumulative, after.t, params),
+        "welfare_memory": params.welfare(params.memory.read(after.memory)),
+        "utility_least": per_step.min(axis=-1),
+        "utility_most": per_step.max(axis=-1),
+    }
+    return cast("dict[str, jax.Array]", metrics)
 
 
 def _single(leaf: Any) -> jax.Array:

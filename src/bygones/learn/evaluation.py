@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
+import jax
 import numpy as np
 
 from bygones._arrays import Array, Floats, check_count
 from bygones.envs.batches import taken
 from bygones.envs.dynamics import begin, proceed
+from bygones.envs.fair_problem import FairProblem
 from bygones.envs.problem import AllocationProblem, observe
-from bygones.learn.environment import AllocationState, FunctionalAllocation
+from bygones.envs.scenario_problem import ScenarioProblem
+from bygones.learn.actors import served_by
+from bygones.learn.environment import (
+    AllocationState,
+    FunctionalAllocation,
+    FunctionalScenario,
+    ScenarioNoise,
+)
 from bygones.learn.policy import TrainedPolicy
 
 
@@ -45,7 +54,7 @@ class Evaluation(NamedTuple):
 
 def evaluate(
     policy: Predicts | Predict,
-    problem: AllocationProblem | None = None,
+    problem: FairProblem | None = None,
     *,
     episodes: int = 10,
     seed: int = 0,
@@ -69,30 +78,85 @@ def evaluate(
     check_count("episodes", episodes)
     noise, draws = (np.random.default_rng(s) for s in np.random.SeedSequence(check_count("seed", seed, 0)).spawn(2))
     predict = _predict_of(policy, problem, draws)
-    params, rows = problem.params(), (episodes, problem.n_agents)
-    now, _ = begin(noise.random((2, *rows)), params)
+    game: _Allocation | _Scenario
+    if isinstance(problem, ScenarioProblem):
+        game = _Scenario(problem, episodes, noise)
+    else:
+        game = _Allocation(problem, episodes, noise)
     remembered, starts = None, np.ones(episodes, bool)
     for _ in range(problem.horizon):
-        seen = observe(now.needs, now.memory, params)
-        actions, remembered = predict(seen, state=remembered, episode_start=starts, deterministic=deterministic)
-        now, _ = proceed(noise.random(rows), now, _one_per_row(actions, problem, episodes), params)
+        actions, remembered = predict(game.seen(), state=remembered, episode_start=starts, deterministic=deterministic)
+        game.play(_one_per_row(actions, problem, episodes))
         starts = np.zeros(episodes, bool)
-    environment = FunctionalAllocation.of(problem)
-    ends = AllocationState(now.t, now.needs, now.needs_state, now.memory, now.cumulative)
-    each = [environment.metrics(taken(ends, i), params) for i in range(episodes)]
-    metrics = {name: np.array([float(one[name]) for one in each]) for name in each[0]}
+    metrics = game.metrics()
     return Evaluation({name: float(values.mean()) for name, values in metrics.items()}, metrics)
 
 
-def _one_per_row(actions: Any, problem: AllocationProblem, rows: int) -> np.ndarray:
-    """The number of a subset per row, or the agents to serve per row; one for all stands for every row."""
+class _Allocation:
+    """Episodes of the paper's problem, in NumPy."""
+
+    def __init__(self, problem: FairProblem, episodes: int, noise: np.random.Generator) -> None:
+        assert isinstance(problem, AllocationProblem)
+        self._problem, self._params, self._noise = problem, problem.params(), noise
+        self._rows = (episodes, problem.n_agents)
+        self._now, _ = begin(noise.random((2, *self._rows)), self._params)
+
+    def seen(self) -> Array:
+        return observe(self._now.needs, self._now.memory, self._params)
+
+    def play(self, actions: np.ndarray) -> None:
+        self._now, _ = proceed(self._noise.random(self._rows), self._now, actions, self._params)
+
+    def metrics(self) -> dict[str, Floats]:
+        now, environment = self._now, FunctionalAllocation.of(self._problem)
+        ends = AllocationState(now.t, now.needs, now.needs_state, now.memory, now.cumulative)
+        each = [environment.metrics(taken(ends, i), self._params) for i in range(self._rows[0])]
+        return {name: np.array([float(one[name]) for one in each]) for name in each[0]}
+
+
+class _Scenario:
+    """Episodes of a scenario, in JAX: a scenario's functions take one state, and `vmap` makes many of it."""
+
+    def __init__(self, problem: ScenarioProblem, episodes: int, noise: np.random.Generator) -> None:
+        self._params = problem.params()
+        self._environment = FunctionalScenario.of(problem)
+        self._noise, self._rows = noise, (episodes, problem.scenario.n_noise)
+        self._now: Any = _many(self._environment, "start")(self._drawn(), self._params)
+
+    def seen(self) -> Array:
+        return np.asarray(_many(self._environment, "observe")(self._now, self._params))
+
+    def play(self, actions: np.ndarray) -> None:
+        self._now = _many(self._environment, "advance")(self._drawn(), self._now, actions, self._params)
+
+    def metrics(self) -> dict[str, Floats]:
+        found = _many(self._environment, "metrics")(self._now, self._params)
+        return {name: np.asarray(values, float) for name, values in found.items()}
+
+    def _drawn(self) -> ScenarioNoise:
+        rows = jax.numpy.asarray(self._noise.random(self._rows), jax.numpy.float32)
+        return ScenarioNoise(rows, rows)
+
+
+@functools.cache
+def _many(environment: Hashable, name: str) -> Callable[..., Any]:
+    """A function of the environment for many states at once, compiled."""
+    one = getattr(environment, name)
+    mapped = {"start": (0, None), "observe": (0, None), "advance": (0, 0, 0, None), "metrics": (0, None)}[name]
+    compiled: Callable[..., Any] = jax.jit(jax.vmap(one, in_axes=mapped))
+    return compiled
+
+
+def _one_per_row(actions: Any, problem: FairProblem, rows: int) -> np.ndarray:
+    """The number of an action per row, or the agents to serve per row; one for all stands for every row."""
     chosen = np.asarray(actions)
-    if chosen.ndim == 2 or not problem.is_enumerable:
-        return np.broadcast_to(chosen, (rows, problem.n_resources))
+    served = served_by(problem)
+    if served is not None and (chosen.ndim == 2 or not problem.is_enumerable):
+        return np.broadcast_to(chosen, (rows, served))
     return np.broadcast_to(chosen, (rows,))
 
 
-def _predict_of(policy: Predicts | Predict, problem: AllocationProblem, draws: np.random.Generator) -> Predict:
+def _predict_of(policy: Predicts | Predict, problem: FairProblem, draws: np.random.Generator) -> Predict:
     if isinstance(policy, TrainedPolicy):
-        return functools.partial(policy.predict, rng=draws, n_resources=problem.n_resources)
+        return functools.partial(policy.predict, rng=draws, n_resources=served_by(problem))
     return policy.predict if hasattr(policy, "predict") else policy

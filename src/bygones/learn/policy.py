@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from bygones._arrays import AnyArray, Array, Ints, as_array, check_count, namespace
-from bygones.envs.problem import AllocationProblem
+from bygones.envs.fair_problem import FairProblem
 from bygones.learn import safetensors
-from bygones.learn.actors import Actor, actor_of
+from bygones.learn.actors import Actor, actor_of, served_by
 from bygones.learn.descriptions import Run, description, rebuilt
 from bygones.learn.networks import Layer, Networks
 from bygones.learn.normalisation import Normaliser, normalised
@@ -46,11 +46,11 @@ class TrainedPolicy:
 
     settings: Settings
     networks: Networks
-    custom_problem: AllocationProblem | None = None
+    custom_problem: FairProblem | None = None
     normaliser: Normaliser | None = None
 
     @property
-    def problem(self) -> AllocationProblem:
+    def problem(self) -> FairProblem:
         """What it has learned to solve."""
         return Run(self.settings, self.custom_problem).problem
 
@@ -95,9 +95,10 @@ class TrainedPolicy:
             scores = np.asarray(actor.scores(self.networks, seen))
             noise = 0.0 if deterministic else (rng or np.random.default_rng()).gumbel(size=scores.shape)
             return np.asarray(actor.best(scores + noise)), None
-        if n_resources not in (None, self.problem.n_resources):
+        served = served_by(self.problem)
+        if n_resources not in (None, served):
             raise ValueError(
-                f"n_resources must be {self.problem.n_resources}, as in training, got {n_resources}: only policies "
+                f"n_resources must be {served}, as in training, got {n_resources}: only policies "
                 'trained with policy="symmetric" serve another number of agents'
             )
         probabilities = np.asarray(self(np.asarray(observation)))
@@ -117,7 +118,7 @@ class TrainedPolicy:
         safetensors.save(path, _named(self.networks) | named, metadata)
 
     @classmethod
-    def load(cls, path: Path | str, problem: AllocationProblem | None = None) -> TrainedPolicy:
+    def load(cls, path: Path | str, problem: FairProblem | None = None) -> TrainedPolicy:
         """The policy that `save` wrote.
 
         Args:
@@ -187,7 +188,7 @@ class TrainedPolicy:
         actor = actor_of(self.settings, self.problem)
         if not isinstance(actor, Rankings):
             return actor
-        n = (observations.shape[-1] - actor.observes_denominator) // 2
+        n = (observations.shape[-1] - actor.n_shared - actor.observes_denominator) // (actor.n_seen + 1)
         k = actor.n_resources if n_resources is None else check_count("n_resources", n_resources)
         if n_resources is not None and k > n:
             raise ValueError(f"n_resources must be at most the number of agents ({n}), got {k}")
@@ -196,9 +197,15 @@ class TrainedPolicy:
     def _checked(self, observations: AnyArray) -> Array:
         array = as_array(observations) if namespace(observations) is not np else np.asarray(observations, np.float32)
         if self.is_symmetric:
-            extra = int(self.problem.observe_denominator)
-            if array.ndim == 0 or array.shape[-1] < 2 + extra or (array.shape[-1] - extra) % 2:
-                entries = "a need and a memory for each agent" + (", and the denominator" if extra else "")
+            actor = actor_of(self.settings, self.problem)
+            assert isinstance(actor, Rankings)
+            each, extra = actor.n_seen + 1, actor.n_shared + actor.observes_denominator
+            if array.ndim == 0 or array.shape[-1] < each + extra or (array.shape[-1] - extra) % each:
+                own = "a need" if actor.n_seen == 1 else f"{actor.n_seen} numbers"
+                more = f", {actor.n_shared} more" if actor.n_shared else ""
+                entries = f"{own} and a memory for each agent{more}" + (
+                    ", and the denominator" if actor.observes_denominator else ""
+                )
                 raise ValueError(f"observations must hold {entries} along the last axis, got shape {array.shape}")
             return array
         size = self.networks.policy[0].weight.shape[0]

@@ -24,12 +24,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from bygones._arrays import check_count
-from bygones.envs.problem import AllocationParams, AllocationProblem
+from bygones.envs.fair_problem import FairProblem
 from bygones.learn import checkpoints, playing, ppo
 from bygones.learn.actors import Subsets, actor_of
 from bygones.learn.checkpoints import Checkpoint
 from bygones.learn.descriptions import AnyRun, Run, as_run, check_registered
-from bygones.learn.environment import FunctionalAllocation
+from bygones.learn.environment import environment_of
 from bygones.learn.networks import Networks
 from bygones.learn.normalisation import Normaliser
 from bygones.learn.playing import Played
@@ -78,7 +78,7 @@ class TrainResult:
     curves: dict[str, np.ndarray]
     final: dict[str, float]
     stopped_at: int | None
-    custom_problem: AllocationProblem | None = None
+    custom_problem: FairProblem | None = None
     normaliser: Normaliser | None = None
     played: Played | None = None
 
@@ -89,7 +89,7 @@ class TrainResult:
 
 
 def train(
-    run: AnyRun, key: jax.Array | None = None, *, problem: AllocationProblem | None = None, **options: Any
+    run: AnyRun, key: jax.Array | None = None, *, problem: FairProblem | None = None, **options: Any
 ) -> TrainResult:
     """Trains one policy.
 
@@ -225,7 +225,7 @@ def shape_of(run: AnyRun, **choices: Any) -> ppo.Shape:
     """What is fixed when the program of a run is compiled."""
     run = as_run(run)
     return ppo.Shape(
-        environment=FunctionalAllocation.of(run.problem),
+        environment=environment_of(run.problem),
         actor=actor_of(run.settings, run.problem),
         rollout_steps=run.settings.rollout_steps,
         batch_size=run.settings.batch_size,
@@ -250,16 +250,15 @@ def numbers_of(run: AnyRun) -> ppo.Numbers:
     return ppo.Numbers(*(np.asarray(v, np.int32 if isinstance(v, int) else np.float32) for v in values))
 
 
-def params_of(run: AnyRun) -> AllocationParams:
+def params_of(run: AnyRun) -> Any:
     """The environment's numbers of a run, as arrays: equal types for every run, hence one compiled program."""
     run = as_run(run)
     check_registered(run.problem)
     kinds = {"b": np.bool_, "i": np.int32, "f": np.float32}
     enumerates = run.settings.policy == "mlp"
-    params: AllocationParams = jax.tree.map(
+    return jax.tree.map(
         lambda leaf: np.asarray(leaf, kinds[np.asarray(leaf).dtype.kind]), run.problem.params(enumerates)
     )
-    return params
 
 
 def digest(runs: Sequence[AnyRun]) -> str:

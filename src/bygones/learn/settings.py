@@ -13,8 +13,10 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from bygones._arrays import check_between, check_count, check_one_of
+from bygones.envs.fair_problem import End, FairProblem, Scale
 from bygones.envs.needs import advantaged
-from bygones.envs.problem import AllocationProblem, End, Scale
+from bygones.envs.problem import AllocationProblem
+from bygones.envs.scenario_problem import ScenarioProblem
 from bygones.memory import Discounted
 
 Aggregation = Literal["additive", "averaged"]
@@ -232,10 +234,15 @@ class Settings:
         return cls(**values)
 
 
-def check_solvable(policy: PolicyKind, problem: AllocationProblem) -> None:
+def check_solvable(policy: PolicyKind, problem: FairProblem) -> None:
     """Refuses a problem that a kind of policy cannot play."""
     if policy == "mlp":
         problem.check_enumerable(MLP_ENUMERATES)
+    elif isinstance(problem, ScenarioProblem) and problem.scenario.n_served is None:
+        raise ValueError(
+            'policy "symmetric" serves k of the agents, and that is not what actions are in this scenario: use policy '
+            '"mlp"'
+        )
     elif problem.observation_scale == "running":
         raise ValueError(
             "observation_scale 'running' has a mean and a variance for each agent, and a symmetric policy treats "

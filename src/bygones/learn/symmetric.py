@@ -46,6 +46,10 @@ class Rankings:
     """Units of every layer."""
     logarithmic: bool = True
     """Whether what is remembered is seen on a logarithmic scale: x as ±ln(1 + |x|)."""
+    n_seen: int = 1
+    """How many numbers are observed of each agent besides what is remembered: in the paper's problem, its need."""
+    n_shared: int = 0
+    """How many numbers are observed that belong to no agent."""
 
     @property
     def n_scores(self) -> int:
@@ -88,21 +92,24 @@ class Rankings:
         """What is known about each agent, shape (5, n, ...); one more where the denominator is observed.
 
         Its need, and how far above the mean of all needs that is; what is remembered, and how far above the mean and
-        above the minimum that is. The batch comes last, because compiled programs are twice as fast where neighbours in
-        memory go through the same operations.
+        above the minimum that is. Where more is observed of an agent than its need, so it is with each number; numbers
+        that belong to no agent are the same for all. The batch comes last, because compiled programs are twice as fast
+        where neighbours in memory go through the same operations.
         """
         n, xp, seen_as = self.n_agents, namespace(observations), _compressed if self.logarithmic else _unchanged
         seen = xp.moveaxis(observations, -1, 0)
-        needs, Z = seen[:n], seen[n : 2 * n]
+        first = self.n_seen * n + self.n_shared
+        own, Z = seen[: self.n_seen * n].reshape((self.n_seen, n, *seen.shape[1:])), seen[first : first + n]
         parts = [
-            needs,
-            needs - needs.mean(axis=0),
+            *own,
+            *(own - own.mean(axis=1, keepdims=True)),
+            *(xp.broadcast_to(one, Z.shape) for one in seen[self.n_seen * n : first]),
             seen_as(Z),
             seen_as(Z - Z.mean(axis=0)),
             seen_as(Z - Z.min(axis=0)),
         ]
         if self.observes_denominator:
-            parts.append(xp.broadcast_to(seen_as(seen[2 * n :]), needs.shape))
+            parts.append(xp.broadcast_to(seen_as(seen[first + n :]), Z.shape))
         return xp.concatenate([part[None] for part in parts])
 
     def best(self, scores: Array) -> Array:
@@ -161,7 +168,7 @@ class Rankings:
 
     @property
     def _n_features(self) -> int:
-        return 5 + self.observes_denominator
+        return 2 * self.n_seen + self.n_shared + 3 + self.observes_denominator
 
 
 def _product(weight: Array, x: Array, matvec: bool = True) -> Array:

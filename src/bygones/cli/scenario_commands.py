@@ -1,0 +1,77 @@
+"""`bygones scenarios`, and the problem that `bygones train --scenario` learns."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+from typing import Annotated
+
+from tyro.conf import Positional, arg
+
+from bygones.cli.console import print_json, print_sentences, print_table, say
+from bygones.envs import catalogue
+from bygones.envs.scenario_problem import ScenarioProblem
+from bygones.learn.settings import Settings
+from bygones.memory.naming import named
+
+_OF_THE_PAPER = ("gamma", "aggregation", "horizon", "n_agents", "n_resources", "n_advantaged")
+"""The settings that describe the paper's problem only."""
+_SHARED = (
+    "welfare",
+    "weight",
+    "observation_scale",
+    "fixed_scale",
+    "observe_memory",
+    "observe_denominator",
+    "ends",
+    "shaping_discount",
+)
+"""The settings that every problem has."""
+DEFAULT_MEMORY = "discounted(gamma=0.99)"
+
+
+def scenarios(
+    name: Annotated[
+        Positional[str], arg(metavar="NAME", help="A scenario to explain; by default all are listed.")
+    ] = "",
+    json: Annotated[bool, arg(help="Print JSON.")] = False,
+) -> None:
+    """List the scenarios that policies can be trained on, or explain one.
+
+    Example: bygones scenarios donut
+    """
+    if name:
+        say(*(inspect.getdoc(catalogue.kind_of(name)) or "").splitlines())
+        return
+    every = {one: catalogue.made(one, {}) for one in catalogue.names()}
+    if json:
+        print_json({one: {"summary": catalogue.summary(one), **it.arguments()} for one, it in every.items()})
+        return
+    rows = [
+        [one, it.n_agents, it.horizon, "mlp, symmetric" if it.n_served else "mlp", catalogue.summary(one)]
+        for one, it in every.items()
+    ]
+    print_table("Scenarios", ["name", "agents", "steps", "policies", "what happens"], rows)
+    print_sentences(["For one of them: bygones scenarios NAME. To train: bygones train --scenario NAME."])
+
+
+def problem_of(settings: Settings, scenario: str | None, memory: str | None) -> ScenarioProblem | None:
+    """The problem of `--scenario` and `--memory`; None if neither is given.
+
+    Raises:
+        ValueError: a setting is given that only the paper's problem has.
+    """
+    if scenario is None:
+        if memory is not None:
+            raise ValueError("--memory belongs to --scenario: for the paper's problem use --gamma and --aggregation")
+        return None
+    default = {each.name: each.default for each in dataclasses.fields(Settings)}
+    for name in _OF_THE_PAPER:
+        if getattr(settings, name) != default[name]:
+            flag = name.replace("_", "-")
+            raise ValueError(
+                f"--{flag} is of the paper's problem: give --memory, and the scenario's own parameters in brackets, "
+                f'such as --scenario "{scenario.partition("(")[0]}(horizon=200)"'
+            )
+    shared = {name: getattr(settings, name) for name in _SHARED}
+    return ScenarioProblem(catalogue.named(scenario), named(memory or DEFAULT_MEMORY), **shared)

@@ -1,0 +1,1 @@
+"""The scenarios, one per file: see `bygones.envs.catalogue`."""

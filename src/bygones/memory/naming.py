@@ -1,0 +1,41 @@
+"""Memories by the name and the parameters that people write, such as `discounted(half_life=50)`."""
+
+from __future__ import annotations
+
+import inspect
+
+from bygones import memory
+from bygones._calls import as_call
+from bygones.memory.contract import Memory
+
+NAMES = {
+    "discounted": memory.Discounted,
+    "instantaneous": memory.Instantaneous,
+    "multiscale": memory.Multiscale,
+    "perfect_recall": memory.PerfectRecall,
+    "reset": memory.Reset,
+    "sliding_window": memory.SlidingWindow,
+}
+"""The memories whose parameters are plain numbers."""
+
+
+def named(text: Memory | str) -> Memory:
+    """The memory of a text; a memory is taken as it is.
+
+    Raises:
+        ValueError: no memory has this name, or it does not take these parameters.
+    """
+    if isinstance(text, Memory):
+        return text
+    name, parameters = as_call("memory", text)
+    if name not in NAMES:
+        raise ValueError(f"memory must be one of {', '.join(NAMES)}, got {text!r}")
+    takes = list(inspect.signature(NAMES[name]).parameters)
+    for word in parameters:
+        if word not in takes:
+            raise ValueError(f"memory {name} takes {', '.join(takes) or 'no parameters'}, got {word!r}")
+    try:
+        found: Memory = NAMES[name](**parameters)
+    except TypeError as error:
+        raise ValueError(f"memory {text!r} cannot be made: {error}") from None
+    return found
