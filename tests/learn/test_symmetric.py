@@ -106,7 +106,8 @@ def _row_by_row(actor: Rankings, networks: Networks, seen: np.ndarray) -> Any:
     return jnp.stack([actor.scores(networks, jnp.asarray(row), matvec=False) for row in seen])
 
 
-@pytest.mark.parametrize(("n", "k"), [(5, 2), pytest.param(8, 6, marks=pytest.mark.soak)])
+@pytest.mark.soak
+@pytest.mark.parametrize(("n", "k"), [(5, 2), (8, 6)])
 def test_gradients_are_differences(n: int, k: int) -> None:
     rng, actor = np.random.default_rng(2), actor_of(n, k)
     seen = rng.random((3, 2 * n)).astype(np.float32)

@@ -74,6 +74,7 @@ RECALL_NEVER_COLLAPSES = {"C3", "C6a", "C10a", "C11"}
 FAIR_AFTER_A_MILLION = {"C13a", "C13b"}
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize(
     ("change", "failing", "open_"),
     [

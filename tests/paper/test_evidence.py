@@ -112,6 +112,7 @@ def test_a_note_without_one_of_its_parts_is_refused():
         with_parts("A note.", {"verdicts": "| claim |"})
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("name", ["C1a", "C1b", "C4a", "C7", "C8"])
 def test_what_holds_everywhere(judgements, name):
     assert {judged.name: judged.word for judged in judgements}[name] == "holds"

@@ -77,7 +77,9 @@ def test_choose_k(name):
     assert decision.welfare_after == pytest.approx(best, rel=1e-5)
 
 
-@pytest.mark.parametrize("name", ["utilitarian", "egalitarian", "generalized_gini"])
+@pytest.mark.parametrize(
+    "name", ["utilitarian", "egalitarian", pytest.param("generalized_gini", marks=pytest.mark.soak)]
+)
 @pytest.mark.parametrize(("n", "m", "capacity"), [(10, 10, 1), (10, 7, 1), (5, 9, 3)])
 def test_assign(name, n, m, capacity):
     rng = np.random.default_rng(4)

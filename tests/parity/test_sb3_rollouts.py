@@ -90,7 +90,13 @@ def noise_rows(first: AllocationNoise, noises: list[AllocationNoise], horizon: i
     return rows
 
 
-@pytest.mark.parametrize("settings", CASES.values(), ids=CASES)
+@pytest.mark.parametrize(
+    "settings",
+    [
+        pytest.param(case, id=name, marks=() if name == "truncation" else pytest.mark.soak)
+        for name, case in CASES.items()
+    ],
+)
 def test_rollouts_are_those_of_stable_baselines3(settings: Settings) -> None:
     shape, params = runs.shape_of(settings), runs.params_of(settings)
     numbers, env = runs.numbers_of(settings), shape.environment
