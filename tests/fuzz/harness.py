@@ -143,9 +143,10 @@ def _short_cuts() -> Iterator[None]:
 
     from bygones._files import write_text
     from bygones.cli import learning_commands
+    from bygones.learn.descriptions import as_run
 
     def train(runs: Any, **_: object) -> None:
-        for run in runs:
+        for run in (as_run(each).settings for each in runs):
             sizes = [2 * run.n_agents + 1, *run.hidden, run.n_agents]
             assert sum(a * b for a, b in itertools.pairwise(sizes)) <= LARGEST, "too large to train"
         raise ValueError("training would begin here")

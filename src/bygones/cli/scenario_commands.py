@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from tyro.conf import Positional, arg
 
 from bygones.cli.console import print_json, print_sentences, print_table, say
-from bygones.envs import catalogue
-from bygones.envs.scenario_problem import ScenarioProblem
-from bygones.learn.settings import Settings
-from bygones.memory.naming import named
+
+if TYPE_CHECKING:
+    from bygones.envs.scenario_problem import ScenarioProblem
+    from bygones.learn.settings import Settings
 
 _OF_THE_PAPER = ("gamma", "aggregation", "horizon", "n_agents", "n_resources", "n_advantaged")
 """The settings that describe the paper's problem only."""
@@ -40,6 +40,8 @@ def scenarios(
 
     Example: bygones scenarios donut
     """
+    from bygones.envs import catalogue
+
     if name:
         say(*(inspect.getdoc(catalogue.kind_of(name)) or "").splitlines())
         return
@@ -61,6 +63,11 @@ def problem_of(settings: Settings, scenario: str | None, memory: str | None) -> 
     Raises:
         ValueError: a setting is given that only the paper's problem has.
     """
+    from bygones.envs import catalogue
+    from bygones.envs.scenario_problem import ScenarioProblem
+    from bygones.learn.settings import Settings
+    from bygones.memory.naming import named
+
     if scenario is None:
         if memory is not None:
             raise ValueError("--memory belongs to --scenario: for the paper's problem use --gamma and --aggregation")
