@@ -6,7 +6,7 @@ import asyncio
 import itertools
 import re
 import socket
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 
@@ -14,9 +14,6 @@ from bygones.learn.interrupts import CtrlC, put_off
 from bygones.learn.processes import WorkerDiedError
 
 Result = TypeVar("Result")
-
-CANCELLED_AGAIN = 10
-"""How often, a second apart, tasks are cancelled that have not ended."""
 
 
 def in_tasks(
@@ -72,7 +69,8 @@ def in_tasks(
             raise WorkerDiedError("Ray died (killed, or out of memory?)") from error
         finally:
             if lent:  # or all of this ends with the connection
-                _cancel(ray, going)
+                for reference in going:
+                    ray.cancel(reference)  # not by force: Ray 2.60 aborts if the task ends at that moment
                 ray.kill(board)
 
 
@@ -133,20 +131,6 @@ def _ray() -> Any:
 def _first_ready(ray: Any, references: list[Any], ctrl_c: CtrlC) -> Any:
     with ctrl_c.heeded():
         return ray.wait(references)[0][0]
-
-
-def _cancel(ray: Any, going: Iterable[Any]) -> None:
-    """Ends tasks, not by force: Ray 2.60 aborts if a task ends at that moment.
-
-    Ray loses a cancellation that meets a task just as it starts, so tasks that go on are cancelled again.
-    """
-    left = list(going)
-    for _ in range(CANCELLED_AGAIN):
-        for reference in left:
-            ray.cancel(reference)
-        left = ray.wait(left, num_returns=len(left), timeout=1.0)[1] if left else []
-        if not left:
-            return
 
 
 def _with_board(board: Any, job: Callable[..., Any], *task: Any) -> Any:
