@@ -1,7 +1,7 @@
 import pytest
 
 from bygones._text import amount
-from bygones.cli.console import Column, print_fitting, print_table
+from bygones.cli.console import Column, print_fitting, print_table, say
 
 
 @pytest.mark.parametrize(
@@ -53,3 +53,10 @@ def test_a_table_fits_and_loses_no_letter_of_the_columns_that_stay(monkeypatch, 
     assert shown == (["since", "bar", "why"] if width >= 50 else ["since", "why"] if width >= 45 else [])
     assert all(word in out for word in ("somebody", "with", "name"))
     assert ("A wider terminal also shows: " in out) == (width < 50)
+
+
+def test_a_password_that_was_pasted_as_a_name_is_not_repeated(capsys):
+    say("http://u:hunter2@127.0.0.1:9/ joined.")
+    printed = capsys.readouterr().out
+    assert "hunter2" not in printed
+    assert printed.startswith("http://u:")

@@ -25,6 +25,7 @@ from rich.table import Table
 from rich.text import Text
 
 from bygones._csv import check_file, not_text
+from bygones._secrets import redacted
 from bygones._text import printable, printable_json
 
 _FOLDED = 10
@@ -36,9 +37,12 @@ UNCUT = 10_000
 
 
 def say(*lines: str, error: bool = False) -> None:
-    """Prints each text on a line of its own, or a blank line if there is none; errors go to standard error."""
+    """Prints each text on a line of its own, or a blank line if there is none; errors go to standard error.
+
+    A name can be anything that somebody pasted, so passwords in URLs are hidden here, too.
+    """
     for line in lines or ("",):
-        print(printable(line), file=sys.stderr if error else sys.stdout)
+        print(printable(redacted(line)), file=sys.stderr if error else sys.stdout)
 
 
 def say_bold(line: str) -> None:
