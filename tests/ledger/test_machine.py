@@ -21,4 +21,4 @@ def test_a_ledger_does_what_the_model_says_through_every_fault(new_path):
 
 @pytest.mark.soak
 def test_a_ledger_does_what_the_model_says_at_length(new_target, new_path):
-    run(new_target, new_path, examples=80, steps=60)
+    run(new_target, new_path, examples=40, steps=60)
