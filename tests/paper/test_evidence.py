@@ -11,7 +11,7 @@ from scipy import stats
 from bygones.paper.claims import RECALL, judge
 from bygones.paper.columns import SETTINGS
 from bygones.paper.judging import PROTOCOL
-from bygones.paper.policies import most_for_the_least
+from bygones.paper.policy_worth import most_for_the_least
 from bygones.paper.results import read
 from bygones.report.paper.note import parts, with_parts
 

@@ -16,7 +16,7 @@ from bygones.allocation.aims import check_form
 from bygones.allocation.problems import NAMED
 from bygones.audit.clock import Clock
 from bygones.audit.conclusions import SEARCHED, Conclusions, conclude
-from bygones.audit.counterfactual import Replay, replay_decisions
+from bygones.audit.counterfactual import ReplayedDecisions, replay_decisions
 from bygones.audit.entitlements import Shares
 from bygones.audit.history import History
 from bygones.audit.pasts import DATED_EVENTS, EnginePast, KnownPast, LedgerAudit, relative
@@ -93,7 +93,7 @@ class Audit:
     entitled: np.ndarray
     standings: tuple[Trajectory, ...]
     conclusions: Conclusions
-    replays: tuple[Replay, ...]
+    replays: tuple[ReplayedDecisions, ...]
     joined_at: np.ndarray
     statuses: tuple[str, ...]
     equal_assumed: bool

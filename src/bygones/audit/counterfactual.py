@@ -42,7 +42,7 @@ class WorldTotals(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Replay:
+class ReplayedDecisions:
     """The actual decisions compared with the allocator's, under one half-life.
 
     Attributes:
@@ -88,7 +88,7 @@ def replay_decisions(
     end: float,
     welfare: str = "egalitarian",
     kind: Kind = "good",
-) -> tuple[Replay, ...]:
+) -> tuple[ReplayedDecisions, ...]:
     """Replays the decisions of a history with an allocator whose memory has each of these half-lives.
 
     Of burdens, who asked is who could have carried them, and as many carry as did, or as can: the exempt do not.
@@ -99,7 +99,7 @@ def replay_decisions(
 
 def _replay(
     requests: Sequence[DecisionRequest], who: Members, half_life: float, end: float, welfare: str, kind: Kind
-) -> Replay:
+) -> ReplayedDecisions:
     actual, instead = _World(who, half_life), _World(who, half_life)
     rng, differ = np.random.default_rng(SEED), 0
     for request in requests:
@@ -110,7 +110,7 @@ def _replay(
         differ += not np.array_equal(np.sort(chosen), np.sort(was_served))
         actual.serve(request, was_served)
         instead.serve(request, chosen)
-    return Replay(half_life, len(requests), differ, actual.outcome(end), instead.outcome(end))
+    return ReplayedDecisions(half_life, len(requests), differ, actual.outcome(end), instead.outcome(end))
 
 
 class _World:

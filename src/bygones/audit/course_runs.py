@@ -33,7 +33,7 @@ class Measures(NamedTuple):
     total: float
 
 
-class Run:
+class CourseRun:
     """A course of events under one memory. A step of the memory is the usual time between two decisions."""
 
     def __init__(self, who: Members, alternative: Alternative, usual: float, kind: Kind) -> None:

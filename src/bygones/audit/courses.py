@@ -22,7 +22,7 @@ from bygones.allocation.settling import settle
 from bygones.audit.alternatives import Alternative, alternatives
 from bygones.audit.clock import Clock
 from bygones.audit.counterfactual import DecisionRequest, decision_requests
-from bygones.audit.course_runs import Run
+from bygones.audit.course_runs import CourseRun
 from bygones.audit.history import History
 from bygones.audit.trajectory import Members
 from bygones.kinds import Kind, check_kind
@@ -266,7 +266,7 @@ def _newcomer_notes(who: Members, requests: Sequence[DecisionRequest]) -> list[s
 
 
 def _actual(requests: Sequence[DecisionRequest], who: Members, memory: Alternative, usual: float, kind: Kind) -> Course:
-    run = Run(who, memory, usual, kind)
+    run = CourseRun(who, memory, usual, kind)
     for request in requests:
         run.serve(request, request.who[request.served])
     gini, worst, gini_received, total = (Spread(number, number) for number in run.measures())
@@ -285,7 +285,7 @@ def _course(
 ) -> Course:
     runs = []
     for seed in range(draws):
-        run, rng = Run(who, memory, usual, kind), np.random.default_rng(seed)
+        run, rng = CourseRun(who, memory, usual, kind), np.random.default_rng(seed)
         for request in requests:
             run.decide(request, "prices" if rule == "prices" else "one-step", welfare, rng)
         runs.append(run)

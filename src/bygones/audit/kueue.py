@@ -27,10 +27,10 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from bygones._text import counted
-from bygones.audit.batches import fill
 from bygones.audit.conditions import only, weights_of
 from bygones.audit.formats import Asked, Usage
 from bygones.audit.json_stream import JsonFile, beginning
+from bygones.audit.row_batches import fill
 from bygones.audit.sources import Source, duckdb, readable
 
 AGENTS = ("queue", "namespace", "clusterQueue")

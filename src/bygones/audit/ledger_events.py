@@ -14,8 +14,8 @@ import ibis
 import numpy as np
 import pyarrow as pa
 
-from bygones.audit.batches import BATCH
 from bygones.audit.conditions import as_number
+from bygones.audit.row_batches import BATCH
 from bygones.audit.sources import LEDGER_COLUMNS, Source, check_columns, readable
 from bygones.audit.time_columns import with_times
 from bygones.ledger.bounds import LARGEST_CORRECTION

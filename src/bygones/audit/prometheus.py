@@ -18,10 +18,10 @@ from typing import Any
 import pyarrow as pa
 
 from bygones._text import counted, listed
-from bygones.audit.batches import fill
 from bygones.audit.conditions import only
 from bygones.audit.formats import Asked, Usage
 from bygones.audit.json_stream import JsonFile, beginning
+from bygones.audit.row_batches import fill
 from bygones.audit.sources import Source, check_columns, duckdb, readable
 
 AGENTS = ("queue_name", "queue", "user", "account", "namespace", "team", "project")

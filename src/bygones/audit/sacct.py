@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from bygones._text import counted, listed
 from bygones.audit.conditions import only, weights_of
-from bygones.audit.csv_files import first_line
+from bygones.audit.csv_source import first_line
 from bygones.audit.formats import Asked, Usage
 from bygones.audit.sources import Source, check_columns, duckdb, readable
 

@@ -193,7 +193,7 @@ def claims(
 
     Example: bygones claims --set ends=termination
     """
-    from bygones.paper import policies
+    from bygones.paper import policy_worth
     from bygones.paper.claims import CLAIMS, judge
     from bygones.paper.grid import parse_setting
     from bygones.paper.judging import departure
@@ -203,12 +203,12 @@ def claims(
     found = read(*(places or _evidence()))
     judgements = judge(found, why or tuple(CLAIMS), **changes)
     if json:
-        cells = policies.measured(found)
+        cells = policy_worth.measured(found)
         print_json(
             {
                 "claims": [judgement.to_dict() for judgement in judgements],
                 "policies": [cell.to_dict() for cell in cells],
-                "without_training": policies.without_training(cells),
+                "without_training": policy_worth.without_training(cells),
             }
         )
     elif why:

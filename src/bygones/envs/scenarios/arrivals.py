@@ -11,7 +11,7 @@ from bygones._arrays import Array, Floats, check_count, check_finite, namespace
 from bygones.envs.scenario import Most, Scenario
 
 
-class Table(NamedTuple):
+class StepsTaken(NamedTuple):
     """How many steps have been taken."""
 
     t: Array
@@ -99,22 +99,22 @@ class Arrivals(Scenario):
         rows: Floats = (received * np.array(self.worth)).sum(axis=-1)
         return rows
 
-    def start(self, noise: Array) -> Table:
-        return Table(namespace(noise).zeros((), dtype=np.int32))
+    def start(self, noise: Array) -> StepsTaken:
+        return StepsTaken(namespace(noise).zeros((), dtype=np.int32))
 
-    def observe(self, state: Table) -> Array:
+    def observe(self, state: StepsTaken) -> Array:
         return self.present(state) * 1.0
 
-    def present(self, state: Table) -> Array:
+    def present(self, state: StepsTaken) -> Array:
         xp = namespace(state.t)
         has_joined = xp.asarray(self.joins) <= state.t
         return has_joined if self.leaves is None else has_joined & (state.t < xp.asarray(self.leaves))
 
-    def advance(self, noise: Array, state: Table, action: Array) -> tuple[Table, Array]:
-        return Table(state.t + 1), namespace(noise).where(self.present(state), action, 0.0).astype(noise.dtype)
+    def advance(self, noise: Array, state: StepsTaken, action: Array) -> tuple[StepsTaken, Array]:
+        return StepsTaken(state.t + 1), namespace(noise).where(self.present(state), action, 0.0).astype(noise.dtype)
 
     def most(self) -> Most:
         worth = np.array(self.worth)
-        present = np.array([self.present(Table(np.array(t))) for t in range(self.horizon)])
+        present = np.array([self.present(StepsTaken(np.array(t))) for t in range(self.horizon)])
         best = [worth[there].max(axis=0).sum() if there.any() else 0.0 for there in present]
         return Most(float(np.mean(best)), worth.sum(axis=1) * present.mean(axis=0))

@@ -16,7 +16,7 @@ MOST_INCIDENTS = 25
 """The most incidents of a place at a step; more are as rare as 1 in 60,000 at the highest rate, and not counted."""
 
 
-class Places(NamedTuple):
+class Sites(NamedTuple):
     """How many incidents to expect at each place, how many were found at the last step, and how hard one looked."""
 
     rates: Array
@@ -109,22 +109,22 @@ class Attention(Scenario):
         every = itertools.product(range(self.n_inspectors + 1), repeat=self.n_agents)
         return np.array([row for row in every if sum(row) == self.n_inspectors], float)
 
-    def start(self, noise: Array) -> Places:
+    def start(self, noise: Array) -> Sites:
         xp = namespace(noise)
         nothing = xp.zeros((self.n_agents,), dtype=noise.dtype)
-        return Places(xp.asarray(self.rates, dtype=noise.dtype), nothing, nothing)
+        return Sites(xp.asarray(self.rates, dtype=noise.dtype), nothing, nothing)
 
-    def observe(self, state: Places) -> Array:
+    def observe(self, state: Sites) -> Array:
         return namespace(state.found).concatenate([state.found, state.looked])
 
-    def advance(self, noise: Array, state: Places, action: Array) -> tuple[Places, Array]:
+    def advance(self, noise: Array, state: Sites, action: Array) -> tuple[Sites, Array]:
         xp, drawn = namespace(noise), noise.reshape((self.n_agents, 1 + MOST_INCIDENTS))
         happened = self._happened(drawn[:, 0], state.rates)
         is_found = drawn[:, 1:] < 1 - self.miss ** action[:, None]
         found = (is_found & (xp.arange(MOST_INCIDENTS) < happened[:, None])).sum(axis=-1).astype(noise.dtype)
         change = xp.where(action > 0, -action, 1.0) * self.dynamic_rate
         rates = xp.clip(state.rates + change, 0.0, self.highest).astype(noise.dtype)
-        return Places(rates, found, action.astype(noise.dtype)), found
+        return Sites(rates, found, action.astype(noise.dtype)), found
 
     def _happened(self, noise: Array, rates: Array) -> Array:
         """A Poisson number for each place: how many values of the distribution function the noise exceeds."""

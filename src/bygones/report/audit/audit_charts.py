@@ -10,7 +10,7 @@ import numpy as np
 
 from bygones._text import amount
 from bygones.audit import Audit, Trajectory
-from bygones.audit.counterfactual import Replay
+from bygones.audit.counterfactual import ReplayedDecisions
 from bygones.kinds import words
 from bygones.report.page import Chart, label
 from bygones.report.style import MUTED, PALETTE
@@ -200,7 +200,7 @@ def _time_layout(audit: Audit) -> dict[str, Any]:
     }
 
 
-def half_life_name(audit: Audit, stood: Trajectory | Replay) -> str:
+def half_life_name(audit: Audit, stood: Trajectory | ReplayedDecisions) -> str:
     """A half-life in words."""
     return "no fading" if math.isinf(stood.half_life) else f"half-life {audit.clock.length_text(stood.half_life)}"
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from bygones.paper.claims import MYOPIC, RECALL
 from bygones.paper.grid import WELFARES
-from bygones.paper.policies import Measured, measured, most_for_the_least
+from bygones.paper.policy_worth import CellWorth, measured, most_for_the_least
 from bygones.paper.results import Results
 from bygones.report.figures import rule_lines
 from bygones.report.style import INK, MEMORY_LOOK, MUTED, PALETTE
@@ -59,7 +59,7 @@ def networks(runs: Results) -> Figure:
     return figure
 
 
-def _lines(axes: Axes, cells: Sequence[Measured], metric: str) -> None:
+def _lines(axes: Axes, cells: Sequence[CellWorth], metric: str) -> None:
     horizons = sorted({one.run.horizon for one in cells})
     for number, ((policy, gamma), (label, look)) in enumerate(LINES.items()):
         some = [one for one in cells if (one.run.policy, one.run.gamma) == (policy, gamma)]

@@ -24,7 +24,7 @@ from bygones.report.figures.paper_figures import WELFARE_NAMES
 from bygones.report.page import Block, Page, Section, asset, fragment, write
 from bygones.report.paper.packing import AS_THE_PAPER, METRICS, kinds, packed, variant
 from bygones.report.paper.story import EVIDENCE, FADING, ORIGINS, OWN, chart_of_runs, short_answer
-from bygones.report.paper.verdicts import Claim, beyond, claims_html, grouped, sentences_html
+from bygones.report.paper.verdicts import JudgedClaim, beyond, claims_html, grouped, sentences_html
 from bygones.report.paper.without_training import without_training
 from bygones.report.paper.worth_of_policies import tables_of_networks, tables_of_worth
 
@@ -94,7 +94,7 @@ def report_page(own: Results | None = None, evidence: Results | None = None) -> 
     )
 
 
-def _claims(sets: Mapping[str, Results], claims: Mapping[str, Sequence[Claim]]) -> list[Block]:
+def _claims(sets: Mapping[str, Results], claims: Mapping[str, Sequence[JudgedClaim]]) -> list[Block]:
     scales = in_order({scale for results in sets.values() for scale in results.distinct("observation_scale")})
     horizon = max(max(results.where(**PROTOCOL).distinct("horizon"), default=0) for results in sets.values())
     every = [claim for some in claims.values() for claim in some]

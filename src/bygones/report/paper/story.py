@@ -19,7 +19,7 @@ from bygones.paper.results import Results
 from bygones.report.figures.paper_figures import WELFARE_NAMES
 from bygones.report.page import Block, Table, fragment
 from bygones.report.paper.packing import AS_THE_PAPER, variant
-from bygones.report.paper.verdicts import Claim
+from bygones.report.paper.verdicts import JudgedClaim
 from bygones.report.style import PALETTE
 
 EVIDENCE, OWN = "evidence", "own"
@@ -55,7 +55,7 @@ _COUNTED = {
 """The predicate of one claim with a verdict, and of several."""
 
 
-def short_answer(sets: Mapping[str, Results], claims: Mapping[str, Sequence[Claim]]) -> list[Block]:
+def short_answer(sets: Mapping[str, Results], claims: Mapping[str, Sequence[JudgedClaim]]) -> list[Block]:
     """The blocks of the first section, from results by origin and claims by verdict."""
     symmetric = _with_shared_network(sets)
     how, sets = _protocol_of_the_story(sets)
@@ -95,7 +95,7 @@ def short_answer(sets: Mapping[str, Results], claims: Mapping[str, Sequence[Clai
     return [summary, *([Table(caption, ["runs", *STORY.values()], rows)] if rows else [])]
 
 
-def _overturned(claims: Mapping[str, Sequence[Claim]]) -> list[tuple[int, str]]:
+def _overturned(claims: Mapping[str, Sequence[JudgedClaim]]) -> list[tuple[int, str]]:
     """How many of the claims that hold fail in other sets of runs, by the difference of those."""
     others = [
         name

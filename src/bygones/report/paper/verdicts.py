@@ -142,7 +142,7 @@ class Judged(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Claim:
+class JudgedClaim:
     """A claim with its verdicts by set of runs, the main set first."""
 
     name: str
@@ -156,23 +156,23 @@ class Claim:
     by_set: Mapping[str, Sequence[Judged]]
 
 
-def grouped(judgements: Mapping[str, Sequence[Judgement]]) -> dict[str, list[Claim]]:
+def grouped(judgements: Mapping[str, Sequence[Judgement]]) -> dict[str, list[JudgedClaim]]:
     """The paper's claims by their verdict under the first set of runs, in the order of `GROUPS`.
 
     The verdicts of the other sets are included if these have enough runs to be judged.
     """
-    groups: dict[str, list[Claim]] = {word: [] for word in GROUPS}
+    groups: dict[str, list[JudgedClaim]] = {word: [] for word in GROUPS}
     for claim in _shown({name: [one for one in each if one.asked.quotes] for name, each in judgements.items()}):
         groups[claim.word].append(claim)
     return {word: some for word, some in groups.items() if some}
 
 
-def beyond(judgements: Mapping[str, Sequence[Judgement]]) -> list[Claim]:
+def beyond(judgements: Mapping[str, Sequence[Judgement]]) -> list[JudgedClaim]:
     """The statements beyond the paper."""
     return _shown({name: [one for one in each if not one.asked.quotes] for name, each in judgements.items()})
 
 
-def _shown(judgements: Mapping[str, Sequence[Judgement]]) -> list[Claim]:
+def _shown(judgements: Mapping[str, Sequence[Judgement]]) -> list[JudgedClaim]:
     main, *others = judgements
     claims = []
     for number, judged in enumerate(judgements[main]):
@@ -182,7 +182,7 @@ def _shown(judgements: Mapping[str, Sequence[Judgement]]) -> list[Claim]:
         }
         enough = {name: [one for one in by_set[name] if one.word != TOO_FEW] for name in others}
         claims.append(
-            Claim(
+            JudgedClaim(
                 judged.name,
                 judged.claim,
                 judged.asked.quotes,
@@ -197,7 +197,7 @@ def _shown(judgements: Mapping[str, Sequence[Judgement]]) -> list[Claim]:
     return claims
 
 
-def claims_html(groups: Mapping[str, Sequence[Claim]]) -> Markup:
+def claims_html(groups: Mapping[str, Sequence[JudgedClaim]]) -> Markup:
     """The claims as HTML; each can be opened to show its numbers."""
     return fragment("paper/templates/claims.html.jinja", groups=groups, about=GROUPS, symbols=SYMBOLS)
 
@@ -206,12 +206,12 @@ class Sentence(NamedTuple):
     """A sentence of the paper and the claims that quote it."""
 
     quote: Quote
-    claims: list[Claim]
+    claims: list[JudgedClaim]
 
 
-def sentences(groups: Mapping[str, Sequence[Claim]]) -> list[Sentence]:
+def sentences(groups: Mapping[str, Sequence[JudgedClaim]]) -> list[Sentence]:
     """Every quoted sentence of the paper once, in the order of the claims, each with its claims."""
-    found: dict[Quote, list[Claim]] = {}
+    found: dict[Quote, list[JudgedClaim]] = {}
     every = {claim.name: claim for some in groups.values() for claim in some}
     for name in (name for name in CLAIMS if name in every):
         for quote in every[name].quotes:
@@ -219,7 +219,7 @@ def sentences(groups: Mapping[str, Sequence[Claim]]) -> list[Sentence]:
     return [Sentence(quote, claims) for quote, claims in found.items()]
 
 
-def sentences_html(groups: Mapping[str, Sequence[Claim]]) -> Markup:
+def sentences_html(groups: Mapping[str, Sequence[JudgedClaim]]) -> Markup:
     """The paper's sentences as a table that leads to the claims."""
     return fragment("paper/templates/sentences.html.jinja", sentences=sentences(groups), symbols=SYMBOLS)
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from bygones.paper.claims import RECALL
 from bygones.paper.grid import GAMMAS, SCALES, WELFARES, memory_label
-from bygones.paper.policies import MEASURED, WAYS, Measured, measured, most_for_the_least
+from bygones.paper.policy_worth import MEASURED, WAYS, CellWorth, measured, most_for_the_least
 from bygones.paper.results import Results
 from bygones.paper.untrained import RULES, reached
 from bygones.report.figures.paper_figures import WELFARE_NAMES
@@ -61,7 +61,7 @@ def tables_of_networks(results: Results) -> list[Table]:
     return tables
 
 
-def network_name(one: Measured) -> str:
+def network_name(one: CellWorth) -> str:
     """A network and what it sees of the memory, in words."""
     run = one.run
     seen = SCALES[run.observation_scale]
@@ -75,15 +75,15 @@ def network_name(one: Measured) -> str:
     return f"symmetric network, {seen}"
 
 
-def _symmetric(one: Measured) -> bool:
+def _symmetric(one: CellWorth) -> bool:
     return one.run.policy == SYMMETRIC
 
 
-def _by_horizon(cells: Sequence[Measured]) -> list[Measured]:
+def _by_horizon(cells: Sequence[CellWorth]) -> list[CellWorth]:
     return sorted(cells, key=lambda one: (one.run.horizon, one.run.observation_scale == "fixed", _symmetric(one)))
 
 
-def _network_row(one: Measured) -> list[object]:
+def _network_row(one: CellWorth) -> list[object]:
     found = [one.over_seeds("final", metric) for metric in MEASURED]
     values = [
         f"{each.median:.{n}f} ({each.interval.low:.{n}f} to {each.interval.high:.{n}f})"
@@ -93,7 +93,7 @@ def _network_row(one: Measured) -> list[object]:
     return [network_name(one), f"{one.run.horizon:,}", str(len(one.runs)), *values]
 
 
-def _trained(cells: Sequence[Measured], gammas: Sequence[float], metric: str) -> list[list[object]]:
+def _trained(cells: Sequence[CellWorth], gammas: Sequence[float], metric: str) -> list[list[object]]:
     rows: dict[str, dict[float, str]] = {}
     for one in cells:
         means = [found.mean for way in WAYS if (found := one.over_seeds(way, metric))]
@@ -103,7 +103,7 @@ def _trained(cells: Sequence[Measured], gammas: Sequence[float], metric: str) ->
     return [[name, *(of.get(gamma, "") for gamma in gammas)] for name, of in rows.items()]
 
 
-def _untrained(cells: Sequence[Measured], gammas: Sequence[float], metric: str) -> list[list[object]]:
+def _untrained(cells: Sequence[CellWorth], gammas: Sequence[float], metric: str) -> list[list[object]]:
     run, digits = cells[0].run, DIGITS[metric]
     rows: list[list[object]] = []
     for rule in (name for name in RULES if name in SHOWN_RULES):

@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from bygones.audit.batches import fill
+from bygones.audit.row_batches import fill
 from bygones.audit.sources import LEDGER_COLUMNS, Source
 
 _LEDGER_TYPES = (pa.int64(), pa.string(), pa.timestamp("us", "UTC"), pa.string(), pa.float64(), pa.int64())

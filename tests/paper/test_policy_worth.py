@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from bygones.paper import policies
+from bygones.paper import policy_worth
 from bygones.paper.results import evidence_folder, read
 from bygones.paper.statistics import median_interval
 from bygones.report.paper.worth_of_policies import network_name, tables_of_networks, tables_of_worth
@@ -16,11 +16,11 @@ def runs():
 
 
 def test_a_cell_is_measured_from_its_own_seeds(runs):
-    (cell,) = policies.measured(
+    (cell,) = policy_worth.measured(
         runs, welfare="nash", aggregation="averaged", gamma=0.9, policy="mlp", observation_scale="none"
     )
     own = runs.where(welfare="nash", aggregation="averaged", gamma=0.9, policy="mlp", ends="truncation")
-    for way in policies.WAYS:
+    for way in policy_worth.WAYS:
         values = np.sort(own[f"{way}_gini"].astype(float))
         found = cell.over_seeds(way, "gini")
         assert found.mean == pytest.approx(values.mean())
@@ -29,26 +29,28 @@ def test_a_cell_is_measured_from_its_own_seeds(runs):
 
 
 def test_networks_and_divisors_are_never_joined(runs):
-    cells = policies.measured(runs, welfare="egalitarian", aggregation="additive", gamma=1.0)
+    cells = policy_worth.measured(runs, welfare="egalitarian", aggregation="additive", gamma=1.0)
     assert [(network_name(cell), len(cell.runs)) for cell in cells] == [
         ("paper’s network, memory as it is", 10),
         ("paper’s network, memory divided by 10", 10),
         ("symmetric network, logarithm of the memory", 10),
     ]
-    assert len(policies.measured(runs)) == 20 + 20 + 2
+    assert len(policy_worth.measured(runs)) == 20 + 20 + 2
 
 
 def test_policies_that_were_not_evaluated_have_only_their_training():
     runs = read(evidence_folder() / "tenfold")
-    assert policies.measured(runs) == []
-    (cell,) = policies.measured(runs, total_steps=10_000_000, welfare="nash", horizon=5000)
+    assert policy_worth.measured(runs) == []
+    (cell,) = policy_worth.measured(runs, total_steps=10_000_000, welfare="nash", horizon=5000)
     assert cell.over_seeds("sampled", "gini") is None
     assert not {"sampled", "deterministic"} & set(cell.to_dict())
     assert cell.to_dict()["final"]["gini"]["mean"] == pytest.approx(cell.runs["final_gini"].mean())
 
 
 def test_beside_a_cell_are_the_best_possible_and_the_rules(runs):
-    (problem,) = policies.without_training(policies.measured(runs, welfare="egalitarian", aggregation="additive"))
+    (problem,) = policy_worth.without_training(
+        policy_worth.measured(runs, welfare="egalitarian", aggregation="additive")
+    )
     assert problem["best_possible"]["utility_least"] == pytest.approx(0.17843, abs=1e-5)
     assert problem["rules_by_gamma"]["1"]["prices"]["utility_least"] == pytest.approx(0.1772, abs=1e-3)
     assert problem["best_possible"]["welfare"] == pytest.approx(1e4 * problem["best_possible"]["utility_least"])

@@ -46,7 +46,7 @@ class OverSeeds(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Measured:
+class CellWorth:
     """A cell of the grid and what its policies are worth."""
 
     run: Settings
@@ -84,7 +84,7 @@ class Measured:
         }
 
 
-def measured(results: Results, **cell: Any) -> list[Measured]:
+def measured(results: Results, **cell: Any) -> list[CellWorth]:
     """Every cell of finished runs that follow the paper's protocol in all but the network, in the order of the grid.
 
     Args:
@@ -108,7 +108,7 @@ def measured(results: Results, **cell: Any) -> list[Measured]:
     )
 
 
-def _cells(results: Results, cell: dict[str, Any]) -> Iterator[Measured]:
+def _cells(results: Results, cell: dict[str, Any]) -> Iterator[CellWorth]:
     follow = results.where(**{name: value for name, value in PROTOCOL.items() if name not in NETWORK} | cell)
     table = follow.table.filter(np.isnan(follow["stopped_at"].astype(float)))
     places: dict[tuple[Any, ...], list[int]] = defaultdict(list)
@@ -119,10 +119,10 @@ def _cells(results: Results, cell: dict[str, Any]) -> Iterator[Measured]:
         runs = Results(table.take(some))
         run = Results(runs.table.slice(0, 1)).settings()[0]
         if run.weight == paper_weight(run.welfare, run.aggregation):
-            yield Measured(run, runs)
+            yield CellWorth(run, runs)
 
 
-def without_training(cells: Iterable[Measured]) -> list[dict[str, Any]]:
+def without_training(cells: Iterable[CellWorth]) -> list[dict[str, Any]]:
     """The best possible and the rules that need no training, for every problem of the cells, for JSON."""
     problems = {(run.welfare, run.aggregation, run.horizon): run for run in (one.run for one in cells)}
     found = []
