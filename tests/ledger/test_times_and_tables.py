@@ -73,7 +73,7 @@ def test_what_is_exported_can_be_imported(new_path, tmp_path):
         path = tmp_path / "events.csv"
         with path.open("w", newline="") as file:
             csv_files.write_events(file, csv_files.of_kind(one.events(), "received"))
-        other.record_all(csv_files.read_history(path), join=True)
+        other.record_all(csv_files.read_entries(path), join=True)
         a, b = one.standing("2026-02-01"), other.standing("2026-02-01")
         assert dict(zip(a.names, a.received, strict=True)) == dict(zip(b.names, b.received, strict=True))
         assert set(a.names) == set(names)
@@ -91,12 +91,13 @@ def written(tmp_path, text):
 
 def test_histories_from_tables(tmp_path):
     def read(text, **columns):
-        return csv_files.read_history(written(tmp_path, text), **columns)
+        return csv_files.read_entries(written(tmp_path, text), **columns)
 
     assert read("agent,time,amount,note\nana,2026-01-02,8,late\n") == [Entry("ana", 8, "2026-01-02", "late")]
     assert read("who,at,hours\nana,2026-01-02,8\n", agent="who", time="at", amount="hours") == [
         Entry("ana", 8, "2026-01-02", "")
     ]
+    assert read("agent,time,utility\nana,2026-01-02,8\n") == [Entry("ana", 8, "2026-01-02", "")]
     european = [Entry("ana", 8.5, "02.01.2026", "late, again"), Entry("1,5,7", 0.25, "03.01.2026", "")]
     assert read("\ufeffagent;time;amount;note\nana;02.01.2026;8,5;late, again\n1,5,7;03.01.2026;,25;\n") == european
     assert read("agent\ttime\tamount\nana\t2026-01-02\t8.5\n") == [Entry("ana", 8.5, "2026-01-02", "")]
@@ -106,6 +107,12 @@ def test_histories_from_tables(tmp_path):
         ("agent,when,amount\nana,2026-01-02,8\n", "no column 'time': found 'agent', 'when', 'amount'"),
         ("agent,time,amount\nana,2026-01-02,8\nben,yesterday,8\n", "row 3: time must be a date"),
         ("agent,time,amount\nana,2026-01-02,nan\n", "row 2: amount"),
+        ("agent,time,utility\nana,2026-01-02,nan\n", "row 2: utility"),
+        (
+            "agent,time,hours\nana,2026-01-02,8\n",
+            "'amount' or 'utility', or .* --amount: found 'agent', 'time', 'hours'",
+        ),
+        ("agent,time,amount,utility\nana,2026-01-02,8,9\n", "'amount' or 'utility', .*: found both"),
         ("agent,time,amount,kind\nana,2026-01-02,1,join\n", "row 2: kind must be received"),
     ]:
         with pytest.raises(ValueError, match=message):

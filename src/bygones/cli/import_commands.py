@@ -9,6 +9,7 @@ from tyro.conf import Positional, arg
 from tyro.extras import SubcommandApp
 
 from bygones._text import counted
+from bygones.cli.arguments import optional
 from bygones.cli.console import answering, print_json, print_table, say
 from bygones.cli.ledger_arguments import Author, Json, Key, Note, Target, open_ledger
 
@@ -21,7 +22,9 @@ def import_(
     history: Annotated[Positional[Path], arg(metavar="HISTORY", help="CSV file with a header.")],
     agent: Annotated[str, arg(help="Column with the agent's name.")] = "agent",
     time: Annotated[str, arg(help="Column with the time.")] = "time",
-    amount: Annotated[str, arg(help="Column with the amount received.")] = "amount",
+    amount: Annotated[
+        str | None, optional("Column with the amount received (default: amount, or utility).", "STR")
+    ] = None,
     join: Annotated[bool, arg(help="Let unknown agents join with their first row, starting with zero.")] = False,
     dry_run: Annotated[bool, arg(help="Only show what would be recorded, and what looks like a mistake.")] = False,
     again: Annotated[
@@ -40,9 +43,9 @@ def import_(
         bygones ledger import team.db history.csv --dry-run
         bygones ledger import team.db history.csv
     """
-    from bygones.ledger.csv_files import read_history
+    from bygones.ledger.csv_files import read_entries
 
-    entries = read_history(history, agent, time, amount)
+    entries = read_entries(history, agent, time, amount)
     with open_ledger(target, author) as ledger:
         used = key is not None and bool(ledger.with_key(key))
         found = ledger.preview(entries, join=join or used)

@@ -17,10 +17,15 @@ EVENT_COLUMNS = (*Event._fields, "hash")
 """The columns of exported events."""
 
 
-def read_history(path: Path, agent: str = "agent", time: str = "time", amount: str = "amount") -> list[Entry]:
-    """Who received what, when: one row each, with optional columns `note` and `key`."""
+def read_entries(path: Path, agent: str = "agent", time: str = "time", amount: str | None = None) -> list[Entry]:
+    """Who received what, when: one row each, with optional columns `note` and `key`.
+
+    The amount is in the column `amount`, or in `utility`, as it is called in a history that is audited.
+    """
     entries = []
-    for line, row in read(path, (agent, time, amount)):
+    rows = read(path, (agent, time) if amount is None else (agent, time, amount))
+    amount = amount or _amount_column(path, rows[0][1])
+    for line, row in rows:
         where = f"{path}, row {line}: "
         kind = row.get("kind", "received")
         if kind != "received":
@@ -37,6 +42,17 @@ def read_history(path: Path, agent: str = "agent", time: str = "time", amount: s
             Entry(name, number(f"{where}{amount}", row[amount]), row[time], row.get("note", ""), row.get("key") or None)
         )
     return entries
+
+
+def _amount_column(path: Path, row: dict[str, str]) -> str:
+    """Where the amounts are if nobody says so."""
+    names = [name for name in ("amount", "utility") if name in row]
+    if len(names) == 1:
+        return names[0]
+    found = "both" if names else ", ".join(map(repr, row))
+    raise ValueError(
+        f"{path} must have a column 'amount' or 'utility', or name the column with --amount: found {found}"
+    )
 
 
 def write_events(file: TextIO, events: Iterable[tuple[Event, bytes]]) -> None:
