@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from bygones import Discounted, PerfectRecall
@@ -61,6 +61,7 @@ def _parts(past, rates, entitlements, kind, welfare, rule):
     return allocate(problem, memory, state, welfare, entitlements=entitlements, rule=rule).given
 
 
+@example((np.ones(2), np.ones(2), np.array([1.0, 2.0])), ("good", "utilitarian"), "prices", 2.0)
 @given(situations(), st.sampled_from(CASES), st.sampled_from(["one-step", "prices"]), st.floats(0.01, 100.0))
 @settings(max_examples=150, deadline=None)
 def test_neither_the_order_of_agents_nor_the_unit_of_entitlements_matters(situation, case, rule, unit):

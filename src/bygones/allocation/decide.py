@@ -123,8 +123,9 @@ def allocate(
         past, steps = pricing.remembered(state, problem, elapsed)
         paid = pricing.at(past, steps, state, problem)
         # A sum of priced utilities is utilitarian welfare in which an agent counts as often as its price says.
-        look, shape = priced_outlook(past, entitlements, problem.kind), ConcaveSum(0.0, mass=paid)
-        judge = functools.partial(np.dot, b=paid)
+        mass = paid if weights is None else paid * weights
+        look, shape = priced_outlook(past, entitlements, problem.kind), ConcaveSum(0.0, mass=mass)
+        judge = functools.partial(np.dot, b=mass)
     else:
         look = outlook(memory, state, n_agents, elapsed, entitlements, problem.kind)
         shape = aim(function, look.base, weights)

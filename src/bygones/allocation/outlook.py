@@ -105,8 +105,9 @@ def outlook(
 
 
 def priced_outlook(past: np.ndarray, entitlements: AnyArray | None, kind: Kind) -> Outlook:
-    """What a decision by prices looks at: utilities as they are, and the past where their priced sums tie."""
-    return Outlook(_counted(past, _factor(entitlements, len(past), kind)), -1.0 if kind == "burden" else 1.0)
+    """What a decision by prices looks at: utilities, and the past where their priced sums tie."""
+    factor = _factor(entitlements, len(past), kind)
+    return Outlook(_counted(past, factor), factor)
 
 
 def check_state(memory: Memory[State], state: State, n_agents: int, elapsed: Number) -> None:
