@@ -37,7 +37,7 @@ def test_kai_queues_use_gpus_until_the_next_sample(tmp_path):
     history = read_history(path)
     assert received(history) == {"vision": 24, "language": 12, "idle": 0}
     assert history.columns["utility"] == "GPU-hours"
-    assert "1 gap between samples count as no usage." in history.notes
+    assert "1 gap between samples counts as no usage." in history.notes
     (stood,) = audit(history, ["1h"], refine=False).standings
     assert stood.remembered[2] == pytest.approx(4 / math.log(2) * (1 - 2**-6))
     assert received(read_history(path, where=["queue_name!=idle"])) == {"vision": 24, "language": 12}

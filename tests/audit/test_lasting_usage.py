@@ -64,6 +64,12 @@ def test_what_lasts_beyond_the_moment_of_the_audit_counts_up_to_it():
     assert [found.joined(row) for row in (0, 1)] == [0, 10]
 
 
+def test_who_used_something_from_the_first_moment_on_is_no_newcomer():
+    rows = [("a", 0.0, 24.0, 8.0), ("b", 0.0, 3.0, 5.0), ("c", 7.0, 9.0, 5.0)]
+    found = audit(lasting(rows), ["8"], every="3", refine=False)
+    assert [found.names[row] for row in found.newcomers()] == ["c"]
+
+
 def test_a_long_job_under_a_short_half_life_is_exact():
     # Booked at the end of hourly parts, this was 38.6% too much.
     day = 86_400_000_000

@@ -146,7 +146,9 @@ class Audit:
 
     def newcomers(self) -> list[int]:
         """The rows of the agents who joined after the first period."""
-        return [row for row in range(len(self.names)) if self.members.first[row] < self.periods.count - 1]
+        # Usage that lasts may begin where the first period ends, and its agent was there from the beginning.
+        late = (self.members.first < self.periods.count - 1) & (self.joined_at > self.first)
+        return [int(row) for row in np.flatnonzero(late)]
 
     def newcomers_note(self) -> str:
         """By which rule those who joined after the first period started, as far as one was applied."""

@@ -70,7 +70,7 @@ def scan(paths: Sequence[Path], asked: Asked) -> Usage:
     unit = _unit(metric)
     told = [f"Usage is in {unit}: each sample of {metric or 'the query'} counts until the next.", *notes]
     if gaps:
-        told.append(f"{counted(gaps, 'gap')} between samples count as no usage.")
+        told.append(f"{counted(gaps, 'gap')} between samples {'counts' if gaps == 1 else 'count'} as no usage.")
     table = rows.select(agent=rows[agent], start=rows["_start"], time=rows["_time"], utility=rows["_utility"])
     return Usage(table, unit, tuple(told))
 
