@@ -47,7 +47,7 @@ def test_since_is_never_before_anything_happened():
 
 
 def test_of_many_events_the_start_of_the_period_is_given(monkeypatch):
-    for module in ("pasts", "auditing"):
+    for module in ("pasts", "findings"):
         monkeypatch.setattr(f"bygones.audit.{module}.DATED_EVENTS", 4)
     found = audit(steps(("a", 0, 4), ("b", 0, 4), ("a", 7, 2), ("a", 9, 2), ("b", 20, 1)), ["inf"], every="5")
     assert (found.since(found.standings[0], 1), found.since_note()) == (

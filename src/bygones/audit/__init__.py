@@ -10,12 +10,13 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from bygones.audit.auditing import Audit, audit
+    from bygones.audit.auditing import audit
     from bygones.audit.clock import Clock
     from bygones.audit.conclusion_words import Conclusion, Flip
     from bygones.audit.conclusions import Conclusions
     from bygones.audit.courses import WhatIf, what_if
     from bygones.audit.entitlements import Shares, read_shares
+    from bygones.audit.findings import Audit
     from bygones.audit.history import History, read_history
     from bygones.audit.queue_replay import QueueReplay, replay_queue
     from bygones.audit.sums import Periods, Sums, expression
@@ -43,7 +44,8 @@ __all__ = [
 ]
 
 _NAMES = {
-    "auditing": ("Audit", "audit"),
+    "auditing": ("audit",),
+    "findings": ("Audit",),
     "clock": ("Clock",),
     "conclusion_words": ("Conclusion", "Flip"),
     "conclusions": ("Conclusions",),

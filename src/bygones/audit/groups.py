@@ -6,8 +6,8 @@ import math
 from typing import NamedTuple
 
 from bygones._text import amount, listed, sentence
-from bygones.audit.auditing import Audit
 from bygones.audit.conclusions import TIED
+from bygones.audit.findings import Audit
 from bygones.audit.trajectory import Trajectory
 from bygones.kinds import words
 from bygones.ledger.watch import SETTLED

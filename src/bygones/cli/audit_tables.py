@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from rich.text import Text
 
 from bygones._text import amount, counted, sentence
-from bygones.audit.auditing import Audit
+from bygones.audit.findings import Audit
 from bygones.audit.groups import compared_note, grouped, settled
 from bygones.audit.trajectory import Trajectory
 from bygones.cli.console import Column, print_fitting, print_table, say, say_bold

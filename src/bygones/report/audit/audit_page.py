@@ -8,8 +8,8 @@ from typing import Any
 
 from bygones._text import amount, counted, listed
 from bygones.audit import Audit, Trajectory
-from bygones.audit.auditing import MEASURES
 from bygones.audit.conclusions import TIED
+from bygones.audit.findings import MEASURES
 from bygones.audit.groups import Group, compared_note, grouped, settled
 from bygones.kinds import words
 from bygones.ledger.watch import SETTLED
