@@ -14,7 +14,7 @@ from bygones.report.page import Table
 
 DIGITS = {"gini": 2, "utility_least": 3}
 SHOWN_RULES = ("prices", "one-step")
-BETWEEN = "\u00a0·\u00a0"
+BETWEEN = "\u00a0· "
 """Between the values of the three ways to measure a policy, which stay on one line."""
 SYMMETRIC = "symmetric"
 
