@@ -45,9 +45,6 @@ if TYPE_CHECKING:
 
 _WRITING = "is writing to this folder: wait for it to finish or choose another folder"
 
-EVIDENCE = Path("evidence/grid")
-"""The runs that the repository ships: one folder for each set of them."""
-
 
 @dataclass(frozen=True)
 class RunResult:
@@ -203,12 +200,6 @@ def _values(name: str, accepted: Collection[Any], kind: pa.DataType) -> pa.Array
     except (pa.ArrowInvalid, pa.ArrowTypeError):
         values = ", ".join(map(repr, accepted))
         raise ValueError(f"{name} is a column of type {kind}, so it cannot be {values}") from None
-
-
-def evidence_folder() -> Path:
-    """The folder of the shipped runs: in the current directory, or else in the checkout that this code is part of."""
-    checkout = Path(__file__).parents[3] / EVIDENCE
-    return checkout if checkout.is_dir() and not EVIDENCE.is_dir() else EVIDENCE
 
 
 def merge(places: Sequence[Path | str], out: Path | str, **wanted: Any) -> Results:
