@@ -43,6 +43,9 @@ if TYPE_CHECKING:
 
     from bygones.learn.playing import Played
 
+SAME_RUNS = ("0.1", "0.2")
+"""Versions whose runs are the same, seed by seed: the evidence was run before the number was raised to 0.2."""
+
 _WRITING = "is writing to this folder: wait for it to finish or choose another folder"
 
 
@@ -298,12 +301,18 @@ def _check_names(path: Path, table: pa.Table) -> None:
 
 def _check_versions(results: Results, where: str) -> None:
     """Versions that may compute different results are not mixed: their major and minor numbers must agree."""
+    own = _major_and_minor(__version__)
+    same = SAME_RUNS if own in SAME_RUNS else (own,)
     for version in results.distinct("bygones"):
-        if version.split(".")[:2] != __version__.split(".")[:2]:
+        if _major_and_minor(version) not in same:
             raise ValueError(
                 f"{where} holds results of bygones {version}, but this is {__version__}: "
                 "use that version or another folder"
             )
+
+
+def _major_and_minor(version: str) -> str:
+    return ".".join(version.split(".")[:2])
 
 
 def _row(run: RunResult, provenance: Provenance, finished: datetime) -> dict[str, Any]:
