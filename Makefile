@@ -5,16 +5,19 @@ BIN := .venv/bin
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 OUT ?= out
 
-.PHONY: help demo test soak explore mutation mutants format clean
+.PHONY: help demo test soak explore mutation mutants dist matrix format clean
 
 help:  ## Say what there is
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 14
 
-demo: .venv/installed  ## Figure 1, Table 1, and a slice of the paper trained for real, as a page: out/paper/report.html
+demo: PAGE = $(abspath $(OUT))/paper/report.html
+demo: .venv/installed  ## Figure 1, Table 1, and six runs of the paper trained for real, as a page: out/paper/report.html
 	$(BIN)/bygones figure 1 --out $(OUT)
 	$(BIN)/bygones table 1 --out $(OUT)
 	$(BIN)/bygones decay --half-life 7
-	$(BIN)/bygones reproduce --size quick --out $(OUT)/paper
+	$(BIN)/bygones reproduce --size quick --welfare nash --horizon 100 10000 --gamma 0 0.99 1 --out $(OUT)/paper
+	@echo; echo "The page: file://$(PAGE)"
+	@if [ -z "$$CI" ] && { [ "$$(uname)" = Darwin ] || [ -n "$$DISPLAY$$WAYLAND_DISPLAY" ]; }; then $(BIN)/python -m webbrowser "file://$(PAGE)"; fi
 
 test: .venv/installed-dev  ## Format, lint, types, import contract, tests; COVERAGE=1 measures what they reach
 	$(BIN)/ruff format --check .
@@ -41,12 +44,23 @@ mutants: SEED ?= 1
 mutants: .venv/installed-dev  ## N small changes drawn at random beyond the core, each tried against the tests of its module
 	PYTHONPATH=tests $(BIN)/python -m support.mutants --number $(N) --seed $(SEED)
 
+dist: export SOURCE_DATE_EPOCH = $(shell git log -1 --format=%ct)
+dist: .venv/installed-dev  ## Wheel and sdist in dist/, built twice and compared byte by byte
+	rm -rf dist .venv/dist
+	$(BIN)/python -m build --no-isolation --quiet --outdir dist .
+	$(BIN)/python -m build --no-isolation --quiet --outdir .venv/dist .
+	for file in dist/*; do cmp "$$file" ".venv/dist/$${file##*/}" || exit 1; done
+	@cd dist && sha256sum * 2>/dev/null || shasum -a 256 *
+
+matrix:  ## Install and try bygones on every Python from 3.11 to 3.14 that is here, or that uv can fetch
+	PYTHONPATH=tests $(PYTHON) -m support.matrix
+
 format: .venv/installed-dev  ## Format and sort imports
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
 clean:  ## Remove what make made
-	rm -rf .venv out .coverage mutants
+	rm -rf .venv dist out .coverage mutants
 
 .venv/made:
 	$(PYTHON) -c 'import sys; assert sys.version_info >= (3, 11), f"bygones needs Python 3.11 or later, this is {sys.version}"'

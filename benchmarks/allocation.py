@@ -1,7 +1,7 @@
 """Allocators beside what they are built on and beside other people's software, in one run.
 
-    python benchmarks/allocation.py            all of it, a few minutes
-    python benchmarks/allocation.py choose     only the parts whose name contains a word
+    python -m benchmarks.allocation            all of it, a few minutes
+    python -m benchmarks.allocation choose     only the parts whose name contains a word
 
 Every ratio compares two timings of the same run, best of several; "wanted" is what was promised.
 """
@@ -13,6 +13,7 @@ import time
 import warnings
 
 import numpy as np
+from benchmarks.peers import peer
 from scipy import sparse
 from scipy.optimize import linear_sum_assignment
 
@@ -146,9 +147,7 @@ def divide(rng):
 
 def peers(rng):
     """Equal instances of 200 agents, equal results; building the model counts, as it would in use."""
-    import cvxpy as cp
-    import fairpyx
-
+    cp, fairpyx = peer("cvxpy"), peer("fairpyx")
     n = 200
     state, utilities, rates = remembered(n, rng), rng.random((n, n)), rng.random(n) + 0.1
     base = MEMORY.ahead(state, np.zeros(n))
@@ -173,11 +172,14 @@ def peers(rng):
     def ours(problem, name):
         return lambda: allocate(problem, MEMORY, state, name)
 
-    for what, mine, other, against in [
-        ("Assign 200 x 200, nash", ours(Assign(utilities), "nash"), cvxpy_matching, "CVXPY, HiGHS"),
-        ("Assign 200 x 200, nash", ours(Assign(utilities), "nash"), fairpyx_matching, "fairpyx utilitarian_matching"),
-        ("Divide 200 agents, nash", ours(Divide(20.0, rates), "nash"), cvxpy_division, "CVXPY, Clarabel"),
+    matching, division = ours(Assign(utilities), "nash"), ours(Divide(20.0, rates), "nash")
+    for library, what, mine, other, against in [
+        (cp, "Assign 200 x 200, nash", matching, cvxpy_matching, "CVXPY, HiGHS"),
+        (fairpyx, "Assign 200 x 200, nash", matching, fairpyx_matching, "fairpyx utilitarian_matching"),
+        (cp, "Divide 200 agents, nash", division, cvxpy_division, "CVXPY, Clarabel"),
     ]:
+        if library is None:
+            continue
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             mine()

@@ -1,7 +1,7 @@
 """The learner on one CPU core, beside Stable-Baselines3 with the same settings, in one run.
 
     PYTHONPATH=src taskset -c 0 python -m benchmarks.learner
-    PYTHONPATH=src taskset -c 0 python -m benchmarks.learner --sbx --rejax      # pip install sbx-rl rejax
+    PYTHONPATH=src taskset -c 0 python -m benchmarks.learner --sbx --rejax
 
 All take turns, each on one thread; the best turn of each counts. Times are of the processor, so that others on the
 machine do not count, with the wall clock beside them.
@@ -32,6 +32,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from benchmarks.measure import matmul_rate, operations_per_step
+from benchmarks.peers import peer
 
 from bygones.envs import functional
 from bygones.envs.problem import AllocationProblem
@@ -49,10 +50,11 @@ def main() -> None:
     learners: dict[str, tuple[Callable[[], Any], int]] = {"bygones": ours(settings, args.rollouts, native=True)}
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     learners["bygones, XLA alone"] = ours(settings, args.rollouts, native=False)
-    learners["Stable-Baselines3"] = stable_baselines3(settings)
-    if args.sbx:
+    if peer("stable_baselines3"):
+        learners["Stable-Baselines3"] = stable_baselines3(settings)
+    if args.sbx and peer("sbx"):
         learners["sbx"] = sbx(settings)
-    if args.rejax:
+    if args.rejax and peer("rejax"):
         learners["rejax"] = rejax(settings, args.rollouts)
     times = {name: [float("inf"), float("inf")] for name in learners}
     for _ in range(args.turns):
@@ -63,7 +65,7 @@ def main() -> None:
     total = sum(work.values())
     print(f"matrix products {rate / 1e9:.0f} GFLOP/s; a step of the environment needs {total / 1e6:.2f} MFLOP of them")
     print(f"{'':20s}{'steps/s':>10s}{'(wall)':>10s}{'ratio':>8s}{'of matmul rate':>16s}")
-    slowest = times["Stable-Baselines3"][0]
+    slowest = times.get("Stable-Baselines3", times["bygones, XLA alone"])[0]
     for name, (cpu, wall) in times.items():
         share = total / cpu / rate
         print(f"{name:20s}{1 / cpu:10.0f}{1 / wall:10.0f}{slowest / cpu:7.1f}x{share:16.1%}")

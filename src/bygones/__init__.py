@@ -11,6 +11,8 @@ import difflib
 import importlib
 from typing import TYPE_CHECKING
 
+from bygones._parts import needed_by
+
 if TYPE_CHECKING:
     from bygones import (
         allocation,
@@ -56,7 +58,7 @@ if TYPE_CHECKING:
         utilitarian,
     )
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "Assign",
@@ -123,9 +125,6 @@ _NAMES = {
 }  # fmt: skip
 """The module that defines each name."""
 
-_EXTRAS = ("audit", "learn", "ledger")
-"""Modules with optional dependencies; the extra that installs them has the same name."""
-
 
 def __dir__() -> list[str]:
     return sorted({*globals(), *__all__})
@@ -139,16 +138,9 @@ def _import(name: str) -> object:
         hint = f"; did you mean {near[0]!r}?" if near else ""
         # With a name and no object, Python adds no second suggestion of its own.
         raise AttributeError(f"module 'bygones' has no attribute {name!r}{hint}", name=name)
-    try:
+    with needed_by(f"bygones.{name}"):
         home = importlib.import_module(f"bygones.{module}")
         value = home if module == name else getattr(home, name)
-    except ModuleNotFoundError as error:
-        if module not in _EXTRAS or (error.name or "").startswith("bygones"):
-            raise
-        raise ModuleNotFoundError(
-            f"bygones.{name} needs {error.name}, which is not installed: pip install 'bygones[{module}]'",
-            name=error.name,
-        ) from error
     globals()[name] = value
     return value
 

@@ -23,6 +23,9 @@ PathLike: TypeAlias = str | os.PathLike[str]
 PRIVATE = 0o600
 """The permissions of files with what people received: only their owner reads them."""
 
+BINARY: int = getattr(os, "O_BINARY", 0)
+"""Flag of `os.open`: Windows would change the ends of lines without it, and other systems do not have it."""
+
 UNFINISHED = ".bygones-*.part"
 """Matches the names of files that are being written, or that a killed process left behind."""
 
@@ -123,7 +126,7 @@ def is_sqlite(path: PathLike) -> bool:
 def make_private(path: PathLike) -> None:
     """Creates an empty file that only its owner can read, unless the file exists."""
     with contextlib.suppress(FileExistsError):
-        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, PRIVATE))
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, PRIVATE))
 
 
 @contextlib.contextmanager
@@ -135,13 +138,13 @@ def _replacing(path: Path, private: bool) -> Iterator[BinaryIO]:
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
     unfinished = path.with_name(UNFINISHED.replace("*", secrets.token_hex(16)))
     # O_EXCL: whoever can write to the folder cannot put a link in the way.
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | BINARY | getattr(os, "O_NOFOLLOW", 0)
     descriptor = os.open(unfinished, flags, PRIVATE if private or old is not None else 0o666)
     try:
         with open(descriptor, "wb") as file:
             yield file
             file.flush()
-            if old is not None:
+            if old is not None and hasattr(os, "fchown"):
                 with contextlib.suppress(PermissionError):
                     os.fchown(descriptor, old.st_uid, old.st_gid)
                 os.fchmod(descriptor, stat.S_IMODE(old.st_mode) & 0o777)

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bygones._arrays import AnyArray, Array, Floats, Number, check_between, check_finite, is_traced
+from bygones._parts import needed_by
 
 _MOST_POWERS = 1_000_000
 
@@ -177,7 +178,8 @@ def power(matrix: Array, elapsed: Number) -> Array:
         return matrix
     if float(elapsed).is_integer():
         return np.linalg.matrix_power(np.asarray(matrix), int(elapsed))
-    from scipy.linalg import fractional_matrix_power
+    with needed_by("a linear memory that fades over a fraction of a step"):
+        from scipy.linalg import fractional_matrix_power
 
     result: np.ndarray = fractional_matrix_power(np.asarray(matrix, dtype=float), float(elapsed))
     if np.iscomplexobj(result):

@@ -6,7 +6,7 @@ from bygones.cli import program
 from bygones.envs.needs import uniform
 from bygones.envs.problem import AllocationProblem
 from bygones.learn import Settings, TrainedPolicy, evaluate
-from bygones.paper import results
+from bygones.paper import evidence
 from support.sharp_networks import sharp
 
 
@@ -163,13 +163,13 @@ def test_claims_as_json_hold_the_policies_and_what_stands_beside_them(capsys):
 
 def test_the_evidence_is_found_from_anywhere(capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert results.evidence_folder().is_dir()
+    assert evidence.evidence_folder().is_dir()
     (tmp_path / "evidence" / "grid").mkdir(parents=True)
-    assert results.evidence_folder() == results.EVIDENCE
+    assert evidence.evidence_folder() == evidence.EVIDENCE
 
 
 def test_without_the_evidence_results_must_be_named(capsys, tmp_path, monkeypatch):
-    monkeypatch.setattr(results, "EVIDENCE", tmp_path / "nowhere")
+    monkeypatch.setattr(evidence, "EVIDENCE", tmp_path / "nowhere")
     with pytest.raises(SystemExit) as stop:
         program.main(["claims"])
     assert stop.value.code == 2
@@ -217,7 +217,7 @@ def test_help_helps(capsys, command):
 
 @pytest.mark.soak
 def test_reproduce_ends_with_ginis_and_a_page(capsys, tmp_path, monkeypatch):
-    monkeypatch.setattr(results, "EVIDENCE", tmp_path / "nowhere")
+    monkeypatch.setattr(evidence, "EVIDENCE", tmp_path / "nowhere")
     words = ["reproduce", "--welfare", "nash", "--horizon", "20", "--gamma", "0.9", "1", "--workers", "1"]
     tiny = ["total_steps=128", "rollout_steps=64", "batch_size=16", "epochs=1", "hidden=[4]"]
     program.main([*words, "--out", str(tmp_path), "--set", *tiny])

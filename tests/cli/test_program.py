@@ -154,13 +154,6 @@ def test_figure_1_and_table_1(capsys, tmp_path):
     assert json.loads(run(capsys, "table", "1", "--out", str(tmp_path), "--json").out)[1]["gamma"] == 0.9
 
 
-def test_a_missing_optional_dependency_is_named_with_its_extra(capsys, monkeypatch):
-    monkeypatch.setitem(sys.modules, "bygones.paper.results", None)
-    assert refused(capsys, "report") == (
-        "bygones: this command needs bygones.paper.results, which is not installed: pip install 'bygones[report]'\n"
-    )
-
-
 def test_bad_input_is_one_sentence_and_exit_code_2(capsys, tmp_path):
     assert refused(capsys, "decay", "--half-life", "0") == (
         "bygones: half_life must be above 0 (gamma=0 forgets at once, gamma=1 forgets nothing), got 0.0\n"

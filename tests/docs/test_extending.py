@@ -27,8 +27,9 @@ from bygones.envs.problem import AllocationProblem, problem_of
 from bygones.learn.descriptions import check_registered
 from bygones.memory.contract import PROMISES
 from bygones.paper import claims
+from bygones.paper.evidence import evidence_folder
 from bygones.paper.judging import Claim
-from bygones.paper.results import Results, evidence_folder, read
+from bygones.paper.results import Results, read
 from support import synthetic_results
 from support.brute_force import best, candidates
 from support.command_line import refused, run

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from bygones.paper import policy_worth
-from bygones.paper.results import evidence_folder, read
+from bygones.paper.evidence import evidence_folder
+from bygones.paper.results import read
 from bygones.paper.statistics import median_interval
 from bygones.report.paper.worth_of_policies import network_name, tables_of_networks, tables_of_worth
 

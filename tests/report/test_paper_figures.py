@@ -5,9 +5,10 @@ from hypothesis import strategies as st
 
 from bygones.learn.settings import Settings
 from bygones.paper.claims import judge
+from bygones.paper.evidence import evidence_folder
 from bygones.paper.grid import GAMMAS, HORIZONS, WELFARES, memory_label
 from bygones.paper.optimum import episode_gini, for_settings
-from bygones.paper.results import evidence_folder, read
+from bygones.paper.results import read
 from bygones.paper.untrained import reached
 from bygones.report.figures import paper_figures, rule_lines
 from bygones.report.figures.claims_figure import claims_figure

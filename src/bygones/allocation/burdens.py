@@ -8,17 +8,15 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy import sparse
-from scipy.sparse.csgraph import maximum_flow
 
+from bygones._parts import needed_by
 from bygones._text import counted
 from bygones.allocation.aims import Gini, Leximin
 from bygones.allocation.cases import Case, Choice, Solver, by_options, in_whole_units
+from bygones.allocation.checks import is_sparse
 from bygones.allocation.problems import Assign, ChooseK, Divide, Problem
 from bygones.allocation.solvers import enumerate
-from bygones.allocation.solvers.carry import carry_amount, carry_one_each, choose_carriers
-from bygones.allocation.solvers.linear_model import Programme
-from bygones.allocation.solvers.milp import solve
+from bygones.allocation.solvers.carry import carry_amount, choose_carriers
 from bygones.allocation.ties import TIE, best_of
 
 
@@ -76,6 +74,11 @@ def _divide(case: Case) -> Choice:
             aim = Leximin()
         if not isinstance(aim, Gini):
             return Choice(carry_amount(-look.base, slope, caps, problem.amount, aim), lambda: None)
+    with needed_by("Divide, with this welfare or memory,"):
+        from scipy import sparse
+
+        from bygones.allocation.solvers.linear_model import Programme
+        from bygones.allocation.solvers.milp import solve
     response = np.diag(np.broadcast_to(look.slope, len(caps))) if look.mixing is None else look.mixing
     programme = Programme(
         look.base,
@@ -97,8 +100,8 @@ CARRY: dict[type[Problem], Solver] = {ChooseK: _choose_k, Assign: _assign, Divid
 def _pairs(case: Case) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Agents, items and loads of the pairs that are allowed."""
     problem = case.problem
-    if sparse.issparse(problem.utilities):
-        stored = sparse.coo_array(problem.utilities)
+    if is_sparse(problem.utilities):
+        stored = problem.utilities.tocoo()
         agents, items, loads = stored.row.astype(int), stored.col.astype(int), stored.data
     else:
         allowed = np.ones(problem.utilities.shape, dtype=bool) if problem.allowed is None else problem.allowed
@@ -109,6 +112,10 @@ def _pairs(case: Case) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def _one_each(case: Case, agents: np.ndarray, items: np.ndarray, loads: np.ndarray) -> Choice:
+    with needed_by("Assign"):
+        from scipy import sparse
+
+        from bygones.allocation.solvers.carry_items import carry_one_each
     slope = np.broadcast_to(-case.look.slope, case.problem.n_agents)
     shape = (case.problem.n_agents, case.problem.n_items)
 
@@ -134,6 +141,8 @@ def _one_each(case: Case, agents: np.ndarray, items: np.ndarray, loads: np.ndarr
 
 def _carried(problem: Assign, agents: np.ndarray, items: np.ndarray) -> np.ndarray:
     """For each pair whether it is used, in some way to have every item carried; refused if there is none."""
+    with needed_by("Assign"):
+        from scipy import sparse
     found = _flow(problem, agents, items)
     if found.flow_value < problem.n_items:
         raise _too_little_room(problem, int(found.flow_value))
@@ -142,6 +151,9 @@ def _carried(problem: Assign, agents: np.ndarray, items: np.ndarray) -> np.ndarr
 
 def _flow(problem: Assign, agents: np.ndarray, items: np.ndarray) -> Any:
     """As many items as possible flow from a source to agents who may take them, and on to a sink."""
+    from scipy import sparse
+    from scipy.sparse.csgraph import maximum_flow
+
     n, m = problem.n_agents, problem.n_items
     source, sink = n + m, n + m + 1
     tails = np.concatenate([np.full(m, source), n + items, np.arange(n)])

@@ -8,14 +8,12 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
-from scipy import sparse
 
 from bygones._arrays import Array
+from bygones._parts import needed_by
 from bygones.allocation.aims import ConcaveSum, Leximin, PowerSum
 from bygones.allocation.outlook import Outlook
 from bygones.allocation.solvers import enumerate
-from bygones.allocation.solvers.linear_model import Programme
-from bygones.allocation.solvers.milp import solve
 from bygones.allocation.solvers.whole import hand_out
 from bygones.welfare import Welfare
 
@@ -132,6 +130,8 @@ def by_options(
         taken, second = enumerate.enumerate_all(options, case.look, case.judge, case.rng, batched=batched)
         return Choice(given(taken), lambda: None if second is None else given(second))
     case.check_structure(allocations)
+    with needed_by("a problem of this size"):
+        from bygones.allocation.solvers.milp import programme_of, solve
     programme = programme_of(options, case.look)
     if some is not None:
         programme = replace(programme, total=float(options.total), some=some.astype(float))
@@ -169,21 +169,3 @@ def in_whole_units(case: Case, most: np.ndarray, divided: Callable[[Case], Choic
 
     best = by_options(case, options, given_by, each < units if problem.is_burden else None)
     return replace(best, runner_up=lambda: None, unrounded=parts.given)
-
-
-def programme_of(options: enumerate.Options, look: Outlook) -> Programme:
-    """The integer programme of these options."""
-    p, n = len(options.agent), len(options.capacity)
-    each = np.arange(p)
-    gifts = sparse.csr_array((options.utility, (options.agent, each)), shape=(n, p))
-    response = look.mixing if look.mixing is not None else sparse.diags_array(np.broadcast_to(look.slope, n))
-    items, item = np.unique(options.item, return_inverse=True)
-    rows = sparse.vstack(
-        [
-            sparse.csr_array((np.ones(p), (item, each)), shape=(len(items), p)),
-            sparse.csr_array((np.ones(p), (options.agent, each)), shape=(n, p)),
-            sparse.csr_array(np.ones((1, p))),
-        ]
-    )
-    limits = np.concatenate([np.ones(len(items)), options.capacity, [options.total]])
-    return Programme(look.base, sparse.csr_array(response @ gifts), sparse.csr_array(rows), limits, np.ones(p), True)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
+import sys
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 
 def per_agent(name: str, value: object, most: float = np.nextafter(math.inf, 0)) -> np.ndarray:
@@ -36,11 +36,22 @@ def _numbers(name: str, value: object, dtype: type) -> np.ndarray:
         raise ValueError(f"{name} must be an array of numbers, got {value!r}") from None
 
 
+def is_sparse(matrix: Any) -> bool:
+    """Whether a matrix is one of SciPy's sparse ones; SciPy is not imported to find out."""
+    sparse = sys.modules.get("scipy.sparse")
+    return sparse is not None and bool(sparse.issparse(matrix))
+
+
 def first_bad(utilities: Any) -> tuple[int, int, float]:
     """Row, column and value of the first utility that is negative or not finite."""
-    entries = sparse.coo_array(utilities)
-    bad = int(np.flatnonzero(~((entries.data >= 0) & (entries.data < math.inf)))[0])
-    return int(entries.row[bad]), int(entries.col[bad]), float(entries.data[bad])
+    if is_sparse(utilities):
+        entries = utilities.tocoo()
+        rows, columns, numbers = entries.row, entries.col, entries.data
+    else:
+        rows, columns = (each.ravel() for each in np.indices(utilities.shape))
+        numbers = utilities.ravel()
+    bad = int(np.flatnonzero(~((numbers >= 0) & (numbers < math.inf)))[0])
+    return int(rows[bad]), int(columns[bad]), float(numbers[bad])
 
 
 def capacities(capacity: object, n_agents: int, n_items: int) -> np.ndarray:

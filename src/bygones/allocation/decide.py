@@ -11,18 +11,18 @@ from collections.abc import Callable, Sequence
 from typing import Any, Literal, get_args
 
 import numpy as np
-from scipy import sparse
 
 from bygones._arrays import AnyArray, Array, Number, check_between, check_one_of
+from bygones._parts import needed_by
 from bygones.allocation.aims import Aim, ConcaveSum, PowerSum, aim, check_form, entitled
 from bygones.allocation.burdens import CARRY
 from bygones.allocation.cases import Case, Choice, Solver, by_options
+from bygones.allocation.checks import is_sparse
 from bygones.allocation.decision import Decision
 from bygones.allocation.goods import GIVE
 from bygones.allocation.outlook import Outlook, Unstructured, check_state, outlook, priced_outlook
 from bygones.allocation.prices import pricing_of
 from bygones.allocation.problems import Assign, ChooseK, Problem
-from bygones.allocation.solvers.assign import largest_sum
 from bygones.allocation.ties import chances
 from bygones.memory import Memory
 from bygones.memory.contract import State
@@ -168,7 +168,9 @@ def at_prices(
     look, shape = priced_outlook(np.zeros(problem.n_agents), None, problem.kind), ConcaveSum(0.0, mass=prices)
     judge = functools.partial(np.dot, b=prices)
     case = Case(problem, look, named("utilitarian"), judge, shape, rng, entitlements=entitlements)
-    if type(problem) is Assign and not sparse.issparse(problem.utilities):
+    if type(problem) is Assign and not is_sparse(problem.utilities):
+        with needed_by("Assign"):
+            from bygones.allocation.solvers.assign import largest_sum
         worth = (-prices if problem.is_burden else prices)[:, None] * problem.utilities
         able = np.broadcast_to(case.able[:, None], worth.shape)
         may = able if problem.allowed is None else able & problem.allowed

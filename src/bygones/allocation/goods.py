@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy import sparse
 
+from bygones._parts import needed_by
 from bygones.allocation.aims import ConcaveSum
 from bygones.allocation.cases import Case, Choice, Solver, by_options, in_whole_units
 from bygones.allocation.problems import Assign, ChooseK, Divide, Problem
 from bygones.allocation.solvers import enumerate
-from bygones.allocation.solvers.assign import one_each, to_the_best
 from bygones.allocation.solvers.choose import choose
 from bygones.allocation.solvers.divide import divide
-from bygones.allocation.solvers.linear_model import Programme
-from bygones.allocation.solvers.milp import solve
 from bygones.allocation.ties import best_of
 
 
@@ -27,6 +24,10 @@ def _choose_k(case: Case) -> Choice:
 
 
 def _assign(case: Case) -> Choice:
+    with needed_by("Assign"):
+        from scipy import sparse
+
+        from bygones.allocation.solvers.assign import one_each, to_the_best
     utilities, capacity = case.problem.utilities, case.problem.capacity
     m = case.problem.n_items
     if case.is_separable and (capacity == 1).all():
@@ -57,6 +58,11 @@ def _divide(case: Case) -> Choice:
         slope = np.broadcast_to(look.slope * problem.rates, len(problem.rates))
         parts = divide(look.base, slope, problem.caps, problem.amount, case.aim)
         return Choice(parts, lambda: None)
+    with needed_by("Divide, with a memory in which agents depend on each other,"):
+        from scipy import sparse
+
+        from bygones.allocation.solvers.linear_model import Programme
+        from bygones.allocation.solvers.milp import solve
     programme = Programme(
         look.base,
         sparse.csr_array(look.mixing * problem.rates),
@@ -71,6 +77,8 @@ def _divide(case: Case) -> Choice:
 
 def _without_one_pair(case: Case, holds: np.ndarray) -> np.ndarray | None:
     """The next best matching lacks at least one of the pairs: the best of those that lack a given one."""
+    from bygones.allocation.solvers.assign import one_each
+
     utilities, m = case.problem.utilities, case.problem.n_items
     others = []
     for agent in np.flatnonzero(holds >= 0):

@@ -32,9 +32,9 @@ from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
-from scipy.optimize import isotonic_regression
 
 from bygones._arrays import AnyArray, Number, at_least
+from bygones._parts import needed_by
 from bygones.allocation.outlook import check_state
 from bygones.allocation.problems import Problem
 from bygones.kinds import Kind
@@ -241,6 +241,8 @@ def levels(past: np.ndarray, weights: np.ndarray) -> np.ndarray:
 
 def _nearest_mixture(scores: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """The mixture of orders of the weights that is closest to the scores, the weights being 1 on average."""
+    with needed_by("prices of generalised Gini welfare"):
+        from scipy.optimize import isotonic_regression
     weights = weights * (len(weights) / weights.sum())
     order = np.argsort(-scores)
     # The nearest point of a permutohedron has the order of the scores; what is left is a monotone regression.

@@ -24,11 +24,10 @@ from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from scipy import sparse
 
 from bygones._arrays import AnyArray, Floats, check_between, check_count
 from bygones._text import counted, listed
-from bygones.allocation.checks import allowed_agents, capacities, first_bad, matrix, per_agent
+from bygones.allocation.checks import allowed_agents, capacities, first_bad, is_sparse, matrix, per_agent
 from bygones.allocation.ties import largest
 from bygones.kinds import Kind, check_kind, words
 
@@ -225,12 +224,14 @@ class Assign(Problem):
 
     def __post_init__(self) -> None:
         check_kind(self.kind)
-        if sparse.issparse(self.utilities):
+        if is_sparse(self.utilities):
             if self.allowed is not None:
                 raise ValueError(
                     "allowed must be None for sparse utilities, where unstored pairs are the forbidden ones"
                 )
-            utilities = sparse.csr_array(self.utilities, dtype=float, copy=True)
+            from scipy.sparse import csr_array
+
+            utilities = csr_array(self.utilities, dtype=float, copy=True)
             utilities.sum_duplicates()
             numbers = utilities.data
         else:
@@ -274,16 +275,16 @@ class Assign(Problem):
     def worth_once(self) -> float:
         """What an item is worth to whoever values it most, on average; of a burden, to whoever may carry it."""
         if self.is_burden:
-            stored = self.utilities.data if sparse.issparse(self.utilities) else self.utilities
+            stored = self.utilities.data if is_sparse(self.utilities) else self.utilities
             return float((stored if self.allowed is None else stored[self.allowed]).mean())
         most = self.utilities.max(axis=0)
-        return float((most.toarray() if sparse.issparse(most) else most).mean())
+        return float((most.toarray() if is_sparse(most) else most).mean())
 
     def utilities_of(self, given: np.ndarray) -> np.ndarray:
         """The utility of each agent, where `given` is the agent of each item, -1 if it is left over."""
         items = np.flatnonzero(given >= 0)
         worth = self.utilities[given[items], items]
-        worth = worth.toarray() if sparse.issparse(worth) else worth
+        worth = worth.toarray() if is_sparse(worth) else worth
         return np.bincount(given[items], weights=np.ravel(worth), minlength=self.n_agents).astype(float)
 
     def served(self, given: np.ndarray) -> np.ndarray:

@@ -9,6 +9,8 @@ The names below are imported when they are first used: the command line lists lo
 import importlib
 from typing import TYPE_CHECKING
 
+from bygones._parts import needed_by
+
 if TYPE_CHECKING:
     from bygones.audit.auditing import audit
     from bygones.audit.clock import Clock
@@ -63,7 +65,8 @@ def _import(name: str) -> object:
     """The public name, imported on first use (PEP 562)."""
     for module, names in _NAMES.items():
         if name in names:
-            return getattr(importlib.import_module(f"bygones.audit.{module}"), name)
+            with needed_by(f"bygones.audit.{name}", "audit"):
+                return getattr(importlib.import_module(f"bygones.audit.{module}"), name)
     raise AttributeError(f"module 'bygones.audit' has no attribute {name!r}", name=name)
 
 

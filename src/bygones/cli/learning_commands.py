@@ -1,4 +1,4 @@
-"""`bygones train`, `reproduce`, `claims` and `results`. They need JAX, so this module is imported only for them.
+"""`bygones train` and `reproduce`. They need JAX, so this module is imported only for them.
 
 `evaluate` needs it too, and has a module of its own.
 """
@@ -13,16 +13,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import numpy as np
 import tyro
-from tyro.conf import OmitArgPrefixes, Positional, arg
+from tyro.conf import OmitArgPrefixes, arg
 
 from bygones._arrays import check_count
-from bygones._files import check_output, replacing_text
+from bygones._files import replacing_text
 from bygones._secrets import redacted
-from bygones.cli.claims_tables import print_claims, print_comparisons, setting_text
-from bygones.cli.console import print_json, print_paths, print_sentences, print_table, progress, say
+from bygones.cli.claims_tables import print_claims, setting_text
+from bygones.cli.console import print_json, print_paths, print_table, progress, say
 from bygones.cli.evaluation_commands import evaluate
+from bygones.cli.results_commands import GRID_COLUMNS, SETTING_HELP
 from bygones.cli.scenario_commands import DEFAULT_MEMORY, problem_of
 from bygones.envs.fair_problem import Scale
 from bygones.learn import Run, TrainedPolicy, TrainResult, cache_compilations, train_many
@@ -36,18 +36,6 @@ app = tyro.extras.SubcommandApp()
 app.command(evaluate)
 
 Json = Annotated[bool, arg(help="Print JSON.")]
-SETTING_HELP = "Any other setting of the runs, such as ends=termination."
-PLACES_HELP = "Folders or files of results; by default the shipped evidence, every folder in evidence/grid."
-SHOWN_METRICS = {
-    "final_gini": "Gini", "final_welfare": "fairness", "final_utility_per_step": "utility/step",
-    "sampled_gini": "sampled", "deterministic_gini": "deterministic",
-}  # fmt: skip
-"""The columns of results whose means `results` shows, where there are any: of training, then of evaluation."""
-EVALUATED = (
-    "Gini, fairness score and utility per step are those of training. Sampled and deterministic are the Gini of the "
-    "trained policy, with actions drawn from it and with its most probable actions."
-)
-GRID_COLUMNS = ("observation_scale", "welfare", "aggregation", "horizon", "gamma", "weight")
 
 
 @app.command
@@ -150,10 +138,10 @@ def reproduce(
     Example: bygones reproduce --size quick
     """
     from bygones.paper.claims import judge
+    from bygones.paper.evidence import evidence_folder
     from bygones.paper.grid import grid, parse_shared_settings
     from bygones.paper.judging import departure
     from bygones.paper.progress import watched
-    from bygones.paper.results import evidence_folder
     from bygones.paper.run import estimate, execute
     from bygones.report.figures.paper_figures import draw_all
     from bygones.report.paper.paper_page import read_evidence, write_report
@@ -176,133 +164,6 @@ def reproduce(
     _print_ginis(results)
     print_claims(judge(results), departure(results))
     print_paths([write_report(out / "report.html", results, read_evidence(evidence_folder()))])
-
-
-@app.command
-def claims(
-    places: Annotated[Positional[tuple[Path, ...]], arg(help=PLACES_HELP, help_behavior_hint="")] = (),
-    why: Annotated[tuple[str, ...], arg(help="Show every number behind these claims, such as C6 C13.")] = (),
-    settings: Annotated[tuple[str, ...], arg(name="set", help=SETTING_HELP)] = (),
-    json: Json = False,
-) -> None:
-    """Judge the paper's claims C1 to C13 from results, under every observation scale that occurs in them.
-
-    With --json, also what the policies of every cell are worth, beside the best possible and untrained rules.
-
-    Example: bygones claims --why C6
-
-    Example: bygones claims --set ends=termination
-    """
-    from bygones.paper import policy_worth
-    from bygones.paper.claims import CLAIMS, judge
-    from bygones.paper.grid import parse_setting
-    from bygones.paper.judging import departure
-    from bygones.paper.results import read
-
-    changes = dict(map(parse_setting, settings))
-    found = read(*(places or _evidence()))
-    judgements = judge(found, why or tuple(CLAIMS), **changes)
-    if json:
-        cells = policy_worth.measured(found)
-        print_json(
-            {
-                "claims": [judgement.to_dict() for judgement in judgements],
-                "policies": [cell.to_dict() for cell in cells],
-                "without_training": policy_worth.without_training(cells),
-            }
-        )
-    elif why:
-        for judgement in judgements:
-            print_comparisons(judgement)
-    else:
-        print_claims(judgements, {} if changes else departure(found))
-
-
-@app.command
-def results(
-    places: Annotated[Positional[tuple[Path, ...]], arg(help="Folders or files of results.", help_behavior_hint="")],
-    csv_file: Annotated[
-        Path | None, arg(name="csv", help="Write all columns except the curves to this file.", help_behavior_hint="")
-    ] = None,
-    merge_into: Annotated[Path | None, arg(help="Write these runs to a new folder.", help_behavior_hint="")] = None,
-    where: Annotated[
-        tuple[str, ...], arg(help="Only runs with these values, such as welfare=nash gamma=[0.99,1].")
-    ] = (),
-) -> None:
-    """Show, filter, merge and export results: means over seeds, one line for each combination of settings.
-
-    Gini, fairness score and utility per step are those of training, over its last episodes. Sampled and deterministic
-    are the Gini of the trained policy, where it was evaluated: with actions drawn, and with the most probable ones.
-
-    Example: bygones results evidence/grid/none --where welfare=nash horizon=10000 --csv runs.csv
-    """
-    from bygones.paper.columns import SETTINGS
-    from bygones.paper.grid import parse_setting
-    from bygones.paper.results import merge, read
-
-    if not places:
-        raise ValueError("name at least one folder or file of results, such as out/paper/results")
-    if csv_file:
-        check_output(csv_file, places)
-    wanted, every = dict(map(parse_setting, where)), read(*places)
-    found = every.where(**wanted)
-    if not len(found):
-        raise ValueError(f"none of the {len(every)} runs in {', '.join(map(str, places))} match")
-    if merge_into:
-        merge(places, merge_into, **wanted)
-    if csv_file:
-        found.to_csv(csv_file)
-        print_paths([csv_file])
-    kinds: dict[tuple[str, ...], list[int]] = {}
-    rows = found.table.select([name for name in SETTINGS if name != "seed"]).to_pylist()
-    for number, row in enumerate(rows):
-        kinds.setdefault(tuple(map(setting_text, row.values())), []).append(number)
-    order = [*GRID_COLUMNS, *(name for name in rows[0] if name not in GRID_COLUMNS)]
-    varied = [name for name in order if len({setting_text(row[name]) for row in rows}) > 1]
-    shared = [f"{name}={setting_text(rows[0][name])}" for name in GRID_COLUMNS if name not in varied]
-    shown = {name: title for name, title in SHOWN_METRICS.items() if found.table.column(name).null_count < len(found)}
-    metrics = [found[name] for name in shown]
-    print_table(
-        ", ".join([f"{len(found)} runs", *shared]),
-        [*varied, "runs", *shown.values()],
-        [
-            [*(rows[some[0]][name] for name in varied), len(some), *(_mean(m[some]) for m in metrics)]
-            for _, some in sorted(kinds.items(), key=lambda kind: [_sortable(rows[kind[1][0]][v]) for v in varied])
-        ],
-    )
-    if "sampled_gini" in shown:
-        print_sentences([EVALUATED])
-
-
-def _mean(values: np.ndarray) -> float | None:
-    """The mean to four digits; None if a run was not evaluated."""
-    return None if np.isnan(values).any() else round(float(values.mean()), 4)
-
-
-def draw(
-    name: str, places: tuple[Path, ...], observation_scale: str | None, settings: Sequence[str], out: Path
-) -> None:
-    """Draws a figure from results, or all of them, and prints the files that were written."""
-    from bygones._arrays import check_one_of
-    from bygones.paper.claims import judge
-    from bygones.paper.grid import parse_setting
-    from bygones.paper.judging import departure
-    from bygones.paper.results import read
-    from bygones.report.figures import paper_figures
-    from bygones.report.figures.claims_figure import claims_figure
-    from bygones.report.style import save
-
-    check_one_of("figure", name, ["1", *paper_figures.names(), "claims", "all"])
-    found, changes = read(*(places or _evidence())), dict(map(parse_setting, settings))
-    if observation_scale is None and len(found.distinct("observation_scale")) > 1:
-        observation_scale = paper_figures.DEFAULT_SCALE
-    if name in ("claims", "all"):
-        print_paths(save(claims_figure(judge(found, **changes)), out, "figure-claims"))
-    changes = changes or departure(found)
-    if name == "all":
-        print_paths(paper_figures.draw_all(found, out, observation_scale, **changes))
-    elif name != "claims":
-        print_paths(save(paper_figures.draw(name, found, observation_scale, **changes), out, f"figure-{name}"))
 
 
 def _title(settings: Settings, scenario: str | None, memory: str | None) -> str:
@@ -361,20 +222,6 @@ def _varied(runs: Sequence[Settings]) -> str:
     parts = [f"{name} {', '.join(map(setting_text, values))}" for name, values in lists.items()]
     seeds = len({run.seed for run in runs})
     return f"{'; '.join(parts)}; {seeds} {'seed' if seeds == 1 else 'seeds'} of {runs[0].total_steps:,} steps"
-
-
-def _sortable(value: object) -> tuple[bool, Any]:
-    return (value is None, str(value) if isinstance(value, list) or value is None else value)
-
-
-def _evidence() -> list[Path]:
-    from bygones.paper.results import evidence_folder
-
-    folder = evidence_folder()
-    if not folder.is_dir():
-        reason = "the shipped evidence was not found (it comes with the repository); name folders of results instead"
-        raise FileNotFoundError(errno.ENOENT, reason, str(folder))
-    return sorted(folder.iterdir())
 
 
 def _own_command() -> str:

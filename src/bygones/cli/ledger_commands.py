@@ -29,6 +29,7 @@ from bygones.cli.ledger_arguments import (
     open_ledger,
     print_recorded,
 )
+from bygones.cli.pictures import save_beside
 
 if TYPE_CHECKING:
     from bygones.ledger import Ledger
@@ -343,7 +344,6 @@ def newcomers(
     from bygones.cli.ledger_tables import print_forecasts
     from bygones.ledger.newcomers import foresee_all
     from bygones.report.figures.newcomer_figures import newcomers_figure
-    from bygones.report.style import save
 
     with open_ledger(target) as ledger:
         stood, seed = ledger.standing(at), int(ledger.head(), 16)
@@ -352,7 +352,10 @@ def newcomers(
         worth=worth, entitlement=entitlement, seed=seed,
     )  # fmt: skip
     share = entitlement / (entitlement + stood.entitlements[stood.present].sum())
-    paths = save(newcomers_figure(agent, outcomes, share, places * worth, every, stood.rules.kind), out, "newcomers")
+    handed = places * worth
+    paths = save_beside(
+        lambda: newcomers_figure(agent, outcomes, share, handed, every, stood.rules.kind), out, "newcomers"
+    )
     if json:
         print_json([outcome.to_dict() for outcome in outcomes])
         return

@@ -11,6 +11,7 @@ from tyro.conf import Positional, arg
 from bygones._files import replacing_text
 from bygones.cli.arguments import Json, Out, optional
 from bygones.cli.console import print_json, print_paths, print_table, progress
+from bygones.cli.results_commands import draw
 
 
 def figure(
@@ -49,9 +50,7 @@ def figure(
     if name in ("1", "all"):
         _draw_figure_1(out)
     if name != "1":
-        from bygones.cli import learning_commands
-
-        learning_commands.draw(name, places, observation_scale, settings, out)
+        draw(name, places, observation_scale, settings, out)
 
 
 def _draw_figure_1(out: Path) -> None:

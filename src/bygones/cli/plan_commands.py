@@ -12,6 +12,7 @@ from bygones.cli.allocation_commands import AmountToDivide, Capacity, NumberOfPl
 from bygones.cli.arguments import optional
 from bygones.cli.console import print_json, print_paths, say
 from bygones.cli.ledger_arguments import Author, Json, Note, Target, open_ledger, print_recorded
+from bygones.cli.pictures import save_beside
 
 From = Annotated[
     str | None, arg(name="from", help="The first date (default: now).", help_behavior_hint="", metavar="DATE")
@@ -56,7 +57,6 @@ def plan(
     from bygones.cli.plan_printing import print_plan
     from bygones.ledger.plan_tables import dates_from, read_dates
     from bygones.report.figures.plan_figures import plan_figure
-    from bygones.report.style import save
 
     if (from_ is None) != (until is None):
         raise ValueError("from and until must be given together: the first date, and the first that is not included")
@@ -65,7 +65,7 @@ def plan(
         dates = [] if from_ is None or until is None else dates_from(from_, until, every, zone)
         needs = read_dates(table, zone, dates, k=k, capacity=capacity, amount=amount, whole=whole)
         made = ledger.plans.publish(needs, note=note) if publish else ledger.plans.draft(needs)
-    paths = save(plan_figure(made), out, "plan")
+    paths = save_beside(lambda: plan_figure(made), out, "plan")
     if json:
         print_json({"recorded": publish, **made.to_dict()})
         return

@@ -12,6 +12,7 @@ from typing import NoReturn
 from tyro.extras import SubcommandApp
 
 from bygones import __version__
+from bygones._parts import MissingPartError, missing
 from bygones._secrets import redacted, secrets_in
 from bygones.cli import (
     allocation_commands,
@@ -24,6 +25,7 @@ from bygones.cli import (
     plan_commands,
     recording_commands,
     report_commands,
+    results_commands,
     revision_commands,
     scenario_commands,
     signing_commands,
@@ -58,20 +60,22 @@ COMMANDS: dict[Callable[..., None], str | None] = {
     scenario_commands.scenarios: None,
     memory_commands.decay: None,
     memory_commands.stability: None,
-    paper_commands.figure: "learn",
+    paper_commands.figure: None,
     paper_commands.table: None,
     report_commands.report: "report",
+    results_commands.claims: "results",
+    results_commands.results: "results",
 }
-"""The commands that can be imported without JAX, each with the extra that installs its optional dependencies."""
+"""The commands that can be imported without JAX, each with the extra that brings everything it needs."""
 
 LEARNING = {
     "train": "Train PPO on the paper's problem, or on a scenario; every setting is a flag.",
     "evaluate": "Play a saved policy, with actions drawn from it and with its most probable actions.",
     "reproduce": "Run the paper's experiment: training, figures, a verdict on every claim, and a report.",
-    "claims": "Judge the paper's claims from results.",
-    "results": "Show, merge and export results of experiments.",
 }
 """Summaries of the commands in `bygones.cli.learning_commands`, kept here so that the help does not import JAX."""
+
+LEARNING_EXTRAS = {"train": "learn", "evaluate": "learn", "reproduce": "learn,report"}
 
 LEDGER = "Keep a fairness memory in a file or database between decisions."
 
@@ -79,7 +83,7 @@ SUMMARIES: dict[str, str] = {}
 """Every command with its summary, as `bygones --help` lists them."""
 
 EXTRAS: dict[str, str | None] = {}
-"""The extra that installs the optional dependencies of a command; None if it has none."""
+"""The extras that bring everything a command needs; None if it needs none, or only for some of what it does."""
 
 app = SubcommandApp()
 """The commands themselves, except those that need JAX."""
@@ -88,12 +92,16 @@ overview = SubcommandApp()
 """All commands, by name and summary only."""
 
 
+class _Listed:
+    """A command of the overview: a class, since tyro imports another, large library to look at functions."""
+
+
 def add(command: Callable[..., None], extra: str | None = None) -> None:
     """Adds a command, named after its function. Its arguments become flags and its docstring becomes its help.
 
     Args:
         command: the function; the first line of its docstring is its summary.
-        extra: the extra of bygones that installs its optional dependencies.
+        extra: the extra of bygones that brings everything the command needs.
     """
     name = command.__name__.replace("_", "-")
     if name in SUMMARIES:
@@ -103,7 +111,7 @@ def add(command: Callable[..., None], extra: str | None = None) -> None:
 
 
 def _list(name: str, summary: str, extra: str | None) -> None:
-    overview.command(name=name, help=summary)(lambda: None)
+    overview.command(name=name, help=summary)(_Listed)
     SUMMARIES[name], EXTRAS[name] = summary, extra
 
 
@@ -118,11 +126,11 @@ for _command in (
 ledger_commands.app.command(signing_commands.key, name="key", help=signing_commands.KEYS)
 import_commands.add_to(ledger_commands.app)
 app.command(ledger_commands.app, name="ledger", help=LEDGER)
-_list("ledger", LEDGER, "ledger")
+_list("ledger", LEDGER, None)
 for _command, _extra in COMMANDS.items():
     add(_command, _extra)
 for _name, _summary in LEARNING.items():
-    _list(_name, _summary, "learn")
+    _list(_name, _summary, LEARNING_EXTRAS[_name])
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -146,9 +154,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except ValueError as error:
         _refuse(str(error), secrets)
     except ModuleNotFoundError as error:
-        extra = "sign" if str(error.name).startswith("cryptography") else EXTRAS.get(words[0])
-        how = f": pip install 'bygones[{extra}]'" if extra else ""
-        _refuse(f"this command needs {error.name}, which is not installed{how}", secrets)
+        extras = EXTRAS.get(words[0])
+        if extras or not isinstance(error, MissingPartError):
+            error = missing("this command", error.name, extras)
+        _refuse(str(error), secrets)
     except BrokenPipeError:
         # The reader of a pipe, such as head, has closed it. What is still buffered is discarded.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

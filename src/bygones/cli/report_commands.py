@@ -33,7 +33,8 @@ def report(
 
     Example: bygones report out/paper/results --out out/report.html
     """
-    from bygones.paper.results import evidence_folder, read
+    from bygones.paper.evidence import evidence_folder
+    from bygones.paper.results import read
     from bygones.report.paper.paper_page import read_evidence, write_report
 
     check_output(out, [*places, *([evidence] if evidence else [])])

@@ -10,6 +10,7 @@ from tyro.conf import Positional, arg
 
 from bygones.cli.arguments import Json, Out, optional
 from bygones.cli.console import print_json, print_paths, print_table, progress, say
+from bygones.cli.pictures import save_beside
 
 if TYPE_CHECKING:
     from bygones.kinds import Kind
@@ -118,13 +119,12 @@ def _simulate_example(
 ) -> None:
     from bygones.paper import examples as s
     from bygones.report.figures.example_figures import example_figure
-    from bygones.report.style import save
 
     histories = {
         label: s.run(s.EXAMPLES[example], memory, welfare, steps, bundles=bundles, seed=seed)
         for label, memory in (memories or s.FIGURE_1_MEMORIES).items()
     }
-    paths = save(example_figure(example, histories), out, example)
+    paths = save_beside(lambda: example_figure(example, histories), out, example)
     if json:
         print_json({label: history.to_dict() for label, history in histories.items()})
         return
@@ -151,7 +151,6 @@ def _simulate_policies(
     from bygones.allocation.aims import check_form
     from bygones.envs.needs import advantaged
     from bygones.report.figures.policy_figures import policies_figure
-    from bygones.report.style import save
     from bygones.welfare import named
 
     n_agents, n_advantaged, k, horizon = sizes
@@ -172,7 +171,7 @@ def _simulate_policies(
             name: s.simulate(policy, needs, memory, welfare, horizon, k, seed, advance, kind, entitlements)
             for name, policy in policies.items()
         }
-    paths = save(policies_figure(simulations, welfare), out, "policies")
+    paths = save_beside(lambda: policies_figure(simulations, welfare), out, "policies")
     results = {name: each.summary() for name, each in simulations.items()}
     if json:
         print_json(results)

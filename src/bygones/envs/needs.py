@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from bygones._arrays import AnyArray, Array, Number, check_between, check_count, check_finite, namespace
+from bygones._parts import needed_by
 
 
 class Needs(Protocol):
@@ -246,7 +247,8 @@ class _NormalFunctions(Protocol):
 
 def _special(array: Array) -> _NormalFunctions:
     if namespace(array) is np:
-        import scipy.special
+        with needed_by("drawing lognormal or correlated needs"):
+            import scipy.special
 
         normal: _NormalFunctions = scipy.special
         return normal

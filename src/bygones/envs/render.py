@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from bygones import inequality
 from bygones._arrays import Array
+from bygones._parts import needed_by
 
 Frame = NDArray[np.uint8]
 
@@ -55,10 +56,11 @@ class Viewer:
 
     def __init__(self, window_fps: int | None = None) -> None:
         try:
-            import pygame
-        except ImportError as missing:
-            raise DependencyNotInstalled('rendering needs pygame: pip install "bygones[envs]"') from missing
-        import matplotlib
+            with needed_by("rendering", "envs"):
+                import matplotlib
+                import pygame
+        except ModuleNotFoundError as error:
+            raise DependencyNotInstalled(str(error)) from error
 
         self._pygame: Any = pygame
         pygame.font.init()

@@ -7,6 +7,8 @@ without JAX.
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from bygones._parts import needed_by
+
 if TYPE_CHECKING:
     from bygones.learn.backends import cache_compilations, train_many
     from bygones.learn.descriptions import Run
@@ -42,5 +44,6 @@ _HOMES = {
 def __getattr__(name: str) -> Any:
     for home, names in _HOMES.items():
         if name in names:
-            return getattr(importlib.import_module(f"{__name__}.{home}"), name)
+            with needed_by(f"{__name__}.{name}", "learn"):
+                return getattr(importlib.import_module(f"{__name__}.{home}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from bygones._parts import needed_by
 from bygones.learn.descriptions import AnyRun, as_run
 from bygones.learn.runs import RunProgress, Watch
 
@@ -23,7 +24,8 @@ def to_tensorboard(folder: Path | str, runs: Sequence[AnyRun]) -> Watch:
 
     A thread does the writing: points reach the disk within a few seconds, the last ones when the process ends.
     """
-    from tensorboardX import SummaryWriter
+    with needed_by("to_tensorboard"):
+        from tensorboardX import SummaryWriter
 
     folders = [str(Path(folder) / _name(i, run)) for i, run in enumerate(runs)]
     writers = [SummaryWriter(folder, flush_secs=FLUSH_SECONDS) for folder in folders]
@@ -37,7 +39,8 @@ def to_tensorboard(folder: Path | str, runs: Sequence[AnyRun]) -> Watch:
 
 def to_wandb(project: str, runs: Sequence[AnyRun], **options: Any) -> Watch:
     """Logs the curves of each run to a Weights & Biases run of its own; options go to `wandb.init`."""
-    import wandb
+    with needed_by("to_wandb"):
+        import wandb
 
     logs = [
         wandb.init(project=project, name=_name(i, run), config=as_run(run).to_dict(), reinit="create_new", **options)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from bygones._arrays import AnyArray, Array, Ints, as_array, check_count, namespace
+from bygones._parts import needed_by
 from bygones.envs.fair_problem import FairProblem
 from bygones.learn import safetensors
 from bygones.learn.actors import Actor, actor_of, served_by
@@ -156,7 +157,8 @@ class TrainedPolicy:
 
     def state_dict(self) -> dict[str, Any]:
         """The parameters as torch tensors, under the names of Stable-Baselines3's `MlpPolicy`."""
-        import torch
+        with needed_by("state_dict"):
+            import torch
 
         if self.is_symmetric:
             raise ValueError(_NOT_IN_SB3)

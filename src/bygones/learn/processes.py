@@ -107,16 +107,31 @@ def usable_cores() -> int:
 def _inherited(environment: Mapping[str, str]) -> Iterator[None]:
     """Processes that are started in this block have these variables from the start, and ignore Ctrl-C."""
     before = {name: os.environ.get(name) for name in environment}
-    handled = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     os.environ.update(environment)
     try:
-        yield
+        with _without_interrupts():
+            yield
     finally:
         for name, value in before.items():
             if value is None:
                 del os.environ[name]
             else:
                 os.environ[name] = value
+
+
+@contextmanager
+def _without_interrupts() -> Iterator[None]:
+    """Ctrl-C waits for the end of this block, and processes that are started in it ignore it.
+
+    Windows has no masks of signals. A worker is stopped there by Ctrl-C itself, and not by the process that started it.
+    """
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    handled = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, handled)
 
 

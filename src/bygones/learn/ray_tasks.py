@@ -10,6 +10,7 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 
+from bygones._parts import needed_by
 from bygones.learn.interrupts import CtrlC, put_off
 from bygones.learn.processes import WorkerDiedError
 
@@ -120,11 +121,8 @@ class Board:
 
 
 def _ray() -> Any:
-    try:
-        with put_off():
-            import ray
-    except ImportError:
-        raise ValueError("training on Ray needs Ray, which is not installed: pip install 'bygones[ray]'") from None
+    with needed_by("training on Ray"), put_off():
+        import ray
     return ray
 
 

@@ -24,6 +24,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from bygones._arrays import check_count
+from bygones._parts import missing
 from bygones.envs.fair_problem import FairProblem
 from bygones.learn import checkpoints, playing, ppo
 from bygones.learn.actors import Subsets, actor_of
@@ -152,7 +153,7 @@ def train_batch(
     if native and batched:
         raise ValueError("native updates train one run at a time: set native=False or batched=False")
     if native and not can_be_native():
-        raise ValueError("native=True needs Numba, which is not installed: pip install 'bygones[learn]'")
+        raise missing("native=True", "numba")
     advance = _native(shape) if native else _compiled(shape, segment, batched)
     file, name = None if checkpoint is None else Path(checkpoint), digest(batch)
     with nullcontext() if file is None else checkpoints.reserved(file):

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
+from bygones._files import BINARY
 from bygones._secrets import redacted, secrets_in
 from bygones.ledger.events import canonical
 from bygones.ledger.store import LedgerError, Store, read_url
@@ -78,7 +79,7 @@ def named(where: Where) -> str:
 def append_anchor(where: Where, anchor: Anchor, apart_from: str) -> None:
     """Appends an anchor to a file or table, which is made if there is none; not in the database of the ledger."""
     if not is_table(where):
-        number = os.open(where, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+        number = os.open(where, os.O_WRONLY | os.O_CREAT | os.O_APPEND | BINARY, 0o644)
         with os.fdopen(number, "ab") as opened:
             opened.write(canonical(anchor._asdict()).encode() + b"\n")
             opened.flush()

@@ -164,7 +164,8 @@ def _new_file(path: Path) -> Iterator[Path]:
         yield unfinished
         _sync(unfinished)
         _name(unfinished, path)
-        _sync(path.parent)
+        if os.name == "posix":  # elsewhere a folder cannot be opened, and need not be
+            _sync(path.parent)
     finally:
         for ending in ("", "-wal", "-shm", "-journal"):
             Path(name + ending).unlink(missing_ok=True)
@@ -180,7 +181,7 @@ def _name(unfinished: Path, path: Path) -> None:
 
 
 def _sync(path: Path) -> None:
-    number = os.open(path, os.O_RDONLY)
+    number = os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR)  # Windows syncs no file that is only read
     os.fsync(number)
     os.close(number)
 

@@ -10,6 +10,7 @@ from datetime import timedelta
 from zoneinfo import ZoneInfo
 
 from bygones._csv import shield
+from bygones._parts import needed_by
 from bygones.ledger.planning import PlannedTurn
 from bygones.ledger.times import as_datetime, day
 
@@ -34,7 +35,8 @@ def plan_ics(turns: Sequence[PlannedTurn], zone: str, name: str) -> bytes:
     A turn has the same identity in every export, whoever takes it, so that a calendar replaces it rather than adding
     another.
     """
-    from icalendar import Calendar, Event
+    with needed_by("a calendar"):
+        from icalendar import Calendar, Event
 
     calendar = Calendar()
     calendar.add("prodid", "-//bygones//ledger//EN")

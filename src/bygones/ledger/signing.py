@@ -21,6 +21,7 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
+from bygones._files import BINARY
 from bygones.ledger.anchors import Anchor, Where, append_anchor, named, read_anchors
 from bygones.ledger.ledger import Ledger
 from bygones.ledger.store import LedgerError
@@ -35,7 +36,7 @@ def new_key(file: Path) -> str:
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )
     try:
-        number = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        number = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | BINARY, 0o600)
     except FileExistsError:
         raise LedgerError(f"{file} already exists: give a new key a new file") from None
     with os.fdopen(number, "wb") as opened:

@@ -22,6 +22,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import URL, make_url
 
 from bygones._files import make_private
+from bygones._parts import needed_by
 from bygones._secrets import redacted, secrets_in
 from bygones.ledger import schema, sqlite_files
 
@@ -47,9 +48,9 @@ class Store:
             self._engine = self._sqlite_engine(self._url)
         else:
             milliseconds = int(1000 * timeout)
-            self._engine = sa.create_engine(
-                self._url, connect_args={"options": f"-c lock_timeout={milliseconds}", "connect_timeout": int(timeout)}
-            )
+            options = {"options": f"-c lock_timeout={milliseconds}", "connect_timeout": int(timeout)}
+            with needed_by("a ledger in PostgreSQL"):
+                self._engine = sa.create_engine(self._url, connect_args=options)
 
     @contextmanager
     def creating(self) -> Iterator[sa.Connection]:

@@ -11,18 +11,21 @@ import functools
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from bygones import inequality
 from bygones._arrays import Floats
 from bygones.learn.settings import Settings
+from bygones.paper.evidence import evidence_folder
 from bygones.paper.grid import memory_label
 from bygones.paper.optimum import for_settings
-from bygones.paper.results import Results, evidence_folder
 from bygones.simulation import policy_named, simulate_seeds
 from bygones.welfare import as_judge
+
+if TYPE_CHECKING:
+    from bygones.paper.results import Results
 
 RULES = ("prices", "calibrated", "one-step", "proportional-fair", "random")
 """The rules that are shown beside trained policies, by their names in `bygones.simulation.POLICIES`."""
@@ -171,4 +174,4 @@ def _simulated_once(rule: str, run: Settings, horizons: tuple[int, ...]) -> dict
 
 
 def _first(runs: Results) -> Settings:
-    return Results(runs.table.slice(0, 1)).settings()[0]
+    return type(runs)(runs.table.slice(0, 1)).settings()[0]

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bygones._files import replacing
+from bygones._parts import needed_by
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -67,8 +68,9 @@ _RC: dict[Any, Any] = {
 @contextmanager
 def house_style() -> Iterator[None]:
     """Uses this style in Matplotlib for the duration of a `with` block."""
-    import matplotlib
-    from cycler import cycler
+    with needed_by("drawing a figure"):
+        import matplotlib
+        from cycler import cycler
 
     with matplotlib.rc_context({**_RC, "axes.prop_cycle": cycler(color=PALETTE)}):
         yield

@@ -27,6 +27,8 @@ import numpy as np
 from scipy import sparse
 
 from bygones.allocation.aims import Aim, ConcaveSum, Leximin, PowerSum
+from bygones.allocation.outlook import Outlook
+from bygones.allocation.solvers import enumerate
 from bygones.allocation.solvers.linear_model import Model, Programme
 
 RESOLUTION = 1e-6
@@ -147,3 +149,21 @@ def _best(model: Model) -> Solution | None:
     if x is None:
         x, bound = model.greedy(), min(bound, model.score_of(model.programme.most()))
     return Solution(x, max(0.0, bound - model.score(x)), found.proven)
+
+
+def programme_of(options: enumerate.Options, look: Outlook) -> Programme:
+    """The integer programme of these options."""
+    p, n = len(options.agent), len(options.capacity)
+    each = np.arange(p)
+    gifts = sparse.csr_array((options.utility, (options.agent, each)), shape=(n, p))
+    response = look.mixing if look.mixing is not None else sparse.diags_array(np.broadcast_to(look.slope, n))
+    items, item = np.unique(options.item, return_inverse=True)
+    rows = sparse.vstack(
+        [
+            sparse.csr_array((np.ones(p), (item, each)), shape=(len(items), p)),
+            sparse.csr_array((np.ones(p), (options.agent, each)), shape=(n, p)),
+            sparse.csr_array(np.ones((1, p))),
+        ]
+    )
+    limits = np.concatenate([np.ones(len(items)), options.capacity, [options.total]])
+    return Programme(look.base, sparse.csr_array(response @ gifts), sparse.csr_array(rows), limits, np.ones(p), True)

@@ -15,7 +15,10 @@ at once and with every autoreset mode. Stable-Baselines3 vectorises single envir
 `make_vec_env`.
 """
 
-from bygones.envs.wrappers.single import FairReward, RememberRewards
-from bygones.envs.wrappers.vector import VectorFairReward, VectorRememberRewards
+from bygones._parts import needed_by
+
+with needed_by("bygones.envs.wrappers", "envs"):
+    from bygones.envs.wrappers.single import FairReward, RememberRewards
+    from bygones.envs.wrappers.vector import VectorFairReward, VectorRememberRewards
 
 __all__ = ["FairReward", "RememberRewards", "VectorFairReward", "VectorRememberRewards"]

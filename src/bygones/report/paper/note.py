@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from bygones.paper.claims import Judgement, judge
+from bygones.paper.evidence import evidence_folder
 from bygones.paper.grid import SCALES, in_order
 from bygones.paper.judging import CANNOT_TELL, TOO_FEW
-from bygones.paper.results import Results, evidence_folder, read
+from bygones.paper.results import Results, read
 from bygones.report.page import Table
 from bygones.report.paper.without_training import columns, problems_of, rows, sentence
 from bygones.report.paper.worth_of_policies import tables_of_networks, tables_of_worth

@@ -1,0 +1,75 @@
+"""The parts of bygones that are installed on request: the extras, and the libraries that each of them brings.
+
+`pip install bygones` brings what memories, decisions and ledgers need. Every other library comes with an extra, and a
+part that lacks one says which: `pip install 'bygones[figures]'`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+_RESULTS = {"pyarrow", "scipy"}
+_FIGURES = {"cycler", "matplotlib"}
+_REPORT = {*_RESULTS, *_FIGURES, "jinja2", "markupsafe", "plotly"}
+_AUDIT = {*_REPORT, "duckdb", "ibis", "psycopg"}
+_ENVS = {*_FIGURES, "gymnasium", "pygame", "scipy"}
+
+LIBRARIES = {
+    "solvers": {"scipy"},
+    "figures": _FIGURES,
+    "results": _RESULTS,
+    "report": _REPORT,
+    "postgresql": {"psycopg"},
+    "sign": {"cryptography"},
+    "calendar": {"icalendar"},
+    "audit": _AUDIT,
+    "spark": {*_AUDIT, "pyspark"},
+    "learn": {"jax", "numba", "scipy"},
+    "envs": _ENVS,
+    "sb3": {*_ENVS, "stable_baselines3", "torch"},
+    "tensorboard": {"tensorboardX"},
+    "wandb": {"wandb"},
+    "ray": {"ray"},
+}
+"""The libraries that an extra brings and bygones imports, by their names in Python. The first extra is the smallest."""
+
+
+class MissingPartError(ModuleNotFoundError):
+    """A library that a part of bygones needs is not installed; the message says which extra brings it."""
+
+
+def missing(what: str, module: str | None, extras: str | None = None) -> MissingPartError:
+    """The error of a part that needs a module which is not installed.
+
+    Args:
+        what: the part, such as `"bygones.train"` or `"this command"`.
+        module: the name of the module that was not found.
+        extras: the extras that bring everything the part needs, with a comma between them. Another one is named if it
+            brings the module and they do not.
+    """
+    library = (module or "").partition(".")[0]
+    known = [extra for extra, libraries in LIBRARIES.items() if library in libraries]
+    if known and not set(known) & set((extras or "").split(",")):
+        extras = known[0]
+    how = f": pip install 'bygones[{extras}]'" if extras else ""
+    return MissingPartError(f"{what} needs {library}, which is not installed{how}", name=module)
+
+
+@contextmanager
+def needed_by(what: str, extras: str | None = None) -> Iterator[None]:
+    """Names the part, and the extra to install, where a `with` block imports a library that is not installed.
+
+    Args:
+        what: the part, such as `"bygones.train"`.
+        extras: the extras that bring everything the part needs.
+    """
+    try:
+        yield
+    except MissingPartError:
+        raise
+    except ModuleNotFoundError as error:
+        library = (error.name or "").partition(".")[0]
+        if not any(library in libraries for libraries in LIBRARIES.values()):
+            raise
+        raise missing(what, error.name, extras) from error

@@ -1,0 +1,70 @@
+"""Installs bygones into a fresh environment for each Python that is here, and tries it there: `make matrix`.
+
+uv makes the environments where it is installed, and fetches Pythons that are missing; else `venv` and pip do. Extras to
+install as well are arguments: `PYTHONPATH=tests python -m support.matrix results figures`.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+VERSIONS = ("3.11", "3.12", "3.13", "3.14")
+ROOT = Path(__file__).parents[2]
+TRIAL = """
+import bygones
+from bygones.cli.program import main
+
+memory = bygones.Discounted(half_life=7)
+state = memory.update(memory.init(3), [8, 0, 0])
+shift = bygones.ChooseK(needs=[5, 5, 5], k=2, kind="burden")
+assert bygones.allocate(shift, memory, state, "egalitarian").served.tolist() == [1, 2]
+main(["ledger", "new", "team.db", "--half-life", "7d"])
+main(["ledger", "join", "team.db", "ana", "ben"])
+main(["ledger", "verify", "team.db"])
+"""
+
+
+def python_of(version: str) -> str | None:
+    """The interpreter of a version, where it is on the path, in pyenv, or the one that runs this."""
+    if f"{sys.version_info.major}.{sys.version_info.minor}" == version:
+        return sys.executable
+    pyenv = sorted(Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")).glob(f"versions/{version}.*/bin/python"))
+    return shutil.which(f"python{version}") or (str(pyenv[-1]) if pyenv else None)
+
+
+def tried(version: str, extras: str) -> str:
+    """What came of one version, in a few words."""
+    uv, python = shutil.which("uv"), python_of(version)
+    if python is None and uv is None:
+        return "not found (uv would fetch it)"
+    what = f"{ROOT}[{extras}]" if extras else str(ROOT)
+    with tempfile.TemporaryDirectory() as folder:
+        inside = Path(folder) / "venv" / ("Scripts" if os.name == "nt" else "bin") / "python"
+        if uv:
+            make = [[uv, "venv", "--quiet", "--python", python or version, f"{folder}/venv"]]
+            make += [[uv, "pip", "install", "--quiet", "--python", str(inside), what]]
+        else:
+            make = [[str(python), "-m", "venv", f"{folder}/venv"]]
+            make += [[str(inside), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", what]]
+        for command in [*make, [str(inside), "-c", TRIAL]]:
+            clean = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+            done = subprocess.run(command, cwd=folder, env=clean, capture_output=True, text=True, check=False)
+            if done.returncode:
+                return f"FAILED: {' '.join(command[:4])} …\n{done.stdout}{done.stderr}"
+    return "works"
+
+
+def main() -> None:
+    """Tries every version, and fails if one of them does."""
+    outcomes = {version: tried(version, ",".join(sys.argv[1:])) for version in VERSIONS}
+    for version, outcome in outcomes.items():
+        print(f"Python {version}: {outcome}")
+    if not any(outcome == "works" for outcome in outcomes.values()) or any("FAILED" in o for o in outcomes.values()):
+        raise SystemExit(1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,37 @@
+"""Benchmarks name what is missing instead of failing, and one extra brings everything that they compare with."""
+
+import ast
+import sys
+
+from benchmarks.peers import peer
+
+from support.extras import EXTRAS, ROOT
+
+NAMES = {
+    "cvxpy": "cvxpy",
+    "fairpyx": "fairpyx",
+    "rejax": "rejax",
+    "sbx": "sbx-rl",
+    "stable_baselines3": "stable-baselines3",
+}
+"""The libraries that benchmarks compare with, and what brings them."""
+
+
+def test_a_missing_peer_is_named(capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "fairpyx", None)
+    assert peer("fairpyx") is None
+    said = capsys.readouterr().err
+    assert said == "fairpyx is left out: fairpyx is not installed: pip install 'bygones[benchmarks]'\n"
+    assert peer("json").dumps(1) == "1"
+
+
+def test_the_extra_brings_every_peer():
+    brought = " ".join([*EXTRAS["benchmarks"], *EXTRAS["parity"]])
+    asked = set()
+    for path in (ROOT / "benchmarks").glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and ast.unparse(node.func) == "peer":
+                asked.add(node.args[0].value)
+    assert asked == set(NAMES)
+    for name in asked:
+        assert NAMES[name] in brought
