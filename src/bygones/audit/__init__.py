@@ -10,6 +10,8 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from bygones.audit.advice import Advice, advise
+    from bygones.audit.advice_received import ReceivedAdvice, advise_received
     from bygones.audit.auditing import Audit, audit
     from bygones.audit.clock import Clock
     from bygones.audit.conclusion_words import Conclusion, Flip
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from bygones.audit.trajectory import Trajectory
 
 __all__ = [
+    "Advice",
     "Audit",
     "Clock",
     "Conclusion",
@@ -30,10 +33,13 @@ __all__ = [
     "History",
     "Periods",
     "QueueReplay",
+    "ReceivedAdvice",
     "Shares",
     "Sums",
     "Trajectory",
     "WhatIf",
+    "advise",
+    "advise_received",
     "audit",
     "expression",
     "read_history",
@@ -43,6 +49,8 @@ __all__ = [
 ]
 
 _NAMES = {
+    "advice": ("Advice", "advise"),
+    "advice_received": ("ReceivedAdvice", "advise_received"),
     "auditing": ("Audit", "audit"),
     "clock": ("Clock",),
     "conclusion_words": ("Conclusion", "Flip"),
