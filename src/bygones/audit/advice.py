@@ -4,8 +4,8 @@ Half-lives, other memories and both rules are replayed on the needs of the histo
 quarter of the agents would have received (of burdens, carried) within periods; see `advice_trials`. The simple choice
 is a half-life as long as a period and the rule `one-step`. Another is recommended only if it is clearly better: by at
 least 5%, with an interval above zero that allows for the number of comparisons. It may be better for the worst-off
-quarter, or no worse for them and better in total. Of several such, the simplest is taken that is not clearly worse for
-them than the best.
+quarter, or no worse for them and better in total. Of several such, the simplest is taken that is within 5% of the best
+for them.
 """
 
 from __future__ import annotations
@@ -271,7 +271,7 @@ def _clear_in_total(judged: Judged, trial: int, simple: int, comparisons: int) -
 
 
 def _choose(found: Sequence[Trial], judged: Judged | None, period: float, reported: bool) -> _Choice:
-    """The simple choice, or the simplest of those that are clearly better and not clearly worse than the best."""
+    """The simple choice, or the simplest of those that are clearly better and about as good as the best."""
     simple, pool = _simple(found, period), _fading(found)
     if judged is None:
         return _Choice("cannot tell", simple)
@@ -287,7 +287,7 @@ def _choose(found: Sequence[Trial], judged: Judged | None, period: float, report
         return _Choice("hardly matters", simple)
     sign = -1.0 if judged.kind == "burden" else 1.0
     best = max(better, key=lambda i: sign * judged.mean(judged.worst, i))
-    good = [i for i in better if not _clear(judged, best, i, simple, comparisons)]
+    good = [i for i in better if judged.gain(judged.worst, best, i).mean < WORTH * judged.level[simple]]
     of_period = {i: abs(math.log(found[i].memory.length / period)) for i in good}
     return _Choice(verdict, min(good, key=lambda i: (found[i].rule != "one-step", of_period[i])))
 

@@ -40,9 +40,9 @@ class HistoryFacts(NamedTuple):
         last: the time of the last decision.
         every: the mean time between two decisions.
         turn: the mean time between two turns of the same agent, if all had as many.
-        stay: the median time between an agent's first and last request.
-        joined: how many asked for the first time after the first period.
-        left: how many did not ask in the last period.
+        stay: the median time between the first and the last request of those who left; infinite if nobody did.
+        joined: how many asked for the first time only after a few turns.
+        left: how many did not ask any more at the end, for as long as a few turns take.
         within: how much the needs of one agent vary, as their standard deviation over their mean; the median of agents.
         between: the smallest and the largest of the agents' mean needs.
         differ: in which share of the decisions the needs of those who ask differ.
@@ -78,7 +78,7 @@ class HistoryFacts(NamedTuple):
 
 
 def facts_of(requests: Sequence[DecisionRequest], n_agents: int, usual: float) -> HistoryFacts:
-    """The facts about some decisions; `joined` and `left` are counted by the period that suits them."""
+    """The facts about some decisions."""
     times = np.array([request.time for request in requests])
     rows = np.concatenate([request.who for request in requests])
     needs = np.concatenate([request.needs for request in requests])
@@ -92,6 +92,7 @@ def facts_of(requests: Sequence[DecisionRequest], n_agents: int, usual: float) -
     served = sum(int(request.served.sum()) for request in requests)
     present = (last - first)[asked] + every
     turn = float(present.sum()) / served
+    has_left = last[asked] < times[-1] - TURNS * turn
     sums, squares = np.bincount(rows, needs, n_agents)[asked], np.bincount(rows, needs**2, n_agents)[asked]
     counts = np.bincount(rows, minlength=n_agents)[asked]
     means = sums / counts
@@ -107,9 +108,9 @@ def facts_of(requests: Sequence[DecisionRequest], n_agents: int, usual: float) -
         last=float(times[-1]),
         every=every,
         turn=turn,
-        stay=float(np.median(present)),
+        stay=float(np.median(present[has_left])) if has_left.any() else math.inf,
         joined=int((first[asked] > times[0] + TURNS * turn).sum()),
-        left=int((last[asked] < times[-1] - TURNS * turn).sum()),
+        left=int(has_left.sum()),
         within=float(np.median(varies)) if len(varies) else 0.0,
         between=(float(means.min()), float(means.max())),
         differ=float(np.mean([np.ptp(request.needs) > 1e-9 * request.needs.max() for request in requests])),
@@ -138,7 +139,7 @@ def round_lengths(clock: Clock, span: float) -> list[float]:
 
 def suitable_period(clock: Clock, turn: float, span: float) -> float:
     """The shortest round period with a few turns for everybody; a shorter one where the history is too short for it."""
-    known = round_lengths(clock, math.inf if not clock.steps else 1e3 * max(span, TURNS * turn))
+    known = round_lengths(clock, 10 * TURNS * turn)
     wanted = next((length for length in known if length >= TURNS * turn), known[-1])
     shorter = [length for length in known if turn <= length <= span / PERIODS]
     return wanted if wanted * PERIODS <= span or not shorter else shorter[-1]

@@ -26,6 +26,9 @@ from bygones.kinds import Kind, words
 GONE = 2.0
 """After this many periods without an event, an agent counts as away."""
 
+MANY = 0.25
+"""If at least this part of the agents has gone, the half-life is no longer than they stayed."""
+
 _AROUND = 10.0
 
 
@@ -49,7 +52,7 @@ class ReceivedAdvice:
         events: the number of events.
         agents: the number of agents.
         turn: the mean time between two events of the same agent.
-        stay: the median time between an agent's first and last event.
+        stay: the median time between the first and the last event of those who have gone; infinite if few have.
         period: the time over which it should come out even.
         half_life: what to begin with.
         standings: who is first in line under several half-lives, the shortest first.
@@ -88,9 +91,12 @@ class ReceivedAdvice:
         """Why this half-life, in sentences."""
         if self.agents < 2:
             return ["There is only one agent in this history, so there is nobody to be fair to."]
+        stayed = "few have left"
+        if math.isfinite(self.stay):
+            stayed = f"half of those who left had stayed no longer than {self._length(self.stay)}"
         found = [
             f"There are {counted(self.events, 'event')} of {counted(self.agents, 'agent')}. An agent has a turn about "
-            f"every {self._length(self.turn)}, and half of all stay no longer than {self._length(self.stay)}.",
+            f"every {self._length(self.turn)}, and {stayed}.",
             f"A half-life should be long enough for about {TURNS:.0f} turns each, or it forgets before they come out "
             f"even, and no longer than agents stay, or they leave before it counts.",
         ]
@@ -161,7 +167,8 @@ def received_text(advice: ReceivedAdvice) -> AdviceText:
     first = "due next" if advice.kind == "burden" else "owed most"
     return AdviceText(
         advice.label, length(advice.half_life), "one-step", "mean", advice.kind, False, False, advice.clock.steps,
-        advice.is_ledger, advice.gone_after, advice.headline(), advice.reasons(), advice.doubts(), list(advice.notes),
+        advice.is_ledger, advice.is_log, advice.gone_after, advice.headline(), advice.reasons(), advice.doubts(),
+        list(advice.notes),
         "Where everybody stands now", ["half-life", "Gini", first],
         [[length(each.half_life), f"{each.gini:.2f}", each.first or "nobody"] for each in advice.standings],
         "Gini: how unequal what is remembered is now, 0 if everybody has the same.",
@@ -197,11 +204,13 @@ def advise_received(
     stays = np.asarray(turns["last"].to_numpy(), dtype=float) - np.asarray(turns["first"].to_numpy(), dtype=float)
     counts = np.asarray(turns["n"].to_numpy())
     between = float(stays.sum()) / max(int((counts - 1).sum()), 1)
-    turn, stay = between or span or 1.0, float(np.median(stays)) or span or 1.0
+    turn = between or span or 1.0
     over = suitable_period(clock, turn, math.inf) if period is None else clock.length(period, "period")
     if math.isinf(over):
         raise ValueError("period must be finite, got inf")
-    shorter = [length for length in round_lengths(clock, stay) if length >= turn]
+    gone = np.asarray(turns["last"].to_numpy(), dtype=float) < history.last - GONE * over
+    stay = float(np.median(stays[gone])) if gone.mean() >= MANY else math.inf
+    shorter = [length for length in round_lengths(clock, min(stay, over)) if length >= turn]
     half_life = over if period is not None or over <= stay or not shorter else shorter[-1]
     known = [each for each in round_lengths(clock, max(span, half_life)) if half_life / _AROUND <= each]
     around = [each for each in known if each <= _AROUND * half_life]

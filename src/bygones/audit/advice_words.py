@@ -32,6 +32,7 @@ class AdviceText(NamedTuple):
         compared: whether rules were replayed, so that `bygones what-if` can show more.
         steps: whether times are step numbers, which a ledger does not have.
         is_ledger: whether the history is a ledger already.
+        is_log: whether it is the log of a cluster, whose queue can be replayed.
         gone_after: after how long without an event agents count as away; empty if never.
         headline: what to take, in a few sentences.
         reasons: why.
@@ -52,6 +53,7 @@ class AdviceText(NamedTuple):
     compared: bool
     steps: bool
     is_ledger: bool
+    is_log: bool
     gone_after: str
     headline: list[str]
     reasons: list[str]
@@ -74,12 +76,11 @@ def memory_named(advice: Advice, memory: Alternative) -> str:
     return f"a half-life of {length(advice, memory.length)}"
 
 
-def _memories_named(advice: Advice, memories: Sequence[Alternative]) -> str:
-    """Several half-lives in a sentence: `half-lives of 7d and 14d and perfect recall`."""
-    fading = [length(advice, each.length) for each in memories if each.kind == "discounted"]
-    rest = [memory_named(advice, each) for each in memories if each.kind != "discounted"]
-    some = [f"half-lives of {listed(fading)}"] if len(fading) > 1 else [f"a half-life of {each}" for each in fading]
-    return listed([*some, *rest]) if len(fading) < 2 else ", and also ".join([*some, *rest])
+def _half_lives_named(advice: Advice, memories: Sequence[Alternative]) -> str:
+    """Half-lives in a sentence: `half-lives of 7d, 14d and inf`."""
+    steps = " steps" if advice.clock.steps else ""
+    which = listed([advice.clock.length_text(each.length) for each in memories])
+    return f"{'a half-life' if len(memories) == 1 else 'half-lives'} of {which}{steps}"
 
 
 def length(advice: Advice, value: float) -> str:
@@ -153,12 +154,10 @@ def reasons(advice: Advice) -> list[str]:
         f"that each has a turn about every {length(advice, facts.turn)}."
     )
     if facts.joined or facts.left:
+        stayed = f"; half of those had stayed no longer than {length(advice, facts.stay)}" if facts.left else ""
         found.append(
-            f"{facts.joined:,} joined later and {facts.left:,} left before the end; half of all stay no longer than "
-            f"{length(advice, facts.stay)}. Newcomers start with the others' {advice.newcomers}."
-            if advice.newcomers in ("mean", "median")
-            else f"{facts.joined:,} joined later and {facts.left:,} left before the end; half of all stay no longer "
-            f"than {length(advice, facts.stay)} (newcomer rule: {advice.newcomers})."
+            f"{facts.joined:,} joined later and {facts.left:,} left before the end{stayed} (newcomer rule: "
+            f"{advice.newcomers})."
         )
     found.append(_about_needs(advice))
     if advice.judged is not None:
@@ -188,11 +187,12 @@ def _about_the_rule(advice: Advice, judged: Judged) -> str:
     worst, total = judged.worst, judged.total
     if max(abs(judged.mean(each, mine) - judged.mean(each, theirs)) for each in (worst, total)) < 1e-9:
         return f"With {memory_named(advice, advice.memory)}, the rules one-step and prices do the same here."
+    longest, other_longest = advice.trials[mine].longest, advice.trials[theirs].longest
+    than = "with both" if longest == other_longest else f"instead of {longest}"
     said = (
         f"With the rule {name} instead of {advice.rule}, {worst_off(advice)} would have {words(advice.kind).received} "
-        f"{_worst(judged, theirs)} instead of {_worst(judged, mine)} and all together "
-        f"{_total(judged, theirs)} instead of {_total(judged, mine)}; at worst, somebody "
-        f"{row.format(advice.trials[theirs].longest)} instead of {advice.trials[mine].longest}."
+        f"{_worst(judged, theirs)} instead of {_worst(judged, mine)} and all together {_total(judged, theirs)} instead "
+        f"of {_total(judged, mine)}; at worst, somebody {row.format(other_longest)} {than}."
     )
     if advice.reported:
         said += (
@@ -211,7 +211,7 @@ def _about_the_half_life(advice: Advice, judged: Judged) -> str:
     said = "No other half-life does as well with this rule."
     if alike:
         verb = "does" if len(alike) == 1 else "do"
-        said = f"{_capital(_memories_named(advice, alike))} {verb} about as well with this rule; "
+        said = f"{_capital(_half_lives_named(advice, alike))} {verb} about as well with this rule; "
         said += (
             f"{length(advice, advice.memory.length)} is as long as the period: what was a period ago counts half."
             if advice.memory.length == advice.period
@@ -320,7 +320,7 @@ def advice_text(advice: Advice) -> AdviceText:
     most, streak = ("carried most", "carried") if advice.kind == "burden" else ("received least", "asked in vain")
     return AdviceText(
         advice.label, advice.memory.name, advice.rule, advice.newcomers, advice.kind, advice.reported,
-        bool(advice.trials), advice.clock.steps, False, "", headline(advice), reasons(advice), doubts(advice),
+        bool(advice.trials), advice.clock.steps, False, False, "", headline(advice), reasons(advice), doubts(advice),
         list(advice.notes),
         f"What would have been {received} in {length(advice, advice.period)}",
         ["memory", "rule", quarter, "all together", "Gini", row, "for that quarter"],

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -148,18 +150,10 @@ def advise(
             )  # fmt: skip
             text, data = received_text(received), received.to_dict()
         else:
-            with progress("Replaying", total=100) as advance:
-                percent = 0
-
-                def show(done: float) -> None:
-                    nonlocal percent
-                    percent, before = round(100 * done), percent
-                    advance(percent - before)
-
+            with ExitStack() as bar:
                 advice = compare(
                     events, period=period, half_lives=half_lives, reported=reported, newcomers=newcomers or "mean",
-                    entitlements=weights, others=others, kind=kind, draws=draws,
-                    advance=show,
+                    entitlements=weights, others=others, kind=kind, draws=draws, advance=_shown(bar),
                 )  # fmt: skip
             text, data = advice_text(advice), advice_data(advice)
     same = {"agent": agent, "time": time, "needs": needs, "served": served, "utility": utility,
@@ -177,3 +171,16 @@ def advise(
     else:
         print_advice(text, commands)
         print_paths([] if page is None else [page])
+
+
+def _shown(bar: ExitStack) -> Callable[[float], None]:
+    """Shows how much is done in a progress bar, which appears when there is something to show."""
+    percent, advance = 0, None
+
+    def show(done: float) -> None:
+        nonlocal percent, advance
+        advance = advance or bar.enter_context(progress("Replaying", total=100))
+        percent, before = round(100 * done), percent
+        advance(percent - before)
+
+    return show

@@ -25,6 +25,10 @@ def next_commands(text: AdviceText, history: Sequence[str], given: Mapping[str, 
     found = {}
     if text.is_ledger:
         found["To begin with it"] = ["ledger", "rules", history[0], "--half-life", text.half_life]
+    elif text.is_log:
+        found["To see which jobs would have started earlier"] = [
+            "what-if", *history, *_options(given), "--half-life", f"{text.half_life},inf",
+        ]  # fmt: skip
     elif text.steps:
         found["To decide with it"] = ["allocate", "needs.csv", "--history", "past.csv", "--half-life", text.half_life]
         found["To decide with it"] += [*rule, *kind]
