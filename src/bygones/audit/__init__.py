@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 from bygones._parts import needed_by
 
 if TYPE_CHECKING:
+    from bygones.audit.advice import Advice, advise
+    from bygones.audit.advice_received import ReceivedAdvice, advise_received
     from bygones.audit.auditing import audit
     from bygones.audit.clock import Clock
     from bygones.audit.conclusion_words import Conclusion, Flip
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from bygones.audit.trajectory import Trajectory
 
 __all__ = [
+    "Advice",
     "Audit",
     "Clock",
     "Conclusion",
@@ -33,10 +36,13 @@ __all__ = [
     "History",
     "Periods",
     "QueueReplay",
+    "ReceivedAdvice",
     "Shares",
     "Sums",
     "Trajectory",
     "WhatIf",
+    "advise",
+    "advise_received",
     "audit",
     "expression",
     "read_history",
@@ -46,6 +52,8 @@ __all__ = [
 ]
 
 _NAMES = {
+    "advice": ("Advice", "advise"),
+    "advice_received": ("ReceivedAdvice", "advise_received"),
     "auditing": ("audit",),
     "findings": ("Audit",),
     "clock": ("Clock",),

@@ -10,6 +10,7 @@ from bygones.allocation import ChooseK, allocate
 from bygones.allocation.decide import Rule
 from bygones.audit.alternatives import Alternative
 from bygones.audit.counterfactual import DecisionRequest
+from bygones.audit.replay_setting import ReplaySetting
 from bygones.audit.trajectory import Members, measure
 from bygones.kinds import Kind
 from bygones.ledger.starting import starts
@@ -117,3 +118,21 @@ class CourseRun:
         """The state of some agents."""
         kept = {name: getattr(self._state, name)[members] for name in _PER_AGENT if hasattr(self._state, name)}
         return self._state._replace(**kept)
+
+
+def as_it_was(setting: ReplaySetting, alternative: Alternative, kind: Kind) -> CourseRun:
+    """The course that happened, judged by a memory."""
+    run = CourseRun(setting.who, alternative, setting.usual, kind)
+    for request in setting.requests:
+        run.serve(request, request.who[request.served])
+    return run
+
+
+def replayed(
+    setting: ReplaySetting, alternative: Alternative, rule: str, welfare: str, kind: Kind, seed: int
+) -> CourseRun:
+    """The course under another memory and rule; the seed draws among equally good decisions."""
+    run, rng = CourseRun(setting.who, alternative, setting.usual, kind), np.random.default_rng(seed)
+    for request in setting.requests:
+        run.decide(request, "prices" if rule == "prices" else "one-step", welfare, rng)
+    return run

@@ -7,7 +7,6 @@ each course is run several times: what differs between the draws is the uncertai
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, get_args
@@ -18,15 +17,14 @@ from bygones._arrays import check_count, check_one_of
 from bygones._text import amount, counted, listed, sentence
 from bygones.allocation.aims import check_form
 from bygones.allocation.decide import Rule
-from bygones.allocation.settling import settle
 from bygones.audit.alternatives import Alternative, alternatives
 from bygones.audit.clock import Clock
-from bygones.audit.counterfactual import DecisionRequest, decision_requests
-from bygones.audit.course_runs import CourseRun
+from bygones.audit.counterfactual import DecisionRequest
+from bygones.audit.course_runs import as_it_was, replayed
 from bygones.audit.history import History
+from bygones.audit.replay_setting import ReplaySetting, replay_setting
 from bygones.audit.trajectory import Members
 from bygones.kinds import Kind, check_kind
-from bygones.ledger.rules import check_newcomers
 from bygones.welfare import named
 
 DRAWS = 10
@@ -221,27 +219,19 @@ def what_if(
     check_kind(kind)
     check_form(named(welfare), kind)
     clock = history.clock
-    requests, names = decision_requests(history)
-    if not requests:
-        raise ValueError(f"{history.source.label}: nobody was served, so there is no decision to replay")
-    weights = np.ones(len(names))
-    if entitlements is not None:
-        settled = settle(entitlements, dict.fromkeys(names, 1.0), others, history.source.label)
-        weights = np.array([settled[name] for name in names])
-    who = Members(names, weights, np.zeros(len(names), dtype=np.int64), check_newcomers(newcomers), math.inf)
     chosen = alternatives(clock, half_lives, memories)
     if not chosen:
         raise ValueError("what_if needs at least one half-life or memory")
-    gaps = np.diff([request.time for request in requests])
-    usual = float(np.median(gaps[gaps > 0])) if (gaps > 0).any() else 1.0
+    setting = replay_setting(history, newcomers, entitlements, others)
+    requests, who, usual = setting
     courses = []
     for memory in chosen:
-        courses.append(_actual(requests, who, memory, usual, kind))
-        courses += [_course(requests, who, memory, usual, rule, welfare, kind, draws) for rule in rules]
+        courses.append(_actual(setting, memory, kind))
+        courses += [_course(setting, memory, rule, welfare, kind, draws) for rule in rules]
     return WhatIf(
         history.source.label,
         clock,
-        names,
+        who.names,
         len(requests),
         draws,
         tuple(courses),
@@ -265,30 +255,15 @@ def _newcomer_notes(who: Members, requests: Sequence[DecisionRequest]) -> list[s
     return [f"{counted(late, 'agent')} asked for the first time later on (newcomer rule: {who.newcomers})."]
 
 
-def _actual(requests: Sequence[DecisionRequest], who: Members, memory: Alternative, usual: float, kind: Kind) -> Course:
-    run = CourseRun(who, memory, usual, kind)
-    for request in requests:
-        run.serve(request, request.who[request.served])
+def _actual(setting: ReplaySetting, memory: Alternative, kind: Kind) -> Course:
+    run = as_it_was(setting, memory, kind)
     gini, worst, gini_received, total = (Spread(number, number) for number in run.measures())
     return Course(memory, ACTUAL, Spread(0, 0), gini, worst, gini_received, total, run.received, ())
 
 
-def _course(
-    requests: Sequence[DecisionRequest],
-    who: Members,
-    memory: Alternative,
-    usual: float,
-    rule: str,
-    welfare: str,
-    kind: Kind,
-    draws: int,
-) -> Course:
-    runs = []
-    for seed in range(draws):
-        run, rng = CourseRun(who, memory, usual, kind), np.random.default_rng(seed)
-        for request in requests:
-            run.decide(request, "prices" if rule == "prices" else "one-step", welfare, rng)
-        runs.append(run)
+def _course(setting: ReplaySetting, memory: Alternative, rule: str, welfare: str, kind: Kind, draws: int) -> Course:
+    requests, who, _ = setting
+    runs = [replayed(setting, memory, rule, welfare, kind, seed) for seed in range(draws)]
     actual = [frozenset(request.who[request.served].tolist()) for request in requests]
     differ = [sum(one != was for one, was in zip(run.served, actual, strict=True)) for run in runs]
     gini, worst, gini_received, total = (

@@ -15,6 +15,7 @@ from bygones import __version__
 from bygones._parts import MissingPartError, missing
 from bygones._secrets import redacted, secrets_in
 from bygones.cli import (
+    advice_commands,
     allocation_commands,
     audit_commands,
     import_commands,
@@ -56,6 +57,7 @@ COMMANDS: dict[Callable[..., None], str | None] = {
     allocation_commands.allocate: None,
     audit_commands.audit: "audit",
     what_if_commands.what_if: "audit",
+    advice_commands.advise: "audit",
     simulation_commands.simulate: None,
     scenario_commands.scenarios: None,
     memory_commands.decay: None,

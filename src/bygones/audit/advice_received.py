@@ -1,0 +1,255 @@
+"""Which half-life to begin with where a history records who received what, but not who asked.
+
+Rules cannot be replayed then. What such a history does tell is how often each agent has a turn and how long agents
+stay, and whether the half-life makes a difference to who is first in line now.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from bygones._text import counted, listed
+from bygones.audit.advice_facts import TURNS, round_lengths, suitable_period, written
+from bygones.audit.advice_words import AdviceText
+from bygones.audit.auditing import audit
+from bygones.audit.clock import Clock
+from bygones.audit.entitlements import Shares
+from bygones.audit.history import History
+from bygones.kinds import Kind, words
+
+GONE = 2.0
+"""After this many periods without an event, an agent counts as away."""
+
+MANY = 0.25
+"""If at least this part of the agents has gone, the half-life is no longer than they stayed."""
+
+_AROUND = 10.0
+
+
+class FirstInLine(NamedTuple):
+    """A half-life, how unequal what it remembers is now, and who is owed most, or due next."""
+
+    half_life: float
+    gini: float
+    first: str | None
+
+
+@dataclass(frozen=True, eq=False)
+class ReceivedAdvice:
+    """The result of `advise_received`.
+
+    Attributes:
+        label: where the history came from.
+        clock: what its times mean.
+        kind: goods or burdens.
+        kind_assumed: whether it was not said, and goods are assumed.
+        events: the number of events.
+        agents: the number of agents.
+        turn: the mean time between two events of the same agent.
+        stay: the median time between the first and the last event of those who have gone; infinite if few have.
+        period: the time over which it should come out even.
+        half_life: what to begin with.
+        standings: who is first in line under several half-lives, the shortest first.
+        gone_after: after how long without an event agents count as away; empty of a ledger, which knows who left.
+        is_ledger: whether the history is a ledger.
+        is_log: whether the history is the log of a cluster, whose queue can be replayed.
+        notes: what was skipped or assumed, in sentences.
+    """
+
+    label: str
+    clock: Clock
+    kind: Kind
+    kind_assumed: bool
+    events: int
+    agents: int
+    turn: float
+    stay: float
+    period: float
+    half_life: float
+    standings: tuple[FirstInLine, ...]
+    gone_after: str
+    is_ledger: bool
+    is_log: bool
+    notes: tuple[str, ...]
+
+    def headline(self) -> list[str]:
+        """What to begin with, and why nothing was compared."""
+        first = f"Begin with a half-life of {self._length(self.half_life)} and the rule one-step."
+        if self.is_log:
+            return [first, "Rules were not compared: the queue of a cluster is replayed by bygones what-if."]
+        who = "could have carried" if self.kind == "burden" else "asked"
+        what = f"who {words(self.kind).received} what, but not who {who}"
+        return [first, f"Rules could not be compared: this history records {what}."]
+
+    def reasons(self) -> list[str]:
+        """Why this half-life, in sentences."""
+        if self.agents < 2:
+            return ["There is only one agent in this history, so there is nobody to be fair to."]
+        stayed = "few have left"
+        if math.isfinite(self.stay):
+            stayed = f"half of those who left had stayed no longer than {self._length(self.stay)}"
+        found = [
+            f"There are {counted(self.events, 'event')} of {counted(self.agents, 'agent')}. An agent has a turn about "
+            f"every {self._length(self.turn)}, and {stayed}.",
+            f"A half-life should be long enough for about {TURNS:.0f} turns each, or it forgets before they come out "
+            f"even, and no longer than agents stay, or they leave before it counts.",
+        ]
+        return [*found, self._about_the_line()]
+
+    def _about_the_line(self) -> str:
+        first = "due next" if self.kind == "burden" else "owed most"
+        runs = [(name, list(each)) for name, each in groupby(self.standings, key=lambda each: each.first)]
+        if len(runs) == 1:
+            who = "nobody" if runs[0][0] is None else runs[0][0]
+            return f"Who is {first} now does not depend on it: {who}, at every half-life that was looked at."
+        said = [
+            f"{name or 'nobody'} at {self._length(each[0].half_life)}"
+            + ("" if len(each) == 1 else f" to {self._length(each[-1].half_life)}")
+            for name, each in runs
+        ]
+        return f"Who is {first} now depends on it: {listed(said)}."
+
+    def doubts(self) -> list[str]:
+        """What would change it, in sentences."""
+        found = []
+        if self.kind_assumed:
+            found.append("It is taken for goods. If these are burdens, such as shifts, add --kind burden.")
+        found.append("If it should come out even sooner or later than that, say so with --period.")
+        if not self.is_log:
+            who = "could have carried it" if self.kind == "burden" else "asked"
+            found.append(
+                f"To compare rules as well, record one row for each agent who {who}, each time, with the columns "
+                f"agent, time, need (how much it would have been for them) and served (1 or 0)."
+            )
+        return found
+
+    def _length(self, value: float) -> str:
+        text = self.clock.length_text(value)
+        return text if not self.clock.steps or math.isinf(value) else f"{text} step{'' if text == '1' else 's'}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The advice as plain data for JSON."""
+        length = self.clock.length_text
+        return {
+            "history": self.label,
+            "kind": self.kind,
+            "recommendation": {
+                "half_life": length(self.half_life),
+                "rule": "one-step",
+                "verdict": "not compared",
+                "sentences": self.headline(),
+            },
+            "reasons": self.reasons(),
+            "would_change_it": self.doubts(),
+            "period": length(self.period),
+            "facts": {
+                "events": self.events,
+                "agents": self.agents,
+                "turn": length(self.turn),
+                "stay": length(self.stay),
+            },
+            "half_lives": [
+                {"half_life": length(each.half_life), "gini": each.gini, "first": each.first} for each in self.standings
+            ],
+            "notes": list(self.notes),
+        }
+
+
+def received_text(advice: ReceivedAdvice) -> AdviceText:
+    """The advice as people read it."""
+    length = advice.clock.length_text
+    first = "due next" if advice.kind == "burden" else "owed most"
+    return AdviceText(
+        advice.label, length(advice.half_life), "one-step", "mean", advice.kind, False, False, advice.clock.steps,
+        advice.is_ledger, advice.is_log, advice.gone_after, advice.headline(), advice.reasons(), advice.doubts(),
+        list(advice.notes),
+        "Where everybody stands now", ["half-life", "Gini", first],
+        [[length(each.half_life), f"{each.gini:.2f}", each.first or "nobody"] for each in advice.standings],
+        "Gini: how unequal what is remembered is now, 0 if everybody has the same.",
+    )  # fmt: skip
+
+
+def advise_received(
+    history: History,
+    *,
+    period: str | float | None = None,
+    half_lives: Sequence[str | float] | None = None,
+    newcomers: str | float | None = None,
+    entitlements: Mapping[str, float] | Shares | None = None,
+    others: str | float | None = None,
+    kind: Kind | None = None,
+) -> ReceivedAdvice:
+    """Recommends a half-life to begin with, for a history that does not record who asked.
+
+    Args:
+        history: see `read_history`; also a ledger, or the log of a cluster.
+        period: the time over which it should come out even; by default long enough for three turns each.
+        half_lives: the half-lives to look at; by default round ones around the period, and perfect recall.
+        newcomers: the newcomer rule; by default `mean`, or that of a ledger.
+        entitlements: of each agent; by default the same for everyone, or those of a ledger.
+        others: the entitlement of agents that `entitlements` does not name, see `audit`.
+        kind: goods or burdens; by default what a ledger is about, or goods.
+    """
+    clock, span = history.clock, float(history.last - history.first)
+    events = history.events
+    turns = history.fetch(
+        events.group_by("agent").aggregate(first=events.time.min(), last=events.time.max(), n=events.count())
+    )
+    stays = np.asarray(turns["last"].to_numpy(), dtype=float) - np.asarray(turns["first"].to_numpy(), dtype=float)
+    counts = np.asarray(turns["n"].to_numpy())
+    between = float(stays.sum()) / max(int((counts - 1).sum()), 1)
+    turn = between or span or 1.0
+    over = suitable_period(clock, turn, math.inf) if period is None else clock.length(period, "period")
+    if math.isinf(over):
+        raise ValueError("period must be finite, got inf")
+    gone = np.asarray(turns["last"].to_numpy(), dtype=float) < history.last - GONE * over
+    stay = float(np.median(stays[gone])) if gone.mean() >= MANY else math.inf
+    shorter = [length for length in round_lengths(clock, min(stay, over)) if length >= turn]
+    half_life = over if period is not None or over <= stay or not shorter else shorter[-1]
+    known = [each for each in round_lengths(clock, max(span, half_life)) if half_life / _AROUND <= each]
+    around = [each for each in known if each <= _AROUND * half_life]
+    asked = half_lives or [written(clock, each) for each in sorted({*around, half_life})] + ["inf"]
+    rule = newcomers if newcomers is not None or history.ledger is not None else "mean"
+    away = None if history.ledger is not None else written(clock, GONE * over)
+    found = audit(
+        history,
+        asked,
+        entitlements=entitlements,
+        others=others,
+        newcomers=rule,
+        refine=False,
+        kind=kind,
+        gone_after=away,
+    )
+    standings = []
+    for each in found.standings:
+        row = found.ranked(each)[0]
+        is_owed = found.is_present[row] and each.owed[row] > 0
+        standings.append(FirstInLine(each.half_life, float(each.gini[-1]), found.names[row] if is_owed else None))
+    return ReceivedAdvice(
+        label=found.label,
+        clock=clock,
+        kind=found.kind,
+        kind_assumed=kind is None and history.ledger is None,
+        events=found.n_events,
+        agents=len(found.names),
+        turn=turn,
+        stay=stay,
+        period=over,
+        half_life=half_life,
+        standings=tuple(standings),
+        gone_after="" if away is None else clock.length_text(GONE * over),
+        is_ledger=history.ledger is not None,
+        is_log="submit" in history.columns,
+        notes=(
+            found.entitlement_note(),
+            *([] if away is None else [f"Agents without an event for {clock.length_text(GONE * over)} count as away."]),
+            *found.notes,
+        ),
+    )

@@ -1,0 +1,186 @@
+"""`bygones advise`: thin. Reads a history, asks for advice, and prints it or writes JSON or a page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Annotated, Literal
+
+from tyro.conf import Positional, arg
+
+from bygones._files import check_output
+from bygones.audit import formats
+from bygones.cli.arguments import Json, one_of, optional
+from bygones.cli.console import print_json, print_paths, progress
+
+
+def advise(
+    history: Annotated[
+        Positional[tuple[str, ...]],
+        arg(
+            metavar="HISTORY [HISTORY ...]",
+            help="History, as for bygones audit. If it has the columns need and served, rules are replayed on it.",
+        ),
+    ],
+    period: Annotated[
+        str | None,
+        optional("Time over which it should come out even, such as 30d; if left out, about three turns each.", "TIME"),
+    ] = None,
+    kind: Annotated[
+        Literal["good", "burden"] | None,
+        optional(
+            "Whether goods are handed out, or burdens such as shifts; as in a ledger's rules, or good.", "{good,burden}"
+        ),
+    ] = None,
+    reported: Annotated[
+        bool, arg(help="Needs are what agents report themselves: advise what is safe against false reports.")
+    ] = False,
+    half_life: Annotated[
+        str | None, optional("Half-lives to compare, such as 7d,30d,inf; if left out, those around the period.", "LIST")
+    ] = None,
+    needs: Annotated[
+        str | None, optional("Column with each agent's need; need if left out and there is one.", "COLUMN")
+    ] = None,
+    served: Annotated[
+        str | None,
+        optional(
+            "Column that tells who was served: 1 or 0, true or false, yes or no; served if left out and there is one.",
+            "COLUMN",
+        ),
+    ] = None,
+    utility: Annotated[
+        str | None,
+        optional(
+            "Column with what was received, if the history does not record who asked; utility if left out.", "COLUMN"
+        ),
+    ] = None,
+    agent: Annotated[
+        str | None, optional("Column with the names of the agents; agent if left out, or User for sacct.", "COLUMN")
+    ] = None,
+    time: Annotated[str | None, optional("Column with the times; time if left out.", "COLUMN")] = None,
+    newcomers: Annotated[
+        str | None,
+        optional(
+            "Newcomer rule: zero, mean, median, entitled-share or a number; mean if left out, or that of a ledger.",
+            "RULE",
+        ),
+    ] = None,
+    entitlements: Annotated[
+        Path | None, optional("Entitlements, as for bygones audit; the same for everyone if left out.", "FILE")
+    ] = None,
+    entitlement: Annotated[
+        str | None,
+        optional("Column with the entitlements, in that file or, without one, in the history itself.", "COLUMN"),
+    ] = None,
+    others: Annotated[
+        str | None, optional("Entitlement of agents that the file does not list; refused if left out.", "NUMBER")
+    ] = None,
+    where: Annotated[
+        tuple[str, ...] | None,
+        optional("Conditions that rows must meet, such as 'state=COMPLETED'.", "CONDITION [CONDITION ...]"),
+    ] = None,
+    skip_unnamed: Annotated[bool, arg(help="Skip rows without an agent, and say how many.")] = False,
+    time_format: Annotated[
+        str,
+        arg(metavar="FORMAT", help="How times are written, as for bygones audit; auto detects it and says so."),
+    ] = "auto",
+    fields: Annotated[
+        str | None, optional("Names of the columns, with commas, for files without a header line.", "LIST")
+    ] = None,
+    table: Annotated[str | None, optional("Table to read, if HISTORY is a database.", "NAME")] = None,
+    format: Annotated[
+        str,
+        one_of(formats.names()),
+        arg(help=f"Format of the history: a table, a ledger, or a log ({formats.described()}); auto detects it."),
+    ] = "auto",
+    resource: Annotated[str | None, optional("Resource to count in a log, or several with weights.", "NAME")] = None,
+    draws: Annotated[
+        int, arg(metavar="NUMBER", help="How often each memory and rule is run, with other draws among ties.")
+    ] = 3,
+    timezone: Annotated[
+        str | None,
+        optional(
+            "Time zone of times without one, and in which times are shown; UTC or a ledger's own if left out.", "ZONE"
+        ),
+    ] = None,
+    page: Annotated[
+        Path | None, optional("Also write the advice as an HTML page, a single file that works offline.", "FILE")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Recommend a half-life and a rule for a history, with reasons and what would change them.
+
+    Half-lives, other memories and the rules one-step and prices are replayed on the history, and compared by what the
+    worst-off quarter of the agents would have received in each period (of burdens, by what those with the most would
+    have carried). If nothing is clearly better than the simplest choice, that is what is recommended.
+
+    For example:
+        bygones advise requests.csv
+        bygones advise nights.csv --kind burden --agent nurse --time date --needs hours --served worked
+        bygones advise requests.csv --period 90d --reported --page advice.html
+    """
+    from bygones.audit.advice import advise as compare
+    from bygones.audit.advice_reading import read_for_advice
+    from bygones.audit.advice_received import advise_received, received_text
+    from bygones.audit.advice_words import advice_data, advice_text
+    from bygones.audit.entitlements import read_shares
+    from bygones.cli.advice_tables import next_commands, print_advice
+
+    if page is not None:
+        check_output(page, [*history, *([entitlements] if entitlements else [])])
+    reading = read_for_advice(
+        history, agent=agent, time=time, needs=needs, served=served, utility=utility, table=table, format=format,
+        fields=None if fields is None else [name.strip() for name in fields.split(",")], where=where or (),
+        skip_unnamed=skip_unnamed, time_format=time_format, timezone=timezone, resource=resource,
+    )  # fmt: skip
+    with reading as events:
+        half_lives = None if half_life is None else half_life.split(",")
+        weights = None
+        if entitlements is not None:
+            weights = read_shares(entitlements, entitlement, agent=agent, exempt=kind == "burden").entitlements
+        elif entitlement is not None:
+            weights = events.entitlements_in(entitlement)
+        if events.requests is None:
+            if reported:
+                raise ValueError("--reported needs a history with needs: name the columns with --needs and --served")
+            received = advise_received(
+                events, period=period, half_lives=half_lives, newcomers=newcomers, entitlements=weights, others=others,
+                kind=kind,
+            )  # fmt: skip
+            text, data = received_text(received), received.to_dict()
+        else:
+            with ExitStack() as bar:
+                advice = compare(
+                    events, period=period, half_lives=half_lives, reported=reported, newcomers=newcomers or "mean",
+                    entitlements=weights, others=others, kind=kind, draws=draws, advance=_shown(bar),
+                )  # fmt: skip
+            text, data = advice_text(advice), advice_data(advice)
+    same = {"agent": agent, "time": time, "needs": needs, "served": served, "utility": utility,
+            "entitlements": entitlements,
+            "entitlement": entitlement, "others": others, "where": where, "skip-unnamed": skip_unnamed,
+            "time-format": time_format, "fields": fields, "table": table, "format": format, "resource": resource,
+            "timezone": timezone}  # fmt: skip
+    commands = next_commands(text, history, same)
+    if page is not None:
+        from bygones.report.audit.advice_page import write_advice
+
+        write_advice(text, commands, page)
+    if json:
+        print_json(data | {"next": commands})
+    else:
+        print_advice(text, commands)
+        print_paths([] if page is None else [page])
+
+
+def _shown(bar: ExitStack) -> Callable[[float], None]:
+    """Shows how much is done in a progress bar, which appears when there is something to show."""
+    percent, advance = 0, None
+
+    def show(done: float) -> None:
+        nonlocal percent, advance
+        advance = advance or bar.enter_context(progress("Replaying", total=100))
+        percent, before = round(100 * done), percent
+        advance(percent - before)
+
+    return show

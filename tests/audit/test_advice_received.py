@@ -1,0 +1,76 @@
+"""Advice about histories that do not record who asked: a half-life to begin with, and what to record."""
+
+import json
+
+import pyarrow as pa
+import pytest
+
+from bygones.audit import advise_received, read_history
+from bygones.audit.advice_received import received_text
+
+
+def received(rows, **options):
+    agents, times, amounts = zip(*rows, strict=True)
+    return read_history(pa.table({"agent": agents, "time": times, "utility": amounts}), **options)
+
+
+def turns(names="abcd", rounds=30, every=1):
+    return [(name, float(len(names) * turn + i) * every, 5.0) for turn in range(rounds) for i, name in enumerate(names)]
+
+
+def test_a_half_life_is_long_enough_for_a_few_turns():
+    advice = advise_received(received(turns()))
+    assert advice.turn == pytest.approx(4)
+    assert (advice.period, advice.half_life) == (30, 30)  # the first round length of at least three turns, 12 steps
+    assert advice.headline() == [
+        "Begin with a half-life of 30 steps and the rule one-step.",
+        "Rules could not be compared: this history records who received what, but not who asked.",
+    ]
+    assert any("need (how much it would have been for them) and served (1 or 0)" in each for each in advice.doubts())
+    assert advice.kind_assumed
+
+
+def test_and_no_longer_than_agents_stay():
+    rows = [(f"agent {i}", 10.0 * i + 4 * turn, 5.0) for i in range(20) for turn in range(4)]
+    advice = advise_received(received(rows))
+    assert (advice.turn, advice.stay) == (4, 12)
+    assert (advice.period, advice.half_life) == (30, 10)
+
+
+def test_a_period_that_is_asked_for_is_taken():
+    advice = advise_received(received(turns()), period="77")
+    assert (advice.period, advice.half_life) == (77, 77)
+    with pytest.raises(ValueError, match="period must be finite"):
+        advise_received(received(turns()), period="inf")
+
+
+def test_it_says_whether_who_is_first_depends_on_it():
+    # Ana had much long ago and ben a little just now.
+    rows = [("ana", 0.0, 100.0), *[(name, 10.0 * turn, 5.0) for turn in range(1, 20) for name in ("ana", "ben")]]
+    rows += [("ben", 191.0, 20.0)]
+    advice = advise_received(received(rows), half_lives=["5", "10", "inf"], newcomers="zero")
+    assert [each.first for each in advice.standings] == ["ana", "ana", "ben"]
+    assert advice.reasons()[-1] == "Who is owed most now depends on it: ana at 5 steps to 10 steps and ben at inf."
+    same = advise_received(received(rows), half_lives=["5", "10"], newcomers="zero")
+    assert same.reasons()[-1].startswith("Who is owed most now does not depend on it: ana")
+
+
+def test_whoever_has_gone_is_not_first_in_line():
+    rows = [*turns("abc", rounds=40), ("gone", 0.0, 0.1), ("gone", 9.0, 0.1)]
+    advice = advise_received(received(rows), half_lives=["30", "inf"])
+    assert all(each.first != "gone" for each in advice.standings)
+    assert "Agents without an event for 20 count as away." in advice.notes
+
+
+def test_one_agent_alone():
+    advice = advise_received(received([("ana", 1.0, 2.0)]))
+    assert advice.reasons() == ["There is only one agent in this history, so there is nobody to be fair to."]
+    assert json.dumps(advice.to_dict())
+
+
+def test_of_burdens_it_speaks_of_who_is_due():
+    advice = advise_received(received(turns()), kind="burden")
+    text = received_text(advice)
+    assert text.columns[-1] == "due next"
+    assert text.headline[1].endswith("who carried what, but not who could have carried.")
+    assert not advice.kind_assumed
