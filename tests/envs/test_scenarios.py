@@ -21,7 +21,7 @@ from bygones.envs.needs import advantaged
 from bygones.envs.problem import AllocationProblem
 from bygones.envs.scenario import Most, Scenario
 from bygones.envs.scenario_problem import ScenarioProblem, _as_equal_as_possible, most_welfare
-from bygones.envs.scenarios.arrivals import Arrivals, Table
+from bygones.envs.scenarios.arrivals import Arrivals, StepsTaken
 from bygones.envs.scenarios.attention import Attention
 from bygones.envs.scenarios.donut import Donut
 from bygones.envs.scenarios.lending import Lending
@@ -217,10 +217,10 @@ def test_attention_follows_the_rules_of_the_original() -> None:
 
 def test_arrivals_are_the_papers_example_2() -> None:
     it = Arrivals(leaves=(50, 12))
-    present = [it.present(Table(np.array(t))).tolist() for t in (0, 9, 10, 11, 12)]
+    present = [it.present(StepsTaken(np.array(t))).tolist() for t in (0, 9, 10, 11, 12)]
     assert present == [[True, False], [True, False], [True, True], [True, True], [True, False]]
     np.testing.assert_allclose(it.actions(), [[0.7, 0], [0.2, 0.5], [0.5, 0.3], [0, 0.8]])
-    _, utilities = it.advance(np.zeros(0), Table(np.array(3)), it.actions()[1])
+    _, utilities = it.advance(np.zeros(0), StepsTaken(np.array(3)), it.actions()[1])
     assert utilities.tolist() == [0.2, 0.0]
 
 
