@@ -35,7 +35,7 @@ from benchmarks.measure import matmul_rate, operations_per_step
 
 from bygones.envs import functional
 from bygones.envs.problem import AllocationProblem
-from bygones.learn import Settings, native, ppo, runs
+from bygones.learn import Settings, native, ppo, rollouts, runs
 
 
 def main() -> None:
@@ -205,7 +205,7 @@ def parts(settings: Settings, work: dict[str, float]) -> dict[str, tuple[float, 
 
     env = shape.environment
     (rollout, after, _), collecting = timed(
-        functools.partial(ppo.collect, shape=shape), key, state.networks, state.environment, params
+        functools.partial(rollouts.collect, shape=shape), key, state.networks, state.environment, params
     )
     (samples, _), evaluating = timed(functools.partial(ppo.samples_of, shape=shape), state.networks, rollout, numbers)
     order, ordering = timed(functools.partial(ppo.permutations, shape=shape), key)

@@ -26,7 +26,7 @@ import jax.numpy as jnp
 import numpy as np
 from benchmarks.measure import matmul_rate, operations_per_step, paper_grid
 
-from bygones.learn import cache_compilations, ppo, runs, train_batch
+from bygones.learn import cache_compilations, iterations, ppo, rollouts, runs, train_batch
 
 
 def main() -> None:
@@ -81,7 +81,7 @@ def measure(settings: list[Any], variant: str, rollouts: int, split: bool, rate:
             print(f"  {name:14s} {seconds * 1e3:9.2f} ms", flush=True)
 
 
-def begun(settings: list[Any], variant: str) -> tuple[ppo.Shape, Any, Any, ppo.RunState]:
+def begun(settings: list[Any], variant: str) -> tuple[iterations.Shape, Any, Any, iterations.RunState]:
     """The program's shape, and the batch before its first rollout."""
     shape = runs.shape_of(settings[0], **choices(variant))
     params, numbers = (runs._stack([of(run) for run in settings], True) for of in (runs.params_of, runs.numbers_of))
@@ -89,7 +89,7 @@ def begun(settings: list[Any], variant: str) -> tuple[ppo.Shape, Any, Any, ppo.R
     return shape, params, numbers, state
 
 
-def parts(shape: ppo.Shape, params: Any, numbers: Any, state: ppo.RunState) -> dict[str, float]:
+def parts(shape: iterations.Shape, params: Any, numbers: Any, state: iterations.RunState) -> dict[str, float]:
     """Seconds of each part of an iteration, compiled apart."""
     keys = jax.vmap(jax.random.wrap_key_data)(state.key)
 
@@ -101,7 +101,7 @@ def parts(shape: ppo.Shape, params: Any, numbers: Any, state: ppo.RunState) -> d
         result = jax.block_until_ready(program(*args))
         return result, time.perf_counter() - start
 
-    collect = functools.partial(ppo.collect, shape=shape)
+    collect = functools.partial(rollouts.collect, shape=shape)
     (rollout, after, _), collecting = timed(collect, keys, state.networks, state.environment, params)
     (samples, _), evaluating = timed(functools.partial(ppo.samples_of, shape=shape), state.networks, rollout, numbers)
     order, ordering = timed(functools.partial(ppo.permutations, shape=shape), keys)
@@ -152,7 +152,7 @@ def full(settings: list[Any], folder: str, variant: str, segment: int) -> None:
 
 
 def choices(variant: str) -> dict[str, Any]:
-    """`"flat=0 unroll=4 precision=highest"` as arguments of `ppo.Shape`."""
+    """`"flat=0 unroll=4 precision=highest"` as arguments of `iterations.Shape`."""
     said = dict(word.split("=") for word in variant.split())
     kinds = {"flat": lambda v: bool(int(v)), "matvec": lambda v: bool(int(v)), "unroll": int}
     return {name: kinds.get(name, str)(value) for name, value in said.items()}

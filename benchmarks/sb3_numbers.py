@@ -19,7 +19,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from bygones.learn import ppo, runs
+from bygones.learn import iterations, ppo, rollouts, runs
 from bygones.learn.networks import Networks, initial
 from bygones.learn.policy import TrainedPolicy
 from bygones.learn.settings import Settings
@@ -38,7 +38,7 @@ class Recorded(NamedTuple):
     """What Stable-Baselines3 saw, computed and learned."""
 
     start: Networks
-    rollout: ppo.Rollout
+    rollout: rollouts.Rollout
     order: np.ndarray
     values: np.ndarray
     log_probs: np.ndarray
@@ -77,7 +77,7 @@ def record(settings: Settings) -> Recorded:
     buffer = model.rollout_buffer
     model.collect_rollouts(model.env, callback, buffer, settings.rollout_steps)
     actions, reached, rewards, terminated, truncated = (np.array(column) for column in zip(*steps, strict=True))
-    rollout = ppo.Rollout(
+    rollout = rollouts.Rollout(
         observations=buffer.observations[:, 0].copy(),
         actions=actions.astype(np.int32),
         rewards=rewards.astype(np.float32),
@@ -109,12 +109,14 @@ def record(settings: Settings) -> Recorded:
     return Recorded(start, rollout, order, *computed, after_one, networks())
 
 
-def improved(start: Networks, rollout: ppo.Rollout, order: Any, numbers: ppo.Numbers, shape: ppo.Shape) -> Networks:
+def improved(
+    start: Networks, rollout: rollouts.Rollout, order: Any, numbers: iterations.Numbers, shape: iterations.Shape
+) -> Networks:
     """Our parameters after a rollout, its minibatches taken in the given order."""
     with jax.default_matmul_precision(shape.precision):
         samples, _ = ppo.samples_of(start, rollout, numbers, shape)
         zeros = jax.tree.map(jnp.zeros_like, start)
-        adam = ppo.Adam(zeros, zeros, jnp.zeros((), jnp.int32))
+        adam = iterations.Adam(zeros, zeros, jnp.zeros((), jnp.int32))
         return ppo.improve(start, adam, samples, order, numbers, shape)[0]
 
 
@@ -148,7 +150,7 @@ def load(path: Path) -> tuple[Settings, Recorded]:
     start, after_one, after_all = (
         jax.tree.unflatten(networks, some) for some in (leaves[:cut], leaves[-2 * cut : -cut], leaves[-cut:])
     )
-    rollout, rest = ppo.Rollout(*leaves[cut : cut + 7]), leaves[cut + 7 : -2 * cut]
+    rollout, rest = rollouts.Rollout(*leaves[cut : cut + 7]), leaves[cut + 7 : -2 * cut]
     return settings, Recorded(start, rollout, *rest, after_one, after_all)
 
 

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from bygones.envs import functional
-from bygones.learn import ppo, runs
+from bygones.learn import rollouts, runs
 from bygones.learn.settings import Settings
 from support.sharp_networks import sharpened
 
-collect = jax.jit(ppo.collect, static_argnames="shape")
+collect = jax.jit(rollouts.collect, static_argnames="shape")
 reset_with, step_with = jax.jit(functional.reset_with), jax.jit(functional.step_with)
 
 STEPS = 25

@@ -164,7 +164,7 @@ UNUSUAL: dict[str, Any] = {
     "shaping_discount": 0.5, "last_share": 0.5, "rollout_steps": 1024, "batch_size": 32, "epochs": 3, "discount": 0.5,
     "gae_lambda": 0.5, "clip": 0.1, "value_weight": 0.1, "entropy_weight": 0.1, "max_grad_norm": 1.0,
     "learning_rate": 0.1, "adam_eps": 0.1, "hidden": (3,), "policy": "symmetric", "agent_units": 8,
-    "agent_features": "plain",
+    "agent_features": "plain", "learner": "reinforce",
 }  # fmt: skip
 
 
@@ -179,6 +179,8 @@ def test_a_run_is_given_in_one_way() -> None:
         train(CAPPED, problem=CAPPED)
     with pytest.raises(ValueError, match="a run must be Settings, an AllocationProblem or a Run, got 3"):
         train(3)
+    with pytest.raises(ValueError, match=r"horizon must be at most total_steps \(1000000\), or no .*, got 2000000"):
+        Run(Settings(horizon=2_000_000))
     with pytest.raises(ValueError, match=r"horizon must be at most total_steps \(64\)"):
         train(LEARNER, problem=small(horizon=65))
 

@@ -116,7 +116,7 @@ class TestTheCommands:
     @pytest.mark.soak
     def test_a_scenario_is_trained_and_evaluated(self, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
         out = str(tmp_path / "out")
-        short = ["--total-steps", "1024", "--rollout-steps", "256", "--out", out]
+        short = ["--total-steps", "512", "--rollout-steps", "256", "--out", out]
         scenario = ["--scenario", "donut(horizon=20)", "--memory", "discounted(half_life=50)", "--welfare", "nash"]
         assert "donut(horizon=20)" in run(capsys, "train", *scenario, *short)
         assert "No policy has a fairness score above" in run(capsys, "evaluate", f"{out}/seed-0.safetensors")

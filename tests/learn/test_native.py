@@ -14,14 +14,14 @@ import jax
 import numpy as np
 import pytest
 
-from bygones.learn import native, networks, ppo, runs
+from bygones.learn import iterations, native, networks, ppo, runs
 from bygones.learn.networks import Networks
 from bygones.learn.settings import Settings
 
 SMALL = Settings(n_agents=4, rollout_steps=64, batch_size=16, epochs=3, hidden=(8, 6), horizon=20, total_steps=64)
 
 
-def some_samples(settings: Settings, seed: int = 0) -> tuple[Networks, ppo.Adam, ppo.Samples, Any]:
+def some_samples(settings: Settings, seed: int = 0) -> tuple[Networks, iterations.Adam, ppo.Samples, Any]:
     """Networks in the midst of learning, and something to learn from."""
     rng = np.random.default_rng(seed)
     env, steps = runs.shape_of(settings).environment, settings.rollout_steps
@@ -32,7 +32,7 @@ def some_samples(settings: Settings, seed: int = 0) -> tuple[Networks, ppo.Adam,
     start = networks.initial(seed, env.observation_size, env.n_actions, settings.hidden)
     start = jax.tree.map(lambda leaf: leaf + 0.1 * noise(*leaf.shape), start)
     mean, square = (jax.tree.map(lambda leaf: 1e-3 * noise(*leaf.shape), start) for _ in range(2))
-    adam = ppo.Adam(mean, jax.tree.map(np.square, square), np.array(7, np.int32))
+    adam = iterations.Adam(mean, jax.tree.map(np.square, square), np.array(7, np.int32))
     actions = rng.integers(0, env.n_actions, steps, np.int32)
     observed = noise(steps, env.observation_size)
     log_probs = np.log(1 / env.n_actions) + 0.2 * noise(steps)

@@ -13,7 +13,7 @@ import optax
 import pytest
 
 from bygones._arrays import Array
-from bygones.learn import networks, ppo, runs
+from bygones.learn import iterations, networks, ppo, runs
 from bygones.learn.actors import Subsets
 from bygones.learn.networks import apply
 from bygones.learn.settings import Settings
@@ -59,12 +59,12 @@ def test_adam_is_optax_adam() -> None:
     rng = np.random.default_rng(0)
     weights = jnp.asarray(rng.normal(size=5), jnp.float32)
     zeros = jnp.zeros_like(weights)
-    ours, state = weights, ppo.Adam(zeros, zeros, jnp.zeros((), jnp.int32))
+    ours, state = weights, iterations.Adam(zeros, zeros, jnp.zeros((), jnp.int32))
     optimiser = optax.adam(3e-4, eps=1e-5)
     theirs, their_state = weights, optimiser.init(weights)
     for _ in range(20):
         gradient = jnp.asarray(rng.normal(size=5) * 1e-3, jnp.float32)
-        ours, state = ppo.adam_step(ours, state, gradient, NUMBERS)
+        ours, state = iterations.adam_step(ours, state, gradient, NUMBERS)
         updates, their_state = optimiser.update(gradient, their_state)
         theirs = optax.apply_updates(theirs, updates)
     np.testing.assert_allclose(ours - weights, theirs - weights, rtol=1e-3)
@@ -72,9 +72,9 @@ def test_adam_is_optax_adam() -> None:
 
 def test_clipping_keeps_the_direction_and_small_gradients() -> None:
     large, small = {"a": jnp.array([3.0, 0.0]), "b": jnp.array([4.0])}, {"a": jnp.array([0.3])}
-    clipped = ppo.clip_by_norm(large, 0.5)
+    clipped = iterations.clip_by_norm(large, 0.5)
     np.testing.assert_allclose(np.concatenate([clipped["a"], clipped["b"]]), [0.3, 0.0, 0.4], rtol=1e-6)
-    assert ppo.clip_by_norm(small, 0.5)["a"] == small["a"]
+    assert iterations.clip_by_norm(small, 0.5)["a"] == small["a"]
 
 
 class ProbeState(NamedTuple):
@@ -125,8 +125,10 @@ class Probe:
 
 
 ACTOR = Subsets(Probe.observation_size, Probe.n_actions, (16, 16))
-SHAPE = ppo.Shape(Probe(), ACTOR, rollout_steps=256, batch_size=64, epochs=10, entropy=False, flat=True, unroll=1)
-program = jax.jit(functools.partial(ppo.segment, shape=SHAPE, most=40))
+SHAPE = iterations.Shape(
+    Probe(), ACTOR, ppo.PPO(), rollout_steps=256, batch_size=64, epochs=10, entropy=False, flat=True, unroll=1
+)
+program = jax.jit(functools.partial(iterations.segment, shape=SHAPE, most=40))
 
 
 def rewards(of: Any) -> np.ndarray:
@@ -138,7 +140,7 @@ def solved(of: Any, horizon: int, truncates: bool = False, discount: float = 0.9
     params = ProbeParams(rewards(of), np.int32(horizon), np.bool_(truncates), np.int32(looks))
     start = jax.tree.map(jnp.asarray, networks.initial(0, 3, 2, (16, 16)))
     numbers = NUMBERS._replace(learning_rate=np.float32(3e-3), discount=np.float32(discount))
-    state, _ = program(ppo.begin(jax.random.key(0), start, params, SHAPE), params, numbers, 40)
+    state, _ = program(iterations.begin(jax.random.key(0), start, params, SHAPE), params, numbers, 40)
     return state.networks
 
 
@@ -201,7 +203,7 @@ def test_values_explain_nothing_while_they_are_all_alike_and_everything_once_the
     start = networks.initial(0, 3, 2, (16, 16))
     *hidden, head = start.value
     start = start._replace(value=(*hidden, jax.tree.map(np.zeros_like, head)))
-    state = ppo.begin(jax.random.key(0), jax.tree.map(jnp.asarray, start), params, SHAPE)
+    state = iterations.begin(jax.random.key(0), jax.tree.map(jnp.asarray, start), params, SHAPE)
     _, curves = program(state, params, NUMBERS._replace(learning_rate=np.float32(3e-3)), 40)
     assert curves.explained_variance[0] == pytest.approx(0.0, abs=1e-6)
     assert curves.explained_variance[-1] == pytest.approx(1.0, abs=0.05)

@@ -13,7 +13,7 @@ import jax
 import numpy as np
 import pytest
 
-from bygones.learn import ppo, runs
+from bygones.learn import iterations, runs
 from bygones.learn.environment import FunctionalAllocation
 from bygones.learn.runs import RunProgress, TrainResult, train_batch
 from bygones.learn.settings import Settings
@@ -218,7 +218,7 @@ def test_what_was_learned_before_a_fault_is_kept(native: bool) -> None:
     before = jax.tree.map(np.array, state)
     poisoned = state._replace(adam=state.adam._replace(mean=jax.tree.map(lambda m: m * np.nan, state.adam.mean)))
     after, _ = advance(poisoned, params, numbers, 3)
-    assert isinstance(after, ppo.RunState)
+    assert isinstance(after, iterations.RunState)
     assert after.stopped
     assert after.rollouts == 2
     for a, b in zip(jax.tree.leaves(after.networks), jax.tree.leaves(before.networks), strict=True):

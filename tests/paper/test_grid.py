@@ -81,6 +81,8 @@ def test_bad_grids_are_refused():
         Grid(welfare="nash")
     with pytest.raises(ValueError, match="horizon must be a list"):
         Grid(horizon=())
+    with pytest.raises(ValueError, match=r"horizon must be at most total_steps \(1000000\)"):
+        Grid(horizon=(100, 2_000_000)).runs()
     with pytest.raises(ValueError, match="seeds must be a whole number"):
         Grid(seeds=0)
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from benchmarks.sb3_numbers import CASES, Recorded, improved, load, record, relative, save, share_of_way
 
-from bygones.learn import native, ppo, runs
+from bygones.learn import iterations, native, ppo, rollouts, runs
 from bygones.learn.networks import Networks
 from bygones.learn.settings import Settings
 
@@ -38,11 +38,13 @@ def short() -> Recorded:
     return recording(SHORT)
 
 
-def natively(start: Networks, rollout: ppo.Rollout, order: Any, numbers: ppo.Numbers, shape: ppo.Shape) -> Networks:
+def natively(
+    start: Networks, rollout: rollouts.Rollout, order: Any, numbers: iterations.Numbers, shape: iterations.Shape
+) -> Networks:
     """As `improved`, with the updates in machine code."""
     samples, _ = jax.jit(ppo.samples_of, static_argnames="shape")(start, rollout, numbers, shape=shape)
     zeros = jax.tree.map(np.zeros_like, start)
-    return native.improve(start, ppo.Adam(zeros, zeros, 0), samples, order, numbers, shape.batch_size)[0]
+    return native.improve(start, iterations.Adam(zeros, zeros, 0), samples, order, numbers, shape.batch_size)[0]
 
 
 @pytest.fixture(params=[compiled, natively], ids=["xla", "native"])

@@ -15,7 +15,7 @@ from stable_baselines3.common.distributions import CategoricalDistribution
 
 from bygones.envs.gymnasium_env import AllocationEnv
 from bygones.envs.problem import Scale
-from bygones.learn import ppo, runs, sb3
+from bygones.learn import ppo, rollouts, runs, sb3
 from bygones.learn.environment import AllocationNoise
 from bygones.learn.networks import apply
 from bygones.learn.normalisation import Normaliser, having_seen
@@ -23,7 +23,7 @@ from bygones.learn.policy import TrainedPolicy
 from bygones.learn.settings import Settings
 from support.sharp_networks import sharp
 
-collect = jax.jit(ppo.collect, static_argnames="shape")
+collect = jax.jit(rollouts.collect, static_argnames="shape")
 samples_of = jax.jit(ppo.samples_of, static_argnames="shape")
 
 STEPS, ROLLOUTS = 50, 2

@@ -17,6 +17,7 @@ from bygones._arrays import Array, namespace
 from bygones.envs.fair_problem import FairProblem
 from bygones.envs.problem import AllocationProblem
 from bygones.envs.scenario_problem import ScenarioProblem
+from bygones.learn import learners
 from bygones.learn.networks import Networks, apply, initial
 from bygones.learn.settings import Settings, check_solvable
 from bygones.learn.symmetric import Rankings
@@ -92,6 +93,16 @@ class Subsets:
 
 
 def actor_of(settings: Settings, problem: FairProblem) -> Actor:
+    """The kind of policy that the learner of these settings trains, for a problem.
+
+    Raises:
+        ValueError: the learner has no policy that can play it.
+    """
+    actor: Actor = learners.found(learners.LEARNERS[settings.learner].acts)(settings, problem)
+    return actor
+
+
+def plain_actor(settings: Settings, problem: FairProblem) -> Actor:
     """The kind of policy that these settings name, for a problem.
 
     Raises:

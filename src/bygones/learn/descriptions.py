@@ -50,6 +50,9 @@ class Run:
 
     With a problem of its own, a run takes only the learner's part of the settings: its gamma, welfare, number of agents
     and all else that describes a problem are not used.
+
+    Raises:
+        ValueError: no episode would end within `total_steps`.
     """
 
     settings: Settings = field(default_factory=Settings)
@@ -58,6 +61,9 @@ class Run:
     def __post_init__(self) -> None:
         if self.custom_problem is not None:
             object.__setattr__(self, "settings", self.settings.of_learner(self.custom_problem.horizon))
+        steps, horizon = self.settings.total_steps, self.settings.horizon
+        if horizon > steps:
+            raise ValueError(f"horizon must be at most total_steps ({steps}), or no episode ends, got {horizon}")
 
     @property
     def problem(self) -> FairProblem:

@@ -18,8 +18,9 @@ import numba
 import numpy as np
 
 from bygones._arrays import Array
+from bygones.learn.iterations import BETAS, LOG_BETAS, Adam, CurvePoint, Numbers, RunState
 from bygones.learn.networks import Layer, Networks
-from bygones.learn.ppo import BETAS, LOG_BETAS, Adam, CurvePoint, Numbers, RunState, Samples
+from bygones.learn.ppo import Samples
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -96,7 +97,7 @@ def settle(
     losses: np.ndarray,
     numbers: Numbers,
 ) -> tuple[RunState, CurvePoint]:
-    """As `ppo.settle`, on arrays of the host."""
+    """As `iterations.settle`, on arrays of the host."""
     curve = curve._replace(policy_loss=losses[0], value_loss=losses[1])
     if state.stopped or state.rollouts >= numbers.rollouts:
         return state, curve

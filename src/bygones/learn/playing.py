@@ -15,9 +15,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from bygones.learn.iterations import Shape
 from bygones.learn.networks import Networks
 from bygones.learn.normalisation import Normaliser, normalised
-from bygones.learn.ppo import Shape
 
 EPISODES = 10
 """How many episodes a policy plays, by default: as many as the paper's metrics are averaged over at T = 10,000."""

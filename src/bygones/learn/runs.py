@@ -25,7 +25,7 @@ import numpy as np
 
 from bygones._arrays import check_count
 from bygones.envs.fair_problem import FairProblem
-from bygones.learn import checkpoints, playing, ppo
+from bygones.learn import checkpoints, iterations, learners, playing, ppo
 from bygones.learn.actors import Subsets, actor_of
 from bygones.learn.checkpoints import Checkpoint
 from bygones.learn.descriptions import AnyRun, Run, as_run, check_registered
@@ -89,7 +89,12 @@ class TrainResult:
 
 
 def train(
-    run: AnyRun, key: jax.Array | None = None, *, problem: FairProblem | None = None, **options: Any
+    run: AnyRun,
+    key: jax.Array | None = None,
+    *,
+    problem: FairProblem | None = None,
+    learner: str | None = None,
+    **options: Any,
 ) -> TrainResult:
     """Trains one policy.
 
@@ -98,9 +103,13 @@ def train(
         key: the randomness of the run; by default the seed of the settings.
         problem: what to learn instead of the problem that the settings describe. Any memory, welfare and needs will do;
             of the settings only the learner's are used.
+        learner: what learns instead of the learner that the settings name; see `bygones.learn.learners`.
         options: those of `train_batch`.
     """
-    return train_batch([as_run(run, problem)], None if key is None else jnp.stack([key]), **options)[0]
+    chosen = as_run(run, problem)
+    if learner is not None:
+        chosen = Run(chosen.settings.replace(learner=learner), chosen.custom_problem)
+    return train_batch([chosen], None if key is None else jnp.stack([key]), **options)[0]
 
 
 def train_batch(
@@ -132,7 +141,7 @@ def train_batch(
             too.
         evaluation_episodes: how many episodes each policy plays when it has been trained, both with actions drawn and
             with the most probable ones; none by default. Training does not depend on it.
-        choices: implementation choices of `ppo.Shape` (`flat`, `unroll`, `precision`), for measuring them.
+        choices: implementation choices of `iterations.Shape` (`flat`, `unroll`, `precision`), for measuring them.
 
     Raises:
         BlockingIOError: another process is training the runs of this checkpoint.
@@ -146,9 +155,10 @@ def train_batch(
     params, numbers = (_stack([of(run) for run in batch], batched) for of in (params_of, numbers_of))
     total = max(run.settings.rollouts for run in batch)
     is_mlp = isinstance(shape.actor, Subsets)
-    native = can_be_native() and is_mlp and not batched if native is None else native
-    if native and not is_mlp:
-        raise ValueError('native updates are for policy "mlp": set native=False')
+    has_native = is_mlp and batch[0].settings.learner == "ppo"
+    native = can_be_native() and has_native and not batched if native is None else native
+    if native and not has_native:
+        raise ValueError('native updates are for learner "ppo" with policy "mlp": set native=False')
     if native and batched:
         raise ValueError("native updates train one run at a time: set native=False or batched=False")
     if native and not can_be_native():
@@ -205,14 +215,16 @@ def played(
     return [playing.as_played(_row(host, i) if batched else host) for i in range(len(batch))]
 
 
-def begin(runs: Sequence[AnyRun], keys: jax.Array | None, shape: ppo.Shape, batched: bool) -> ppo.RunState:
+def begin(
+    runs: Sequence[AnyRun], keys: jax.Array | None, shape: iterations.Shape, batched: bool
+) -> iterations.RunState:
     """Runs before their first rollout; without keys, their seeds are their randomness."""
     settings = [as_run(run).settings for run in runs]
     starts = [shape.actor.initial(one.seed) for one in settings]
     if keys is None:
         keys = jax.vmap(jax.random.key)(np.array([one.seed for one in settings], np.uint32))
     stacked = (_stack(trees, batched) for trees in (starts, [params_of(run) for run in runs]))
-    begun: ppo.RunState = _begin(batched)(keys if batched else keys[0], *stacked, shape)
+    begun: iterations.RunState = _begin(batched)(keys if batched else keys[0], *stacked, shape)
     return begun
 
 
@@ -221,10 +233,10 @@ def can_be_native() -> bool:
     return jax.default_backend() == "cpu" and importlib.util.find_spec("numba") is not None
 
 
-def shape_of(run: AnyRun, **choices: Any) -> ppo.Shape:
+def shape_of(run: AnyRun, **choices: Any) -> iterations.Shape:
     """What is fixed when the program of a run is compiled."""
     run = as_run(run)
-    return ppo.Shape(
+    return iterations.Shape(
         environment=environment_of(run.problem),
         actor=actor_of(run.settings, run.problem),
         rollout_steps=run.settings.rollout_steps,
@@ -232,6 +244,7 @@ def shape_of(run: AnyRun, **choices: Any) -> ppo.Shape:
         epochs=run.settings.epochs,
         entropy=run.settings.entropy_weight > 0,
         normalises=run.problem.observation_scale == "running",
+        learner=learners.made(run.settings),
         **{"flat": jax.default_backend() == "cpu", **choices},
     )
 
@@ -243,11 +256,11 @@ def program_of(run: AnyRun, **choices: Any) -> Hashable:
     return shape, structure, tuple((leaf.shape, leaf.dtype) for leaf in leaves)
 
 
-def numbers_of(run: AnyRun) -> ppo.Numbers:
+def numbers_of(run: AnyRun) -> iterations.Numbers:
     """The learner's numbers of a run."""
     settings = as_run(run).settings
-    values = (getattr(settings, name) for name in ppo.Numbers._fields)
-    return ppo.Numbers(*(np.asarray(v, np.int32 if isinstance(v, int) else np.float32) for v in values))
+    values = (getattr(settings, name) for name in iterations.Numbers._fields)
+    return iterations.Numbers(*(np.asarray(v, np.int32 if isinstance(v, int) else np.float32) for v in values))
 
 
 def params_of(run: AnyRun) -> Any:
@@ -268,23 +281,25 @@ def digest(runs: Sequence[AnyRun]) -> str:
 
 
 @functools.cache
-def _begin(batched: bool) -> Callable[..., ppo.RunState]:
-    one = ppo.begin
+def _begin(batched: bool) -> Callable[..., iterations.RunState]:
+    def one(key: jax.Array, networks: Networks, params: Any, shape: iterations.Shape) -> iterations.RunState:
+        return shape.learner.begin(key, networks, params, shape)
+
     begun = jax.vmap(one, in_axes=(0, 0, 0, None)) if batched else one
-    compiled: Callable[..., ppo.RunState] = jax.jit(begun, static_argnums=3)
+    compiled: Callable[..., iterations.RunState] = jax.jit(begun, static_argnums=3)
     return compiled
 
 
 @functools.cache
-def _native(shape: ppo.Shape) -> Callable[..., tuple[ppo.RunState, ppo.CurvePoint]]:
+def _native(shape: iterations.Shape) -> Callable[..., tuple[iterations.RunState, iterations.CurvePoint]]:
     """As `_compiled`, with the updates of `native`."""
     from bygones.learn import native
 
     gather = jax.jit(functools.partial(ppo.experience, shape=shape))
 
     def advance(
-        state: ppo.RunState, params: Any, numbers: ppo.Numbers, count: int
-    ) -> tuple[ppo.RunState, ppo.CurvePoint]:
+        state: iterations.RunState, params: Any, numbers: iterations.Numbers, count: int
+    ) -> tuple[iterations.RunState, iterations.CurvePoint]:
         points = []
         for _ in range(count):
             samples, order, onward, curve = gather(state, params, numbers)
@@ -297,15 +312,17 @@ def _native(shape: ppo.Shape) -> Callable[..., tuple[ppo.RunState, ppo.CurvePoin
 
 
 @functools.cache
-def _compiled(shape: ppo.Shape, most: int, batched: bool) -> Callable[..., tuple[ppo.RunState, ppo.CurvePoint]]:
-    advance = functools.partial(ppo.segment, shape=shape, most=most)
+def _compiled(
+    shape: iterations.Shape, most: int, batched: bool
+) -> Callable[..., tuple[iterations.RunState, iterations.CurvePoint]]:
+    advance = functools.partial(iterations.segment, shape=shape, most=most)
     if batched:
         advance = jax.vmap(advance, in_axes=(0, 0, 0, None))
-    compiled: Callable[..., tuple[ppo.RunState, ppo.CurvePoint]] = jax.jit(advance, donate_argnums=0)
+    compiled: Callable[..., tuple[iterations.RunState, iterations.CurvePoint]] = jax.jit(advance, donate_argnums=0)
     return compiled
 
 
-def _common_shape(runs: Sequence[Run], choices: dict[str, Any]) -> ppo.Shape:
+def _common_shape(runs: Sequence[Run], choices: dict[str, Any]) -> iterations.Shape:
     if not runs:
         raise ValueError("runs must hold at least one run, got none")
     first = program_of(runs[0], **choices)
@@ -319,7 +336,7 @@ def _common_shape(runs: Sequence[Run], choices: dict[str, Any]) -> ppo.Shape:
     return shape_of(runs[0], **choices)
 
 
-def _restored(saved: Checkpoint, like: ppo.RunState, file: Path | None) -> ppo.RunState:
+def _restored(saved: Checkpoint, like: iterations.RunState, file: Path | None) -> iterations.RunState:
     """The state in a checkpoint, which must have the arrays of `like`."""
     leaves, structure = jax.tree.flatten(like)
     if [(leaf.shape, leaf.dtype) for leaf in saved.state] != [(leaf.shape, leaf.dtype) for leaf in leaves]:
@@ -327,7 +344,7 @@ def _restored(saved: Checkpoint, like: ppo.RunState, file: Path | None) -> ppo.R
             f"checkpoint {file} does not fit these runs: it is of another version of bygones, or of another `batched`; "
             "remove it to start over"
         )
-    state: ppo.RunState = jax.tree.unflatten(structure, [jnp.asarray(leaf) for leaf in saved.state])
+    state: iterations.RunState = jax.tree.unflatten(structure, [jnp.asarray(leaf) for leaf in saved.state])
     return state
 
 
@@ -340,7 +357,7 @@ def _row(tree: Any, i: int) -> Any:
     return jax.tree.map(lambda leaf: leaf[i], tree)
 
 
-def _rows(curve: ppo.CurvePoint, count: int, batched: bool) -> dict[str, np.ndarray]:
+def _rows(curve: iterations.CurvePoint, count: int, batched: bool) -> dict[str, np.ndarray]:
     """New points on the curves, as arrays of shape (runs, count)."""
     host = jax.tree.map(lambda leaf: np.asarray(leaf) if batched else np.asarray(leaf)[None], curve)
     named = {**{f"sum_{name}": value for name, value in host.sums.items()}, **host._asdict()}
@@ -358,7 +375,7 @@ def _curves(points: list[dict[str, np.ndarray]], settings: Settings, row: int, d
     return {"steps": steps, "episodes": episodes, **means, **others}
 
 
-def _result(run: Run, state: ppo.RunState, points: list[dict[str, np.ndarray]], row: int) -> TrainResult:
+def _result(run: Run, state: iterations.RunState, points: list[dict[str, np.ndarray]], row: int) -> TrainResult:
     learned = int(state.rollouts)
     curves = {name: value[:learned] for name, value in _curves(points, run.settings, row).items()}
     counted = int(state.counted)

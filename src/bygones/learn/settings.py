@@ -17,6 +17,7 @@ from bygones.envs.fair_problem import End, FairProblem, Scale
 from bygones.envs.needs import advantaged
 from bygones.envs.problem import AllocationProblem
 from bygones.envs.scenario_problem import ScenarioProblem
+from bygones.learn import learners
 from bygones.memory import Discounted
 
 Aggregation = Literal["additive", "averaged"]
@@ -128,6 +129,8 @@ class Settings:
     """Units in the layers of a symmetric policy."""
     agent_features: AgentFeatures = "logarithmic"
     """How a symmetric policy sees what is remembered: "plain", or "logarithmic", which keeps large numbers small."""
+    learner: str = "ppo"
+    """What learns, by its name: ppo, or another of `bygones.learn.learners`."""
 
     def __post_init__(self) -> None:
         check_one_of("aggregation", self.aggregation, ("additive", "averaged"))
@@ -146,6 +149,7 @@ class Settings:
             raise ValueError(f"seed must be below 2**32, got {self.seed}")
         object.__setattr__(self, "hidden", tuple(check_count("hidden", units) for units in self.hidden))
         check_one_of("policy", self.policy, get_args(PolicyKind))
+        check_one_of("learner", self.learner, learners.names())
         check_count("agent_units", self.agent_units, most=4096)
         check_one_of("agent_features", self.agent_features, get_args(AgentFeatures))
         check_count("n_agents", self.n_agents, most=10**6)
@@ -155,10 +159,7 @@ class Settings:
             self.rollout_steps % self.batch_size
         ):
             raise ValueError(f"batch_size must divide rollout_steps ({self.rollout_steps}), got {self.batch_size}")
-        if check_count("horizon", self.horizon) > self.total_steps:
-            raise ValueError(
-                f"horizon must be at most total_steps ({self.total_steps}), or no episode ends, got {self.horizon}"
-            )
+        check_count("horizon", self.horizon)
         check_solvable(self.policy, self.problem())
 
     def _check_mlp(self) -> None:
@@ -204,11 +205,7 @@ class Settings:
         return dataclasses.replace(self, **changes)
 
     def of_learner(self, horizon: int) -> Settings:
-        """The learner's part of these settings, for a problem of that horizon: all that describes a problem is default.
-
-        Raises:
-            ValueError: no episode of the problem would end within `total_steps`.
-        """
+        """The learner's part of these settings, for a problem of that horizon: the rest is default."""
         part = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
         return Settings(**{name: value for name, value in part.items() if name not in _OF_PROBLEM}, horizon=horizon)
 

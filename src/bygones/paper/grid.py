@@ -15,6 +15,7 @@ from typing import Any, get_args
 
 from bygones._arrays import check_count, check_one_of
 from bygones.envs.fair_problem import Scale
+from bygones.learn.descriptions import Run
 from bygones.learn.settings import Settings, later_defaults
 
 WELFARES = ("egalitarian", "nash")
@@ -80,7 +81,7 @@ class Grid:
     def _run(self, welfare: str, aggregation: str, horizon: int, gamma: float, seed: int) -> Settings:
         weight = paper_weight(welfare, aggregation) if self.weight is None else self.weight
         varied = {"welfare": welfare, "aggregation": aggregation, "horizon": horizon, "gamma": gamma, "weight": weight}
-        return Settings.from_dict({**self.common, **varied, "seed": seed})
+        return Run(Settings.from_dict({**self.common, **varied, "seed": seed})).settings
 
 
 SIZES: dict[str, dict[str, Any]] = {

@@ -1,0 +1,60 @@
+"""Learners by name: how they are found, and what every one of them must do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bygones import Discounted, learn
+from bygones.envs.scenario_problem import ScenarioProblem
+from bygones.envs.scenarios.replay import Replay
+from bygones.learn import Run, Settings, TrainedPolicy, evaluate, learners, train
+
+SHORT = Settings(
+    total_steps=3072, rollout_steps=64, batch_size=64, hidden=(16,), horizon=10, learning_rate=1e-2, last_share=0.1
+)
+EASY = ScenarioProblem(
+    Replay(horizon=10, needs=((5.0, 0.0, 0.0),), n_resources=1), memory=Discounted(half_life=5), weight=0.5,
+    welfare="utilitarian",
+)  # fmt: skip
+
+
+def test_the_names() -> None:
+    assert learners.names()[0] == "ppo"
+    assert Settings().learner == "ppo"
+    assert all(entry.about.endswith(".") for entry in learners.LEARNERS.values())
+
+
+@pytest.mark.parametrize("name", learners.names())
+def test_every_learner_improves_on_random_serving(name: str, tmp_path: Path) -> None:
+    result = train(SHORT, problem=EASY, learner=name, native=False, unroll=1)
+    assert result.settings.learner == name
+    assert result.stopped_at is None
+    assert result.curves["steps"][-1] == 3072
+    assert result.curves["episodes"].sum() == 307
+    # Random serving gives 5/3 a step, the best is 5.
+    assert result.final["utility_per_step"] > 3.0
+    result.policy.save(tmp_path / "policy.safetensors")
+    loaded = TrainedPolicy.load(tmp_path / "policy.safetensors")
+    assert loaded.settings.learner == name
+    for deterministic, least in ((False, 3.0), (True, 4.9)):
+        played = evaluate(loaded, episodes=20, deterministic=deterministic).mean
+        assert played["utility_per_step"] > least
+        assert played == evaluate(result.policy, episodes=20, deterministic=deterministic).mean
+
+
+def test_the_learner_is_part_of_the_name_of_a_run_unless_it_is_ppo() -> None:
+    assert "learner" not in Run(Settings()).distinction()
+    assert "learner" in Settings().to_dict()
+
+
+def test_names_are_taken_once() -> None:
+    with pytest.raises(ValueError, match="learner 'ppo' exists already"):
+        learners.add("ppo", "Another.", "elsewhere:Other")
+
+
+def test_learners_are_named_without_jax() -> None:
+    assert np.all([":" in entry.learns and ":" in entry.acts for entry in learners.LEARNERS.values()])
+    assert "train" in learn.__all__
