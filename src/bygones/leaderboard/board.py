@@ -1,7 +1,7 @@
 """The results of a map: one Parquet file per scenario, one row per entry, with provenance.
 
-A file is replaced as soon as an entry is finished, so that nothing is lost when a run is stopped, and the next call plays
-what is missing. One process at a time writes to a folder.
+A file is replaced as soon as an entry is finished, so that nothing is lost when a run is stopped, and the next call
+plays what is missing. One process at a time writes to a folder.
 """
 
 from __future__ import annotations
@@ -60,6 +60,18 @@ def entries(
             first = Entry(scenario, welfare, NONE, player, budget, 0)
             if players.why_not(player, first.problem()) is None:
                 found += [first._replace(memory=memory, seed=s) for memory in remembers for s in range(seeds)]
+    return found
+
+
+def left_out(scenarios: Sequence[str], welfare: str, who: Sequence[str]) -> list[dict[str, str]]:
+    """The players that do not apply to a scenario, each with the reason."""
+    found = []
+    for scenario in scenarios:
+        first = Entry(scenario, welfare, NONE, "", 0, 0)
+        for player in who:
+            reason = players.why_not(player, first.problem())
+            if reason is not None:
+                found.append({"scenario": first.world, "player": player, "reason": reason})
     return found
 
 

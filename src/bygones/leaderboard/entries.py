@@ -2,17 +2,19 @@
 
 An entry is one of these runs. It is plain text and numbers, so that it names its row in the results, and a second call
 knows which rows are missing. A player that makes nothing of the memory has one entry, with the memory `none`.
+
+Problems are imported when they are made, so that the command line can list memories and sizes at once.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from bygones._arrays import check_count, check_one_of
-from bygones.envs import catalogue
-from bygones.envs.scenario_problem import ScenarioProblem
-from bygones.memory.naming import named
+
+if TYPE_CHECKING:
+    from bygones.envs.scenario_problem import ScenarioProblem
 
 WelfareName: TypeAlias = Literal["nash", "egalitarian", "utilitarian"]
 
@@ -50,6 +52,10 @@ class Entry(NamedTuple):
 
     def problem(self) -> ScenarioProblem:
         """What is played and learned."""
+        from bygones.envs import catalogue
+        from bygones.envs.scenario_problem import ScenarioProblem
+        from bygones.memory.naming import named
+
         world = catalogue.named(self.scenario)
         memory = named(MEMORIES[self.memory](world.horizon))
         return ScenarioProblem(world, memory, welfare=self.welfare, observation_scale="expected")
@@ -70,10 +76,10 @@ class Size(NamedTuple):
 
 SIZES = {
     "quick": Size(
-        worlds=("attention", "donut", "job_scheduling", "lending", "paper", "plant", "queues"),
+        worlds=("donut", "job_scheduling", "lending", "queues", "paper"),
         learners=("ppo", "ppo-symmetric"),
         horizon=100,
-        steps=40_960,
+        steps=20_480,
         seeds=5,
     ),
     "full": Size(worlds=(), learners=(), horizon=None, steps=1_000_000, seeds=10),
@@ -83,6 +89,8 @@ SIZES = {
 
 def scenarios(size: Size, names: Sequence[str] = ()) -> list[str]:
     """The scenarios of a map with their parameters: those that are named, or the size's."""
+    from bygones.envs import catalogue
+
     return [_scaled(name, size.horizon) for name in names or size.worlds or catalogue.names()]
 
 

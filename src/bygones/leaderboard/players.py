@@ -7,7 +7,7 @@ network that scores every agent.
 from __future__ import annotations
 
 from bygones.envs.scenario_problem import ScenarioProblem
-from bygones.leaderboard.rule_players import RULES
+from bygones.leaderboard.rule_players import NOT_SERVED, RULES
 from bygones.learn import learners
 from bygones.learn.actors import actor_of
 from bygones.learn.settings import Settings
@@ -44,6 +44,8 @@ def why_not(player: str, problem: ScenarioProblem) -> str | None:
     """Why a player cannot play in a problem; None if it can."""
     if player in RULES:
         return RULES[player].unfit(problem.scenario)
+    if player.endswith(SYMMETRIC) and problem.scenario.n_served is None:
+        return NOT_SERVED
     try:
         actor_of(settings_of(player, steps=1_000_000, seed=0), problem)
     except ValueError as error:

@@ -129,7 +129,7 @@ class Vaccines(Scenario):
         if self.counts == "allocated":
             return np.broadcast_to(self.actions(), (len(seen), self.n_actions, self.n_agents))
         susceptible = seen[:, None, : self.n_agents] * np.array(self.people) / self.doses
-        return np.minimum(self.actions(), susceptible)
+        return np.asarray(np.minimum(self.actions(), susceptible))
 
     def most(self) -> Most:
         if self.counts == "allocated":
