@@ -80,12 +80,13 @@ def play(entry: Entry) -> Score:
     return _score_of_policy(entry, result.policy, time.monotonic() - started)
 
 
-def bound(problem: ScenarioProblem) -> float | None:
+def bound(entry: Entry) -> float | None:
     """The score that no policy exceeds on average; None where that is not known."""
+    problem = entry.problem()
     world = problem.scenario
-    if isinstance(world, Paper) and world.n_advantaged <= world.n:
+    if isinstance(world, Paper):
         settings = Settings(
-            welfare=str(problem.welfare),
+            welfare=entry.welfare,
             horizon=world.horizon,
             n_agents=world.n,
             n_resources=world.n_resources,
@@ -118,32 +119,31 @@ def _run(entry: Entry) -> Run:
 
 
 def _score_of_rule(entry: Entry) -> Score:
-    started, problem = time.monotonic(), entry.problem()
-    made = RULES[entry.player].made(problem, np.random.default_rng([entry.seed, 1]))
-    return _scored(problem, _evaluated(made, problem, entry), None, time.monotonic() - started)
+    started = time.monotonic()
+    made = RULES[entry.player].made(entry.problem(), np.random.default_rng([entry.seed, 1]))
+    return _scored(entry, _evaluated(made, entry), None, time.monotonic() - started)
 
 
 def _score_of_policy(entry: Entry, policy: TrainedPolicy, seconds: float) -> Score:
-    started, problem = time.monotonic(), entry.problem()
-    drawn, likely = (_evaluated(policy, problem, entry, deterministic) for deterministic in (False, True))
-    return _scored(problem, drawn, likely, seconds + time.monotonic() - started)
+    started = time.monotonic()
+    drawn, likely = (_evaluated(policy, entry, deterministic) for deterministic in (False, True))
+    return _scored(entry, drawn, likely, seconds + time.monotonic() - started)
 
 
-def _evaluated(
-    policy: Predicts | Predict, problem: ScenarioProblem, entry: Entry, deterministic: bool = False
-) -> Evaluation:
+def _evaluated(policy: Predicts | Predict, entry: Entry, deterministic: bool = False) -> Evaluation:
     with jax.default_device(jax.devices("cpu")[0]):
-        return evaluate(policy, problem, episodes=EPISODES, seed=entry.seed, deterministic=deterministic)
+        return evaluate(policy, entry.problem(), episodes=EPISODES, seed=entry.seed, deterministic=deterministic)
 
 
-def _scored(problem: ScenarioProblem, drawn: Evaluation, likely: Evaluation | None, seconds: float) -> Score:
+def _scored(entry: Entry, drawn: Evaluation, likely: Evaluation | None, seconds: float) -> Score:
+    problem = entry.problem()
     return Score(
         score=_mean_score(drawn, problem),
         score_most_probable=None if likely is None else _mean_score(likely, problem),
         gini=drawn.mean["gini"],
         worst_off=drawn.mean["utility_least"],
         total=drawn.mean["utility_per_step"],
-        bound=bound(problem),
+        bound=bound(entry),
         seconds=seconds,
     )
 
