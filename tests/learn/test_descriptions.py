@@ -164,7 +164,9 @@ UNUSUAL: dict[str, Any] = {
     "shaping_discount": 0.5, "last_share": 0.5, "rollout_steps": 1024, "batch_size": 32, "epochs": 3, "discount": 0.5,
     "gae_lambda": 0.5, "clip": 0.1, "value_weight": 0.1, "entropy_weight": 0.1, "max_grad_norm": 1.0,
     "learning_rate": 0.1, "adam_eps": 0.1, "hidden": (3,), "policy": "symmetric", "agent_units": 8,
-    "agent_features": "plain", "learner": "reinforce",
+    "agent_features": "plain", "learner": "reinforce", "gini_ratio": 0.9, "recurrent_units": 8, "sequence": 8,
+    "replay_size": 1000, "update_every": 2, "target_every": 10, "exploration_share": 0.5, "exploration_end": 0.2,
+    "counterfactuals": 2,
 }  # fmt: skip
 
 

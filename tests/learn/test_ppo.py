@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -17,6 +16,7 @@ from bygones.learn import iterations, networks, ppo, runs
 from bygones.learn.actors import Subsets
 from bygones.learn.networks import apply
 from bygones.learn.settings import Settings
+from support.probe import FIRST, IN_CONTEXT, SECOND, Probe, ProbeParams, rewards
 
 NUMBERS = runs.numbers_of(Settings())
 
@@ -77,63 +77,11 @@ def test_clipping_keeps_the_direction_and_small_gradients() -> None:
     assert iterations.clip_by_norm(small, 0.5)["a"] == small["a"]
 
 
-class ProbeState(NamedTuple):
-    t: Array
-    context: Array
-    first: Array
-
-
-class ProbeParams(NamedTuple):
-    """Rewards by step, context, first action and current action; how many steps; is the end a time limit."""
-
-    rewards: Array
-    horizon: Array
-    truncates: Array
-    looks: Array
-    """How many steps look different; 1 makes the second step look like the first."""
-
-
-@dataclass(frozen=True)
-class Probe:
-    """One or two steps, two actions, and a context that may matter."""
-
-    n_actions: int = 2
-    observation_size: int = 3
-
-    def noise(self, key: Array, steps: int) -> Array:
-        return jax.random.bernoulli(key, 0.5, (steps,)).astype(jnp.int32)
-
-    def start(self, noise: Array, params: ProbeParams) -> ProbeState:
-        return ProbeState(jnp.zeros((), jnp.int32), noise, jnp.zeros((), jnp.int32))
-
-    def observe(self, state: ProbeState, params: ProbeParams) -> Array:
-        seen = state.t % params.looks
-        return jnp.stack([seen == 0, seen == 1, state.context]).astype(jnp.float32)
-
-    def advance(self, noise: Array, state: ProbeState, action: Array, params: ProbeParams) -> ProbeState:
-        return ProbeState(state.t + 1, state.context, jnp.where(state.t == 0, action, state.first).astype(jnp.int32))
-
-    def ends(self, state: ProbeState, params: ProbeParams) -> tuple[Array, Array]:
-        over = state.t >= params.horizon
-        return over & ~params.truncates, over & params.truncates
-
-    def reward(self, before: ProbeState, action: Array, after: ProbeState, params: ProbeParams) -> Array:
-        return params.rewards[before.t, before.context, before.first, action]
-
-    def metrics(self, after: ProbeState, params: ProbeParams) -> dict[str, Array]:
-        return {"first": after.first}
-
-
 ACTOR = Subsets(Probe.observation_size, Probe.n_actions, (16, 16))
 SHAPE = iterations.Shape(
     Probe(), ACTOR, ppo.PPO(), rollout_steps=256, batch_size=64, epochs=10, entropy=False, flat=True, unroll=1
 )
 program = jax.jit(functools.partial(iterations.segment, shape=SHAPE, most=40))
-
-
-def rewards(of: Any) -> np.ndarray:
-    places = np.indices((2, 2, 2, 2))
-    return np.vectorize(of)(*places).astype(np.float32)
 
 
 def solved(of: Any, horizon: int, truncates: bool = False, discount: float = 0.9, looks: int = 3) -> networks.Networks:
@@ -142,9 +90,6 @@ def solved(of: Any, horizon: int, truncates: bool = False, discount: float = 0.9
     numbers = NUMBERS._replace(learning_rate=np.float32(3e-3), discount=np.float32(discount))
     state, _ = program(iterations.begin(jax.random.key(0), start, params, SHAPE), params, numbers, 40)
     return state.networks
-
-
-FIRST, SECOND, IN_CONTEXT = (np.array(seen, np.float32) for seen in ([1, 0, 0], [0, 1, 0], [1, 0, 1]))
 
 
 def value(learned: networks.Networks, observation: Array) -> float:

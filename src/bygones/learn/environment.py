@@ -52,6 +52,9 @@ class Environment(Protocol):
     def reward(self, before: Any, action: jax.Array, after: Any, params: Any) -> jax.Array:
         """The reward of one step between two states."""
 
+    def utilities(self, before: Any, action: jax.Array, after: Any, params: Any) -> jax.Array:
+        """What each agent receives in the step between two states."""
+
     def metrics(self, after: Any, params: Any) -> dict[str, jax.Array]:
         """What an episode comes to, from its last state."""
 
@@ -115,9 +118,14 @@ class FunctionalAllocation:
     def reward(
         self, before: AllocationState, action: jax.Array, after: AllocationState, params: AllocationParams
     ) -> jax.Array:
-        total = given(action, before.needs, params).sum(axis=-1)
+        total = self.utilities(before, action, after, params).sum(axis=-1)
         welfare_before, welfare = (params.welfare(params.memory.read(state.memory)) for state in (before, after))
         return cast(jax.Array, reward(total, welfare, welfare_before, params))
+
+    def utilities(
+        self, before: AllocationState, action: jax.Array, after: AllocationState, params: AllocationParams
+    ) -> jax.Array:
+        return cast(jax.Array, given(action, before.needs, params))
 
     def metrics(self, after: AllocationState, params: AllocationParams) -> dict[str, jax.Array]:
         return _metrics(after, params)
@@ -166,6 +174,11 @@ class FunctionalScenario:
         self, before: ScenarioState, action: jax.Array, after: ScenarioState, params: ScenarioParams
     ) -> jax.Array:
         return cast(jax.Array, scenario_problem.fair_reward(before, after, self.scenario, params))
+
+    def utilities(
+        self, before: ScenarioState, action: jax.Array, after: ScenarioState, params: ScenarioParams
+    ) -> jax.Array:
+        return cast(jax.Array, after.utilities)
 
     def metrics(self, after: ScenarioState, params: ScenarioParams) -> dict[str, jax.Array]:
         return _metrics(after, params)

@@ -31,7 +31,25 @@ class NamedLearner(NamedTuple):
 
 LEARNERS = {
     "ppo": NamedLearner("PPO on the reward, as in the paper.", "bygones.learn.ppo:PPO"),
-    "reinforce": NamedLearner("REINFORCE on the welfare of whole episodes.", "bygones.learn.reinforce:Reinforce"),
+    "ggf-ppo": NamedLearner(
+        "PPO with the generalised Gini objective: advantages of agents, weighted by their ranks.",
+        "bygones.learn.ggf_ppo:GiniPPO",
+        "bygones.learn.vector_critics:actor_with_values",
+    ),
+    "recurrent-ppo": NamedLearner(
+        "PPO with a recurrent policy, which can learn a memory of its own.",
+        "bygones.learn.recurrent_ppo:RecurrentPPO",
+        "bygones.learn.recurrent:recurrent_actor",
+    ),
+    "dqn": NamedLearner(
+        "DQN with the memory as state; with counterfactuals it is FairQCM.",
+        "bygones.learn.dqn:DQN",
+        "bygones.learn.greedy:greedy_actor",
+    ),
+    "reinforce": NamedLearner(
+        "REINFORCE on the welfare of whole episodes; under perfect recall it is EUPG.",
+        "bygones.learn.reinforce:Reinforce",
+    ),
 }
 """Every learner by its name."""
 

@@ -57,7 +57,7 @@ def apply(layers: tuple[Layer, ...], x: Array, matvec: bool = True) -> Array:
     return affine(head, x)
 
 
-def initial(seed: int, observation_size: int, n_actions: int, hidden: tuple[int, ...]) -> Networks:
+def initial(seed: int, observation_size: int, n_actions: int, hidden: tuple[int, ...], n_values: int = 1) -> Networks:
     """Orthogonal weights with gain √2, 0.01 for the policy's head and 1 for the value's; biases of zero.
 
     Drawn on the host in double precision, so that a run starts from the same numbers on every kind of machine.
@@ -68,7 +68,7 @@ def initial(seed: int, observation_size: int, n_actions: int, hidden: tuple[int,
         sizes = itertools.pairwise((observation_size, *hidden, outputs))
         return layers(rng, tuple(sizes), (*(np.sqrt(2.0) for _ in hidden), gain))
 
-    return Networks(policy=network(n_actions, 0.01), value=network(1, 1.0))
+    return Networks(policy=network(n_actions, 0.01), value=network(n_values, 1.0))
 
 
 def layers(rng: np.random.Generator, sizes: Sequence[tuple[int, int]], gains: Sequence[float]) -> tuple[Layer, ...]:

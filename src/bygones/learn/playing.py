@@ -18,6 +18,7 @@ import numpy as np
 from bygones.learn.iterations import Shape
 from bygones.learn.networks import Networks
 from bygones.learn.normalisation import Normaliser, normalised
+from bygones.learn.recurrent_ppo import world_of
 
 EPISODES = 10
 """How many episodes a policy plays, by default: as many as the paper's metrics are averaged over at T = 10,000."""
@@ -50,7 +51,7 @@ def play(
     episodes: int,
 ) -> dict[str, jax.Array]:
     """Each metric of every episode, of shape (2, episodes): actions drawn, then the most probable ones."""
-    env, actor = shape.environment, shape.actor
+    actor, (env, params) = shape.actor, world_of(shape, params, networks)
     start_key, key = jax.random.split(key)
     start = jax.vmap(env.start, in_axes=(0, None))(env.noise(start_key, episodes), params)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import json
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +18,7 @@ from bygones.learn.actors import Actor, actor_of, served_by
 from bygones.learn.descriptions import Run, description, rebuilt
 from bygones.learn.networks import Layer, Networks
 from bygones.learn.normalisation import Normaliser, normalised
+from bygones.learn.recurrent import Recurrent
 from bygones.learn.settings import Settings
 from bygones.learn.symmetric import Rankings
 
@@ -27,6 +29,7 @@ _NOT_IN_SB3 = (
     'Stable-Baselines3 has no policy that scores agents: only policies of kind "mlp" move there and back. A symmetric '
     "policy plays with predict, and its file can be read with safetensors"
 )
+_OF_PPO = "only the policies of learner ppo and reinforce have the networks of Stable-Baselines3's PPO, got {}"
 
 
 @dataclass(frozen=True)
@@ -34,7 +37,8 @@ class TrainedPolicy:
     """A trained policy: call it with an observation, or many, for the probability of each action.
 
     A symmetric policy is called with the observations of any number of agents. It gives the probability that each agent
-    is served first, and its actions are rankings: the k agents that are served.
+    is served first, and its actions are rankings: the k agents that are served. A recurrent policy is called as at the
+    start of an episode; `predict` gives what it carries from step to step.
 
     Attributes:
         settings: how it was trained.
@@ -61,33 +65,41 @@ class TrainedPolicy:
 
     def __call__(self, observations: AnyArray) -> Array:
         """The probability of each action, along the last axis; of a symmetric policy, of each agent to be first."""
-        seen = self._checked(observations)
+        return self._probabilities(self._seen(observations))
+
+    def _probabilities(self, seen: Array) -> Array:
         logits: Array = self._actor(seen).scores(self.networks, seen)
         xp = namespace(logits)
         unnormalised = xp.exp(logits - logits.max(axis=-1, keepdims=True))
         return unnormalised / unnormalised.sum(axis=-1, keepdims=True)
 
     def value(self, observations: AnyArray) -> Array:
-        """The learner's estimate of the discounted rewards to come."""
-        seen = self._checked(observations)
+        """The learner's estimate of the discounted rewards to come; of `ggf-ppo`, of what each agent will receive.
+
+        `reinforce` learns none, and what it gives is where its value network began.
+        """
+        seen = self._seen(observations)
         value: Array = self._actor(seen).value(self.networks, seen)
         return value
 
     def predict(
         self,
         observation: AnyArray,
-        state: None = None,
-        episode_start: None = None,
+        state: np.ndarray | None = None,
+        episode_start: AnyArray | None = None,
         deterministic: bool = False,
         *,
         rng: np.random.Generator | None = None,
         n_resources: int | None = None,
-    ) -> tuple[Ints, None]:
-        """The action, or actions, with Stable-Baselines3's signature: `action, _ = policy.predict(observation)`.
+    ) -> tuple[Ints, np.ndarray | None]:
+        """The action, or actions, with Stable-Baselines3's signature: `action, state = policy.predict(observation)`.
 
         Deterministic takes the most probable action, otherwise one is drawn, from `rng` if it is given. The action is
         the number of a subset of agents; a symmetric policy gives the agents themselves, `n_resources` of them, by
         default as many as in training, the one drawn first in front.
+
+        A recurrent policy is given the state that it gave at the step before, and for each row whether an episode
+        starts there, by default only where there is no state. The state of all other policies is None.
         """
         if self.is_symmetric:
             seen = np.asarray(self._checked(np.asarray(observation)))
@@ -101,12 +113,14 @@ class TrainedPolicy:
                 f"n_resources must be {served}, as in training, got {n_resources}: only policies "
                 'trained with policy="symmetric" serve another number of agents'
             )
-        probabilities = np.asarray(self(np.asarray(observation)))
+        shown, kind = self._seen(np.asarray(observation), state, episode_start), self._actor_in_training
+        carried = np.asarray(kind.carry(self.networks, shown)) if isinstance(kind, Recurrent) else None
+        probabilities = np.asarray(self._probabilities(shown))
         if deterministic:
-            return probabilities.argmax(axis=-1), None
+            return probabilities.argmax(axis=-1), carried
         drawn = (rng or np.random.default_rng()).random((*probabilities.shape[:-1], 1))
         reached = probabilities.cumsum(axis=-1)
-        return (drawn * reached[..., -1:] >= reached).sum(axis=-1), None
+        return (drawn * reached[..., -1:] >= reached).sum(axis=-1), carried
 
     def save(self, path: Path | str) -> None:
         """Writes one safetensors file; the settings, and the problem if it is a custom one, are JSON in its header."""
@@ -158,8 +172,7 @@ class TrainedPolicy:
         """The parameters as torch tensors, under the names of Stable-Baselines3's `MlpPolicy`."""
         import torch
 
-        if self.is_symmetric:
-            raise ValueError(_NOT_IN_SB3)
+        _check_movable(self.settings)
         named: dict[str, Any] = {}
         for network, (trunk, head) in _TORCH.items():
             *hidden, last = getattr(self.networks, network)
@@ -173,8 +186,7 @@ class TrainedPolicy:
     @classmethod
     def from_state_dict(cls, settings: Settings, named: dict[str, Any]) -> TrainedPolicy:
         """The policy of a Stable-Baselines3 `MlpPolicy` with these settings."""
-        if settings.policy == "symmetric":
-            raise ValueError(_NOT_IN_SB3)
+        _check_movable(settings)
         networks = []
         for trunk, head in _TORCH.values():
             places = [f"{trunk}.{2 * i}" for i in range(len(settings.hidden))] + [head]
@@ -183,9 +195,20 @@ class TrainedPolicy:
             )
         return cls(settings, Networks(*networks))
 
+    @functools.cached_property
+    def _actor_in_training(self) -> Actor:
+        return actor_of(self.settings, self.problem)
+
+    def _seen(
+        self, observations: AnyArray, state: np.ndarray | None = None, episode_start: AnyArray | None = None
+    ) -> Array:
+        """What the networks are given: the observations, and behind them what a recurrent policy carries."""
+        seen, actor = self._checked(observations), self._actor_in_training
+        return actor.remembering(seen, state, episode_start) if isinstance(actor, Recurrent) else seen
+
     def _actor(self, observations: Array, n_resources: int | None = None) -> Actor:
         """The kind of policy, for as many agents as these observations are of."""
-        actor = actor_of(self.settings, self.problem)
+        actor = self._actor_in_training
         if not isinstance(actor, Rankings):
             return actor
         n = (observations.shape[-1] - actor.n_shared - actor.observes_denominator) // (actor.n_seen + 1)
@@ -197,7 +220,7 @@ class TrainedPolicy:
     def _checked(self, observations: AnyArray) -> Array:
         array = as_array(observations) if namespace(observations) is not np else np.asarray(observations, np.float32)
         if self.is_symmetric:
-            actor = actor_of(self.settings, self.problem)
+            actor = self._actor_in_training
             assert isinstance(actor, Rankings)
             each, extra = actor.n_seen + 1, actor.n_shared + actor.observes_denominator
             if array.ndim == 0 or array.shape[-1] < each + extra or (array.shape[-1] - extra) % each:
@@ -212,6 +235,14 @@ class TrainedPolicy:
         if array.ndim == 0 or array.shape[-1] != size:
             raise ValueError(f"observations must have {size} entries along the last axis, got shape {array.shape}")
         return normalised(array, self.normaliser)
+
+
+def _check_movable(settings: Settings) -> None:
+    """Refuses policies that Stable-Baselines3's `MlpPolicy` cannot be."""
+    if settings.policy == "symmetric":
+        raise ValueError(_NOT_IN_SB3)
+    if settings.learner not in ("ppo", "reinforce"):
+        raise ValueError(_OF_PPO.format(settings.learner))
 
 
 def _named(networks: Networks) -> dict[str, np.ndarray]:

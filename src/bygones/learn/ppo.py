@@ -40,6 +40,15 @@ class Samples(NamedTuple):
     log_probs: jax.Array
     advantages: jax.Array
     returns: jax.Array
+    starts: jax.Array | None = None
+    """Whether an episode starts at each step; None where steps are learned from one by one."""
+
+
+IntoSamples = Callable[[Networks, Rollout, Numbers, Shape], tuple[Samples, jax.Array]]
+"""Gives the samples of a rollout, and the values that its advantages are measured against."""
+
+Loss = Callable[[Networks, Samples, Numbers, Shape], tuple[jax.Array, jax.Array]]
+"""Gives the loss of a minibatch, and beside it the policy's and the value's part."""
 
 
 @dataclass(frozen=True)
@@ -61,18 +70,24 @@ class PPO:
 
 
 def experience(
-    state: RunState, params: Any, numbers: Numbers, shape: Shape
+    state: RunState,
+    params: Any,
+    numbers: Numbers,
+    shape: Shape,
+    reward: Callable[..., jax.Array] | None = None,
+    into_samples: IntoSamples | None = None,
 ) -> tuple[Samples, jax.Array, RunState, CurvePoint]:
     """One rollout: its samples, the orders in which to learn from them, the run after it, and its point on the curves.
 
-    What the updates compute is not filled in yet, as of `iterations.taken`.
+    What the updates compute is not filled in yet, as of `iterations.taken`. Learners that build on PPO give another
+    reward, as of `collect`, or another function in place of `samples_of`.
     """
     key = jax.random.fold_in(jax.random.wrap_key_data(state.key), state.rollouts)
     collect_key, order_key = jax.random.split(key)
     rollout, after, last = collect(
-        collect_key, state.networks, state.environment, params, shape, normaliser=state.normaliser
+        collect_key, state.networks, state.environment, params, shape, normaliser=state.normaliser, reward=reward
     )
-    samples, values = samples_of(state.networks, rollout, numbers, shape)
+    samples, values = (into_samples or samples_of)(state.networks, rollout, numbers, shape)
     order = permutations(order_key, shape)
     steps = Steps(rollout.terminated | rollout.truncated, rollout.rewards, after, last, rollout.normaliser)
     onward, curve = iterations.taken(state, steps, params, numbers, shape)
@@ -83,13 +98,20 @@ def experience(
 def samples_of(networks: Networks, rollout: Rollout, numbers: Numbers, shape: Shape) -> tuple[Samples, jax.Array]:
     """The samples of a rollout, and the values that its advantages are measured against."""
     actor = shape.actor
-    values, reached = (actor.value(networks, seen) for seen in (rollout.observations, rollout.reached))
-    # An episode that was cut off would have gone on: the value of where it stood stands for the rest.
-    rewards = rollout.rewards + jnp.where(rollout.truncated, numbers.discount * reached, 0.0)
-    over = rollout.terminated | rollout.truncated
-    advantages = gae(rewards, values, over, actor.value(networks, rollout.last), numbers)
+    values = actor.value(networks, rollout.observations)
+    reached, last = (actor.value(networks, seen) for seen in (rollout.reached, rollout.last))
+    advantages = advantages_of(rollout.rewards, values, reached, last, rollout, numbers)
     log_probs = actor.log_prob(actor.scores(networks, rollout.observations), rollout.actions)
     return Samples(rollout.observations, rollout.actions, log_probs, advantages, advantages + values), values
+
+
+def advantages_of(
+    rewards: jax.Array, values: jax.Array, reached: jax.Array, last: jax.Array, rollout: Rollout, numbers: Numbers
+) -> jax.Array:
+    """The advantages of a rollout, from rewards and from the values before, after each step, and at the end."""
+    # An episode that was cut off would have gone on: the value of where it stood stands for the rest.
+    rewards = rewards + jnp.where(rollout.truncated, numbers.discount * reached, 0.0)
+    return gae(rewards, values, rollout.terminated | rollout.truncated, last, numbers)
 
 
 def gae(rewards: jax.Array, values: jax.Array, over: jax.Array, last_value: jax.Array, numbers: Numbers) -> jax.Array:
@@ -119,14 +141,20 @@ def permutations(key: jax.Array, shape: Shape) -> jax.Array:
 
 
 def improve(
-    networks: Networks, adam: Adam, samples: Samples, order: jax.Array, numbers: Numbers, shape: Shape
+    networks: Networks,
+    adam: Adam,
+    samples: Samples,
+    order: jax.Array,
+    numbers: Numbers,
+    shape: Shape,
+    loss_of: Loss | None = None,
 ) -> tuple[Networks, Adam, jax.Array]:
     """Epochs of minibatches in the given order, shape (epochs, steps); also the mean policy and value loss."""
     pack, unpack = _packing(networks, shape.flat)
 
     def update(carry: tuple[Any, Adam], batch: Samples) -> tuple[tuple[Any, Adam], jax.Array]:
         weights, adam = carry
-        gradient, losses = jax.grad(loss, has_aux=True)(unpack(weights), batch, numbers, shape)
+        gradient, losses = jax.grad(loss_of or loss, has_aux=True)(unpack(weights), batch, numbers, shape)
         return adam_step(weights, adam, clip_by_norm(pack(gradient), numbers.max_grad_norm), numbers), losses
 
     def epoch(carry: tuple[Any, Adam], order: jax.Array) -> tuple[tuple[Any, Adam], jax.Array]:

@@ -9,8 +9,8 @@ $$ \nabla\,\mathbb{E}\,W = \mathbb{E}\Bigl[\bigl(W(\textstyle\sum_t u^t) - b\big
 with a baseline $b$ that does not depend on the episode: the mean welfare of the episodes before it.
 
 The policy sees the memory. With `PerfectRecall` that is the accrued return, and this is EUPG (Roijers, Steckelmacher
-and Nowé 2018, "Multi-objective Reinforcement Learning for the Expected Utility of the Return"), with a baseline added. With
-any other memory it has to make do with what is remembered.
+and Nowé 2018, "Multi-objective Reinforcement Learning for the Expected Utility of the Return"), with a baseline added.
+With any other memory it has to make do with what is remembered.
 
 Episodes are longer or shorter than rollouts. What an unfinished episode has added to $\sum_t \nabla \log \pi$ is kept,
 and multiplied by its welfare when it ends. Each rollout in which an episode ends is one step of Adam, so a smaller

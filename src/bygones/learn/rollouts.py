@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 
+from bygones.learn.environment import Environment
 from bygones.learn.iterations import Shape
 from bygones.learn.networks import Networks
 from bygones.learn.normalisation import Normaliser, having_seen, normalised
@@ -29,12 +31,19 @@ class Rollout(NamedTuple):
 
 
 def collect(
-    key: jax.Array, networks: Networks, state: Any, params: Any, shape: Shape, normaliser: Normaliser | None = None
+    key: jax.Array,
+    networks: Networks,
+    state: Any,
+    params: Any,
+    shape: Shape,
+    normaliser: Normaliser | None = None,
+    reward: Callable[..., jax.Array] | None = None,
 ) -> tuple[Rollout, Any, Any]:
     """One rollout from a state on; also the states after each step, and the one from which the next rollout goes on.
 
     With a normaliser, whose statistics include the observation of this state, every observation that a step is taken
-    from is added to them before it is shown. The end of an episode is shown as the start that follows it is.
+    from is added to them before it is shown. The end of an episode is shown as the start that follows it is. Rewards
+    are those of the environment, unless another function with the arguments of `Environment.reward` is given.
     """
     env, actor, steps = shape.environment, shape.actor, shape.rollout_steps
     noise_key, action_key = jax.random.split(key)
@@ -42,23 +51,18 @@ def collect(
     # The best action for scores plus Gumbel noise is a draw: the largest logit, from their softmax.
     gumbel = jax.random.gumbel(action_key, (steps, actor.n_scores))
 
-    def restart(noise: Any, after: Any) -> Any:
-        terminated, truncated = env.ends(after, params)
-        fresh = env.start(noise, params)
-        return jax.tree.map(lambda new, old: jnp.where(terminated | truncated, new, old), fresh, after)
-
     def step(carry: tuple[Any, Normaliser | None], drawn: tuple[Any, jax.Array]) -> tuple[Any, Any]:
         (state, normaliser), (noise, gumbel) = carry, drawn
         seen = normalised(env.observe(state, params), normaliser)
         action = actor.best(actor.scores(networks, seen, matvec=shape.matvec) + gumbel)
         after = env.advance(noise, state, action, params)
-        following = restart(noise, after)
+        following = restarted(noise, after, params, env)
         onward = having_seen(env.observe(following, params), normaliser)
         return (following, onward), (action, after, onward)
 
     start = (state, normaliser)
     (last, latest), (actions, after, onward) = jax.lax.scan(step, start, (noise, gumbel), unroll=shape.unroll)
-    following = jax.vmap(restart)(noise, after)
+    following = jax.vmap(restarted, in_axes=(0, 0, None, None))(noise, after, params, env)
     shifted = jax.tree.map(lambda first, rest: jnp.concatenate([first[None], rest[:-1]]), start, (following, onward))
     before, normalisers = shifted
     observe, show = jax.vmap(env.observe, in_axes=(0, None)), jax.vmap(normalised)
@@ -66,7 +70,7 @@ def collect(
     rollout = Rollout(
         observations=show(observe(before, params), normalisers),
         actions=actions,
-        rewards=jax.vmap(env.reward, in_axes=(0, 0, 0, None))(before, actions, after, params),
+        rewards=jax.vmap(reward or env.reward, in_axes=(0, 0, 0, None))(before, actions, after, params),
         terminated=terminated,
         truncated=truncated,
         reached=show(observe(after, params), onward),
@@ -74,3 +78,10 @@ def collect(
         normaliser=latest,
     )
     return rollout, after, last
+
+
+def restarted(noise: Any, after: Any, params: Any, env: Environment) -> Any:
+    """The state from which the next step is taken: a fresh one where the episode is over."""
+    terminated, truncated = env.ends(after, params)
+    fresh = env.start(noise, params)
+    return jax.tree.map(lambda new, old: jnp.where(terminated | truncated, new, old), fresh, after)

@@ -130,7 +130,25 @@ class Settings:
     agent_features: AgentFeatures = "logarithmic"
     """How a symmetric policy sees what is remembered: "plain", or "logarithmic", which keeps large numbers small."""
     learner: str = "ppo"
-    """What learns, by its name: ppo, or another of `bygones.learn.learners`."""
+    """What learns: ppo, ggf-ppo, recurrent-ppo, dqn or reinforce."""
+    gini_ratio: float = 0.5
+    """Of ggf-ppo: by what factor weights fall from each agent to the next better-off one."""
+    recurrent_units: int = 64
+    """Of recurrent-ppo: how many numbers each of its two networks carries from step to step."""
+    sequence: int = 32
+    """Of recurrent-ppo: steps through which gradients go back; divides the batch."""
+    replay_size: int = 50_000
+    """Of dqn: steps that are kept to learn from again."""
+    update_every: int = 4
+    """Of dqn: steps between two updates; divides the rollout."""
+    target_every: int = 1_000
+    """Of dqn: steps between two copies of the network that targets are computed with."""
+    exploration_share: float = 0.1
+    """Of dqn: the share of the run over which the chance of an action at random falls from 1."""
+    exploration_end: float = 0.05
+    """Of dqn: the chance of an action at random after that, in the trained policy as well."""
+    counterfactuals: int = 0
+    """Of dqn: how many other memories each step is learned from with, as FairQCM does."""
 
     def __post_init__(self) -> None:
         check_one_of("aggregation", self.aggregation, ("additive", "averaged"))
@@ -144,13 +162,19 @@ class Settings:
             )
         for name in ("value_weight", "entropy_weight"):
             check_between(name, getattr(self, name), 0.0, math.inf, "a finite number of at least 0", open_high=True)
-        check_between("last_share", self.last_share, 0.0, 1.0, "above 0 and at most 1", open_low=True)
+        for name in ("last_share", "gini_ratio", "exploration_share", "exploration_end"):
+            check_between(name, getattr(self, name), 0.0, 1.0, "above 0 and at most 1", open_low=True)
         if check_count("seed", self.seed, least=0) >= 2**32:
             raise ValueError(f"seed must be below 2**32, got {self.seed}")
         object.__setattr__(self, "hidden", tuple(check_count("hidden", units) for units in self.hidden))
         check_one_of("policy", self.policy, get_args(PolicyKind))
         check_one_of("learner", self.learner, learners.names())
         check_count("agent_units", self.agent_units, most=4096)
+        for name, most in (("recurrent_units", 4096), ("sequence", 10**7), ("replay_size", 10**8)):
+            check_count(name, getattr(self, name), most=most)
+        for name in ("update_every", "target_every"):
+            check_count(name, getattr(self, name))
+        check_count("counterfactuals", self.counterfactuals, 0, most=1000)
         check_one_of("agent_features", self.agent_features, get_args(AgentFeatures))
         check_count("n_agents", self.n_agents, most=10**6)
         if self.policy == "mlp":

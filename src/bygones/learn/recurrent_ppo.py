@@ -1,0 +1,159 @@
+"""PPO with a recurrent policy, which can learn a memory of its own.
+
+It sees what every policy sees. With `observe_memory=False` it does not see Z, and what it knows of the past is what it
+has learned to carry from step to step: the question is whether that can replace the memory.
+
+To the rest of the learner what is carried is part of the environment's state: `Carrying` is an environment around the
+environment, so that rollouts, advantages and evaluation are those of PPO. Only the updates differ. A rollout is cut
+into sequences of `sequence` steps; each starts from what was carried when it was played, and its gradient goes back to
+its beginning.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from bygones.learn import iterations, ppo
+from bygones.learn.environment import Environment
+from bygones.learn.iterations import CurvePoint, Numbers, RunState, Shape
+from bygones.learn.networks import Networks
+from bygones.learn.ppo import Samples
+from bygones.learn.recurrent import Recurrent
+from bygones.learn.rollouts import Rollout
+from bygones.learn.settings import Settings
+
+
+class Carried(NamedTuple):
+    """A state of the world, and what the policy carries."""
+
+    world: Any
+    numbers: jax.Array
+
+
+class CarryingParams(NamedTuple):
+    """The numbers of the world, and the networks, on which it depends what is carried."""
+
+    world: Any
+    networks: Networks
+
+
+@dataclass(frozen=True)
+class Carrying:
+    """An environment in whose state the policy keeps what it carries; it is observed behind all else."""
+
+    world: Environment
+    actor: Recurrent
+
+    @property
+    def observation_size(self) -> int:
+        return self.world.observation_size + self.actor.carried
+
+    @property
+    def n_actions(self) -> int:
+        return self.world.n_actions
+
+    def noise(self, key: jax.Array, steps: int) -> Any:
+        return self.world.noise(key, steps)
+
+    def start(self, noise: Any, params: CarryingParams) -> Carried:
+        return Carried(self.world.start(noise, params.world), jnp.zeros(self.actor.carried))
+
+    def observe(self, state: Carried, params: CarryingParams) -> jax.Array:
+        return jnp.concatenate([self.world.observe(state.world, params.world), state.numbers])
+
+    def advance(self, noise: Any, state: Carried, action: jax.Array, params: CarryingParams) -> Carried:
+        after = self.world.advance(noise, state.world, action, params.world)
+        return Carried(after, jnp.asarray(self.actor.carry(params.networks, self.observe(state, params))))
+
+    def ends(self, state: Carried, params: CarryingParams) -> tuple[jax.Array, jax.Array]:
+        return self.world.ends(state.world, params.world)
+
+    def reward(self, before: Carried, action: jax.Array, after: Carried, params: CarryingParams) -> jax.Array:
+        return self.world.reward(before.world, action, after.world, params.world)
+
+    def utilities(self, before: Carried, action: jax.Array, after: Carried, params: CarryingParams) -> jax.Array:
+        return self.world.utilities(before.world, action, after.world, params.world)
+
+    def metrics(self, after: Carried, params: CarryingParams) -> dict[str, jax.Array]:
+        return self.world.metrics(after.world, params.world)
+
+
+def world_of(shape: Shape, params: Any, networks: Networks) -> tuple[Environment, Any]:
+    """The environment in which a policy acts, and its numbers: around the problem's, if the policy is recurrent."""
+    if isinstance(shape.actor, Recurrent):
+        return Carrying(shape.environment, shape.actor), CarryingParams(params, networks)
+    return shape.environment, params
+
+
+@dataclass(frozen=True)
+class RecurrentPPO:
+    """PPO on sequences of steps."""
+
+    sequence: int
+    """Steps through which gradients go back."""
+
+    @classmethod
+    def of(cls, settings: Settings) -> RecurrentPPO:
+        """The learner of these settings."""
+        if settings.batch_size % settings.sequence:
+            raise ValueError(f"sequence must divide batch_size ({settings.batch_size}), got {settings.sequence}")
+        return cls(settings.sequence)
+
+    def begin(self, key: jax.Array, networks: Networks, params: Any, shape: Shape) -> RunState:
+        env, around = world_of(shape, params, networks)
+        return iterations.begin(key, networks, around, shape._replace(environment=env))
+
+    def iterate(self, state: RunState, params: Any, numbers: Numbers, shape: Shape) -> tuple[RunState, CurvePoint]:
+        env, around = world_of(shape, params, state.networks)
+        playing = shape._replace(environment=env)
+        samples, _, onward, curve = ppo.experience(state, around, numbers, playing, into_samples=samples_of)
+        cut = self.in_sequences(samples)
+        of_sequences = shape._replace(
+            rollout_steps=shape.rollout_steps // self.sequence, batch_size=shape.batch_size // self.sequence
+        )
+        order_key = jax.random.fold_in(jax.random.fold_in(jax.random.wrap_key_data(state.key), state.rollouts), 2)
+        order = ppo.permutations(order_key, of_sequences)
+        learned = ppo.improve(state.networks, state.adam, cut, order, numbers, of_sequences, loss_of)
+        return iterations.settle(state, onward, curve, *learned, numbers)
+
+    def in_sequences(self, samples: Samples) -> Samples:
+        """The samples with sequences along the first axis, and steps along the second."""
+        cut: Samples = jax.tree.map(lambda leaf: leaf.reshape(-1, self.sequence, *leaf.shape[1:]), samples)
+        return cut
+
+
+def samples_of(networks: Networks, rollout: Rollout, numbers: Numbers, shape: Shape) -> tuple[Samples, jax.Array]:
+    """As `ppo.samples_of`, with the starts of episodes."""
+    samples, values = ppo.samples_of(networks, rollout, numbers, shape)
+    over = rollout.terminated | rollout.truncated
+    # At the first step, what is carried is zero already if an episode starts there.
+    return samples._replace(starts=jnp.concatenate([jnp.zeros_like(over[:1]), over[:-1]])), values
+
+
+def loss_of(networks: Networks, batch: Samples, numbers: Numbers, shape: Shape) -> tuple[jax.Array, jax.Array]:
+    """The loss of PPO on sequences, through which what is carried is computed anew."""
+    return ppo.loss(networks, batch._replace(observations=carried_anew(networks, batch, shape)), numbers, shape)
+
+
+def carried_anew(networks: Networks, batch: Samples, shape: Shape) -> jax.Array:
+    """The observations of sequences, shape (sequences, steps, …), with what these networks would have carried.
+
+    Each sequence begins with what was carried when it was played. At the start of an episode nothing is.
+    """
+    actor = shape.actor
+    assert isinstance(actor, Recurrent)
+    assert batch.starts is not None
+    world, size = batch.observations[..., : actor.observation_size], actor.observation_size
+
+    def step(carried: jax.Array, now: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
+        seen, starts = now
+        whole = jnp.concatenate([seen, jnp.where(starts[:, None], 0.0, carried)], axis=-1)
+        return jnp.asarray(actor.carry(networks, whole)), whole
+
+    by_step = (jnp.moveaxis(world, 1, 0), batch.starts.T)
+    _, whole = jax.lax.scan(step, batch.observations[:, 0, size:], by_step)
+    return jnp.moveaxis(whole, 0, 1)
