@@ -13,6 +13,7 @@ import pytest
 from bygones.leaderboard import board, entries, matches
 from bygones.leaderboard.entries import Entry
 from bygones.leaderboard.matches import Score, bound, play
+from bygones.learn import learners
 from bygones.paper import parquet
 
 SHORT = Entry("donut(horizon=10)", "nash", "perfect", "max-min", 0, 0)
@@ -119,10 +120,18 @@ def test_the_bound_of_the_papers_problem_is_its_certified_optimum() -> None:
 
 
 @pytest.mark.soak
-def test_learners_are_trained_and_evaluated_in_processes_of_their_own() -> None:
-    entry = SHORT._replace(player="ppo", steps=4096)
-    ((found, score), _) = sorted(matches.played([entry, SHORT], workers=2), key=lambda pair: pair[0].player != "ppo")
-    assert found == entry
+def test_entries_are_played_in_processes_of_their_own() -> None:
+    wanted = [SHORT, SHORT._replace(seed=1), SHORT._replace(scenario="lending(horizon=10)", player="one-step")]
+    found = dict(matches.played(wanted, workers=2))
+    assert {entry: score._replace(seconds=0) for entry, score in found.items()} == {
+        entry: play(entry)._replace(seconds=0) for entry in wanted
+    }
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("learner", learners.names())
+def test_every_learner_is_trained_and_evaluated(learner: str) -> None:
+    score = play(SHORT._replace(player=learner, steps=2048))
     assert score.score_most_probable is not None
     assert 0 < score.score < 0.21
 

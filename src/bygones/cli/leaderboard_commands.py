@@ -35,7 +35,7 @@ def leaderboard(
     out: Annotated[Path, arg(help="Folder for the results and the page.")] = Path("out/leaderboard"),
     json: Json = False,
 ) -> None:
-    """Compare rules and learners, with every memory, in every scenario: where is learning worth it?
+    """Compare rules and learners in every scenario, with every memory, and say where learning is worth it.
 
     All learners learn from the same number of steps, and all players are evaluated in the same episodes. The score is
     what everybody would have to receive per step for the same welfare. Results are kept in Parquet files: the same

@@ -1,11 +1,12 @@
 """Plays entries: a learner is trained first, and everybody is evaluated in the same episodes.
 
 The worlds of an evaluation depend on the entry's seed only, so that two players meet the same chances, and are compared
-seed by seed. On CPU cores each entry has a process of its own. On an accelerator learners are trained in batches.
+seed by seed. On CPU cores entries are played side by side. On an accelerator learners are trained in batches.
 """
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
@@ -102,12 +103,15 @@ def _on_cores(entries: Sequence[Entry], workers: int) -> Generator[tuple[Entry, 
     if workers == 1:
         yield from ((entry, play(entry)) for entry in entries)
         return
-    found = processes.in_processes(
-        _play_for, [(entry,) for entry in entries], lambda *_: None, workers=workers, environment=processes.one_core()
-    )
-    with closing(found):
-        for position, score in found:
-            yield entries[position], score
+    # New processes for each scenario, so that no process keeps the compiled programs of all.
+    for _, group in itertools.groupby(entries, key=lambda entry: entry.scenario):
+        some = list(group)
+        found = processes.in_processes(
+            _play_for, [(entry,) for entry in some], lambda *_: None, workers=workers, environment=processes.one_core()
+        )
+        with closing(found):
+            for position, score in found:
+                yield some[position], score
 
 
 def _play_for(report: Callable[[object], None], entry: Entry) -> Score:

@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from bygones._arrays import Floats
-from bygones._text import listed
+from bygones._text import counted, listed
 from bygones.leaderboard import players
 from bygones.leaderboard.board import Board
 from bygones.leaderboard.entries import MEMORIES, NONE, Entry
@@ -156,7 +156,7 @@ def remembering(found: Iterable[Cell], rules: bool) -> list[Remembering]:
 
 
 def answer(found: list[Cell]) -> list[str]:
-    """The answer in three sentences."""
+    """The answer in a few sentences."""
     pairs = verdicts(found)
     if not pairs:
         return ["No scenario has both a rule and a learner, so there is nothing to compare."]
@@ -165,12 +165,15 @@ def answer(found: list[Cell]) -> list[str]:
         "a rule is enough": lambda pair: f"{pair.world} ({pair.rule.name}; learning is {_gain(pair)})",
         "no clear difference": lambda pair: f"{pair.world} ({pair.rule.name} and {pair.learner.name})",
     }
-    sentences = []
-    for word, text in texts.items():
-        some = [pair for pair in pairs if pair.word == word]
-        which = _listed(text, some) if some else "none"
-        sentences.append(f"{_HEADINGS[word]} in {len(some)} of {len(pairs)} scenarios: {which}.")
-    return [*sentences, *_best_memories(found)]
+    by_word = {word: [pair for pair in pairs if pair.word == word] for word in texts}
+    of = f"of {counted(len(pairs), 'scenario')}"
+    sentences = [
+        f"{_HEADINGS[word]} in {len(by_word[word])} {of}: {_listed(text, by_word[word])}."
+        for word, text in texts.items()
+        if by_word[word]
+    ]
+    never = [] if by_word["learning wins"] else [f"Learning wins in none {of}."]
+    return [*never, *sentences, *_best_memories(found)]
 
 
 _HEADINGS = {
