@@ -143,6 +143,7 @@ def _short_cuts() -> Iterator[None]:
 
     from bygones._files import write_text
     from bygones.cli import learning_commands
+    from bygones.leaderboard.players import settings_of
     from bygones.learn.descriptions import as_run
 
     def train(runs: Any, **_: object) -> None:
@@ -150,6 +151,9 @@ def _short_cuts() -> Iterator[None]:
             sizes = [2 * run.n_agents + 1, *run.hidden, run.n_agents]
             assert sum(a * b for a, b in itertools.pairwise(sizes)) <= LARGEST, "too large to train"
         raise ValueError("training would begin here")
+
+    def fill(folder: Path, wanted: Any, *_: object) -> None:
+        train([settings_of(entry.player, entry.steps, entry.seed) for entry in wanted if entry.steps])
 
     def write(path: Path, *_: object) -> Path:
         write_text(path, "page")
@@ -159,6 +163,7 @@ def _short_cuts() -> Iterator[None]:
         mock.patch.object(Figure, "savefig", lambda self, file, **_: file.write(b"figure")),
         mock.patch.object(learning_commands, "train_many", train),
         mock.patch("bygones.paper.run.execute", lambda runs, *_, **__: train(runs)),
+        mock.patch("bygones.leaderboard.board.fill", fill),
         mock.patch("bygones.paper.run.estimate", return_value="soon"),
         mock.patch("bygones.report.paper.paper_page.write_report", write),
     ):

@@ -104,6 +104,20 @@ class Scenario(ABC):
     def advance(self, noise: Array, state: Any, action: Array) -> tuple[Any, Array]:
         """The state after an action, given as its row of `actions`, and what each agent receives for it."""
 
+    def brings(self, seen: Floats) -> Floats | None:
+        """What each action would bring to each agent, given what is observed; None where that is not known beforehand.
+
+        Args:
+            seen: rows of what `observe` returns.
+
+        Returns:
+            Utilities of shape (rows, actions, agents). By default an agent that is served receives its need, the first
+            of its features.
+        """
+        if self.n_served is None:
+            return None
+        return self.actions() * seen[:, None, : self.n_agents]
+
     def present(self, state: Any) -> Array | None:
         """Which agents take part in this state; None if all of them always do."""
         return None

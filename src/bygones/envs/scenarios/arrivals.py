@@ -113,6 +113,9 @@ class Arrivals(Scenario):
     def advance(self, noise: Array, state: StepsTaken, action: Array) -> tuple[StepsTaken, Array]:
         return StepsTaken(state.t + 1), namespace(noise).where(self.present(state), action, 0.0).astype(noise.dtype)
 
+    def brings(self, seen: Floats) -> Floats:
+        return self.actions() * seen[:, None, : self.n_agents]
+
     def most(self) -> Most:
         worth = np.array(self.worth)
         present = np.array([self.present(StepsTaken(np.array(t))) for t in range(self.horizon)])

@@ -116,6 +116,12 @@ class Lending(Scenario):
         bank = Bank(self._apply(noise), xp.where(lent > 0, moved, state.credit).astype(noise.dtype))
         return bank, counted.reshape((2, 2)).sum(axis=-1).astype(noise.dtype)
 
+    def brings(self, seen: Floats) -> Floats | None:
+        if self.counts == "repaid":
+            return None
+        lent = self.actions() * seen[:, None, :4]
+        return np.asarray(lent.reshape((*lent.shape[:2], 2, 2)).sum(axis=-1))
+
     def most(self) -> Most:
         nobody = 1 - np.array(self.chances).reshape(2, 2)
         return Most(float(1 - nobody.prod()), 1 - nobody.prod(axis=1))

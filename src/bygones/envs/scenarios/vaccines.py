@@ -125,6 +125,12 @@ class Vaccines(Scenario):
         utilities = used / self.doses if self.counts == "used" else action
         return Epidemic(shares), utilities.astype(noise.dtype)
 
+    def brings(self, seen: Floats) -> Floats:
+        if self.counts == "allocated":
+            return np.broadcast_to(self.actions(), (len(seen), self.n_actions, self.n_agents))
+        susceptible = seen[:, None, : self.n_agents] * np.array(self.people) / self.doses
+        return np.asarray(np.minimum(self.actions(), susceptible))
+
     def most(self) -> Most:
         if self.counts == "allocated":
             return Most(1.0, np.ones(self.n_agents))

@@ -1,0 +1,113 @@
+"""`bygones leaderboard`: rules and learners in every scenario. What needs JAX is imported when the command runs."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from tyro.conf import arg
+
+from bygones.cli.arguments import Json, optional
+from bygones.cli.console import print_json, print_paths, print_sentences, print_table, progress
+from bygones.leaderboard.entries import MEMORIES, SIZES, WelfareName, check_entries, scenarios
+
+if TYPE_CHECKING:
+    from bygones.leaderboard.standings import Cell
+
+COLUMNS = ["scenario", "player", "memory", "score", "95% interval", "of bound", "Gini", "worst-off", "seconds"]
+
+
+def leaderboard(
+    size: Annotated[
+        Literal["quick", "full"],
+        arg(help="Five scenarios with T = 100 in minutes, or all of them, all learners and a million steps each."),
+    ] = "quick",
+    welfare: Annotated[WelfareName, arg(help="The welfare that is learned and judged.")] = "nash",
+    scenario: Annotated[
+        tuple[str, ...], arg(help='Only these scenarios, such as donut or "queues(n_servers=2, horizon=50)".')
+    ] = (),
+    memory: Annotated[tuple[str, ...], arg(help=f"Only these memories, of {', '.join(MEMORIES)}.")] = (),
+    player: Annotated[tuple[str, ...], arg(help="Only these rules and learners, such as prices or ppo.")] = (),
+    steps: Annotated[int | None, optional("Steps that each learner learns from; by default the size's.")] = None,
+    seeds: Annotated[int | None, optional("Number of seeds; by default the size's.")] = None,
+    workers: Annotated[int | None, optional("Processes on a CPU; by default one per core.")] = None,
+    out: Annotated[Path, arg(help="Folder for the results and the page.")] = Path("out/leaderboard"),
+    json: Json = False,
+) -> None:
+    """Compare rules and learners in every scenario, with every memory, and say where learning is worth it.
+
+    All learners learn from the same number of steps, and all players are evaluated in the same episodes. The score is
+    what everybody would have to receive per step for the same welfare. Results are kept in Parquet files: the same
+    command plays only what is missing.
+
+    Example: bygones leaderboard --scenario donut queues --player prices ppo --steps 100000
+    """
+    from bygones.leaderboard import board, players
+    from bygones.leaderboard.rule_players import RULES
+    from bygones.leaderboard.standings import answer, cells
+
+    chosen = SIZES[size]
+    budget, n_seeds = chosen.steps if steps is None else steps, chosen.seeds if seeds is None else seeds
+    check_entries(memory, n_seeds, budget)
+    players.check_players(player)
+    who = player or ((*RULES, *chosen.learners) if chosen.learners else players.names())
+    worlds = scenarios(chosen, scenario)
+    wanted = board.entries(worlds, welfare, budget, n_seeds, memory or tuple(MEMORIES), who)
+    missing = len(set(wanted) - set(board.read(out)))
+    with progress(f"{missing} of {len(wanted)} runs", missing) as advance:
+        try:
+            results = board.fill(out, wanted, lambda _: advance(), workers)
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt("stopped; the same command plays what is missing") from None
+    found = cells(results)
+    idle = board.left_out(worlds, welfare, who)
+    page = None
+    if importlib.util.find_spec("jinja2") and importlib.util.find_spec("plotly"):
+        from bygones.report.leaderboard.leaderboard_page import write_leaderboard
+
+        page = write_leaderboard(results, idle, out / "leaderboard.html")
+    if json:
+        print_json({"answer": answer(found), "cells": [_object(cell) for cell in found], "does_not_apply": idle})
+        return
+    print_table(
+        f"{welfare} welfare, {budget:,} steps of learning, {n_seeds} seeds: every player with its best memory",
+        COLUMNS,
+        _rows(found, idle),
+    )
+    print_sentences(answer(found))
+    print_paths([page] if page else [])
+
+
+def _rows(found: list[Cell], idle: list[dict[str, str]]) -> list[list[object]]:
+    """One row per scenario and player, the best first; those that do not apply come last, with the reason."""
+    rows: list[list[object]] = []
+    for world in dict.fromkeys([*(cell.world for cell in found), *(one["scenario"] for one in idle)]):
+        seen: set[str] = set()
+        for cell in found:
+            if cell.world == world and cell.player not in seen:
+                seen.add(cell.player)
+                rows.append(_row(cell))
+        rows += [
+            [world, one["player"], f"does not apply: {one['reason']}", *[None] * (len(COLUMNS) - 3)]
+            for one in idle
+            if one["scenario"] == world
+        ]
+    return rows
+
+
+def _row(cell: Cell) -> list[object]:
+    low, high = cell.interval
+    share = "" if cell.share is None else f"{cell.share:.1%}"
+    shown = [f"{low:.4f} to {high:.4f}", share, round(cell.gini, 3), round(cell.worst_off, 4), round(cell.seconds, 1)]
+    return [cell.world, cell.player, cell.memory, round(cell.mean, 4), *shown]
+
+
+def _object(cell: Cell) -> dict[str, object]:
+    return {
+        **cell._asdict(),
+        "scores": cell.scores.tolist(),
+        "mean": cell.mean,
+        "interval": list(cell.interval),
+        "share": cell.share,
+    }

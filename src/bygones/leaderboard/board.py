@@ -1,0 +1,141 @@
+"""The results of a map: one Parquet file per scenario, one row per entry, with provenance.
+
+A file is replaced as soon as an entry is finished, so that nothing is lost when a run is stopped, and the next call
+plays what is missing. One process at a time writes to a folder.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import closing
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pyarrow as pa
+
+from bygones import __version__
+from bygones._files import replacing
+from bygones.leaderboard import players
+from bygones.leaderboard.entries import MEMORIES, NONE, Entry
+from bygones.leaderboard.matches import Score, played
+from bygones.leaderboard.rule_players import RULES
+from bygones.learn.backends import has_accelerator
+from bygones.learn.locks import locked
+from bygones.paper import parquet
+from bygones.paper.provenance import here
+
+FORMAT = 1
+SCHEMA = pa.schema(
+    [
+        ("scenario", pa.string()), ("welfare", pa.string()), ("memory", pa.string()), ("player", pa.string()),
+        ("steps", pa.int64()), ("seed", pa.int64()),
+        ("score", pa.float64()), ("score_most_probable", pa.float64()), ("gini", pa.float64()),
+        ("worst_off", pa.float64()), ("total", pa.float64()), ("bound", pa.float64()), ("seconds", pa.float64()),
+        ("version", pa.string()), ("date", pa.string()), ("provenance", pa.string()),
+    ],
+    {"bygones.leaderboard": str(FORMAT)},
+)  # fmt: skip
+"""The columns; `provenance` is JSON with software, hardware, command and commit."""
+
+Board = dict[Entry, Score]
+"""What entries came to."""
+
+
+def entries(
+    scenarios: Sequence[str],
+    welfare: str,
+    steps: int,
+    seeds: int,
+    memories: Sequence[str] = tuple(MEMORIES),
+    who: Sequence[str] = (),
+) -> list[Entry]:
+    """Every entry of a map, without those of players that do not apply; runs of one program stand together."""
+    found = []
+    for scenario in scenarios:
+        for player in who or players.names():
+            remembers = memories if players.uses_memory(player) else [NONE]
+            budget = 0 if player in RULES else steps
+            first = Entry(scenario, welfare, NONE, player, budget, 0)
+            if players.why_not(player, first.problem()) is None:
+                found += [first._replace(memory=memory, seed=s) for memory in remembers for s in range(seeds)]
+    return found
+
+
+def left_out(scenarios: Sequence[str], welfare: str, who: Sequence[str]) -> list[dict[str, str]]:
+    """The players that do not apply to a scenario, each with the reason."""
+    found = []
+    for scenario in scenarios:
+        first = Entry(scenario, welfare, NONE, "", 0, 0)
+        for player in who:
+            reason = players.why_not(player, first.problem())
+            if reason is not None:
+                found.append({"scenario": first.world, "player": player, "reason": reason})
+    return found
+
+
+def read(folder: Path) -> Board:
+    """The results in a folder; empty where there is none."""
+    board: Board = {}
+    for path in sorted(folder.glob("*.parquet")):
+        board |= _rows(path)
+    return board
+
+
+def fill(
+    folder: Path,
+    wanted: Iterable[Entry],
+    done: Callable[[Entry], None] = lambda _: None,
+    workers: int | None = None,
+    command: str | None = None,
+) -> Board:
+    """Plays the entries that a folder lacks, and returns the results of all that are wanted.
+
+    Args:
+        folder: of results; made if necessary.
+        wanted: the entries of the map.
+        done: called with each entry that was played.
+        workers: processes on CPU cores; by default one per core.
+        command: how to run it again, for the provenance; by default this process's own.
+
+    Raises:
+        BlockingIOError: another process is writing to the folder.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    wanted = list(wanted)
+    with locked(folder / ".lock", folder, "is writing to this folder"):
+        board = read(folder)
+        source = json.dumps(asdict(here("accelerator" if has_accelerator() else "cpu", command)), sort_keys=True)
+        with closing(played([entry for entry in wanted if entry not in board], workers=workers)) as matches:
+            for entry, score in matches:
+                board[entry] = score
+                _append(folder / f"{entry.world}.parquet", entry, score, source)
+                done(entry)
+    return {entry: board[entry] for entry in wanted}
+
+
+def _append(path: Path, entry: Entry, score: Score, source: str) -> None:
+    row = {
+        **entry._asdict(),
+        **score._asdict(),
+        "version": __version__,
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "provenance": source,
+    }
+    table = pa.Table.from_pylist([row], schema=SCHEMA)
+    if path.exists():
+        table = pa.concat_tables([parquet.unpacked(path).cast(SCHEMA), table])
+    with replacing(path) as file:
+        file.write(parquet.packed(table.combine_chunks()))
+
+
+def _rows(path: Path) -> Board:
+    table = parquet.unpacked(path)
+    missing = [name for name in SCHEMA.names if name not in table.column_names]
+    if missing:
+        raise ValueError(f"{path} is not a file of the leaderboard: it has no column {missing[0]!r}")
+    return {
+        Entry(*(row[name] for name in Entry._fields)): Score(*(row[name] for name in Score._fields))
+        for row in table.to_pylist()
+    }

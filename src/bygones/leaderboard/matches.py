@@ -1,0 +1,161 @@
+"""Plays entries: a learner is trained first, and everybody is evaluated in the same episodes.
+
+The worlds of an evaluation depend on the entry's seed only, so that two players meet the same chances, and are compared
+seed by seed. On CPU cores entries are played side by side. On an accelerator learners are trained in batches.
+"""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Callable, Generator, Sequence
+from contextlib import closing
+from typing import NamedTuple
+
+import jax
+import numpy as np
+
+from bygones.envs.scenario_problem import ScenarioProblem, most_welfare
+from bygones.envs.scenarios.paper import Paper
+from bygones.leaderboard.entries import Entry
+from bygones.leaderboard.players import settings_of
+from bygones.leaderboard.rule_players import RULES
+from bygones.learn import Run, Settings, TrainedPolicy, evaluate, processes
+from bygones.learn.backends import cache_compilations, has_accelerator, in_batches
+from bygones.learn.evaluation import Evaluation, Predict, Predicts
+from bygones.learn.runs import train_batch
+from bygones.paper.optimum import equal_utility, for_settings
+
+EPISODES = 10
+"""How many episodes each entry is evaluated in."""
+
+
+class Score(NamedTuple):
+    """What an entry came to: means over its episodes, of true utilities per step.
+
+    The score is what everybody would have to receive per step for the same welfare of the totals: the geometric mean
+    for Nash welfare, the worst-off agent's utility for egalitarian welfare, the mean for utilitarian welfare.
+    """
+
+    score: float
+    score_most_probable: float | None
+    """With the most probable action of a learned policy, instead of one that is drawn; None for a rule."""
+    gini: float
+    worst_off: float
+    total: float
+    bound: float | None
+    """The score that no policy exceeds on average, where that is known."""
+    seconds: float
+    """How long training and evaluation took; in a batch, the entry's share of it."""
+
+
+def played(entries: Sequence[Entry], workers: int | None = None) -> Generator[tuple[Entry, Score]]:
+    """Plays entries in any order, and yields each with its score.
+
+    Args:
+        entries: what to play.
+        workers: processes on CPU cores; by default one per core.
+    """
+    if not has_accelerator():
+        yield from _on_cores(entries, workers or processes.usable_cores())
+        return
+    learned = [entry for entry in entries if entry.player not in RULES]
+    runs = [_run(entry) for entry in learned]
+    for entry in entries:
+        if entry.player in RULES:
+            yield entry, _score_of_rule(entry)
+    with closing(in_batches(runs, lambda _: None)) as batches:
+        for batch in batches:
+            seconds = batch.seconds / len(batch.runs)
+            for position, result in zip(batch.runs, batch.results, strict=True):
+                yield learned[position], _score_of_policy(learned[position], result.policy, seconds)
+
+
+def play(entry: Entry) -> Score:
+    """Plays one entry in this process."""
+    if entry.player in RULES:
+        return _score_of_rule(entry)
+    started = time.monotonic()
+    cache_compilations()
+    (result,) = train_batch([_run(entry)])
+    return _score_of_policy(entry, result.policy, time.monotonic() - started)
+
+
+def bound(entry: Entry) -> float | None:
+    """The score that no policy exceeds on average; None where that is not known."""
+    problem = entry.problem()
+    world = problem.scenario
+    if isinstance(world, Paper):
+        settings = Settings(
+            welfare=entry.welfare,
+            horizon=world.horizon,
+            n_agents=world.n,
+            n_resources=world.n_resources,
+            n_advantaged=world.n_advantaged,
+        )
+        welfare: float | None = for_settings(settings).upper
+    else:
+        welfare = most_welfare(problem)
+    return None if welfare is None else float(_scores(np.array([welfare]), problem)[0])
+
+
+def _on_cores(entries: Sequence[Entry], workers: int) -> Generator[tuple[Entry, Score]]:
+    if workers == 1:
+        yield from ((entry, play(entry)) for entry in entries)
+        return
+    # New processes for each scenario, so that no process keeps the compiled programs of all.
+    for _, group in itertools.groupby(entries, key=lambda entry: entry.scenario):
+        some = list(group)
+        found = processes.in_processes(
+            _play_for, [(entry,) for entry in some], lambda *_: None, workers=workers, environment=processes.one_core()
+        )
+        with closing(found):
+            for position, score in found:
+                yield some[position], score
+
+
+def _play_for(report: Callable[[object], None], entry: Entry) -> Score:
+    return play(entry)
+
+
+def _run(entry: Entry) -> Run:
+    return Run(settings_of(entry.player, entry.steps, entry.seed), entry.problem())
+
+
+def _score_of_rule(entry: Entry) -> Score:
+    started = time.monotonic()
+    made = RULES[entry.player].made(entry.problem(), np.random.default_rng([entry.seed, 1]))
+    return _scored(entry, _evaluated(made, entry), None, time.monotonic() - started)
+
+
+def _score_of_policy(entry: Entry, policy: TrainedPolicy, seconds: float) -> Score:
+    started = time.monotonic()
+    drawn, likely = (_evaluated(policy, entry, deterministic) for deterministic in (False, True))
+    return _scored(entry, drawn, likely, seconds + time.monotonic() - started)
+
+
+def _evaluated(policy: Predicts | Predict, entry: Entry, deterministic: bool = False) -> Evaluation:
+    with jax.default_device(jax.devices("cpu")[0]):
+        return evaluate(policy, entry.problem(), episodes=EPISODES, seed=entry.seed, deterministic=deterministic)
+
+
+def _scored(entry: Entry, drawn: Evaluation, likely: Evaluation | None, seconds: float) -> Score:
+    problem = entry.problem()
+    return Score(
+        score=_mean_score(drawn, problem),
+        score_most_probable=None if likely is None else _mean_score(likely, problem),
+        gini=drawn.mean["gini"],
+        worst_off=drawn.mean["utility_least"],
+        total=drawn.mean["utility_per_step"],
+        bound=bound(entry),
+        seconds=seconds,
+    )
+
+
+def _mean_score(found: Evaluation, problem: ScenarioProblem) -> float:
+    return float(_scores(found.episodes["welfare"], problem).mean())
+
+
+def _scores(welfare: np.ndarray, problem: ScenarioProblem) -> np.ndarray:
+    """Welfare of totals as what everybody would have to receive per step."""
+    return np.asarray(equal_utility(problem.welfare, welfare, problem.n_agents) / problem.horizon)

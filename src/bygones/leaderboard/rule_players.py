@@ -1,0 +1,153 @@
+"""Rules that need no training, as policies: they see what policies see, and are evaluated in the same way.
+
+A rule is called as `evaluate` calls any policy, with the observations of all episodes. What it remembers of an episode
+is passed back to it, as to a recurrent policy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from bygones._arrays import Floats
+from bygones.allocation.policies import DynamicMaxMin, Prices, RankingPolicy, RoundRobin, Utilitarian
+from bygones.envs.batches import mapped, taken
+from bygones.envs.scenario import Scenario
+from bygones.envs.scenario_problem import ScenarioProblem
+from bygones.envs.walking import joint
+from bygones.learn.evaluation import Predict
+from bygones.memory import Memory
+from bygones.welfare import as_judge
+
+_DIGITS = 9
+"""Welfare is compared to so many digits, so that rounding decides no ties."""
+
+NOT_SERVED = "an action does not serve agents"
+NOT_FORESEEN = "what an action brings is not known beforehand"
+NOT_GOING = "agents do not go or stay"
+
+
+class Rule(NamedTuple):
+    """A rule by what it is made of."""
+
+    about: str
+    uses_memory: bool
+    unfit: Callable[[Scenario], str | None]
+    """Why it does not apply to a scenario; None if it does."""
+    made: Callable[[ScenarioProblem, np.random.Generator], Predict]
+
+
+class Past(NamedTuple):
+    """What a rule remembers of its episodes, one row each."""
+
+    step: int
+    memory: Any
+
+
+def _begun(memory: Memory, n_agents: int, rows: int) -> Past:
+    state = mapped(lambda array: np.broadcast_to(array, (rows, *np.shape(array))), memory.init(n_agents))
+    return Past(0, state)
+
+
+@dataclass(frozen=True, eq=False)
+class Serving:
+    """A rule that ranks agents by their needs, and serves the first k."""
+
+    problem: ScenarioProblem
+    policy: RankingPolicy
+    rng: np.random.Generator
+
+    def __call__(self, observation: np.ndarray, state: Past | None = None, **_: Any) -> tuple[np.ndarray, Past]:
+        n, k = self.problem.n_agents, self.problem.scenario.n_served
+        assert k is not None
+        needs = np.asarray(observation[:, :n], float)
+        memory: Memory = getattr(self.policy, "memory", self.problem.memory)
+        past = state or _begun(memory, n, len(needs))
+        served = self.policy.rows(needs, k, past.memory, past.step, self.rng.spawn(len(needs)))
+        received = np.zeros_like(needs)
+        np.put_along_axis(received, served, np.take_along_axis(needs, served, axis=1), axis=1)
+        return served, Past(past.step + 1, memory.advance(past.memory, received))
+
+
+@dataclass(frozen=True, eq=False)
+class BestNow:
+    """The action after which welfare is largest, without looking ahead. Ties: leximin, then by lot."""
+
+    problem: ScenarioProblem
+    rng: np.random.Generator
+
+    def __call__(self, observation: np.ndarray, state: Past | None = None, **_: Any) -> tuple[np.ndarray, Past]:
+        brings = self.problem.scenario.brings(np.asarray(observation, float))
+        assert brings is not None
+        memory, rows = self.problem.memory, len(brings)
+        past = state or _begun(memory, self.problem.n_agents, rows)
+        after = np.stack([memory.ahead(taken(past.memory, row), brings[row]) for row in range(rows)])
+        welfare = np.asarray(as_judge(self.problem.welfare)(after))
+        worst_first = np.moveaxis(np.sort(after, axis=-1), -1, 0)
+        keys = [self.rng.random(welfare.shape), *np.round(worst_first[::-1], _DIGITS), np.round(welfare, _DIGITS)]
+        best = np.lexsort(keys, axis=-1)[:, -1]
+        return best, Past(past.step + 1, memory.advance(past.memory, brings[np.arange(rows), best]))
+
+
+def _whoever(problem: ScenarioProblem, rng: np.random.Generator) -> Predict:
+    return lambda observation, **_: (rng.integers(problem.n_actions, size=len(observation)), None)
+
+
+def _everybody(problem: ScenarioProblem, rng: np.random.Generator) -> Predict:
+    return lambda observation, **_: (np.full(len(observation), problem.n_actions - 1), None)
+
+
+def _behind(problem: ScenarioProblem, rng: np.random.Generator) -> Predict:
+    """Those go who are remembered with at most the mean; the action is their binary number."""
+
+    def chosen(observation: np.ndarray, **_: Any) -> tuple[np.ndarray, None]:
+        Z: Floats = np.asarray(observation[:, -problem.n_agents :], float)
+        goes = Z.mean(axis=1, keepdims=True) + 10.0**-_DIGITS >= Z
+        return goes @ (1 << np.arange(problem.n_agents)[::-1]), None
+
+    return chosen
+
+
+def _ranking(make: Callable[[ScenarioProblem], RankingPolicy]) -> Callable[..., Predict]:
+    return lambda problem, rng: Serving(problem, make(problem), rng)
+
+
+def _serves(scenario: Scenario) -> str | None:
+    return NOT_SERVED if scenario.n_served is None else None
+
+
+def _foresees(scenario: Scenario) -> str | None:
+    nothing = np.zeros((1, len(scenario.seen_bounds[0])))
+    return NOT_FORESEEN if scenario.brings(nothing) is None else None
+
+
+def _goes(scenario: Scenario) -> str | None:
+    every_subset = 2**scenario.n_agents == scenario.n_actions
+    is_going = scenario.n_served is None and every_subset
+    return None if is_going and np.array_equal(scenario.actions(), joint(scenario.n_agents, "go")) else NOT_GOING
+
+
+RULES: dict[str, Rule] = {
+    "random": Rule("Any action, by lot.", False, lambda _: None, _whoever),
+    "round-robin": Rule("Every agent in turn.", False, _serves, _ranking(lambda _: RoundRobin())),
+    "largest-need": Rule("The largest needs, whatever the past.", False, _serves, _ranking(lambda _: Utilitarian())),
+    "max-min": Rule(
+        "Whoever has least remembered, of those with a need.",
+        True,
+        _serves,
+        _ranking(lambda problem: DynamicMaxMin(problem.memory)),
+    ),
+    "one-step": Rule("The action after which welfare is largest.", True, _foresees, BestNow),
+    "prices": Rule(
+        "The largest needs times prices, which are learned on the way.",
+        True,
+        _serves,
+        _ranking(lambda problem: Prices(problem.memory, as_judge(problem.welfare))),
+    ),
+    "everybody": Rule("Everybody goes.", False, _goes, _everybody),
+    "whoever-is-behind": Rule("Those go who have no more than the mean remembered.", True, _goes, _behind),
+}
+"""The rules by name."""

@@ -1,0 +1,225 @@
+"""What the results say: where a rule is enough, where learning wins and by how much, and which memory is best.
+
+A cell is a player with a memory in a scenario, over all seeds. In each scenario the best rule stands against the best
+learner, seed by seed in the same worlds, with Student's interval of the mean difference. Both are the best of several
+cells, chosen by the same results, so a small difference means little.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from bygones._arrays import Floats
+from bygones._text import counted, listed
+from bygones.leaderboard import players
+from bygones.leaderboard.board import Board
+from bygones.leaderboard.entries import MEMORIES, NONE, Entry
+from bygones.leaderboard.matches import Score
+from bygones.leaderboard.rule_players import RULES
+from bygones.paper.statistics import Interval, mean_interval
+
+Word = Literal["learning wins", "a rule is enough", "no clear difference"]
+
+
+class Cell(NamedTuple):
+    """A player with a memory in a scenario."""
+
+    scenario: str
+    memory: str
+    player: str
+    scores: Floats
+    """One per seed, in the order of the seeds; of a learner with drawn or with most probable actions, whichever are
+    better on average."""
+    gini: float
+    worst_off: float
+    total: float
+    bound: float | None
+    seconds: float
+
+    @property
+    def world(self) -> str:
+        """The scenario without its parameters."""
+        return self.scenario.partition("(")[0]
+
+    @property
+    def is_rule(self) -> bool:
+        """Whether the player needs no training."""
+        return self.player in RULES
+
+    @property
+    def mean(self) -> float:
+        """The mean score of the seeds."""
+        return float(self.scores.mean())
+
+    @property
+    def interval(self) -> Interval:
+        """Student's interval of the mean score."""
+        return mean_interval(self.scores)
+
+    @property
+    def share(self) -> float | None:
+        """The mean score as a share of what no policy exceeds."""
+        return None if not self.bound else self.mean / self.bound
+
+    @property
+    def name(self) -> str:
+        """The player, and its memory if it uses one."""
+        return f"{self.player}, {self.memory}" if players.uses_memory(self.player) else self.player
+
+
+class Verdict(NamedTuple):
+    """The best rule and the best learner of a scenario."""
+
+    rule: Cell
+    learner: Cell
+
+    @property
+    def world(self) -> str:
+        """The scenario without its parameters."""
+        return self.rule.world
+
+    @property
+    def difference(self) -> Interval:
+        """Student's interval of how much more the learner reaches than the rule, seed by seed."""
+        return mean_interval(self.learner.scores - self.rule.scores)
+
+    @property
+    def gain(self) -> float:
+        """How much more the learner reaches, as a share of what the rule does."""
+        return self.learner.mean / self.rule.mean - 1 if self.rule.mean else np.inf
+
+    @property
+    def word(self) -> Word:
+        """What the interval says."""
+        if self.difference.low > 0:
+            return "learning wins"
+        return "a rule is enough" if self.difference.high < 0 else "no clear difference"
+
+
+class Remembering(NamedTuple):
+    """What a memory is worth to a kind of players: its best score as a share of the best with any memory."""
+
+    memory: str
+    shares: dict[str, float]
+    """By scenario."""
+
+    @property
+    def mean(self) -> float:
+        """Over the scenarios."""
+        return float(np.mean(list(self.shares.values())))
+
+
+def cells(board: Board) -> list[Cell]:
+    """The cells of a board, by scenario, the best first."""
+    grouped: dict[Entry, dict[int, Score]] = {}
+    for entry, score in board.items():
+        grouped.setdefault(entry._replace(seed=0), {})[entry.seed] = score
+    found = [_cell(entry, [scores[seed] for seed in sorted(scores)]) for entry, scores in grouped.items()]
+    return sorted(found, key=lambda cell: (cell.world, -cell.mean))
+
+
+def verdicts(found: Iterable[Cell]) -> list[Verdict]:
+    """The best rule against the best learner, in every scenario that has both."""
+    by_world: dict[str, list[Cell]] = {}
+    for cell in found:
+        by_world.setdefault(cell.scenario, []).append(cell)
+    pairs = []
+    for some in by_world.values():
+        rules, learners = ([cell for cell in some if cell.is_rule is wanted] for wanted in (True, False))
+        if rules and learners:
+            pairs.append(Verdict(_best(rules), _best(learners)))
+    return pairs
+
+
+def remembering(found: Iterable[Cell], rules: bool) -> list[Remembering]:
+    """What each memory is worth to rules, or to learners: those of them that use a memory; the best first."""
+    best: dict[str, dict[str, float]] = {}
+    for cell in found:
+        if cell.is_rule is rules and players.uses_memory(cell.player):
+            scores = best.setdefault(cell.world, {})
+            scores[cell.memory] = max(scores.get(cell.memory, 0.0), cell.mean)
+    ranked = [
+        Remembering(
+            memory,
+            {
+                world: scores[memory] / max(scores.values())
+                for world, scores in best.items()
+                if memory in scores and max(scores.values()) > 0
+            },
+        )
+        for memory in MEMORIES
+    ]
+    return sorted((each for each in ranked if each.shares), key=lambda each: -each.mean)
+
+
+def answer(found: list[Cell]) -> list[str]:
+    """The answer in a few sentences."""
+    pairs = verdicts(found)
+    if not pairs:
+        return ["No scenario has both a rule and a learner, so there is nothing to compare."]
+    texts = {
+        "learning wins": lambda pair: f"{pair.world} ({_gain(pair)} with {pair.learner.name})",
+        "a rule is enough": lambda pair: f"{pair.world} ({pair.rule.name}; learning is {_gain(pair)})",
+        "no clear difference": lambda pair: f"{pair.world} ({pair.rule.name} and {pair.learner.name})",
+    }
+    by_word = {word: [pair for pair in pairs if pair.word == word] for word in texts}
+    of = f"of {counted(len(pairs), 'scenario')}"
+    sentences = [
+        f"{_HEADINGS[word]} in {len(by_word[word])} {of}: {_listed(text, by_word[word])}."
+        for word, text in texts.items()
+        if by_word[word]
+    ]
+    never = [] if by_word["learning wins"] else [f"Learning wins in none {of}."]
+    return [*never, *sentences, *_best_memories(found)]
+
+
+_HEADINGS = {
+    "learning wins": "Learning wins",
+    "a rule is enough": "A rule is enough",
+    "no clear difference": "There is no clear difference",
+}
+
+
+def _best_memories(found: list[Cell]) -> list[str]:
+    said = []
+    for is_rule, who in ((True, "rules"), (False, "learners")):
+        ranked = remembering(found, is_rule)
+        if ranked:
+            nothing = next((each.mean for each in ranked if each.memory == NONE), None)
+            beside = "" if nothing is None else f", against {nothing:.0%} if nothing is remembered"
+            said.append(
+                f"Of the memories, {ranked[0].memory} is best for {who}: on average {ranked[0].mean:.1%} of what they "
+                f"reach with the best one{beside}."
+            )
+    return said
+
+
+def _listed(text: Callable[[Verdict], str], pairs: list[Verdict]) -> str:
+    return listed([text(pair) for pair in sorted(pairs, key=lambda pair: -pair.gain)])
+
+
+def _gain(pair: Verdict) -> str:
+    return f"{pair.gain:+.0%}".replace("-", "−")
+
+
+def _best(some: list[Cell]) -> Cell:
+    return max(some, key=lambda cell: cell.mean)
+
+
+def _cell(entry: Entry, scores: list[Score]) -> Cell:
+    drawn = np.array([score.score for score in scores])
+    likely = np.array([np.nan if s.score_most_probable is None else s.score_most_probable for s in scores])
+    return Cell(
+        scenario=entry.scenario,
+        memory=entry.memory,
+        player=entry.player,
+        scores=likely if likely.mean() > drawn.mean() else drawn,
+        gini=float(np.mean([score.gini for score in scores])),
+        worst_off=float(np.mean([score.worst_off for score in scores])),
+        total=float(np.mean([score.total for score in scores])),
+        bound=scores[0].bound,
+        seconds=float(np.mean([score.seconds for score in scores])),
+    )

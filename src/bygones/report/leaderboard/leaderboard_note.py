@@ -1,0 +1,62 @@
+"""What the shipped runs of the map show, as a part of `docs/leaderboard.md`.
+
+`python -m bygones.report.leaderboard.leaderboard_note` writes it anew. A test compares the document with the runs.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from bygones._files import write_text
+from bygones.leaderboard import board
+from bygones.leaderboard.standings import answer, cells, remembering, verdicts
+from bygones.paper.provenance import CHECKOUT
+
+EVIDENCE = CHECKOUT / "evidence" / "leaderboard"
+DOCUMENT = CHECKOUT / "docs" / "leaderboard.md"
+MARKS = ("<!-- from the runs -->", "<!-- end -->")
+
+
+def note(folder: Path = EVIDENCE) -> str:
+    """What the runs in a folder show, in Markdown."""
+    results = board.read(folder)
+    found = cells(results)
+    steps, seeds = max(entry.steps for entry in results), len({entry.seed for entry in results})
+    welfare = next(iter(results)).welfare
+    lines = [
+        f"{len(results):,} runs with {welfare} welfare: {steps:,} steps of learning, {seeds} seeds.",
+        "",
+        *(f"- {sentence}" for sentence in answer(found)),
+        "",
+        "| scenario | best rule | score | best learner | score | difference, 95% | verdict |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for pair in verdicts(found):
+        low, high = pair.difference
+        each = " | ".join(f"{cell.name} | {cell.mean:.4f}{_share(cell.share)}" for cell in pair)
+        lines.append(f"| `{pair.world}` | {each} | {low:+.4f} to {high:+.4f} | {pair.word} |")
+    by_kind = [{each.memory: each.mean for each in remembering(found, is_rule)} for is_rule in (True, False)]
+    lines += ["", "| memory | rules | learners |", "|---|---|---|"]
+    lines += [
+        f"| {memory} | {_percent(by_kind[0], memory)} | {_percent(by_kind[1], memory)} |" for memory in by_kind[1]
+    ]
+    return "\n".join(lines)
+
+
+def written(text: str, shown: str) -> str:
+    """A document with what is between the marks replaced."""
+    before, _, rest = text.partition(MARKS[0])
+    _, _, after = rest.partition(MARKS[1])
+    return f"{before}{MARKS[0]}\n{shown}\n{MARKS[1]}{after}"
+
+
+def _share(share: float | None) -> str:
+    return "" if share is None else f" ({share:.1%} of the bound)"
+
+
+def _percent(means: dict[str, float], memory: str) -> str:
+    return f"{means[memory]:.1%}" if memory in means else ""
+
+
+if __name__ == "__main__":
+    write_text(DOCUMENT, written(DOCUMENT.read_text(encoding="utf-8"), note()))

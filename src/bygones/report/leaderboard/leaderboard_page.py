@@ -1,0 +1,122 @@
+"""The map as a page: one answer at the top, then the figures and all scores that it rests on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from bygones._text import counted
+from bygones.leaderboard import players
+from bygones.leaderboard.board import Board
+from bygones.leaderboard.matches import EPISODES
+from bygones.leaderboard.rule_players import RULES
+from bygones.leaderboard.standings import Cell, Verdict, answer, cells, remembering, verdicts
+from bygones.report.leaderboard.leaderboard_charts import best_by_player, memory_chart, verdict_chart
+from bygones.report.page import Block, Page, Section, Table, write
+
+METHOD = (
+    "The score of an episode is what everybody would have to receive per step for the same welfare of the true totals: "
+    "for Nash welfare the geometric mean of what agents received per step. All learners learn from the same number of "
+    f"steps with the default settings of bygones. Every player is evaluated in {EPISODES} episodes per seed, which are "
+    "the same for all. A learned policy plays them twice, with drawn and with most probable actions, and is shown with "
+    "the better. Intervals are Student's over seeds, at 95%. The best rule and the best learner are chosen by the same "
+    "results that compare them, so small differences mean little. Rules see what policies see.",
+    "A bound is a score that no policy exceeds on average; perhaps none reaches it. Seconds are of training and "
+    "evaluation of one seed, on the machine of the run.",
+)
+
+
+def write_leaderboard(board: Board, idle: Sequence[dict[str, str]], path: Path) -> Path:
+    """Writes the map as a self-contained HTML file.
+
+    Args:
+        board: the results.
+        idle: the players that do not apply, from `bygones.leaderboard.board.left_out`.
+        path: the file.
+    """
+    return write(leaderboard_page(board, idle), path)
+
+
+def leaderboard_page(board: Board, idle: Sequence[dict[str, str]]) -> Page:
+    """The page of the map."""
+    found = cells(board)
+    pairs = verdicts(found)
+    lede, *more = answer(found)
+    entry = next(iter(board))
+    steps = max(each.steps for each in board)
+    seeds = len({each.seed for each in board})
+    return Page(
+        title="When is learning worth it?",
+        lede=" ".join([lede, *more]),
+        sections=[
+            *([Section("Rules and learners", [verdict_chart(pairs), _verdicts(pairs)])] if pairs else []),
+            Section("Memories", _memories(found)),
+            Section("Every player", [_players(best_by_player(found), idle), _rules()]),
+            Section("All results", [_all(found)]),
+            Section("Method", METHOD),
+        ],
+        kicker=f"{entry.welfare} welfare · {counted(len({each.world for each in board}), 'scenario')} · "
+        f"{steps:,} steps of learning · {counted(seeds, 'seed')}",
+        footer="Made by bygones leaderboard.",
+    )
+
+
+def _verdicts(pairs: Sequence[Verdict]) -> Table:
+    return Table(
+        "The best rule against the best learner. The difference is the learner's score less the rule's, seed by seed.",
+        ["scenario", "verdict", "best rule", "its score", "best learner", "its score", "gain", "difference"],
+        [
+            [
+                pair.world, pair.word, pair.rule.name, pair.rule.mean, pair.learner.name, pair.learner.mean,
+                f"{pair.gain:+.1%}".replace("-", "−"), _interval(*pair.difference),
+            ]
+            for pair in sorted(pairs, key=lambda pair: -pair.gain)
+        ],
+    )  # fmt: skip
+
+
+def _memories(found: Sequence[Cell]) -> list[Block]:
+    blocks: list[Block] = ["T is the number of steps of an episode; a half-life or a length is a part of it."]
+    for is_rule, who in ((True, "rules"), (False, "learners")):
+        ranked = remembering(found, is_rule)
+        if ranked:
+            blocks.append(memory_chart(ranked, who))
+    return blocks
+
+
+def _players(best: Sequence[Cell], idle: Sequence[dict[str, str]]) -> Table:
+    rows: list[list[object]] = []
+    for world in dict.fromkeys([*(cell.world for cell in best), *(one["scenario"] for one in idle)]):
+        rows += [[cell.world, cell.player, _memory(cell), *_numbers(cell)] for cell in best if cell.world == world]
+        rows += [
+            [world, one["player"], f"does not apply: {one['reason']}", *[None] * 6]
+            for one in idle
+            if one["scenario"] == world
+        ]
+    return Table("Every player in every scenario, with its best memory.", ["scenario", *_COLUMNS], rows)
+
+
+def _all(found: Sequence[Cell]) -> Table:
+    rows = [[cell.world, cell.player, _memory(cell), *_numbers(cell)] for cell in found]
+    return Table("Every player with every memory.", ["scenario", *_COLUMNS], rows)
+
+
+_COLUMNS = ("player", "memory", "score", "95% interval", "of bound", "Gini", "worst-off", "seconds")
+
+
+def _numbers(cell: Cell) -> list[object]:
+    share = "" if cell.share is None else f"{cell.share:.1%}"
+    seconds = round(cell.seconds, 1)
+    return [cell.mean, _interval(*cell.interval), share, cell.gini, cell.worst_off, seconds]
+
+
+def _memory(cell: Cell) -> str:
+    return cell.memory if players.uses_memory(cell.player) else "not used"
+
+
+def _rules() -> Table:
+    return Table("The rules.", ["rule", "what it does"], [[name, rule.about] for name, rule in RULES.items()])
+
+
+def _interval(low: float, high: float) -> str:
+    return f"{low:.4f} to {high:.4f}".replace("-", "−")
