@@ -5,7 +5,7 @@ BIN := .venv/bin
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 OUT ?= out
 
-.PHONY: help demo test soak explore mutation mutants format clean
+.PHONY: help demo docs test soak explore mutation mutants format clean
 
 help:  ## Say what there is
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 14
@@ -15,6 +15,9 @@ demo: .venv/installed  ## Figure 1, Table 1, and a slice of the paper trained fo
 	$(BIN)/bygones table 1 --out $(OUT)
 	$(BIN)/bygones decay --half-life 7
 	$(BIN)/bygones reproduce --size quick --out $(OUT)/paper
+
+docs: .venv/installed-docs  ## The site, which opens without a network: out/site/index.html
+	$(BIN)/python -m docs.site.build $(OUT)/site
 
 test: .venv/installed-dev  ## Format, lint, types, import contract, tests; COVERAGE=1 measures what they reach
 	$(BIN)/ruff format --check .
@@ -59,6 +62,10 @@ clean:  ## Remove what make made
 
 .venv/installed-dev: .venv/made pyproject.toml constraints.txt
 	$(PIP_INSTALL) --editable '.[dev]'
+	touch $@ .venv/installed
+
+.venv/installed-docs: .venv/made pyproject.toml constraints.txt
+	$(PIP_INSTALL) --editable '.[docs]'
 	touch $@ .venv/installed
 
 .venv/installed-soak: .venv/installed-dev
