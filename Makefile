@@ -5,7 +5,7 @@ BIN := .venv/bin
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 OUT ?= out
 
-.PHONY: help demo test soak explore mutation mutants dist matrix format clean
+.PHONY: help demo docs test soak explore mutation mutants dist matrix format clean
 
 help:  ## Say what there is
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 14
@@ -18,6 +18,9 @@ demo: .venv/installed  ## Figure 1, Table 1, and six runs of the paper trained f
 	$(BIN)/bygones reproduce --size quick --welfare nash --horizon 100 10000 --gamma 0 0.99 1 --out $(OUT)/paper
 	@echo; echo "The page: file://$(PAGE)"
 	@if [ -z "$$CI" ] && { [ "$$(uname)" = Darwin ] || [ -n "$$DISPLAY$$WAYLAND_DISPLAY" ]; }; then $(BIN)/python -m webbrowser "file://$(PAGE)"; fi
+
+docs: .venv/installed-docs  ## The site, which opens without a network: out/site/index.html
+	$(BIN)/python -m docs.site.build $(OUT)/site
 
 test: .venv/installed-dev  ## Format, lint, types, import contract, tests; COVERAGE=1 measures what they reach
 	$(BIN)/ruff format --check .
@@ -73,6 +76,10 @@ clean:  ## Remove what make made
 
 .venv/installed-dev: .venv/made pyproject.toml constraints.txt
 	$(PIP_INSTALL) --editable '.[dev]'
+	touch $@ .venv/installed
+
+.venv/installed-docs: .venv/made pyproject.toml constraints.txt
+	$(PIP_INSTALL) --editable '.[docs]'
 	touch $@ .venv/installed
 
 .venv/installed-soak: .venv/installed-dev

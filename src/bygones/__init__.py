@@ -3,8 +3,10 @@
 The names below are imported from their modules when they are first used, so `import bygones` is fast and needs no
 optional dependency.
 
-memory = bygones.Discounted(half_life=30)
-decision = bygones.allocate(bygones.ChooseK(needs, k=2), memory, memory.init(len(needs)), "egalitarian")
+For example:
+
+    memory = bygones.Discounted(half_life=30)
+    decision = bygones.allocate(bygones.ChooseK(needs, k=2), memory, memory.init(len(needs)), "egalitarian")
 """
 
 import difflib

@@ -1,9 +1,11 @@
 r"""The fair allocation now: $\operatorname{argmax}_{\mathcal{A}} W(Z \mid \mathcal{A})$, exactly, with its reasons.
 
-memory = bygones.Discounted(half_life=30)
-decision = allocate(ChooseK(needs, k=2), memory, memory.init(len(needs)), "egalitarian")
-print(decision)
-state = decision.state_after
+For example:
+
+    memory = bygones.Discounted(half_life=30)
+    decision = allocate(ChooseK(needs, k=2), memory, memory.init(len(needs)), "egalitarian")
+    print(decision)
+    state = decision.state_after
 """
 
 from bygones.allocation.calibration import calibrate

@@ -1,7 +1,9 @@
 """Audits a history of events under several half-lives: who is owed, since when, and which conclusions hold.
 
-history = read_history("rides.parquet", agent="driver", time="at", utility="fare")
-print(audit(history, ["1d", "7d", "30d", "inf"]).conclusions.hold)
+For example:
+
+    history = read_history("rides.parquet", agent="driver", time="at", utility="fare")
+    print(audit(history, ["1d", "7d", "30d", "inf"]).conclusions.hold)
 
 The names below are imported when they are first used: the command line lists log formats without importing an engine.
 """

@@ -1,9 +1,11 @@
 """A fairness memory between decisions: rules, an append-only list of events, and everybody's standing at any instant.
 
-with Ledger.new("team.db", Rules(half_life="30d")) as ledger:
-    ledger.join_all(["ana", "ben"])
-    ledger.record("ana", 8)
-    ledger.decide(Places({"ana": 8, "ben": 8}, k=1))
+For example:
+
+    with Ledger.new("team.db", Rules(half_life="30d")) as ledger:
+        ledger.join_all(["ana", "ben"])
+        ledger.record("ana", 8)
+        ledger.decide(Places({"ana": 8, "ben": 8}, k=1))
 """
 
 from bygones.allocation.requests import Amount, Items, Places, Request

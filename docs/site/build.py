@@ -1,0 +1,38 @@
+"""Builds the site: `make docs`, or `python -m docs.site.build out/site`. Then open `index.html` in that folder."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+from docs.site import command_pages, module_pages, pages, pictures
+from sphinx.cmd.build import build_main
+
+HERE = Path(__file__).parent
+
+
+def build(folder: Path) -> int:
+    """Builds the site into a folder, in place of what it held; 0 if there was nothing to complain about."""
+    with tempfile.TemporaryDirectory() as made:
+        sources = Path(made)
+        pages.gather(sources)
+        pictures.draw(sources / "concepts" / "pictures")
+        command_pages.write(sources / "reference")
+        module_pages.write(sources / "reference")
+        shutil.copytree(HERE / "static", sources / "_static")
+        shutil.copy(HERE / "conf.py", sources)
+        if folder.exists():
+            shutil.rmtree(folder)
+        # -W: whatever Sphinx would warn of, such as a link that leads nowhere, is an error.
+        return build_main(
+            ["-b", "html", "-q", "-W", "--keep-going", "-d", str(sources / ".doctrees"), made, str(folder)]
+        )
+
+
+if __name__ == "__main__":
+    target = Path(sys.argv[1] if len(sys.argv) > 1 else "out/site")
+    code = build(target)
+    print(f"Open {target / 'index.html'}.", file=sys.stderr)
+    sys.exit(code)

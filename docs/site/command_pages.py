@@ -1,0 +1,142 @@
+"""The reference of the command line, made from what the commands say of themselves: `bygones COMMAND --help`."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from html import escape
+from pathlib import Path
+
+from bygones.cli import program
+from bygones.cli.console import RECORDED
+
+WIDTH = 100
+"""The width of the terminal in which helps are made; beyond about 120, boxes stand side by side."""
+
+PAGES = {"commands": "Commands", "ledger-commands": "Commands of a ledger"}
+
+_BULLET = re.compile(r"^  • (\S+)")
+
+
+@dataclass
+class Help:
+    """What a command says of itself."""
+
+    usage: str
+    about: str
+    boxes: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
+    """The arguments in each box: how they are written, and what they are for."""
+    commands: list[str] = field(default_factory=list)
+    """The names of the commands below this one."""
+
+
+def help_of(words: Sequence[str]) -> Help:
+    """The help of a command, read from what it prints."""
+    # A stream that has an encoding gets boxes of lines, which tell arguments from sentences.
+    printed, columns = io.TextIOWrapper(io.BytesIO(), encoding="utf-8"), os.environ.get("COLUMNS")
+    os.environ["COLUMNS"] = str(WIDTH)
+    try:
+        with contextlib.redirect_stdout(printed), contextlib.suppress(SystemExit):
+            program.main([*words, "--help"])
+    finally:
+        os.environ.pop("COLUMNS") if columns is None else os.environ.update(COLUMNS=columns)
+    printed.seek(0)
+    return parsed(printed.read())
+
+
+def parsed(text: str) -> Help:
+    """A help as it is printed: usage, sentences, and boxes of arguments."""
+    before, *boxes = re.split(r"^╭─ (?=\w)", text, flags=re.MULTILINE)
+    usage, _, about = before.partition("\n\n")
+    found = Help(" ".join(usage.removeprefix("usage: ").split()), about.strip())
+    for box in boxes:
+        title, *lines = [
+            line.strip("│╭╰╮╯─ \n") if line[:1] != "│" else line[2:-2].rstrip() for line in box.splitlines()
+        ]
+        if title == "subcommands":
+            found.commands = [match[1] for line in lines if (match := _BULLET.match(line))]
+        else:
+            found.boxes[title] = list(_entries(lines))
+    return found
+
+
+def _entries(lines: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """The arguments of a box: one begins at the margin, and what is indented continues what it is for."""
+    written, purpose = "", []
+    for line in [*filter(None, lines), "end"]:
+        if line.startswith(" "):
+            purpose.append(line.strip())
+            continue
+        if written:
+            yield written.replace("{None}|", ""), " ".join(filter(None, purpose)).removesuffix("(default: )").strip()
+        written, _, rest = line.partition("  ")
+        purpose = [rest.strip()]
+
+
+def every_command(words: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Help]]:
+    """Every command with its help, in the order of the helps: `bygones`, then those below it."""
+    own = help_of(words)
+    yield words, own
+    for name in own.commands:
+        yield from every_command((*words, name))
+
+
+def write(folder: Path) -> None:
+    """Writes the pages of the command line into a folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (_, own), *commands = every_command()
+    ledger = [(words, each) for words, each in commands if words[0] == "ledger"]
+    others = [(words, each) for words, each in commands if words[0] != "ledger"]
+    first = [
+        f"# {PAGES['commands']}\n",
+        f"{own.about}\n",
+        "This page and [the commands of a ledger](ledger-commands.md) are made from the commands' own help.\n",
+        f"A command exits with code 0 on success, {program.REFUSED} if the command line or its input is wrong, "
+        f"{program.FAILED} after a failure and {program.STOPPED} after Ctrl-C. Code {RECORDED} says that a ledger has "
+        "recorded something, but that the answer could not be written.\n",
+        *_overview([*others, ledger[0]]),
+        *(_section(words, each) for words, each in others),
+    ]
+    second = [f"# {PAGES['ledger-commands']}\n", f"{ledger[0][1].about}\n", *_overview(ledger[1:])]
+    second += [_section(words, each) for words, each in ledger[1:]]
+    for name, parts in zip(PAGES, (first, second), strict=True):
+        (folder / f"{name}.md").write_text("\n".join(parts), encoding="utf-8")
+
+
+def _overview(commands: Sequence[tuple[tuple[str, ...], Help]]) -> Iterator[str]:
+    yield "| Command | What it does |\n|---|---|"
+    for words, each in commands:
+        name, summary = " ".join(words), " ".join(each.about.partition("\n\n")[0].split())
+        link = "ledger-commands.md" if words == ("ledger",) else f"#bygones-{'-'.join(words)}"
+        yield f"| [`{name}`]({link}) | {_text(summary)} |"
+    yield ""
+
+
+def _section(words: tuple[str, ...], own: Help) -> str:
+    parts = [f"## bygones {' '.join(words)}\n", _sentences(own.about), f"```text\n{own.usage}\n```\n"]
+    for title, entries in own.boxes.items():
+        rows = [(written, purpose) for written, purpose in entries if not written.startswith("-h, ")]
+        if rows:
+            parts.append(f"**{title.capitalize()}**\n")
+        parts += [f"`{written}`\n: {_text(purpose) or 'No more is said of it.'}\n" for written, purpose in rows]
+    return "\n".join(parts)
+
+
+def _sentences(about: str) -> str:
+    """The sentences of a help, with its indented examples as code."""
+    lines: list[str] = []
+    for line in about.splitlines():
+        is_code = line.startswith("    ")
+        if is_code and not (lines and lines[-1].startswith("    ")):
+            lines.append("")
+        lines.append(line if is_code else _text(line))
+    return "\n".join(lines) + "\n"
+
+
+def _text(sentence: str) -> str:
+    """A sentence as Markdown that shows it as it is."""
+    return re.sub(r"([\\`*_$\[\]|~])", r"\\\1", escape(sentence, quote=False))

@@ -1,0 +1,149 @@
+"""The reference of the package: pages on which every public module lists its public names, from their docstrings."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+from dataclasses import dataclass
+from pathlib import Path
+
+import bygones
+from bygones.envs import catalogue
+
+
+@dataclass(frozen=True)
+class ModulePage:
+    """A page of the reference: modules that are about the same thing."""
+
+    title: str
+    about: str
+    modules: tuple[str, ...]
+
+
+PAGES = {
+    "memory": ModulePage("Memory", "what is remembered, and how fast it fades", ("memory", "decay", "stability")),
+    "welfare": ModulePage(
+        "Welfare and inequality", "how good what is remembered is", ("welfare", "inequality", "kinds")
+    ),
+    "allocation": ModulePage(
+        "Allocation",
+        "decisions with reasons, and policies played out",
+        ("allocation", "allocation.decide", "allocation.tables", "allocation.solvers.enumerate", "simulation"),
+    ),
+    "envs": ModulePage(
+        "Environments",
+        "the problem step by step, for Gymnasium and JAX",
+        (
+            *("envs", "envs.problem", "envs.needs", "envs.functional", "envs.gymnasium_env", "envs.vector_env"),
+            *("envs.wrappers", "envs.registration"),
+        ),
+    ),
+    "scenarios": ModulePage(
+        "Scenarios",
+        "worlds in which actions change the future",
+        (
+            *("envs.catalogue", "envs.scenario", "envs.scenario_problem", "envs.scenario_env"),
+            *(f"envs.scenarios.{name}" for name in catalogue.names()),
+        ),
+    ),
+    "learn": ModulePage("Learning", "PPO, policies and runs", ("learn", "learn.sb3", "learn.logging", "pytrees")),
+    "ledger": ModulePage("Ledger", "a memory on disk between decisions", ("ledger", "ledger.copying")),
+    "audit": ModulePage("Audit", "a history under any half-life", ("audit", "audit.formats", "audit.sacct")),
+    "paper": ModulePage(
+        "The paper",
+        "its examples, grid, results and claims, and the best possible policy",
+        (
+            *("paper.examples", "paper.grid", "paper.results", "paper.columns", "paper.claims", "paper.judging"),
+            *("paper.optimum", "paper.two_agents", "paper.value_iteration", "paper.foresight", "paper.run"),
+        ),
+    ),
+    "report": ModulePage(
+        "Pages and figures",
+        "what people look at",
+        (
+            *("report.page", "report.style", "report.paper.paper_page", "report.audit.audit_page"),
+            *("report.audit.what_if_page", "report.figures.example_figures", "report.figures.policy_figures"),
+            *("report.figures.plan_figures", "report.figures.newcomer_figures", "report.figures.paper_figures"),
+        ),
+    ),
+    "cli": ModulePage(
+        "The command line, extended",
+        "what a command of your own is made of",
+        ("cli.program", "cli.console", "cli.arguments"),
+    ),
+}
+"""The pages by their file names. Every module that a guide imports is on one of them; a test compares."""
+
+
+def write(folder: Path) -> None:
+    """Writes the pages of the reference into a folder, with an overview of all modules."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, page in PAGES.items():
+        (folder / f"{name}.rst").write_text(_page(page), encoding="utf-8")
+    (folder / "index.rst").write_text(_overview(), encoding="utf-8")
+
+
+def _page(page: ModulePage) -> str:
+    parts = [_heading(page.title, "="), f"{page.about[0].upper()}{page.about[1:]}.\n"]
+    for module in page.modules:
+        parts += [f".. _source-bygones.{module}:\n", _heading(f"bygones.{module}", "-"), _contents(f"bygones.{module}")]
+    return "\n".join(parts)
+
+
+def _contents(module: str) -> str:
+    """A module and its names; those that it has from another public module are links to where they are explained."""
+    listed = public_names(module)
+    if not listed:
+        return f".. automodule:: {module}\n   :members:\n"
+    borrowed = {name: home for name in listed if (home := _home(module, name)) != module}
+    # Names that are imported when they are first used have to be asked for one by one.
+    parts = [f".. automodule:: {module}\n"]
+    parts += [_directive(module, name) for name in listed if name not in borrowed]
+    if borrowed:
+        links = ", ".join(f"`~{home}.{name}`" for name, home in borrowed.items())
+        parts.append(f"It also has these names of `{next(iter(borrowed.values()))}`: {links}.\n")
+    return "\n".join(parts)
+
+
+def _directive(module: str, name: str) -> str:
+    value = getattr(importlib.import_module(module), name)
+    if isinstance(value, type):
+        kind = "autoexception" if issubclass(value, BaseException) else "autoclass"
+        return f".. {kind}:: {module}.{name}\n   :members:\n"
+    return f".. {'autofunction' if inspect.isroutine(value) else 'autodata'}:: {module}.{name}\n"
+
+
+def public_names(module: str) -> list[str]:
+    """The names that a module lists as public; none if it has no such list, and all that it defines are."""
+    return list(getattr(importlib.import_module(module), "__all__", ()))
+
+
+def _home(module: str, name: str) -> str:
+    """The public module that explains a name: the package that defines it, if that lists the name, or this one."""
+    defined = getattr(getattr(importlib.import_module(module), name), "__module__", None) or module
+    package = ".".join(defined.split(".")[:2])
+    return package if not module.startswith(package) and name in public_names(package) else module
+
+
+def _overview() -> str:
+    lines = [
+        _heading("Python reference", "="),
+        "Every public name of bygones, from the docstrings. The names that are used most can be imported from",
+        "``bygones`` itself:\n",
+    ]
+    for module, names in bygones._NAMES.items():
+        lines.append(f"- `bygones.{module}`: {', '.join(f'`~bygones.{module}.{name}`' for name in names)}")
+    lines += [
+        "",
+        "Where a type says ``Array`` or ``Number``, arrays and numbers of NumPy and of JAX are welcome, and "
+        "``AnyArray`` takes lists too. ``Floats``, ``Ints`` and ``Bools`` are arrays of NumPy.",
+    ]
+    lines += ["", ".. list-table::", "   :header-rows: 1", "   :widths: 30 70", "", "   * - Page", "     - Modules"]
+    for name, page in PAGES.items():
+        modules = ", ".join(f":py:mod:`bygones.{module}`" for module in page.modules)
+        lines += [f"   * - :doc:`{page.title} <{name}>`", f"     - {modules}"]
+    return "\n".join(lines) + "\n"
+
+
+def _heading(text: str, line: str) -> str:
+    return f"{text}\n{line * len(text)}\n"

@@ -1,0 +1,148 @@
+"""What the site is made from: pages, links, docstrings and the commands' help. Nothing here needs Sphinx."""
+
+import dataclasses
+import importlib
+import inspect
+import pkgutil
+import re
+import types
+
+import pytest
+from docs.site import command_pages, docstrings, module_pages, pages
+
+import bygones
+from bygones.learn import Settings
+from fuzz.generator import commands
+from support.guides import DOCS
+
+MODULES = [f"bygones.{module}" for page in module_pages.PAGES.values() for module in page.modules]
+WRITTEN = sorted([*DOCS.rglob("*.md"), pages.ROOT / "README.md"])
+
+
+class TestPages:
+    def test_the_contents_name_every_page_once(self):
+        named = [name for names in pages.contents().values() for name in names]
+        generated = {f"reference/{name}" for name in ("index", *module_pages.PAGES, *command_pages.PAGES)}
+        assert len(named) == len(set(named))
+        assert set(named) == (set(pages.sources()) | generated) - {"index"}
+        assert set(pages.TITLES) <= set(named)
+
+    def test_a_page_that_the_contents_do_not_name_stands_at_their_end(self, monkeypatch):
+        monkeypatch.setitem(pages.SECTIONS, "Concepts", ())
+        assert pages.contents()["More"] == [f"concepts/{path.stem}" for path in sorted(DOCS.glob("concepts/*.md"))]
+
+    def test_links_lead_to_what_was_gathered(self, tmp_path):
+        pages.gather(tmp_path)
+        generated = {tmp_path / "reference" / f"{name}.md" for name in command_pages.PAGES}
+        found = 0
+        for page in tmp_path.rglob("*.md"):
+            text = re.sub(r"^```.*?^```$|`[^`\n]+`", "", page.read_text("utf-8"), flags=re.MULTILINE | re.DOTALL)
+            for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", text):
+                if not target.startswith("http"):
+                    found += 1
+                    assert (page.parent / target).exists() or page.parent / target in generated, f"{page}: {target}"
+        assert found > 50
+
+    def test_a_link_to_a_module_leads_to_the_reference_and_another_file_is_copied(self, tmp_path):
+        page = DOCS / "own-objective.md"
+        text = "[a](../src/bygones/paper/optimum.py) [b](../evidence/README.md#x) [c](sql/append-only-role.sql) `[d]`"
+        assert pages._translated(text, page, "own-objective", tmp_path) == (
+            "[a](#source-bygones.paper.optimum) [b](evidence.md#x) [c](files/docs/sql/append-only-role.sql) `[d]`"
+        )
+        assert (tmp_path / "files" / "docs" / "sql" / "append-only-role.sql").exists()
+
+    def test_a_link_to_a_folder_is_refused(self, tmp_path):
+        with pytest.raises(ValueError, match="a page can link to a file, not to the folder"):
+            pages._translated("[a](guides)", DOCS / "rules.md", "rules", tmp_path)
+
+    def test_a_block_that_is_saved_shows_its_name(self, tmp_path):
+        text = pages._translated("```csv needs.csv\na,b\n```\n", DOCS / "rules.md", "rules", tmp_path)
+        assert text == "```{code-block} text\n:caption: needs.csv\n\na,b\n```\n"
+
+
+class TestModules:
+    def test_every_public_module_of_the_package_has_a_place(self):
+        public = {f"bygones.{name}" for name in bygones.__all__ if isinstance(getattr(bygones, name), types.ModuleType)}
+        assert public <= set(MODULES)
+        assert len(MODULES) == len(set(MODULES))
+
+    def test_every_module_that_a_page_imports_has_a_place(self):
+        text = "\n".join(page.read_text("utf-8") for page in WRITTEN)
+        imported = set()
+        for home, names in re.findall(r"^ *from (bygones[\w.]*) import (.+)$", text, re.MULTILINE):
+            below = getattr(importlib.import_module(home), "__path__", ())
+            modules = {f"{home}.{each.name}" for each in pkgutil.iter_modules(below)}
+            imported |= modules & {f"{home}.{name.strip()}" for name in names.split(",")} or {home}
+        assert len(imported) > 15
+        assert imported - {"bygones"} <= set(MODULES)
+
+
+@pytest.fixture(scope="module")
+def helps():
+    return dict(command_pages.every_command())
+
+
+class TestCommands:
+    def test_every_command_is_there(self, helps):
+        assert {words for words, own in helps.items() if not own.commands} == set(commands())
+
+    def test_every_argument_of_a_command_is_there(self, helps):
+        for words, call in commands().items():
+            shown = [name for box in helps[words].boxes.values() for name, _ in box if not name.startswith("-h,")]
+            names = [name.strip("_").replace("_", "-") for name in inspect.signature(call).parameters]
+            if words == ("train",):  # every setting is a flag
+                names.remove("settings")
+                names += [field.name.replace("_", "-") for field in dataclasses.fields(Settings)]
+            assert len(shown) == len(names), words
+
+    def test_everything_is_explained(self, helps):
+        for words, own in helps.items():
+            assert own.about, words
+            for name, purpose in (entry for box in own.boxes.values() for entry in box):
+                assert purpose, (words, name)
+
+    def test_an_argument_whose_help_begins_on_the_next_line(self):
+        text = """usage: bygones x [-h] A
+
+About it.
+
+╭─ options ──────────╮
+│ -h, --help  help   │
+│ --long {None}|NAME │
+│             What   │
+│             it is. │
+│ --short N   One.   │
+│             (default: ) │
+╰────────────────────╯
+"""
+        own = command_pages.parsed(text)
+        assert (own.usage, own.about) == ("bygones x [-h] A", "About it.")
+        assert own.boxes == {"options": [("-h, --help", "help"), ("--long NAME", "What it is."), ("--short N", "One.")]}
+
+    def test_the_pages_show_text_as_it_is(self, tmp_path):
+        command_pages.write(tmp_path)
+        page = (tmp_path / "commands.md").read_text("utf-8")
+        assert r"'alpha\_fair(alpha=2)'" in page
+        assert "## bygones allocate" in page
+        assert "## bygones ledger key new" in (tmp_path / "ledger-commands.md").read_text("utf-8")
+
+
+class TestDocstrings:
+    @pytest.mark.parametrize(
+        ("docstring", "text"),
+        [
+            (r"The memory $Z^t$ of `x`.", r"The memory \ :math:`Z^t`\  of `x`."),
+            ("Costs $5 and `$x$`.", "Costs $5 and `$x$`."),
+            ("Both `good`s.", "Both `good`\\ s."),
+            ("Says:\n\n$$ a\n= b $$\n\nand.", "Says:\n\n.. math::\n\n   a = b\n\n\nand."),
+            ("One.\n\n    x = 1\n    y = 2\n\nTwo.", "One.\n\n.. code-block:: python\n\n    x = 1\n    y = 2\n\nTwo."),
+            ("Args:\n    x: a number.\n\n    y: another.", "Args:\n    x: a number.\n\n    y: another."),
+            ("## Rewards\nNone.", "\n.. rubric:: Rewards\n\nNone."),
+        ],
+    )
+    def test_markdown_becomes_restructured_text(self, docstring, text):
+        assert docstrings.as_restructured_text(docstring) == text
+
+    def test_a_table_becomes_a_list(self):
+        lines = docstrings.as_restructured_text("| a | b |\n|---|---|\n| 1 | 2 |").split("\n")
+        assert lines[4:8] == ["   * - a", "     - b", "   * - 1", "     - 2"]
