@@ -52,7 +52,8 @@ def test_building_twice_gives_the_same_bytes(built):
 
 def test_the_wheel_has_everything_that_the_package_reads(built):
     (wheel,) = built[0].glob("*.whl")
-    names = set(zipfile.ZipFile(wheel).namelist())
+    with zipfile.ZipFile(wheel) as archive:
+        names = set(archive.namelist())
     package = ROOT / "src"
     sources = {p.relative_to(package).as_posix() for p in package.rglob("*") if p.is_file() and p.suffix != ".pyc"}
     assert "bygones/py.typed" in names
@@ -63,7 +64,8 @@ def test_the_wheel_has_everything_that_the_package_reads(built):
 
 def test_the_sdist_has_the_evidence_and_the_tests(built):
     (sdist,) = built[0].glob("*.tar.gz")
-    names = {name.partition("/")[2] for name in tarfile.open(sdist).getnames()}
+    with tarfile.open(sdist) as archive:
+        names = {name.partition("/")[2] for name in archive.getnames()}
     assert {"pyproject.toml", "README.md", "LICENSE", "CHANGELOG.md", "docs/install.md", "evidence/README.md"} <= names
     assert any(name.startswith("evidence/grid/none/") for name in names)
     assert "tests/test_dist.py" in names

@@ -167,6 +167,6 @@ def _evidence() -> list[Path]:
 
     folder = evidence_folder()
     if not folder.is_dir():
-        reason = "the shipped evidence was not found (it comes with the repository and the sdist); name folders of results instead"
+        reason = "the shipped evidence was not found (it comes with the repository); name folders of results instead"
         raise FileNotFoundError(errno.ENOENT, reason, str(folder))
     return sorted(folder.iterdir())
