@@ -31,8 +31,9 @@ def python_of(version: str) -> str | None:
     """The interpreter of a version, where it is on the path, in pyenv, or the one that runs this."""
     if f"{sys.version_info.major}.{sys.version_info.minor}" == version:
         return sys.executable
+    # pyenv puts stand-ins on the path that work only for versions which are switched on.
     pyenv = sorted(Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")).glob(f"versions/{version}.*/bin/python"))
-    return shutil.which(f"python{version}") or (str(pyenv[-1]) if pyenv else None)
+    return str(pyenv[-1]) if pyenv else shutil.which(f"python{version}")
 
 
 def tried(version: str, extras: str) -> str:

@@ -1,0 +1,63 @@
+"""The README is short, its three starts run as they stand, and its links lead somewhere."""
+
+import io
+import re
+import shlex
+import shutil
+
+import pytest
+
+from bygones.cli import program
+from support.extras import EXTRAS, ROOT
+
+TEXT = (ROOT / "README.md").read_text(encoding="utf-8")
+STARTS = dict(re.findall(r"^\*\*(You [\w ]+)\.\*\*(.*?)(?=^\*\*You|^## )", TEXT, re.DOTALL | re.MULTILINE))
+
+
+def commands(text):
+    """The commands of bygones in indented blocks, without their comments."""
+    return [shlex.split(line, comments=True)[1:] for line in re.findall(r"^    (bygones .*)$", text, re.MULTILINE)]
+
+
+def test_it_is_short():
+    assert len(TEXT.splitlines()) < 120
+
+
+def test_there_are_three_starts():
+    assert list(STARTS) == ["You do research", "You hand out shifts", "You run a cluster"]
+    for start in STARTS.values():
+        assert commands(start)
+        assert len(start.strip().splitlines()) <= 15
+
+
+def test_extras_exist():
+    named = {extra for extras in re.findall(r"pip install '\.\[(.*?)\]'", TEXT) for extra in extras.split(",")}
+    assert named
+    assert named <= set(EXTRAS)
+
+
+def test_the_start_of_a_person_who_hands_out_shifts(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.stdin", io.StringIO("y\n"))
+    (tmp_path / "tonight.csv").write_text("agent,need\nAna,8\nBen,8\nCem,8\n")
+    for words in commands(STARTS["You hand out shifts"]):
+        program.main(words)
+    out = capsys.readouterr().out
+    assert re.search(r"^(Ben|Cem) carries a turn of 8", out, re.MULTILINE)
+    assert "Record this?" in out
+    assert re.search(r"(Ben|Cem) +8 +8 ", out)
+
+
+def test_the_start_of_a_person_who_runs_a_cluster(tmp_path, monkeypatch, capsys):
+    pytest.importorskip("ibis")
+    monkeypatch.chdir(tmp_path)
+    shutil.copy(ROOT / "docs" / "data" / "cluster.txt", "sacct.txt")
+    for words in commands(STARTS["You run a cluster"]):
+        program.main(words)
+    assert (tmp_path / "audit.html").stat().st_size > 100_000
+    assert "jobs" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("words", commands(TEXT), ids=" ".join)
+def test_every_command_is_one(words):
+    assert words[0] in program.SUMMARIES
