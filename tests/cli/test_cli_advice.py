@@ -3,6 +3,7 @@
 import json
 import shlex
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -53,6 +54,10 @@ def test_advice_in_the_terminal(run, shifts):
              "shifts.csv: Times without a time zone", "wrote advice.html"]  # fmt: skip
     places = [rest.index(part) for part in parts]
     assert places == sorted(places)
+    page = Path("advice.html").read_text(encoding="utf-8")
+    assert first in page
+    assert "bygones ledger new team.db" in page
+    assert "Carried by the heaviest quarter in 14d" in page
     assert all(len(line) <= 100 for line in out.splitlines() if not line.startswith("  bygones"))
 
 

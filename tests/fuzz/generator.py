@@ -60,7 +60,7 @@ def cases(seed: int, number: int) -> Iterator[Case]:
         yield Case(tuple(_line(rng, words, known[words])), _changed(rng) if rng.random() < 0.3 else {})
 
 
-_WEIGHTS = {"ledger": 3.0, "allocate": 12.0, "decay": 6.0, "stability": 4.0, "audit": 5.0, "what-if": 2.0, "results": 2.0,
+_WEIGHTS = {"ledger": 3.0, "allocate": 12.0, "decay": 6.0, "stability": 4.0, "audit": 5.0, "what-if": 2.0, "advise": 2.0, "results": 2.0,
             "simulate": 2.0, "train": 4.0, "figure": 0.2, "report": 0.3, "claims": 0.2, "reproduce": 2.0}  # fmt: skip
 
 

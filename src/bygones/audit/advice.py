@@ -178,6 +178,12 @@ def advise(
     over = suitable_period(clock, facts.turn, facts.span) if period is None else clock.length(period, "period")
     if math.isinf(over):
         raise ValueError("period must be finite, got inf")
+    if over < facts.turn and period is not None:
+        least = clock.length_text(facts.turn)
+        raise ValueError(
+            f"period must be at least as long as it takes until everybody has had a turn, {least}, got {period!r}: "
+            f"nobody could come out even within it"
+        )
     tried = _memories(clock, over, facts, half_lives)
     found: list[Trial] = []
     if facts.contested and facts.agents > 1:

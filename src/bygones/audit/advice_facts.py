@@ -25,6 +25,7 @@ PERIODS = 8
 _ROUND = ((1, "s"), (10, "s"), (1, "min"), (10, "min"), (1, "h"), (6, "h"), (1, "d"), (3, "d"), (7, "d"), (14, "d"),
           (30, "d"), (90, "d"), (180, "d"), (365, "d"))  # fmt: skip
 _MOST_YEARS = 100
+_BREAK = 20.0
 
 
 class HistoryFacts(NamedTuple):
@@ -38,7 +39,7 @@ class HistoryFacts(NamedTuple):
         served: how many are served at a decision, on average.
         first: the time of the first decision.
         last: the time of the last decision.
-        every: the mean time between two decisions.
+        every: the mean time between two decisions, apart from long breaks.
         turn: the mean time between two turns of the same agent, if all had as many.
         stay: the median time between the first and the last request of those who left; infinite if nobody did.
         joined: how many asked for the first time only after a few turns.
@@ -83,19 +84,22 @@ def facts_of(requests: Sequence[DecisionRequest], n_agents: int, usual: float) -
     rows = np.concatenate([request.who for request in requests])
     needs = np.concatenate([request.needs for request in requests])
     when = np.repeat(times, [len(request.who) for request in requests])
-    first, last = np.full(n_agents, math.inf), np.full(n_agents, -math.inf)
-    np.minimum.at(first, rows, when)
-    np.maximum.at(last, rows, when)
-    asked = np.isfinite(first)
-    every = float(np.diff(times).mean()) if len(times) > 1 else usual
-    every = every if every > 0 else usual
+    index = np.repeat(np.arange(len(times)), [len(request.who) for request in requests])
+    first, last = np.full(n_agents, len(times)), np.full(n_agents, -1)
+    np.minimum.at(first, rows, index)
+    np.maximum.at(last, rows, index)
+    asked = last >= 0
+    first, last = first[asked], last[asked]
+    every = _every(np.diff(times), usual)
     served = sum(int(request.served.sum()) for request in requests)
-    present = (last - first)[asked] + every
-    turn = float(present.sum()) / served
-    has_left = last[asked] < times[-1] - TURNS * turn
-    sums, squares = np.bincount(rows, needs, n_agents)[asked], np.bincount(rows, needs**2, n_agents)[asked]
+    turn = float((last - first + 1).sum()) / served * every
+    joins, leaves = times[first], times[last]
+    has_left = leaves < times[-1] - TURNS * turn
+    largest = float(needs.max()) or 1.0
+    relative = needs / largest  # squares of large needs would overflow
     counts = np.bincount(rows, minlength=n_agents)[asked]
-    means = sums / counts
+    means = np.bincount(rows, relative, n_agents)[asked] / counts
+    squares = np.bincount(rows, relative**2, n_agents)[asked]
     spread = np.sqrt(np.maximum(squares / counts - means**2, 0.0))
     varies = (spread / np.where(means > 0, means, 1.0))[counts > 1]
     return HistoryFacts(
@@ -108,14 +112,19 @@ def facts_of(requests: Sequence[DecisionRequest], n_agents: int, usual: float) -
         last=float(times[-1]),
         every=every,
         turn=turn,
-        stay=float(np.median(present[has_left])) if has_left.any() else math.inf,
-        joined=int((first[asked] > times[0] + TURNS * turn).sum()),
+        stay=float(np.median((leaves - joins)[has_left])) + every if has_left.any() else math.inf,
+        joined=int((joins > times[0] + TURNS * turn).sum()),
         left=int(has_left.sum()),
         within=float(np.median(varies)) if len(varies) else 0.0,
-        between=(float(means.min()), float(means.max())),
+        between=(largest * float(means.min()), largest * float(means.max())),
         differ=float(np.mean([np.ptp(request.needs) > 1e-9 * request.needs.max() for request in requests])),
         drift=_drift(rows, needs, when, n_agents),
     )
+
+
+def _every(gaps: np.ndarray, usual: float) -> float:
+    """The mean time between two decisions, in which a long break counts for no more than twenty usual times."""
+    return float(np.minimum(gaps, _BREAK * np.median(gaps)).mean()) if len(gaps) else usual
 
 
 def _drift(rows: np.ndarray, needs: np.ndarray, when: np.ndarray, n_agents: int) -> float:

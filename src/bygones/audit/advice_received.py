@@ -16,7 +16,7 @@ import numpy as np
 
 from bygones._text import counted, listed
 from bygones.audit.advice_facts import TURNS, round_lengths, suitable_period, written
-from bygones.audit.advice_words import AdviceText
+from bygones.audit.advice_text import AdviceText
 from bygones.audit.auditing import audit
 from bygones.audit.clock import Clock
 from bygones.audit.entitlements import Shares
@@ -171,7 +171,7 @@ def received_text(advice: ReceivedAdvice) -> AdviceText:
         list(advice.notes),
         "Where everybody stands now", ["half-life", "Gini", first],
         [[length(each.half_life), f"{each.gini:.2f}", each.first or "nobody"] for each in advice.standings],
-        "Gini: how unequal what is remembered is now, 0 if everybody has the same.",
+        "Gini: how unequal what is remembered is now, 0 if everybody has the same.", [], "",
     )  # fmt: skip
 
 

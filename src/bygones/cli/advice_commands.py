@@ -123,7 +123,7 @@ def advise(
     from bygones.audit.advice import advise as compare
     from bygones.audit.advice_reading import read_for_advice
     from bygones.audit.advice_received import advise_received, received_text
-    from bygones.audit.advice_words import advice_data, advice_text
+    from bygones.audit.advice_text import advice_data, advice_text
     from bygones.audit.entitlements import read_shares
     from bygones.cli.advice_tables import next_commands, print_advice
 

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from bygones.audit.advice_words import AdviceText
-from bygones.report.page import Page, Section, Table, asset, write
+from bygones._text import amount
+from bygones.audit.advice_text import AdviceText, TrialPoint
+from bygones.report.page import Block, Chart, Page, Section, Table, asset, fragment, label, write
+from bygones.report.style import MUTED, PALETTE
+
+_APART = {"ticks": "outside", "ticklen": 10, "tickcolor": "rgba(0,0,0,0)"}  # room between the names and the points
 
 
 def write_advice(text: AdviceText, commands: Mapping[str, str], path: Path) -> Path:
@@ -16,19 +21,57 @@ def write_advice(text: AdviceText, commands: Mapping[str, str], path: Path) -> P
 
 def advice_page(text: AdviceText, commands: Mapping[str, str]) -> Page:
     """The page of some advice, with the commands to type next by what they are for."""
-    table = Table(text.about, text.columns, text.rows)
-    typed = Table("On the command line.", ["what for", "command"], [[what, each] for what, each in commands.items()])
+    compared: list[Block] = [Table(text.about, text.columns, text.rows)]
+    if text.points:
+        compared.insert(0, _chart(text))
     return Page(
         title="Which rule?",
         lede=" ".join(text.headline),
         sections=[
+            Section("What to type next", [fragment("audit/templates/commands.html.jinja", commands=commands)], "next"),
             Section("Why", text.reasons),
-            *([Section(text.title, [table], "compared")] if text.rows else []),
+            *([Section(text.title, compared, "compared")] if text.rows else []),
             Section("What would change this", text.doubts, "change"),
-            Section("What to type next", [typed], "next"),
             Section("Data", [" ".join(text.notes)]),
         ],
         kicker=text.label,
         footer="Made by bygones advise.",
         styles=[asset("audit/templates/audit.css")],
     )
+
+
+def _chart(text: AdviceText) -> Chart:
+    """What the worst-off quarter has in each trial, with its uncertainty beside what is recommended."""
+    names, rows = [label(_name(each)) for each in text.points], list(range(len(text.points)))
+    colours = [PALETTE[0] if each.recommended else MUTED for each in text.points]
+    trace = {
+        "type": "scatter", "mode": "markers", "x": [each.worst for each in text.points], "y": rows,
+        "marker": {"size": [14 if each.recommended else 10 for each in text.points], "color": colours},
+        "error_x": {
+            "type": "data", "symmetric": False, "color": MUTED, "thickness": 1.5,
+            "array": [max(each.high - each.worst, 0.0) for each in text.points],
+            "arrayminus": [max(each.worst - each.low, 0.0) for each in text.points],
+        },
+        "cliponaxis": False, "customdata": names, "hovertemplate": "%{customdata}: %{x:,.3g}<extra></extra>",
+    }  # fmt: skip
+    layout = {
+        "xaxis": {**_APART, "rangemode": "tozero"},
+        "yaxis": {**_APART, "tickvals": rows, "ticktext": names, "range": [len(rows) - 0.4, -0.6], "zeroline": False},
+        "hovermode": "closest", "showlegend": False,
+    }  # fmt: skip
+    better = "Further to the left is better." if text.kind == "burden" else "Further to the right is better."
+    values = "; ".join(f"{_name(each)}: {amount(each.worst)}" for each in text.points)
+    return Chart(
+        {"data": [trace], "layout": layout},
+        alt=f"{text.axis[0].upper()}{text.axis[1:]}. {values}.",
+        caption=f"{text.axis[0].upper()}{text.axis[1:]}; what is recommended is large and blue. {better} Bars are the "
+        "uncertainty of the difference from what is recommended.",
+        height=120 + 30 * len(rows),
+    )
+
+
+def _name(point: TrialPoint) -> str:
+    """A trial in few words."""
+    memory = re.sub(r"sliding_window\(length=(.*)\)", r"window \1", point.memory)
+    memory = re.sub(r"reset\(every=(.*)\)", r"reset \1", memory).replace("instantaneous", "no memory")
+    return f"{memory}, {point.rule}" if point.rule else memory
