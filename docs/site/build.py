@@ -7,7 +7,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from docs.site import command_pages, module_pages, pages, pictures
+from docs.site import accessible, command_pages, module_pages, pages, pictures
 from sphinx.cmd.build import build_main
 
 HERE = Path(__file__).parent
@@ -26,9 +26,11 @@ def build(folder: Path) -> int:
         if folder.exists():
             shutil.rmtree(folder)
         # -W: whatever Sphinx would warn of, such as a link that leads nowhere, is an error.
-        return build_main(
-            ["-b", "html", "-q", "-W", "--keep-going", "-d", str(sources / ".doctrees"), made, str(folder)]
-        )
+        arguments = ["-b", "html", "-q", "-W", "--keep-going", "-d", str(sources / ".doctrees"), made, str(folder)]
+        code = build_main(arguments)
+    for page in folder.rglob("*.html"):
+        page.write_text(accessible.mended(page.read_text(encoding="utf-8")), encoding="utf-8")
+    return code
 
 
 if __name__ == "__main__":

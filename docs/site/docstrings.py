@@ -35,7 +35,8 @@ def as_restructured_text(docstring: str) -> str:
 
 
 def _display(formula: re.Match[str]) -> str:
-    return f"{formula[1]}.. math::\n\n{formula[1]}   {' '.join(formula[2].split())}\n"
+    latex = _INLINE.sub(r"}\1\\text{", " ".join(formula[2].split()))  # a formula within the words of a formula
+    return f"{formula[1]}.. math::\n\n{formula[1]}   {latex}\n"
 
 
 def _inline(formula: re.Match[str]) -> str:

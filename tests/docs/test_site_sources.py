@@ -8,7 +8,7 @@ import re
 import types
 
 import pytest
-from docs.site import command_pages, docstrings, module_pages, pages
+from docs.site import accessible, command_pages, docstrings, module_pages, pages
 
 import bygones
 from bygones.learn import Settings
@@ -135,6 +135,7 @@ class TestDocstrings:
             ("Costs $5 and `$x$`.", "Costs $5 and `$x$`."),
             ("Both `good`s.", "Both `good`\\ s."),
             ("Says:\n\n$$ a\n= b $$\n\nand.", "Says:\n\n.. math::\n\n   a = b\n\n\nand."),
+            (r"$$ \text{the $k$ largest} $$", ".. math::\n\n   \\text{the }k\\text{ largest}\n"),
             ("One.\n\n    x = 1\n    y = 2\n\nTwo.", "One.\n\n.. code-block:: python\n\n    x = 1\n    y = 2\n\nTwo."),
             ("Args:\n    x: a number.\n\n    y: another.", "Args:\n    x: a number.\n\n    y: another."),
             ("## Rewards\nNone.", "\n.. rubric:: Rewards\n\nNone."),
@@ -146,3 +147,19 @@ class TestDocstrings:
     def test_a_table_becomes_a_list(self):
         lines = docstrings.as_restructured_text("| a | b |\n|---|---|\n| 1 | 2 |").split("\n")
         assert lines[4:8] == ["   * - a", "     - b", "   * - 1", "     - 2"]
+
+
+def test_what_scrolls_can_be_reached_and_parts_have_names():
+    page = '<aside class="toc-drawer no-toc"><p class="caption" role="heading">A</p><pre>x</pre>'
+    assert accessible.mended(page) == (
+        '<aside aria-label="This page" class="toc-drawer no-toc">'
+        '<p class="caption" role="heading" aria-level="2">A</p><pre tabindex="0">x</pre>'
+    )
+
+
+def test_the_arguments_of_a_signature_are_no_list_of_definitions():
+    page = "<dt>f(<dl>\n<dd>a</dd>\n<dd>b</dd>\n</dl>)</dt><dl><dt>c</dt>\n<dd>d</dd>\n</dl>"
+    assert accessible.mended(page) == (
+        '<dt>f(<span class="arguments"><span class="argument">a</span>\n<span class="argument">b</span>\n</span>)</dt>'
+        "<dl><dt>c</dt>\n<dd>d</dd>\n</dl>"
+    )

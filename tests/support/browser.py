@@ -47,10 +47,10 @@ def overflow(page):
     return page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
 
 
-def complaints(page):
+def complaints(page, **options):
     """What axe-core, the accessibility checker, finds wrong with the page as it is now: rules and where they broke."""
     axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe-playwright-python is not installed")
-    found = axe.Axe().run(page).response["violations"]
+    found = axe.Axe().run(page, options=options or None).response["violations"]
     return [(one["id"], [node["html"][:120] for node in one["nodes"][:3]]) for one in found]
 
 
