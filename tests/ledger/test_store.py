@@ -1,5 +1,6 @@
 """Where ledgers are kept: versions of the tables, and files that are not what they should be."""
 
+import gc
 import sqlite3
 import threading
 from contextlib import ExitStack
@@ -7,7 +8,7 @@ from contextlib import ExitStack
 import pytest
 import sqlalchemy as sa
 
-from bygones.ledger import Entry, Ledger, LedgerError, Places, Rules, schema, store
+from bygones.ledger import Entry, Ledger, LedgerError, Places, Rules, rows, schema, store
 from support.older_tables import without_what_came_later
 
 
@@ -243,6 +244,22 @@ def test_a_locked_ledger_is_waited_for_and_then_refused(path):
         soon.join()
         assert ledger.standing().received[0] == 1
     other.close()
+
+
+def test_a_reader_that_lost_its_server_leaves_nothing_open(new_database):
+    target = new_database()
+    with Ledger.new(target, began="2026-01-01") as ledger:
+        ledger.join_all(["ana"], at="2026-01-01")
+
+        def read():
+            with ledger._store.reading() as connection, ledger._store.reading() as other:
+                number = connection.execute(sa.text("SELECT pg_backend_pid()")).scalar_one()
+                other.execute(sa.text("SELECT pg_terminate_backend(:number, 5000)"), {"number": number})
+                connection.execute(sa.select(schema.events), execution_options=rows.IN_CHUNKS)
+
+        with pytest.raises(LedgerError):
+            read()
+        gc.collect()  # a cursor that is still open now warns
 
 
 def test_a_locked_postgresql_ledger(new_database):

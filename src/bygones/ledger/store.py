@@ -51,6 +51,7 @@ class Store:
             options = {"options": f"-c lock_timeout={milliseconds}", "connect_timeout": int(timeout)}
             with needed_by("a ledger in PostgreSQL"):
                 self._engine = sa.create_engine(self._url, connect_args=options)
+            sa.event.listen(self._engine, "handle_error", _close_cursor)
 
     @contextmanager
     def creating(self) -> Iterator[sa.Connection]:
@@ -222,6 +223,14 @@ def read_url(target: str | os.PathLike[str]) -> URL:
     if url.get_backend_name() != "sqlite":
         raise LedgerError(f"a ledger must be in SQLite or PostgreSQL, got {redacted(text)}")
     return url
+
+
+def _close_cursor(context: sa.engine.ExceptionContext) -> None:
+    """Closes the cursor of a connection that was lost, which SQLAlchemy leaves open."""
+    cursor = getattr(context.execution_context, "cursor", None)
+    if context.is_disconnect and cursor is not None:
+        with suppress(Exception):
+            cursor.close()
 
 
 def _driver(connection: sa.Connection) -> sqlite3.Connection:
