@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from bygones.audit import advice as advising
 from bygones.audit import advise, read_history
 from bygones.audit.advice_facts import facts_of, round_lengths, suitable_period
-from bygones.audit.advice_trials import Judged, _measure
+from bygones.audit.advice_trials import Judged, Trial, _measure
 from bygones.audit.advice_words import doubts, headline, reasons
+from bygones.audit.alternatives import of_half_life
 from bygones.audit.clock import Clock
 from bygones.audit.counterfactual import DecisionRequest
 
@@ -221,6 +222,16 @@ def test_a_small_difference_is_not_worth_a_word():
     for more, clear in ((0.4, False), (0.6, True)):
         values = np.concatenate([base, base + more])
         assert advising._clear(Judged(1.0, values, values, values, np.full(2, 10.0), "good"), 1, 0, 0, 1) == clear
+
+
+@pytest.mark.parametrize(("longest", "rule"), [(10, "prices"), (11, "one-step")])
+def test_what_is_better_only_in_total_must_not_let_anybody_wait_much_longer(longest, rule):
+    memory = of_half_life(Clock(steps=True), "10")
+    trials = [Trial(memory, name, (), wait) for name, wait in (("actual", 5), ("one-step", 5), ("prices", longest))]
+    worst, total = np.full((3, 1, 10), 10.0), np.full((3, 1, 10), 50.0)
+    total[2] += 10
+    choice = advising._choose(trials, Judged(10.0, worst, total, worst, np.full(3, 10.0), "good"), 10.0, False)
+    assert trials[choice.trial].rule == rule
 
 
 def test_entitlements_count_and_are_not_asked_for_again():

@@ -4,8 +4,8 @@ Half-lives, other memories and both rules are replayed on the needs of the histo
 quarter of the agents would have received (of burdens, carried) within periods; see `advice_trials`. The simple choice
 is a half-life as long as a period and the rule `one-step`. Another is recommended only if it is clearly better: by at
 least 5%, with an interval above zero that allows for the number of comparisons. It may be better for the worst-off
-quarter, or no worse for them and better in total. Of several such, the simplest is taken that is within 5% of the best
-for them.
+quarter, or no worse for them, without much longer waits, and better in total. Of several such, the simplest is taken
+that is within 5% of the best for them.
 """
 
 from __future__ import annotations
@@ -36,6 +36,9 @@ MOST_DECISIONS = 2000
 
 WORTH = 0.05
 """The least difference that is worth a word, as a share of what everybody would receive if it were equal."""
+
+LONGER = 2
+"""What is better only in total may let nobody ask in vain, or carry, more than this many times as often in a row."""
 
 LEAST_PERIODS = 4
 """The fewest independent periods by which trials are compared."""
@@ -288,7 +291,8 @@ def _choose(found: Sequence[Trial], judged: Judged | None, period: float, report
     better = [i for i in pool if _clear(judged, i, simple, simple, comparisons)]
     if not better:
         verdict = "better in total"
-        better = [i for i in pool if _clear_in_total(judged, i, simple, comparisons)]
+        patient = [i for i in pool if found[i].longest <= LONGER * found[simple].longest]
+        better = [i for i in patient if _clear_in_total(judged, i, simple, comparisons)]
     if not better:
         return _Choice("hardly matters", simple)
     sign = -1.0 if judged.kind == "burden" else 1.0

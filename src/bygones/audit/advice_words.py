@@ -164,12 +164,12 @@ def _about_the_half_life(advice: Advice, judged: Judged) -> str:
     said = "No other half-life does as well with this rule."
     if alike:
         verb = "does" if len(alike) == 1 else "do"
-        said = f"{capital(_half_lives_named(advice, alike))} {verb} about as well with this rule; "
-        said += (
-            f"{length(advice, advice.memory.length)} is as long as the period: what was a period ago counts half."
-            if advice.memory.length == advice.period
-            else f"of these, {memory_named(advice, advice.memory)} is nearest to the period."
-        )
+        said = f"{capital(_half_lives_named(advice, alike))} {verb} about as well with this rule."
+        if advice.memory.length == advice.period:
+            said = (
+                f"{said[:-1]}; {length(advice, advice.memory.length)} is as long as the period: what was a period ago "
+                f"counts half."
+            )
     if worse:
         listing = listed(
             [f"{worst_figure(judged, i)} with {memory_named(advice, advice.trials[i].memory)}" for i in worse]
