@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+_BASE = re.compile(r'<p>Bases: <code[^>]*><span class="pre">object</span></code></p>\n')
 _SIGNATURE = re.compile(r"<dl>\n((?:<dd>.*?</dd>\n)+)</dl>")
 _CHANGES = (
     ('<p class="caption" role="heading">', '<p class="caption" role="heading" aria-level="2">'),
@@ -17,10 +18,10 @@ _CHANGES = (
 
 
 def mended(html: str) -> str:
-    """A page with names for its parts, with the keyboard's focus on what scrolls, and with lists that are lists."""
+    """A page with names for its parts, the keyboard's focus on what scrolls, and nothing that says nothing."""
     for before, after in _CHANGES:
         html = html.replace(before, after)
-    return _SIGNATURE.sub(_lines, html)
+    return _SIGNATURE.sub(_lines, _BASE.sub("", html))
 
 
 def _lines(signature: re.Match[str]) -> str:

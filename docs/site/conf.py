@@ -24,6 +24,7 @@ default_role = "py:obj"
 napoleon_google_docstring = True
 napoleon_numpy_docstring = False
 napoleon_use_rtype = False
+napoleon_use_ivar = True
 autodoc_default_options = {"show-inheritance": True}
 autodoc_inherit_docstrings = False
 autodoc_member_order = "bysource"

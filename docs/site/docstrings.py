@@ -88,6 +88,13 @@ def _restore(app: Sphinx, what: str, name: str, obj: object, options: Any, lines
     lines[:] = [line.replace(_COLON, ":") for line in lines]
 
 
+def _signature(
+    app: Sphinx, what: str, name: str, obj: object, options: Any, arguments: str | None, result: str | None
+) -> Any:
+    """A signature that Sphinx can parse: a default that a dataclass makes anew each time is an ellipsis."""
+    return (arguments.replace("<factory>", "..."), result) if arguments else None
+
+
 def _skip(app: Sphinx, what: str, name: str, obj: object, skip: bool, options: Any) -> bool | None:
     """Leaves out what Python says of every field of a named tuple: its number."""
     return True if (inspect.getdoc(obj) or "").startswith("Alias for field number") else None
@@ -97,5 +104,6 @@ def setup(app: Sphinx) -> dict[str, bool]:
     """Registers the translation, before and after that of Google's sections (500); Sphinx calls it."""
     app.connect("autodoc-process-docstring", _translate, priority=400)
     app.connect("autodoc-process-docstring", _restore, priority=600)
+    app.connect("autodoc-process-signature", _signature)
     app.connect("autodoc-skip-member", _skip)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -157,6 +157,12 @@ def test_what_scrolls_can_be_reached_and_parts_have_names():
     )
 
 
+def test_that_a_class_is_an_object_is_not_said():
+    said = '<p>Bases: <code class="x"><span class="pre">object</span></code></p>\n'
+    other = said.replace("object", "Memory")
+    assert accessible.mended(f"<p>a</p>{said}{other}") == f"<p>a</p>{other}"
+
+
 def test_the_arguments_of_a_signature_are_no_list_of_definitions():
     page = "<dt>f(<dl>\n<dd>a</dd>\n<dd>b</dd>\n</dl>)</dt><dl><dt>c</dt>\n<dd>d</dd>\n</dl>"
     assert accessible.mended(page) == (
