@@ -179,7 +179,9 @@ def test_no_accelerator_here_unless_jax_says_so() -> None:
 
 def test_without_ray_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(ValueError, match=r"needs Ray, which is not installed: pip install 'bygones\[ray\]'"):
+    with pytest.raises(
+        ModuleNotFoundError, match=r"training on Ray needs ray, which is not installed: pip install 'bygones\[ray\]'"
+    ):
         list(backends.on_ray(RUNS, lambda _: None))
 
 

@@ -240,7 +240,7 @@ def test_native_updates_are_of_one_run(monkeypatch: pytest.MonkeyPatch) -> None:
         train_batch([SMALL, SMALL.replace(seed=1)], native=True)
     monkeypatch.setitem(sys.modules, "numba", None)
     assert not runs.can_be_native()
-    with pytest.raises(ValueError, match="needs Numba, which is not installed"):
+    with pytest.raises(ModuleNotFoundError, match="native=True needs numba, which is not installed"):
         train(native=True)
 
 
