@@ -25,7 +25,8 @@ def leaderboard(
     ] = "quick",
     welfare: Annotated[WelfareName, arg(help="The welfare that is learned and judged.")] = "nash",
     scenario: Annotated[
-        tuple[str, ...], arg(help='Only these scenarios, such as donut or "queues(n_servers=2, horizon=50)".')
+        tuple[str, ...],
+        arg(help='Only these scenarios, such as donut or, with its own T, "queues(n_servers=2, horizon=50)".'),
     ] = (),
     memory: Annotated[tuple[str, ...], arg(help=f"Only these memories, of {', '.join(MEMORIES)}.")] = (),
     player: Annotated[tuple[str, ...], arg(help="Only these rules and learners, such as prices or ppo.")] = (),
