@@ -53,5 +53,7 @@ def test_what_cannot_be_drawn_is_refused_in_one_sentence(capsys, tmp_path):
         (("--memory", "yesterday"), "memory must be one of"),
         (("--scenario", "cake"), "scenario must be one of"),
         (("--seeds", "0"), "seeds must be"),
+        (("--seeds", "1001"), "seeds must be"),
+        (("--workers", "0"), "workers must be"),
     ):
         assert message in refused(capsys, "leaderboard", *words, "--out", tmp_path)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from tyro.conf import arg
 
+from bygones._arrays import check_count
 from bygones.cli.arguments import Json, optional
 from bygones.cli.console import print_json, print_paths, print_sentences, print_table, progress
 from bygones.leaderboard.entries import MEMORIES, SIZES, WelfareName, check_entries, scenarios
@@ -25,7 +26,8 @@ def leaderboard(
     ] = "quick",
     welfare: Annotated[WelfareName, arg(help="The welfare that is learned and judged.")] = "nash",
     scenario: Annotated[
-        tuple[str, ...], arg(help='Only these scenarios, such as donut or "queues(n_servers=2, horizon=50)".')
+        tuple[str, ...],
+        arg(help='Only these scenarios, such as donut or, with its own T, "queues(n_servers=2, horizon=50)".'),
     ] = (),
     memory: Annotated[tuple[str, ...], arg(help=f"Only these memories, of {', '.join(MEMORIES)}.")] = (),
     player: Annotated[tuple[str, ...], arg(help="Only these rules and learners, such as prices or ppo.")] = (),
@@ -51,6 +53,8 @@ def leaderboard(
     budget, n_seeds = chosen.steps if steps is None else steps, chosen.seeds if seeds is None else seeds
     check_entries(memory, n_seeds, budget)
     players.check_players(player)
+    if workers is not None:
+        check_count("workers", workers, most=1024)
     who = player or ((*RULES, *chosen.learners) if chosen.learners else players.names())
     worlds = scenarios(chosen, scenario)
     wanted = board.entries(worlds, welfare, budget, n_seeds, memory or tuple(MEMORIES), who)

@@ -98,7 +98,7 @@ def check_entries(memories: Sequence[str], seeds: int, steps: int) -> None:
     """Refuses a map that cannot be drawn."""
     for memory in memories:
         check_one_of("memory", memory, tuple(MEMORIES))
-    check_count("seeds", seeds)
+    check_count("seeds", seeds, most=1000)
     check_count("steps", steps)
 
 

@@ -19,8 +19,9 @@ METHOD = (
     "for Nash welfare the geometric mean of what agents received per step. All learners learn from the same number of "
     f"steps with the default settings of bygones. Every player is evaluated in {EPISODES} episodes per seed, which are "
     "the same for all. A learned policy plays them twice, with drawn and with most probable actions, and is shown with "
-    "the better. Intervals are Student's over seeds, at 95%. The best rule and the best learner are chosen by the same "
-    "results that compare them, so small differences mean little. Rules see what policies see.",
+    "the better score; Gini and worst-off are those of drawn actions. Intervals are Student's over seeds, at 95%. The "
+    "best rule and the best learner are chosen by the same results that compare them, so small differences mean "
+    "little. Rules see what policies see.",
     "A bound is a score that no policy exceeds on average; perhaps none reaches it. Seconds are of training and "
     "evaluation of one seed, on the machine of the run.",
 )
