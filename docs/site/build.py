@@ -7,7 +7,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from docs.site import accessible, command_pages, module_pages, pages, pictures
+from docs.site import command_pages, mending, module_pages, pages, pictures
 from sphinx.cmd.build import build_main
 
 HERE = Path(__file__).parent
@@ -29,7 +29,7 @@ def build(folder: Path) -> int:
         arguments = ["-b", "html", "-q", "-W", "--keep-going", "-d", str(sources / ".doctrees"), made, str(folder)]
         code = build_main(arguments)
     for page in folder.rglob("*.html"):
-        page.write_text(accessible.mended(page.read_text(encoding="utf-8")), encoding="utf-8")
+        page.write_text(mending.mended(page.read_text(encoding="utf-8")), encoding="utf-8")
     return code
 
 

@@ -8,7 +8,7 @@ import re
 import types
 
 import pytest
-from docs.site import accessible, command_pages, docstrings, module_pages, pages
+from docs.site import command_pages, docstrings, mending, module_pages, pages
 
 import bygones
 from bygones.learn import Settings
@@ -144,6 +144,18 @@ class TestDocstrings:
     def test_markdown_becomes_restructured_text(self, docstring, text):
         assert docstrings.as_restructured_text(docstring) == text
 
+    def test_a_default_that_is_made_anew_is_an_ellipsis(self):
+        given = (None, "class", "X", object, None)
+        assert docstrings._signature(*given, "(needs: Needs = <factory>)", None) == ("(needs: Needs = ...)", None)
+        assert docstrings._signature(*given, None, None) is None
+
+    def test_what_is_before_a_colon_is_no_type(self):
+        lines = ["The rules: `a:b`."]
+        docstrings._translate(None, "data", "X", object, None, lines)
+        assert ":" not in lines[0]
+        docstrings._restore(None, "data", "X", object, None, lines)
+        assert lines == ["The rules: `a:b`."]
+
     def test_a_table_becomes_a_list(self):
         lines = docstrings.as_restructured_text("| a | b |\n|---|---|\n| 1 | 2 |").split("\n")
         assert lines[4:8] == ["   * - a", "     - b", "   * - 1", "     - 2"]
@@ -151,7 +163,7 @@ class TestDocstrings:
 
 def test_what_scrolls_can_be_reached_and_parts_have_names():
     page = '<aside class="toc-drawer no-toc"><p class="caption" role="heading">A</p><pre>x</pre>'
-    assert accessible.mended(page) == (
+    assert mending.mended(page) == (
         '<aside aria-label="This page" class="toc-drawer no-toc">'
         '<p class="caption" role="heading" aria-level="2">A</p><pre tabindex="0">x</pre>'
     )
@@ -160,12 +172,25 @@ def test_what_scrolls_can_be_reached_and_parts_have_names():
 def test_that_a_class_is_an_object_is_not_said():
     said = '<p>Bases: <code class="x"><span class="pre">object</span></code></p>\n'
     other = said.replace("object", "Memory")
-    assert accessible.mended(f"<p>a</p>{said}{other}") == f"<p>a</p>{other}"
+    assert mending.mended(f"<p>a</p>{said}{other}") == f"<p>a</p>{other}"
 
 
 def test_the_arguments_of_a_signature_are_no_list_of_definitions():
     page = "<dt>f(<dl>\n<dd>a</dd>\n<dd>b</dd>\n</dl>)</dt><dl><dt>c</dt>\n<dd>d</dd>\n</dl>"
-    assert accessible.mended(page) == (
+    assert mending.mended(page) == (
         '<dt>f(<span class="arguments"><span class="argument">a</span>\n<span class="argument">b</span>\n</span>)</dt>'
         "<dl><dt>c</dt>\n<dd>d</dd>\n</dl>"
     )
+
+
+@pytest.mark.parametrize(("value", "is_shown"), [("2", True), ("<b>'a'</b>" * 30, False)])
+def test_a_long_value_of_a_constant_is_left_out(value, is_shown):
+    equals = '<span class="property"><span class="w"> </span><span class="p"><span class="pre">=</span></span>'
+    page = f'<dt>A{equals}<span class="pre">{value}</span></span><a class="headerlink"></a></dt>'
+    assert (value in mending.mended(page)) == is_shown
+    assert mending.mended(page).endswith('<a class="headerlink"></a></dt>')
+
+
+def test_an_attribute_and_what_it_is_are_parted_by_a_colon():
+    page = "<strong>x</strong> (<em>int</em>) -- a number, <strong>y</strong> -- another, --json"
+    assert mending.mended(page) == "<strong>x</strong> (<em>int</em>): a number, <strong>y</strong>: another, --json"

@@ -1,11 +1,16 @@
-"""What the theme's pages lack for people who use a keyboard or a screen reader, put in after they are written."""
+"""What is put right in pages after Sphinx has written them.
+
+People who use a keyboard or a screen reader need names and a focus that the theme does not give. And what says nothing,
+or is too long to be read, is left out.
+"""
 
 from __future__ import annotations
 
 import re
 
-_BASE = re.compile(r'<p>Bases: <code[^>]*><span class="pre">object</span></code></p>\n')
-_SIGNATURE = re.compile(r"<dl>\n((?:<dd>.*?</dd>\n)+)</dl>")
+LONGEST_VALUE = 80
+"""The most characters of a constant's value that are shown."""
+
 _CHANGES = (
     ('<p class="caption" role="heading">', '<p class="caption" role="heading" aria-level="2">'),
     ('<aside class="sidebar-drawer">', '<aside class="sidebar-drawer" aria-label="All pages">'),
@@ -14,6 +19,14 @@ _CHANGES = (
     ("<pre>", '<pre tabindex="0">'),
     ('<div class="table-wrapper', '<div tabindex="0" role="group" aria-label="Table" class="table-wrapper'),
     ('<div id="search-results">', '<h1>Search</h1>\n<div id="search-results">'),
+    ('">Variables<span class="colon">', '">Attributes<span class="colon">'),
+)
+_BASE = re.compile(r'<p>Bases: <code[^>]*><span class="pre">object</span></code></p>\n')
+_DASHES = re.compile(r"(</strong>|</em>\)|</a>\)) -- ")
+_SIGNATURE = re.compile(r"<dl>\n((?:<dd>.*?</dd>\n)+)</dl>")
+_VALUE = re.compile(
+    r'<span class="property"><span class="w"> </span><span class="p"><span class="pre">=</span></span>'
+    r'(.*?)</span>(?=<a class="headerlink"|</dt>)'
 )
 
 
@@ -21,10 +34,16 @@ def mended(html: str) -> str:
     """A page with names for its parts, the keyboard's focus on what scrolls, and nothing that says nothing."""
     for before, after in _CHANGES:
         html = html.replace(before, after)
-    return _SIGNATURE.sub(_lines, _BASE.sub("", html))
+    html = _DASHES.sub(r"\1: ", _BASE.sub("", html))
+    return _SIGNATURE.sub(_lines, _VALUE.sub(_value, html))
 
 
 def _lines(signature: re.Match[str]) -> str:
     """The arguments of a long signature, one to a line: Sphinx writes a list of definitions that defines nothing."""
     arguments = signature[1].replace("<dd>", '<span class="argument">').replace("</dd>", "</span>")
     return f'<span class="arguments">{arguments}</span>'
+
+
+def _value(written: re.Match[str]) -> str:
+    """The value of a constant, unless it is long."""
+    return written[0] if len(re.sub(r"<.*?>", "", written[1])) <= LONGEST_VALUE else ""
