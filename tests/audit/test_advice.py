@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from bygones.audit import advice as advising
 from bygones.audit import advise, read_history
 from bygones.audit.advice_facts import facts_of, round_lengths, suitable_period
-from bygones.audit.advice_trials import Judged, Trial, _measure
+from bygones.audit.advice_trials import JudgedTrials, Trial, _measure
 from bygones.audit.advice_words import doubts, headline, reasons
 from bygones.audit.alternatives import of_half_life
 from bygones.audit.clock import Clock
@@ -205,7 +205,7 @@ def test_a_gain_is_as_certain_as_the_periods_are_alike():
     rng = np.random.default_rng(0)
     base = rng.normal(10, 1, (1, 2, 12))
     values = np.concatenate([base, base + 1, base + rng.normal(0, 3, base.shape)])
-    judged = Judged(1.0, values, values, values, np.full(3, 10.0), "good")
+    judged = JudgedTrials(1.0, values, values, values, np.full(3, 10.0), "good")
     assert judged.gain(values, 0, 0) == (0, 0, 0)
     assert judged.gain(values, 1, 0) == pytest.approx((1, 1, 1))
     noisy = judged.gain(values, 2, 0)
@@ -213,7 +213,7 @@ def test_a_gain_is_as_certain_as_the_periods_are_alike():
     assert noisy.low < noisy.mean < noisy.high
     wider = judged.gain(values, 2, 0, 10)
     assert wider.low < noisy.low < noisy.high < wider.high
-    burden = Judged(1.0, values, values, values, np.full(3, 10.0), "burden")
+    burden = JudgedTrials(1.0, values, values, values, np.full(3, 10.0), "burden")
     assert burden.gain(values, 1, 0) == pytest.approx((-1, -1, -1))
 
 
@@ -221,7 +221,7 @@ def test_a_small_difference_is_not_worth_a_word():
     base = np.full((1, 1, 10), 10.0)
     for more, clear in ((0.4, False), (0.6, True)):
         values = np.concatenate([base, base + more])
-        assert advising._clear(Judged(1.0, values, values, values, np.full(2, 10.0), "good"), 1, 0, 0, 1) == clear
+        assert advising._clear(JudgedTrials(1.0, values, values, values, np.full(2, 10.0), "good"), 1, 0, 0, 1) == clear
 
 
 @pytest.mark.parametrize(("longest", "rule"), [(10, "prices"), (11, "one-step")])
@@ -230,7 +230,7 @@ def test_what_is_better_only_in_total_must_not_let_anybody_wait_much_longer(long
     trials = [Trial(memory, name, (), wait) for name, wait in (("actual", 5), ("one-step", 5), ("prices", longest))]
     worst, total = np.full((3, 1, 10), 10.0), np.full((3, 1, 10), 50.0)
     total[2] += 10
-    choice = advising._choose(trials, Judged(10.0, worst, total, worst, np.full(3, 10.0), "good"), 10.0, False)
+    choice = advising._choose(trials, JudgedTrials(10.0, worst, total, worst, np.full(3, 10.0), "good"), 10.0, False)
     assert trials[choice.trial].rule == rule
 
 

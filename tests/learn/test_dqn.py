@@ -17,7 +17,7 @@ from bygones.envs.problem import AllocationProblem
 from bygones.envs.scenario_problem import ScenarioProblem
 from bygones.envs.scenarios.queues import Queues
 from bygones.learn import Run, Settings, TrainedPolicy, dqn, iterations, runs
-from bygones.learn.dqn import DQN, Batch, Moves, Turn
+from bygones.learn.dqn import DQN, Batch, Learning, Moves
 from bygones.learn.greedy import Greedy
 from bygones.learn.networks import Layer, Networks, apply
 from support.probe import FIRST, SECOND, Probe, ProbeParams, rewards
@@ -138,7 +138,7 @@ def test_the_newest_steps_are_kept() -> None:
     params = runs.params_of(Run(SETTINGS, PAPER))
     networks = jax.tree.map(jnp.asarray, shape.actor.initial(0))
     begun = learner.begin(jax.random.key(0), networks, params, shape)
-    now = Turn(networks, begun.adam, begun.environment, None, begun.kept, jnp.int32(0))
+    now = Learning(networks, begun.adam, begun.environment, None, begun.kept, jnp.int32(0))
     explored = jax.jit(functools.partial(learner.explored, params=params, numbers=NUMBERS, shape=shape))
     taken = []
     for turn in range(4):
@@ -161,7 +161,7 @@ def test_the_copy_for_targets_follows_now_and_then() -> None:
     update = jax.jit(functools.partial(learner.updated, params=params, numbers=NUMBERS, shape=shape))
 
     def weights(steps: int) -> tuple[Any, Any]:
-        now, _ = update(Turn(networks, adam, None, None, moves, jnp.int32(steps)), jax.random.key(0))
+        now, _ = update(Learning(networks, adam, None, None, moves, jnp.int32(steps)), jax.random.key(0))
         return now.networks.policy[0].weight, now.networks.value[0].weight
 
     first = networks.policy[0].weight

@@ -20,7 +20,7 @@ import numpy as np
 from bygones._arrays import check_count
 from bygones.allocation.decide import Rule
 from bygones.audit.advice_facts import PERIODS, HistoryFacts, facts_of, round_lengths, suitable_period, written
-from bygones.audit.advice_trials import Gain, Judged, Trial, judge, trials
+from bygones.audit.advice_trials import Gain, JudgedTrials, Trial, judge, trials
 from bygones.audit.alternatives import Alternative, alternatives, named_memory, of_half_life
 from bygones.audit.clock import Clock
 from bygones.audit.counterfactual import DecisionRequest
@@ -45,7 +45,7 @@ LEAST_PERIODS = 4
 
 _AROUND = 10.0
 
-Verdict = Literal["better", "better in total", "hardly matters", "cannot tell", "nothing to decide"]
+AdviceVerdict = Literal["better", "better in total", "hardly matters", "cannot tell", "nothing to decide"]
 """How what is recommended compares with the simple choice: better for the worst-off quarter, no worse for them and
 better in total, the simple choice itself since nothing is better, the simple choice since there are too few periods to
 compare, or since there never was a choice."""
@@ -81,13 +81,13 @@ class Advice:
     kind_assumed: bool
     facts: HistoryFacts
     period: float
-    verdict: Verdict
+    verdict: AdviceVerdict
     memory: Alternative
     rule: str
     reported: bool
     newcomers: str
     trials: tuple[Trial, ...]
-    judged: Judged | None
+    judged: JudgedTrials | None
     others: Mapping[float, tuple[Alternative, str]]
     held_out: tuple[Alternative, str, float] | None
     entitled: bool
@@ -133,7 +133,7 @@ class Advice:
 
 
 class _Choice(NamedTuple):
-    verdict: Verdict
+    verdict: AdviceVerdict
     trial: int
 
 
@@ -266,20 +266,20 @@ def _simple(found: Sequence[Trial], period: float) -> int:
     return _index(found, _nearest([found[i].memory for i in _fading(found)], period), "one-step")
 
 
-def _clear(judged: Judged, trial: int, other: int, simple: int, comparisons: int) -> bool:
+def _clear(judged: JudgedTrials, trial: int, other: int, simple: int, comparisons: int) -> bool:
     """Whether a trial is clearly better for the worst-off quarter, by a part of what is an even share of a period."""
     gain = judged.gain(judged.worst, trial, other, max(comparisons, 1))
     return gain.low > 0 and gain.mean >= WORTH * judged.level[simple]
 
 
-def _clear_in_total(judged: Judged, trial: int, simple: int, comparisons: int) -> bool:
+def _clear_in_total(judged: JudgedTrials, trial: int, simple: int, comparisons: int) -> bool:
     """Whether a trial is clearly better in total than the simple choice, and no worse for the worst-off quarter."""
     gain = judged.gain(judged.total, trial, simple, max(comparisons, 1))
     enough = gain.mean >= WORTH * judged.mean(judged.total, simple)
     return gain.low > 0 and enough and judged.gain(judged.worst, trial, simple).mean >= 0
 
 
-def _choose(found: Sequence[Trial], judged: Judged | None, period: float, reported: bool) -> _Choice:
+def _choose(found: Sequence[Trial], judged: JudgedTrials | None, period: float, reported: bool) -> _Choice:
     """The simple choice, or the simplest of those that are clearly better and about as good as the best."""
     simple, pool = _simple(found, period), _fading(found)
     if judged is None:
@@ -287,7 +287,7 @@ def _choose(found: Sequence[Trial], judged: Judged | None, period: float, report
     comparisons = len(pool) - 1
     if reported:
         pool = [i for i in pool if found[i].rule == "one-step"]
-    verdict: Verdict = "better"
+    verdict: AdviceVerdict = "better"
     better = [i for i in pool if _clear(judged, i, simple, simple, comparisons)]
     if not better:
         verdict = "better in total"
@@ -324,7 +324,7 @@ def _other_periods(
 
 
 def _held_out(
-    found: Sequence[Trial], judged: Judged | None, period: float, reported: bool
+    found: Sequence[Trial], judged: JudgedTrials | None, period: float, reported: bool
 ) -> tuple[Alternative, str, float] | None:
     """The choice by the first half of the periods, and its gain in the second as a share of the simple choice's."""
     if judged is None or judged.n_periods < 2 * LEAST_PERIODS:

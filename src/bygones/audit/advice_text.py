@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from bygones.audit.advice import Advice
-from bygones.audit.advice_trials import Judged
+from bygones.audit.advice_trials import JudgedTrials
 from bygones.audit.advice_words import (
     capital,
     change_figure,
@@ -118,14 +118,14 @@ def _shown(advice: Advice) -> list[int]:
     return [0, *sorted(rest, key=lambda i: (i != advice.chosen, advice.trials[i].memory != advice.memory, i))]
 
 
-def _point(advice: Advice, judged: Judged, i: int) -> TrialPoint:
+def _point(advice: Advice, judged: JudgedTrials, i: int) -> TrialPoint:
     sign, gain = (-1.0 if advice.kind == "burden" else 1.0), advice.gain(i, advice.chosen)
     ends = sorted(judged.mean(judged.worst, advice.chosen) + sign * end for end in (gain.low, gain.high))
     memory, rule = _row(advice, judged, i)[:2]
     return TrialPoint(memory, rule, judged.mean(judged.worst, i), max(ends[0], 0.0), ends[1], i == advice.chosen)
 
 
-def _row(advice: Advice, judged: Judged, i: int) -> list[str]:
+def _row(advice: Advice, judged: JudgedTrials, i: int) -> list[str]:
     trial, gain = advice.trials[i], advice.gain(i, advice.chosen)
     was = judged.mean(judged.worst, advice.chosen)
     # Of burdens more is worse: the column says what happens to the number, as the others do.

@@ -117,7 +117,7 @@ class Gain(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Judged:
+class JudgedTrials:
     """Trials judged by what was received within periods.
 
     Attributes:
@@ -154,10 +154,10 @@ class Judged:
         low, high = np.quantile(drawn, [tail, 1 - tail])
         return Gain(float(differences.mean()), float(low), float(high))
 
-    def part(self, of: slice) -> Judged:
+    def part(self, of: slice) -> JudgedTrials:
         """The same, judged by some of the periods only."""
         worst, total, gini = (each[:, :, of] for each in (self.worst, self.total, self.gini))
-        return Judged(self.period, worst, total, gini, self.level, self.kind)
+        return JudgedTrials(self.period, worst, total, gini, self.level, self.kind)
 
 
 def _draws(n_draws: int, n_periods: int) -> tuple[np.ndarray, np.ndarray]:
@@ -169,7 +169,7 @@ def _draws(n_draws: int, n_periods: int) -> tuple[np.ndarray, np.ndarray]:
     return np.broadcast_to((np.arange(RESAMPLES) % n_draws)[:, None], periods.shape), periods
 
 
-def judge(setting: ReplaySetting, found: Sequence[Trial], period: float, kind: Kind) -> Judged | None:
+def judge(setting: ReplaySetting, found: Sequence[Trial], period: float, kind: Kind) -> JudgedTrials | None:
     """Judges trials by what was received within periods; None if there is not one after the first."""
     requests, n = setting.requests, len(setting.who.names)
     times = np.array([request.time for request in requests])
@@ -199,7 +199,7 @@ def judge(setting: ReplaySetting, found: Sequence[Trial], period: float, kind: K
             for g, group in enumerate(groups):
                 measured[i, draw, g] = each[[place[k] for k in group]].mean(axis=0)
         level[i] = measured[i, :, :, 1].mean() / np.mean([weights[k].sum() for k in usable])
-    return Judged(period, measured[..., 0], measured[..., 1], measured[..., 2], level, kind)
+    return JudgedTrials(period, measured[..., 0], measured[..., 1], measured[..., 2], level, kind)
 
 
 def _exposure(setting: ReplaySetting, of_decision: np.ndarray, n_parts: int, n: int) -> np.ndarray:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from bygones._text import amount, counted, listed
 from bygones.audit.advice import Advice
 from bygones.audit.advice_facts import PERIODS
-from bygones.audit.advice_trials import Judged
+from bygones.audit.advice_trials import JudgedTrials
 from bygones.audit.alternatives import Alternative
 from bygones.kinds import words
 
@@ -132,7 +132,7 @@ def _about_needs(advice: Advice) -> str:
     return f"The needs of an agent vary by {facts.within:.0%} around their mean{spread}."
 
 
-def _about_the_rule(advice: Advice, judged: Judged) -> str:
+def _about_the_rule(advice: Advice, judged: JudgedTrials) -> str:
     other = advice.index(advice.memory, "prices" if advice.rule == "one-step" else "one-step")
     name, mine, theirs = advice.trials[other].rule, advice.chosen, other
     row = "carried {} times in a row" if advice.kind == "burden" else "asked {} times in a row in vain"
@@ -156,7 +156,7 @@ def _about_the_rule(advice: Advice, judged: Judged) -> str:
     return said
 
 
-def _about_the_half_life(advice: Advice, judged: Judged) -> str:
+def _about_the_half_life(advice: Advice, judged: JudgedTrials) -> str:
     alike = [each for each in advice.alike(advice.rule) if each != advice.memory]
     worse = [
         i for i in advice.fading() if advice.trials[i].rule == advice.rule and advice.clearly_better(advice.chosen, i)
@@ -178,7 +178,7 @@ def _about_the_half_life(advice: Advice, judged: Judged) -> str:
     return said
 
 
-def _about_memory(advice: Advice, judged: Judged) -> list[str]:
+def _about_memory(advice: Advice, judged: JudgedTrials) -> list[str]:
     """What no memory, what happened, and memories without a half-life would do; and what the first half alone says."""
     none = next(i for i, each in enumerate(advice.trials) if i and each.memory.kind == "instantaneous")
     received, found = words(advice.kind).received, []
@@ -245,7 +245,7 @@ def doubts(advice: Advice) -> list[str]:
     return found
 
 
-def _other_aims(advice: Advice, judged: Judged) -> list[str]:
+def _other_aims(advice: Advice, judged: JudgedTrials) -> list[str]:
     """What would be taken if only the total counted, or only the longest wait."""
     found, sign = [], -1.0 if advice.kind == "burden" else 1.0
     tried = range(1, len(advice.trials))
@@ -276,17 +276,17 @@ def _trial(advice: Advice, i: int) -> str:
     return f"{memory_named(advice, trial.memory)}{rule}"
 
 
-def worst_figure(judged: Judged, i: int) -> str:
+def worst_figure(judged: JudgedTrials, i: int) -> str:
     """What the worst-off quarter of a trial has in a period."""
     return amount(judged.mean(judged.worst, i))
 
 
-def total_figure(judged: Judged, i: int) -> str:
+def total_figure(judged: JudgedTrials, i: int) -> str:
     """What all agents of a trial have in a period."""
     return amount(judged.mean(judged.total, i))
 
 
-def change_figure(judged: Judged, i: int, other: int, of_total: bool = False) -> str:
+def change_figure(judged: JudgedTrials, i: int, other: int, of_total: bool = False) -> str:
     """How much more a trial gives than another, in percent."""
     what = judged.total if of_total else judged.worst
     was = judged.mean(what, other)

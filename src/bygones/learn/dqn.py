@@ -50,7 +50,7 @@ class Batch(NamedTuple):
     """The observations after the steps."""
 
 
-class Turn(NamedTuple):
+class Learning(NamedTuple):
     """What changes from update to update."""
 
     networks: Networks
@@ -113,7 +113,7 @@ class DQN:
             jax.random.gumbel(action_key, (shape.rollout_steps, shape.actor.n_scores)),
         )
         in_turns = jax.tree.map(lambda leaf: leaf.reshape(turns, every, *leaf.shape[1:]), drawn)
-        start = Turn(
+        start = Learning(
             state.networks,
             state.adam,
             state.environment,
@@ -122,7 +122,7 @@ class DQN:
             state.rollouts * shape.rollout_steps,
         )
 
-        def turn(now: Turn, drawn: Any) -> tuple[Turn, tuple[Moves, jax.Array]]:
+        def turn(now: Learning, drawn: Any) -> tuple[Learning, tuple[Moves, jax.Array]]:
             (noise, gumbel), key = drawn
             now, moves = self.explored(now, noise, gumbel, params, numbers, shape)
             now, loss = self.updated(now, key, params, numbers, shape)
@@ -139,8 +139,8 @@ class DQN:
         return iterations.settle(state, onward._replace(kept=end.kept), curve, end.networks, end.adam, both, numbers)
 
     def explored(
-        self, now: Turn, noise: Any, gumbel: jax.Array, params: Any, numbers: Numbers, shape: Shape
-    ) -> tuple[Turn, Moves]:
+        self, now: Learning, noise: Any, gumbel: jax.Array, params: Any, numbers: Numbers, shape: Shape
+    ) -> tuple[Learning, Moves]:
         """Some steps, which are kept in place of the oldest."""
         env, actor = shape.environment, shape.actor
         assert isinstance(actor, Greedy)
@@ -164,7 +164,9 @@ class DQN:
         """The chance of an action at random, when so much of the run is done."""
         return jnp.maximum(1 - (1 - self.exploration_end) * done / self.exploration_share, self.exploration_end)
 
-    def updated(self, now: Turn, key: jax.Array, params: Any, numbers: Numbers, shape: Shape) -> tuple[Turn, jax.Array]:
+    def updated(
+        self, now: Learning, key: jax.Array, params: Any, numbers: Numbers, shape: Shape
+    ) -> tuple[Learning, jax.Array]:
         """One step of Adam, once a batch is there, and a new copy for the targets if it is time; also the loss."""
         drawn = self.batch(now.kept, now.steps, now.normaliser, key, params, shape)
         loss, gradient = jax.value_and_grad(loss_of)(now.networks, drawn, numbers)
