@@ -24,6 +24,8 @@ from bygones.audit import audit, formats, read_history
 from bygones.cli import program
 from bygones.envs import functional, needs, registration
 from bygones.envs.problem import AllocationProblem, problem_of
+from bygones.learn import Settings, learners
+from bygones.learn.actors import actor_of
 from bygones.learn.descriptions import check_registered
 from bygones.memory.contract import PROMISES
 from bygones.paper import claims
@@ -45,6 +47,7 @@ REGISTRIES = [
     (decide, "_SOLVERS"),
     (claims, "CLAIMS"),
     (formats, "FORMATS"),
+    (learners, "LEARNERS"),
     (program, "SUMMARIES"),
     (program, "EXTRAS"),
     (program.app, "_subcommands"),
@@ -63,7 +66,7 @@ def undone(folder):
         for owner, name in REGISTRIES:
             patch.setattr(owner, name, dict(getattr(owner, name)))
         yield
-    for name in {"ward", "beds", "pbs"} - modules:
+    for name in {"ward", "beds", "a2c", "pbs"} - modules:
         sys.modules.pop(name, None)
 
 
@@ -144,6 +147,8 @@ def test_contributed_recipes_touch_the_files_that_they_name(tmp_path):
         "from bygones.allocation.decision import Decision, RunnerUp",
         "from bygones.allocation.households import OnePerHousehold",
     )
+    create("learn/a2c.py", dict(BLOCKS["A learner"])["a2c.py"])
+    insert("learn/learners.py", "LEARNERS = {", '    "a2c": NamedLearner("A2C.", "bygones.learn.a2c:ActorCritic"),')
     create("audit/pbs.py", dict(BLOCKS["A log format"])["pbs.py"])
     insert("audit/formats.py", "FORMATS = {", '    "pbs": LogFormat("accounting logs of PBS", "bygones.audit.pbs"),')
     command = (
@@ -161,6 +166,7 @@ from bygones.allocation import OnePerHousehold
 from bygones.audit import read_history
 from bygones.cli import program
 from bygones.envs.problem import AllocationProblem
+from bygones.learn import Settings, learners
 from bygones.learn.descriptions import check_registered, description, rebuilt
 from bygones.memory import LastSteps
 
@@ -171,15 +177,23 @@ print(gym.make("bygones.envs:bygones/NightShifts-v0").observation_space.shape)
 recall = bygones.PerfectRecall()
 print(bygones.allocate(OnePerHousehold([2.0, 1.0], 2, [0, 0]), recall, recall.init(2), "nash").served)
 print(read_history("accounting.log").n_events)
+print(learners.made(Settings(learner="a2c")))
 program.main(["gini", "1", "1", "--json"])
 """
     done = subprocess.run(
         [sys.executable, "-c", script], cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(tmp_path)}, text=True,
         capture_output=True, check=False,
     )  # fmt: skip
-    assert done.stdout.splitlines() == ["LastSteps(length=3)", "(12,)", "[0]", "2", "{", '  "gini": 0.0', "}"], (
-        done.stderr
-    )
+    assert done.stdout.splitlines() == [
+        "LastSteps(length=3)",
+        "(12,)",
+        "[0]",
+        "2",
+        "ActorCritic()",
+        "{",
+        '  "gini": 0.0',
+        "}",
+    ], done.stderr
 
 
 class TestMemory:
@@ -392,6 +406,21 @@ class TestScenario:
             problem_of(scenario="builtins:dict", n_agents=3)
         with pytest.raises(ModuleNotFoundError, match="nowhere"):
             problem_of(scenario="nowhere:at_all")
+
+
+class TestLearner:
+    def test_it_learns(self, page):
+        learned = page["learned"]
+        assert learned.settings.learner == "a2c"
+        assert learned.stopped_at is None
+        start = actor_of(learned.settings, learned.policy.problem).initial(0)
+        assert not np.array_equal(start.policy[0].weight, learned.networks.policy[0].weight)
+
+    def test_a_name_is_not_taken_twice_and_has_to_be_known(self, page):
+        with pytest.raises(ValueError, match="learner 'ppo' exists already"):
+            learners.add("ppo", "Another.", "a2c:ActorCritic")
+        with pytest.raises(ValueError, match=r"learner must be one of ppo, .*a2c, got 'a3c'"):
+            Settings(learner="a3c")
 
 
 class TestAllocationProblem:

@@ -12,12 +12,14 @@ PROGRAM = """
     for name in {missing!r}:
         sys.modules[name] = None  # importing it fails as if it were not installed
 
-    from bygones.learn import Settings, train_many
+    from bygones.learn import Settings, learners, train_many
 
     settings = Settings(horizon=8, total_steps=16, rollout_steps=16, batch_size=8, epochs=1, hidden=(4,), n_agents=3)
     [result] = train_many([settings], workers=1, unroll=1)
     result.policy.save(sys.argv[1])
     print(result.curves["episodes"].sum())
+    for name in learners.names():
+        learners.made(settings.replace(learner=name, sequence=4))
 """
 MISSING = [
     "gymnasium",

@@ -7,12 +7,15 @@ import sys
 import textwrap
 from pathlib import Path
 
+import jax
+import numpy as np
 import pytest
 
-from bygones import Discounted
+from bygones import Discounted, SlidingWindow
+from bygones.envs import catalogue
 from bygones.envs.scenario_problem import ScenarioProblem
 from bygones.envs.scenarios.replay import Replay
-from bygones.learn import Run, Settings, TrainedPolicy, evaluate, learners, train
+from bygones.learn import Run, RunProgress, Settings, TrainedPolicy, evaluate, learners, train, train_batch
 
 SHORT = Settings(
     total_steps=3072, rollout_steps=64, batch_size=64, hidden=(16,), horizon=10, learning_rate=1e-2, last_share=0.1
@@ -72,3 +75,53 @@ def test_settings_name_a_learner_and_policies_are_found_without_jax() -> None:
             actor_of(settings, settings.problem()).initial(0)
     """
     subprocess.run([sys.executable, "-c", textwrap.dedent(code)], check=True)
+
+
+TINY = Settings(
+    horizon=6, total_steps=96, rollout_steps=32, batch_size=16, epochs=1, hidden=(4,), n_agents=3, n_resources=1,
+    sequence=4, recurrent_units=4, replay_size=64, agent_units=4,
+)  # fmt: skip
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("name", learners.names())
+def test_every_learner_resumes_to_the_bit_and_does_not_depend_on_its_batch(name: str, tmp_path: Path) -> None:
+    class KilledError(Exception):
+        pass
+
+    def kill(news: RunProgress) -> None:
+        raise KilledError
+
+    settings = TINY.replace(learner=name)
+    options = {"segment": 1, "unroll": 1, "native": False}
+    whole = train(settings, **options)
+    with pytest.raises(KilledError):
+        train(settings, progress=kill, checkpoint=tmp_path / "run.npz", **options)
+    resumed = train(settings, checkpoint=tmp_path / "run.npz", **options)
+    alone, beside = (
+        train_batch([settings, settings.replace(seed=other, gamma=0.5)], evaluation_episodes=2, **options)[0]
+        for other in (1, 2)
+    )
+    for first, second in ((whole, resumed), (alone, beside)):
+        for a, b in zip(*(jax.tree.leaves(result.networks) for result in (first, second)), strict=True):
+            np.testing.assert_array_equal(a, b)
+        assert first.final == second.final
+    assert alone.played is not None
+    assert alone.played.sampled == beside.played.sampled
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize(
+    ("name", "scenario"),
+    [
+        *(("dqn", scenario) for scenario in catalogue.names()),  # it asks most of a scenario
+        *((name, "lending") for name in ("ggf-ppo", "recurrent-ppo", "reinforce")),
+    ],
+)
+def test_learners_train_on_scenarios(name: str, scenario: str) -> None:
+    problem = ScenarioProblem(catalogue.made(scenario, {"horizon": 6}), memory=SlidingWindow(4), welfare="egalitarian")
+    result = train(TINY.replace(counterfactuals=1), problem=problem, learner=name, unroll=1)
+    assert result.stopped_at is None
+    assert result.curves["episodes"].sum() == 16
+    for deterministic in (False, True):
+        assert np.isfinite(evaluate(result.policy, episodes=2, deterministic=deterministic).mean["welfare"])

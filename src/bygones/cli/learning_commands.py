@@ -72,7 +72,7 @@ def train(
     out: Annotated[Path, arg(help="Folder for policies and curves.")] = Path("out/train"),
     json: Json = False,
 ) -> None:
-    """Train PPO on the paper's problem, or on a scenario; every setting is a flag.
+    """Train PPO or another --learner on the paper's problem, or on a scenario; every setting is a flag.
 
     Writes a policy (safetensors) and its training curves (CSV) for each seed. The same command resumes a stopped run.
 

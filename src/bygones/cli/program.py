@@ -67,7 +67,7 @@ COMMANDS: dict[Callable[..., None], str | None] = {
 """The commands that can be imported without JAX, each with the extra that installs its optional dependencies."""
 
 LEARNING = {
-    "train": "Train PPO on the paper's problem, or on a scenario; every setting is a flag.",
+    "train": "Train PPO or another --learner on the paper's problem, or on a scenario; every setting is a flag.",
     "evaluate": "Play a saved policy, with actions drawn from it and with its most probable actions.",
     "reproduce": "Run the paper's experiment: training, figures, a verdict on every claim, and a report.",
     "claims": "Judge the paper's claims from results.",
