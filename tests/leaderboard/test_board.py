@@ -11,12 +11,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from bygones.leaderboard import board, entries, matches
-from bygones.leaderboard.entries import Entry
+from bygones.leaderboard.entries import BoardEntry
 from bygones.leaderboard.matches import Score, bound, play
 from bygones.learn import learners
 from bygones.paper import parquet
 
-SHORT = Entry("donut(horizon=10)", "nash", "perfect", "max-min", 0, 0)
+SHORT = BoardEntry("donut(horizon=10)", "nash", "perfect", "max-min", 0, 0)
 SCORE = Score(0.1, None, 0.2, 0.05, 0.9, 0.2, 1.0)
 
 
@@ -44,7 +44,7 @@ def test_sizes_scale_scenarios_that_have_no_parameters() -> None:
 
 
 def test_only_what_is_missing_is_played(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[list[Entry]] = []
+    asked: list[list[BoardEntry]] = []
 
     def fake(some, workers=None):
         asked.append(list(some))
@@ -111,12 +111,12 @@ def test_seeds_are_other_worlds_and_players_meet_the_same(monkeypatch: pytest.Mo
 
 
 def test_where_no_bound_is_known_there_is_none() -> None:
-    assert bound(Entry("attention", "nash", "none", "random", 0, 0)) is None
+    assert bound(BoardEntry("attention", "nash", "none", "random", 0, 0)) is None
 
 
 @pytest.mark.soak
 def test_the_bound_of_the_papers_problem_is_its_certified_optimum() -> None:
-    assert 0.17 < bound(Entry("paper(horizon=100)", "egalitarian", "perfect", "prices", 0, 0)) < 0.19
+    assert 0.17 < bound(BoardEntry("paper(horizon=100)", "egalitarian", "perfect", "prices", 0, 0)) < 0.19
 
 
 @pytest.mark.soak

@@ -18,7 +18,7 @@ import pyarrow as pa
 from bygones import __version__
 from bygones._files import replacing
 from bygones.leaderboard import players
-from bygones.leaderboard.entries import MEMORIES, NONE, Entry
+from bygones.leaderboard.entries import MEMORIES, NONE, BoardEntry
 from bygones.leaderboard.matches import Score, played
 from bygones.leaderboard.rule_players import RULES
 from bygones.learn.backends import has_accelerator
@@ -39,7 +39,7 @@ SCHEMA = pa.schema(
 )  # fmt: skip
 """The columns; `provenance` is JSON with software, hardware, command and commit."""
 
-Board = dict[Entry, Score]
+Board = dict[BoardEntry, Score]
 """What entries came to."""
 
 
@@ -50,14 +50,14 @@ def entries(
     seeds: int,
     memories: Sequence[str] = tuple(MEMORIES),
     who: Sequence[str] = (),
-) -> list[Entry]:
+) -> list[BoardEntry]:
     """Every entry of a map, without those of players that do not apply; runs of one program stand together."""
     found = []
     for scenario in scenarios:
         for player in who or players.names():
             remembers = memories if players.uses_memory(player) else [NONE]
             budget = 0 if player in RULES else steps
-            first = Entry(scenario, welfare, NONE, player, budget, 0)
+            first = BoardEntry(scenario, welfare, NONE, player, budget, 0)
             if players.why_not(player, first.problem()) is None:
                 found += [first._replace(memory=memory, seed=s) for memory in remembers for s in range(seeds)]
     return found
@@ -67,7 +67,7 @@ def left_out(scenarios: Sequence[str], welfare: str, who: Sequence[str]) -> list
     """The players that do not apply to a scenario, each with the reason."""
     found = []
     for scenario in scenarios:
-        first = Entry(scenario, welfare, NONE, "", 0, 0)
+        first = BoardEntry(scenario, welfare, NONE, "", 0, 0)
         for player in who:
             reason = players.why_not(player, first.problem())
             if reason is not None:
@@ -85,8 +85,8 @@ def read(folder: Path) -> Board:
 
 def fill(
     folder: Path,
-    wanted: Iterable[Entry],
-    done: Callable[[Entry], None] = lambda _: None,
+    wanted: Iterable[BoardEntry],
+    done: Callable[[BoardEntry], None] = lambda _: None,
     workers: int | None = None,
     command: str | None = None,
 ) -> Board:
@@ -115,7 +115,7 @@ def fill(
     return {entry: board[entry] for entry in wanted}
 
 
-def _append(path: Path, entry: Entry, score: Score, source: str) -> None:
+def _append(path: Path, entry: BoardEntry, score: Score, source: str) -> None:
     row = {
         **entry._asdict(),
         **score._asdict(),
@@ -136,6 +136,6 @@ def _rows(path: Path) -> Board:
     if missing:
         raise ValueError(f"{path} is not a file of the leaderboard: it has no column {missing[0]!r}")
     return {
-        Entry(*(row[name] for name in Entry._fields)): Score(*(row[name] for name in Score._fields))
+        BoardEntry(*(row[name] for name in BoardEntry._fields)): Score(*(row[name] for name in Score._fields))
         for row in table.to_pylist()
     }

@@ -31,7 +31,7 @@ MEMORIES: dict[str, Callable[[int], str]] = {
 """The memories by name: nothing remembered, three half-lives as parts of the episode, a window, a reset, and all."""
 
 
-class Entry(NamedTuple):
+class BoardEntry(NamedTuple):
     """One run of the map."""
 
     scenario: str

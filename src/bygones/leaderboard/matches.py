@@ -17,7 +17,7 @@ import numpy as np
 
 from bygones.envs.scenario_problem import ScenarioProblem, most_welfare
 from bygones.envs.scenarios.paper import Paper
-from bygones.leaderboard.entries import Entry
+from bygones.leaderboard.entries import BoardEntry
 from bygones.leaderboard.players import settings_of
 from bygones.leaderboard.rule_players import RULES
 from bygones.learn import Run, Settings, TrainedPolicy, evaluate, processes
@@ -49,7 +49,7 @@ class Score(NamedTuple):
     """How long training and evaluation took; in a batch, the entry's share of it."""
 
 
-def played(entries: Sequence[Entry], workers: int | None = None) -> Generator[tuple[Entry, Score]]:
+def played(entries: Sequence[BoardEntry], workers: int | None = None) -> Generator[tuple[BoardEntry, Score]]:
     """Plays entries in any order, and yields each with its score.
 
     Args:
@@ -71,7 +71,7 @@ def played(entries: Sequence[Entry], workers: int | None = None) -> Generator[tu
                 yield learned[position], _score_of_policy(learned[position], result.policy, seconds)
 
 
-def play(entry: Entry) -> Score:
+def play(entry: BoardEntry) -> Score:
     """Plays one entry in this process."""
     if entry.player in RULES:
         return _score_of_rule(entry)
@@ -81,7 +81,7 @@ def play(entry: Entry) -> Score:
     return _score_of_policy(entry, result.policy, time.monotonic() - started)
 
 
-def bound(entry: Entry) -> float | None:
+def bound(entry: BoardEntry) -> float | None:
     """The score that no policy exceeds on average; None where that is not known."""
     problem = entry.problem()
     world = problem.scenario
@@ -99,7 +99,7 @@ def bound(entry: Entry) -> float | None:
     return None if welfare is None else float(_scores(np.array([welfare]), problem)[0])
 
 
-def _on_cores(entries: Sequence[Entry], workers: int) -> Generator[tuple[Entry, Score]]:
+def _on_cores(entries: Sequence[BoardEntry], workers: int) -> Generator[tuple[BoardEntry, Score]]:
     if workers == 1:
         yield from ((entry, play(entry)) for entry in entries)
         return
@@ -114,32 +114,32 @@ def _on_cores(entries: Sequence[Entry], workers: int) -> Generator[tuple[Entry, 
                 yield some[position], score
 
 
-def _play_for(report: Callable[[object], None], entry: Entry) -> Score:
+def _play_for(report: Callable[[object], None], entry: BoardEntry) -> Score:
     return play(entry)
 
 
-def _run(entry: Entry) -> Run:
+def _run(entry: BoardEntry) -> Run:
     return Run(settings_of(entry.player, entry.steps, entry.seed), entry.problem())
 
 
-def _score_of_rule(entry: Entry) -> Score:
+def _score_of_rule(entry: BoardEntry) -> Score:
     started = time.monotonic()
     made = RULES[entry.player].made(entry.problem(), np.random.default_rng([entry.seed, 1]))
     return _scored(entry, _evaluated(made, entry), None, time.monotonic() - started)
 
 
-def _score_of_policy(entry: Entry, policy: TrainedPolicy, seconds: float) -> Score:
+def _score_of_policy(entry: BoardEntry, policy: TrainedPolicy, seconds: float) -> Score:
     started = time.monotonic()
     drawn, likely = (_evaluated(policy, entry, deterministic) for deterministic in (False, True))
     return _scored(entry, drawn, likely, seconds + time.monotonic() - started)
 
 
-def _evaluated(policy: Predicts | Predict, entry: Entry, deterministic: bool = False) -> Evaluation:
+def _evaluated(policy: Predicts | Predict, entry: BoardEntry, deterministic: bool = False) -> Evaluation:
     with jax.default_device(jax.devices("cpu")[0]):
         return evaluate(policy, entry.problem(), episodes=EPISODES, seed=entry.seed, deterministic=deterministic)
 
 
-def _scored(entry: Entry, drawn: Evaluation, likely: Evaluation | None, seconds: float) -> Score:
+def _scored(entry: BoardEntry, drawn: Evaluation, likely: Evaluation | None, seconds: float) -> Score:
     problem = entry.problem()
     return Score(
         score=_mean_score(drawn, problem),

@@ -40,16 +40,16 @@ class Rule(NamedTuple):
     made: Callable[[ScenarioProblem, np.random.Generator], Predict]
 
 
-class Past(NamedTuple):
+class Seen(NamedTuple):
     """What a rule remembers of its episodes, one row each."""
 
     step: int
     memory: Any
 
 
-def _begun(memory: Memory, n_agents: int, rows: int) -> Past:
+def _begun(memory: Memory, n_agents: int, rows: int) -> Seen:
     state = mapped(lambda array: np.broadcast_to(array, (rows, *np.shape(array))), memory.init(n_agents))
-    return Past(0, state)
+    return Seen(0, state)
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +60,7 @@ class Serving:
     policy: RankingPolicy
     rng: np.random.Generator
 
-    def __call__(self, observation: np.ndarray, state: Past | None = None, **_: Any) -> tuple[np.ndarray, Past]:
+    def __call__(self, observation: np.ndarray, state: Seen | None = None, **_: Any) -> tuple[np.ndarray, Seen]:
         n, k = self.problem.n_agents, self.problem.scenario.n_served
         assert k is not None
         needs = np.asarray(observation[:, :n], float)
@@ -69,7 +69,7 @@ class Serving:
         served = self.policy.rows(needs, k, past.memory, past.step, self.rng.spawn(len(needs)))
         received = np.zeros_like(needs)
         np.put_along_axis(received, served, np.take_along_axis(needs, served, axis=1), axis=1)
-        return served, Past(past.step + 1, memory.advance(past.memory, received))
+        return served, Seen(past.step + 1, memory.advance(past.memory, received))
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +79,7 @@ class BestNow:
     problem: ScenarioProblem
     rng: np.random.Generator
 
-    def __call__(self, observation: np.ndarray, state: Past | None = None, **_: Any) -> tuple[np.ndarray, Past]:
+    def __call__(self, observation: np.ndarray, state: Seen | None = None, **_: Any) -> tuple[np.ndarray, Seen]:
         brings = self.problem.scenario.brings(np.asarray(observation, float))
         assert brings is not None
         memory, rows = self.problem.memory, len(brings)
@@ -89,7 +89,7 @@ class BestNow:
         worst_first = np.moveaxis(np.sort(after, axis=-1), -1, 0)
         keys = [self.rng.random(welfare.shape), *np.round(worst_first[::-1], _DIGITS), np.round(welfare, _DIGITS)]
         best = np.lexsort(keys, axis=-1)[:, -1]
-        return best, Past(past.step + 1, memory.advance(past.memory, brings[np.arange(rows), best]))
+        return best, Seen(past.step + 1, memory.advance(past.memory, brings[np.arange(rows), best]))
 
 
 def _whoever(problem: ScenarioProblem, rng: np.random.Generator) -> Predict:

@@ -16,7 +16,7 @@ from bygones._arrays import Floats
 from bygones._text import counted, listed
 from bygones.leaderboard import players
 from bygones.leaderboard.board import Board
-from bygones.leaderboard.entries import MEMORIES, NONE, Entry
+from bygones.leaderboard.entries import MEMORIES, NONE, BoardEntry
 from bygones.leaderboard.matches import Score
 from bygones.leaderboard.rule_players import RULES
 from bygones.paper.statistics import Interval, mean_interval
@@ -70,7 +70,7 @@ class Cell(NamedTuple):
         return f"{self.player}, {self.memory}" if players.uses_memory(self.player) else self.player
 
 
-class Verdict(NamedTuple):
+class BoardVerdict(NamedTuple):
     """The best rule and the best learner of a scenario."""
 
     rule: Cell
@@ -114,14 +114,14 @@ class Remembering(NamedTuple):
 
 def cells(board: Board) -> list[Cell]:
     """The cells of a board, by scenario, the best first."""
-    grouped: dict[Entry, dict[int, Score]] = {}
+    grouped: dict[BoardEntry, dict[int, Score]] = {}
     for entry, score in board.items():
         grouped.setdefault(entry._replace(seed=0), {})[entry.seed] = score
     found = [_cell(entry, [scores[seed] for seed in sorted(scores)]) for entry, scores in grouped.items()]
     return sorted(found, key=lambda cell: (cell.world, -cell.mean))
 
 
-def verdicts(found: Iterable[Cell]) -> list[Verdict]:
+def verdicts(found: Iterable[Cell]) -> list[BoardVerdict]:
     """The best rule against the best learner, in every scenario that has both."""
     by_world: dict[str, list[Cell]] = {}
     for cell in found:
@@ -130,7 +130,7 @@ def verdicts(found: Iterable[Cell]) -> list[Verdict]:
     for some in by_world.values():
         rules, learners = ([cell for cell in some if cell.is_rule is wanted] for wanted in (True, False))
         if rules and learners:
-            pairs.append(Verdict(_best(rules), _best(learners)))
+            pairs.append(BoardVerdict(_best(rules), _best(learners)))
     return pairs
 
 
@@ -197,11 +197,11 @@ def _best_memories(found: list[Cell]) -> list[str]:
     return said
 
 
-def _listed(text: Callable[[Verdict], str], pairs: list[Verdict]) -> str:
+def _listed(text: Callable[[BoardVerdict], str], pairs: list[BoardVerdict]) -> str:
     return listed([text(pair) for pair in sorted(pairs, key=lambda pair: -pair.gain)])
 
 
-def _gain(pair: Verdict) -> str:
+def _gain(pair: BoardVerdict) -> str:
     return f"{pair.gain:+.0%}".replace("-", "−")
 
 
@@ -209,7 +209,7 @@ def _best(some: list[Cell]) -> Cell:
     return max(some, key=lambda cell: cell.mean)
 
 
-def _cell(entry: Entry, scores: list[Score]) -> Cell:
+def _cell(entry: BoardEntry, scores: list[Score]) -> Cell:
     drawn = np.array([score.score for score in scores])
     likely = np.array([np.nan if s.score_most_probable is None else s.score_most_probable for s in scores])
     return Cell(

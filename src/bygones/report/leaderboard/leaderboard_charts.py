@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from bygones.leaderboard.entries import MEMORIES
-from bygones.leaderboard.standings import Cell, Remembering, Verdict
+from bygones.leaderboard.standings import BoardVerdict, Cell, Remembering
 from bygones.report.page import Chart, label
 from bygones.report.style import PALETTE
 
 _KINDS = (("the best rule", "diamond", PALETTE[1]), ("the best learner", "circle", PALETTE[0]))
 
 
-def verdict_chart(pairs: Sequence[Verdict]) -> Chart:
+def verdict_chart(pairs: Sequence[BoardVerdict]) -> Chart:
     """The best rule and the best learner of every scenario, with their intervals, as shares of the better one."""
     shown = sorted(pairs, key=lambda pair: pair.gain)
     traces: list[dict[str, Any]] = []

@@ -10,7 +10,7 @@ from bygones.leaderboard import players
 from bygones.leaderboard.board import Board
 from bygones.leaderboard.matches import EPISODES
 from bygones.leaderboard.rule_players import RULES
-from bygones.leaderboard.standings import Cell, Verdict, answer, cells, remembering, verdicts
+from bygones.leaderboard.standings import BoardVerdict, Cell, answer, cells, remembering, verdicts
 from bygones.report.leaderboard.leaderboard_charts import best_by_player, memory_chart, verdict_chart
 from bygones.report.page import Block, Page, Section, Table, write
 
@@ -62,7 +62,7 @@ def leaderboard_page(board: Board, idle: Sequence[dict[str, str]]) -> Page:
     )
 
 
-def _verdicts(pairs: Sequence[Verdict]) -> Table:
+def _verdicts(pairs: Sequence[BoardVerdict]) -> Table:
     return Table(
         "The best rule against the best learner. The difference is the learner's score less the rule's, seed by seed.",
         ["scenario", "verdict", "best rule", "its score", "best learner", "its score", "gain", "difference"],
