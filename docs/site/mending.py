@@ -19,6 +19,8 @@ _CHANGES = (
     ("<pre>", '<pre tabindex="0">'),
     ('<div class="table-wrapper', '<div tabindex="0" role="group" aria-label="Table" class="table-wrapper'),
     ('<div id="search-results">', '<h1>Search</h1>\n<div id="search-results">'),
+    # The corner of a table whose first column has no title heads nothing.
+    ('<th class="head"><p></p></th>', "<td></td>"),
     ('">Variables<span class="colon">', '">Attributes<span class="colon">'),
 )
 _BASE = re.compile(r'<p>Bases: <code[^>]*><span class="pre">object</span></code></p>\n')

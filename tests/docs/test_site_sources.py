@@ -162,10 +162,11 @@ class TestDocstrings:
 
 
 def test_what_scrolls_can_be_reached_and_parts_have_names():
-    page = '<aside class="toc-drawer no-toc"><p class="caption" role="heading">A</p><pre>x</pre>'
+    page = '<aside class="toc-drawer no-toc">'
+    page += '<p class="caption" role="heading">A</p><pre>x</pre><th class="head"><p></p></th>'
     assert mending.mended(page) == (
         '<aside aria-label="This page" class="toc-drawer no-toc">'
-        '<p class="caption" role="heading" aria-level="2">A</p><pre tabindex="0">x</pre>'
+        '<p class="caption" role="heading" aria-level="2">A</p><pre tabindex="0">x</pre><td></td>'
     )
 
 
