@@ -1,6 +1,7 @@
 """What is installed on request: the base install is enough for its part, and a missing part is named with its extra."""
 
 import ast
+import importlib.metadata
 import sys
 from pathlib import Path
 
@@ -19,6 +20,7 @@ NEEDED = {
     "bygones.allocation.hindsight": "solvers",
     "bygones.allocation.solvers.": "solvers",
     "bygones.audit.": "audit",
+    "bygones.cli.advice_tables": "audit",
     "bygones.cli.audit_tables": "audit",
     "bygones.cli.evaluation_commands": "learn",
     "bygones.cli.learning_commands": "learn",
@@ -30,6 +32,7 @@ NEEDED = {
     "bygones.envs.scenario_env": "envs",
     "bygones.envs.vector_env": "envs",
     "bygones.envs.wrappers": "envs",
+    "bygones.leaderboard.": "learn,report",
     "bygones.learn.": "learn",
     "bygones.learn.sb3": "sb3",
     "bygones.ledger.signing": "sign",
@@ -38,6 +41,7 @@ NEEDED = {
     "bygones.pytrees": "learn",
     "bygones.report.audit.": "audit",
     "bygones.report.figures.": "report",
+    "bygones.report.leaderboard.": "learn,report",
     "bygones.report.page": "report",
     "bygones.report.paper.": "report",
 }
@@ -74,7 +78,10 @@ def needs_of(name):
 
 
 def skip_unless_installed(*extras):
-    gone = sorted(name for name in libraries(*extras) if name not in modules())
+    try:
+        gone = sorted(name for name in libraries(*extras) if name not in modules())
+    except importlib.metadata.PackageNotFoundError as missing:
+        gone = [missing.name]
     if gone:
         pytest.skip(f"{', '.join(gone)} not installed")
 

@@ -46,15 +46,26 @@ PAGES = {
             *(f"envs.scenarios.{name}" for name in catalogue.names()),
         ),
     ),
-    "learn": ModulePage("Learning", "PPO, policies and runs", ("learn", "learn.sb3", "learn.logging", "pytrees")),
+    "learn": ModulePage(
+        "Learning",
+        "learners, policies and runs",
+        ("learn", "learn.learners", "learn.iterations", "learn.ppo", "learn.sb3", "learn.logging", "pytrees"),
+    ),
     "ledger": ModulePage("Ledger", "a memory on disk between decisions", ("ledger", "ledger.copying")),
     "audit": ModulePage("Audit", "a history under any half-life", ("audit", "audit.formats", "audit.sacct")),
     "paper": ModulePage(
         "The paper",
         "its examples, grid, results and claims, and the best possible policy",
         (
-            *("paper.examples", "paper.grid", "paper.results", "paper.columns", "paper.claims", "paper.judging"),
-            *("paper.optimum", "paper.two_agents", "paper.value_iteration", "paper.foresight", "paper.run"),
+            *("paper.examples", "paper.grid", "paper.results", "paper.columns", "paper.evidence", "paper.claims"),
+            *(
+                "paper.judging",
+                "paper.optimum",
+                "paper.two_agents",
+                "paper.value_iteration",
+                "paper.foresight",
+                "paper.run",
+            ),
         ),
     ),
     "report": ModulePage(

@@ -22,12 +22,20 @@ SECTIONS = {
         *("concepts/memory", "concepts/half-life", "concepts/welfare", "concepts/prices", "concepts/burdens"),
         "concepts/standing",
     ),
-    "Guides: decide": ("guides/night-shifts", "guides/gpu-hours", "guides/keeping-a-ledger", "guides/schedulers"),
+    "Guides: decide": (
+        *(
+            "guides/which-rule",
+            "guides/night-shifts",
+            "guides/gpu-hours",
+            "guides/keeping-a-ledger",
+            "guides/schedulers",
+        ),
+    ),
     "Guides: learn": ("guides/environment", "guides/fair-rewards", "guides/learning", "guides/experiment"),
-    "Choose": ("rules", "memories", "own-objective", "audits", "scenarios"),
+    "Choose": ("rules", "memories", "own-objective", "audits", "scenarios", "leaderboard"),
     "The paper": ("claims", "evidence", "decisions"),
     "Reference": ("reference/commands", "reference/index", "glossary"),
-    "The project": ("benchmarks", "extending", "contributing", "changelog"),
+    "The project": ("install", "benchmarks", "extending", "contributing", "changelog"),
 }
 """The table of contents: the names of pages without their endings, under the heading of each part."""
 

@@ -18,7 +18,7 @@ from packaging.utils import canonicalize_name
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 EXTRAS = {canonicalize_name(name): requirements for name, requirements in PROJECT["optional-dependencies"].items()}
-TOOLS = {"dev", "soak", "parity", "benchmarks"}
+TOOLS = {"docs", "dev", "soak", "parity", "benchmarks"}
 """Extras for those who work on bygones, not for those who use it."""
 
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from tyro.conf import arg
 
-from bygones._arrays import check_count
 from bygones.cli.arguments import Json, optional
 from bygones.cli.console import print_json, print_paths, print_sentences, print_table, progress
 from bygones.leaderboard.entries import MEMORIES, SIZES, WelfareName, check_entries, scenarios
@@ -45,6 +44,7 @@ def leaderboard(
 
     Example: bygones leaderboard --scenario donut queues --player prices ppo --steps 100000
     """
+    from bygones._arrays import check_count
     from bygones.leaderboard import board, players
     from bygones.leaderboard.rule_players import RULES
     from bygones.leaderboard.standings import answer, cells
