@@ -88,11 +88,12 @@ def test_an_export_never_replaces_a_ledger(run, refused, ward, tmp_path, how):
 
 def test_plans_divide_in_whole_units_too(run, refused, ward, tmp_path):
     days = ("--from", ahead(1), "--until", ahead(2))
-    doses = json.loads(run("plan", ward, "people.csv", *days, "--amount", 4, "--whole", "--json"))["dates"][0]["turns"]
-    assert {turn["agent"]: turn["amount"] for turn in doses} == {"ana": 3.0, "ben": 1.0}, "2.5 and 1.5 without"
     (tmp_path / "dates.csv").write_text(f"date,agent,need\n{ahead(1)},ana,9\n{ahead(1)},ben,9\n")
-    decided = json.loads(run("decide", ward, "dates.csv", "--amount", 4, "--whole", "--json"))
-    assert decided["dates"][0]["turns"] == doses
+    for words in (("plan", ward, "people.csv", *days), ("decide", ward, "dates.csv")):
+        turns = json.loads(run(*words, "--amount", 4, "--whole", "--json"))["dates"][0]["turns"]
+        doses = {turn["agent"]: turn["amount"] for turn in turns}
+        # Without, 2.5 and 1.5. Either of these leaves loads of 3 and 2, so a draw decides.
+        assert doses in ({"ana": 3.0, "ben": 1.0}, {"ana": 2.0, "ben": 2.0})
     assert "whole is for an amount" in refused("plan", ward, "people.csv", *days, "--whole")
 
 

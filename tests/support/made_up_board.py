@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bygones.leaderboard.board import Board
-from bygones.leaderboard.entries import Entry
+from bygones.leaderboard.entries import BoardEntry
 from bygones.leaderboard.matches import Score
 
 
@@ -11,7 +11,7 @@ def made(world: str, player: str, memory: str, scores: list[float], likely: list
     """A player with a memory, by its scores in three seeds."""
     steps = 1000 if player.startswith("ppo") else 0
     return {
-        Entry(f"{world}(horizon=10)", "nash", memory, player, steps, seed): Score(
+        BoardEntry(f"{world}(horizon=10)", "nash", memory, player, steps, seed): Score(
             score, likely and likely[seed], 0.1, 0.05, 1.0, 0.4 if world == "donut" else None, 2.0
         )
         for seed, score in enumerate(scores)

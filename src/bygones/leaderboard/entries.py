@@ -11,8 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
-from bygones._arrays import check_count, check_one_of
-
 if TYPE_CHECKING:
     from bygones.envs.scenario_problem import ScenarioProblem
 
@@ -96,6 +94,8 @@ def scenarios(size: Size, names: Sequence[str] = ()) -> list[str]:
 
 def check_entries(memories: Sequence[str], seeds: int, steps: int) -> None:
     """Refuses a map that cannot be drawn."""
+    from bygones._arrays import check_count, check_one_of
+
     for memory in memories:
         check_one_of("memory", memory, tuple(MEMORIES))
     check_count("seeds", seeds, most=1000)
