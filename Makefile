@@ -30,7 +30,7 @@ test: .venv/installed-dev  ## Format, lint, types, import contract, tests; COVER
 	$(BIN)/pytest -n 2 -m "not soak" $(if $(COVERAGE),--cov --cov-report=term --cov-fail-under=95)
 
 soak: .venv/installed-soak  ## The long tests, and the environments on the oldest Gymnasium they support
-	$(BIN)/pytest -m soak
+	$(BIN)/pytest -n 2 --dist loadfile -m soak
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --upgrade --target .venv/gymnasium-oldest gymnasium==1.3.0
 	PYTHONPATH=.venv/gymnasium-oldest $(BIN)/pytest -n 2 -m "not soak" tests/envs
 
