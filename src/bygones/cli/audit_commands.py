@@ -8,9 +8,9 @@ from typing import Annotated, Literal
 from tyro.conf import Positional, arg
 
 from bygones._files import check_output
-from bygones.audit import formats
-from bygones.cli.arguments import Json, one_of, optional
+from bygones.cli.arguments import Json, optional
 from bygones.cli.console import print_json, print_paths
+from bygones.cli.history_arguments import AgentColumn, EntitlementColumn, Fields, Format, SkipUnnamed, Table, TimeZone
 
 
 def audit(
@@ -22,9 +22,7 @@ def audit(
             "postgresql://user@host/name.",
         ),
     ],
-    agent: Annotated[
-        str | None, optional("Column with the names of the agents; agent if left out, or User for sacct.", "COLUMN")
-    ] = None,
+    agent: AgentColumn = None,
     time: Annotated[
         str | None, optional("Column with timestamps, dates or step numbers; time if left out.", "COLUMN")
     ] = None,
@@ -47,7 +45,7 @@ def audit(
             "CONDITION [CONDITION ...]",
         ),
     ] = None,
-    skip_unnamed: Annotated[bool, arg(help="Skip rows without an agent, and say how many.")] = False,
+    skip_unnamed: SkipUnnamed = False,
     time_format: Annotated[
         str,
         arg(
@@ -56,9 +54,7 @@ def audit(
             "'%d %b %Y %H:%M'; auto detects it and says so.",
         ),
     ] = "auto",
-    fields: Annotated[
-        str | None, optional("Names of the columns, with commas, for files without a header line.", "LIST")
-    ] = None,
+    fields: Fields = None,
     half_life: Annotated[
         str | None,
         optional(
@@ -66,12 +62,8 @@ def audit(
             "LIST",
         ),
     ] = None,
-    table: Annotated[str | None, optional("Table to read, if HISTORY is a database.", "NAME")] = None,
-    format: Annotated[
-        str,
-        one_of(formats.names()),
-        arg(help=f"Format of the history: a table, a ledger, or a log ({formats.described()}); auto detects it."),
-    ] = "auto",
+    table: Table = None,
+    format: Format = "auto",
     resource: Annotated[
         str | None,
         optional(
@@ -95,10 +87,7 @@ def audit(
             "FILE",
         ),
     ] = None,
-    entitlement: Annotated[
-        str | None,
-        optional("Column with the entitlements, in that file or, without one, in the history itself.", "COLUMN"),
-    ] = None,
+    entitlement: EntitlementColumn = None,
     others: Annotated[
         str | None,
         optional(
@@ -134,12 +123,7 @@ def audit(
         str | None, optional("Length of a period, such as 7d; if left out, chosen for at most 60 periods.", "DURATION")
     ] = None,
     at: Annotated[str | None, optional("Moment of the audit; the time of the last event if left out.", "TIME")] = None,
-    timezone: Annotated[
-        str | None,
-        optional(
-            "Time zone of times without one, and in which times are shown; UTC or a ledger's own if left out.", "ZONE"
-        ),
-    ] = None,
+    timezone: TimeZone = None,
     refine: Annotated[
         Literal["yes", "no"] | None,
         optional(

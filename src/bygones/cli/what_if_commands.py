@@ -12,6 +12,20 @@ from bygones._files import check_output
 from bygones.audit import formats
 from bygones.cli.arguments import Json, one_of, optional
 from bygones.cli.console import print_json, print_paths
+from bygones.cli.history_arguments import (
+    AgentColumn,
+    EntitlementColumn,
+    Entitlements,
+    Fields,
+    Others,
+    Resource,
+    SkipUnnamed,
+    Table,
+    TimeColumn,
+    TimeFormat,
+    TimeZone,
+    Where,
+)
 
 if TYPE_CHECKING:
     from bygones.audit import QueueReplay, WhatIf
@@ -54,52 +68,30 @@ def what_if(
     served: Annotated[
         str, arg(metavar="COLUMN", help="Column that tells who was served: 1 or 0, true or false, yes or no.")
     ] = "served",
-    agent: Annotated[
-        str | None, optional("Column with the names of the agents; agent if left out, or User for sacct.", "COLUMN")
-    ] = None,
-    time: Annotated[str | None, optional("Column with the times; time if left out.", "COLUMN")] = None,
-    where: Annotated[
-        tuple[str, ...] | None,
-        optional("Conditions that rows must meet, such as 'state=COMPLETED'.", "CONDITION [CONDITION ...]"),
-    ] = None,
-    skip_unnamed: Annotated[bool, arg(help="Skip rows without an agent, and say how many.")] = False,
-    time_format: Annotated[
-        str,
-        arg(metavar="FORMAT", help="How times are written, as for bygones audit; auto detects it and says so."),
-    ] = "auto",
-    fields: Annotated[
-        str | None, optional("Names of the columns, with commas, for files without a header line.", "LIST")
-    ] = None,
-    table: Annotated[str | None, optional("Table to read, if HISTORY is a database.", "NAME")] = None,
+    agent: AgentColumn = None,
+    time: TimeColumn = None,
+    where: Where = None,
+    skip_unnamed: SkipUnnamed = False,
+    time_format: TimeFormat = "auto",
+    fields: Fields = None,
+    table: Table = None,
     format: Annotated[
         str,
         one_of(formats.names()),
         arg(help=f"Format of the history: a table, or a log ({formats.described()}); auto detects it."),
     ] = "auto",
-    resource: Annotated[str | None, optional("Resource to count in a log, or several with weights.", "NAME")] = None,
+    resource: Resource = None,
     welfare: Annotated[str, arg(metavar="WELFARE", help="Welfare that decisions maximise.")] = "egalitarian",
     kind: Annotated[
         Literal["good", "burden"], arg(metavar="{good,burden}", help="Whether goods or burdens are handed out.")
     ] = "good",
-    entitlements: Annotated[
-        Path | None, optional("Entitlements, as for bygones audit; the same for everyone if left out.", "FILE")
-    ] = None,
-    entitlement: Annotated[
-        str | None,
-        optional("Column with the entitlements, in that file or, without one, in the history itself.", "COLUMN"),
-    ] = None,
-    others: Annotated[
-        str | None, optional("Entitlement of agents that the file does not list; refused if left out.", "NUMBER")
-    ] = None,
+    entitlements: Entitlements = None,
+    entitlement: EntitlementColumn = None,
+    others: Others = None,
     draws: Annotated[
         int, arg(metavar="NUMBER", help="How often each course is run, with other draws among ties.")
     ] = 10,
-    timezone: Annotated[
-        str | None,
-        optional(
-            "Time zone of times without one, and in which times are shown; UTC or a ledger's own if left out.", "ZONE"
-        ),
-    ] = None,
+    timezone: TimeZone = None,
     title: Annotated[str | None, optional("Title of the page, instead of What if.", "TEXT")] = None,
     page: Annotated[
         Path | None, optional("Also write the result as an HTML page, a single file that works offline.", "FILE")
