@@ -25,7 +25,7 @@ LOG_BETAS = (-0.10536051565782628, -0.0010005003335835344)
 TO_COME: Any = None
 """Stands for what the updates of an iteration compute, before they have."""
 
-Tree = TypeVar("Tree")
+_Tree = TypeVar("_Tree")
 
 
 class Learner(Protocol):
@@ -209,22 +209,22 @@ def settle(
     return kept._replace(stopped=stopped), curve._replace(policy_loss=losses[0], value_loss=losses[1])
 
 
-def clip_by_norm(gradient: Tree, max_norm: jax.Array | np.ndarray | float) -> Tree:
+def clip_by_norm(gradient: _Tree, max_norm: jax.Array | np.ndarray | float) -> _Tree:
     """The gradient, scaled down if its global norm is above `max_norm`; as torch does, a millionth too much."""
     norm = jnp.sqrt(sum(jnp.vdot(leaf, leaf) for leaf in jax.tree.leaves(gradient)))
     factor = jnp.minimum(max_norm / (norm + 1e-6), 1.0)
-    clipped: Tree = jax.tree.map(lambda leaf: leaf * factor, gradient)
+    clipped: _Tree = jax.tree.map(lambda leaf: leaf * factor, gradient)
     return clipped
 
 
-def adam_step(weights: Tree, adam: Adam, gradient: Tree, numbers: Numbers) -> tuple[Tree, Adam]:
+def adam_step(weights: _Tree, adam: Adam, gradient: _Tree, numbers: Numbers) -> tuple[_Tree, Adam]:
     """One step of Adam, with ε beside the corrected root as in torch."""
     count = adam.count + 1
     mean = jax.tree.map(lambda m, g: BETAS[0] * m + (1 - BETAS[0]) * g, adam.mean, gradient)
     square = jax.tree.map(lambda s, g: BETAS[1] * s + (1 - BETAS[1]) * g * g, adam.square, gradient)
     seen_mean, seen_square = (-jnp.expm1(count * log_beta) for log_beta in LOG_BETAS)
     rate, root = numbers.learning_rate / seen_mean, jax.lax.rsqrt(seen_square)
-    moved: Tree = jax.tree.map(
+    moved: _Tree = jax.tree.map(
         lambda w, m, s: w - rate * m / (jnp.sqrt(s) * root + numbers.adam_eps), weights, mean, square
     )
     return moved, Adam(mean, square, count)
