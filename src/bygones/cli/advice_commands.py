@@ -10,14 +10,14 @@ from typing import Annotated, Literal
 from tyro.conf import Positional, arg
 
 from bygones._files import check_output
-from bygones.cli.arguments import Json, optional
+from bygones.audit import formats
+from bygones.cli.arguments import Json, one_of, optional
 from bygones.cli.console import print_json, print_paths, progress
 from bygones.cli.history_arguments import (
     AgentColumn,
     EntitlementColumn,
     Entitlements,
     Fields,
-    Format,
     Others,
     Resource,
     SkipUnnamed,
@@ -86,7 +86,11 @@ def advise(
     time_format: TimeFormat = "auto",
     fields: Fields = None,
     table: Table = None,
-    format: Format = "auto",
+    format: Annotated[
+        str,
+        one_of(formats.names()),
+        arg(help=f"Format of the history: a table, a ledger, or a log ({formats.described()}); auto detects it."),
+    ] = "auto",
     resource: Resource = None,
     draws: Annotated[
         int, arg(metavar="NUMBER", help="How often each memory and rule is run, with other draws among ties.")

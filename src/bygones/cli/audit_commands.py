@@ -8,9 +8,10 @@ from typing import Annotated, Literal
 from tyro.conf import Positional, arg
 
 from bygones._files import check_output
-from bygones.cli.arguments import Json, optional
+from bygones.audit import formats
+from bygones.cli.arguments import Json, one_of, optional
 from bygones.cli.console import print_json, print_paths
-from bygones.cli.history_arguments import AgentColumn, EntitlementColumn, Fields, Format, SkipUnnamed, Table, TimeZone
+from bygones.cli.history_arguments import AgentColumn, EntitlementColumn, Fields, SkipUnnamed, Table, TimeZone
 
 
 def audit(
@@ -63,7 +64,11 @@ def audit(
         ),
     ] = None,
     table: Table = None,
-    format: Format = "auto",
+    format: Annotated[
+        str,
+        one_of(formats.names()),
+        arg(help=f"Format of the history: a table, a ledger, or a log ({formats.described()}); auto detects it."),
+    ] = "auto",
     resource: Annotated[
         str | None,
         optional(

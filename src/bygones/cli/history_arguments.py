@@ -1,4 +1,7 @@
-"""The arguments that `audit`, `what-if` and `advise` share: how a history is read, and who is entitled to how much."""
+"""The arguments that `audit`, `what-if` and `advise` share: how a history is read, and who is entitled to how much.
+
+The formats are not among them: a command asks for them when it runs, so that those that were added count.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +10,7 @@ from typing import Annotated
 
 from tyro.conf import arg
 
-from bygones.audit import formats
-from bygones.cli.arguments import one_of, optional
+from bygones.cli.arguments import optional
 
 AgentColumn = Annotated[
     str | None, optional("Column with the names of the agents; agent if left out, or User for sacct.", "COLUMN")
@@ -24,11 +26,6 @@ TimeFormat = Annotated[
 ]
 Fields = Annotated[str | None, optional("Names of the columns, with commas, for files without a header line.", "LIST")]
 Table = Annotated[str | None, optional("Table to read, if HISTORY is a database.", "NAME")]
-Format = Annotated[
-    str,
-    one_of(formats.names()),
-    arg(help=f"Format of the history: a table, a ledger, or a log ({formats.described()}); auto detects it."),
-]
 Resource = Annotated[str | None, optional("Resource to count in a log, or several with weights.", "NAME")]
 Entitlements = Annotated[
     Path | None, optional("Entitlements, as for bygones audit; the same for everyone if left out.", "FILE")
