@@ -70,8 +70,7 @@ def in_tasks(
             raise WorkerDiedError("Ray died (killed, or out of memory?)") from error
         finally:
             if lent:  # or all of this ends with the connection
-                for reference in going:
-                    ray.cancel(reference)  # not by force: Ray 2.60 aborts if the task ends at that moment
+                _cancel(ray, list(going))
                 ray.kill(board)
 
 
@@ -129,6 +128,20 @@ def _ray() -> Any:
 def _first_ready(ray: Any, references: list[Any], ctrl_c: CtrlC) -> Any:
     with ctrl_c.heeded():
         return ray.wait(references)[0][0]
+
+
+def _cancel(ray: Any, going: list[Any], tries: int = 30) -> None:
+    """Cancels tasks and waits until they have ended.
+
+    Ray 2.60 loses what it is told of a task that has reached its worker and not yet begun, so it is told again every
+    second. Not by force: then Ray aborts if the task ends at that moment. A task that will not end in the end keeps
+    its CPU until the cluster is shut down.
+    """
+    while going and tries:
+        for reference in going:
+            ray.cancel(reference)
+        _, going = ray.wait(going, num_returns=len(going), timeout=1)
+        tries -= 1
 
 
 def _with_board(board: Any, job: Callable[..., Any], *task: Any) -> Any:
