@@ -2,9 +2,11 @@
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from bygones.allocation import ChooseK
-from bygones.allocation.ties import best_k, largest
+from bygones.allocation.ties import best_k, best_k_of_row, best_k_of_rows, largest
 
 MANY = 40_000
 
@@ -49,3 +51,24 @@ def test_lots_are_fair_among_many():
 def test_being_served_is_worth_the_mean_of_the_largest_needs():
     needs = np.random.default_rng(0).random(MANY)
     assert ChooseK(needs, 30).worth_once == pytest.approx(np.sort(needs)[-30:].mean())
+
+
+numbers = st.sampled_from([0.25, 0.25 * (1 + 1e-14), 0.25 * (1 - 1e-14), 0.0, -1.0, float("inf"), 1e300])
+tables = st.integers(1, 6).flatmap(
+    lambda n: st.lists(st.tuples(*[st.lists(numbers, min_size=n, max_size=n)] * 2), min_size=1, max_size=3)
+)
+
+
+@given(table=tables, k=st.integers(0, 6), seed=st.integers(0, 9))
+def test_rows_are_chosen_from_as_one_alone_is(table, k, seed):
+    """Whatever ties, one row, several rows and the selection among many come to the same choice by the same lots."""
+    keys = np.moveaxis(np.array(table), 1, 0)
+    k = min(k, keys.shape[-1])
+    one_by_one = [best_k([key.__getitem__ for key in row], len(row[0]), k, _rng(seed)) for row in np.array(table)]
+    rows = best_k_of_rows(keys, k, [_rng(seed) for _ in table]) if k else np.empty((len(table), 0))
+    np.testing.assert_array_equal(rows, one_by_one)
+    np.testing.assert_array_equal([best_k_of_row(row, k, _rng(seed)) for row in np.array(table)], one_by_one)
+
+
+def _rng(seed):
+    return np.random.default_rng(seed)

@@ -21,7 +21,7 @@ from bygones.allocation.decide import allocate
 from bygones.allocation.prices import Pricing, levels, price_form
 from bygones.allocation.prices import learning as learning_memory
 from bygones.allocation.problems import ChooseK
-from bygones.allocation.ties import best_k, best_k_of_rows
+from bygones.allocation.ties import best_k_of_row, best_k_of_rows
 from bygones.kinds import Kind
 from bygones.memory import Memory
 from bygones.memory.priced import Priced, PricedState
@@ -44,8 +44,7 @@ class RankingPolicy(ABC):
 
     def __call__(self, needs: Array, k: int, state: Any, step: int, rng: np.random.Generator) -> np.ndarray:
         problem = ChooseK(needs, k)
-        keys = self.keys(problem.needs, problem.k, state, step)
-        return best_k([key.__getitem__ for key in keys], problem.n_agents, problem.k, rng)
+        return best_k_of_row(self.keys(problem.needs, problem.k, state, step), problem.k, rng)
 
     def rows(self, needs: np.ndarray, k: int, state: Any, step: int, rngs: list[np.random.Generator]) -> np.ndarray:
         """The same for every row of needs, of shape (rows, n), with a generator and a row of the state for each.
@@ -53,8 +52,7 @@ class RankingPolicy(ABC):
         A single row may come without its axis, and is then answered without it.
         """
         keys = self.keys(needs, k, state, step)
-        rows = [key[None] for key in keys] if needs.ndim == 1 else keys
-        return best_k_of_rows(rows, k, rngs).reshape(*needs.shape[:-1], k)
+        return best_k_of_row(keys, k, rngs[0]) if needs.ndim == 1 else best_k_of_rows(keys, k, rngs)
 
 
 @dataclass(frozen=True, eq=False)

@@ -30,6 +30,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -165,12 +166,12 @@ class Priced(Memory[PricedState]):
             shares = shares * self.entitlements
         return shares / shares.mean(axis=-1, keepdims=True)
 
-    @property
+    @cached_property
     def shares_are_equal(self) -> bool:
         """Whether everybody's share is the same at any prices, as in egalitarian welfare of equal entitlements."""
         return self.entitlements is None and not is_traced(self.alpha) and self.alpha == math.inf
 
-    @property
+    @cached_property
     def _sign(self) -> float:
         return -1.0 if self.kind == "burden" else 1.0
 
