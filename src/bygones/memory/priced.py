@@ -160,11 +160,11 @@ class Priced(Memory[PricedState]):
         xp = namespace(state.log_prices)
         if self.shares_are_equal:
             return xp.ones_like(state.log_prices)
-        logs = -self._sign * state.log_prices / self.alpha
+        logs = (-self._sign / self.alpha) * state.log_prices
         shares = xp.exp(logs - logs.max(axis=-1, keepdims=True))
         if self.entitlements is not None:
             shares = shares * self.entitlements
-        return shares / shares.mean(axis=-1, keepdims=True)
+        return shares * (1.0 / shares.mean(axis=-1, keepdims=True))
 
     @cached_property
     def shares_are_equal(self) -> bool:
