@@ -35,6 +35,7 @@ from bygones.learn.networks import Networks
 from bygones.learn.normalisation import Normaliser
 from bygones.learn.playing import Played
 from bygones.learn.policy import TrainedPolicy
+from bygones.learn.programs import make_room
 from bygones.learn.settings import Settings
 
 SEGMENT = 16
@@ -152,6 +153,7 @@ def train_batch(
     shape = _common_shape(batch, choices)
     check_count("segment", segment)
     check_count("evaluation_episodes", evaluation_episodes, 0)
+    make_room()
     batched = len(batch) > 1 if batched is None else batched
     params, numbers = (_stack([of(run) for run in batch], batched) for of in (params_of, numbers_of))
     total = max(run.settings.rollouts for run in batch)
