@@ -49,6 +49,34 @@ class TestTheDecision:
         assert decision.utilities @ decision.prices == pytest.approx(best)
         assert decision.optimal
 
+    @pytest.mark.parametrize("entitlements", [None, np.array([1.0, 2, 3, 4, 5, 6])])
+    @pytest.mark.parametrize(
+        "welfare", ["egalitarian", "nash", "utilitarian", "generalized_gini", "alpha_fair(alpha=2)"]
+    )
+    @pytest.mark.parametrize("learns", [True, False])
+    def test_some_prices_are_those_of_everybody_up_to_a_factor(self, learns, welfare, entitlements):
+        memory = Discounted(gamma=0.9)
+        memory = learning(memory, welfare, entitlements) if learns else memory
+        state, problem = after(memory, *np.random.default_rng(0).random((50, 6))), ChooseK(np.arange(1.0, 7.0), 2)
+        found = allocate(problem, memory, state, welfare, rule="prices", entitlements=entitlements).price_list
+        assert np.log(found.all).mean() == pytest.approx(0, abs=1e-9) or welfare == "generalized_gini"
+        for some in (slice(None), slice(1, 4), np.array([5, 0, 2])):
+            ratios = found.of(some) / found.all[some]
+            np.testing.assert_allclose(ratios, ratios[0], rtol=1e-12)
+
+    @given(
+        arrays(float, 6, elements=st.just(0.0) | amounts), arrays(float, (3, 6), elements=amounts), st.integers(1, 6)
+    )
+    def test_nobody_without_a_need_is_chosen(self, needs, past, k):
+        memory = Discounted(gamma=0.9)
+        decision = allocate(ChooseK(needs, k), memory, after(memory, *past), "nash", rule="prices")
+        ranked = np.sort(decision.prices * needs)[::-1]
+        assert len(decision.served) == min(k, np.count_nonzero(needs))
+        assert np.all(needs[decision.served] > 0)
+        assert decision.utilities @ decision.prices == pytest.approx(ranked[:k].sum())
+        if decision.runner_up is not None:
+            assert np.all(needs[decision.problem.served(decision.runner_up.given)] > 0)
+
     @pytest.mark.parametrize("capacity", [1, 2, None])
     def test_assigning_takes_the_largest_priced_sum(self, capacity):
         rng, memory = np.random.default_rng(0), Discounted(gamma=0.9)

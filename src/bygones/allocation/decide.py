@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -21,8 +22,9 @@ from bygones.allocation.checks import is_sparse
 from bygones.allocation.decision import Decision
 from bygones.allocation.goods import GIVE
 from bygones.allocation.outlook import Outlook, Unstructured, check_state, outlook, priced_outlook
-from bygones.allocation.prices import pricing_of
+from bygones.allocation.prices import PriceList, pricing_of
 from bygones.allocation.problems import Assign, ChooseK, Problem
+from bygones.allocation.solvers.choose import choose_by
 from bygones.allocation.ties import chances
 from bygones.memory import Memory
 from bygones.memory.contract import State
@@ -122,10 +124,8 @@ def allocate(
         pricing = pricing_of(problem, memory, function, entitlements, calibration)
         past, steps = pricing.remembered(state, problem, elapsed)
         paid = pricing.at(past, steps, state, problem)
-        # A sum of priced utilities is utilitarian welfare in which an agent counts as often as its price says.
-        mass = paid if weights is None else paid * weights
-        look, shape = priced_outlook(past, entitlements, problem.kind), ConcaveSum(0.0, mass=mass)
-        judge = functools.partial(np.dot, b=mass)
+        look = priced_outlook(past, entitlements, problem.kind)
+        solve, shape = functools.partial(_by_prices, solve, paid), None
     else:
         look = outlook(memory, state, n_agents, elapsed, entitlements, problem.kind)
         shape = aim(function, look.base, weights)
@@ -149,12 +149,24 @@ def allocate(
         given=choice.given,
         optimal=choice.optimal,
         gap=gap,
-        prices=paid,
+        price_list=paid,
         calibration=calibration,
         learned_from=None if calibration is None else learned_from,
         find_runner_up=choice.runner_up,
         unrounded=choice.unrounded,
     )
+
+
+def _by_prices(solve: Solver, paid: PriceList, case: Case) -> Choice:
+    """The allocation with the largest sum of priced utilities (burdens: the smallest)."""
+    if solve is GIVE[ChooseK]:  # which asks for the prices of those who come into question, not of everybody
+        needs, look = case.problem.needs, case.look
+        return Choice(
+            *choose_by(lambda who: needs[who] * paid.of(who), look.base, look.gain(needs), case.problem.k, case.rng)
+        )
+    # A sum of priced utilities is utilitarian welfare in which an agent counts as often as its price says.
+    mass = paid.all if case.entitlements is None else paid.all * case.entitlements
+    return solve(replace(case, judge=functools.partial(np.dot, b=mass), aim=ConcaveSum(0.0, mass=mass)))
 
 
 def at_prices(

@@ -13,6 +13,7 @@ import numpy as np
 from bygones._arrays import Array, Number
 from bygones.allocation.aims import entitled
 from bygones.allocation.explain import as_data, sentences
+from bygones.allocation.prices import PriceList
 from bygones.allocation.problems import Problem
 from bygones.memory import Memory
 from bygones.memory.priced import PricedState
@@ -58,8 +59,8 @@ class Decision:
             agent of each item, -1 if it is left over. `Divide`: the amount of each agent.
         optimal: whether the allocation is proven to be the best.
         gap: how much more welfare another allocation could have, at most; 0.0 for an exact algorithm.
-        prices: what a unit of each agent's utility counts where the rule is `prices`, else None. It is then the sum of
-            priced utilities that is largest (for burdens, smallest), and that `gap` and the next best choice are about.
+        price_list: the prices where the rule is `prices`, else None. It is then the sum of priced utilities that is
+            largest (for burdens, smallest), and that `gap` and the next best choice are about.
         calibration: the prices that were learned from past needs, around which the memory corrects, or None.
         learned_from: what these were learned from, in words, or None.
         unrounded: of a division in whole units, what each agent would have in parts of units, else None.
@@ -77,7 +78,7 @@ class Decision:
     given: np.ndarray
     optimal: bool
     gap: float
-    prices: np.ndarray | None
+    price_list: PriceList | None = field(repr=False)
     calibration: PricedState | None
     learned_from: str | None
     find_runner_up: Callable[[], np.ndarray | None] = field(repr=False)
@@ -96,7 +97,12 @@ class Decision:
     @property
     def rule(self) -> str:
         """The rule of the decision, `one-step` or `prices`."""
-        return "one-step" if self.prices is None else "prices"
+        return "one-step" if self.price_list is None else "prices"
+
+    @property
+    def prices(self) -> np.ndarray | None:
+        """What a unit of each agent's utility counts where the rule is `prices`, 1 on average; else None."""
+        return None if self.price_list is None else self.price_list.all
 
     @property
     def agent_names(self) -> Sequence[str]:

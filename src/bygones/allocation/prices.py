@@ -27,9 +27,11 @@ $-\sum_i Z_i^p$, whose gradient is a price again.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol
+from types import EllipsisType
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
@@ -85,6 +87,27 @@ class _Place(Protocol):
     def share_served(self) -> float: ...
 
 
+_Who: TypeAlias = np.ndarray | slice | EllipsisType
+_Some: TypeAlias = Callable[[_Who], np.ndarray]
+"""Numbers of the agents asked for; `...` is everybody."""
+
+
+@dataclass(frozen=True, eq=False)
+class PriceList:
+    """Prices, worked out for those who are asked for: a choice among a million never needs all of them at a time.
+
+    Attributes:
+        of: the prices of some agents, up to a factor that they share; of everybody, 1 on (geometric) average.
+    """
+
+    of: _Some
+
+    @cached_property
+    def all(self) -> np.ndarray:
+        """Everybody's price."""
+        return self.of(...)
+
+
 @dataclass(frozen=True, eq=False)
 class Pricing:
     """How prices follow from a memory, for one welfare; leading axes of a state are a batch.
@@ -105,16 +128,16 @@ class Pricing:
 
     def prices(self, state: Any, problem: _Place, elapsed: Number = 1) -> np.ndarray:
         r"""$\lambda$, 1 on (geometric) average."""
-        return self.at(*self.remembered(state, problem, elapsed), state, problem)
+        return self.at(*self.remembered(state, problem, elapsed), state, problem).all
 
     def remembered(self, state: Any, problem: _Place, elapsed: Number = 1) -> tuple[np.ndarray, np.ndarray]:
         """The memory as totals, faded until now, and how many steps they rest on."""
         return _remembered(self.memory, state, elapsed, problem)
 
-    def at(self, past: np.ndarray, steps: np.ndarray, state: Any, problem: _Place) -> np.ndarray:
+    def at(self, past: np.ndarray, steps: np.ndarray, state: Any, problem: _Place) -> PriceList:
         """The prices where the past, as totals over so many steps, is known already."""
         if self._alpha == 0:
-            return np.ones_like(past)
+            return PriceList(lambda who: np.ones_like(past[who]))
         learned = state if isinstance(self.memory, Priced) else self.calibration
         if past.min() < 0:  # as an offset in a ledger can make it
             past = past - np.minimum(past.min(axis=-1, keepdims=True), 0.0)
@@ -126,27 +149,40 @@ class Pricing:
         else:
             logs = self._corrected(past, learned, np.maximum(CORRECTION, self._steepness(steps, problem))[..., None])
         if isinstance(self.form, Ranked):
-            return np.asarray(np.apply_along_axis(_nearest_mixture, -1, logs + 1.0, self.form.among(logs.shape[-1])))
-        return np.asarray(np.exp(logs, out=logs))
+            scores, weights = logs(...) + 1.0, self.form.among(past.shape[-1])
+            mixed = np.asarray(np.apply_along_axis(_nearest_mixture, -1, scores, weights))
+            return PriceList(lambda who: mixed[who])
+        return PriceList(lambda who: _exponential(logs(who)))
 
-    # A million agents are no exception, so what can be done in the same array is.
-
-    def _followed(self, past: np.ndarray, steps: np.ndarray, problem: _Place) -> np.ndarray:
+    def _followed(self, past: np.ndarray, steps: np.ndarray, problem: _Place) -> _Some:
         """Logarithms of prices that follow from what is remembered alone."""
         level = past if self.entitlements is None else levels(past, self._in_average_units)
-        logs = level + np.asarray(np.maximum(problem.worth_once, _TINY))[..., None]
-        np.log(logs, out=logs)
-        logs -= _mean(logs)
-        logs *= -self._sign * self._steepness(steps, problem)[..., None]
-        return np.asarray(logs)
+        once = np.asarray(np.maximum(problem.worth_once, _TINY))[..., None]
+        steepness = -self._sign * self._steepness(steps, problem)[..., None]
 
-    def _corrected(self, past: np.ndarray, learned: PricedState, correction: Number) -> np.ndarray:
+        def logs(who: _Who) -> np.ndarray:
+            some = level[who] + once
+            np.log(some, out=some)
+            if who is ...:
+                some -= _mean(some)
+            some *= steepness
+            return np.asarray(some)
+
+        return logs
+
+    def _corrected(self, past: np.ndarray, learned: PricedState, correction: Number) -> _Some:
         """Logarithms of prices that were learned, corrected by what is remembered; both add up to 0."""
         usual = _mean(past)
-        logs = past - (usual if self._learning.shares_are_equal else usual * self._learning.shares(learned))
-        logs *= -self._sign * correction / at_least(usual + per_agent(learned.largest), _TINY)
-        logs += learned.log_prices
-        return np.asarray(logs)
+        fair = None if self._learning.shares_are_equal else usual * self._learning.shares(learned)
+        steepness = -self._sign * correction / at_least(usual + per_agent(learned.largest), _TINY)
+
+        def logs(who: _Who) -> np.ndarray:
+            some = past[who] - (usual if fair is None else fair[who])
+            some *= steepness
+            some += learned.log_prices[who]
+            return np.asarray(some)
+
+        return logs
 
     def _steepness(self, steps: np.ndarray, problem: _Place) -> np.ndarray:
         """No steeper than mirror descent over the steps that are remembered, and at most as steep as the welfare."""
@@ -222,6 +258,10 @@ def _remembered(memory: Memory, state: Any, elapsed: Number, problem: _Place) ->
         return np.asarray(memory.faded(state, elapsed), dtype=float), np.asarray(d)
     after = memory.advance(state, np.zeros(memory.n_agents(state)), elapsed)
     return np.asarray(memory.read(after) * np.asarray(memory.denominator(after))[..., None], dtype=float), np.asarray(d)
+
+
+def _exponential(logs: np.ndarray) -> np.ndarray:
+    return np.asarray(np.exp(logs, out=logs))
 
 
 def _mean(values: np.ndarray) -> np.ndarray:

@@ -82,7 +82,7 @@ def best_k_of_row(keys: Sequence[np.ndarray], k: int, rng: np.random.Generator) 
         ordered.partition((n - k - 1, n - k))
         next_best, last = ordered[n - k - 1 : n - k + 1].tolist()  # plain numbers, with which Python is faster
         if next_best < last - TIE * min(abs(last), _LARGEST):
-            return (first >= last).nonzero()[0]
+            return np.flatnonzero(first >= last)
     return best_k([key.__getitem__ for key in keys], n, k, rng)
 
 

@@ -24,19 +24,26 @@ def choose(
     """The agents to serve, at most k of those with a gain, and a way to the next best choice (None: no other)."""
     if isinstance(aim, ConcaveSum) and aim.product and _someone_stays_at_zero(base, gain, k):
         aim = Leximin()
-    useful = None
-    if not gain.min() > 0:
-        useful = np.flatnonzero(gain > 0)
-        base, gain = base[useful], gain[useful]
-        aim = aim.among(useful) if isinstance(aim, ConcaveSum) else aim
+    if isinstance(aim, Leximin):
+        return choose_by(None, base, gain, k, rng)
+    return choose_by(lambda who: _rank(aim.among(who), base[who], gain[who]), base, gain, k, rng)
+
+
+def choose_by(
+    score: Key | None, base: np.ndarray, gain: np.ndarray, k: int, rng: np.random.Generator
+) -> tuple[np.ndarray, Callable[[], np.ndarray | None]]:
+    """As `choose`, by scores of the agents asked for, and where they tie by leximin."""
+    useful = None if gain.min() > 0 else np.flatnonzero(gain > 0)
     # Of each key only the entries that are asked for are computed: usually few, after the first.
-    keys: list[Key] = [lambda who: -base[who], lambda who: gain[who]]
-    if isinstance(aim, ConcaveSum):
-        keys.insert(0, lambda who: _rank(aim.among(who), base[who], gain[who]))
-    served = best_k(keys, len(gain), k, rng)
+    keys: list[Key] = [] if score is None else [score]
+    keys += [lambda who: -base[who], lambda who: gain[who]]
+    if useful is not None:
+        keys = [_among(key, useful) for key in keys]
+    n = len(gain) if useful is None else len(useful)
+    served = best_k(keys, n, k, rng)
 
     def runner_up() -> np.ndarray | None:
-        other = swap_one(keys, len(gain), served, rng)
+        other = swap_one(keys, n, served, rng)
         return other if other is None or useful is None else useful[other]
 
     return served if useful is None else useful[served], runner_up
