@@ -55,8 +55,8 @@ dist: .venv/installed-dev  ## Wheel and sdist in dist/, built twice and compared
 	for file in dist/*; do cmp "$$file" ".venv/dist/$${file##*/}" || exit 1; done
 	@cd dist && sha256sum * 2>/dev/null || shasum -a 256 *
 
-matrix:  ## Install and try bygones on every Python from 3.11 to 3.14 that is here, or that uv can fetch
-	PYTHONPATH=tests $(PYTHON) -m support.matrix
+matrix:  ## Install and try bygones on every Python from 3.11 to 3.14 that is here, or that uv can fetch; EXTRAS=all
+	PYTHONPATH=tests $(PYTHON) -m support.matrix $(EXTRAS)
 
 format: .venv/installed-dev  ## Format and sort imports
 	$(BIN)/ruff format .

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import bygones.cli
-from bygones._csv import unshield
+from bygones._csv import separators_hint, unshield
 from bygones._text import check_name, printable, printable_json
 from bygones.cli import console, program
 from bygones.ledger import Ledger
@@ -166,3 +166,15 @@ def test_names_keep_their_case(tmp_path, capsys):
     program.main(["allocate", str(needs), "--half-life", "3"])
     first = capsys.readouterr().out.splitlines()[0]
     assert first.startswith(("a gets i1; A gets i2", "a gets i2; A gets i1"))
+
+
+@pytest.mark.parametrize(
+    ("cell", "plain"), [("1,200", "1200"), ("12 345 678.5", "12345678.5"), ("1'000", "1000"), ("1\u202f000", "1000")]
+)
+def test_a_number_with_separators_is_refused_with_the_plain_one(cell, plain):
+    assert separators_hint(cell) == f": write {plain}, without separators"
+
+
+@pytest.mark.parametrize("cell", ["1,20", "12345,678", "much", "", "1,2,3", "1.200"])
+def test_other_text_has_no_hint(cell):
+    assert separators_hint(cell) == ""

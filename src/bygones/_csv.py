@@ -27,6 +27,8 @@ _FORMULA = re.compile(r"'*[=+\-@\t\r]")
 _SEPARATORS = ",;\t|"
 _WORKBOOKS = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0")
 _DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+")
+_APART = re.compile("[,' \u00a0\u202f]")
+_GROUPED = re.compile(rf"\d{{1,3}}({_APART.pattern}\d{{3}})+(\.\d+)?")
 _SHIELDED = re.compile(r"'+[=+\-@\t\r]")
 
 
@@ -111,13 +113,18 @@ def _some(names: Sequence[str], most: int = 20) -> str:
     return f"{', '.join(map(repr, names[:most]))}{more}" if names else "none"
 
 
+def separators_hint(cell: str) -> str:
+    """What to do about a number whose thousands are set apart; empty for other text."""
+    return f": write {''.join(_APART.split(cell))}, without separators" if _GROUPED.fullmatch(cell) else ""
+
+
 def number(name: str, cell: str, *, finite: bool = True) -> float:
     """The number in a cell; raises ValueError with the name of the cell unless it is at least 0."""
     accepted = "a finite number of at least 0" if finite else "a number of at least 0"
     try:
         value = float(cell)
     except ValueError:
-        raise ValueError(f"{name} must be {accepted}, got {cell!r}") from None
+        raise ValueError(f"{name} must be {accepted}, got {cell!r}{separators_hint(cell)}") from None
     if not value >= 0 or (finite and math.isinf(value)):
         raise ValueError(f"{name} must be {accepted}, got {cell!r}")
     return value

@@ -1,7 +1,7 @@
 """Installs bygones into a fresh environment for each Python that is here, and tries it there: `make matrix`.
 
 uv makes the environments where it is installed, and fetches Pythons that are missing; else `venv` and pip do. Extras to
-install as well are arguments: `PYTHONPATH=tests python -m support.matrix results figures`.
+install and try as well are arguments: `make matrix EXTRAS='figures audit'`, or `EXTRAS=all`.
 """
 
 import os
@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 VERSIONS = ("3.11", "3.12", "3.13", "3.14")
@@ -26,6 +27,26 @@ main(["ledger", "join", "team.db", "ana", "ben"])
 main(["ledger", "verify", "team.db"])
 """
 
+OF_EXTRAS = {
+    "solvers": """
+items = bygones.Assign([[1.0, 2.0], [3.0, 5.0]])
+assert bygones.allocate(items, memory, memory.init(2), "nash").given.tolist() == [0, 1]
+""",
+    "figures": 'main(["figure", "1", "--out", "figures"])',
+    "audit": """
+open("past.csv", "w").write("agent,time,utility\\nana,2026-03-02,8\\nben,2026-03-03,2\\n")
+main(["audit", "past.csv", "--page", "audit.html"])
+""",
+    "learn": 'main(["train", "--n-agents", "3", "--total-steps", "4096", "--hidden", "8", "--out", "learned"])',
+    "envs": """
+import gymnasium
+from gymnasium.utils.env_checker import check_env
+check_env(gymnasium.make("bygones/Allocation-v0").unwrapped)
+""",
+    "sign": 'main(["ledger", "key", "team.key"])',
+}
+"""What is tried of an extra; of the others, that they can be installed."""
+
 
 def python_of(version: str) -> str | None:
     """The interpreter of a version, where it is on the path, in pyenv, or the one that runs this."""
@@ -36,12 +57,13 @@ def python_of(version: str) -> str | None:
     return str(pyenv[-1]) if pyenv else shutil.which(f"python{version}")
 
 
-def tried(version: str, extras: str) -> str:
+def tried(version: str, extras: Sequence[str]) -> str:
     """What came of one version, in a few words."""
     uv, python = shutil.which("uv"), python_of(version)
     if python is None and uv is None:
         return "not found (uv would fetch it)"
-    what = f"{ROOT}[{extras}]" if extras else str(ROOT)
+    what = f"{ROOT}[{','.join(extras)}]" if extras else str(ROOT)
+    trial = "\n".join([TRIAL, *(of_it for extra, of_it in OF_EXTRAS.items() if extra in extras)])
     with tempfile.TemporaryDirectory() as folder:
         inside = Path(folder) / "venv" / ("Scripts" if os.name == "nt" else "bin") / "python"
         if uv:
@@ -50,7 +72,7 @@ def tried(version: str, extras: str) -> str:
         else:
             make = [[str(python), "-m", "venv", f"{folder}/venv"]]
             make += [[str(inside), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", what]]
-        for command in [*make, [str(inside), "-c", TRIAL]]:
+        for command in [*make, [str(inside), "-c", trial]]:
             clean = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
             done = subprocess.run(command, cwd=folder, env=clean, capture_output=True, text=True, check=False)
             if done.returncode:
@@ -60,9 +82,11 @@ def tried(version: str, extras: str) -> str:
 
 def main() -> None:
     """Tries every version, and fails if one of them does."""
-    outcomes = {version: tried(version, ",".join(sys.argv[1:])) for version in VERSIONS}
-    for version, outcome in outcomes.items():
-        print(f"Python {version}: {outcome}")
+    extras = list(OF_EXTRAS) if sys.argv[1:] == ["all"] else sys.argv[1:]
+    outcomes = {}
+    for version in VERSIONS:
+        outcomes[version] = tried(version, extras)
+        print(f"Python {version}: {outcomes[version]}", flush=True)
     if not any(outcome == "works" for outcome in outcomes.values()) or any("FAILED" in o for o in outcomes.values()):
         raise SystemExit(1)
 

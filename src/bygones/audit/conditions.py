@@ -10,6 +10,7 @@ from typing import Any
 import ibis
 
 from bygones._arrays import check_between
+from bygones._csv import separators_hint
 from bygones.audit.sources import Source, check_columns, readable
 
 _CONDITION = re.compile(r"\s*(.+?)\s*(!=|>=|<=|=|>|<)\s*(.*?)\s*", re.DOTALL)
@@ -78,8 +79,9 @@ def refuse(source: Source, rows: Any, what: str, column: str, is_bad: Any, accep
         inside = rows.mutate(bad=is_bad)
         row = (_first(source, inside.filter(inside.filename == label)) or found)["row"] + 1
     where = f"row {row} of those kept" if source.filtered else f"row {row + source.above}"
-    got = _quoted(found.get(f"{what}_raw", found[what]))
-    raise ValueError(f"{label}, {where}: {column} must be {accepted}, got {got}{hint}")
+    value = found.get(f"{what}_raw", found[what])
+    hint = hint or (separators_hint(value.strip()) if isinstance(value, str) else "")
+    raise ValueError(f"{label}, {where}: {column} must be {accepted}, got {_quoted(value)}{hint}")
 
 
 def _first(source: Source, rows: Any) -> dict[str, Any] | None:
