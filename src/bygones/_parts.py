@@ -6,8 +6,10 @@ part that lacks one says which: `pip install 'bygones[figures]'`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import importlib
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from typing import Any
 
 _RESULTS = {"pyarrow", "scipy"}
 _FIGURES = {"cycler", "matplotlib"}
@@ -73,3 +75,22 @@ def needed_by(what: str, extras: str | None = None) -> Iterator[None]:
         if not any(library in libraries for libraries in LIBRARIES.values()):
             raise
         raise missing(what, error.name, extras) from error
+
+
+def on_first_use(package: str, homes: Mapping[str, tuple[str, ...]], extras: str | None = None) -> Callable[[str], Any]:
+    """The `__getattr__` of a package (PEP 562) whose public names are imported when they are first used.
+
+    Args:
+        package: the name of the package.
+        homes: the module that defines each name.
+        extras: the extras that bring everything the package needs.
+    """
+
+    def find(name: str) -> Any:
+        for module, names in homes.items():
+            if name in names:
+                with needed_by(f"{package}.{name}", extras):
+                    return getattr(importlib.import_module(f"{package}.{module}"), name)
+        raise AttributeError(f"module {package!r} has no attribute {name!r}", name=name)
+
+    return find

@@ -8,10 +8,9 @@ For example:
 The names below are imported when they are first used: the command line lists log formats without importing an engine.
 """
 
-import importlib
 from typing import TYPE_CHECKING
 
-from bygones._parts import needed_by
+from bygones._parts import on_first_use
 
 if TYPE_CHECKING:
     from bygones.audit.advice import Advice, advise
@@ -71,15 +70,6 @@ _NAMES = {
 """The module that defines each name."""
 
 
-def _import(name: str) -> object:
-    """The public name, imported on first use (PEP 562)."""
-    for module, names in _NAMES.items():
-        if name in names:
-            with needed_by(f"bygones.audit.{name}", "audit"):
-                return getattr(importlib.import_module(f"bygones.audit.{module}"), name)
-    raise AttributeError(f"module 'bygones.audit' has no attribute {name!r}", name=name)
-
-
 if not TYPE_CHECKING:
     # Type checkers read the imports above instead, and so report a name that does not exist.
-    __getattr__ = _import
+    __getattr__ = on_first_use(__name__, _NAMES, "audit")

@@ -4,10 +4,9 @@ The names below are looked up where they live when they are first used, so that 
 without JAX.
 """
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from bygones._parts import needed_by
+from bygones._parts import on_first_use
 
 if TYPE_CHECKING:
     from bygones.learn.backends import cache_compilations, train_many
@@ -31,7 +30,7 @@ __all__ = [
     "train_many",
 ]
 
-_HOMES = {
+_NAMES = {
     "backends": ("cache_compilations", "train_many"),
     "evaluation": ("Evaluation", "evaluate"),
     "policy": ("TrainedPolicy",),
@@ -39,11 +38,8 @@ _HOMES = {
     "runs": ("RunProgress", "TrainResult", "train", "train_batch"),
     "settings": ("Settings",),
 }
+"""The module that defines each name."""
 
-
-def __getattr__(name: str) -> Any:
-    for home, names in _HOMES.items():
-        if name in names:
-            with needed_by(f"{__name__}.{name}", "learn"):
-                return getattr(importlib.import_module(f"{__name__}.{home}"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+if not TYPE_CHECKING:
+    # Type checkers read the imports above instead, and so report a name that does not exist.
+    __getattr__ = on_first_use(__name__, _NAMES, "learn")
