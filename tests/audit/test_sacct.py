@@ -106,6 +106,16 @@ def test_a_job_over_the_hour_that_the_clock_repeats_ends_when_it_started(tmp_pat
     assert usage(path, timezone="Europe/Berlin")[0] == {"ana": 2}
 
 
+def test_elapsed_in_seconds(tmp_path):
+    """`ElapsedRaw` is read where there is no `Elapsed`, with a header line or with the names of the fields."""
+    path, row = tmp_path / "sacct.txt", "8|ana|2026-10-25T02:30:00|2026-10-25T03:00:00|1800|2\n"
+    path.write_text(f"JobID|User|Start|End|ElapsedRaw|AllocCPUS\n{row}")
+    assert audit(read_history(path), ["1d"], refine=False).received.tolist() == pytest.approx([1])
+    path.write_text(row)
+    fields = ["JobID", "User", "Start", "End", "ElapsedRaw", "AllocCPUS"]
+    assert audit(read_history(path, fields=fields), ["1d"], refine=False).received.tolist() == pytest.approx([1])
+
+
 @pytest.mark.parametrize(
     ("message", "header", "row"),
     [
@@ -114,6 +124,9 @@ def test_a_job_over_the_hour_that_the_clock_repeats_ends_when_it_started(tmp_pat
         ("row 2: Start must be a time such as", "JobID|User|Start|End|Elapsed|AllocCPUS", "1|a|soon|Unknown|01:00|1"),
         (r"row 2: Elapsed must be \[DD-\[HH:\]\]MM:SS, got 'long'", "JobID|User|Start|End|Elapsed|AllocCPUS",
          "1|a|2026-01-01T00:00:00|Unknown|long|1"),
+        ("row 2: ElapsedRaw must be whole seconds, got '1:00'", "JobID|User|Start|End|ElapsedRaw|AllocCPUS",
+         "1|a|2026-01-01T00:00:00|Unknown|1:00|1"),
+        ("no column 'Elapsed'", "JobID|User|Start|End|AllocCPUS", "1|a|x|x|1"),
         ("row 2: End must not be before Start", "JobID|User|Start|End|Elapsed|AllocCPUS",
          "1|a|2026-01-01T00:00:00|2025-01-01T00:00:00|01:00|1"),
         ("row 2: AllocTRES must be numbers, .* got 'cpu=many'", "JobID|User|Start|End|Elapsed|AllocTRES",

@@ -30,7 +30,7 @@ main(["ledger", "verify", "team.db"])
 OF_EXTRAS = {
     "solvers": """
 items = bygones.Assign([[1.0, 2.0], [3.0, 5.0]])
-assert bygones.allocate(items, memory, memory.init(2), "nash").given.tolist() == [0, 1]
+assert bygones.allocate(items, memory, memory.init(2), "nash").given.tolist() == [1, 0]
 """,
     "figures": 'main(["figure", "1", "--out", "figures"])',
     "audit": """

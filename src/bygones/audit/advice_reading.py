@@ -37,7 +37,7 @@ def read_for_advice(
     files = source[0] if len(source) == 1 else list(source)
     log = format if format in formats.FORMATS else None
     if format == "auto" and time is None and needs is None and utility is None:
-        log = formats.recognised(Path(source[0]))
+        log = formats.recognised(Path(source[0]), fields or ())
     if log is None and format != "ledger":
         opened = open_source(files, table, fields=fields)
         try:

@@ -130,6 +130,14 @@ def read(name: str, paths: Sequence[Path], asked: Asked) -> Usage:
     return Usage(pa.concat_tables([part.table for part in parts]), parts[0].unit, tuple(notes))
 
 
-def recognised(path: Path) -> str | None:
-    """The name of the log format of a file, or None if it is in none of them."""
-    return next((name for name in FORMATS if reader(name).recognises(path)), None)
+def recognised(path: Path, fields: Sequence[str] = ()) -> str | None:
+    """The name of the log format of a file, or None if it is in none of them.
+
+    A file without a header line is recognised by its fields, where the module of a format has a function
+    `has_columns(names)`.
+    """
+    for name in FORMATS:
+        module = reader(name)
+        if getattr(module, "has_columns", lambda _: False)(fields) if fields else module.recognises(path):
+            return name
+    return None

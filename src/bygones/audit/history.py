@@ -174,7 +174,7 @@ def read_history(
     plain = paths is not None and time is None and utility is None and needs is None
     log = format if format in formats.FORMATS else None
     if format == "auto" and plain and paths:
-        log = formats.recognised(paths[0])
+        log = formats.recognised(paths[0], fields or ())
     if log is not None and paths:
         asked = formats.Asked(agent, resource, tuple(fields or ()), tuple(where), skip_unnamed, threads, memory)
         return _from_log(log, paths, asked, zone)

@@ -1,8 +1,8 @@
 """Reads the usage of a Slurm cluster from `sacct -P`: who used how many CPUs, GPUs or other resources, and when.
 
 A job uses its allocated resources from its start to its end. Its usage, in resource-hours, is spread evenly over that
-time; the total is resources times `Elapsed`. Jobs that are still running count for what they have used so far. Job
-steps (`123.batch`) repeat the usage of their job and are skipped, and so are jobs that never ran.
+time; the total is resources times `Elapsed`, or `ElapsedRaw`. Jobs that are still running count for what they have used
+so far. Job steps (`123.batch`) repeat the usage of their job and are skipped, and so are jobs that never ran.
 
 DuckDB reads and parses the files, so that they may be larger than the memory.
 """
@@ -23,8 +23,8 @@ from bygones.audit.csv_source import first_line
 from bygones.audit.formats import Asked, Usage
 from bygones.audit.sources import Source, check_columns, duckdb, readable
 
-NEEDED = ("JobID", "Start", "End", "Elapsed")
-"""The columns that every job must have, besides the agent's and AllocTRES or AllocCPUS."""
+NEEDED = ("JobID", "Start", "End")
+"""The columns that every job must have, besides the agent's, Elapsed or ElapsedRaw, and AllocTRES or AllocCPUS."""
 
 PART = 3_600_000_000
 """The longest part of a job's usage that `read` gives, in microseconds."""
@@ -32,6 +32,15 @@ PART = 3_600_000_000
 _UNKNOWN = "('', 'unknown', 'none', 'n/a')"
 _NUMBER = r"^[0-9]+(\.[0-9]+)?[KMGTPkmgtp]?[cn]?$"
 _ELAPSED = r"^([0-9]+-)?([0-9]+:)?[0-9]+:[0-9]+(\.[0-9]+)?$"
+_SECONDS = f"""
+    CASE WHEN regexp_matches(trim(Elapsed), '{_ELAPSED}') THEN
+        86400 * coalesce(try_cast(regexp_extract(trim(Elapsed), '^([0-9]+)-', 1) AS DOUBLE), 0)
+        + list_reduce(
+            [try_cast(part AS DOUBLE) FOR part IN string_split(regexp_replace(trim(Elapsed), '^[0-9]+-', ''), ':')],
+            (total, part) -> 60 * total + part
+        )
+    END"""
+_RAW_SECONDS = "CASE WHEN regexp_matches(trim(ElapsedRaw), '^[0-9]+$') THEN try_cast(trim(ElapsedRaw) AS DOUBLE) END"
 _OVERLAP = 7_200_000_000
 """Clocks are set back by at most two hours, in microseconds: only then can a job end before it starts."""
 
@@ -39,9 +48,14 @@ _OVERLAP = 7_200_000_000
 def recognises(path: str | Path) -> bool:
     """Whether the first line of a file is a header written by `sacct -P`."""
     try:
-        return set(NEEDED) <= {name.strip() for name in first_line(Path(path)).split("|")}
+        return has_columns([name.strip() for name in first_line(Path(path)).split("|")])
     except (OSError, ValueError):
         return False
+
+
+def has_columns(names: Sequence[str]) -> bool:
+    """Whether these are columns of `sacct`."""
+    return set(NEEDED) <= set(names) and not {"Elapsed", "ElapsedRaw"}.isdisjoint(names)
 
 
 def read(path: str | Path, agent: str | None = None, resource: str | None = None) -> Usage:
@@ -78,7 +92,7 @@ def scan(paths: Sequence[Path], asked: Asked) -> Usage:
     con = engine.con
     with readable(label):
         con.execute(f"CREATE TEMP TABLE jobs AS {_jobs(agent, source.columns)}")
-    _check(con, agent, label, len(paths) > 1, 0 if asked.fields else 1, skip_unnamed=asked.skip_unnamed)
+    _check(con, agent, source.columns, label, len(paths) > 1, 0 if asked.fields else 1, asked.skip_unnamed)
     with readable(label):
         n, skipped, running, unnamed = con.execute(
             "SELECT count(*) FILTER (ran AND named), count(*) FILTER (NOT ran), "
@@ -118,7 +132,7 @@ def _lines(engine: Any, paths: Sequence[Path], label: str, agent: str, asked: As
         raise ValueError(f"{paths[0]} is not the output of sacct -P: its first line has no cells separated by |")
     if asked.fields and len(asked.fields) != len(found):
         raise ValueError(f"{paths[0]}: fields must name all {len(found)} columns, got {len(asked.fields)} names")
-    if not asked.fields and not set(found) & {*NEEDED, "User", "Account", "AllocTRES", "AllocCPUS"}:
+    if not asked.fields and not set(found) & {*NEEDED, "Elapsed", "User", "Account", "AllocTRES", "AllocCPUS"}:
         raise ValueError(
             f"{paths[0]} has no header line: it begins with {', '.join(map(repr, found[:3]))}; run sacct without "
             "--noheader, or name the columns in the order of its --format with --fields JobID,User,…"
@@ -128,6 +142,8 @@ def _lines(engine: Any, paths: Sequence[Path], label: str, agent: str, asked: As
         if first_line(path).strip().rstrip("|") != line.strip().rstrip("|"):
             raise ValueError(f"{path} has another header than {paths[0]}: give sacct the same --format")
     check_columns(names, (agent, *NEEDED), label)
+    if "ElapsedRaw" not in names:
+        check_columns(names, ("Elapsed",), label)
     if "AllocTRES" not in names and "AllocCPUS" not in names:
         check_columns(names, ("AllocTRES",), label)
     with readable(label):
@@ -153,17 +169,14 @@ def _jobs(agent: str, columns: Sequence[str]) -> str:
         return f'CASE WHEN lower(trim("{name}")) NOT IN {_UNKNOWN} THEN try_cast(trim("{name}") AS TIMESTAMP) END'
 
     submitted = moment("Submit") if "Submit" in columns else "NULL::TIMESTAMP"
-    clock = "string_split(regexp_replace(trim(Elapsed), '^[0-9]+-', ''), ':')"
+    elapsed = "Elapsed" if "Elapsed" in columns else "ElapsedRaw"
     return f"""
         WITH parsed AS (
             SELECT row, filename, trim({quoted}) AS agent, "Start" AS start_text,
-                   "End" AS end_text, Elapsed AS elapsed_text, {tres} AS tres, trim({cpus}) AS cpus,
+                   "End" AS end_text, {elapsed} AS elapsed_text, {tres} AS tres, trim({cpus}) AS cpus,
                    JobID AS job, {moment("Start")} AS began, {moment("End")} AS ended,
                    {submitted} AS submitted,
-                   CASE WHEN regexp_matches(trim(Elapsed), '{_ELAPSED}') THEN
-                     86400 * coalesce(try_cast(regexp_extract(trim(Elapsed), '^([0-9]+)-', 1) AS DOUBLE), 0)
-                     + list_reduce([try_cast(part AS DOUBLE) FOR part IN {clock}], (total, part) -> 60 * total + part)
-                   END AS seconds
+                   {_SECONDS if elapsed == "Elapsed" else _RAW_SECONDS} AS seconds
             FROM lines
         )
         SELECT row, filename, agent, start_text, end_text, elapsed_text, tres, cpus, job, submitted AS submit,
@@ -184,8 +197,11 @@ _KNOWN = (
 )
 
 
-def _check(con: Any, agent: str, label: str, several: bool, above: int, *, skip_unnamed: bool) -> None:
+def _check(
+    con: Any, agent: str, columns: Sequence[str], label: str, several: bool, above: int, skip_unnamed: bool
+) -> None:
     """Raises for the first job with a cell that cannot be read."""
+    elapsed = "Elapsed must be [DD-[HH:]]MM:SS" if "Elapsed" in columns else "ElapsedRaw must be whole seconds"
     values = "[split_part(part, '=', 2) FOR part IN string_split(tres, ',') IF trim(part) != '']"
     bad_value = f"len([v FOR v IN {values} IF NOT regexp_matches(trim(v), '{_NUMBER}')]) > 0"
     a_time = "a time such as 2026-03-02T22:00:00 or Unknown"
@@ -193,7 +209,7 @@ def _check(con: Any, agent: str, label: str, several: bool, above: int, *, skip_
         ("elapsed_text IS NULL", "cells", "expected as many cells as in the header, got fewer", None),
         (f"start IS NULL AND lower(trim(start_text)) NOT IN {_UNKNOWN}", "start_text", f"Start must be {a_time}", ""),
         (f"ended IS NULL AND lower(trim(end_text)) NOT IN {_UNKNOWN}", "end_text", f"End must be {a_time}", ""),
-        ("elapsed IS NULL", "elapsed_text", "Elapsed must be [DD-[HH:]]MM:SS", ""),
+        ("elapsed IS NULL", "elapsed_text", elapsed, ""),
         ("ran AND time < start", "end_text", "End must not be before Start", ""),
         (f"ran AND {bad_value}", "tres", "AllocTRES must be numbers, optionally followed by K, M, G or T", ""),
         (f"ran AND cpus != '' AND NOT regexp_matches(cpus, '{_NUMBER}')", "cpus", "AllocCPUS must be a number", ""),

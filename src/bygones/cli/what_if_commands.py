@@ -114,9 +114,10 @@ def what_if(
 
     if page is not None:
         check_output(page, [*history, *([entitlements] if entitlements else [])])
+    names = None if fields is None else [name.strip() for name in fields.split(",")]
     log = format if format in formats.FORMATS else None
     if format == "auto" and time is None:
-        log = formats.recognised(Path(history[0]))
+        log = formats.recognised(Path(history[0]), names or ())
     if log:
         for given, name in ((memory, "--memory"), (rule, "--rule"), (newcomers, "--newcomers")):
             if given is not None:
@@ -125,7 +126,7 @@ def what_if(
         history[0] if len(history) == 1 else list(history), agent=agent, where=where or (), format=log or format,
         resource=resource, timezone=timezone, time=time, needs=None if log else needs, served=None if log else served,
         skip_unnamed=skip_unnamed, time_format=time_format, table=table,
-        fields=None if fields is None else [name.strip() for name in fields.split(",")],
+        fields=names,
     )  # fmt: skip
     with reading as events:
         defaults = STEP_HALF_LIVES if events.clock.steps else HALF_LIVES
