@@ -43,7 +43,7 @@ import gymnasium
 from gymnasium.utils.env_checker import check_env
 check_env(gymnasium.make("bygones/Allocation-v0").unwrapped)
 """,
-    "sign": 'main(["ledger", "key", "team.key"])',
+    "sign": 'main(["ledger", "key", "new", "team.key"])',
 }
 """What is tried of an extra; of the others, that they can be installed."""
 
@@ -75,8 +75,10 @@ def tried(version: str, extras: Sequence[str]) -> str:
         for command in [*make, [str(inside), "-c", trial]]:
             clean = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
             done = subprocess.run(command, cwd=folder, env=clean, capture_output=True, text=True, check=False)
+            if done.returncode and python is None and command is make[0]:
+                return "not found, and uv could not fetch it"
             if done.returncode:
-                return f"FAILED: {' '.join(command[:4])} …\n{done.stdout}{done.stderr}"
+                return f"FAILED: {' '.join(command[:2])} …\n{done.stdout}{done.stderr}"
     return "works"
 
 
