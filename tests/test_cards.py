@@ -24,7 +24,8 @@ AGENTS = ["Ana", HOSTILE, "Cem"]
 
 def rows(html):
     """The cells of the tables in some HTML, row by row, as text."""
-    return [[Read(cell).text for cell in re.findall(r"<td.*?</td>", row)] for row in re.findall(r"<tr>.*?</tr>", html)]
+    found = re.findall(r"<tr>.*?</tr>", html)
+    return [[Read(cell).text for cell in re.findall(r"<t[dh] .*?</t[dh]>", row)] for row in found]
 
 
 class TestMemory:
@@ -39,6 +40,11 @@ class TestMemory:
         assert line[-1][0] == 32
         assert 0.03 < line[-1][1] < 0.05
         assert [age for age, _ in line] == sorted({age for age, _ in line})
+
+    def test_the_curve_of_a_memory_that_forgets_nothing_is_short(self):
+        (line,) = decay_curves(bygones.PerfectRecall()).values()
+        assert {weight for _, weight in line} == {1}
+        assert line[-1][0] == 100
 
     @pytest.mark.parametrize("memory", [bygones.SlidingWindow(30), bygones.Reset(30)])
     def test_a_cliff_is_one_step_wide(self, memory):
@@ -127,7 +133,7 @@ class TestDecision:
     def test_prices_and_entitlements_are_columns(self, decide):
         decision = decide(bygones.ChooseK([5, 5, 5], k=1), entitlements=[1, 1, 2], rule="prices")
         html = decision._repr_html_()
-        assert [Read(cell).text for cell in re.findall("<th.*?</th>", html)][4:] == ["entitlement", "price"]
+        assert rows(html)[0][4:] == ["entitlement", "price"]
         assert rows(html)[1][-1] == amount(decision.prices.max())
 
     def test_whoever_is_exempt_from_a_burden_has_nothing_remembered(self, decide):

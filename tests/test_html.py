@@ -48,6 +48,19 @@ def test_numbers_stand_to_the_right_and_words_to_the_left():
     assert [text for _, text in cells][4::5] == ["1", "12,345", "0"]
 
 
+def test_a_column_without_a_heading_has_no_empty_one():
+    table = _html.table(["agent", ""], [["Ana", _html.bar(0.5)]]).html
+    assert table.count("<th ") == 1
+    assert table.count("<td ") == 3
+
+
+def test_where_there_is_little_room_numbers_stay_whole_and_long_names_break():
+    cells = re.findall(r"<td style=\"([^\"]*)\"", _html.table(["agent", "n"], [["Ana", 1], ["x" * 99, 2]]).html)
+    assert ["min-width:4ch" in cells[0], "min-width:17ch" in cells[2]] == [True, True]
+    assert ["overflow-wrap:anywhere" in cell for cell in cells] == [True, False] * 2
+    assert ["white-space:nowrap" in cell for cell in cells] == [False, True] * 2
+
+
 @pytest.mark.parametrize(("rows", "shown", "left"), [(5, 5, ""), (6, 4, "and 2 more rows"), (0, 0, "")])
 def test_of_many_rows_the_first_are_shown_and_the_others_counted(rows, shown, left):
     table = _html.table(["n"], [[str(i)] for i in range(rows)], most=5).html

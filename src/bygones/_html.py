@@ -23,7 +23,9 @@ BLUE = "#2F80C3"
 
 _FAINT = "color:inherit;opacity:.8"
 _RULE = "border:0;border-bottom:1px solid rgba(128,128,128,.4)"
-_CELL = "padding:.2em .8em .2em 0;background:none;color:inherit;max-width:24em;overflow-wrap:anywhere"
+_CELL = "padding:.2em .8em .2em 0;background:none;color:inherit;max-width:24em"
+_LONGEST_WORD = 16
+"""Characters of a word beyond which it may be broken where there is little room."""
 _NUMBER = re.compile(r"[+-]?[\d.,]+(e[+-]?\d+)?%?")
 _DASHES = ("", "6 3", "2 2", "8 3 2 3")
 
@@ -75,12 +77,17 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[object]], *, most: int
     """A table, with numbers to the right; of more than `most` rows, the first ones and how many are left out."""
     shown = rows if len(rows) <= most else rows[: most - 1]
     right = [_are_numbers([row[j] for row in shown]) for j in range(len(columns))]
-    head = "".join(_cell("th", column, right[j], 'scope="col" ') for j, column in enumerate(columns))
+    # A column of bars has no heading, and a heading that heads nothing is none.
+    head = "".join(
+        _cell("th", column, right[j], 'scope="col" ') if column else _cell("td", "", False)
+        for j, column in enumerate(columns)
+    )
     body = "".join(f"<tr>{''.join(_cell('td', cell, right[j]) for j, cell in enumerate(row))}</tr>" for row in shown)
     rest = len(rows) - len(shown)
     left_out = note(f"and {counted(rest, 'more row')}").html if rest else ""
     return Markup(
-        '<div style="overflow-x:auto"><table style="border-collapse:collapse;margin:.2em 0;font-size:1em">'
+        '<div style="overflow-x:auto" tabindex="0" role="group" aria-label="Table">'
+        '<table style="border-collapse:collapse;margin:.2em 0;font-size:1em">'
         f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>{left_out}"
     )
 
@@ -147,6 +154,10 @@ def _shown(cell: object) -> str:
 
 
 def _cell(tag: str, cell: object, right: bool, scope: str = "") -> str:
-    inside = cell.html if isinstance(cell, Markup) else escaped(_shown(cell))
+    text = "" if isinstance(cell, Markup) else printable(_shown(cell))
+    inside = cell.html if isinstance(cell, Markup) else escaped(text)
+    widest = min(max(map(len, text.split()), default=0), _LONGEST_WORD) + 1
+    wraps = "white-space:nowrap" if right else f"overflow-wrap:anywhere;min-width:{widest}ch"
     weight = ";font-weight:600" if tag == "th" else ";font-variant-numeric:tabular-nums"
-    return f'<{tag} {scope}style="{_CELL};{_RULE};text-align:{"right" if right else "left"}{weight}">{inside}</{tag}>'
+    look = f"{_CELL};{wraps};{_RULE};text-align:{'right' if right else 'left'}{weight}"
+    return f'<{tag} {scope}style="{look}">{inside}</{tag}>'

@@ -26,6 +26,9 @@ POINTS = 48
 LONGEST = 2**14
 """The greatest age that is looked at, in steps."""
 
+UNFADING = 100
+"""The greatest age in the curve of a memory that forgets nothing."""
+
 FADED = 0.05
 """A curve ends where less than this is left."""
 
@@ -100,6 +103,8 @@ def _fits(memory: Memory, n_agents: int) -> bool:
 def _reach(memory: Memory, n_agents: int) -> int:
     """The age at which little is left of a utility, or at which to stop looking."""
     age = 8
+    if (weights_at(memory, n_agents, LONGEST) == 1).all():
+        return UNFADING
     while age < LONGEST and bool((np.abs(weights_at(memory, n_agents, age)) > FADED).any()):
         age *= 2
     return age
