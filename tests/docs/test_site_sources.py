@@ -172,6 +172,14 @@ def test_what_scrolls_can_be_reached_and_parts_have_names():
     )
 
 
+def test_an_alias_of_a_type_is_its_name():
+    name = (
+        """<span class="s"><span class="pre">'Number'</span></span><span class="p"><span class="pre">)</span></span>"""
+    )
+    page = f'<span class="pre">TypeAliasForwardRef</span><span class="p"><span class="pre">(</span></span>{name} | None'
+    assert mending.mended(page) == '<span class="pre">Number</span> | None'
+
+
 def test_that_a_class_is_an_object_is_not_said():
     said = '<p>Bases: <code class="x"><span class="pre">object</span></code></p>\n'
     other = said.replace("object", "Memory")
