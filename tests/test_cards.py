@@ -46,11 +46,11 @@ class TestMemory:
         assert {weight for _, weight in line} == {1}
         assert line[-1][0] == 100
 
-    @pytest.mark.parametrize("memory", [bygones.SlidingWindow(30), bygones.Reset(30)])
+    @pytest.mark.parametrize("memory", [bygones.SlidingWindow(300), bygones.Reset(300)])
     def test_a_cliff_is_one_step_wide(self, memory):
         (line,) = decay_curves(memory).values()
-        assert (29.0, 1.0) in line
-        assert (30.0, 0.0) in line
+        assert (299.0, 1.0) in line
+        assert (300.0, 0.0) in line
 
     def test_agents_who_are_forgotten_otherwise_have_curves_of_their_own(self):
         memory = bygones.PerAgent(half_lives=[3, 30, 3])
@@ -129,6 +129,10 @@ class TestDecision:
         for reason in decision.reasons():
             assert reason in Read(html).text
         assert "<script" not in html
+
+    def test_whoever_is_served_comes_before_those_with_less(self, decide):
+        html = decide(bygones.ChooseK([5, 0, 5], k=1))._repr_html_()
+        assert [row[0] for row in rows(html)[1:]] == ["Cem", HOSTILE, "Ana"]
 
     def test_prices_and_entitlements_are_columns(self, decide):
         decision = decide(bygones.ChooseK([5, 5, 5], k=1), entitlements=[1, 1, 2], rule="prices")

@@ -8,8 +8,6 @@ from __future__ import annotations
 import sys
 import time
 
-from bygones import _html
-
 TELL_EVERY = 0.2
 """Least seconds between two changes of a line."""
 
@@ -41,5 +39,7 @@ class ProgressLine:
 
 def progress_html(share: float, text: str) -> str:
     """A bar as long as the share of the work that is done, the share and a sentence."""
+    from bygones import _html
+
     words = f"{min(max(share, 0.0), 1.0):.0%} {text}"
     return f'<div style="font-size:.92em">{_html.bar(share).html} {_html.escaped(words)}</div>'
