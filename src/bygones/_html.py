@@ -24,8 +24,8 @@ BLUE = "#2F80C3"
 _FAINT = "color:inherit;opacity:.8"
 _RULE = "border:0;border-bottom:1px solid rgba(128,128,128,.4)"
 _CELL = "padding:.2em .8em .2em 0;background:none;color:inherit;max-width:24em"
-_LONGEST_WORD = 16
-"""Characters of a word beyond which it may be broken where there is little room."""
+_WHOLE = 16
+"""Characters up to which a text stays on one line, however little room there is."""
 _NUMBER = re.compile(r"[+-]?[\d.,]+(e[+-]?\d+)?%?")
 _DASHES = ("", "6 3", "2 2", "8 3 2 3")
 
@@ -87,7 +87,7 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[object]], *, most: int
     left_out = note(f"and {counted(rest, 'more row')}").html if rest else ""
     return Markup(
         '<div style="overflow-x:auto" tabindex="0" role="group" aria-label="Table">'
-        '<table style="border-collapse:collapse;margin:.2em 0;font-size:1em">'
+        '<table style="border-collapse:collapse;margin:.2em 0;font-size:1em;color:inherit">'
         f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>{left_out}"
     )
 
@@ -97,7 +97,7 @@ def bar(share: float) -> Markup:
     look = (
         f"display:block;width:{100 * min(1.0, max(0.0, share)):.1f}%;height:100%;background:{BLUE};border-radius:.1em"
     )
-    frame = "display:inline-block;width:6em;height:.7em;vertical-align:middle"
+    frame = "display:inline-block;width:5em;height:.7em;vertical-align:middle"
     return Markup(f'<span style="{frame}"><span style="{look}"></span></span>')
 
 
@@ -156,8 +156,8 @@ def _shown(cell: object) -> str:
 def _cell(tag: str, cell: object, right: bool, scope: str = "") -> str:
     text = "" if isinstance(cell, Markup) else printable(_shown(cell))
     inside = cell.html if isinstance(cell, Markup) else escaped(text)
-    widest = min(max(map(len, text.split()), default=0), _LONGEST_WORD) + 1
-    wraps = "white-space:nowrap" if right else f"overflow-wrap:anywhere;min-width:{widest}ch"
-    weight = ";font-weight:600" if tag == "th" else ";font-variant-numeric:tabular-nums"
+    least = f"overflow-wrap:anywhere;min-width:{min(len(text), _WHOLE) + 1}ch"
+    wraps = least if not right else "white-space:normal" if tag == "th" else "white-space:nowrap"
+    weight = ";font-weight:600;vertical-align:bottom" if tag == "th" else ";font-variant-numeric:tabular-nums"
     look = f"{_CELL};{wraps};{_RULE};text-align:{'right' if right else 'left'}{weight}"
     return f'<{tag} {scope}style="{look}">{inside}</{tag}>'
