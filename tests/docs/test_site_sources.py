@@ -3,9 +3,11 @@
 import dataclasses
 import importlib
 import inspect
+import os
 import pkgutil
 import re
 import types
+from pathlib import Path
 
 import pytest
 from docs.site import command_pages, docstrings, mending, module_pages, pages
@@ -42,7 +44,8 @@ class TestPages:
             for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", text):
                 if not target.startswith("http"):
                     found += 1
-                    assert (page.parent / target).exists() or page.parent / target in generated, f"{page}: {target}"
+                    file = Path(os.path.normpath(page.parent / target))
+                    assert file.exists() or file in generated, f"{page}: {target}"
         assert found > 50
 
     def test_a_link_to_a_module_leads_to_the_reference_and_another_file_is_copied(self, tmp_path):
