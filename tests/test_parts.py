@@ -13,8 +13,8 @@ from support.extras import EXTRAS, ROOT, command_with, libraries, modules, run_w
 
 SOURCES = sorted(Path(bygones.__file__).parent.rglob("*.py"))
 EVIDENCE = ROOT / "evidence" / "grid" / "tenth"
-OWN = {"pandas", "polars"}
-"""Libraries of the caller's own, in which results can be handed over; no extra brings them."""
+OWN = {"IPython", "pandas", "polars"}
+"""Libraries of the caller's own: a notebook that shows things, tables to hand results over in. No extra brings them."""
 
 NEEDED = {
     "bygones.allocation.hindsight": "solvers",

@@ -7,7 +7,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from docs.site import command_pages, mending, module_pages, pages, pictures
+from docs.site import command_pages, mending, module_pages, notebook_pages, pages, pictures
 from sphinx.cmd.build import build_main
 
 HERE = Path(__file__).parent
@@ -21,6 +21,7 @@ def build(folder: Path) -> int:
         pictures.draw(sources / "concepts" / "pictures")
         command_pages.write(sources / "reference")
         module_pages.write(sources / "reference")
+        notebook_pages.write(sources)
         shutil.copytree(HERE / "static", sources / "_static")
         shutil.copy(HERE / "conf.py", sources)
         if folder.exists():

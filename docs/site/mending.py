@@ -24,6 +24,10 @@ _CHANGES = (
     ('">Variables<span class="colon">', '">Attributes<span class="colon">'),
 )
 _BASE = re.compile(r'<p>Bases: <code[^>]*><span class="pre">object</span></code></p>\n')
+_ALIAS = re.compile(
+    r'<span class="pre">TypeAliasForwardRef</span><span class="p"><span class="pre">\(</span></span>'
+    r"""<span class="s"><span class="pre">'(\w+)'</span></span><span class="p"><span class="pre">\)</span></span>"""
+)
 _DASHES = re.compile(r"(</strong>|</em>\)|</a>\)) -- ")
 _SIGNATURE = re.compile(r"<dl>\n((?:<dd>.*?</dd>\n)+)</dl>")
 _VALUE = re.compile(
@@ -37,6 +41,7 @@ def mended(html: str) -> str:
     for before, after in _CHANGES:
         html = html.replace(before, after)
     html = _DASHES.sub(r"\1: ", _BASE.sub("", html))
+    html = _ALIAS.sub(r'<span class="pre">\1</span>', html)  # Sphinx's name for a name such as Number
     return _SIGNATURE.sub(_lines, _VALUE.sub(_value, html))
 
 

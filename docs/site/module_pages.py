@@ -65,6 +65,7 @@ PAGES = {
                 "paper.value_iteration",
                 "paper.foresight",
                 "paper.run",
+                "paper.progress",
             ),
         ),
     ),

@@ -1,8 +1,8 @@
 """The pages of the site: where each comes from, and what becomes of the links between them.
 
 Pages are written so that they read well in the repository too, and link to other files by their relative paths. In the
-site a link to a page stays a link, a link to a module leads to its part of the reference, and any other file becomes a
-download.
+site a link to a page or a notebook stays a link, a link to a module leads to its part of the reference, and any other
+file becomes a download.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ ROOT = Path(__file__).parents[2]
 
 SECTIONS = {
     "Start in five minutes": ("start/research", "start/shifts", "start/cluster"),
+    "Notebooks": ("notebooks", "notebooks/the-paper", "notebooks/your-environment", "notebooks/audit-your-history"),
     "Concepts": (
         *("concepts/memory", "concepts/half-life", "concepts/welfare", "concepts/prices", "concepts/burdens"),
         "concepts/standing",
@@ -43,6 +44,7 @@ TITLES = {
     "start/research": "Research",
     "start/shifts": "Hand out shifts",
     "start/cluster": "Audit a cluster",
+    "notebooks/your-environment": "Your own environment",
     "guides/schedulers": "Scores of schedulers",
     "own-objective": "What a memory rewards",
     "claims": "Which claims hold",
@@ -74,6 +76,11 @@ def sources() -> dict[str, Path]:
     return written | {name: ROOT / path for path, name in ELSEWHERE.items() if name != "index"}
 
 
+def notebooks() -> dict[str, Path]:
+    """Every notebook, by the name of its page in the site."""
+    return {f"notebooks/{path.stem}": path for path in sorted((ROOT / "docs" / "notebooks").glob("*.ipynb"))}
+
+
 def gather(folder: Path) -> None:
     """Copies the pages, with their links translated, and what they link to or show into a folder for Sphinx."""
     for name, path in sources().items():
@@ -81,7 +88,7 @@ def gather(folder: Path) -> None:
         page.parent.mkdir(parents=True, exist_ok=True)
         text = path.read_text(encoding="utf-8")
         page.write_text(
-            _translated(text, path, name, folder) + (_contents() if name == "index" else ""), encoding="utf-8"
+            translated(text, path, name, folder) + (_contents() if name == "index" else ""), encoding="utf-8"
         )
 
 
@@ -91,7 +98,7 @@ def contents() -> dict[str, list[str]]:
     parts["Reference"][1:2] = ["reference/ledger-commands", "reference/index"]
     parts["Python"] = [f"reference/{name}" for name in module_pages.PAGES]
     named = {name for names in parts.values() for name in names} | {"index"}
-    more = [name for name in sources() if name not in named]
+    more = [name for name in (*sources(), *notebooks()) if name not in named]
     return parts | ({"More": more} if more else {})
 
 
@@ -103,7 +110,7 @@ def _contents() -> str:
     return "".join(blocks)
 
 
-def _translated(text: str, path: Path, name: str, folder: Path) -> str:
+def translated(text: str, path: Path, name: str, folder: Path) -> str:
     """A page with its links translated, and with the name of a file above each block that is to be saved as one."""
     text = _NAMED_BLOCK.sub(
         lambda block: f"```{{code-block}} {_LEXERS.get(block[1], block[1])}\n:caption: {block[2]}\n", text
@@ -122,8 +129,8 @@ def _target(link: re.Match[str], path: Path, name: str, folder: Path) -> str:
     inside = file.relative_to(ROOT).as_posix()
     if inside in ELSEWHERE:
         return _relative(f"{ELSEWHERE[inside]}.md", here) + anchor
-    if inside.startswith("docs/") and file.suffix == ".md":
-        return _relative(inside.removeprefix("docs/"), here) + anchor
+    if inside.startswith("docs/") and file.suffix in (".md", ".ipynb"):
+        return _relative(str(PurePosixPath(inside.removeprefix("docs/")).with_suffix(".md")), here) + anchor
     if _is_explained(inside):
         return f"#source-{_module(inside)}"
     copy = folder / "files" / inside

@@ -21,6 +21,7 @@ import numpy as np
 
 from bygones import inequality
 from bygones._arrays import AnyArray, Array, Floats, Ints, check_count
+from bygones._text import counted
 from bygones.allocation import ChooseK, calibrate
 from bygones.allocation.aims import check_form, entitled
 from bygones.allocation.policies import (
@@ -90,7 +91,7 @@ POLICIES: dict[str, Callable[[Setting], AllocationPolicy]] = {
 """The policies that can be chosen by name, as on the command line."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Simulation:
     """The outcome of a simulation, with one row per step and one column per agent.
 
@@ -109,6 +110,11 @@ class Simulation:
     welfare: Callable[[Array], Array]
     kind: Kind = "good"
     entitlements: Floats | None = None
+
+    def __repr__(self) -> str:
+        steps, agents = self.utilities.shape
+        found = ", ".join(f"{name} {value:.3g}" for name, value in self.summary().items())
+        return f"<Simulation of {counted(agents, 'agent')} over {counted(steps, 'step')}: {found}>"
 
     @cached_property
     def cumulative(self) -> Floats:

@@ -3,9 +3,11 @@
 import dataclasses
 import importlib
 import inspect
+import os
 import pkgutil
 import re
 import types
+from pathlib import Path
 
 import pytest
 from docs.site import command_pages, docstrings, mending, module_pages, pages
@@ -23,6 +25,7 @@ class TestPages:
     def test_the_contents_name_every_page_once(self):
         named = [name for names in pages.contents().values() for name in names]
         generated = {f"reference/{name}" for name in ("index", *module_pages.PAGES, *command_pages.PAGES)}
+        generated |= set(pages.notebooks())
         assert len(named) == len(set(named))
         assert set(named) == (set(pages.sources()) | generated) - {"index"}
         assert set(pages.TITLES) <= set(named)
@@ -34,29 +37,31 @@ class TestPages:
     def test_links_lead_to_what_was_gathered(self, tmp_path):
         pages.gather(tmp_path)
         generated = {tmp_path / "reference" / f"{name}.md" for name in command_pages.PAGES}
+        generated |= {tmp_path / f"{name}.md" for name in pages.notebooks()}
         found = 0
         for page in tmp_path.rglob("*.md"):
             text = re.sub(r"^```.*?^```$|`[^`\n]+`", "", page.read_text("utf-8"), flags=re.MULTILINE | re.DOTALL)
             for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", text):
                 if not target.startswith("http"):
                     found += 1
-                    assert (page.parent / target).exists() or page.parent / target in generated, f"{page}: {target}"
+                    file = Path(os.path.normpath(page.parent / target))
+                    assert file.exists() or file in generated, f"{page}: {target}"
         assert found > 50
 
     def test_a_link_to_a_module_leads_to_the_reference_and_another_file_is_copied(self, tmp_path):
         page = DOCS / "own-objective.md"
         text = "[a](../src/bygones/paper/optimum.py) [b](../evidence/README.md#x) [c](sql/append-only-role.sql) `[d]`"
-        assert pages._translated(text, page, "own-objective", tmp_path) == (
+        assert pages.translated(text, page, "own-objective", tmp_path) == (
             "[a](#source-bygones.paper.optimum) [b](evidence.md#x) [c](files/docs/sql/append-only-role.sql) `[d]`"
         )
         assert (tmp_path / "files" / "docs" / "sql" / "append-only-role.sql").exists()
 
     def test_a_link_to_a_folder_is_refused(self, tmp_path):
         with pytest.raises(ValueError, match="a page can link to a file, not to the folder"):
-            pages._translated("[a](guides)", DOCS / "rules.md", "rules", tmp_path)
+            pages.translated("[a](guides)", DOCS / "rules.md", "rules", tmp_path)
 
     def test_a_block_that_is_saved_shows_its_name(self, tmp_path):
-        text = pages._translated("```csv needs.csv\na,b\n```\n", DOCS / "rules.md", "rules", tmp_path)
+        text = pages.translated("```csv needs.csv\na,b\n```\n", DOCS / "rules.md", "rules", tmp_path)
         assert text == "```{code-block} text\n:caption: needs.csv\n\na,b\n```\n"
 
 
@@ -168,6 +173,14 @@ def test_what_scrolls_can_be_reached_and_parts_have_names():
         '<aside aria-label="This page" class="toc-drawer no-toc">'
         '<p class="caption" role="heading" aria-level="2">A</p><pre tabindex="0">x</pre><td></td>'
     )
+
+
+def test_an_alias_of_a_type_is_its_name():
+    name = (
+        """<span class="s"><span class="pre">'Number'</span></span><span class="p"><span class="pre">)</span></span>"""
+    )
+    page = f'<span class="pre">TypeAliasForwardRef</span><span class="p"><span class="pre">(</span></span>{name} | None'
+    assert mending.mended(page) == '<span class="pre">Number</span> | None'
 
 
 def test_that_a_class_is_an_object_is_not_said():

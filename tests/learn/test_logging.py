@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from bygones.learn import logging
 from bygones.learn.logging import to_wandb
 from bygones.learn.runs import RunProgress
 from bygones.learn.settings import Settings
@@ -139,3 +140,24 @@ def log_records(data: bytes) -> Iterator[bytes]:
         if kind in (1, 4):  # whole, or the last part
             yield record
             record = b""
+
+
+def test_progress_in_lines(capsys, monkeypatch):
+    clock = iter([0.0, 0.0, 1.0, 9.0, 9.0, 9.1, 9.1])
+    monkeypatch.setattr(logging, "time", types.SimpleNamespace(monotonic=lambda: next(clock)))
+    runs = [Settings(total_steps=4096, seed=seed) for seed in (0, 1)]
+    watch = logging.to_screen(runs)
+    curves = {"gini": np.array([np.nan, 0.5])}
+    for run, steps in ((0, 2048), (1, 2048), (0, 4096), (1, 4096)):
+        watch(RunProgress((run,), steps, 4096, (curves,)))
+    assert capsys.readouterr().err.splitlines() == [
+        "2,048 of 8,192 steps, Gini 0.50",
+        "6,144 of 8,192 steps, Gini 0.50",
+        "8,192 of 8,192 steps, Gini 0.50",
+    ]
+
+
+def test_progress_of_one_run_before_an_episode_has_ended(capsys):
+    settings = Settings(total_steps=2048)
+    logging.to_screen(settings)(RunProgress((0,), 2048, 2048, ({"gini": np.array([np.nan])},)))
+    assert capsys.readouterr().err == "2,048 of 2,048 steps\n"

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from bygones._arrays import Array, Number
+from bygones._text import listed
 from bygones.allocation.aims import entitled
 from bygones.allocation.explain import as_data, sentences
 from bygones.allocation.prices import PriceList
-from bygones.allocation.problems import Problem
+from bygones.allocation.problems import NAMED, Problem
 from bygones.memory import Memory
 from bygones.memory.priced import PricedState
 from bygones.welfare import Welfare
@@ -39,7 +40,7 @@ class RunnerUp:
     cost: float
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Decision:
     """The best allocation of a problem, and everything needed to justify it.
 
@@ -78,10 +79,10 @@ class Decision:
     given: np.ndarray
     optimal: bool
     gap: float
-    price_list: PriceList | None = field(repr=False)
+    price_list: PriceList | None
     calibration: PricedState | None
     learned_from: str | None
-    find_runner_up: Callable[[], np.ndarray | None] = field(repr=False)
+    find_runner_up: Callable[[], np.ndarray | None]
     unrounded: np.ndarray | None = None
 
     @cached_property
@@ -196,3 +197,12 @@ class Decision:
 
     def __str__(self) -> str:
         return self.explain()
+
+    def __repr__(self) -> str:
+        gets = listed([f"{agent}: {what}" for agent, what in self.gets.items()], NAMED) or "nobody is served"
+        return f"<Decision: {gets}; {self.welfare} welfare, rule {self.rule}>"
+
+    def _repr_html_(self) -> str:
+        from bygones.allocation.decision_card import as_html
+
+        return as_html(self, self.reasons())

@@ -51,7 +51,7 @@ better in total, the simple choice itself since nothing is better, the simple ch
 compare, or since there never was a choice."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Advice:
     """The result of `advise`.
 
@@ -92,6 +92,15 @@ class Advice:
     held_out: tuple[Alternative, str, float] | None
     entitled: bool
     notes: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        return f"<Advice for {self.label}: half-life {self.memory.name}, rule {self.rule}>"
+
+    def _repr_html_(self) -> str:
+        from bygones.audit.advice_text import advice_text
+        from bygones.audit.audit_card import advice_html
+
+        return advice_html(advice_text(self))
 
     def index(self, memory: Alternative, rule: str) -> int:
         """The trial of a memory and a rule."""

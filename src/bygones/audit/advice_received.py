@@ -40,7 +40,7 @@ class FirstInLine(NamedTuple):
     first: str | None
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ReceivedAdvice:
     """The result of `advise_received`.
 
@@ -77,6 +77,14 @@ class ReceivedAdvice:
     is_ledger: bool
     is_log: bool
     notes: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        return f"<ReceivedAdvice for {self.label}: half-life {self.clock.length_text(self.half_life)}>"
+
+    def _repr_html_(self) -> str:
+        from bygones.audit.audit_card import advice_html
+
+        return advice_html(received_text(self))
 
     def headline(self) -> list[str]:
         """What to begin with, and why nothing was compared."""

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from bygones._text import listed
+from bygones._text import counted, listed
 from bygones.audit.clock import Clock
 from bygones.audit.conclusions import Conclusions
 from bygones.audit.counterfactual import ReplayedDecisions
@@ -24,7 +24,7 @@ MEASURES = {"good": ("gini", "egalitarian", "nash", "mean"), "burden": ("gini", 
 """What is measured over time; of burdens the worst-off carries most, and a geometric mean has no meaning."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Audit:
     """The result of `audit`.
 
@@ -81,6 +81,15 @@ class Audit:
     unit: str = ""
     remarks: tuple[str, ...] = ()
     shares: Shares | None = None
+
+    def __repr__(self) -> str:
+        half_lives = listed([self.clock.length_text(each.half_life) for each in self.standings])
+        return f"<Audit of {self.label}: {counted(self.n_events, 'event')}, half-lives {half_lives}>"
+
+    def _repr_html_(self) -> str:
+        from bygones.audit.audit_card import audit_html
+
+        return audit_html(self)
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -32,7 +32,7 @@ _YES, _NO = ("1", "true", "yes", "y", "t"), ("0", "false", "no", "n", "f")
 _A_NUMBER = "a finite number of at least 0"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class History:
     """The events of a history, ready to be queried.
 
@@ -59,6 +59,10 @@ class History:
     requests: Any = None
     notes: tuple[str, ...] = ()
     ledger: LedgerEvents | None = None
+
+    def __repr__(self) -> str:
+        first, last = self.clock.shown(self.first), self.clock.shown(self.last)
+        return f"<History {self.source.label}: {counted(self.n_events, 'event')} from {first} to {last}>"
 
     def close(self) -> None:
         """Closes the connection to the engine, if it was opened for this history."""

@@ -25,6 +25,7 @@ from rich.table import Table
 from rich.text import Text
 
 from bygones._csv import check_file, not_text
+from bygones._notebook import ProgressLine, is_notebook
 from bygones._secrets import redacted
 from bygones._text import printable, printable_json
 
@@ -169,6 +170,16 @@ def print_paths(paths: Iterable[Path]) -> None:
 @contextmanager
 def progress(what: str, total: int) -> Iterator[Callable[..., None]]:
     """Shows a progress bar in a `with` block; call the function it yields with the work done, by default 1."""
+    if is_notebook():
+        line, done = ProgressLine(), 0
+
+        def advance_line(amount: int = 1, news: str | None = None) -> None:
+            nonlocal done
+            done += amount
+            line.show(done / max(total, 1), f"{news or what}, {done:,} of {total:,}")
+
+        yield advance_line
+        return
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True)) as bars:
         task = bars.add_task(printable(what), total=total)

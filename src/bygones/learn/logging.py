@@ -1,22 +1,62 @@
-"""Sends curves to TensorBoard or Weights & Biases while runs are being trained. Both are optional.
+"""Shows how far runs are, or sends their curves to TensorBoard or Weights & Biases, which are optional.
 
 Each function returns a callback for the `progress` argument of `train`, `train_batch` and `train_many`.
 """
 
 from __future__ import annotations
 
+import math
+import sys
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from bygones._notebook import ProgressLine, is_notebook
 from bygones._parts import needed_by
 from bygones.learn.descriptions import AnyRun, as_run
 from bygones.learn.runs import RunProgress, Watch
 
+LINE_SECONDS = 5
+"""Seconds between two lines of progress."""
+
 FLUSH_SECONDS = 2
 """Seconds after which points are in TensorBoard's files."""
+
+
+def to_screen(runs: Sequence[AnyRun] | AnyRun) -> Watch:
+    """Shows how far the runs are: in a notebook a bar that changes in place, elsewhere a line every few seconds.
+
+    For example: `bygones.train(settings, progress=to_screen(settings))`.
+    """
+    described = [as_run(run) for run in (runs if isinstance(runs, Sequence) else [runs])]
+    total = sum(run.settings.rollouts * run.settings.rollout_steps for run in described)
+    taken, latest = dict.fromkeys(range(len(described)), 0), ""
+    show = ProgressLine().show if is_notebook() else _lines()
+
+    def watch(news: RunProgress) -> None:
+        nonlocal latest
+        taken.update(dict.fromkeys(news.runs, news.steps))
+        ginis = [value for curves in news.curves for value in curves.get("gini", ()) if np.isfinite(value)]
+        latest = f", Gini {np.mean(ginis):.2f}" if ginis else latest
+        show(sum(taken.values()) / total, f"{sum(taken.values()):,} of {total:,} steps{latest}")
+
+    return watch
+
+
+def _lines() -> Callable[[float, str], None]:
+    """Prints a line at most every few seconds, and the last one."""
+    told = -math.inf
+
+    def show(share: float, text: str) -> None:
+        nonlocal told
+        if time.monotonic() - told >= LINE_SECONDS or share >= 1:
+            told = time.monotonic()
+            print(text, file=sys.stderr, flush=True)
+
+    return show
 
 
 def to_tensorboard(folder: Path | str, runs: Sequence[AnyRun]) -> Watch:

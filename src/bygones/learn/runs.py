@@ -58,7 +58,7 @@ Watch = Callable[[RunProgress], None]
 """Called with the progress of some runs after each segment."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class TrainResult:
     """What a run came to.
 
@@ -83,6 +83,10 @@ class TrainResult:
     custom_problem: FairProblem | None = None
     normaliser: Normaliser | None = None
     played: Played | None = None
+
+    def __repr__(self) -> str:
+        final = ", ".join(f"{name} {value:.3g}" for name, value in self.final.items())
+        return f"<TrainResult after {int(self.curves['steps'][-1]):,} steps: {final}>"
 
     @property
     def policy(self) -> TrainedPolicy:

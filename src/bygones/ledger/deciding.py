@@ -42,7 +42,7 @@ class StaleProposalError(LedgerError):
     """Something has been recorded since the proposal was made."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Proposal:
     """A decision that is recorded once it is accepted.
 
@@ -110,6 +110,14 @@ class Proposal:
         data = {**self.allocation.to_dict(), **details, "commitment": self.commitment}
         return {**data, "explanation": " ".join(details["reasons"])}
 
+    def __repr__(self) -> str:
+        return f"<Proposal at {named(self.at, self.standing.zone)}: {self.allocation!r}>"
+
+    def _repr_html_(self) -> str:
+        from bygones.allocation.decision_card import as_html
+
+        return as_html(self.allocation, self.reasons())
+
     def _normalised(self) -> list[str]:
         means = [f"{name} {self.usual[name]:.4g}" for name in self.request.agents if name in self.usual][:NAMED]
         if not means:
@@ -172,6 +180,12 @@ class PastDecision:
     def to_dict(self) -> dict[str, Any]:
         """The decision, of the types that JSON has."""
         return {**self._details, "explanation": " ".join(self.reasons())}
+
+    def _repr_html_(self) -> str:
+        from bygones._html import bullets, card
+
+        title, *why = self.reasons()
+        return card(title, bullets(why), name="Decision")
 
     @property
     def _details(self) -> dict[str, Any]:

@@ -30,6 +30,9 @@ class Readable:
     def __init__(self, store: Store) -> None:
         self._store = store
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} in {self.name}>"
+
     @property
     def name(self) -> str:
         """The file or the URL, without the password."""

@@ -23,17 +23,18 @@ from typing import Any
 import numpy as np
 import sqlalchemy as sa
 
+from bygones._text import counted
 from bygones.ledger import rows, schema, snapshot, turns
 from bygones.ledger.bounds import check_sums
 from bygones.ledger.rebuilding import Known, rebuilt
 from bygones.ledger.rules import RuleBook, Rules
 from bygones.ledger.snapshot import NEVER, Snapshot
 from bygones.ledger.starting import advance, starts
-from bygones.ledger.times import iso
+from bygones.ledger.times import iso, named
 from bygones.ledger.turns import PRESENT, Turns, status
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Standing:
     """Where everybody stands at one instant, one entry per agent.
 
@@ -66,6 +67,14 @@ class Standing:
 
     def __len__(self) -> int:
         return len(self.names)
+
+    def __repr__(self) -> str:
+        return f"<Standing of {counted(len(self), 'agent')} at {named(self.at, self.zone)}>"
+
+    def _repr_html_(self) -> str:
+        from bygones.ledger.standing_card import as_html
+
+        return as_html(self)
 
     @cached_property
     def per_unit(self) -> np.ndarray:

@@ -198,6 +198,11 @@ class Memory(ABC, Generic[State]):
         """The number of agents whose past the state holds."""
         return int(self.read(state).shape[-1])
 
+    def _repr_html_(self) -> str:
+        from bygones.memory.memory_card import as_html
+
+        return as_html(self)
+
 
 def check_entitlements(entitlements: AnyArray, n_agents: int, *, exempt: bool = False) -> Array:
     """The entitlements as an array, refused unless they are one finite number above zero per agent.

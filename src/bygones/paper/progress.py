@@ -1,4 +1,4 @@
-"""The progress of a plan of runs: a live display in a terminal, plain lines elsewhere."""
+"""The progress of a plan of runs: a live display in a terminal or a notebook, plain lines elsewhere."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple
 
+from bygones._notebook import ProgressLine, is_notebook
 from bygones.learn.settings import Settings
 from bygones.paper.grid import identity, memory_label
 from bygones.paper.results import RunResult
@@ -136,7 +137,17 @@ def now_and_then(write: Callable[[str], None], seconds: float = 5.0) -> Callable
 
 @contextmanager
 def watched() -> Iterator[Callable[[GridProgress], None]]:
-    """Shows progress for the duration of a `with` block: a live display in a terminal, lines elsewhere."""
+    """Shows progress for the duration of a `with` block: live in a terminal or a notebook, in lines elsewhere.
+
+    For example:
+
+        with watched() as tell:
+            results = execute(runs, "out/mine", progress=tell)
+    """
+    if is_notebook():
+        line = ProgressLine()
+        yield lambda progress: line.show(progress.steps_done / max(progress.steps_total, 1), str(progress))
+        return
     from rich.console import Console, Group
     from rich.live import Live
     from rich.progress import BarColumn, TextColumn

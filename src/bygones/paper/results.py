@@ -30,6 +30,7 @@ from bygones import __version__
 from bygones._arrays import check_one_of
 from bygones._csv import shield
 from bygones._files import UNFINISHED, replacing
+from bygones._text import counted
 from bygones.learn.locks import locked
 from bygones.learn.settings import Settings
 from bygones.paper import parquet
@@ -86,7 +87,7 @@ def thinned(curves: Mapping[str, np.ndarray], points: int = CURVE_POINTS) -> dic
     return thin
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Results:
     """A read-only table of runs.
 
@@ -97,6 +98,14 @@ class Results:
 
     def __len__(self) -> int:
         return int(self.table.num_rows)
+
+    def __repr__(self) -> str:
+        return f"<Results of {counted(len(self), 'run')}>"
+
+    def _repr_html_(self) -> str:
+        from bygones.paper.results_card import as_html
+
+        return as_html(self)
 
     def __getitem__(self, name: str) -> np.ndarray:
         values: np.ndarray = self._column(name).to_numpy()

@@ -76,12 +76,18 @@ def house_style() -> Iterator[None]:
         yield
 
 
+@contextmanager
+def quiet_about_glyphs() -> Iterator[None]:
+    """Does not warn of letters that the font lacks: a name in another script is drawn as boxes, which says enough."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph .* missing from font")
+        yield
+
+
 def save(figure: Figure, folder: Path, name: str) -> list[Path]:
     """Saves a figure as PNG and SVG; creates the folder if necessary. Equal figures give equal files."""
     paths = [folder / f"{name}.png", folder / f"{name}.svg"]
-    with house_style(), warnings.catch_warnings():
-        # A name in a script that the font does not have is drawn as boxes, which says enough.
-        warnings.filterwarnings("ignore", message="Glyph .* missing from font")
+    with house_style(), quiet_about_glyphs():
         for path, metadata in zip(paths, ({"Software": None}, {"Date": None, "Creator": "bygones"}), strict=True):
             with replacing(path) as file:
                 figure.savefig(file, format=path.suffix[1:], metadata=metadata)

@@ -35,10 +35,10 @@ LINE = 108
 def claims_figure(judgements: Sequence[Judgement]) -> Figure:
     """How each claim depends on what the network sees of the memory: one row per claim, one column per scale."""
     with house_style():
-        from matplotlib.figure import Figure
+        from bygones.report.figures.shown_figure import ShownFigure
 
         scales = list(judgements[0].by_scale)
-        figure = Figure(figsize=(7.2 + 0.8 * len(scales), 0.38 * len(judgements) + 1.4))
+        figure = ShownFigure(figsize=(7.2 + 0.8 * len(scales), 0.38 * len(judgements) + 1.4))
         axes = figure.subplots()
         for row, judged in enumerate(judgements):
             axes.text(-TEXT_WIDTH, row, judged.name, va="center", fontsize=8.5, fontweight="bold")

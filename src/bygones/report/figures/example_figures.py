@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 def figure_1(histories: Mapping[str, Mapping[str, ExampleHistory]]) -> Figure:
     """Figure 1 of the paper: true differences in both examples, perceived differences in the second."""
     with house_style():
-        from matplotlib.figure import Figure
+        from bygones.report.figures.shown_figure import ShownFigure
 
-        figure = Figure(figsize=(10.5, 3.9))
+        figure = ShownFigure(figsize=(10.5, 3.9))
         left, centre, right = figure.subplots(1, 3)
         _differences(left, histories["example-1"], perceived=False)
         _differences(centre, histories["example-2"], perceived=False)
@@ -37,9 +37,9 @@ def figure_1(histories: Mapping[str, Mapping[str, ExampleHistory]]) -> Figure:
 def example_figure(name: str, histories: Mapping[str, ExampleHistory]) -> Figure:
     """One example under several memories: Alice's true lead and her remembered lead."""
     with house_style():
-        from matplotlib.figure import Figure
+        from bygones.report.figures.shown_figure import ShownFigure
 
-        figure = Figure(figsize=(9, 3.9))
+        figure = ShownFigure(figsize=(9, 3.9))
         left, right = figure.subplots(1, 2)
         for axes, perceived, title in ((left, False, "true utility"), (right, True, "remembered utility")):
             _differences(axes, histories, perceived=perceived)

@@ -38,10 +38,10 @@ def shown(results: Results) -> Results:
 
 def networks(runs: Results) -> Figure:
     """Gini and the worst-off agent's utility, medians over seeds with exact intervals, for each welfare function."""
-    from matplotlib.figure import Figure
+    from bygones.report.figures.shown_figure import ShownFigure
 
     welfares = [welfare for welfare in WELFARES if welfare in runs.distinct("welfare")]
-    figure = Figure(figsize=(4.75 * len(welfares), 6.2))
+    figure = ShownFigure(figsize=(4.75 * len(welfares), 6.2))
     grid = figure.subplots(len(METRICS), len(welfares), sharex=True, sharey="row", squeeze=False)
     for column, welfare in zip(grid.T, welfares, strict=True):
         cells = measured(runs, welfare=welfare)

@@ -20,12 +20,13 @@ def newcomers_figure(
 ) -> Figure:
     """The newcomer's true total and remembered utility over the next decisions, a line per rule."""
     with house_style():
-        from matplotlib.figure import Figure
         from matplotlib.ticker import MaxNLocator
+
+        from bygones.report.figures.shown_figure import ShownFigure
 
         # In a name, a dollar sign must not start a formula.
         name = agent.replace("$", r"\$")
-        figure = Figure(figsize=(9.5, 4.2))
+        figure = ShownFigure(figsize=(9.5, 4.2))
         left, right = figure.subplots(1, 2)
         steps = np.arange(len(outcomes[0].received))
         dashes = ["-", (0, (6, 1.5)), (0, (4, 1.2, 1, 1.2)), (0, (1, 1.2)), (0, (9, 1.5))]

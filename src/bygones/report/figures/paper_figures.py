@@ -119,9 +119,9 @@ def _against_horizon(metric: str, welfare: str, aggregation: str) -> Callable[[R
     """A figure of a final metric against the horizon."""
 
     def figure(runs: Results) -> Figure:
-        from matplotlib.figure import Figure
+        from bygones.report.figures.shown_figure import ShownFigure
 
-        figure = Figure(figsize=(6.2, 4.4))
+        figure = ShownFigure(figsize=(6.2, 4.4))
         axes = figure.subplots()
         _horizon_lines(axes, runs, f"final_{metric}")
         horizons = runs.distinct("horizon")
@@ -151,10 +151,10 @@ def _training_curves(welfare: str, aggregation: str) -> Callable[[Results], Figu
     """A figure of training curves: one row per horizon; utility, fairness score and Gini."""
 
     def figure(runs: Results) -> Figure:
-        from matplotlib.figure import Figure
+        from bygones.report.figures.shown_figure import ShownFigure
 
         horizons = runs.distinct("horizon")
-        figure = Figure(figsize=(9.5, 1.75 * len(horizons) + 0.9))
+        figure = ShownFigure(figsize=(9.5, 1.75 * len(horizons) + 0.9))
         grid = figure.subplots(len(horizons), 3, sharex=True, squeeze=False)
         for row, horizon in zip(grid, horizons, strict=True):
             for axes, metric in zip(row, ("utility_per_step", "welfare", "gini"), strict=True):
@@ -181,11 +181,11 @@ def _training_curves(welfare: str, aggregation: str) -> Callable[[Results], Figu
 
 def _optimum_figure(results: Results) -> Figure:
     """Each memory's share of the best possible welfare: one panel per welfare function and aggregation."""
-    from matplotlib.figure import Figure
+    from bygones.report.figures.shown_figure import ShownFigure
 
     panels = [(welfare, kind, runs) for welfare, kind in _panels() if len(runs := _cell(results, welfare, kind))]
     rows = len({kind for _, kind, _ in panels}) if len(panels) % 2 == 0 else len(panels)
-    figure = Figure(figsize=(9.5 if len(panels) > rows else 6.2, 3.1 * rows + 0.8))
+    figure = ShownFigure(figsize=(9.5 if len(panels) > rows else 6.2, 3.1 * rows + 0.8))
     grid = figure.subplots(rows, len(panels) // rows, sharey=True, squeeze=False)
     for axes, (welfare, kind, runs) in zip(grid.T.flat, panels, strict=True):
         _horizon_lines(axes, runs, shares_of_optimum)
@@ -204,10 +204,10 @@ def _optimum_figure(results: Results) -> Figure:
 
 def _scales_figure(results: Results) -> Figure:
     """The Gini against the horizon under each observation scale, additive utilities."""
-    from matplotlib.figure import Figure
+    from bygones.report.figures.shown_figure import ShownFigure
 
     scales = in_order(results.distinct("observation_scale"))
-    figure = Figure(figsize=(max(6.2, 2.1 * len(scales)), 6.0))
+    figure = ShownFigure(figsize=(max(6.2, 2.1 * len(scales)), 6.0))
     grid = figure.subplots(len(WELFARES), len(scales), sharex="col", sharey=True, squeeze=False)
     for row, welfare in zip(grid, WELFARES, strict=True):
         for axes, scale in zip(row, scales, strict=True):

@@ -21,7 +21,7 @@ MOST = 40
 def plan_figure(plan: Plan) -> Figure:
     """What each agent is owed now and after the plan, joined by a line; those who are owed most now come first."""
     with house_style():
-        from matplotlib.figure import Figure
+        from bygones.report.figures.shown_figure import ShownFigure
 
         word = words(plan.after.rules.kind)
         before = dict(zip(plan.before.names, plan.before.owed.tolist(), strict=True))
@@ -34,7 +34,7 @@ def plan_figure(plan: Plan) -> Figure:
         names = sorted(moved, key=lambda name: (np.nan_to_num(owed[name][0]), name))
         now, then = (np.array([owed[name][i] for name in names], dtype=float) for i in (0, 1))
         rows = np.arange(len(names))
-        figure = Figure(figsize=(7.5, 1.6 + 0.32 * len(names)))
+        figure = ShownFigure(figsize=(7.5, 1.6 + 0.32 * len(names)))
         axes = figure.subplots()
         axes.axvline(0, color=INK, linewidth=0.8)
         axes.hlines(rows, now, then, color=MUTED, linewidth=1.6, zorder=1)

@@ -23,9 +23,9 @@ _DASHES = ("-", (0, (6, 1.5)), (0, (1, 1.2)), (0, (5, 1.2, 1, 1.2)))
 def policies_figure(played: Mapping[str, Simulation], welfare: str) -> Figure:
     """True and remembered utilities, inequality and welfare over time, one line style per policy."""
     with house_style():
-        from matplotlib.figure import Figure
+        from bygones.report.figures.shown_figure import ShownFigure
 
-        figure = Figure(figsize=(10, 6.8))
+        figure = ShownFigure(figsize=(10, 6.8))
         (true, remembered), (gini, judged) = figure.subplots(2, 2)
         for number, (name, each) in enumerate(played.items()):
             look = {"color": PALETTE[number % len(PALETTE)], "linestyle": _DASHES[number % len(_DASHES)]}
