@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 import time
+from typing import Any
 
 TELL_EVERY = 0.2
 """Least seconds between two changes of a line."""
@@ -24,7 +25,8 @@ class ProgressLine:
     def __init__(self) -> None:
         from IPython.display import DisplayHandle
 
-        self._handle = DisplayHandle()
+        make: Any = DisplayHandle  # which has no types
+        self._handle = make()
         self._told: float | None = None
 
     def show(self, share: float, text: str) -> None:

@@ -101,7 +101,7 @@ def test_the_paper(run):
     myopic, discounted, recall = done.numbers(r"Gini ([\d.]+)  utility per step ([\d.]+)")
     assert myopic[0] > 0.4 > 0.06 > max(discounted[0], recall[0])
     assert min(discounted[1], recall[1]) > 0.94 * myopic[1]
-    assert "100.0 (γ = 0.99) 100,000.0 (perfect recall)" in done.printed
+    assert "100 (γ = 0.99) 100,000 (perfect recall)" in done.printed
     (plain, plain_recall), (relative, relative_recall) = (
         [gini for (gini,) in done.numbers(rf"observation scale {scale} .*Gini ([\d.]+)")]
         for scale in ("none", "relative")
