@@ -159,8 +159,10 @@ def _decide_again(past: _Past, event: Event, found: Rerun) -> None:
     alone = "redecides" not in details or event.kind == "plan" or not past.decided_at(event.time)
     # Version 0.2.0 did not record in which order the items of a request were, on which a draw depends.
     unordered = isinstance(request, Items) and request.order is None
-    known = details.get("method") == deciding.METHOD and request is not None and draw is not None and not unordered
-    if not known or not alone or not details["optimal"]:
+    if details.get("method") != deciding.METHOD or request is None or draw is None or unordered or not alone:
+        found.older += 1
+        return
+    if not details["optimal"]:
         found.older += 1
         return
     found.decisions += 1
