@@ -107,7 +107,7 @@ def test_anchors_of_another_key_another_ledger_or_out_of_order(signed, new_path,
 def test_anchors_without_a_head_prove_nothing_and_are_refused(signed):
     anchors = signed[2]
     anchors.write_text("")
-    with pytest.raises(LedgerError, match="anchors.jsonl has no signed head, so nothing can be checked"):
+    with pytest.raises(LedgerError, match=r"anchors\.jsonl has no signed head, so nothing can be checked"):
         problems(*signed)
 
 
