@@ -527,6 +527,18 @@ class TestFoundByTheMachine:
             ledger.change_rules(half_life="1d")
             assert ledger.verify().problems == ()
 
+    def test_who_has_a_turn_ahead_may_leave_after_the_clock_was_put_back(self, new_path, monkeypatch):
+        real = times.now
+        with team_at(new_path()) as ledger:
+            ledger.plans.publish([DateNeeds(instant(days(1)), False, Places({"ana": 1.0}))])
+            monkeypatch.setattr(times, "now", lambda: real() + 48 * 3600 * times.SECOND)
+            ledger.record("ben", 8)
+            with pytest.raises(ValueError, match="'ana' cannot leave at .*, before their latest event"):
+                ledger.leave("ana", at=days(0.5))
+            monkeypatch.setattr(times, "now", real)
+            ledger.leave("ana")
+            assert ledger.verify().problems == ()
+
     def test_the_joining_of_somebody_with_planned_turns_cannot_be_void(self, new_path):
         with Ledger.new(new_path(), Rules(newcomers="zero")) as ledger:
             joined = ledger.join("ana")
