@@ -533,7 +533,7 @@ class TestFoundByTheMachine:
             ledger.plans.publish([DateNeeds(instant(days(1)), False, Places({"ana": 1.0}))])
             monkeypatch.setattr(times, "now", lambda: real() + 48 * 3600 * times.SECOND)
             ledger.record("ben", 8)
-            with pytest.raises(ValueError, match="'ana' cannot leave at .*, before their latest event"):
+            with pytest.raises(ValueError, match=r"'ana' cannot leave at .*, before their latest event"):
                 ledger.leave("ana", at=days(0.5))
             monkeypatch.setattr(times, "now", real)
             ledger.leave("ana")
