@@ -24,7 +24,9 @@ def test_items():
     assert problem.utilities.tolist() == [[2, 0], [0, 0], [1, 0]]
     assert problem.allowed.tolist() == [[True, True], [False, False], [True, False]]
     assert (request.agents, request.items) == (("ana", "ben"), ("late", "early"))
-    assert request.to_dict() == {"utilities": {"ana": {"late": 1}, "ben": {"early": 0, "late": 2}}, "capacity": None}
+    assert request.to_dict() == {
+        "utilities": {"ana": {"late": 1}, "ben": {"early": 0, "late": 2}}, "capacity": None, "items": ["late", "early"],
+    }  # fmt: skip
 
 
 def test_items_that_nobody_may_take_are_kept_in_order():

@@ -53,7 +53,7 @@ def test_a_head_is_signed_and_checked(ward, capsys):
     public = run(capsys, "ledger", "key", "public", "ward.key")
     assert public.startswith("-----BEGIN PUBLIC KEY-----")
     run(capsys, "ledger", "key", "public", "ward.key", "--out", "ward.pub")
-    assert "ward.pub: File exists" in refused(capsys, "ledger", "key", "public", "ward.key", "--out", "ward.pub")
+    assert "ward.pub already exists" in refused(capsys, "ledger", "key", "public", "ward.key", "--out", "ward.pub")
     signed = json.loads(run(capsys, "ledger", "sign", ward, "--key", "ward.key", "--anchor", "anchors.jsonl", "--json"))
     assert (signed["seq"], signed["key"]) == (6, made)
     check = ["ledger", "verify", ward, "--anchor", "anchors.jsonl", "--public-key", "ward.pub"]

@@ -104,6 +104,21 @@ def test_anchors_of_another_key_another_ledger_or_out_of_order(signed, new_path,
     assert "of another ledger" in problems(path, key, elsewhere)[0]
 
 
+def test_anchors_without_a_head_prove_nothing_and_are_refused(signed):
+    anchors = signed[2]
+    anchors.write_text("")
+    with pytest.raises(LedgerError, match=r"anchors\.jsonl has no signed head, so nothing can be checked"):
+        problems(*signed)
+
+
+def test_a_last_line_without_an_end_is_ended(signed):
+    path, key, anchors = signed
+    anchors.write_text(anchors.read_text().rstrip("\n"))
+    with Ledger.open(path) as ledger:
+        signing.sign(ledger, key, anchors)
+    assert (len(anchors.read_text().splitlines()), problems(*signed)) == (3, ())
+
+
 def test_a_key_is_its_owners_alone_and_replaces_nothing(signed, tmp_path):
     path, key, anchors = signed
     assert stat.S_IMODE(key.stat().st_mode) == 0o600

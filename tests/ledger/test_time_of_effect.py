@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from bygones import welfare
 from bygones.ledger import DateNeeds, Entry, Ledger, LedgerError, Places, Rules, rows, schema, store, times
+from bygones.ledger.repairing import rebuild
 from bygones.ledger.times import as_datetime, instant
 from support.ledger_faults import FULL, LOST, Fault
 from support.older_tables import to_version_1, without_what_came_later
@@ -527,6 +528,18 @@ class TestFoundByTheMachine:
             ledger.change_rules(half_life="1d")
             assert ledger.verify().problems == ()
 
+    def test_who_has_a_turn_ahead_may_leave_after_the_clock_was_put_back(self, new_path, monkeypatch):
+        real = times.now
+        with team_at(new_path()) as ledger:
+            ledger.plans.publish([DateNeeds(instant(days(1)), False, Places({"ana": 1.0}))])
+            monkeypatch.setattr(times, "now", lambda: real() + 48 * 3600 * times.SECOND)
+            ledger.record("ben", 8)
+            with pytest.raises(ValueError, match=r"'ana' cannot leave at .*, before their latest event"):
+                ledger.leave("ana", at=days(0.5))
+            monkeypatch.setattr(times, "now", real)
+            ledger.leave("ana")
+            assert ledger.verify().problems == ()
+
     def test_the_joining_of_somebody_with_planned_turns_cannot_be_void(self, new_path):
         with Ledger.new(new_path(), Rules(newcomers="zero")) as ledger:
             joined = ledger.join("ana")
@@ -585,6 +598,23 @@ class TestJoiningAhead:
             ledger.void(joined.seq)
             assert set(remembered(ledger)) == {"ana", "ben"}
             assert ledger.verify().problems == ()
+
+    def test_a_start_that_is_void_stays_void_when_the_ledger_is_rebuilt_and_decides(self, new_path, monkeypatch):
+        with Ledger.new(new_path(), Rules(half_life="inf", newcomers="mean")) as ledger:
+            ledger.join_all(["ana", "ben"])
+            ledger.record("ana", 8)
+            ledger.join("dan", at=days(1))
+            self.at(monkeypatch, 2)
+            ledger.record("ben", 2)
+            assert ledger.event(6).note == "start when joining"
+            ledger.void(6)
+            assert remembered(ledger) == {"ana": 8, "ben": 2, "dan": 0}
+            rebuild(ledger._store)
+            assert remembered(ledger) == {"ana": 8, "ben": 2, "dan": 0}
+            assert remembered(ledger, before=8) == {"ana": 8, "ben": 0, "dan": 4}  # when dan joined, as known before
+            ledger.decide(Places({"ana": 1.0, "ben": 1.0}))
+            found = ledger.verify()
+            assert (found.problems, found.decisions) == ((), 1)
 
     def test_a_proposal_from_before_is_accepted_once_the_time_has_come(self, new_path, monkeypatch):
         with Ledger.new(new_path(), Rules(half_life="inf", newcomers="mean")) as ledger:

@@ -182,6 +182,34 @@ def test_every_decision_comes_out_again(new_target, rules):
         assert (found.problems, found.decisions, found.older) == ((), 7, 0)
 
 
+WARDS = {name: {"ward": 1.0, "theatre": 1.0, "icu": 1.0} for name in NAMES[:5]}
+
+
+def test_items_that_are_not_in_alphabetical_order_are_drawn_again_as_they_were(new_target):
+    with Ledger.new(new_target(), Rules(newcomers="zero"), began="2026-01-01") as ledger:
+        ledger.join_all(NAMES, at="2026-01-01")
+        for day in range(2, 8):
+            ledger.decide(Items(WARDS), at=f"2026-01-{day:02}")
+        assert ledger.redecide("2026-01-02") == []
+        found = ledger.verify()
+        assert (found.problems, found.decisions) == ((), 6)
+
+
+def test_items_whose_order_was_not_recorded_are_judged_by_what_was_recorded_of_them(new_path, monkeypatch):
+    def to_dict(request):
+        return {"utilities": request.utilities, "capacity": request.capacity}
+
+    path = new_path()
+    with Ledger.new(path, Rules(newcomers="zero"), began="2026-01-01") as ledger, monkeypatch.context() as earlier:
+        earlier.setattr(Items, "to_dict", to_dict)
+        ledger.join_all(NAMES, at="2026-01-01")
+        for day in range(2, 8):
+            ledger.decide(Items(WARDS), at=f"2026-01-{day:02}")
+    with Ledger.open(path) as ledger:
+        found = ledger.verify()
+        assert (found.problems, found.decisions, found.older) == ((), 0, 6)
+
+
 def forged(event):
     """The decision and what followed from it, in favour of another agent."""
     if event.kind == "decision":

@@ -8,6 +8,7 @@ from hypothesis.stateful import rule
 from bygones.ledger import (
     Amount,
     DateNeeds,
+    Items,
     Places,
     StaleProposalError,
 )
@@ -42,6 +43,17 @@ class Deciding(LedgerDriver):
         new = self.write(lambda ledger: ledger.decide(Amount(amount, dict.fromkeys(asked, 1.0))), bool(asked))
         if new:
             assert before.is_level(at, amount, self.check_made(new, before))
+
+    @rule(ward=amounts, more=st.sampled_from([0.0, 0.0, 3.0]))
+    def assign(self, ward, more):
+        """Items that are not in alphabetical order, and often worth the same: the draw depends on their order."""
+        at, before = self.now + MINUTE + 1, self.model
+        worth = {name: {"ward": ward, "icu": ward + more} for name in self.present(at)}
+        new = self.write(lambda ledger: ledger.decide(Items(worth)), bool(worth))
+        if new:
+            utilities, gets = self.check_made(new, before), new[0].details["gets"]
+            assert utilities == {name: worth[name][item] for name, item in gets.items()}
+            assert before.is_best_assignment(at, worth, gets)
 
     def check_made(self, new, before):
         """A decision says what was received through it, and reveals the seed that was committed to."""

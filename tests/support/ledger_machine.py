@@ -31,13 +31,12 @@ from bygones.ledger import (
 )
 from bygones.ledger.repairing import rebuild
 from support.ledger_damage import Damage
-from support.ledger_deciding import Deciding
 from support.ledger_driver import NAMES, amounts, moment, names, which
 from support.ledger_model import CLOSE, DAY, GIVES, HOUR, Model
-from support.ledger_recording import Recording
+from support.ledger_twists import Twists
 
 
-class LedgerMachine(Recording, Deciding, Damage):
+class LedgerMachine(Twists, Damage):
     """Everything that can be done to a ledger. Subclasses say where ledgers are kept."""
 
     @initialize(

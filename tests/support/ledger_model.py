@@ -7,7 +7,7 @@ age where the rules say so.
 
 import hashlib
 from functools import cached_property
-from itertools import combinations, pairwise
+from itertools import combinations, pairwise, permutations
 from statistics import mean, median
 from types import SimpleNamespace
 
@@ -234,6 +234,26 @@ class Model:
 
         got = levels(utilities)
         return not any(_is_above(levels(others), got) for others in combinations(asking, k))
+
+    def is_best_assignment(self, at, worth, gets):
+        """Whether no other assignment of the items, one each, would leave the worst off, or the next, better off."""
+        stood = {name: each for name, each in self.standing(at).items() if each.status == "present"}
+        items = list(next(iter(worth.values())))
+        given = {item: name for name, item in gets.items()}
+        if len(gets) != min(len(worth), len(items)) or not set(given) <= set(items):
+            return False
+
+        def levels(given):
+            gains = {name: worth[name][item] for item, name in given.items()}
+            return sorted((each.remembered + gains.get(name, 0.0)) / each.entitlement for name, each in stood.items())
+
+        got = levels(given)
+        every = (
+            dict(zip(chosen, agents, strict=True))
+            for chosen in combinations(items, len(gets))
+            for agents in permutations(worth, len(gets))
+        )
+        return not any(_is_above(levels(other), got) for other in every)
 
     def is_level(self, at, amount, utilities):
         """Whether an amount is divided so that whoever gets a part ends up level, and nobody below goes without."""

@@ -165,10 +165,9 @@ class Items(Request):
         return replace(self, utilities=utilities)
 
     def to_dict(self) -> dict[str, Any]:
-        """The request, of the types that JSON has."""
+        """The request, of the types that JSON has; the items in order, since whoever keeps JSON may sort its keys."""
         utilities = {agent: dict(mine) for agent, mine in self.utilities.items()}
-        order = {} if self.order is None else {"items": list(self.order)}
-        return {"utilities": utilities, "capacity": self.capacity, **order}
+        return {"utilities": utilities, "capacity": self.capacity, "items": list(self.items)}
 
     def _named(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(item for mine in self.utilities.values() for item in mine))

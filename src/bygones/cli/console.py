@@ -148,16 +148,31 @@ def json_text(value: object) -> str:
     return printable_json(json.dumps(_finite(value), ensure_ascii=False, indent=2))
 
 
+def reason(error: OSError | ValueError) -> str:
+    """What an error says, and of which file."""
+    if not isinstance(error, OSError):
+        return str(error)
+    told = error.strerror or str(error)
+    return f"{error.filename}: {told}" if error.filename else told
+
+
 @contextmanager
-def answering() -> Iterator[None]:
-    """Prints what was recorded in a `with` block; if that cannot be written, exits with a code that says so."""
+def answering(recorded: bool = True) -> Iterator[None]:
+    """Prints what was recorded in a `with` block; if that cannot be written, exits with a code that says so.
+
+    Args:
+        recorded: whether anything was; otherwise it is an answer like any other.
+    """
     try:
         yield
         sys.stdout.flush()
-    except OSError as error:
-        # What is still buffered is discarded, or Python would fail to write it once more at its end.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        print(f"bygones: recorded, but the answer could not be written: {error.strerror}", file=sys.stderr)
+    except (OSError, ValueError) as error:
+        if not recorded:
+            raise
+        if isinstance(error, OSError) and error.filename is None:
+            # What is still buffered is discarded, or Python would fail to write it once more at its end.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        say(f"bygones: recorded, but the answer could not be written: {reason(error)}", error=True)
         raise SystemExit(RECORDED) from None
 
 

@@ -109,7 +109,8 @@ def _print_preview(found: Preview, json: bool) -> None:
         for share in found.shares
     ]
     columns = ["agent", "rows", "first", "last", "sum", ""]
-    print_table(f"Would record {found.rows} rows of {len(found.shares)} agents", columns, rows)
+    of = f"{counted(found.rows, 'row')} of {counted(len(found.shares), 'agent')}"
+    print_table(f"Would record {of}", columns, rows)
     if found.repeated:
         say(f"Rows that the table has twice: {len(found.repeated)}.")
     for warning in found.warnings():

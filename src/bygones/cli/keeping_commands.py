@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 from tyro.conf import Positional, arg
 
 from bygones._text import counted
-from bygones.cli.console import print_json, progress, say
+from bygones.cli.console import answering, print_json, progress, say
 
 if TYPE_CHECKING:
     from bygones.ledger import Verification
@@ -87,17 +87,19 @@ def rebuild(target: Kept, json: Json = False) -> None:
         agents = rebuild(store)
     finally:
         store.close()
-    if json:
-        print_json({"agents": agents})
-    else:
-        say(f"Rebuilt the standing of {counted(agents, 'agent')} from the events.")
+    with answering():
+        if json:
+            print_json({"agents": agents})
+        else:
+            say(f"Rebuilt the standing of {counted(agents, 'agent')} from the events.")
 
 
 COMMANDS = (copy, backup, restore, rebuild)
 
 
 def _print_written(done: str, found: Verification, json: bool) -> None:
-    if json:
-        print_json({"events": found.events, "agents": found.agents, "head": found.head})
-    else:
-        say(f"{done} {counted(found.events, 'event')} of {counted(found.agents, 'agent')}. Head: {found.head}")
+    with answering():
+        if json:
+            print_json({"events": found.events, "agents": found.agents, "head": found.head})
+        else:
+            say(f"{done} {counted(found.events, 'event')} of {counted(found.agents, 'agent')}. Head: {found.head}")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import nullcontext
 from typing import Any
 
 from rich.text import Text
@@ -141,7 +140,7 @@ def _since(name: str, now: Standing, row: int, since: dict[str, int] | None) -> 
 
 def print_decision(proposal: Proposal | PastDecision, json: bool, *, recorded: bool) -> None:
     """Prints who gets what and why."""
-    with answering() if recorded else nullcontext():
+    with answering(recorded):
         if json:
             print_json({"recorded": recorded, **proposal.to_dict()})
         else:

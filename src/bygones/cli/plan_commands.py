@@ -10,7 +10,7 @@ from tyro.conf import Positional, arg
 from bygones._files import check_output, replacing
 from bygones.cli.allocation_commands import AmountToDivide, Capacity, NumberOfPlaces, Whole
 from bygones.cli.arguments import optional
-from bygones.cli.console import print_json, print_paths, say
+from bygones.cli.console import answering, print_json, print_paths, say
 from bygones.cli.ledger_arguments import Author, Json, Note, Target, open_ledger, print_recorded
 from bygones.cli.pictures import save_beside
 
@@ -65,12 +65,14 @@ def plan(
         dates = [] if from_ is None or until is None else dates_from(from_, until, every, zone)
         needs = read_dates(table, zone, dates, k=k, capacity=capacity, amount=amount, whole=whole)
         made = ledger.plans.publish(needs, note=note) if publish else ledger.plans.draft(needs)
-    paths = save_beside(lambda: plan_figure(made), out, "plan")
-    if json:
-        print_json({"recorded": publish, **made.to_dict()})
-        return
-    print_plan(made, recorded=publish)
-    print_paths(paths)
+    with answering(publish):
+        if json:
+            print_json({"recorded": publish, **made.to_dict()})
+        else:
+            print_plan(made, recorded=publish)
+    with answering(publish):
+        paths = save_beside(lambda: plan_figure(made), out, "plan")
+        print_paths([] if json else paths)
 
 
 def planned(
@@ -140,10 +142,11 @@ def replan(
         dates = list(dict.fromkeys(iso(turn.at) for turn in ledger.plans.turns(from_)))
         known = [] if table is None or not dates else read_dates(table, zone, [] if has_dates(table) else dates)
         found = ledger.plans.redecide(from_, needs=known, accept=accept, note=note)
-    if json:
-        print_json({"recorded": accept, "dates": [each.to_dict() for each in found]})
-    else:
-        print_replanned(found, zone, recorded=accept)
+    with answering(accept and bool(found)):
+        if json:
+            print_json({"recorded": accept, "dates": [each.to_dict() for each in found]})
+        else:
+            print_replanned(found, zone, recorded=accept)
 
 
 def unplan(
@@ -164,10 +167,11 @@ def unplan(
 
     with open_ledger(target, author) as ledger:
         found = ledger.plans.void(from_, until, note=note)
-    if json:
-        print_json([iso(at) for at in found])
-    else:
-        say(f"The plan for {counted(len(found), 'date')} is void.")
+    with answering():
+        if json:
+            print_json([iso(at) for at in found])
+        else:
+            say(f"The plan for {counted(len(found), 'date')} is void.")
 
 
 def swap(

@@ -35,7 +35,7 @@ from bygones.cli import (
     what_if_commands,
 )
 from bygones.cli.arguments import DEFAULT_LEDGER
-from bygones.cli.console import say
+from bygones.cli.console import reason, say
 from bygones.cli.usage import MissingArgumentsError, check_command, names_of, one_sentence
 
 DESCRIPTION = """Decide who receives what this time, given what everyone received before.
@@ -167,8 +167,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise SystemExit(FAILED) from None
     except OSError as error:
-        reason = error.strerror or str(error)
-        _refuse(f"{error.filename}: {reason}" if error.filename else reason, secrets)
+        _refuse(reason(error), secrets)
     except RecursionError:
         _refuse("the input is nested too deeply", secrets)
     except MemoryError:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from tyro.conf import Positional, arg
 
-from bygones.cli.console import print_json
+from bygones.cli.console import answering, print_json
 from bygones.cli.ledger_arguments import Author, Json, Note, Target, open_ledger, print_recorded
 
 
@@ -55,10 +55,11 @@ def redecide(
 
     with open_ledger(target, author) as ledger:
         found, zone = ledger.redecide(from_, to, accept=accept, note=note), ledger.zone()
-    if json:
-        print_json({"recorded": accept, "decisions": [each.to_dict() for each in found]})
-    else:
-        print_redecisions(found, zone, recorded=accept)
+    with answering(accept and any(each.in_period for each in found)):
+        if json:
+            print_json({"recorded": accept, "decisions": [each.to_dict() for each in found]})
+        else:
+            print_redecisions(found, zone, recorded=accept)
 
 
 COMMANDS = (void, redecide)

@@ -10,7 +10,7 @@ from tyro.conf import Positional, arg
 
 from bygones._text import counted
 from bygones.cli.arguments import optional
-from bygones.cli.console import print_json, print_paths, say
+from bygones.cli.console import answering, print_json, print_paths, say
 
 if TYPE_CHECKING:
     from bygones.ledger import Verification
@@ -92,10 +92,11 @@ def sign(
 
     with Ledger.open(target) as ledger:
         signed = signing.sign(ledger, key, anchor)
-    if json:
-        print_json(signed._asdict())
-    else:
-        say(f"Signed event {signed.seq}, the head of {ledger.name}, with the key {signed.key}.")
+    with answering():
+        if json:
+            print_json(signed._asdict())
+        else:
+            say(f"Signed event {signed.seq}, the head of {ledger.name}, with the key {signed.key}.")
 
 
 @key.command(name="new")
@@ -133,8 +134,11 @@ def public_key(
     if out is None:
         say(*text.splitlines())
         return
-    with out.open("x", encoding="utf-8") as opened:
-        opened.write(text)
+    try:
+        with out.open("x", encoding="utf-8") as opened:
+            opened.write(text)
+    except FileExistsError:
+        raise ValueError(f"{out} already exists: give the public key a new file") from None
     print_paths([out])
 
 

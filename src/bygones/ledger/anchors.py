@@ -80,8 +80,10 @@ def append_anchor(where: Where, anchor: Anchor, apart_from: str) -> None:
     """Appends an anchor to a file or table, which is made if there is none; not in the database of the ledger."""
     if not is_table(where):
         number = os.open(where, os.O_WRONLY | os.O_CREAT | os.O_APPEND | BINARY, 0o644)
+        # An editor or a mail program may have taken away the end of the last line.
+        ended = Path(where).read_bytes()[-1:] in (b"", b"\n")
         with os.fdopen(number, "ab") as opened:
-            opened.write(canonical(anchor._asdict()).encode() + b"\n")
+            opened.write((b"" if ended else b"\n") + canonical(anchor._asdict()).encode() + b"\n")
             opened.flush()
             os.fsync(number)
         return
@@ -95,6 +97,15 @@ def append_anchor(where: Where, anchor: Anchor, apart_from: str) -> None:
 
 def read_anchors(where: Where, *, new: bool = False) -> list[Anchor]:
     """The anchors in a file or table, oldest first; none where there is none yet, if that is accepted."""
+    found = _read(where, new)
+    if not found and not new:
+        raise LedgerError(
+            f"{named(where)} has no signed head, so nothing can be checked: `bygones ledger sign` adds one"
+        )
+    return found
+
+
+def _read(where: Where, new: bool) -> list[Anchor]:
     if is_table(where):
         with _database(where) as connection:
             there = sa.inspect(connection).has_table(table.name)

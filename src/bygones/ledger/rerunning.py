@@ -17,7 +17,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from bygones.allocation.requests import Request, request_from
+from bygones.allocation.requests import Items, Request, request_from
 from bygones.ledger import deciding, repairing, rows, schema
 from bygones.ledger.chain import Chain
 from bygones.ledger.draws import Draw
@@ -157,7 +157,9 @@ def _decide_again(past: _Past, event: Event, found: Rerun) -> None:
     draw = past.draw_of(event)
     # Decisions of one instant that are decided again do not see each other, which the events do not tell.
     alone = "redecides" not in details or event.kind == "plan" or not past.decided_at(event.time)
-    if details.get("method") != deciding.METHOD or request is None or draw is None or not alone:
+    # Version 0.2.0 did not record in which order the items of a request were, on which a draw depends.
+    unordered = isinstance(request, Items) and request.order is None
+    if details.get("method") != deciding.METHOD or request is None or draw is None or unordered or not alone:
         found.older += 1
         return
     if not details["optimal"]:

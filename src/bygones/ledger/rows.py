@@ -39,7 +39,13 @@ def clock(connection: sa.Connection) -> int:
 
 def load_book(text: str) -> RuleBook:
     """The rule book from the ledger's row."""
-    return RuleBook([Change(*change) for change in json.loads(text)])
+    try:
+        changes = [Change(*change) for change in json.loads(text)]
+    except (TypeError, ValueError):
+        changes = []
+    if not changes:
+        raise ValueError("the rules in the ledger's snapshot are damaged: `bygones ledger rebuild` makes them anew")
+    return RuleBook(changes)
 
 
 def save_book(book: RuleBook) -> str:
@@ -115,7 +121,8 @@ def new_agents(connection: sa.Connection, names: Sequence[str], joined: Sequence
     ]
     for row in rows:
         if row["name"] in known:
-            connection.execute(table.update().where(table.c.name == row["name"]).values(row))
+            values = {name: value for name, value in row.items() if name != "name"}
+            connection.execute(table.update().where(table.c.name == row["name"]).values(values))
     added = [row for row in rows if row["name"] not in known]
     if added:
         connection.execute(table.insert(), added)

@@ -52,15 +52,14 @@ def starts(rule: str, remembered: np.ndarray, entitlements: np.ndarray, joining:
     return np.asarray(joining * (np.mean if rule == "mean" else np.median)(remembered / entitlements))
 
 
-def waiting(connection: sa.Connection, after: int | None, until: int, head: int | None = None) -> Sequence[sa.Row[Any]]:
+def waiting(connection: sa.Connection, after: int, until: int, head: int | None = None) -> Sequence[sa.Row[Any]]:
     """The joins between two instants whose start has not been recorded yet, in the order of time."""
     table, correction = schema.events, schema.events.alias("correction")
     made = sa.exists().where(
         correction.c.refers == table.c.seq, correction.c.kind == "correction", in_effect(correction, head)
     )
-    where = [table.c.kind == "join", table.c.details.like(f'%"{START}":%'), table.c.time <= until, ~made]
-    if after is not None:
-        where.append(table.c.time > after)
+    between = [table.c.time > after, table.c.time <= until]
+    where = [table.c.kind == "join", table.c.details.like(f'%"{START}":%'), *between, ~made]
     query = sa.select(table).where(*where, in_effect(head=head)).order_by(table.c.time, table.c.seq)
     return connection.execute(query).all()
 
@@ -86,7 +85,9 @@ def advance(
 ) -> tuple[Snapshot, list[Start]]:
     """The snapshot with the events between two instants added, and the starts of those who join meanwhile."""
     made: list[Start] = []
-    for time, joins in groupby(waiting(connection, after, until, head), lambda row: int(row.time)):
+    # Whoever joined before the latest transaction has a start, or it is void.
+    since = _latest(connection, head) if after is None else after
+    for time, joins in groupby(waiting(connection, since, until, head), lambda row: int(row.time)):
         agents = rows.add_events(connection, book, ids, agents, after, time, head, recorded)
         new = _starts_at(book, ids, agents, time, list(joins))
         who = np.searchsorted(ids, [start.agent for start in new])
@@ -95,6 +96,12 @@ def advance(
         agents = snapshot.add(agents, book, who, np.full(len(new), time), amounts, never, never)
         made, after = [*made, *new], time
     return rows.add_events(connection, book, ids, agents, after, until, head, recorded), made
+
+
+def _latest(connection: sa.Connection, head: int | None) -> int:
+    """The latest instant at which anything was recorded, now or up to the event with number `head`."""
+    query = sa.select(sa.func.max(schema.events.c.recorded))
+    return int(connection.execute(query if head is None else query.where(schema.events.c.seq <= head)).scalar_one())
 
 
 def _starts_at(

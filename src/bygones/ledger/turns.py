@@ -31,7 +31,10 @@ _FOREVER = np.iinfo(np.int64).max
 @lru_cache(maxsize=65536)
 def read(text: str) -> Turns:
     """Turns from their JSON text."""
-    return tuple((int(time), str(kind)) for time, kind in json.loads(text))
+    try:
+        return tuple((int(time), str(kind)) for time, kind in json.loads(text))
+    except (TypeError, ValueError):
+        raise ValueError("the turns of the agents are damaged: `bygones ledger rebuild` makes them anew") from None
 
 
 @lru_cache(maxsize=65536)

@@ -336,17 +336,19 @@ class LedgerWriter:
     def _turned(self, agents: Snapshot, row: int, kind: str, time: int) -> Snapshot:
         name = agents.names[row]
         latest = int(agents.as_of[row])
-        if kind in ("join", "leave") and time < latest:
+        if kind == "join" and time < latest:
             raise ValueError(
-                f"{name!r} cannot {kind} at {self.book.named(time)}, before their latest event "
+                f"{name!r} cannot join at {self.book.named(time)}, before their latest event "
                 f"({self.book.named(latest)})"
             )
         return replace(agents, turns=(turns.with_turn(agents.turns[row], time, kind, name, self.book.zone),))
 
     def _check_nothing_after(self, name: str, number: int, time: int) -> None:
-        """Refuses to let an agent leave before something that it received, or that waits."""
+        """Refuses to let an agent leave before something that it received; a turn ahead can go to somebody else."""
         table = schema.events
-        after = [table.c.agent == number, table.c.time > time, table.c.kind.in_(("received", "offset")), in_effect()]
+        served = sa.and_(table.c.kind == "planned", table.c.time <= self.recorded)
+        counts = table.c.kind.in_(("received", "offset")) | served
+        after = [table.c.agent == number, table.c.time > time, counts, in_effect()]
         latest = self.connection.execute(sa.select(sa.func.max(table.c.time)).where(*after)).scalar()
         if latest is not None:
             raise ValueError(
