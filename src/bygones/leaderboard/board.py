@@ -26,7 +26,7 @@ from bygones.learn.locks import locked
 from bygones.paper import parquet
 from bygones.paper.provenance import here
 
-FORMAT = 1
+FORMAT = 2
 SCHEMA = pa.schema(
     [
         ("scenario", pa.string()), ("welfare", pa.string()), ("memory", pa.string()), ("player", pa.string()),
@@ -34,10 +34,15 @@ SCHEMA = pa.schema(
         ("score", pa.float64()), ("score_most_probable", pa.float64()), ("gini", pa.float64()),
         ("worst_off", pa.float64()), ("total", pa.float64()), ("bound", pa.float64()), ("seconds", pa.float64()),
         ("version", pa.string()), ("date", pa.string()), ("provenance", pa.string()),
+        ("gini_most_probable", pa.float64()), ("worst_off_most_probable", pa.float64()),
+        ("total_most_probable", pa.float64()),
     ],
     {"bygones.leaderboard": str(FORMAT)},
 )  # fmt: skip
 """The columns; `provenance` is JSON with software, hardware, command and commit."""
+
+ADDED = ("gini_most_probable", "worst_off_most_probable", "total_most_probable")
+"""The columns that format 1 does not have; they read as null."""
 
 Board = dict[BoardEntry, Score]
 """What entries came to."""
@@ -125,17 +130,24 @@ def _append(path: Path, entry: BoardEntry, score: Score, source: str) -> None:
     }
     table = pa.Table.from_pylist([row], schema=SCHEMA)
     if path.exists():
-        table = pa.concat_tables([parquet.unpacked(path).cast(SCHEMA), table])
+        table = pa.concat_tables([_table(path), table])
     with replacing(path) as file:
         file.write(parquet.packed(table.combine_chunks()))
 
 
 def _rows(path: Path) -> Board:
-    table = parquet.unpacked(path)
-    missing = [name for name in SCHEMA.names if name not in table.column_names]
-    if missing:
-        raise ValueError(f"{path} is not a file of the leaderboard: it has no column {missing[0]!r}")
     return {
         BoardEntry(*(row[name] for name in BoardEntry._fields)): Score(*(row[name] for name in Score._fields))
-        for row in table.to_pylist()
+        for row in _table(path).to_pylist()
     }
+
+
+def _table(path: Path) -> pa.Table:
+    """The rows of a file, in the columns of this format."""
+    table = parquet.unpacked(path)
+    for name in SCHEMA.names:
+        if name not in table.column_names:
+            if name not in ADDED:
+                raise ValueError(f"{path} is not a file of the leaderboard: it has no column {name!r}")
+            table = table.append_column(name, pa.nulls(len(table), pa.float64()))
+    return table.select(SCHEMA.names).cast(SCHEMA)

@@ -33,13 +33,15 @@ EPISODES = 10
 class Score(NamedTuple):
     """What an entry came to: means over its episodes, of true utilities per step.
 
+    A learned policy plays its episodes twice, with actions that are drawn and with the most probable ones. What it
+    came to with the latter is in the columns `…_most_probable`, which are None for a rule.
+
     The score is what everybody would have to receive per step for the same welfare of the totals: the geometric mean
     for Nash welfare, the worst-off agent's utility for egalitarian welfare, the mean for utilitarian welfare.
     """
 
     score: float
     score_most_probable: float | None
-    """With the most probable action of a learned policy, instead of one that is drawn; None for a rule."""
     gini: float
     worst_off: float
     total: float
@@ -47,6 +49,10 @@ class Score(NamedTuple):
     """The score that no policy exceeds on average, where that is known."""
     seconds: float
     """How long training and evaluation took; in a batch, the entry's share of it."""
+    gini_most_probable: float | None = None
+    """None for a learned policy as well, in files of format 1; so are the two below."""
+    worst_off_most_probable: float | None = None
+    total_most_probable: float | None = None
 
 
 def played(entries: Sequence[BoardEntry], workers: int | None = None) -> Generator[tuple[BoardEntry, Score]]:
@@ -141,19 +147,25 @@ def _evaluated(policy: Predicts | Predict, entry: BoardEntry, deterministic: boo
 
 def _scored(entry: BoardEntry, drawn: Evaluation, likely: Evaluation | None, seconds: float) -> Score:
     problem = entry.problem()
+    again = {} if likely is None else _means(likely, problem)
     return Score(
-        score=_mean_score(drawn, problem),
-        score_most_probable=None if likely is None else _mean_score(likely, problem),
-        gini=drawn.mean["gini"],
-        worst_off=drawn.mean["utility_least"],
-        total=drawn.mean["utility_per_step"],
+        **_means(drawn, problem),
+        score_most_probable=again.get("score"),
         bound=bound(entry),
         seconds=seconds,
+        gini_most_probable=again.get("gini"),
+        worst_off_most_probable=again.get("worst_off"),
+        total_most_probable=again.get("total"),
     )
 
 
-def _mean_score(found: Evaluation, problem: ScenarioProblem) -> float:
-    return float(_scores(found.episodes["welfare"], problem).mean())
+def _means(found: Evaluation, problem: ScenarioProblem) -> dict[str, float]:
+    return {
+        "score": float(_scores(found.episodes["welfare"], problem).mean()),
+        "gini": found.mean["gini"],
+        "worst_off": found.mean["utility_least"],
+        "total": found.mean["utility_per_step"],
+    }
 
 
 def _scores(welfare: np.ndarray, problem: ScenarioProblem) -> np.ndarray:

@@ -28,13 +28,14 @@ def note(folder: Path = EVIDENCE) -> str:
         "",
         *(f"- {sentence}" for sentence in answer(found)),
         "",
-        "| scenario | best rule | score | best learner | score | difference, 95% | verdict |",
-        "|---|---|---|---|---|---|---|",
+        "| scenario | best rule | score | best learner | score | its actions | difference, 95% | verdict |",
+        "|---|---|---|---|---|---|---|---|",
     ]
     for pair in verdicts(found):
         low, high = pair.difference
         each = " | ".join(f"{cell.name} | {cell.mean:.4f}{_share(cell.share)}" for cell in pair)
-        lines.append(f"| `{pair.world}` | {each} | {low:+.4f} to {high:+.4f} | {pair.word} |")
+        acts = pair.learner.actions
+        lines.append(f"| `{pair.world}` | {each} | {acts} | {low:+.4f} to {high:+.4f} | {pair.word} |")
     by_kind = [{each.memory: each.mean for each in remembering(found, is_rule)} for is_rule in (True, False)]
     lines += ["", "| memory | rules | learners |", "|---|---|---|"]
     lines += [
