@@ -7,11 +7,12 @@ plays what is missing. One process at a time writes to a folder.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import closing
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Protocol
 
 import pyarrow as pa
 
@@ -46,6 +47,14 @@ ADDED = ("gini_most_probable", "worst_off_most_probable", "total_most_probable")
 
 Board = dict[BoardEntry, Score]
 """What entries came to."""
+
+
+class Plays(Protocol):
+    """Plays entries, as `bygones.leaderboard.matches.played` does."""
+
+    def __call__(
+        self, entries: Sequence[BoardEntry], workers: int | None = None
+    ) -> Generator[tuple[BoardEntry, Score]]: ...
 
 
 def entries(
@@ -94,6 +103,7 @@ def fill(
     done: Callable[[BoardEntry], None] = lambda _: None,
     workers: int | None = None,
     command: str | None = None,
+    plays: Plays | None = None,
 ) -> Board:
     """Plays the entries that a folder lacks, and returns the results of all that are wanted.
 
@@ -103,6 +113,7 @@ def fill(
         done: called with each entry that was played.
         workers: processes on CPU cores; by default one per core.
         command: how to run it again, for the provenance; by default this process's own.
+        plays: plays entries of players that bygones does not have; by default `played`.
 
     Raises:
         BlockingIOError: another process is writing to the folder.
@@ -112,7 +123,8 @@ def fill(
     with locked(folder / ".lock", folder, "is writing to this folder"):
         board = read(folder)
         source = json.dumps(asdict(here("accelerator" if has_accelerator() else "cpu", command)), sort_keys=True)
-        with closing(played([entry for entry in wanted if entry not in board], workers=workers)) as matches:
+        missing = [entry for entry in wanted if entry not in board]
+        with closing((plays or played)(missing, workers=workers)) as matches:
             for entry, score in matches:
                 board[entry] = score
                 _append(folder / f"{entry.world}.parquet", entry, score, source)

@@ -20,7 +20,7 @@ from bygones.envs.scenarios.paper import Paper
 from bygones.leaderboard.entries import BoardEntry
 from bygones.leaderboard.players import settings_of
 from bygones.leaderboard.rule_players import RULES
-from bygones.learn import Run, Settings, TrainedPolicy, evaluate, processes
+from bygones.learn import Run, Settings, evaluate, processes
 from bygones.learn.backends import cache_compilations, has_accelerator, in_batches
 from bygones.learn.evaluation import Evaluation, Predict, Predicts
 from bygones.learn.runs import train_batch
@@ -74,7 +74,7 @@ def played(entries: Sequence[BoardEntry], workers: int | None = None) -> Generat
         for batch in batches:
             seconds = batch.seconds / len(batch.runs)
             for position, result in zip(batch.runs, batch.results, strict=True):
-                yield learned[position], _score_of_policy(learned[position], result.policy, seconds)
+                yield learned[position], score_of_policy(learned[position], result.policy, seconds)
 
 
 def play(entry: BoardEntry) -> Score:
@@ -84,7 +84,7 @@ def play(entry: BoardEntry) -> Score:
     started = time.monotonic()
     cache_compilations()
     (result,) = train_batch([_run(entry)])
-    return _score_of_policy(entry, result.policy, time.monotonic() - started)
+    return score_of_policy(entry, result.policy, time.monotonic() - started)
 
 
 def bound(entry: BoardEntry) -> float | None:
@@ -134,7 +134,14 @@ def _score_of_rule(entry: BoardEntry) -> Score:
     return _scored(entry, _evaluated(made, entry), None, time.monotonic() - started)
 
 
-def _score_of_policy(entry: BoardEntry, policy: TrainedPolicy, seconds: float) -> Score:
+def score_of_policy(entry: BoardEntry, policy: Predicts | Predict, seconds: float) -> Score:
+    """What a policy that was learned comes to in the episodes of an entry.
+
+    Args:
+        entry: whose episodes are played.
+        policy: ours, or anything else that `bygones.learn.evaluate` takes.
+        seconds: how long training took.
+    """
     started = time.monotonic()
     drawn, likely = (_evaluated(policy, entry, deterministic) for deterministic in (False, True))
     return _scored(entry, drawn, likely, seconds + time.monotonic() - started)
