@@ -20,7 +20,7 @@ from bygones._parts import MissingPartError
 from bygones.leaderboard import board
 from bygones.leaderboard.entries import MEMORIES, SIZES, BoardEntry, check_entries
 from bygones.leaderboard.matches import Score, score_of_policy
-from bygones.leaderboard.standings import Cell, cells
+from bygones.leaderboard.standings import cells
 
 PLAYERS = (*sb3_learners.NAMES, *morl_learners.NAMES)
 
@@ -48,7 +48,8 @@ def main() -> None:
         results = board.fill(given.out, wanted, lambda entry: print(*entry, flush=True), plays=played)
     except MissingPartError as error:
         raise SystemExit(str(error)) from None
-    print("\n".join(row(cell) for cell in cells(results)))
+    for cell in cells(results):
+        print(f"{cell.world}, {cell.name}: {cell.mean:.4f} ({cell.actions} actions), {cell.seconds:.0f} s")
 
 
 def played(entries: Sequence[BoardEntry], workers: int | None = None) -> Generator[tuple[BoardEntry, Score]]:
@@ -58,16 +59,6 @@ def played(entries: Sequence[BoardEntry], workers: int | None = None) -> Generat
         learners = morl_learners if entry.player in morl_learners.NAMES else sb3_learners
         policy = learners.trained(entry)
         yield entry, score_of_policy(entry, policy, time.monotonic() - started)
-
-
-def row(cell: Cell) -> str:
-    """A row of the table in docs/leaderboard.md."""
-    low, high = cell.interval
-    share = "" if cell.share is None else f" ({cell.share:.1%} of the bound)"
-    return (
-        f"| `{cell.world}` | {cell.name} | {cell.mean:.4f}{share} | {low:.4f} to {high:.4f} | {cell.actions} "
-        f"| {cell.gini:.3f} | {cell.seconds:.0f} |"
-    )
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 from benchmarks import morl_learners, other_learners, sb3_learners
+from benchmarks.published import GO, measures, received
 
 from bygones._parts import MissingPartError
 from bygones.envs import scenario_problem
@@ -92,3 +93,17 @@ def test_learners_of_morl_baselines_learn_and_play(player: str) -> None:
     ((_, score),) = other_learners.played([entry])
     assert 0 < score.score < 0.21
     assert score.score_most_probable is not None
+
+
+def test_the_measures_in_which_others_published() -> None:
+    """Four agents of whom one is always at the machine: CV is largest, √n."""
+    assert measures(np.array([1.0, 0.0, 0.0, 0.0])) == pytest.approx((1.0, 2.0, 0.0, 1.0))
+    assert measures(np.full(4, 0.2)) == pytest.approx((0.8, 0.0, 0.2, 0.2))
+
+
+def test_those_who_go_when_they_are_behind_share_the_machine() -> None:
+    entry = BoardEntry(GO.replace("1000", "100"), "nash", "perfect", "whoever-is-behind", 0, 0)
+    used, cv, least, most = measures(received(entry))
+    assert 0.6 < used < 0.9
+    assert cv < 0.3
+    assert 0.1 < least <= most < 0.3
