@@ -42,7 +42,13 @@ PAGES = {
         "Scenarios",
         "worlds in which actions change the future",
         (
-            *("envs.catalogue", "envs.scenario", "envs.scenario_problem", "envs.scenario_env"),
+            *(
+                "envs.catalogue",
+                "envs.scenario",
+                "envs.scenario_problem",
+                "envs.scenario_env",
+                "envs.scenario_vector_env",
+            ),
             *(f"envs.scenarios.{name}" for name in catalogue.names()),
         ),
     ),

@@ -30,6 +30,7 @@ LIBRARIES = {
     "learn": {"jax", "numba", "scipy"},
     "envs": _ENVS,
     "sb3": {*_ENVS, "stable_baselines3", "torch"},
+    "morl": {*_ENVS, "morl_baselines", "torch"},
     "tensorboard": {"tensorboardX"},
     "wandb": {"wandb"},
     "ray": {"ray"},

@@ -24,7 +24,7 @@ ONE = ("--memory", "perfect", "--workers", 1, "--out")
 
 def test_rules_are_played_and_kept(capsys, tmp_path, monkeypatch):
     shown = run(capsys, *SMALL, *ONE, tmp_path)
-    assert "does not apply: an action does not serve agents" in shown
+    assert "In lending, prices does not apply: an action does not serve agents." in shown
     assert "nothing to compare" in shown
     assert f"wrote {tmp_path / 'leaderboard.html'}" in shown
     monkeypatch.setattr(board, "played", lambda entries, workers=None: ((entry, None) for entry in entries))

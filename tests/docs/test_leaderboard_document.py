@@ -2,7 +2,14 @@
 
 from bygones.leaderboard import board
 from bygones.leaderboard.entries import SIZES
-from bygones.report.leaderboard.leaderboard_note import DOCUMENT, EVIDENCE, note, written
+from bygones.report.leaderboard.leaderboard_note import (
+    DOCUMENT,
+    EVIDENCE,
+    OTHERS_MARKS,
+    note,
+    others_note,
+    written,
+)
 from support.walkthrough import walk_through
 
 
@@ -13,6 +20,7 @@ def test_the_page_runs(tmp_path):
 def test_the_page_says_what_the_runs_show():
     text = DOCUMENT.read_text(encoding="utf-8")
     assert text == written(text, note())
+    assert text == written(text, others_note(), OTHERS_MARKS)
 
 
 def test_the_shipped_runs_are_small_and_complete():

@@ -74,6 +74,21 @@ def test_what_was_played_before_an_interruption_is_kept(tmp_path: Path, monkeypa
     assert board.read(tmp_path) == {SHORT: SCORE}
 
 
+def test_files_of_format_1_are_read_and_extended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    entry = SHORT._replace(player="ppo", steps=2048)
+    kept = SCORE._replace(score_most_probable=0.12)
+    row = {**entry._asdict(), **kept._asdict(), "version": "0.2.0", "date": "2026-11-15", "provenance": "{}"}
+    first = pa.schema([field for field in board.SCHEMA if field.name not in board.ADDED])
+    table = pa.Table.from_pylist([{name: row[name] for name in first.names}], schema=first)
+    (tmp_path / "donut.parquet").write_bytes(parquet.packed(table))
+    assert board.read(tmp_path) == {entry: kept}
+    new = SCORE._replace(score_most_probable=0.1, gini_most_probable=0.3)
+    monkeypatch.setattr(board, "played", lambda some, workers=None: ((each, new) for each in some))
+    later = entry._replace(seed=1)
+    board.fill(tmp_path, [entry, later])
+    assert board.read(tmp_path) == {entry: kept, later: new}
+
+
 def test_other_files_are_refused(tmp_path: Path) -> None:
     pq.write_table(pa.table({"a": [1]}), tmp_path / "other.parquet")
     with pytest.raises(ValueError, match="is not a file of the leaderboard: it has no column 'scenario'"):
@@ -133,6 +148,7 @@ def test_entries_are_played_in_processes_of_their_own() -> None:
 def test_every_learner_is_trained_and_evaluated(learner: str) -> None:
     score = play(SHORT._replace(player=learner, steps=2048))
     assert score.score_most_probable is not None
+    assert None not in (score.gini_most_probable, score.worst_off_most_probable, score.total_most_probable)
     assert 0 < score.score < 0.21
 
 

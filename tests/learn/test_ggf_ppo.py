@@ -97,12 +97,32 @@ def test_values_of_agents_are_permuted_with_the_agents() -> None:
     np.testing.assert_allclose(actor.value(networks, seen[:, order].reshape(-1)), values[order], rtol=1e-4, atol=1e-6)
 
 
+def test_values_of_agents_do_not_grow_without_limit() -> None:
+    """Where an episode is cut off, more is remembered than was ever seen before a step."""
+    settings = Settings(policy="symmetric", learner="ggf-ppo", n_agents=3)
+    actor = actor_of(settings, settings.problem())
+    networks = actor.initial(0)
+    most = np.abs(networks.value[-1].weight).sum()
+    for remembered in (1.0, 1e3, 1e30):
+        values = actor.value(networks, np.array([0.5, 0.2, 0.9, remembered, 0.0, 2 * remembered]))
+        assert (np.abs(values) <= most + 1e-6).all()
+
+
+def test_values_of_policies_saved_before_are_what_they_were() -> None:
+    """Their head had weights for the features as well, as that of scores has."""
+    settings = Settings(policy="symmetric", learner="ggf-ppo", n_agents=3)
+    actor = actor_of(settings, settings.problem())
+    networks, seen = actor.initial(0), RNG.random((4, 6)).astype(np.float32)
+    before = networks._replace(value=networks.policy)
+    np.testing.assert_array_equal(actor.value(before, seen), actor.scores(networks, seen))
+
+
 @pytest.mark.soak
-@pytest.mark.parametrize(("policy", "least"), [("mlp", 0.35), ("symmetric", 0.15)])
-def test_the_worst_off_is_served_more_than_by_utility_alone(policy: str, least: float) -> None:
+@pytest.mark.parametrize("policy", ["mlp", "symmetric"])
+def test_the_worst_off_is_served_more_than_by_utility_alone(policy: str) -> None:
     """One agent needs more than the other: utility alone serves it at every step, the generalised Gini does not.
 
-    By turns the worst-off would have 0.4 a step, which the symmetric network does not reach in these steps.
+    By turns the worst-off has 0.4 a step.
     """
     from bygones.envs.needs import replayed
     from bygones.envs.problem import AllocationProblem
@@ -117,4 +137,4 @@ def test_the_worst_off_is_served_more_than_by_utility_alone(policy: str, least: 
         for name in ("ppo", "ggf-ppo")
     )
     assert by_utility["utility_least"] < 0.05
-    assert by_gini["utility_least"] > least
+    assert by_gini["utility_least"] > 0.35

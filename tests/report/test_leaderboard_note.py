@@ -1,8 +1,8 @@
 """What is written into the document follows from the results."""
 
 from bygones.leaderboard import board
-from bygones.report.leaderboard.leaderboard_note import note, written
-from support.made_up_board import BOARD
+from bygones.report.leaderboard.leaderboard_note import note, others_note, written
+from support.made_up_board import BOARD, made
 
 
 def test_the_note_has_the_answer_and_both_tables(tmp_path, monkeypatch):
@@ -12,9 +12,19 @@ def test_the_note_has_the_answer_and_both_tables(tmp_path, monkeypatch):
     assert lines[2] == "- Learning wins in 1 of 3 scenarios: job_scheduling (+50% with ppo, window T/10)."
     assert (
         "| `donut` | prices, perfect | 0.2000 (50.0% of the bound) | ppo, perfect | 0.1500 (37.5% of the bound) "
-        "| -0.0500 to -0.0500 | a rule is enough |"
+        "| most probable | -0.0500 to -0.0500 | a rule is enough |"
     ) in lines
     assert "| none | 50.0% | 50.0% |" in lines
+
+
+def test_others_stand_beside_the_best_rule_and_learners_with_the_same_memory(tmp_path, monkeypatch):
+    theirs = made("donut", "sb3-a2c", "perfect", [0.18, 0.18, 0.18], likely=[0.1, 0.1, 0.1])
+    monkeypatch.setattr(board, "read", lambda folder: theirs if folder == tmp_path else BOARD)
+    _, _, *rows = others_note(tmp_path).splitlines()
+    assert [row.split(" | ")[1] for row in rows] == ["prices, perfect", "sb3-a2c, perfect", "ppo, perfect"]
+    assert rows[1] == (
+        "| `donut` | sb3-a2c, perfect | 3 | 0.1800 (45.0% of the bound) | 0.1800 to 0.1800 | drawn | 0.100 | 2 |"
+    )
 
 
 def test_only_what_is_between_the_marks_is_replaced():

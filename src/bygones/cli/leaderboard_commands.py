@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from tyro.conf import arg
 
+from bygones._text import listed
 from bygones.cli.arguments import Json, optional
 from bygones.cli.console import print_json, print_paths, print_sentences, print_table, progress
 from bygones.leaderboard.entries import MEMORIES, SIZES, WelfareName, check_entries, scenarios
@@ -15,7 +16,9 @@ from bygones.leaderboard.entries import MEMORIES, SIZES, WelfareName, check_entr
 if TYPE_CHECKING:
     from bygones.leaderboard.standings import Cell
 
-COLUMNS = ["scenario", "player", "memory", "score", "95% interval", "of bound", "Gini", "worst-off", "seconds"]
+COLUMNS = [
+    "scenario", "player", "memory", "actions", "score", "± (95%)", "of bound", "Gini", "worst-off", "seconds",
+]  # fmt: skip
 
 
 def leaderboard(
@@ -77,34 +80,37 @@ def leaderboard(
     print_table(
         f"{welfare} welfare, {budget:,} steps of learning, {n_seeds} seeds: every player with its best memory",
         COLUMNS,
-        _rows(found, idle),
+        _rows(found),
     )
-    print_sentences(answer(found))
+    print_sentences([*answer(found), *_left_out(idle)])
     print_paths([page] if page else [])
 
 
-def _rows(found: list[Cell], idle: list[dict[str, str]]) -> list[list[object]]:
-    """One row per scenario and player, the best first; those that do not apply come last, with the reason."""
-    rows: list[list[object]] = []
-    for world in dict.fromkeys([*(cell.world for cell in found), *(one["scenario"] for one in idle)]):
-        seen: set[str] = set()
-        for cell in found:
-            if cell.world == world and cell.player not in seen:
-                seen.add(cell.player)
-                rows.append(_row(cell))
-        rows += [
-            [world, one["player"], f"does not apply: {one['reason']}", *[None] * (len(COLUMNS) - 3)]
-            for one in idle
-            if one["scenario"] == world
-        ]
-    return rows
+def _rows(found: list[Cell]) -> list[list[object]]:
+    """One row per scenario and player, with its best memory, the best first."""
+    firsts: dict[tuple[str, str], Cell] = {}
+    for cell in found:
+        firsts.setdefault((cell.scenario, cell.player), cell)
+    return [_row(cell) for cell in firsts.values()]
+
+
+def _left_out(idle: list[dict[str, str]]) -> list[str]:
+    """The players that do not apply, one sentence for each scenario and reason."""
+    grouped: dict[tuple[str, str], list[str]] = {}
+    for one in idle:
+        grouped.setdefault((one["scenario"], one["reason"]), []).append(one["player"])
+    return [
+        f"In {world}, {listed(who)} {'does' if len(who) == 1 else 'do'} not apply: {reason}."
+        for (world, reason), who in grouped.items()
+    ]
 
 
 def _row(cell: Cell) -> list[object]:
     low, high = cell.interval
     share = "" if cell.share is None else f"{cell.share:.1%}"
-    shown = [f"{low:.4f} to {high:.4f}", share, round(cell.gini, 3), round(cell.worst_off, 4), round(cell.seconds, 1)]
-    return [cell.world, cell.player, cell.memory, round(cell.mean, 4), *shown]
+    gini, worst_off = (None if value is None else round(value, 4) for value in (cell.gini, cell.worst_off))
+    shown = [round((high - low) / 2, 4), share, gini, worst_off, round(cell.seconds, 1)]
+    return [cell.world, cell.player, cell.memory, cell.actions, round(cell.mean, 4), *shown]
 
 
 def _object(cell: Cell) -> dict[str, object]:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from bygones._arrays import Array, Ints, check_one_of
 from bygones.envs.actions import Action, action_space, named
 from bygones.envs.dynamics import EnvState, Transition, account, begin, proceed
+from bygones.envs.fair_problem import FairProblem
 from bygones.envs.noise import Noise
 from bygones.envs.problem import AllocationProblem, episode_metrics, observe, problem_of
 from bygones.envs.render import Scene, Viewer
@@ -241,7 +242,7 @@ def scene_of(problem: AllocationProblem, state: EnvState, outcome: Transition, n
     )
 
 
-def name_of(problem: AllocationProblem) -> str:
+def name_of(problem: FairProblem) -> str:
     """The memory in a few words."""
     memory = problem.memory
     gamma = getattr(memory, "gamma", None)

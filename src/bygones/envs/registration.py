@@ -54,7 +54,7 @@ def add(id: str, scenario: str | None) -> None:
 
 
 def add_world(id: str, scenario: str, vector: bool = False) -> None:
-    """Registers a scenario in which actions may change the future, for `gym.make`.
+    """Registers a scenario in which actions may change the future, for `gym.make` and `gym.make_vec`.
 
     Args:
         id: its name, with a version, such as `ward/Beds-v0`.
@@ -67,6 +67,7 @@ def add_world(id: str, scenario: str, vector: bool = False) -> None:
     registration.register(
         id,
         entry_point="bygones.envs.scenario_env:ScenarioEnv",
+        vector_entry_point="bygones.envs.scenario_vector_env:ScenarioVectorEnv",
         kwargs=settings,
         order_enforce=False,
         disable_env_checker=True,

@@ -1,7 +1,7 @@
-"""Draws an episode: which agents are served at this step, what was received, and what is remembered.
+"""Draws an episode: which agents receive something at this step, what was received, and what is remembered.
 
-Drawn with pygame, one column per agent: needs and service at the bottom, the true cumulative utilities at the top, the
-memory in between. The columns of the agents that are served are highlighted in all three.
+Drawn with pygame, one column per agent: the step at the bottom, the true cumulative utilities at the top, the memory in
+between. The columns of the agents that receive something are highlighted in all three.
 """
 
 from __future__ import annotations
@@ -32,12 +32,16 @@ class Scene(NamedTuple):
     t: int
     horizon: int
     needs: Array
-    """The needs that the step chose from; before the first step, the needs of the first."""
+    """The needs that the step chose from; before the first step, the needs of the first. What `step_title` says."""
     utilities: Array
     """The utilities of the step."""
     cumulative: Array
-    memory: Array
+    memory: Array | None
+    """None where nothing is remembered."""
     memory_name: str
+    step_title: str = "Need at this step"
+    mark: str = "served"
+    """What is said of those who receive something."""
 
 
 class Panel(NamedTuple):
@@ -83,13 +87,14 @@ class Viewer:
         served = scene.utilities > 0
         self._light_up(served)
         self._header(scene)
-        for panel in (
-            Panel("Received so far", 116, 176, scene.cumulative, [BLUE] * len(served), True),
-            Panel(f"Remembered · {scene.memory_name}", 332, 122, scene.memory, [ORANGE] * len(served), True),
-            Panel("Need at this step", 494, 82, scene.needs, [GREEN if s else PALE for s in served], False),
-        ):
-            self._panel(panel)
-        self._agents(served)
+        # Where there is no memory, what was received has its place too.
+        height = 176 if scene.memory is not None else 338
+        self._panel(Panel("Received so far", 116, height, scene.cumulative, [BLUE] * len(served), True))
+        if scene.memory is not None:
+            title = f"Remembered · {scene.memory_name}"
+            self._panel(Panel(title, 332, 122, scene.memory, [ORANGE] * len(served), True))
+        self._panel(Panel(scene.step_title, 494, 82, scene.needs, [GREEN if s else PALE for s in served], False))
+        self._agents(served, scene.mark)
         if self._window is not None:
             self._window.blit(self._surface, (0, 0))
             self._pygame.event.pump()
@@ -139,7 +144,7 @@ class Viewer:
             self._pygame.draw.line(self._surface, INK, (LEFT, y(mean)), (WIDTH - RIGHT, y(mean)), 1)
             self._write(f"mean {mean:.4g}", WIDTH - RIGHT, panel.top - 18, self._small, INK, anchor="right")
 
-    def _agents(self, served: Array) -> None:
+    def _agents(self, served: Array, mark: str) -> None:
         every = math.ceil(24 * len(served) / (WIDTH - LEFT - RIGHT))
         for i, is_served in enumerate(served):
             left, width = self._column(i, len(served))
@@ -149,7 +154,7 @@ class Viewer:
             if is_served:
                 self._write("●", left + width // 2, HEIGHT - 41, self._text, GREEN, anchor="middle")
         self._write("agent", LEFT - 8, HEIGHT - 58, self._small, GREY, anchor="right")
-        self._write("served", LEFT - 8, HEIGHT - 39, self._small, GREEN, anchor="right")
+        self._write(mark, LEFT - 8, HEIGHT - 39, self._small, GREEN, anchor="right")
 
     @staticmethod
     def _column(i: int, n_agents: int) -> tuple[int, int]:

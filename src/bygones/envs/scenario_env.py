@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import operator
+from copy import deepcopy
 from typing import Any, cast
 
 import gymnasium as gym
@@ -11,11 +12,13 @@ import numpy as np
 from gymnasium.error import ResetNeeded
 from numpy.typing import NDArray
 
-from bygones._arrays import Floats
+from bygones._arrays import Floats, check_one_of
 from bygones.envs import catalogue
 from bygones.envs.noise import Noise
 from bygones.envs.problem import episode_metrics
+from bygones.envs.render import Viewer
 from bygones.envs.scenario_problem import ScenarioProblem, ScenarioState, begin, fair_reward, observe, proceed
+from bygones.envs.scenario_view import as_scene, as_text
 from bygones.memory import Discounted
 from bygones.memory.naming import named
 
@@ -44,44 +47,29 @@ class ScenarioEnv(gym.Env[Observation, Any]):
     - those of the scenario, such as `horizon`;
     - `memory` (a memory, its text, or the number γ), `welfare`, `weight`, `observation_scale` and the other settings of
       `AllocationProblem`;
-    - `vector`: whether the reward is the vector of utilities.
+    - `vector`: whether the reward is the vector of utilities;
+    - `render_mode`: `"ansi"` for a table in plain text, `"rgb_array"` for a picture, `"human"` for a window, or None.
     """
 
-    metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012
+    metadata: dict[str, Any] = {"render_modes": ["ansi", "human", "rgb_array"], "render_fps": 8}  # noqa: RUF012
 
     def __init__(
-        self, scenario: str, *, vector: bool = False, memory: Any = None, render_mode: None = None, **given: Any
+        self, scenario: str, *, vector: bool = False, memory: Any = None, render_mode: str | None = None, **given: Any
     ) -> None:
         if render_mode is not None:
-            raise ValueError(f"render_mode must be None: scenarios are not drawn, got {render_mode!r}")
-        settings: dict[str, Any] = {name: value for name, value in given.items() if name in _SETTINGS}
-        arguments = {name: value for name, value in given.items() if name not in _SETTINGS}
-        if vector and (settings or memory is not None):
-            raise ValueError("vector=True has no memory or welfare: use the wrappers of bygones.envs.wrappers")
-        if memory is not None:
-            is_number = isinstance(memory, int | float) and not isinstance(memory, bool)
-            settings["memory"] = Discounted(gamma=memory) if is_number else named(memory)
-        self.render_mode = None
+            check_one_of("render_mode", render_mode, self.metadata["render_modes"])
+        self.render_mode = render_mode
         self.vector = vector
-        # Any welfare will do for a vector of rewards, which is not judged.
-        judged: dict[str, Any] = {"welfare": "egalitarian"} if vector else {}
-        self.problem = ScenarioProblem(catalogue.made(scenario, arguments), **judged, **settings)
+        self.problem = problem_of(scenario, vector, memory, given)
         self.scenario = self.problem.scenario
         self._params = self.problem.params()
         self._noise: Noise | None = None
         self._now: ScenarioState | None = None
-        low, high = self.scenario.seen_bounds if vector else self.problem.observation_bounds()
-        self.observation_space = gym.spaces.Box(low.astype(np.float32), high.astype(np.float32), dtype=np.float32)
-        n = self.scenario.n_agents
-        self.action_space = (
-            gym.spaces.Discrete(self.problem.n_actions)
-            if self.problem.is_enumerable
-            else gym.spaces.Box(0.0, 1.0, (n,), np.float32)
-        )
+        self._viewer: Viewer | None = None
+        self.observation_space, self.action_space = spaces_of(self.problem, vector)
         if vector:
-            least, most = (bound.astype(np.float32) for bound in self.scenario.utility_bounds)
-            self.reward_space = gym.spaces.Box(least, most, dtype=np.float32)
-            self.reward_dim = n
+            self.reward_space = reward_space_of(self.problem)
+            self.reward_dim = self.problem.n_agents
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -90,13 +78,15 @@ class ScenarioEnv(gym.Env[Observation, Any]):
         if self._noise is None or self._noise.generator is not self.np_random:
             self._noise = Noise(self.np_random, self.scenario.n_noise)
         self._now = begin(self._noise.row(), self.scenario, self._params)
+        if self.render_mode == "human":
+            self.render()
         return self._observe(self._now), self._info(self._now)
 
     def step(self, action: Any) -> tuple[Observation, Any, bool, bool, dict[str, Any]]:
         before = self._now
         if before is None or self._noise is None or before.t >= self.problem.horizon:
             raise ResetNeeded("call reset() before step(): no episode has begun, or the last one is over")
-        after = proceed(self._noise.row(), before, self._checked(action), self.scenario, self._params)
+        after = proceed(self._noise.row(), before, checked(action, self.problem), self.scenario, self._params)
         self._now, info = after, self._info(after)
         over = bool(after.t >= self.problem.horizon)
         if over:
@@ -106,8 +96,39 @@ class ScenarioEnv(gym.Env[Observation, Any]):
             reward: Any = np.asarray(after.utilities, np.float32)
         else:
             reward = float(fair_reward(before, after, self.scenario, self._params))
+        if self.render_mode == "human":
+            self.render()
         terminates = self.problem.ends == "termination"
         return self._observe(after), reward, over and terminates, over and not terminates, info
+
+    def render(self) -> Any:
+        """This step as text (`"ansi"`) or as an array (`"rgb_array"`), or None after showing it (`"human"`)."""
+        if self.render_mode is None:
+            gym.logger.warn('render() needs a render_mode, such as gym.make("bygones/Donut-v0", render_mode="ansi")')
+            return None
+        if self._now is None:
+            raise ResetNeeded("call reset() before render(): there is nothing to render yet")
+        Z = None if self.vector else self._params.memory.read(self._now.memory)
+        if self.render_mode == "ansi":
+            return as_text(self.problem, self._now, Z)
+        shows = self.render_mode == "human"
+        if self._viewer is None:
+            self._viewer = Viewer(self.metadata["render_fps"] if shows else None)
+        frame = self._viewer.draw(as_scene(self.problem, self._now, Z))
+        return None if shows else frame
+
+    def close(self) -> None:
+        if self._viewer is not None:
+            self._viewer.close()
+            self._viewer = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        # A window cannot be pickled or copied; a copy opens its own when it renders.
+        return {**self.__dict__, "_viewer": None}
+
+    def __copy__(self) -> ScenarioEnv:
+        # A shallow copy would share the generator: stepping one would change the noise of the other.
+        return deepcopy(self)
 
     def _observe(self, state: ScenarioState) -> Observation:
         if self.vector:
@@ -123,26 +144,60 @@ class ScenarioEnv(gym.Env[Observation, Any]):
             info["present"] = np.array(present)
         return info
 
-    def _checked(self, action: Any) -> Any:
-        """An action as `proceed` takes it."""
-        n, k = self.scenario.n_agents, self.scenario.n_served
-        try:
-            number = operator.index(action)
-        except TypeError:
-            given: Floats = np.asarray(action)
-        else:
-            if self.problem.is_enumerable and 0 <= number < self.problem.n_actions:
-                return number
-            given = np.zeros(0)
-        if k is not None and given.dtype.kind in "iu" and given.shape == (k,):
-            if len(set(given.tolist())) == k and given.min() >= 0 and given.max() < n:
-                return given
-        elif k is not None and not self.problem.is_enumerable and given.shape == (n,) and not np.isnan(given).any():
-            return np.argpartition(-given, k - 1)[:k]
-        served = f", or {k} different agents from 0 to {n - 1}" if k is not None else ""
-        number_of = (
-            f"a whole number from 0 to {self.problem.n_actions - 1}"
-            if self.problem.is_enumerable
-            else f"an array of {n} priorities"
-        )
-        raise ValueError(f"action must be {number_of}{served}, got {action!r}")
+
+def problem_of(scenario: str, vector: bool, memory: Any, given: dict[str, Any]) -> ScenarioProblem:
+    """The problem of an environment, from what was passed to `gym.make`."""
+    settings: dict[str, Any] = {name: value for name, value in given.items() if name in _SETTINGS}
+    arguments = {name: value for name, value in given.items() if name not in _SETTINGS}
+    if vector and (settings or memory is not None):
+        raise ValueError("vector=True has no memory or welfare: use the wrappers of bygones.envs.wrappers")
+    if memory is not None:
+        is_number = isinstance(memory, int | float) and not isinstance(memory, bool)
+        settings["memory"] = Discounted(gamma=memory) if is_number else named(memory)
+    # Any welfare will do for a vector of rewards, which is not judged.
+    judged: dict[str, Any] = {"welfare": "egalitarian"} if vector else {}
+    return ScenarioProblem(catalogue.made(scenario, arguments), **judged, **settings)
+
+
+def spaces_of(problem: ScenarioProblem, vector: bool) -> tuple[gym.Space[Any], gym.Space[Any]]:
+    """The observation and the action space of a problem."""
+    low, high = problem.scenario.seen_bounds if vector else problem.observation_bounds()
+    acts: gym.Space[Any] = (
+        gym.spaces.Discrete(problem.n_actions)
+        if problem.is_enumerable
+        else gym.spaces.Box(0.0, 1.0, (problem.n_agents,), np.float32)
+    )
+    return gym.spaces.Box(low.astype(np.float32), high.astype(np.float32), dtype=np.float32), acts
+
+
+def reward_space_of(problem: ScenarioProblem) -> gym.spaces.Box:
+    """The bounds of a vector of rewards."""
+    least, most = (bound.astype(np.float32) for bound in problem.scenario.utility_bounds)
+    return gym.spaces.Box(least, most, dtype=np.float32)
+
+
+def checked(action: Any, problem: ScenarioProblem) -> Any:
+    """An action as `proceed` takes it.
+
+    Raises:
+        ValueError: it is no action of the problem.
+    """
+    n, k = problem.n_agents, problem.scenario.n_served
+    try:
+        number = operator.index(action)
+    except TypeError:
+        given: Floats = np.asarray(action)
+    else:
+        if problem.is_enumerable and 0 <= number < problem.n_actions:
+            return number
+        given = np.zeros(0)
+    if k is not None and given.dtype.kind in "iu" and given.shape == (k,):
+        if len(set(given.tolist())) == k and given.min() >= 0 and given.max() < n:
+            return given
+    elif k is not None and not problem.is_enumerable and given.shape == (n,) and not np.isnan(given).any():
+        return np.argpartition(-given, k - 1)[:k]
+    served = f", or {k} different agents from 0 to {n - 1}" if k is not None else ""
+    number_of = (
+        f"a whole number from 0 to {problem.n_actions - 1}" if problem.is_enumerable else f"an array of {n} priorities"
+    )
+    raise ValueError(f"action must be {number_of}{served}, got {action!r}")

@@ -196,10 +196,14 @@ def observe(state: ScenarioState, scenario: Scenario, params: FairParams) -> Arr
 
 def fair_reward(before: ScenarioState, after: ScenarioState, scenario: Scenario, params: FairParams) -> Array:
     """The reward of the step between two states."""
-    present = scenario.present(before.world)
-    Z_before, Z = (params.memory.read(state.memory) for state in (before, after))
+    return reward_among(scenario.present(before.world), before.memory, after.memory, after.utilities, params)
+
+
+def reward_among(present: Array | None, before: Any, after: Any, utilities: Array, params: FairParams) -> Array:
+    """The reward of a step, from who was present at the decision and from the memory's states before and after it."""
+    Z_before, Z = (params.memory.read(state) for state in (before, after))
     judged = params.welfare.judge(namespace(Z).array([_among(present, Z_before), _among(present, Z)]))
-    return reward(after.utilities.sum(axis=-1), judged[1], judged[0], params)
+    return reward(utilities.sum(axis=-1), judged[1], judged[0], params)
 
 
 def _among(present: Array | None, Z: Array) -> Array:
@@ -207,5 +211,5 @@ def _among(present: Array | None, Z: Array) -> Array:
     if present is None:
         return Z
     xp = namespace(Z)
-    mean = xp.where(present, Z, 0.0).sum(axis=-1) / xp.maximum(present.sum(axis=-1), 1)
+    mean = xp.where(present, Z, 0.0).sum(axis=-1, keepdims=True) / xp.maximum(present.sum(axis=-1, keepdims=True), 1)
     return xp.where(present, Z, mean)

@@ -7,11 +7,12 @@ plays what is missing. One process at a time writes to a folder.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import closing
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Protocol
 
 import pyarrow as pa
 
@@ -26,7 +27,7 @@ from bygones.learn.locks import locked
 from bygones.paper import parquet
 from bygones.paper.provenance import here
 
-FORMAT = 1
+FORMAT = 2
 SCHEMA = pa.schema(
     [
         ("scenario", pa.string()), ("welfare", pa.string()), ("memory", pa.string()), ("player", pa.string()),
@@ -34,13 +35,26 @@ SCHEMA = pa.schema(
         ("score", pa.float64()), ("score_most_probable", pa.float64()), ("gini", pa.float64()),
         ("worst_off", pa.float64()), ("total", pa.float64()), ("bound", pa.float64()), ("seconds", pa.float64()),
         ("version", pa.string()), ("date", pa.string()), ("provenance", pa.string()),
+        ("gini_most_probable", pa.float64()), ("worst_off_most_probable", pa.float64()),
+        ("total_most_probable", pa.float64()),
     ],
     {"bygones.leaderboard": str(FORMAT)},
 )  # fmt: skip
 """The columns; `provenance` is JSON with software, hardware, command and commit."""
 
+ADDED = ("gini_most_probable", "worst_off_most_probable", "total_most_probable")
+"""The columns that format 1 does not have; they read as null."""
+
 Board = dict[BoardEntry, Score]
 """What entries came to."""
+
+
+class Plays(Protocol):
+    """Plays entries, as `bygones.leaderboard.matches.played` does."""
+
+    def __call__(
+        self, entries: Sequence[BoardEntry], workers: int | None = None
+    ) -> Generator[tuple[BoardEntry, Score]]: ...
 
 
 def entries(
@@ -89,6 +103,7 @@ def fill(
     done: Callable[[BoardEntry], None] = lambda _: None,
     workers: int | None = None,
     command: str | None = None,
+    plays: Plays | None = None,
 ) -> Board:
     """Plays the entries that a folder lacks, and returns the results of all that are wanted.
 
@@ -98,6 +113,7 @@ def fill(
         done: called with each entry that was played.
         workers: processes on CPU cores; by default one per core.
         command: how to run it again, for the provenance; by default this process's own.
+        plays: plays entries of players that bygones does not have; by default `played`.
 
     Raises:
         BlockingIOError: another process is writing to the folder.
@@ -107,7 +123,8 @@ def fill(
     with locked(folder / ".lock", folder, "is writing to this folder"):
         board = read(folder)
         source = json.dumps(asdict(here("accelerator" if has_accelerator() else "cpu", command)), sort_keys=True)
-        with closing(played([entry for entry in wanted if entry not in board], workers=workers)) as matches:
+        missing = [entry for entry in wanted if entry not in board]
+        with closing((plays or played)(missing, workers=workers)) as matches:
             for entry, score in matches:
                 board[entry] = score
                 _append(folder / f"{entry.world}.parquet", entry, score, source)
@@ -125,17 +142,24 @@ def _append(path: Path, entry: BoardEntry, score: Score, source: str) -> None:
     }
     table = pa.Table.from_pylist([row], schema=SCHEMA)
     if path.exists():
-        table = pa.concat_tables([parquet.unpacked(path).cast(SCHEMA), table])
+        table = pa.concat_tables([_table(path), table])
     with replacing(path) as file:
         file.write(parquet.packed(table.combine_chunks()))
 
 
 def _rows(path: Path) -> Board:
-    table = parquet.unpacked(path)
-    missing = [name for name in SCHEMA.names if name not in table.column_names]
-    if missing:
-        raise ValueError(f"{path} is not a file of the leaderboard: it has no column {missing[0]!r}")
     return {
         BoardEntry(*(row[name] for name in BoardEntry._fields)): Score(*(row[name] for name in Score._fields))
-        for row in table.to_pylist()
+        for row in _table(path).to_pylist()
     }
+
+
+def _table(path: Path) -> pa.Table:
+    """The rows of a file, in the columns of this format."""
+    table = parquet.unpacked(path)
+    for name in SCHEMA.names:
+        if name not in table.column_names:
+            if name not in ADDED:
+                raise ValueError(f"{path} is not a file of the leaderboard: it has no column {name!r}")
+            table = table.append_column(name, pa.nulls(len(table), pa.float64()))
+    return table.select(SCHEMA.names).cast(SCHEMA)

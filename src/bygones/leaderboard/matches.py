@@ -20,7 +20,7 @@ from bygones.envs.scenarios.paper import Paper
 from bygones.leaderboard.entries import BoardEntry
 from bygones.leaderboard.players import settings_of
 from bygones.leaderboard.rule_players import RULES
-from bygones.learn import Run, Settings, TrainedPolicy, evaluate, processes
+from bygones.learn import Run, Settings, evaluate, processes
 from bygones.learn.backends import cache_compilations, has_accelerator, in_batches
 from bygones.learn.evaluation import Evaluation, Predict, Predicts
 from bygones.learn.runs import train_batch
@@ -33,13 +33,15 @@ EPISODES = 10
 class Score(NamedTuple):
     """What an entry came to: means over its episodes, of true utilities per step.
 
+    A learned policy plays its episodes twice, with actions that are drawn and with the most probable ones. What it
+    came to with the latter is in the columns `…_most_probable`, which are None for a rule.
+
     The score is what everybody would have to receive per step for the same welfare of the totals: the geometric mean
     for Nash welfare, the worst-off agent's utility for egalitarian welfare, the mean for utilitarian welfare.
     """
 
     score: float
     score_most_probable: float | None
-    """With the most probable action of a learned policy, instead of one that is drawn; None for a rule."""
     gini: float
     worst_off: float
     total: float
@@ -47,6 +49,10 @@ class Score(NamedTuple):
     """The score that no policy exceeds on average, where that is known."""
     seconds: float
     """How long training and evaluation took; in a batch, the entry's share of it."""
+    gini_most_probable: float | None = None
+    """None for a learned policy as well, in files of format 1; so are the two below."""
+    worst_off_most_probable: float | None = None
+    total_most_probable: float | None = None
 
 
 def played(entries: Sequence[BoardEntry], workers: int | None = None) -> Generator[tuple[BoardEntry, Score]]:
@@ -68,7 +74,7 @@ def played(entries: Sequence[BoardEntry], workers: int | None = None) -> Generat
         for batch in batches:
             seconds = batch.seconds / len(batch.runs)
             for position, result in zip(batch.runs, batch.results, strict=True):
-                yield learned[position], _score_of_policy(learned[position], result.policy, seconds)
+                yield learned[position], score_of_policy(learned[position], result.policy, seconds)
 
 
 def play(entry: BoardEntry) -> Score:
@@ -78,7 +84,7 @@ def play(entry: BoardEntry) -> Score:
     started = time.monotonic()
     cache_compilations()
     (result,) = train_batch([_run(entry)])
-    return _score_of_policy(entry, result.policy, time.monotonic() - started)
+    return score_of_policy(entry, result.policy, time.monotonic() - started)
 
 
 def bound(entry: BoardEntry) -> float | None:
@@ -128,7 +134,14 @@ def _score_of_rule(entry: BoardEntry) -> Score:
     return _scored(entry, _evaluated(made, entry), None, time.monotonic() - started)
 
 
-def _score_of_policy(entry: BoardEntry, policy: TrainedPolicy, seconds: float) -> Score:
+def score_of_policy(entry: BoardEntry, policy: Predicts | Predict, seconds: float) -> Score:
+    """What a policy that was learned comes to in the episodes of an entry.
+
+    Args:
+        entry: whose episodes are played.
+        policy: ours, or anything else that `bygones.learn.evaluate` takes.
+        seconds: how long training took.
+    """
     started = time.monotonic()
     drawn, likely = (_evaluated(policy, entry, deterministic) for deterministic in (False, True))
     return _scored(entry, drawn, likely, seconds + time.monotonic() - started)
@@ -141,19 +154,25 @@ def _evaluated(policy: Predicts | Predict, entry: BoardEntry, deterministic: boo
 
 def _scored(entry: BoardEntry, drawn: Evaluation, likely: Evaluation | None, seconds: float) -> Score:
     problem = entry.problem()
+    again = {} if likely is None else _means(likely, problem)
     return Score(
-        score=_mean_score(drawn, problem),
-        score_most_probable=None if likely is None else _mean_score(likely, problem),
-        gini=drawn.mean["gini"],
-        worst_off=drawn.mean["utility_least"],
-        total=drawn.mean["utility_per_step"],
+        **_means(drawn, problem),
+        score_most_probable=again.get("score"),
         bound=bound(entry),
         seconds=seconds,
+        gini_most_probable=again.get("gini"),
+        worst_off_most_probable=again.get("worst_off"),
+        total_most_probable=again.get("total"),
     )
 
 
-def _mean_score(found: Evaluation, problem: ScenarioProblem) -> float:
-    return float(_scores(found.episodes["welfare"], problem).mean())
+def _means(found: Evaluation, problem: ScenarioProblem) -> dict[str, float]:
+    return {
+        "score": float(_scores(found.episodes["welfare"], problem).mean()),
+        "gini": found.mean["gini"],
+        "worst_off": found.mean["utility_least"],
+        "total": found.mean["utility_per_step"],
+    }
 
 
 def _scores(welfare: np.ndarray, problem: ScenarioProblem) -> np.ndarray:

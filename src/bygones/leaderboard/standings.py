@@ -23,6 +23,8 @@ from bygones.paper.statistics import Interval, mean_interval
 
 Word = Literal["learning wins", "a rule is enough", "no clear difference"]
 
+Actions = Literal["drawn", "most probable"]
+
 
 class Cell(NamedTuple):
     """A player with a memory in a scenario."""
@@ -31,11 +33,14 @@ class Cell(NamedTuple):
     memory: str
     player: str
     scores: Floats
-    """One per seed, in the order of the seeds; of a learner with drawn or with most probable actions, whichever are
-    better on average."""
-    gini: float
-    worst_off: float
-    total: float
+    """One per seed, in the order of the seeds."""
+    actions: Actions | None
+    """How a learned policy acts: in the way that has the better score on average. All numbers are of this way. None for
+    a rule."""
+    gini: float | None
+    """None where files of format 1 do not tell: those have it for drawn actions only. So it is with the two below."""
+    worst_off: float | None
+    total: float | None
     bound: float | None
     seconds: float
 
@@ -210,16 +215,28 @@ def _best(some: list[Cell]) -> Cell:
 
 
 def _cell(entry: BoardEntry, scores: list[Score]) -> Cell:
-    drawn = np.array([score.score for score in scores])
-    likely = np.array([np.nan if s.score_most_probable is None else s.score_most_probable for s in scores])
+    drawn, likely = _column(scores, "score"), _column(scores, "score_most_probable")
+    is_likely = bool(likely.mean() > drawn.mean())
+    way = "_most_probable" if is_likely else ""
     return Cell(
         scenario=entry.scenario,
         memory=entry.memory,
         player=entry.player,
-        scores=likely if likely.mean() > drawn.mean() else drawn,
-        gini=float(np.mean([score.gini for score in scores])),
-        worst_off=float(np.mean([score.worst_off for score in scores])),
-        total=float(np.mean([score.total for score in scores])),
+        scores=likely if is_likely else drawn,
+        actions=None if entry.player in RULES else "most probable" if is_likely else "drawn",
+        gini=_mean(scores, f"gini{way}"),
+        worst_off=_mean(scores, f"worst_off{way}"),
+        total=_mean(scores, f"total{way}"),
         bound=scores[0].bound,
-        seconds=float(np.mean([score.seconds for score in scores])),
+        seconds=float(_column(scores, "seconds").mean()),
     )
+
+
+def _column(scores: list[Score], name: str) -> Floats:
+    """One number per seed; not a number where there is none."""
+    return np.array([np.nan if (value := getattr(score, name)) is None else value for score in scores])
+
+
+def _mean(scores: list[Score], name: str) -> float | None:
+    mean = float(_column(scores, name).mean())
+    return None if np.isnan(mean) else mean

@@ -26,7 +26,7 @@ from typing import Any, cast
 import numpy as np
 
 from bygones._arrays import Array, namespace
-from bygones.learn.networks import Networks, layers
+from bygones.learn.networks import Layer, Networks, layers
 
 _NONE = -1e30
 """A score that is never drawn; finite, so that gradients are too."""
@@ -70,14 +70,20 @@ class Rankings:
 
     def scores(self, networks: Networks, observations: Array, matvec: bool = True) -> Array:
         """One score per agent."""
-        embed, combine, head = networks.policy
+        return self._of_each(networks.policy, observations, matvec)
+
+    def _of_each(self, network: tuple[Layer, ...], observations: Array, matvec: bool = True) -> Array:
+        """One number per agent; the head sees the features $x_i$ themselves if it has weights for them."""
+        embed, combine, head = network
         x = self.features(observations)
         xp, seen, units = namespace(x), self._n_features, self.units
         pooled = xp.tanh(_product(embed.weight, x, matvec) + _column(embed.bias, x)).mean(axis=1)
         context = _product(combine.weight[seen:], pooled, matvec) + _column(combine.bias, pooled)
         hidden = xp.tanh(_product(combine.weight[:seen], x, matvec) + context[:, None])
-        scored = _product(head.weight[:units], hidden, matvec) + _product(head.weight[units:], x, matvec)
-        return xp.moveaxis(scored[0] + head.bias[0], 0, -1)
+        each = _product(head.weight[:units], hidden, matvec)
+        if len(head.weight) > units:
+            each = each + _product(head.weight[units:], x, matvec)
+        return xp.moveaxis(each[0] + head.bias[0], 0, -1)
 
     def value(self, networks: Networks, observations: Array) -> Array:
         embed, combine, head = networks.value

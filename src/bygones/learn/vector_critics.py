@@ -31,16 +31,21 @@ class SubsetsWithValues(Subsets):
 
 @dataclass(frozen=True)
 class RankingsWithValues(Rankings):
-    """The symmetric policy; the value of an agent is computed as its score is, by a network of the same form."""
+    r"""The symmetric policy; the value of an agent is computed much as its score is, $v_i = \tanh([x_i, e]\,H)\,w$.
+
+    Unlike the score, it does not depend on $x_i$ directly. An episode that is cut off is valued at its last state, in
+    which more is remembered than in any from which a step was taken. A value that grows without limit with what is
+    remembered is then fed back to itself, and diverges.
+    """
 
     def initial(self, seed: int) -> Networks:
         networks = super().initial(seed)
-        sizes = [(layer.weight.shape[0], layer.weight.shape[1]) for layer in networks.policy]
-        gains = (np.sqrt(2.0), np.sqrt(2.0), 1.0)
-        return networks._replace(value=layers(np.random.default_rng((seed, 1)), sizes, gains))
+        seen, units, root = self._n_features, self.units, np.sqrt(2.0)
+        sizes = ((seen, units), (seen + units, units), (units, 1))
+        return networks._replace(value=layers(np.random.default_rng((seed, 1)), sizes, (root, root, 1.0)))
 
     def value(self, networks: Networks, observations: Array) -> Array:
-        return self.scores(networks._replace(policy=networks.value), observations)
+        return self._of_each(networks.value, observations)
 
 
 def actor_with_values(settings: Settings, problem: FairProblem) -> Actor:

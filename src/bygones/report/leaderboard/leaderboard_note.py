@@ -9,12 +9,14 @@ from pathlib import Path
 
 from bygones._files import write_text
 from bygones.leaderboard import board
-from bygones.leaderboard.standings import answer, cells, remembering, verdicts
+from bygones.leaderboard.standings import Cell, answer, cells, remembering, verdicts
 from bygones.paper.provenance import CHECKOUT
 
 EVIDENCE = CHECKOUT / "evidence" / "leaderboard"
+OTHERS = CHECKOUT / "evidence" / "other-learners"
 DOCUMENT = CHECKOUT / "docs" / "leaderboard.md"
 MARKS = ("<!-- from the runs -->", "<!-- end -->")
+OTHERS_MARKS = ("<!-- from the runs of others -->", "<!-- end of others -->")
 
 
 def note(folder: Path = EVIDENCE) -> str:
@@ -28,13 +30,14 @@ def note(folder: Path = EVIDENCE) -> str:
         "",
         *(f"- {sentence}" for sentence in answer(found)),
         "",
-        "| scenario | best rule | score | best learner | score | difference, 95% | verdict |",
-        "|---|---|---|---|---|---|---|",
+        "| scenario | best rule | score | best learner | score | its actions | difference, 95% | verdict |",
+        "|---|---|---|---|---|---|---|---|",
     ]
     for pair in verdicts(found):
         low, high = pair.difference
         each = " | ".join(f"{cell.name} | {cell.mean:.4f}{_share(cell.share)}" for cell in pair)
-        lines.append(f"| `{pair.world}` | {each} | {low:+.4f} to {high:+.4f} | {pair.word} |")
+        acts = pair.learner.actions
+        lines.append(f"| `{pair.world}` | {each} | {acts} | {low:+.4f} to {high:+.4f} | {pair.word} |")
     by_kind = [{each.memory: each.mean for each in remembering(found, is_rule)} for is_rule in (True, False)]
     lines += ["", "| memory | rules | learners |", "|---|---|---|"]
     lines += [
@@ -43,11 +46,45 @@ def note(folder: Path = EVIDENCE) -> str:
     return "\n".join(lines)
 
 
-def written(text: str, shown: str) -> str:
+def others_note(folder: Path = OTHERS, ours: Path = EVIDENCE) -> str:
+    """Other people's learners beside the best rule and our learners with the same memories, in Markdown."""
+    others, own = cells(board.read(folder)), cells(board.read(ours))
+    lines = [
+        "| scenario | player | seeds | score | 95% interval | actions | Gini | seconds |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for scenario in dict.fromkeys(cell.scenario for cell in others):
+        theirs = [cell for cell in others if cell.scenario == scenario]
+        memories = {cell.memory for cell in theirs}
+        beside = [cell for cell in own if cell.scenario == scenario]
+        rules = [cell for cell in beside if cell.is_rule][:1]
+        learners = [cell for cell in beside if not cell.is_rule and cell.memory in memories]
+        shown = sorted([*theirs, *rules, *learners], key=lambda cell: -cell.mean)
+        lines += [_row(cell) for cell in shown]
+    return "\n".join(lines)
+
+
+def _row(cell: Cell) -> str:
+    low, high = cell.interval
+    gini = "" if cell.gini is None else f"{cell.gini:.3f}"
+    score = f"{cell.mean:.4f}{_share(cell.share)}"
+    shown = [
+        f"`{cell.world}`",
+        cell.name,
+        len(cell.scores),
+        score,
+        f"{low:.4f} to {high:.4f}",
+        cell.actions or "",
+        gini,
+    ]
+    return f"| {' | '.join(map(str, shown))} | {cell.seconds:.0f} |"
+
+
+def written(text: str, shown: str, marks: tuple[str, str] = MARKS) -> str:
     """A document with what is between the marks replaced."""
-    before, _, rest = text.partition(MARKS[0])
-    _, _, after = rest.partition(MARKS[1])
-    return f"{before}{MARKS[0]}\n{shown}\n{MARKS[1]}{after}"
+    before, _, rest = text.partition(marks[0])
+    _, _, after = rest.partition(marks[1])
+    return f"{before}{marks[0]}\n{shown}\n{marks[1]}{after}"
 
 
 def _share(share: float | None) -> str:
@@ -59,4 +96,5 @@ def _percent(means: dict[str, float], memory: str) -> str:
 
 
 if __name__ == "__main__":
-    write_text(DOCUMENT, written(DOCUMENT.read_text(encoding="utf-8"), note()))
+    text = written(DOCUMENT.read_text(encoding="utf-8"), note())
+    write_text(DOCUMENT, written(text, others_note(), OTHERS_MARKS))

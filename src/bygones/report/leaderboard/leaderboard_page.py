@@ -18,10 +18,10 @@ METHOD = (
     "The score of an episode is what everybody would have to receive per step for the same welfare of the true totals: "
     "for Nash welfare the geometric mean of what agents received per step. All learners learn from the same number of "
     f"steps with the default settings of bygones. Every player is evaluated in {EPISODES} episodes per seed, which are "
-    "the same for all. A learned policy plays them twice, with drawn and with most probable actions, and is shown with "
-    "the better score; Gini and worst-off are those of drawn actions. Intervals are Student's over seeds, at 95%. The "
-    "best rule and the best learner are chosen by the same results that compare them, so small differences mean "
-    "little. Rules see what policies see.",
+    "the same for all. A learned policy plays them twice, with drawn and with most probable actions. All its numbers "
+    "are of the way with the better score, and the column actions says which it is. Intervals are Student's over "
+    "seeds, at 95%. The best rule and the best learner are chosen by the same results that compare them, so small "
+    "differences mean little. Rules see what policies see.",
     "A bound is a score that no policy exceeds on average; perhaps none reaches it. Seconds are of training and "
     "evaluation of one seed, on the machine of the run.",
 )
@@ -90,7 +90,7 @@ def _players(best: Sequence[Cell], idle: Sequence[dict[str, str]]) -> Table:
     for world in dict.fromkeys([*(cell.world for cell in best), *(one["scenario"] for one in idle)]):
         rows += [[cell.world, cell.player, _memory(cell), *_numbers(cell)] for cell in best if cell.world == world]
         rows += [
-            [world, one["player"], f"does not apply: {one['reason']}", *[None] * 6]
+            [world, one["player"], f"does not apply: {one['reason']}", *[None] * 7]
             for one in idle
             if one["scenario"] == world
         ]
@@ -102,13 +102,13 @@ def _all(found: Sequence[Cell]) -> Table:
     return Table("Every player with every memory.", ["scenario", *_COLUMNS], rows)
 
 
-_COLUMNS = ("player", "memory", "score", "95% interval", "of bound", "Gini", "worst-off", "seconds")
+_COLUMNS = ("player", "memory", "actions", "score", "95% interval", "of bound", "Gini", "worst-off", "seconds")
 
 
 def _numbers(cell: Cell) -> list[object]:
     share = "" if cell.share is None else f"{cell.share:.1%}"
     seconds = round(cell.seconds, 1)
-    return [cell.mean, _interval(*cell.interval), share, cell.gini, cell.worst_off, seconds]
+    return [cell.actions, cell.mean, _interval(*cell.interval), share, cell.gini, cell.worst_off, seconds]
 
 
 def _memory(cell: Cell) -> str:
