@@ -13,10 +13,10 @@ import time
 import warnings
 
 import numpy as np
-from benchmarks.peers import peer
 from scipy import sparse
 from scipy.optimize import linear_sum_assignment
 
+from benchmarks.peers import peer
 from bygones import Discounted
 from bygones.allocation import Assign, ChooseK, Divide, OneStep, allocate, prices
 from bygones.allocation.decide import at_prices

@@ -1,8 +1,8 @@
 """How long an audit of many events takes, beside DuckDB's own plain GROUP BY over the same file in the same run.
 
-python benchmarks/audit.py                                  # 100 million events of 10,000 agents
-python benchmarks/audit.py --events 5000000 --repeats 5
-python benchmarks/audit.py --folder /tmp/rides              # made where it does not exist, and kept
+python -m benchmarks.audit                                  # 100 million events of 10,000 agents
+python -m benchmarks.audit --events 5000000 --repeats 5
+python -m benchmarks.audit --folder /tmp/rides              # made where it does not exist, and kept
 
 Two threads, under 4 GB of memory: the last column is the most that the process held during a task. The events are made
 first, in parts, in a temporary folder, and removed again. An audit reads the times and groups by agent and period,

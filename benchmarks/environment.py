@@ -1,6 +1,6 @@
 """How fast the environments step, side by side with CartPole-v1, in one run on one core.
 
-    python benchmarks/environment.py
+    python -m benchmarks.environment
 
 Time is the processor time of this process, which is held to one core. Runs of the environments alternate, and the
 median of the runs is reported beside the best. NumPy comes first, since it must not need JAX, and JAX last.

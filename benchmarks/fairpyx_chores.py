@@ -1,7 +1,7 @@
 """What fairpyx's algorithm for chores comes to, recorded for a test that compares it with ours.
 
     python -m venv /tmp/fairpyx && /tmp/fairpyx/bin/pip install fairpyx
-    /tmp/fairpyx/bin/python benchmarks/fairpyx_chores.py > tests/parity/fairpyx_chores.json
+    /tmp/fairpyx/bin/python -m benchmarks.fairpyx_chores > tests/parity/fairpyx_chores.json
 
 fairpyx needs NumPy 1, so it has an environment of its own, and this file imports nothing of bygones. `hffd` (Huang and
 Segal-Halevi 2024) hands out chores that all agents rank alike, so that nobody's load is above a threshold, and may

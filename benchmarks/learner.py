@@ -31,9 +31,9 @@ os.environ.update(single_threaded())
 import jax
 import jax.numpy as jnp
 import numpy as np
+
 from benchmarks.measure import matmul_rate, operations_per_step
 from benchmarks.peers import peer
-
 from bygones.envs import functional
 from bygones.envs.problem import AllocationProblem
 from bygones.learn import Settings, native, ppo, rollouts, runs

@@ -24,8 +24,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from benchmarks.measure import matmul_rate, operations_per_step, paper_grid
 
+from benchmarks.measure import matmul_rate, operations_per_step, paper_grid
 from bygones.learn import cache_compilations, iterations, ppo, rollouts, runs, train_batch
 
 

@@ -1,7 +1,7 @@
 """How fast the ledger records and decides, on this disk, with a long history.
 
-python benchmarks/ledger.py                                       # 10 million events, 10,000 agents, SQLite
-python benchmarks/ledger.py --target postgresql://user@host/empty --events 1000000
+python -m benchmarks.ledger                                       # 10 million events, 10,000 agents, SQLite
+python -m benchmarks.ledger --target postgresql://user@host/empty --events 1000000
 
 Wanted: at least 3,000 durable events a second in batches, and a decision among 10,000 agents after 10 million events
 in less than 0.2 s.

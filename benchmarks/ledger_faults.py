@@ -1,7 +1,7 @@
 """What a ledger loses, and what it gets wrong, when things go wrong: one line of figures for each kind of fault.
 
-python benchmarks/ledger_faults.py                    # every kind, as a table for docs/guides/keeping-a-ledger.md
-python benchmarks/ledger_faults.py --scale 0.1        # a tenth of the trials
+python -m benchmarks.ledger_faults                    # every kind, as a table for docs/guides/keeping-a-ledger.md
+python -m benchmarks.ledger_faults --scale 0.1        # a tenth of the trials
 
 *Lost* counts events that were acknowledged and are not there. *Wrong* counts standings or decisions that differ from
 the model in plain Python, or from what was true before. *Silent* counts damage that changed something and that neither

@@ -1,7 +1,7 @@
 """How long writers of one ledger wait for one another, and for somebody who reads it slowly.
 
-python benchmarks/ledger_waiting.py                                     # eight writers for ten seconds, SQLite
-python benchmarks/ledger_waiting.py --target postgresql://user@host/empty
+python -m benchmarks.ledger_waiting                                     # eight writers for ten seconds, SQLite
+python -m benchmarks.ledger_waiting --target postgresql://user@host/empty
 
 Each writer records one event after the other as fast as it can; a wait is the time from asking to having recorded.
 Eight writers on two busy cores: with a rollback journal and SQLite's own waiting, the longest wait was 10.1 s and the

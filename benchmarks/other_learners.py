@@ -15,7 +15,6 @@ from collections.abc import Generator, Sequence
 from pathlib import Path
 
 from benchmarks import morl_learners, sb3_learners
-
 from bygones._parts import MissingPartError
 from bygones.leaderboard import board
 from bygones.leaderboard.entries import MEMORIES, SIZES, BoardEntry, check_entries

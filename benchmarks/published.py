@@ -12,8 +12,8 @@ from __future__ import annotations
 import argparse
 
 import numpy as np
-from benchmarks.sb3_learners import environment
 
+from benchmarks.sb3_learners import environment
 from bygones.leaderboard.entries import BoardEntry
 from bygones.leaderboard.players import settings_of
 from bygones.leaderboard.rule_players import RULES

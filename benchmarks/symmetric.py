@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 
 from benchmarks.learner import ours, turn
-
 from bygones.learn import Settings
 from bygones.learn.runs import can_be_native
 

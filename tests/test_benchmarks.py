@@ -1,6 +1,7 @@
 """Benchmarks name what is missing instead of failing, and one extra brings everything that they compare with."""
 
 import ast
+import subprocess
 import sys
 
 from benchmarks.peers import peer
@@ -35,3 +36,10 @@ def test_the_extra_brings_every_peer():
     assert asked == set(NAMES)
     for name in asked:
         assert NAMES[name] in brought
+
+
+def test_a_benchmark_without_its_library_says_what_to_install():
+    without = "import sys, runpy; sys.modules['fairpyx'] = None; runpy.run_module('benchmarks.fairpyx_chores')"
+    done = subprocess.run([sys.executable, "-c", without], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr == ("this benchmark needs fairpyx, which is not installed: pip install 'bygones[benchmarks]'\n")
