@@ -23,6 +23,8 @@ def test_the_guide_tells_the_rights_that_the_script_grants():
     told = dict(re.findall(r"^\| `(\w+)` \| ([A-Z, ]+) \|", GUIDE.read_text(encoding="utf-8"), re.MULTILINE))
     assert granted == told
     assert set(granted) == set(schema.metadata.tables)
+    columns = re.search(r"^GRANT UPDATE \(([a-z_, ]+)\) ON agents TO", script, re.MULTILINE)[1]
+    assert set(columns.split(", ")) == set(schema.agents.c.keys()) - {"id", "name"}
 
 
 def test_the_guide_tells_the_bounds():

@@ -115,3 +115,22 @@ class Twists(Recording, Deciding):
             self.record(other.agent, 0, 400.0, keyed=False)
             self.write(lambda ledger: ledger.hold(ill.agent, at=moment(at)))
             self.replan(accept=True)
+
+    @rule(agent=names, hours=st.integers(1, 90))
+    def import_again(self, agent, hours):
+        """What was taken back with its import, and is imported again with its key, counts as before."""
+        self.import_table([(agent, hours, 2.0), (agent, hours, 3.0)], join=True, keyed=True)
+        given, key = self.model.facts[-1], f"key {self.numbers}"
+        if key in self.keyed:
+            self.undo_import(0)
+            self.retry(key)
+            by = sum(fact.amount for fact in self.model.counting("correction") if fact.refers == given.seq)
+            assert abs(by) < CLOSE
+
+    @rule(agent=names, minutes=st.sampled_from([1, 60]))
+    def run_ahead(self, agent, minutes):
+        """After a clock that ran ahead was put back, what was received may still not lie ahead of it."""
+        self.now += 2 * DAY
+        self.record("ana", 0, 1.0, keyed=False)
+        self.now -= 2 * DAY
+        self.record_ahead_or_offset(agent, minutes, 5)
