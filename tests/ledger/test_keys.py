@@ -21,6 +21,7 @@ WRITES = {
     "record and join": lambda ledger, key: ledger.record_all([Entry("zoe", 1, AT)], join=True, key=key),
     "offset": lambda ledger, key: ledger.offset("ana", -2, at=AT, key=key),
     "correct": lambda ledger, key: ledger.correct(6, 1.0, key=key),
+    "void": lambda ledger, key: ledger.void(6, note="wrong", key=key),
     "rules": lambda ledger, key: ledger.change_rules(half_life="60d", at="2026-03-01", key=key),
 }
 

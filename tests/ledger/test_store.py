@@ -183,6 +183,7 @@ def test_what_is_no_ledger_is_refused_in_one_sentence(path, tmp_path):
         (":memory:", "a ledger must be a file"),
         ("mysql://host/name", "a ledger must be in SQLite or PostgreSQL"),
         ("no scheme://", "a ledger must be a file or a database URL"),
+        ("postgresql://u:secret@[::1:5/x", "a ledger must be a file or a database URL"),
         ("postgresql://nobody:secret@127.0.0.1:9/x?connect_timeout=1", "127.0.0.1"),
     ]:
         with pytest.raises(LedgerError, match=sentence) as error:

@@ -182,6 +182,25 @@ def test_every_decision_comes_out_again(new_target, rules):
         assert (found.problems, found.decisions, found.older) == ((), 7, 0)
 
 
+def test_a_part_that_is_rounded_otherwise_is_the_same_and_another_is_not(new_path):
+    path = new_path()
+    with Ledger.new(path, Rules(half_life="7d"), began="2026-01-01") as ledger:
+        ledger.join_all(["ana", "ben"], at="2026-01-01")
+        ledger.decide(Amount(51.25, {"ana": 1.0, "ben": 1.0}), at="2026-01-03")
+        words = ledger.event(4).details["gets"]["ben"]
+    for said, expected in (("25.63 of 51.25", 0), ("26.63 of 51.25", 1)):
+        assert said != words
+
+        def reworded(event, said=said):
+            if event.kind != "decision":
+                return event
+            return event._replace(details=event.details | {"gets": event.details["gets"] | {"ben": said}})
+
+        rewrite(path, reworded)
+        with Ledger.open(path) as ledger:
+            assert len(ledger.verify().problems) == expected
+
+
 WARDS = {name: {"ward": 1.0, "theatre": 1.0, "icu": 1.0} for name in NAMES[:5]}
 
 

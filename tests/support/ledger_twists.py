@@ -91,3 +91,46 @@ class Twists(Recording, Deciding):
         new = self.write(lambda ledger: ledger.plans.swap(turns[0].seq, turns[1].seq))
         for event in [event for event in new or () if event.kind in GIVES]:
             assert event.amount == made[event.refers][event.agent]
+
+    @rule(agent=names, hours=st.integers(0, 60))
+    def hold_by_mistake(self, agent, hours):
+        """A hold that is void leaves no trace in a standing, now or ahead."""
+        self.turn("hold", agent, hours, keyed=False)
+        held = self.model.facts[-1]
+        if held.kind == "hold":
+            self.make_void(held)
+            self.check_verified(self.ledger)
+
+    @rule(days=st.integers(1, 5), need=amounts)
+    def fall_ill(self, days, need):
+        """Of two turns on a date, the one that can be taken stays, though its agent has much by now."""
+        at = self.now + days * DAY
+        asked = dict.fromkeys(self.present(at), need)
+        if len(asked) < 4 or any(fact.time == at for fact in self.model.counting("plan")):
+            return
+        new = self.write(lambda ledger: ledger.plans.publish([DateNeeds(at, False, Places(asked, 2))]))
+        turns = [event for event in new or () if event.kind == "planned"]
+        if len(turns) == 2:
+            ill, other = turns
+            self.record(other.agent, 0, 400.0, keyed=False)
+            self.write(lambda ledger: ledger.hold(ill.agent, at=moment(at)))
+            self.replan(accept=True)
+
+    @rule(agent=names, hours=st.integers(1, 90))
+    def import_again(self, agent, hours):
+        """What was taken back with its import, and is imported again with its key, counts as before."""
+        self.import_table([(agent, hours, 2.0), (agent, hours, 3.0)], join=True, keyed=True)
+        given, key = self.model.facts[-1], f"key {self.numbers}"
+        if key in self.keyed:
+            self.undo_import(0)
+            self.retry(key)
+            by = sum(fact.amount for fact in self.model.counting("correction") if fact.refers == given.seq)
+            assert abs(by) < CLOSE
+
+    @rule(agent=names, minutes=st.sampled_from([1, 60]))
+    def run_ahead(self, agent, minutes):
+        """After a clock that ran ahead was put back, what was received may still not lie ahead of it."""
+        self.now += 2 * DAY
+        self.record("ana", 0, 1.0, keyed=False)
+        self.now -= 2 * DAY
+        self.record_ahead_or_offset(agent, minutes, 5)

@@ -7,13 +7,14 @@ from typing import Annotated
 from tyro.conf import Positional, arg
 
 from bygones.cli.console import answering, print_json
-from bygones.cli.ledger_arguments import Author, Json, Note, Target, open_ledger, print_recorded
+from bygones.cli.ledger_arguments import Author, Json, Key, Note, Target, note_key, open_ledger, print_recorded
 
 
 def void(
     target: Target,
     event: Annotated[Positional[int], arg(metavar="EVENT", help="The number of the event.")],
     note: Note = "",
+    key: Key = None,
     author: Author = None,
     json: Json = False,
 ) -> None:
@@ -25,7 +26,8 @@ def void(
         bygones ledger void team.db 12 --note "wrong year"
     """
     with open_ledger(target, author) as ledger:
-        entry = ledger.void(event, note=note)
+        note_key(ledger, key)
+        entry = ledger.void(event, note=note, key=key)
         voided = ledger.event(event)
     restored = f", and event {voided.refers} counts again" if voided.kind == "void" else ""
     print_recorded([entry], json, f"Event {entry.seq}: event {event} is void{restored}.")

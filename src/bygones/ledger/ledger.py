@@ -266,13 +266,14 @@ class Ledger(Readable):
         """Takes back everything that an import recorded, found by any of its events."""
         return self._write(lambda writer: undo(writer, check_event(seq), note))
 
-    def void(self, seq: int, *, note: str = "") -> Event:
+    def void(self, seq: int, *, note: str = "", key: str | None = None) -> Event:
         """Makes event `seq` void: from here on everything reads as if it had not been recorded.
 
         With a decision, what was received through it is void too; with an amount, its corrections. To void a void puts
         the event back in effect. What would leave the ledger without sense is refused.
         """
-        return self._write(lambda writer: voiding.void(writer, check_event(seq), note))
+        seq = check_event(seq)
+        return self._keyed(lambda writer: [voiding.void(writer, seq, note)], key, "void", None, seq, note)[0]
 
     # ------------------------------------------------------------------------------------------------ deciding
 

@@ -214,7 +214,7 @@ def read_url(target: str | os.PathLike[str]) -> URL:
         return URL.create("sqlite", database=text)
     try:
         url = make_url(re.sub(r"^postgres://", "postgresql://", text))
-    except sa.exc.ArgumentError:
+    except (sa.exc.ArgumentError, ValueError):
         raise LedgerError(
             f"a ledger must be a file or a database URL such as postgresql://host/name, got {redacted(text)!r}"
         ) from None

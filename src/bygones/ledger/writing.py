@@ -334,13 +334,10 @@ class LedgerWriter:
         return ids, agents
 
     def _turned(self, agents: Snapshot, row: int, kind: str, time: int) -> Snapshot:
-        name = agents.names[row]
-        latest = int(agents.as_of[row])
+        name, latest = agents.names[row], int(agents.as_of[row])
         if kind == "join" and time < latest:
-            raise ValueError(
-                f"{name!r} cannot join at {self.book.named(time)}, before their latest event "
-                f"({self.book.named(latest)})"
-            )
+            then, before = self.book.named(time), self.book.named(latest)
+            raise ValueError(f"{name!r} cannot join at {then}, before their latest event ({before})")
         return replace(agents, turns=(turns.with_turn(agents.turns[row], time, kind, name, self.book.zone),))
 
     def _check_nothing_after(self, name: str, number: int, time: int) -> None:
@@ -351,10 +348,8 @@ class LedgerWriter:
         after = [table.c.agent == number, table.c.time > time, counts, in_effect()]
         latest = self.connection.execute(sa.select(sa.func.max(table.c.time)).where(*after)).scalar()
         if latest is not None:
-            raise ValueError(
-                f"{name!r} cannot leave at {self.book.named(time)}, before their latest event "
-                f"({self.book.named(latest)})"
-            )
+            then, before = self.book.named(time), self.book.named(latest)
+            raise ValueError(f"{name!r} cannot leave at {then}, before their latest event ({before})")
 
     def _latest_after(self, time: int) -> int | None:
         """The latest instant after this one, up to now, of anything but a rule change."""
