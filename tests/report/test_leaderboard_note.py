@@ -12,7 +12,7 @@ def test_the_note_has_the_answer_and_both_tables(tmp_path, monkeypatch):
     assert lines[2] == "- Learning wins in 1 of 3 scenarios: job_scheduling (+50% with ppo, window T/10)."
     assert (
         "| `donut` | prices, perfect | 0.2000 (50.0% of the bound) | ppo, perfect | 0.1500 (37.5% of the bound) "
-        "| most probable | -0.0500 to -0.0500 | a rule is enough |"
+        "| most probable | -0.05 to -0.05 | a rule is enough |"
     ) in lines
     assert "| none | 50.0% | 50.0% |" in lines
 

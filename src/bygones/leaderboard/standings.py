@@ -207,7 +207,8 @@ def _listed(text: Callable[[BoardVerdict], str], pairs: list[BoardVerdict]) -> s
 
 
 def _gain(pair: BoardVerdict) -> str:
-    return f"{pair.gain:+.0%}".replace("-", "−")
+    digits = 0 if abs(pair.gain) >= 0.005 else 2  # a difference that is clear, however small, is not 0%
+    return f"{pair.gain:+.{digits}%}".replace("-", "−")
 
 
 def _best(some: list[Cell]) -> Cell:

@@ -37,7 +37,7 @@ def note(folder: Path = EVIDENCE) -> str:
         low, high = pair.difference
         each = " | ".join(f"{cell.name} | {cell.mean:.4f}{_share(cell.share)}" for cell in pair)
         acts = pair.learner.actions
-        lines.append(f"| `{pair.world}` | {each} | {acts} | {low:+.4f} to {high:+.4f} | {pair.word} |")
+        lines.append(f"| `{pair.world}` | {each} | {acts} | {low:+.2g} to {high:+.2g} | {pair.word} |")
     by_kind = [{each.memory: each.mean for each in remembering(found, is_rule)} for is_rule in (True, False)]
     lines += ["", "| memory | rules | learners |", "|---|---|---|"]
     lines += [
