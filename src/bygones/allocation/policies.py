@@ -117,7 +117,7 @@ class RoundRobin(RankingPolicy):
         return (np.broadcast_to(-turn.astype(float), needs.shape),)
 
 
-class _Choice(NamedTuple):
+class _ChoiceOfK(NamedTuple):
     """A choice of k agents, and what prices may need to know of it."""
 
     needs: np.ndarray
@@ -160,7 +160,7 @@ class Prices(RankingPolicy):
         object.__setattr__(self, "welfare", named(self.welfare))
 
     def keys(self, needs: np.ndarray, k: int, state: Any, step: int) -> tuple[np.ndarray, ...]:
-        worth = needs * self._pricing.prices(state, _Choice(needs, k))
+        worth = needs * self._pricing.prices(state, _ChoiceOfK(needs, k))
         level = _level(self.memory, state, self.entitlements, needs)
         return -worth if self.kind == "burden" else worth, -level
 

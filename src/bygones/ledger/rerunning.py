@@ -64,7 +64,7 @@ def rerun(connection: sa.Connection) -> Rerun:
     return found
 
 
-class _Past:
+class _ReplayedPast:
     """The ledger as it was before the next event."""
 
     def __init__(self, connection: sa.Connection) -> None:
@@ -140,18 +140,18 @@ class _Past:
 
 
 @contextmanager
-def _scratch() -> Iterator[_Past]:
+def _scratch() -> Iterator[_ReplayedPast]:
     """An empty ledger in memory, and in a temporary file where there is too little of it."""
     engine = sa.create_engine("sqlite://", creator=lambda: sqlite3.connect(""), poolclass=sa.StaticPool)
     with engine.connect() as connection:
         schema.create(connection)
         row = {"id": 1, "head": 0, "head_hash": b"", "settled": 0, "rules": "[]"}
         connection.execute(schema.ledger.insert(), row)
-        yield _Past(connection)
+        yield _ReplayedPast(connection)
     engine.dispose()
 
 
-def _decide_again(past: _Past, event: Event, found: Rerun) -> None:
+def _decide_again(past: _ReplayedPast, event: Event, found: Rerun) -> None:
     details = event.details or {}
     request = request_from(details.get("request", {}))
     draw = past.draw_of(event)
@@ -182,7 +182,7 @@ def _decide_again(past: _Past, event: Event, found: Rerun) -> None:
 
 
 def _made(
-    past: _Past, event: Event, stood: Standing, request: Request, draw: Draw
+    past: _ReplayedPast, event: Event, stood: Standing, request: Request, draw: Draw
 ) -> tuple[Mapping[str, str], Mapping[str, float]]:
     """What each agent gets in words, and its utility, if it is decided again."""
     details = event.details or {}
