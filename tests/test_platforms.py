@@ -29,7 +29,7 @@ NAMES = {
 """What Python has on POSIX only."""
 TESTS = ("os.name", "sys.platform", "hasattr(os,", "hasattr(signal,")
 """What a condition asks in order to find out where it runs."""
-KNOWN_PATHS = {"/proc/cpuinfo", "/proc/self/mountinfo"}
+KNOWN_PATHS = {"/proc/cpuinfo", "/proc/self/maps", "/proc/self/mountinfo"}
 """Files of Linux that are read where they exist."""
 
 

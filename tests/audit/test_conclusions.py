@@ -115,6 +115,8 @@ def test_ties_are_no_conclusion():
     level = next(e for e in found.conclusions.found if {e.agent, e.other} == {"c", "d"})
     assert level.is_tie
     assert level.claim in ("c and d are level", "d and c are level")
+    assert level in found.conclusions.hold
+    assert level not in found.conclusions.informative
 
 
 def test_no_sentence_grows_without_end():

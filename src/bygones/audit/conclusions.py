@@ -90,13 +90,15 @@ class Conclusions:
 
     @property
     def informative(self) -> tuple[Conclusion, ...]:
-        """The conclusions that hold, without comparisons that follow from one agent being owed and the other ahead."""
+        """The conclusions that hold, without comparisons of two who are level, which are none, and without those that
+        follow from one agent being owed and the other ahead.
+        """
         sides = {each.agent: set(each.answers.values()) for each in self.hold if each.kind == "owed"}
         apart = [{"owed"}, {"ahead"}]
         return tuple(
             each
             for each in self.hold
-            if each.kind != "order" or [sides.get(each.agent), sides.get(each.other)] != apart
+            if each.kind != "order" or not (each.is_tie or [sides.get(each.agent), sides.get(each.other)] == apart)
         )
 
     @property
