@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from copy import deepcopy
 from typing import Any, cast
 
 import gymnasium as gym
@@ -18,12 +17,12 @@ from bygones.envs.dynamics import EnvState, Transition, account, begin, proceed
 from bygones.envs.fair_problem import FairProblem
 from bygones.envs.noise import Noise
 from bygones.envs.problem import AllocationProblem, episode_metrics, observe, problem_of
-from bygones.envs.render import Scene, Viewer
+from bygones.envs.render import Scene, Viewed
 
 Observation = NDArray[np.float32]
 
 
-class AllocationEnv(gym.Env[Observation, Action]):
+class AllocationEnv(Viewed, gym.Env[Observation, Action]):
     r"""The paper's repeated allocation problem: serve a few agents at every step, and be fair over time.
 
     ## Description
@@ -129,7 +128,6 @@ class AllocationEnv(gym.Env[Observation, Action]):
         self._now: tuple[EnvState, Transition] | None = None
         self._needs_before: Array = np.zeros(self.problem.n_agents)
         self._over = False
-        self._viewer: Viewer | None = None
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -178,24 +176,7 @@ class AllocationEnv(gym.Env[Observation, Action]):
             return None
         if self._now is None:
             raise ResetNeeded("call reset() before render(): there is nothing to render yet")
-        shows = self.render_mode == "human"
-        if self._viewer is None:
-            self._viewer = Viewer(self.metadata["render_fps"] if shows else None)
-        frame = self._viewer.draw(scene_of(self.problem, *self._now, self._needs_before))
-        return None if shows else frame
-
-    def close(self) -> None:
-        if self._viewer is not None:
-            self._viewer.close()
-            self._viewer = None
-
-    def __getstate__(self) -> dict[str, Any]:
-        # A window cannot be pickled or copied; a copy opens its own when it renders.
-        return {**self.__dict__, "_viewer": None}
-
-    def __copy__(self) -> AllocationEnv:
-        # A shallow copy would share the generator: stepping one would change the needs of the other.
-        return deepcopy(self)
+        return self._drawn(scene_of(self.problem, *self._now, self._needs_before))
 
     def _observe(self, state: EnvState, outcome: Transition) -> Observation:
         return cast(Observation, observe(state.needs, state.memory, self._params, outcome.Z))

@@ -7,8 +7,9 @@ between. The columns of the agents that receive something are highlighted in all
 from __future__ import annotations
 
 import math
+from copy import deepcopy
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from gymnasium.error import DependencyNotInstalled
@@ -173,3 +174,33 @@ def _round_up(largest: float) -> float:
         return 1.0
     power = 10.0 ** math.floor(math.log10(largest))
     return next(step * power for step in (1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 10.0) if step * power >= largest)
+
+
+class Viewed:
+    """What environments that can be looked at share: a viewer, opened when it is first needed and never copied."""
+
+    metadata: dict[str, Any]
+    render_mode: str | None
+    _viewer: Viewer | None = None
+
+    def close(self) -> None:
+        """Closes the viewer, if there is one."""
+        if self._viewer is not None:
+            self._viewer.close()
+            self._viewer = None
+
+    def _drawn(self, scene: Scene) -> Frame | None:
+        """The scene as an array, or None after showing it in a window (`"human"`)."""
+        shows = self.render_mode == "human"
+        if self._viewer is None:
+            self._viewer = Viewer(self.metadata["render_fps"] if shows else None)
+        frame = self._viewer.draw(scene)
+        return None if shows else frame
+
+    def __getstate__(self) -> dict[str, Any]:
+        # A window cannot be pickled or copied; a copy opens its own when it renders.
+        return {**self.__dict__, "_viewer": None}
+
+    def __copy__(self) -> Self:
+        # A shallow copy would share the generator: stepping one would change the noise of the other.
+        return deepcopy(self)

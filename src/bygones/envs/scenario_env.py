@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import operator
-from copy import deepcopy
 from typing import Any, cast
 
 import gymnasium as gym
@@ -16,7 +15,7 @@ from bygones._arrays import Floats, check_one_of
 from bygones.envs import catalogue
 from bygones.envs.noise import Noise
 from bygones.envs.problem import episode_metrics
-from bygones.envs.render import Viewer
+from bygones.envs.render import Viewed
 from bygones.envs.scenario_problem import ScenarioProblem, ScenarioState, begin, fair_reward, observe, proceed
 from bygones.envs.scenario_view import as_scene, as_text
 from bygones.memory import Discounted
@@ -27,7 +26,7 @@ Observation = NDArray[np.float32]
 _SETTINGS = {each.name for each in dataclasses.fields(ScenarioProblem)} - {"scenario", "horizon"}
 
 
-class ScenarioEnv(gym.Env[Observation, Any]):
+class ScenarioEnv(Viewed, gym.Env[Observation, Any]):
     """A scenario, with a memory and a welfare on top. The class of the scenario documents what happens in it.
 
     ## Observation Space
@@ -65,7 +64,6 @@ class ScenarioEnv(gym.Env[Observation, Any]):
         self._params = self.problem.params()
         self._noise: Noise | None = None
         self._now: ScenarioState | None = None
-        self._viewer: Viewer | None = None
         self.observation_space, self.action_space = spaces_of(self.problem, vector)
         if vector:
             self.reward_space = reward_space_of(self.problem)
@@ -111,24 +109,7 @@ class ScenarioEnv(gym.Env[Observation, Any]):
         Z = None if self.vector else self._params.memory.read(self._now.memory)
         if self.render_mode == "ansi":
             return as_text(self.problem, self._now, Z)
-        shows = self.render_mode == "human"
-        if self._viewer is None:
-            self._viewer = Viewer(self.metadata["render_fps"] if shows else None)
-        frame = self._viewer.draw(as_scene(self.problem, self._now, Z))
-        return None if shows else frame
-
-    def close(self) -> None:
-        if self._viewer is not None:
-            self._viewer.close()
-            self._viewer = None
-
-    def __getstate__(self) -> dict[str, Any]:
-        # A window cannot be pickled or copied; a copy opens its own when it renders.
-        return {**self.__dict__, "_viewer": None}
-
-    def __copy__(self) -> ScenarioEnv:
-        # A shallow copy would share the generator: stepping one would change the noise of the other.
-        return deepcopy(self)
+        return self._drawn(as_scene(self.problem, self._now, Z))
 
     def _observe(self, state: ScenarioState) -> Observation:
         if self.vector:
