@@ -39,12 +39,12 @@ def main() -> None:
     parser.add_argument("--agents", type=int, default=10_000)
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--folder", type=Path, help="where the events are, or are made and kept")
-    said = parser.parse_args()
+    options = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
-        folder = said.folder or Path(temporary)
+        folder = options.folder or Path(temporary)
         if not any(folder.glob("*.parquet")):
-            make(folder, said.events, said.agents)
-        compare(folder, said.repeats)
+            make(folder, options.events, options.agents)
+        compare(folder, options.repeats)
 
 
 def make(folder: Path, events: int, agents: int) -> None:

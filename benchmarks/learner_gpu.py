@@ -130,7 +130,7 @@ def full(settings: list[Any], folder: str, variant: str, segment: int) -> None:
     total = time.perf_counter() - began
     (first, at_first), (last, at_last) = marks[0], marks[-1]
     rate = (last - first) * len(settings) / (at_last - at_first) if last > first else float("nan")
-    said = {
+    report = {
         "device": jax.devices()[0].device_kind,
         "variant": variant,
         "runs": len(settings),
@@ -141,8 +141,8 @@ def full(settings: list[Any], folder: str, variant: str, segment: int) -> None:
         "peak memory": peak_memory(),
         "stopped runs": sum(result.stopped_at is not None for result in results),
     }
-    print(json.dumps(said, indent=2), flush=True)
-    (place / "timing.json").write_text(json.dumps(said, indent=2))
+    print(json.dumps(report, indent=2), flush=True)
+    (place / "timing.json").write_text(json.dumps(report, indent=2))
     rows = [{**r.settings.to_dict(), "final": r.final, "stopped_at": r.stopped_at} for r in results]
     (place / "final.json").write_text(json.dumps(rows))
     curves = {name: np.stack([r.curves[name] for r in results if r.stopped_at is None]) for name in results[0].curves}
@@ -153,9 +153,9 @@ def full(settings: list[Any], folder: str, variant: str, segment: int) -> None:
 
 def choices(variant: str) -> dict[str, Any]:
     """`"flat=0 unroll=4 precision=highest"` as arguments of `iterations.Shape`."""
-    said = dict(word.split("=") for word in variant.split())
+    options = dict(word.split("=") for word in variant.split())
     kinds = {"flat": lambda v: bool(int(v)), "matvec": lambda v: bool(int(v)), "unroll": int}
-    return {name: kinds.get(name, str)(value) for name, value in said.items()}
+    return {name: kinds.get(name, str)(value) for name, value in options.items()}
 
 
 def peak_memory() -> str:

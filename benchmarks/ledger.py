@@ -29,13 +29,13 @@ def main() -> None:
     parser.add_argument("--decisions", type=int, default=20)
     parser.add_argument("--target", help="a new file or an empty database; by default a file that is removed again")
     parser.add_argument("--keep", action="store_true", help="use the ledger that is at --target already")
-    said = parser.parse_args()
+    options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        target = said.target or Path(folder) / "ledger.db"
-        if not said.keep:
-            fill(target, said.events, said.agents)
+        target = options.target or Path(folder) / "ledger.db"
+        if not options.keep:
+            fill(target, options.events, options.agents)
         with Ledger.open(target) as ledger:
-            measure(ledger, said.agents, said.decisions)
+            measure(ledger, options.agents, options.decisions)
 
 
 def fill(target: str | Path, events: int, agents: int) -> None:

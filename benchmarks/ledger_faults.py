@@ -41,10 +41,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--scale", type=float, default=1.0, help="a factor for the number of trials")
     parser.add_argument("--only", nargs="*", default=[], help="the beginnings of the kinds of fault")
-    said = parser.parse_args()
+    options = parser.parse_args()
 
     def times(number: int) -> int:
-        return max(1, round(said.scale * number))
+        return max(1, round(options.scale * number))
 
     print("| fault | where | trials | lost | wrong | silent |\n|---|---|---|---|---|---|", flush=True)
     with tempfile.TemporaryDirectory(dir="/dev/shm" if os.path.isdir("/dev/shm") else None) as folder:
@@ -61,7 +61,7 @@ def main() -> None:
             "machine": lambda: machine(new_path, new_path, "SQLite", times(150)),
         }
         if programs is None:
-            report(kinds, said.only)
+            report(kinds, options.only)
             return
         with running(programs) as server:
             kinds |= {
@@ -71,7 +71,7 @@ def main() -> None:
                     lambda: create_database(server.url), new_path, "PostgreSQL", times(50)
                 ),
             }
-            report(kinds, said.only)
+            report(kinds, options.only)
 
 
 def report(kinds: dict[str, Callable[[], Iterator[Line]]], only: list[str]) -> None:

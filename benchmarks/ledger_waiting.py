@@ -33,25 +33,25 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=10.0)
     parser.add_argument("--reader", action="store_true", help="somebody reads all the while")
     parser.add_argument("--target", help="a new file or an empty database; by default a file that is removed again")
-    said = parser.parse_args()
+    options = parser.parse_args()
     with ExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory())
-        target = said.target or str(Path(folder) / "ledger.db")
-        names = [f"agent {i}" for i in range(said.writers)]
+        target = options.target or str(Path(folder) / "ledger.db")
+        names = [f"agent {i}" for i in range(options.writers)]
         with Ledger.new(target, Rules(), began="2026-01-01") as ledger:
             ledger.join_all(names, at="2026-01-01")
             ledger.record_all([Entry(names[0], 1.0)] * 100_000)
-        if said.reader:
+        if options.reader:
             reading = stack.enter_context(Ledger.open(target)).events()
             next(reading)
             stack.callback(reading.close)
         processes = multiprocessing.get_context("forkserver")
-        ready = processes.Barrier(said.writers)
-        with ProcessPoolExecutor(said.writers, processes, initializer=keep, initargs=(ready,)) as pool:
-            asked = [pool.submit(write, target, name, said.seconds) for name in names]
+        ready = processes.Barrier(options.writers)
+        with ProcessPoolExecutor(options.writers, processes, initializer=keep, initargs=(ready,)) as pool:
+            asked = [pool.submit(write, target, name, options.seconds) for name in names]
             waits = [each.result() for each in asked]
-        report("recorded", sum(map(len, waits)) / said.seconds, "events/s")
-        report("by the writer with the fewest", min(map(len, waits)) / said.seconds, "events/s")
+        report("recorded", sum(map(len, waits)) / options.seconds, "events/s")
+        report("by the writer with the fewest", min(map(len, waits)) / options.seconds, "events/s")
         every = [wait for each in waits for wait in each]
         report("wait, median", statistics.median(every), "s")
         report("wait, one in a hundred", statistics.quantiles(every, n=100)[-1], "s")

@@ -68,8 +68,8 @@ def run_sb3(runs: list[tuple[str, Settings]], args: argparse.Namespace) -> None:
     os.environ.update(OMP_NUM_THREADS="1", MKL_NUM_THREADS="1")
     jobs = [(cell, run, args.folder) for cell, run in runs if not finished(place(args.folder, cell, run))]
     with multiprocessing.get_context("spawn").Pool(min(args.workers, len(jobs) or 1), maxtasksperchild=1) as pool:
-        for said in pool.imap_unordered(one_sb3, jobs, chunksize=1):
-            print(said, flush=True)
+        for line in pool.imap_unordered(one_sb3, jobs, chunksize=1):
+            print(line, flush=True)
 
 
 def one_sb3(job: tuple[str, Settings, Path]) -> str:
@@ -116,9 +116,9 @@ def compare(folder: Path, cells: list[str]) -> None:
             chance = float(stats.mannwhitneyu(theirs, ours, method="exact").pvalue)
             both = {"sb3": theirs.tolist(), "ours": ours.tolist()}
             verdicts.append({"cell": cell, "metric": metric, "outside": outside.tolist(), "chance": chance, **both})
-            said = f"outside {np.round(outside, 4)}" if len(outside) else "every seed inside"
+            where = f"outside {np.round(outside, 4)}" if len(outside) else "every seed inside"
             span = f"ours {ours[0]:9.4f} to {ours[-1]:9.4f}"
-            print(f"  {metric:17s} {span}, theirs {np.round(theirs, 4)}: {said}; by chance {chance:.2f}")
+            print(f"  {metric:17s} {span}, theirs {np.round(theirs, 4)}: {where}; by chance {chance:.2f}")
     (folder / "verdicts.json").write_text(json.dumps(verdicts, indent=1))
     for metric in JUDGED:
         draw(folder, cells, metric)

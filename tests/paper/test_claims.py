@@ -1,4 +1,5 @@
 import json
+import types
 
 import numpy as np
 import pyarrow as pa
@@ -7,11 +8,12 @@ import pytest
 from bygones.paper import criteria
 from bygones.paper.cells import MIN_SEEDS
 from bygones.paper.claims import CLAIMS, add, judge, named
-from bygones.paper.judging import CANNOT_TELL, FAILS, HOLDS, Claim, departure
+from bygones.paper.judging import CANNOT_TELL, DOES_NOT_ARISE, FAILS, HOLDS, Claim, combined, departure
 from bygones.paper.results import Results
 from support import synthetic_results
 
 CELLS_OF_C3 = {"gamma": (0.0, 1.0), "horizon": (10000,), "aggregation": ("additive",)}
+CELLS_OF_C13A = {**CELLS_OF_C3, "horizon": (5000, 10000)}
 PAPER = [name for name in CLAIMS if name.startswith("C")]
 
 
@@ -76,7 +78,7 @@ FAIR_AFTER_A_MILLION = {"C13a", "C13b"}
 
 @pytest.mark.soak
 @pytest.mark.parametrize(
-    ("change", "failing", "open_"),
+    ("change", "failing", "not_arising"),
     [
         (lambda run: 0.05 if run.gamma == 1.0 and run.horizon >= 5000 else None,
          RECALL_NEVER_COLLAPSES, FAIR_AFTER_A_MILLION),
@@ -95,11 +97,42 @@ FAIR_AFTER_A_MILLION = {"C13a", "C13b"}
          {"C12"}, set()),
     ],
 )  # fmt: skip
-def test_each_claim_fails_where_its_own_words_fail(as_in_the_paper, change, failing, open_):
+def test_each_claim_fails_where_its_own_words_fail(as_in_the_paper, change, failing, not_arising):
     judged = words(altered(as_in_the_paper, change))
     not_holding = {name: word for name, word in judged.items() if word != HOLDS}
-    assert {name for name, word in not_holding.items() if word == CANNOT_TELL} == open_
-    assert set(not_holding) - open_ == failing
+    assert {name for name, word in not_holding.items() if word == DOES_NOT_ARISE} == not_arising
+    assert CANNOT_TELL not in not_holding.values()
+    assert set(not_holding) - not_arising == failing
+
+
+def test_a_claim_does_not_arise_where_the_opposite_of_its_condition_is_shown():
+    fair = synthetic_results.results(lambda run: 0.45 if run.gamma == 0 else 0.05, extra=False, **CELLS_OF_C13A)
+    (judged,) = judge(fair, ["C13a"])
+    assert judged.word == DOES_NOT_ARISE
+    assert judged.counted == "egalitarian: does not arise under 1 of 1 scales; nash: does not arise under 1 of 1 scales"
+    assert judged.by_scale["window"].reason == (
+        "perfect recall is shown to be fair after a million steps, so there is nothing to catch up on"
+    )
+    unsure = altered(fair, lambda run: 0.4 if run.gamma == 1 and run.seed % 2 else None)
+    (judged,) = judge(unsure, ["C13a"])
+    assert judged.word == CANNOT_TELL
+    assert judged.by_scale["window"].reason.endswith("not shown to be unfair after a million steps, nor to be fair")
+
+
+@pytest.mark.parametrize(
+    ("several", "one"),
+    [
+        ([HOLDS, DOES_NOT_ARISE], HOLDS),
+        ([FAILS, DOES_NOT_ARISE, FAILS], FAILS),
+        ([HOLDS, FAILS, DOES_NOT_ARISE], "depends"),
+        ([HOLDS, CANNOT_TELL, DOES_NOT_ARISE], CANNOT_TELL),
+        ([DOES_NOT_ARISE, DOES_NOT_ARISE], DOES_NOT_ARISE),
+        ([DOES_NOT_ARISE, CANNOT_TELL], CANNOT_TELL),
+        ([], CANNOT_TELL),
+    ],
+)
+def test_where_a_claim_does_not_arise_it_has_no_say(several, one):
+    assert combined(several, "depends") == one
 
 
 def test_scales_that_disagree_make_a_claim_depend_on_them():
@@ -174,10 +207,31 @@ def test_runs_that_broke_off_do_not_count(as_in_the_paper):
     assert words(Results(broken), ["C2"]) == {"C2": CANNOT_TELL}
 
 
-def test_steps_until_fair_are_all_steps_where_it_never_is():
-    never = synthetic_results.results(lambda run: 0.4, seeds=3, extra=False).where(gamma=1.0, horizon=10000)
-    assert set(criteria._steps_until_below(0.2, never)) == {1_000_001}
-    assert set(criteria._steps_until_below(0.5, never)) == {1}
+def curves(*ginis, steps):
+    """Runs with these curves of the Gini coefficient, recorded after these steps."""
+    return types.SimpleNamespace(curves=lambda metric: (np.array(steps), np.array(ginis)))
+
+
+def test_a_run_is_fair_once_it_stays_so():
+    """At first every policy acts nearly at random, which is fair: that is not what a run has learned."""
+    at_once, later, never = (0.1, 0.1, 0.1, 0.1), (0.1, 0.4, 0.1, 0.1), (0.1, 0.1, 0.1, 0.4)
+    runs = curves(at_once, later, never, steps=(10, 20, 30, 40))
+    assert criteria._steps_until_it_stays_below(0.2, runs).tolist() == [10, 30, criteria.MORE_STEPS]
+
+
+def test_runs_that_end_unfair_do_not_differ_by_how_long_they_were():
+    """Perfect recall after ten million steps and γ = 0.99 after one: neither is fair, so neither is shown slower."""
+
+    def gini(run):
+        return 0.45 if run.gamma == 0 or run.horizon >= 5000 else 0.05
+
+    some = {"extra": False, "aggregation": ("additive",)}
+    short = synthetic_results.results(gini, gamma=(0.0, 0.99, 1.0), **some)
+    long = synthetic_results.results(gini, gamma=(1.0,), horizon=(5000, 10000), total_steps=criteria.MORE_STEPS, **some)
+    (judged,) = judge(Results(pa.concat_tables([short.table, long.table])), ["C13b"])
+    slower = [made for made in judged.by_scale["window"].comparisons if made.what.startswith("steps until")]
+    assert {made.value for made in slower} == {0.0}
+    assert judged.word == FAILS
 
 
 def test_criteria_name_values_not_constants(as_in_the_paper):

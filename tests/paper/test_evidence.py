@@ -1,5 +1,6 @@
 """The shipped evidence is the test: a verdict that changes fails here until someone has looked at it."""
 
+import json
 import re
 from collections import Counter
 from pathlib import Path
@@ -8,16 +9,17 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from bygones.inequality import gini
 from bygones.paper.claims import RECALL, judge
 from bygones.paper.columns import SETTINGS
-from bygones.paper.judging import PROTOCOL
+from bygones.paper.grid import HORIZONS
+from bygones.paper.judging import LEVEL, PROTOCOL
 from bygones.paper.policy_worth import most_for_the_least
 from bygones.paper.results import read
 from bygones.report.paper.note import parts, with_parts
 
 ROOT = Path(__file__).parents[2]
-WITH_LESS_WEIGHT = ("none", "fixed", "window", "expected", "relative")
-SCALES = (*WITH_LESS_WEIGHT, "running")
+SCALES = ("none", "fixed", "window", "expected", "relative", "running")
 
 
 def says(text):
@@ -36,22 +38,21 @@ def judgements(evidence):
 
 
 def test_every_run_is_there_and_finished(evidence):
-    assert len(evidence) == 16_220
+    assert len(evidence) == 24_260
     assert not np.isfinite(evidence["stopped_at"].astype(float)).any()
     for scale in SCALES:
-        assert len(evidence.where(**PROTOCOL, observation_scale=scale, seed=range(10))) == (
-            1250 if scale in WITH_LESS_WEIGHT else 1000
-        )
+        assert len(evidence.where(**PROTOCOL, observation_scale=scale, seed=range(10))) == 1250
+        assert len(evidence.where(**{**PROTOCOL, "total_steps": 10_000_000}, observation_scale=scale)) == 40
     for change in ({"ends": "termination"}, {"shaping_discount": 0.99}):
         for scale in ("none", "window"):
             assert len(evidence.where(**{**PROTOCOL, **change}, observation_scale=scale)) == 1000
-    assert len(evidence.where(policy="symmetric")) == 1080
+    assert len(evidence.where(policy="symmetric", seed=range(10))) == 2080
 
 
 def test_every_cell_has_ten_seeds_or_a_hundred(evidence):
     names = [name for name in SETTINGS if name not in ("seed", "hidden")]
     cells = Counter(zip(*(evidence.table.column(name).to_pylist() for name in names), strict=True))
-    assert Counter(cells.values()) == {10: 1272, 100: 35}
+    assert Counter(cells.values()) == {10: 1326, 100: 110}
 
 
 def test_the_table_of_folders_has_the_numbers_of_runs():
@@ -84,9 +85,9 @@ def test_what_the_note_says_of_two_networks(evidence):
     cell = {"welfare": "egalitarian", "aggregation": "additive", "horizon": 10000}
     shared, paper = (evidence.where(**cell, policy=policy) for policy in ("symmetric", "mlp"))
     recall, best = shared.where(gamma=RECALL), paper["final_utility_least"].max()
-    assert recall["final_utility_least"].min() > best
+    above = int((recall["final_utility_least"] > best).sum())
     assert says(
-        f"Each of the {len(recall)} runs with a symmetric network is above each of the {len(paper)} runs of the "
+        f"Of {len(recall)} runs with a symmetric network, {above} are above each of the {len(paper)} runs of the "
         "paper's network at that horizon"
     )
     assert says(f"the best of these gives {best:.4f}")
@@ -98,6 +99,81 @@ def test_what_the_note_says_of_two_networks(evidence):
     )
     as_it_is = paper.where(**PROTOCOL, observation_scale="none", gamma=RECALL)["final_gini"]
     assert says(f"{(as_it_is > 0.79).sum()} of {len(as_it_is)} runs of the paper's network end at a Gini above 0.79")
+    hundredth = paper.where(**PROTOCOL, observation_scale="fixed", gamma=RECALL)["final_gini"]
+    tenth = paper.where(observation_scale="fixed", fixed_scale=10.0, gamma=RECALL)["final_gini"]
+    assert says(f"perfect recall comes to {hundredth.mean():.2f}; divided by 10, to {tenth.mean():.2f}.")
+    assert says(f"Divided by 10, {(tenth > 0.5).sum()} of {len(tenth)} end above 0.5 and {(tenth < 0.05).sum()} below")
+
+
+def test_what_the_note_says_of_other_protocols(evidence):
+    def means(gamma, horizons, metric="gini", **change):
+        cell = {"welfare": "egalitarian", "aggregation": "additive", "observation_scale": "none", "gamma": gamma}
+        runs = evidence.where(**{**PROTOCOL, **change}, **cell)
+        return [runs.where(horizon=horizon)[f"final_{metric}"].mean() for horizon in horizons]
+
+    shaped, plain = means(0.99, HORIZONS, shaping_discount=0.99), means(0.99, HORIZONS)
+    assert says(
+        f"γ=0.99 ends between Gini {min(shaped):.2f} and {max(shaped):.2f} "
+        f"instead of {min(plain):.2f} to {max(plain):.2f}"
+    )
+    ended = {"ends": "termination"}
+    (gini_there,), (utility_there,) = means(0.0, [100], **ended), means(0.0, [100], "utility_per_step", **ended)
+    (gini_here,), (utility_here,) = means(0.0, [100]), means(0.0, [100], "utility_per_step")
+    assert says(
+        f"Gini {gini_there:.2f} and utility {utility_there:.2f} per step, "
+        f"instead of {gini_here:.2f} and {utility_here:.2f}"
+    )
+    (faded_there,), (faded_here,) = means(0.99, [10000], **ended), means(0.99, [10000])
+    assert says(f"(egalitarian, unscaled: {faded_there:.2f} instead of {faded_here:.2f})")
+    (recall_there,), (recall_here,) = means(RECALL, [10000], **ended), means(RECALL, [10000])
+    assert says(f"still collapses ({recall_there:.2f} instead of {recall_here:.2f})")
+
+
+def test_what_the_note_says_of_drawing_lots():
+    runs = json.loads((ROOT / "evidence" / "rules" / "untrained.json").read_text(encoding="utf-8"))
+    drawn = [run for run in runs if (run["rule"], run["horizon"], run["welfare"]) == ("random", 10000, "egalitarian")]
+    lots = np.mean([gini(np.array(received)) for run in drawn for received in run["received"]])
+    assert says(f"drawing lots has a Gini of {lots:.2f} at T=10000")
+
+
+def test_what_the_note_says_of_two_networks_under_nash_welfare(evidence):
+    cell = {"welfare": "nash", "aggregation": "additive", "horizon": 10000, "policy": "symmetric", "gamma": RECALL}
+    plain, tenth = (
+        evidence.where(**cell, agent_features="plain", observation_scale=scale)["final_gini"]
+        for scale in ("none", "fixed")
+    )
+    logarithmic = evidence.where(**cell, agent_features="logarithmic")["final_gini"]
+    assert says(
+        f"its median Gini is {np.median(plain):.2f} and {(plain > 0.7).sum()} of {len(plain)} runs end above 0.7; "
+        f"divided by 10, it is {np.median(tenth):.2f}, and {(tenth < 0.37).sum()} of {len(tenth)} runs are below 0.37"
+    )
+    assert logarithmic.max() < 0.7
+    assert says(f"no run collapses, and the median lies at the bar ({np.median(logarithmic):.2f})")
+
+
+@pytest.mark.soak
+def test_what_the_note_says_is_open(judgements):
+    by_name = {judged.name: judged for judged in judgements}
+    few = [
+        (judged.name, scale)
+        for judged in judgements
+        for scale, found in judged.by_scale.items()
+        for verdict in found.by_welfare.values()
+        if verdict.word == "cannot tell"
+        and any(made.outcome is None and len(made.seeds[0]) < 100 for made in verdict.comparisons)
+    ]
+    assert few == [("C13a", "fixed"), ("C13a", "relative"), ("C13b", "relative"), ("C13b", "running")]
+    nash = by_name["C4b"].by_scale["relative"].by_welfare["nash"].comparisons
+    fair = [round(100 * made.as_claimed) for made in nash if made.what[-8:] == "T = 1000" and "0.9 " not in made.what]
+    assert says(f"{fair[0]} of 100 seeds with γ=0.99 are fair at T=1000 under Nash welfare, and {fair[1]} with γ=0.999")
+    robust = by_name["C9"].by_scale["running"].by_welfare["nash"].comparisons[1]
+    assert says(f"at T=500, {round(100 - 100 * robust.as_claimed)} of 100 seeds are nearer to the myopic agent")
+    rise = by_name["C10b"].by_scale["none"].by_welfare["nash"].comparisons[4]
+    low, high = rise.interval
+    assert says(f"rises by {rise.value:.3f} to T=5000, with an interval from {low:.3f} to {high:.3f}")
+    assert (rise.p_fails <= LEVEL, rise.outcome) == (True, None)
+    apart = by_name["B3"].by_scale["relative"].by_welfare["nash"].comparisons[3]
+    assert says(f"with γ=0.999, {round(100 * apart.as_claimed)} of 100 are within 0.05 of what training said")
 
 
 @pytest.mark.soak

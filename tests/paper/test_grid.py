@@ -31,6 +31,15 @@ def test_the_weight_is_the_papers():
     assert {run.weight for run in grid("paper", weight=0.9).runs()} == {0.9}
 
 
+def test_a_welfare_is_the_papers_however_it_is_written():
+    paper, spelled = (
+        grid("paper", seeds=1, welfare=names).runs() for names in (("egalitarian", "nash"), (" egalitarian", "nash()"))
+    )
+    assert [identity(run) for run in spelled] == [identity(run) for run in paper]
+    with pytest.raises(ValueError, match="welfare must be a list of different values"):
+        grid("paper", welfare=("nash", "nash()"))
+
+
 def test_quick_is_a_slice_of_the_paper():
     quick, paper = grid("quick").runs(), grid("paper").runs()
     assert len(quick) == 2 * 3 * 5

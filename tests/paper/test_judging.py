@@ -14,6 +14,7 @@ from bygones.paper.judging import (
     FAILS,
     HOLDS,
     LEVEL,
+    LOOKS,
     TOO_FEW,
     Claim,
     DoesNotArise,
@@ -172,6 +173,30 @@ def test_combined_words_lose_nothing(words):
     assert found in words or found == DEPENDS_ON_SCALE
     if found in (HOLDS, FAILS):
         assert set(words) == {found}
+
+
+@pytest.mark.parametrize("true", [True, False])
+def test_two_looks_together_err_as_rarely_as_one_is_allowed_to(true):
+    """Three comparisons of cells with two humps, whose medians lie on the bound: ten seeds and, if open, a hundred.
+
+    A true claim must not be called false, and a claim of which one comparison is false must not be called true.
+    """
+    rng = np.random.default_rng(int(true))
+    wrong = 0
+    for _ in range(4000):
+        cells = np.where(rng.random((3, 100)) < 0.5, 0.8, 0.1)
+        if not true:
+            cells[1:] = 0.1
+        for n in (10, 100):
+            shown, contradicted = (
+                [median_chance(cell[:n], 0.45, side) for cell in cells] for side in ("less", "greater")
+            )
+            holds, fails = max(shown) <= LEVEL, min(holm(contradicted)) <= LEVEL
+            wrong += fails if true else holds
+            if holds or fails:
+                break
+    allowed = LOOKS * LEVEL
+    assert wrong / 4000 <= allowed + 3 * math.sqrt(allowed * (1 - allowed) / 4000)
 
 
 @pytest.mark.parametrize("n", [10, 100])

@@ -101,6 +101,17 @@ def test_an_interval_of_the_mean_misses_a_rare_hump():
     assert np.mean([low <= truth <= high for low, high in intervals]) < 0.8
 
 
+@pytest.mark.parametrize(("n", "covers"), [(10, 0.90), (3, 0.75)])
+def test_a_percentile_bootstrap_covers_less_than_it_says(n, covers):
+    """Why there are no bootstrap intervals of means, as there were: even for a single hump 95% are not 95%."""
+    rng = np.random.default_rng(n)
+    seeds = rng.normal(0.3, 0.05, (1000, n))
+    drawn = rng.integers(n, size=(1000, 1000, n))
+    means = np.take_along_axis(seeds[:, None, :], drawn, axis=2).mean(axis=2)
+    low, high = np.quantile(means, [0.025, 0.975], axis=1)
+    assert np.mean((low <= 0.3) & (high >= 0.3)) == pytest.approx(covers, abs=0.03)
+
+
 def test_intervals_of_means_are_students():
     found = mean_interval([1.0, 2.0, 3.0, 4.0])
     assert found == pytest.approx(stats.t.interval(0.95, 3, 2.5, standard_error([1.0, 2.0, 3.0, 4.0])))

@@ -88,11 +88,11 @@ def test_learning_is_worth_it_where_it_is_ahead(ahead, learning):
     assert found.learning is learning
     prices = "prices with perfect recall reaches 90.0% of the best possible welfare without training"
     best = f"the best of 1,250 trained policies, with γ = 0.99, reaches {0.9 + ahead:.1%}"
-    said = {
+    sentences = {
         False: f"learning is not worth it: {prices}; {best}.",
         True: f"learning is worth it: {best}; the best rule, {prices}.",
     }
-    assert str(found) == said[learning]
+    assert str(found) == sentences[learning]
 
 
 def test_the_best_rule_is_compared_with_the_best_run(monkeypatch):

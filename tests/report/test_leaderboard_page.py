@@ -10,7 +10,7 @@ from bygones.leaderboard.standings import answer, cells
 from bygones.report.leaderboard.leaderboard_page import leaderboard_page, write_leaderboard
 from bygones.report.page import Table
 from support.browser import PHONE, complaints, opened, overflow
-from support.made_up_board import BOARD
+from support.made_up_board import BOARD, made
 
 IDLE = [{"scenario": "lending", "player": "prices", "reason": "an action does not serve agents"}]
 
@@ -34,6 +34,20 @@ def test_a_board_without_learners_has_a_page_too() -> None:
     page = leaderboard_page({entry: score for entry, score in BOARD.items() if entry.player != "ppo"}, [])
     assert page.sections[0].title == "Memories"
     assert "nothing to compare" in page.lede
+
+
+def test_a_difference_is_never_rounded_to_nothing() -> None:
+    close = {
+        **made("donut", "prices", "perfect", [0.2, 0.2, 0.2]),
+        **made("donut", "ppo", "perfect", [0.19999, 0.199985, 0.199999]),
+        **made("queues", "prices", "perfect", [0.2, 0.2, 0.2]),
+        **made("queues", "ppo", "perfect", [0.2, 0.2, 0.2]),
+    }
+    shown = leaderboard_page(close, []).sections[0].blocks[1]
+    assert isinstance(shown, Table)
+    assert {row[0]: row[6:] for row in shown.rows} == {
+        "donut": ["−0.004%", "−0.000026 to 0.000009"], "queues": ["+0.0%", "0.0000 to 0.0000"],
+    }  # fmt: skip
 
 
 @pytest.mark.soak

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from matplotlib.text import Text
 
 from bygones.learn.settings import Settings
 from bygones.paper.claims import judge
@@ -77,6 +78,15 @@ def test_the_distance_to_the_optimum_is_a_share(results):
     assert recall[-1] < recall[0]
 
 
+def test_a_slice_has_no_empty_panels_and_its_headline_leaves_room_for_the_note(results):
+    figure = draw("optimum", results.where(welfare="egalitarian", aggregation="additive"), "window")
+    assert len(figure.axes) == 1
+    figure.canvas.draw()
+    named = {text.get_text(): text.get_window_extent() for text in figure.findobj(Text)}
+    headline, note = named[figure.get_suptitle()], named["memory divided by its largest possible value"]
+    assert not headline.overlaps(note)
+
+
 def test_scales_side_by_side(results):
     figure = draw("scales", results)
     assert [axes.get_title(loc="left") for axes in figure.axes] == [
@@ -145,6 +155,20 @@ def test_two_networks_side_by_side(results):
             assert list(lines(axes)[f"{line}, perfect recall, median"].get_ydata()) == medians
     with pytest.raises(ValueError, match="there are no runs for figure networks among these"):
         draw("networks", results, "window")
+
+
+def test_two_networks_that_see_the_memory_divided_by_the_same_constant():
+    folder = evidence_folder()
+    both = read(folder / "fixed", folder / "tenth", folder / "symmetric-tenth", folder / "none", folder / "symmetric")
+    figure = draw("networks", both, "fixed")
+    assert "memory divided by 10" in {text.get_text() for text in figure.texts}
+    cell = {"welfare": "egalitarian", "aggregation": "additive", "gamma": 1.0, "fixed_scale": 10.0}
+    drawn = lines(figure.axes[0])
+    for line, policy, horizons in (("paper's network", "mlp", (5000, 10000)),
+                                   ("network shared across agents", "symmetric", HORIZONS)):  # fmt: skip
+        medians = [np.median(both.where(**cell, policy=policy, horizon=T)["final_gini"]) for T in horizons]
+        assert list(drawn[f"{line}, perfect recall, median"].get_ydata()) == medians
+    assert len(drawn["paper's network, myopic, median"].get_ydata()) == len(HORIZONS)
 
 
 def test_what_cannot_be_drawn_is_refused(results):

@@ -52,7 +52,7 @@ def test_every_claim_is_there_with_its_verdicts(both, results):
         shown = text(claim)
         assert judged.claim.split("'")[0] in shown
         for scale, verdict in judged.by_scale.items():
-            signs = {"holds": "●", "fails": "✕", "cannot tell": "?"}
+            signs = {"holds": "●", "fails": "✕", "cannot tell": "?", "does not arise": "○"}
             words = [f"{signs[each.word]} {each.word}" for each in verdict.by_welfare.values()]
             if len(set(words)) == 2:
                 words = [f"{words[0]} egalitarian", f"{words[1]} Nash"]
@@ -68,7 +68,9 @@ def test_no_verdict_is_a_colour_alone(both):
     chips = re.findall(r'<span class="verdict \w+">(.*?)</span> *(?=<span class="verdict|</span>)', both)
     assert chips
     for chip in chips:
-        assert re.fullmatch(r"[●✕?–] (holds|fails|cannot tell|too few)( egalitarian| Nash)?", text(chip))
+        assert re.fullmatch(
+            r"[●✕?○–] (holds|fails|cannot tell|does not arise|too few)( egalitarian| Nash)?", text(chip)
+        )
 
 
 def test_all_sets_of_runs_are_there_each_by_its_name(both, results):
@@ -132,8 +134,8 @@ def test_nothing_needs_the_names_of_observation_scales(both):
 def test_the_shared_network_is_named_where_it_was_run(results):
     symmetric = read(ROOT / "evidence" / "grid" / "symmetric")
     assert story._shared_network(symmetric, "none") == (
-        "With a network that is shared across agents, the same memory comes to 0.00 under egalitarian welfare and 0.37 "
-        "under Nash welfare."
+        "With a network that is shared across agents and sees the memory on a logarithmic scale, it comes to 0.00 "
+        "under egalitarian welfare and 0.37 under Nash welfare."
     )
     assert story._shared_network(story._with_shared_network({"evidence": results}), "none") == ""
 
@@ -148,18 +150,16 @@ def test_the_answer_says_who_fails(results):
         "0.70 for perfect recall, 0.09 for γ = 0.99 and 0.58 for the myopic agent under egalitarian" in unscaled.numbers
     )
     assert unscaled.numbers.endswith("; 0.79, 0.22 and 0.74 under Nash welfare.")
-    assert unscaled.elsewhere == (
-        "Where the memory is scaled in any other way, perfect recall fails under Nash welfare only."
-    )
+    assert unscaled.elsewhere == "Under every other scale below, perfect recall fails under Nash welfare only."
     assert "perfect recall fails under Nash welfare, while γ = 0.99 works." in scaled.verdict
-    assert scaled.elsewhere == "Where the memory is scaled in any other way, perfect recall fails."
+    assert scaled.elsewhere == "Under every other scale below, perfect recall fails."
     egalitarian = story._answer(follow.where(welfare="egalitarian", observation_scale="window"), "window")
     assert egalitarian.verdict == "At the longest horizon, perfect recall works, and so does γ = 0.99."
     assert egalitarian.elsewhere == ""
     assert story._answer(follow.where(gamma=1.0), "none") is None
-    assert story._elsewhere({"works"}, "works") == "Perfect recall works however else the memory is scaled."
+    assert story._elsewhere({"works"}, "works") == "Perfect recall works under every other scale below."
     assert story._elsewhere({"works", "fails"}, "works") == (
-        "Where the memory is scaled otherwise, the result for perfect recall varies."
+        "Under the other scales below, the result for perfect recall varies."
     )
 
 

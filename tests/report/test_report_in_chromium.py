@@ -67,7 +67,7 @@ def test_the_first_charts_show_every_run(chromium, path, results):
         for number, welfare in enumerate(WELFARES):
             runs = results.where(**PROTOCOL, **cell, welfare=welfare, gamma=(0.0, 0.99, 1.0))
             shared = results.where(**{**PROTOCOL, "policy": "symmetric"}, **cell, welfare=welfare, gamma=1.0)
-            assert len(shared) == 50
+            assert len(shared) == {"egalitarian": 50, "nash": 140}[welfare]
             chart = see(page, f"[data-runs] >> nth={number}")
             assert chart.locator("path.point").count() > 150
             traces = drawn(page, f"[data-runs] >> nth={number}")
@@ -114,8 +114,8 @@ def test_charts_by_scale_show_every_scale(chromium, path, results):
         chart = see(page, "[data-runs] >> nth=2")
         assert set(RULE_LOOK) <= {one["name"] for one in drawn(page, "[data-runs] >> nth=2")}
         assert named_rules(page, "[data-runs] >> nth=2") == sorted(RULE_LOOK)
-        said = [text.replace(" ", "") for text in chart.locator(".xtick").all_text_contents()]
-        assert said == [words.removeprefix("memory ").replace(" ", "") for words in SCALES.values()]
+        labels = [text.replace(" ", "") for text in chart.locator(".xtick").all_text_contents()]
+        assert labels == [words.removeprefix("memory ").replace(" ", "") for words in SCALES.values()]
         cell = {"welfare": "egalitarian", "aggregation": "additive", "horizon": 10000, "gamma": (0.99, 1.0)}
         assert dots(drawn(page, "[data-runs] >> nth=2")) == len(results.where(**PROTOCOL, **cell))
 
@@ -296,6 +296,23 @@ def test_axe_finds_nothing_to_complain_of(chromium, path, viewport, scheme):
         see(page, "[data-part=curve-chart]")
         see(page, "[data-part=lead-chart]")
         assert complaints(page) == []
+
+
+def test_a_closed_claim_prints_its_criterion_without_its_comparisons(chromium, of_evidence):
+    with opened(chromium, of_evidence) as page:
+        shown = "document.querySelector('#C3 > {}').checkVisibility()"
+        assert not page.evaluate(shown.format("p"))
+        page.emulate_media(media="print")
+        assert page.evaluate(shown.format("p"))
+        assert not page.evaluate(shown.format("h4"))
+        assert page.locator("#C3 > p").first.text_content().startswith("Criterion.")
+
+
+def test_the_picture_that_carries_the_answer_is_on_the_first_screen(chromium, of_evidence):
+    with opened(chromium, of_evidence, {"width": 1280, "height": 800}) as page:
+        for number in (0, 1):
+            box = page.locator(f"[data-runs] >> nth={number}").bounding_box()
+            assert box["y"] + 0.75 * box["height"] < 800
 
 
 def test_the_night_changes_the_charts_colours(chromium, path):

@@ -136,7 +136,7 @@ BEYOND = (
     ),
     Claim(
         name="B4",
-        text="A policy that takes its most probable action is worth something else than one that draws its actions.",
+        text="A policy that takes its most probable action is not worth the same as one that draws its actions.",
         criterion="Additive, T = 10000: for at least one memory (γ = 0.9, 0.99, 0.999 or perfect recall) the two Ginis "
         "of the finished policy differ by more than `MARGIN`.",
         known="One policy had been seen, outside the grid, with a Gini of 0.17 with drawn and of 0.52 with most "

@@ -30,6 +30,7 @@ from bygones.paper.judging import (
     CANNOT_TELL,
     DEPENDS_ON_SCALE,
     DEPENDS_ON_WELFARE,
+    DOES_NOT_ARISE,
     FAILS,
     HOLDS,
     PROTOCOL,
@@ -58,9 +59,13 @@ TEST = (
     "For each seed the quantity is computed from that seed's runs; its median over seeds is judged by exact sign tests "
     "at {level:g}% on each side, with the {confidence:g}% interval from order statistics. The claim holds if every "
     "comparison is shown, and fails if at least one is contradicted after Holm's correction over all comparisons of "
-    "the claim under the observation scale; otherwise the seeds cannot tell. The levels are those of one of two looks, "
+    "the claim under the observation scale; otherwise the seeds cannot tell. It does not arise where what it is about "
+    "is shown not to occur. The levels are those of one of two looks, "
     "with ten seeds and, where these cannot tell, with a hundred."
 )
+
+WORDS = (HOLDS, FAILS, CANNOT_TELL, DOES_NOT_ARISE)
+"""The verdicts under one observation scale and one welfare function."""
 
 CLAIMS: dict[str, Claim] = {}
 """Every claim by its name, in the order in which they are judged."""
@@ -129,7 +134,7 @@ class Judgement:
         parts = []
         for welfare, words in self.by_welfare.items():
             found = list(words.values())
-            counts = [f"{word} under {found.count(word)}" for word in (HOLDS, FAILS, CANNOT_TELL) if word in found]
+            counts = [f"{word} under {found.count(word)}" for word in WORDS if word in found]
             parts.append(f"{welfare}: {', '.join(counts)} of {len(found)} scales")
         return "; ".join(parts) if self.by_scale else ""
 
@@ -170,13 +175,7 @@ def judge(results: Results, names: Sequence[str] | None = None, **changes: Any) 
         names: the claims to judge, or the beginnings of their names: C4 is C4a and C4b; by default all.
         changes: the settings in which the runs to judge differ from the paper's protocol: `ends="termination"`.
     """
-    protocol = {**PROTOCOL, **changes}
-    left = {name: protocol.pop(name) for name in ASKED_ABOUT if name in protocol}
-    follow = results.where(**protocol)
-    scales = in_order(results.distinct("observation_scale"))
-    every = {
-        scale: Cells(follow.where(observation_scale=scale), left, scale, _alike(follow, scale)) for scale in scales
-    }
+    every = cells_by_scale(results, **changes)
     return [
         Judgement(
             asked,
@@ -188,6 +187,15 @@ def judge(results: Results, names: Sequence[str] | None = None, **changes: Any) 
         )
         for asked in named(names)
     ]
+
+
+def cells_by_scale(results: Results, **changes: Any) -> dict[str, Cells]:
+    """The cells of the runs that follow the paper's protocol except for these changes, by observation scale."""
+    protocol = {**PROTOCOL, **changes}
+    left = {name: protocol.pop(name) for name in ASKED_ABOUT if name in protocol}
+    follow = results.where(**protocol)
+    scales = in_order(results.distinct("observation_scale"))
+    return {scale: Cells(follow.where(observation_scale=scale), left, scale, _alike(follow, scale)) for scale in scales}
 
 
 def _alike(results: Results, scale: str) -> Results:

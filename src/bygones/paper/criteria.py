@@ -206,14 +206,17 @@ def c13a(cells: Cells, welfare: str) -> Ask:
 def c13b(cells: Cells, welfare: str) -> Ask:
     """Where perfect recall is unfair after a million steps, it is slower than γ = 0.99, the more so as T grows."""
     unfair = _unfair_horizons(cells, welfare)
-    steps: list[PerSeed] = []
-    for horizon in HORIZONS:
-        longer: dict[str, Any] = {"total_steps": MORE_STEPS} if horizon in unfair else {}
-        steps.append(_steps_until_fair(cells, welfare, RECALL, horizon, **longer))
-        if horizon in unfair:
-            discounted = _steps_until_fair(cells, welfare, 0.99, horizon)
-            what = f"steps until perfect recall is fair less those of γ = 0.99, {_where(welfare, 'additive', horizon)}"
-            yield difference_within(what, steps[-1], discounted, low=0.0)
+
+    def trained(horizon: int) -> dict[str, Any]:
+        return {"total_steps": MORE_STEPS} if horizon in unfair else {}
+
+    for horizon in unfair:
+        recall = _steps_until_fair(cells, welfare, RECALL, horizon, **trained(horizon))
+        discounted = _steps_until_fair(cells, welfare, 0.99, horizon)
+        recorded, _ = cells.runs(welfare, "additive", RECALL, horizon, **trained(horizon)).curves("gini")
+        what = f"steps until perfect recall is fair less those of γ = 0.99, {_where(welfare, 'additive', horizon)}"
+        yield difference_within(what, recall, discounted, low=float(recorded[0]))
+    steps = [_steps_until_fair(cells, welfare, RECALL, horizon, **trained(horizon)) for horizon in HORIZONS]
     common = set.intersection(*(set(one.by_seed) for one in steps))
     grows = PerSeed({seed: _rank_correlation([one.by_seed[seed] for one in steps]) for seed in common})
     yield within(f"rank correlation of the horizon and the steps until fair, {welfare} additive", grows, low=GROWS)
@@ -261,30 +264,35 @@ def _unfair_horizons(cells: Cells, welfare: str) -> list[int]:
     """The long horizons at which perfect recall is shown to be unfair after a million steps.
 
     Raises:
-        DoesNotArise: there are none, so there is nothing to catch up.
+        DoesNotArise: there are none, so there is nothing to catch up on.
     """
     made = {T: fair(cells, welfare, "additive", RECALL, T, expected=False) for T in LONG}
     unfair = [horizon for horizon, each in made.items() if each.p_holds <= LEVEL]
     if not unfair:
         raise DoesNotArise(
-            "perfect recall is not shown to be unfair after a million steps, so there is nothing to catch up",
+            "perfect recall is shown to be fair after a million steps, so there is nothing to catch up on"
+            if all(each.p_fails <= LEVEL for each in made.values())
+            else "perfect recall is not shown to be unfair after a million steps, nor to be fair",
             [each._replace(outcome=False if each.p_fails <= LEVEL else None) for each in made.values()],
         )
     return unfair
 
 
 def _steps_until_fair(cells: Cells, welfare: str, gamma: float, horizon: int, **changes: Any) -> PerSeed:
-    """The steps until each run's Gini is first fair; all its steps if it never is."""
+    """The steps from which on each run is fair until its end; `MORE_STEPS` if it ends unfair, however long it was."""
     bar = FAIR_SHARE * cells.seeds("gini", welfare, "additive", MYOPIC, horizon).values.mean()
     runs = cells.runs(welfare, "additive", gamma, horizon, **changes)
-    return PerSeed(dict(zip(runs["seed"].tolist(), _steps_until_below(bar, runs).tolist(), strict=True)))
+    return PerSeed(dict(zip(runs["seed"].tolist(), _steps_until_it_stays_below(bar, runs).tolist(), strict=True)))
 
 
-def _steps_until_below(gini: float, runs: Results) -> np.ndarray:
-    """The steps until each run's Gini is first below a value; all its steps if it never is."""
+def _steps_until_it_stays_below(gini: float, runs: Results) -> np.ndarray:
+    """The first of the recorded steps from which on each run's Gini is below a value; `MORE_STEPS` if it ends above.
+
+    Not the first below: a policy that still acts at random is fair, and so is nearly every run where its curve begins.
+    """
     steps, ginis = runs.curves("gini")
-    below = ginis < gini
-    until: np.ndarray = np.where(below.any(axis=1), steps[below.argmax(axis=1)], steps[-1])
+    below_from_here_on = np.logical_and.accumulate((ginis < gini)[:, ::-1], axis=1)[:, ::-1]
+    until: np.ndarray = np.where(below_from_here_on[:, -1], steps[below_from_here_on.argmax(axis=1)], MORE_STEPS)
     return until
 
 

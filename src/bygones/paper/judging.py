@@ -50,6 +50,8 @@ APART = 0.05
 """The least difference in means at which two groups of seeds count as two."""
 
 HOLDS, FAILS, CANNOT_TELL = "holds", "fails", "cannot tell"
+DOES_NOT_ARISE = "does not arise"
+"""Said where what a claim is about is shown not to occur, so that there is nothing to judge."""
 TOO_FEW = "too few"
 DEPENDS_ON_WELFARE = "depends on the welfare function"
 DEPENDS_ON_SCALE = "depends on the observation scale"
@@ -142,7 +144,7 @@ class Verdict(NamedTuple):
     """The verdict on a claim under one observation scale and one welfare function."""
 
     word: str
-    """`HOLDS`, `FAILS` or `CANNOT_TELL`."""
+    """`HOLDS`, `FAILS`, `CANNOT_TELL` or `DOES_NOT_ARISE`."""
     reason: str
     comparisons: tuple[Comparison, ...]
 
@@ -179,7 +181,7 @@ class ScaleVerdict(NamedTuple):
 
 
 class DoesNotArise(Exception):  # noqa: N818 - nothing went wrong
-    """What a claim is about does not occur in the runs, as these comparisons show."""
+    """What a claim is about is not shown to occur; it does not arise if all of these comparisons contradict it."""
 
     def __init__(self, reason: str, comparisons: Sequence[Comparison]) -> None:
         super().__init__(reason)
@@ -187,11 +189,16 @@ class DoesNotArise(Exception):  # noqa: N818 - nothing went wrong
 
 
 def combined(words: Sequence[str], depends: str) -> str:
-    """One word for several: theirs if it is the same, `depends` if decided ones differ, else that one cannot tell."""
-    decided = {word for word in words if word != CANNOT_TELL}
+    """One word for several: theirs if it is the same, `depends` if decided ones differ, else that one cannot tell.
+
+    Where a claim does not arise, it has no say, unless it arises nowhere.
+    """
+    decided = {word for word in words if word not in (CANNOT_TELL, DOES_NOT_ARISE)}
     if len(decided) > 1:
         return depends
-    return CANNOT_TELL if CANNOT_TELL in words or not decided else decided.pop()
+    if CANNOT_TELL in words or not words:
+        return CANNOT_TELL
+    return decided.pop() if decided else DOES_NOT_ARISE
 
 
 class Quote(NamedTuple):
@@ -258,7 +265,8 @@ def verdicts(claim: Claim, cells: Cells) -> ScaleVerdict:
         except NotEnoughRunsError as error:
             undecided[welfare] = Verdict(CANNOT_TELL, str(error), ())
         except DoesNotArise as error:
-            undecided[welfare] = Verdict(CANNOT_TELL, str(error), error.comparisons)
+            shown = all(made.outcome is False for made in error.comparisons)
+            undecided[welfare] = Verdict(DOES_NOT_ARISE if shown else CANNOT_TELL, str(error), error.comparisons)
     adjusted = iter(holm([each.p_fails for some in asked.values() for each in some]))
     decided = {
         welfare: _verdict([_decided(each, next(adjusted), claim.level) for each in some])

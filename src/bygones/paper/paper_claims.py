@@ -313,8 +313,8 @@ PAPER_CLAIMS = (
         "million steps (its Gini shown to be above `FAIR_SHARE` of the myopic agent's): at one of them at least, its "
         "Gini is lower after ten million steps by more than `MARGIN`.",
         known="Before, C13 asked this of every cell, also of those that are fair after a million steps and have "
-        "nothing to catch up, while the paper says “in some cases”. That it “should be able to learn given sufficient "
-        "time” is no observation and is not judged. Seen: all runs of ten million steps.",
+        "nothing to catch up on, while the paper says “in some cases”. That it “should be able to learn given "
+        "sufficient time” is no observation and is not judged. Seen: all runs of ten million steps.",
         asks=criteria.c13a,
     ),
     Claim(
@@ -322,10 +322,13 @@ PAPER_CLAIMS = (
         text="Where perfect recall performs poorly, it needs more steps than past-discounting, and more as T grows.",
         quotes=(_CATCHING_UP,),
         criterion="Additive, if perfect recall is unfair after a million steps at T = 5000 or 10000: there, it takes "
-        "more steps than γ = 0.99 until it is fair (all its ten million if it never is); and for each seed the steps "
-        "until it is fair grow with the horizon: their rank correlation is above `GROWS`.",
+        "more steps than γ = 0.99 until it is fair and stays so (ten million for either if it ends unfair), by more "
+        "than the steps between two points of its curve; and for each seed the steps until it is fair grow with the "
+        "horizon: their rank correlation is above `GROWS`.",
         known="Before, it was part of C13, was judged in every cell, and was not compared with past-discounting. Seen: "
-        "all runs of ten million steps and all curves.",
+        "all runs of ten million steps and all curves. Changed after all present runs had been seen: steps were "
+        "counted until a run was first fair. A policy that still acts at random is fair, so nearly every run counted "
+        "as fair at the first point of its curve, which in runs of ten million steps is later.",
         asks=criteria.c13b,
     ),
 )

@@ -18,6 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bygones._arrays import check_count, check_one_of
+from bygones._text import counted
 from bygones.learn import backends, playing, ray_tasks
 from bygones.learn.processes import WorkerDiedError, usable_cores
 from bygones.learn.runs import RunProgress, TrainResult
@@ -54,7 +55,7 @@ class Estimate(NamedTuple):
     def __str__(self) -> str:
         where = "here" if self.cpus is None else f"on the {self.cpus} CPUs of the Ray cluster"
         rest = f"the rest takes about {duration(self.seconds)} {where}"
-        return f"{self.runs} runs, {self.runs_done} of them done; {rest}"
+        return f"{counted(self.runs, 'run')}, {self.runs_done} of them done; {rest}"
 
 
 class Stopped(KeyboardInterrupt):

@@ -10,7 +10,7 @@ import numpy as np
 
 from bygones.paper.claims import Judgement
 from bygones.paper.grid import SCALES
-from bygones.paper.judging import CANNOT_TELL, FAILS, HOLDS, TOO_FEW, Comparison
+from bygones.paper.judging import CANNOT_TELL, DOES_NOT_ARISE, FAILS, HOLDS, TOO_FEW, Comparison
 from bygones.report.style import MUTED, RULE, house_style
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ VERDICT_LOOK = {
     HOLDS: ("●", "#009E73"),
     FAILS: ("✕", "#D55E00"),
     CANNOT_TELL: ("?", MUTED),
+    DOES_NOT_ARISE: ("○", MUTED),
     TOO_FEW: ("–", MUTED),
 }
 WELFARE_OFFSET = {"egalitarian": -0.18, "nash": 0.18}
@@ -52,7 +53,9 @@ def claims_figure(judgements: Sequence[Judgement]) -> Figure:
                     glyph, colour = VERDICT_LOOK[verdict.short]
                     axes.text(column + WELFARE_OFFSET[welfare], row - 0.1, glyph, ha="center", va="center",
                               color=colour, fontsize=11, fontweight="bold")  # fmt: skip
-                _comparisons_bar(axes, column, row + 0.3, found.comparisons)
+                arising = [verdict for verdict in found.by_welfare.values() if verdict.word != DOES_NOT_ARISE]
+                compared = [made for verdict in arising for made in verdict.comparisons]
+                _comparisons_bar(axes, column, row + 0.3, compared)
         axes.set_xlim(-TEXT_WIDTH, len(scales) - 0.4)
         axes.set_ylim(len(judgements) - 0.4, -0.6)
         axes.set_xticks(range(len(scales)), [in_lines(scale) for scale in scales], fontsize=7.5)
@@ -62,7 +65,7 @@ def claims_figure(judgements: Sequence[Judgement]) -> Figure:
         axes.grid(axis="x", visible=False)
         axes.spines[:].set_visible(False)
         axes.set_title("The verdict on each claim, by how the memory is scaled for the network", pad=12)
-        words = {HOLDS: "holds", FAILS: "fails", CANNOT_TELL: "seeds cannot tell", TOO_FEW: "too few runs"}
+        words = {word: word for word in VERDICT_LOOK} | {CANNOT_TELL: "seeds cannot tell", TOO_FEW: "too few runs"}
         occurring = {
             verdict.short
             for judged in judgements

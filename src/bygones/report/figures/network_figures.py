@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
 
 from bygones.paper.claims import MYOPIC, RECALL
-from bygones.paper.grid import WELFARES
+from bygones.paper.grid import SCALES, WELFARES
 from bygones.paper.policy_worth import CellWorth, measured, most_for_the_least
 from bygones.paper.results import Results
 from bygones.report.figures import rule_lines
@@ -29,11 +30,26 @@ METRICS = {"gini": "Gini coefficient (0 is equality)", "utility_least": "worst-o
 DODGE = 0.09
 
 
-def shown(results: Results) -> Results:
-    """The runs of the figure: both networks with the memory as it is; none if one of the networks has none."""
-    recall = results.where(aggregation="additive", observation_scale="none", gamma=(MYOPIC, RECALL))
-    runs = recall.where(agent_features="logarithmic")
-    return runs if set(runs.distinct("policy")) >= {"mlp", "symmetric"} else Results(runs.table.slice(0, 0))
+def shown(results: Results, observation_scale: str | None = None) -> Results:
+    """The runs of the figure: both networks under this scale if the shared one has runs under it, else unscaled.
+
+    Where the memory is divided by a constant, both divide it by the same; the myopic agent sees no memory. There are no
+    runs if one of the networks has none.
+    """
+    both = results.where(aggregation="additive", gamma=(MYOPIC, RECALL), agent_features="logarithmic")
+    shared = both.where(policy="symmetric")
+    scale = observation_scale if observation_scale in shared.distinct("observation_scale") else "none"
+    shared, paper = (both.where(policy=policy, observation_scale=scale) for policy in ("symmetric", "mlp"))
+    recall = paper.where(gamma=RECALL, fixed_scale=shared.distinct("fixed_scale"))
+    parts = [shared, recall, paper.where(gamma=MYOPIC)] if len(shared) and len(recall) else [Results(both.table[:0])]
+    return Results(pa.concat_tables([part.table for part in parts]))
+
+
+def scale_in_words(runs: Results) -> str:
+    """What the networks of the figure see of the memory."""
+    (scale,) = runs.distinct("observation_scale")
+    divisors = runs.where(policy="symmetric").distinct("fixed_scale")
+    return f"memory divided by {divisors[0]:g}" if scale == "fixed" else SCALES[scale]
 
 
 def networks(runs: Results) -> Figure:

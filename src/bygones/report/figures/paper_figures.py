@@ -74,7 +74,10 @@ def draw(name: str, results: Results, observation_scale: str | None = None, **ch
     with house_style():
         figure = _FIGURES[name](shown)
         scales = shown.distinct("observation_scale")
-        _note(figure, [*(SCALES[scale] for scale in scales if len(scales) == 1), *_differences(changes)])
+        in_words = [SCALES[scale] for scale in scales if len(scales) == 1]
+        _note(
+            figure, [network_figures.scale_in_words(shown)] if name == NETWORKS else [*in_words, *_differences(changes)]
+        )
         return figure
 
 
@@ -91,7 +94,7 @@ def draw_all(results: Results, folder: Path, observation_scale: str | None = Non
 def _shown(name: str, results: Results, observation_scale: str | None, changes: Mapping[str, Any]) -> Results:
     """The runs that the figure of that name is about."""
     if name == NETWORKS:
-        return network_figures.shown(results)
+        return network_figures.shown(results, observation_scale)
     follow = results.where(**{**PROTOCOL, **changes})
     of_scale = follow if name == "scales" else _of_scale(follow, observation_scale)
     return _cell(of_scale, *_CELLS[name]) if name in _CELLS else of_scale
@@ -197,7 +200,7 @@ def _optimum_figure(results: Results) -> Figure:
         rule_lines.name_the_lines(axes)
     for axes in grid[:, 0]:
         axes.set_ylabel("share of the best possible")
-    _headline(figure, "Share of the best possible welfare that each memory reaches")
+    _headline(figure, "Share of the best possible welfare")
     _legend(figure)
     return figure
 

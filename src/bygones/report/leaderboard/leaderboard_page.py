@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -69,7 +70,7 @@ def _verdicts(pairs: Sequence[BoardVerdict]) -> Table:
         [
             [
                 pair.world, pair.word, pair.rule.name, pair.rule.mean, pair.learner.name, pair.learner.mean,
-                f"{pair.gain:+.1%}".replace("-", "−"), _interval(*pair.difference),
+                _gain(pair), _interval(*pair.difference),
             ]
             for pair in sorted(pairs, key=lambda pair: -pair.gain)
         ],
@@ -119,5 +120,17 @@ def _rules() -> Table:
     return Table("The rules.", ["rule", "what it does"], [[name, rule.about] for name, rule in RULES.items()])
 
 
+_FEWEST, _MOST = 4, 8
+"""Decimals of a score. What is below the last one is a matter of rounding."""
+
+
 def _interval(low: float, high: float) -> str:
-    return f"{low:.4f} to {high:.4f}".replace("-", "−")
+    """An interval with as many decimals as show on which side of 0 it ends, however close."""
+    sizes = [abs(end) for end in (low, high) if math.isfinite(end) and abs(end) >= 10.0**-_MOST]
+    digits = max([_FEWEST, *(math.ceil(-math.log10(size)) for size in sizes)])
+    return f"{low:z.{digits}f} to {high:z.{digits}f}".replace("-", "−")
+
+
+def _gain(pair: BoardVerdict) -> str:
+    digits = 3 if 0 < abs(pair.gain) < 0.0005 else 1
+    return f"{pair.gain:+z.{digits}%}".replace("-", "−")

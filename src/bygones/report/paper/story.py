@@ -13,7 +13,15 @@ from bygones._arrays import Floats
 from bygones.learn.settings import Settings
 from bygones.paper.claims import FAIR_SHARE, MYOPIC, RECALL
 from bygones.paper.grid import SCALES, WELFARES, in_order, memory_label, paper_weight
-from bygones.paper.judging import CANNOT_TELL, DEPENDS_ON_SCALE, DEPENDS_ON_WELFARE, FAILS, HOLDS, PROTOCOL
+from bygones.paper.judging import (
+    CANNOT_TELL,
+    DEPENDS_ON_SCALE,
+    DEPENDS_ON_WELFARE,
+    DOES_NOT_ARISE,
+    FAILS,
+    HOLDS,
+    PROTOCOL,
+)
 from bygones.paper.optimum import for_settings
 from bygones.paper.results import Results
 from bygones.report.figures.paper_figures import WELFARE_NAMES
@@ -51,6 +59,7 @@ _COUNTED = {
     DEPENDS_ON_SCALE: ("depends on how the memory is scaled", "depend on how the memory is scaled"),
     FAILS: ("fails", "fail"),
     CANNOT_TELL: ("is open somewhere", "are open somewhere"),
+    DOES_NOT_ARISE: ("does not arise", "do not arise"),
 }
 """The predicate of one claim with a verdict, and of several."""
 
@@ -144,7 +153,10 @@ def _shared_network(runs: Results, scale: str) -> str:
         for welfare in WELFARES
         if welfare in longest.distinct("welfare")
     ]
-    return f"With a network that is shared across agents, the same memory comes to {' and '.join(found)}."
+    return (
+        "With a network that is shared across agents and sees the memory on a logarithmic scale, it comes to "
+        f"{' and '.join(found)}."
+    )
 
 
 def _protocol_of_the_story(sets: Mapping[str, Results]) -> tuple[str, dict[str, Results]]:
@@ -211,11 +223,11 @@ def _elsewhere(others: set[str], here: str) -> str:
     if not others:
         return ""
     if others == {here}:
-        return f"Perfect recall {here} however else the memory is scaled."
+        return f"Perfect recall {here} under every other scale below."
     if len(others) > 1:
-        return "Where the memory is scaled otherwise, the result for perfect recall varies."
+        return "Under the other scales below, the result for perfect recall varies."
     (there,) = others
-    return f"Where the memory is scaled in any other way, perfect recall {there}{' only' if 'under' in there else ''}."
+    return f"Under every other scale below, perfect recall {there}{' only' if 'under' in there else ''}."
 
 
 def _rows(origin: str, results: Results, scale: str, sets: Mapping[str, Results]) -> list[list[str]]:

@@ -14,6 +14,7 @@ from bygones.paper.judging import (
     CANNOT_TELL,
     DEPENDS_ON_SCALE,
     DEPENDS_ON_WELFARE,
+    DOES_NOT_ARISE,
     FAILS,
     HOLDS,
     TOO_FEW,
@@ -24,7 +25,15 @@ from bygones.paper.judging import (
 from bygones.report.figures.paper_figures import WELFARE_NAMES
 from bygones.report.page import fragment
 
-SYMBOLS = {HOLDS: "●", FAILS: "✕", DEPENDS_ON_SCALE: "◐", DEPENDS_ON_WELFARE: "◐", CANNOT_TELL: "?", TOO_FEW: "–"}
+SYMBOLS = {
+    HOLDS: "●",
+    FAILS: "✕",
+    DEPENDS_ON_SCALE: "◐",
+    DEPENDS_ON_WELFARE: "◐",
+    CANNOT_TELL: "?",
+    DOES_NOT_ARISE: "○",
+    TOO_FEW: "–",
+}
 
 GROUPS = {
     HOLDS: ("Claims that hold", "True however the memory is scaled, under every welfare function they are about."),
@@ -42,6 +51,7 @@ GROUPS = {
         "Claims that are open somewhere",
         "Where the runs decide, they agree; but somewhere there are too few runs, or their seeds vary too much.",
     ),
+    DOES_NOT_ARISE: ("Claims that do not arise", "What they are about does not occur in these runs."),
 }
 """Verdicts in the order of the page, each with a heading and an explanation."""
 

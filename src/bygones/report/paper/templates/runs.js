@@ -135,6 +135,7 @@ window.bygones.runs = (() => {
       layout: {
         xaxis: { tickvals: horizons.map((_, at) => at), ticktext: horizons.map(steps), title: { text: "horizon T (steps in an episode)" }, range: [-0.35, horizons.length - 0.65], showgrid: false, fixedrange: true },
         yaxis: { title: { text: metrics[metric].label }, fixedrange: true, ...layout },
+        legend: { font: { size: 11 } },
         hovermode: "closest",
       },
     });
