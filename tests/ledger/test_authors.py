@@ -147,7 +147,7 @@ def test_the_script_of_the_append_only_role_can_be_run_again(desk):
 
 
 def test_the_append_only_role_cannot_record_in_another_name(desk, monkeypatch):
-    monkeypatch.setattr("bygones.ledger.writing.in_database", lambda connection, author: "Mary as postgres")
+    monkeypatch.setattr("bygones.ledger.recording.in_database", lambda connection, author: "Mary as postgres")
     with (
         Ledger.open(desk[1]) as ledger,
         pytest.raises(LedgerError, match="recorded by desk must name it as their author"),

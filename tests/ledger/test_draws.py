@@ -149,3 +149,29 @@ def test_on_either_database_seeds_are_kept_and_verified(new_target):
 
 def test_a_draw_is_the_same_for_the_same_seed():
     assert Draw("ab" * 32, 1).rng.random() == Draw("ab" * 32, 2).rng.random()
+
+
+def test_what_is_decided_again_is_what_would_have_been_decided_in_time(new_path, monkeypatch):
+    """Every decision keeps its lot, also if it is decided again more than once: nobody gains by asking again."""
+    names = [f"agent {i:02}" for i in range(12)]
+
+    def decided(in_time, late):
+        """Who is served if some have received much, which is known in time, or only later of one after the other."""
+        numbers = itertools.count()
+        monkeypatch.setattr("secrets.token_hex", lambda n: hashlib.sha256(b"%d" % next(numbers)).hexdigest()[: 2 * n])
+        with Ledger.new(new_path(), Rules(half_life="inf", newcomers="zero"), began="2026-01-01") as ledger:
+            ledger.join_all(names, at="2026-01-01")
+            for name in in_time:
+                ledger.record(name, 100, at="2026-01-02")
+            for day in (3, 4, 5):
+                ledger.decide(Places(dict.fromkeys(names, 1.0), k=4), at=f"2026-01-0{day}")
+            for name in late:
+                ledger.record(name, 100, at="2026-01-02")
+                assert ledger.redecide("2026-01-03", accept=True)
+                assert ledger.redecide("2026-01-03") == []
+            assert ledger.verify().problems == ()
+            made = [event for event, _ in ledger.events(in_effect=True) if event.kind == "decision"]
+        return [list(event.details["utilities"]) for event in sorted(made, key=lambda event: event.time)]
+
+    much = (names[1], names[4], names[8])
+    assert decided([], late=much) == decided(much, late=[])

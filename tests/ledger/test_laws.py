@@ -165,12 +165,21 @@ def test_a_shorter_half_life_never_makes_an_older_event_count_more(new_path, fir
     assert counts[0][0] * counts[1][1] <= counts[1][0] * counts[0][1] * (1 + 1e-12)
 
 
-WELFARES = ["egalitarian", "nash", "log_nash", "alpha_fair(alpha=2)", "generalized_gini", "utilitarian"]
+OWN_WEIGHTS = "generalized_gini(weights=(0.6, 0.3, 0.1))"
+WELFARES = ["egalitarian", "nash", "log_nash", "alpha_fair(alpha=2)", "generalized_gini", OWN_WEIGHTS, "utilitarian",
+            "power_burden(p=3)"]  # fmt: skip
+
+
+def kind_of(welfare):
+    """What a welfare function judges."""
+    return "burden" if welfare.startswith("power_burden") else "good"
 
 
 @pytest.mark.parametrize("welfare", WELFARES)
 def test_twice_the_entitlement_gets_twice_the_resource_in_the_steady_state(new_path, welfare):
-    with team_of(new_path(), half_life="20d", welfare=welfare, entitlements={"ana": 2}) as ledger:
+    with team_of(
+        new_path(), half_life="20d", welfare=welfare, kind=kind_of(welfare), entitlements={"ana": 2}
+    ) as ledger:
         served = []
         for today in range(160):
             served += ledger.decide(Places(dict.fromkeys(NAMES, 1.0)), at=day(today)).utilities
@@ -181,7 +190,7 @@ def test_twice_the_entitlement_gets_twice_the_resource_in_the_steady_state(new_p
 
 @pytest.mark.parametrize("welfare", WELFARES)
 def test_an_amount_is_divided_by_entitlement(new_path, welfare):
-    with team_of(new_path(), welfare=welfare, entitlements={"ana": 2}) as ledger:
+    with team_of(new_path(), welfare=welfare, kind=kind_of(welfare), entitlements={"ana": 2}) as ledger:
         ledger.record("ben", 3, at=day(0))
         for today in range(30):
             parts = ledger.decide(Amount(8, dict.fromkeys(NAMES, 1.0)), at=day(today)).utilities

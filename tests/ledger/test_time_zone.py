@@ -51,6 +51,8 @@ class TestReading:
             instant(text)
         with pytest.raises(ValueError, match="between the years 1 and 9999"):
             instant("0001-01-01", zone=BERLIN)
+        with pytest.raises(ValueError, match="between the years 1 and 9999 in UTC and in Europe/Berlin"):
+            instant("9999-12-31T23:30Z", zone=BERLIN)  # in Berlin it is the year 10000 already
 
     @given(
         st.datetimes(datetime(1970, 1, 1), datetime(2037, 1, 1)), st.sampled_from([BERLIN, "America/New_York", "UTC"])

@@ -64,6 +64,7 @@ def happen(ledger, kind, who, at, amount):
 )
 @pytest.mark.soak
 @example([("received", "ana", 0, 0.0), ("offset", "ben", 0, 8.0), ("hold", "ana", 1, 0.0)], "3d", False, 1, 1)
+@example([("correct", "ana", 0, 5e-76), ("received", "ana", 1, 0.0), ("received", "ana", 2, 0.0)], "3d", False, 3, 2)
 @settings(max_examples=150)
 def test_owed_since_is_what_the_standings_say(new_path, events, half_life, stops, chunk, at):
     rules = Rules(half_life=half_life, newcomers="zero", hold_stops_clock=stops)

@@ -88,21 +88,23 @@ class Deciding(LedgerDriver):
             return
         raise AssertionError("a proposal was accepted that others had overtaken")
 
-    @rule(hours=past, length=st.integers(1, 60), accept=st.booleans())
-    def redecide(self, hours, length, accept):
-        start, before = self.now - hours * HOUR, self.model
+    @rule(hours=past, length=st.integers(1, 60), accept=st.booleans(), keyed=st.booleans())
+    def redecide(self, hours, length, accept, keyed):
+        start, before, key = self.now - hours * HOUR, self.model, self.new_key(accept and keyed)
         end = start + length * HOUR
-        found = []
+        answers = []
 
         def again(ledger):
-            found[:] = ledger.redecide(moment(start), moment(end), accept=accept)
+            answers.append(ledger.redecide(moment(start), moment(end), accept=accept, key=key))
+            return answers[-1]
 
-        new = self.write(again)
-        changed = {each.seq for each in found if each.in_period}
+        new = self.write(again, key=key)
         if not accept:
             assert not new
         elif new is not None:
-            assert {event.refers for event in new if event.kind == "void"} == changed
+            for found in answers:  # none, if it was lost and there is no key with which to ask again
+                changed = {each.seq for each in found if each.in_period}
+                assert {event.refers for event in new if event.kind == "void"} == changed
             for event in new:
                 if event.kind == "decision":
                     request = event.details["request"]
@@ -116,8 +118,14 @@ class Deciding(LedgerDriver):
         """Whether nothing else was given at that instant, which might have been decided after."""
         return sum(fact.time == at for fact in self.model.counting("decision", "plan")) == 1
 
-    @rule(days=st.sets(st.integers(1, 9), min_size=1, max_size=3), amount=amounts, k=st.integers(1, 2))
-    def plan(self, days, amount, k):
+    @rule(
+        days=st.sets(st.integers(1, 9), min_size=1, max_size=3),
+        amount=amounts,
+        k=st.integers(1, 2),
+        keyed=st.booleans(),
+    )
+    def plan(self, days, amount, k, keyed):
+        key = self.new_key(keyed)
         dates = [self.now + day * DAY for day in sorted(days)]
         asked = {name: amount for name in NAMES if self.model.turns.get(name, [(math.inf, "")])[0][0] <= dates[0]}
         allowed = all(len(self.present(at)) >= k for at in dates)
@@ -125,7 +133,7 @@ class Deciding(LedgerDriver):
         if not all(set(self.present(at)) & set(asked) for at in dates):
             allowed = None
         wanted = [DateNeeds(at, False, Places(asked, k)) for at in dates]
-        new = self.write(lambda ledger: ledger.plans.publish(wanted), allowed)
+        new = self.write(lambda ledger: ledger.plans.publish(wanted, key=key), allowed, key)
         for date in new or ():
             if date.kind == "plan":
                 turns = {event.agent: event.amount for event in new if event.refers == date.seq}
@@ -134,11 +142,11 @@ class Deciding(LedgerDriver):
     def planned_ahead(self):
         return [fact for fact in self.model.counting("planned") if fact.time > self.now]
 
-    @rule(accept=st.booleans())
-    def replan(self, accept):
-        before = self.planned_ahead()
+    @rule(accept=st.booleans(), keyed=st.booleans())
+    def replan(self, accept, keyed=False):
+        before, key = self.planned_ahead(), self.new_key(accept and keyed)
         stays = {(f.time, f.agent) for f in before if self.model.status(f.agent, f.time) == "present"}
-        new = self.write(lambda ledger: ledger.plans.redecide(accept=accept))
+        new = self.write(lambda ledger: ledger.plans.redecide(accept=accept, key=key), key=key)
         if new is not None and accept:
             ahead = self.planned_ahead()
             assert stays <= {(fact.time, fact.agent) for fact in ahead} | {
@@ -146,20 +154,21 @@ class Deciding(LedgerDriver):
             }
             assert all(self.model.status(f.agent, f.time) == "present" for f in ahead)
 
-    @rule(days=st.integers(0, 5))
-    def unplan(self, days):
+    @rule(days=st.integers(0, 5), keyed=st.booleans())
+    def unplan(self, days, keyed):
+        key = self.new_key(keyed)
         start = self.now + MINUTE + 1 + days * DAY
         allowed = any(fact.time >= start for fact in self.model.counting("plan"))
-        if self.write(lambda ledger: ledger.plans.void(moment(start)), allowed):
+        if self.write(lambda ledger: ledger.plans.void(moment(start), key=key), allowed, key):
             assert not [fact for fact in self.model.counting("plan") if fact.time >= start]
 
-    @rule(one=st.integers(0, 99), other=st.integers(0, 99))
-    def swap(self, one, other):
-        turns = self.model.counting(*GIVES)
+    @rule(one=st.integers(0, 99), other=st.integers(0, 99), keyed=st.booleans())
+    def swap(self, one, other, keyed):
+        turns, key = self.model.counting(*GIVES), self.new_key(keyed)
         if not turns:
             return
         first, second = turns[one % len(turns)], turns[other % len(turns)]
-        new = self.write(lambda ledger: ledger.plans.swap(first.seq, second.seq))
+        new = self.write(lambda ledger: ledger.plans.swap(first.seq, second.seq, key=key), key=key)
         if new:
             given = [event for event in new if event.kind in GIVES]
             assert {first.seq, second.seq} <= self.model.void

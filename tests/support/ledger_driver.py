@@ -10,6 +10,9 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant
 from bygones.ledger import (
     Ledger,
     LedgerError,
+    PastDecision,
+    Plan,
+    Proposal,
     rows,
 )
 from support.ledger_faults import CRASH, LOST, Crash
@@ -36,6 +39,11 @@ def told(events):
     return [(event.kind, event.agent, event.time, event.amount) for event in events]
 
 
+def said(answer):
+    """What whoever asked is told, to be compared."""
+    return answer.to_dict() if isinstance(answer, Proposal | PastDecision | Plan) else answer
+
+
 class LedgerDriver(RuleBasedStateMachine):
     """A ledger, open twice, and its model. Subclasses say where ledgers are kept, and add what is done to them."""
 
@@ -53,7 +61,7 @@ class LedgerDriver(RuleBasedStateMachine):
         super().__init__()
         self.now = 1_780_000_000_000_000
         self._clock, rows.clock = rows.clock, lambda _: self.now
-        self.ledgers, self.fault, self.keyed, self.numbers = [], None, {}, 0
+        self.ledgers, self.fault, self.keyed, self.answers, self.numbers = [], None, {}, {}, 0
 
     def teardown(self):
         rows.clock = self._clock
@@ -96,10 +104,10 @@ class LedgerDriver(RuleBasedStateMachine):
         ledger = self.ledger
         try:
             if fault is None:
-                what(ledger)
+                answer = said(what(ledger))
             else:
                 with fault.on(ledger):
-                    what(ledger)
+                    answer = said(what(ledger))
         except (Crash, LedgerError) as error:
             if fault is None or not fault.struck:
                 return self.refused(error, allowed)
@@ -109,7 +117,7 @@ class LedgerDriver(RuleBasedStateMachine):
         assert allowed is not False, "was to be refused"
         new = self.adopt()
         if key is not None and new:
-            self.keyed[key] = what, new
+            self.keyed[key], self.answers[key] = (what, new), answer
         return new
 
     def refused(self, error, allowed):

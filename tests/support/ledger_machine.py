@@ -18,7 +18,7 @@ the settled instant is not compared (`verifying._compare`); what was decided aga
 (`redeciding`); the dates of a plan do not count for each other (`planning.draft`); a copy has no voids
 (`copying._tables`).
 
-Sixteen more, which it finds within sixty examples of forty steps too, half of them through `ledger_twists` only: the
+Seventeen more, which it finds within sixty examples of forty steps too, half of them through `ledger_twists` only: the
 rules of an instant count only after it (`rules.at`); the instant of leaving does not count (`turns.was_member`); what
 was put back is known one event late (`voids.in_effect`); the median start is the mean, and who returns ahead is given
 all of it (`starting`); a correction forgets earlier ones, an import is taken back without its corrections, and the
@@ -26,7 +26,7 @@ skew is counted from the snapshot (`writing`); offsets count as received (`snaps
 not of those present (`standing.owed`); an early correction can be void alone (`voiding`); a swapped turn is worth
 what it was to the other, and all turns of a date are decided again (`replanning`); verify counts turns that are void
 (`chain`); contributions show what is void (`contributions`); an import that comes back has the wrong sign
-(`importing.put_back`).
+(`importing.put_back`); what is decided again for the second time draws anew (`redeciding._draw`).
 """
 
 import math

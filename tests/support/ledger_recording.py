@@ -71,9 +71,9 @@ class Recording(LedgerDriver):
         received = [("received", name, at, amount) for name, at, amount in rows_]
         assert new is None or (sorted(told(new[: len(joined)])), told(new[len(joined) :])) == (sorted(joined), received)
 
-    @rule(number=which)
-    def undo_import(self, number):
-        fact, before = self.some_fact(number), self.model
+    @rule(number=which, keyed=st.booleans())
+    def undo_import(self, number, keyed=False):
+        fact, before, key = self.some_fact(number), self.model, self.new_key(keyed)
         of_import = next(
             (
                 range(first.seq, first.seq + first.details["batch"]["events"])
@@ -89,7 +89,7 @@ class Recording(LedgerDriver):
             for seq in mine
         }
         allowed = any(abs(amount) > CLOSE for amount in left.values())
-        new = self.write(lambda ledger: ledger.undo_import(fact.seq), allowed)
+        new = self.write(lambda ledger: ledger.undo_import(fact.seq, key=key), allowed, key)
         if new:
             for event in new:
                 left[event.refers] += event.amount

@@ -5,10 +5,10 @@ import math
 from hypothesis import strategies as st
 from hypothesis.stateful import rule
 
-from bygones.ledger import DateNeeds, Places
+from bygones.ledger import DateNeeds, Items, Places
 from support.ledger_deciding import Deciding
 from support.ledger_driver import amounts, moment, names
-from support.ledger_model import CLOSE, DAY, GIVES, HOUR
+from support.ledger_model import CLOSE, DAY, GIVES, HOUR, MINUTE
 from support.ledger_recording import Recording
 
 two_amounts = st.tuples(amounts, amounts)
@@ -45,9 +45,9 @@ class Twists(Recording, Deciding):
     def leave_and_return(self, agent, amount, start, days):
         """Something received at the instant of leaving counts, and who returns is lifted to the start, not beyond."""
         self.turn("leave", agent, 0, keyed=False)
-        at = self.model.facts[-1].time
-        if self.model.facts[-1].kind == "leave":
-            self.write(lambda ledger: ledger.record(agent, amount, at=moment(at)), True)
+        last = self.model.facts[-1]
+        if (last.kind, last.agent) == ("leave", agent):
+            self.write(lambda ledger: ledger.record(agent, amount, at=moment(last.time)), True)
         self.join(agent, 24 * days, start, None, keyed=False)
         self.now += (days + 1) * DAY
         self.record("ana", 1, 1.0, keyed=False)
@@ -114,7 +114,20 @@ class Twists(Recording, Deciding):
             ill, other = turns
             self.record(other.agent, 0, 400.0, keyed=False)
             self.write(lambda ledger: ledger.hold(ill.agent, at=moment(at)))
-            self.replan(accept=True)
+            self.replan(accept=True, keyed=True)
+
+    @rule(agent=names, amount=amounts, keyed=st.booleans())
+    def decide_again(self, agent, amount, keyed):
+        """Who gets which of two like items is drawn; what is recorded late changes who gets one, and not the lot."""
+        start, made, found = self.now, set(), []
+        for _ in range(2):
+            asked = {name: {"ward": amount, "icu": amount} for name in self.present(self.now + MINUTE + 1)}
+            new = self.write(lambda ledger, asked=asked: ledger.decide(Items(asked)), bool(asked))
+            made |= {event.seq for event in new or () if event.kind == "decision"}
+        self.write(lambda ledger: found.extend(ledger.redecide(moment(start))))
+        assert not made & {each.seq for each in found}, "nothing is new, and the lot fell otherwise"
+        self.write(lambda ledger: ledger.record(agent, 400.0, at=moment(start)), self.model.was_member(agent, start))
+        self.redecide(1, 60, accept=True, keyed=keyed)
 
     @rule(agent=names, hours=st.integers(1, 90))
     def import_again(self, agent, hours):

@@ -39,7 +39,7 @@ main(["audit", "past.csv", "--page", "audit.html"])
 """,
     "learn": 'main(["train", "--n-agents", "3", "--total-steps", "4096", "--hidden", "8", "--out", "learned"])',
     "envs": """
-import gymnasium
+import bygones.envs, gymnasium
 from gymnasium.utils.env_checker import check_env
 check_env(gymnasium.make("bygones/Allocation-v0").unwrapped)
 """,

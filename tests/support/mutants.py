@@ -76,9 +76,24 @@ AREAS = {
         ("learn/test_environment.py", "learn/test_ppo.py", "learn/test_runs.py", "parity/test_environment.py"),
     ),
     "envs/dynamics.py": Area("envs/dynamics.py", ("envs/**/test_*.py", "parity/test_environment.py")),
-    "allocation": Area("allocation/**/*.py", ("allocation/test_*.py", "cli/test_cli_allocate.py")),
-    "ledger": Area("ledger/**/*.py", ("ledger/test_*.py", "cli/test_cli_ledger.py")),
-    "audit": Area("audit/**/*.py", ("audit/test_*.py", "cli/test_cli_audit.py")),
+    "allocation": Area(
+        "allocation/**/*.py",
+        ("allocation/test_*.py", "cli/test_cli_allocate.py", "cli/test_cli_needs.py", "test_cards.py"),
+    ),
+    "ledger": Area(
+        "ledger/**/*.py",
+        (
+            "ledger/test_*.py",
+            "cli/test_cli_ledger.py",
+            "cli/test_cli_keeping.py",
+            "cli/test_cli_plan.py",
+            "cli/test_cli_revision.py",
+            "test_cards.py",
+        ),
+    ),
+    "audit": Area(
+        "audit/**/*.py", ("audit/test_*.py", "cli/test_cli_audit.py", "cli/test_cli_advice.py", "test_cards.py")
+    ),
 }
 
 

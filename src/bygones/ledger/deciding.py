@@ -37,6 +37,9 @@ METHOD = 1
 """Goes up by one when the same request, rules and past would be decided otherwise than before; `verify` makes decisions
 of this method again."""
 
+ONLY_STORED = ("method", "request", "draw", "batch")
+"""What a ledger stores of a decision and a proposal does not tell."""
+
 
 class StaleProposalError(LedgerError):
     """Something has been recorded since the proposal was made."""
@@ -110,6 +113,11 @@ class Proposal:
         data = {**self.allocation.to_dict(), **details, "commitment": self.commitment}
         return {**data, "explanation": " ".join(details["reasons"])}
 
+    def besides(self) -> dict[str, Any]:
+        """What `to_dict` says beyond `details` and the explanation."""
+        details = self.details()
+        return {name: each for name, each in self.to_dict().items() if name not in (*details, "explanation")}
+
     def __repr__(self) -> str:
         return f"<Proposal at {named(self.at, self.standing.zone)}: {self.allocation!r}>"
 
@@ -167,29 +175,36 @@ class PastDecision:
     @property
     def utilities(self) -> dict[str, float]:
         """The utility of each agent who was served."""
-        return dict(self._details["utilities"])
+        return dict(self.details()["utilities"])
 
     def gets(self) -> dict[str, str]:
         """What each agent who was served got, in words."""
-        return dict(self._details["gets"])
+        return dict(self.details()["gets"])
 
     def reasons(self) -> list[str]:
         """The decision and its reasons."""
-        return list(self._details["reasons"])
+        return list(self.details()["reasons"])
+
+    def details(self) -> dict[str, Any]:
+        """What the ledger stored of the decision."""
+        return self.event.details or {}
 
     def to_dict(self) -> dict[str, Any]:
-        """The decision, of the types that JSON has."""
-        return {**self._details, "explanation": " ".join(self.reasons())}
+        """The decision, of the types that JSON has; if it was made with a key, what the proposal told."""
+        details, besides = self.details(), self.besides()
+        if besides:
+            details = besides | {name: each for name, each in details.items() if name not in ONLY_STORED}
+        return {**details, "explanation": " ".join(self.reasons())}
+
+    def besides(self) -> dict[str, Any]:
+        """What the proposal told beyond `details` and the explanation; empty if it was not stored."""
+        return self.details().get("batch", {}).get("answer") or {}
 
     def _repr_html_(self) -> str:
         from bygones._html import bullets, card
 
         title, *why = self.reasons()
         return card(title, bullets(why), name="Decision")
-
-    @property
-    def _details(self) -> dict[str, Any]:
-        return self.event.details or {}
 
 
 def propose(

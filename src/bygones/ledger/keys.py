@@ -1,9 +1,9 @@
 """Keys chosen by whoever records, so that recording the same again has no effect.
 
 After a crash or a lost answer nobody knows whether something was recorded. With a key they need not know: they record
-it again, and get back what was recorded the first time. The key stands in the first event of what was recorded
-together; its details say how many events belong to it, and what was asked for, as a hash. The same key for something
-else is refused.
+it again, and get back what was recorded the first time. The key stands in one event of what was recorded together,
+mostly the first. Its details say how many events belong together and how many of them come before it, what was asked
+for, as a hash, and what of the answer does not follow from the events. The same key for something else is refused.
 """
 
 from __future__ import annotations
@@ -29,6 +29,15 @@ def check_key(key: object) -> str:
     return check_text("key", key, empty=False)
 
 
+def check_unused(key: str | None) -> None:
+    """Refuses a key where nothing is to be recorded."""
+    if key is not None:
+        raise ValueError(
+            f"key {key!r} is for what is recorded, and this is only shown: record it (--accept, --publish), or leave "
+            "out the key"
+        )
+
+
 def fingerprint(what: str, at: int | None, *asked: Any) -> str:
     """The hash of what was asked for; a time that was left open stays open, so that a later retry is the same."""
     return hashlib.sha256(canonical([what, at, *asked]).encode()).hexdigest()
@@ -43,16 +52,20 @@ def number(amount: float) -> float | str:
     return found if math.isfinite(found) else repr(found)
 
 
-def batch(events: Sequence[Event], content: str, **more: Any) -> dict[str, Any]:
-    """What the first of some events says of all of them."""
-    return {"events": len(events), **({"content": content} if content else {}), **more}
+def batch(count: int, before: int, content: str, **more: Any) -> dict[str, Any]:
+    """What one of some events says of all of them: how many there are, and how many come before it."""
+    return {
+        "events": count,
+        **({"before": before} if before else {}),
+        **({"content": content} if content else {}),
+        **more,
+    }
 
 
-def together(connection: sa.Connection, first: Event) -> list[Event]:
-    """The events that were recorded together with the first of them."""
-    count = int(((first.details or {}).get("batch") or {"events": 1})["events"])
-    seq = schema.events.c.seq
-    found = rows.load_events(connection, [seq >= first.seq, seq < first.seq + count])
+def together(connection: sa.Connection, event: Event) -> list[Event]:
+    """The events that were recorded together with the one that says so."""
+    seq, first, count = schema.events.c.seq, _first(event), int(_batch(event).get("events", 1))
+    found = rows.load_events(connection, [seq >= first, seq < first + count])
     return [event for chunk in found for event, _ in chunk]
 
 
@@ -65,9 +78,15 @@ def events_of(connection: sa.Connection, key: str) -> list[Event]:
 def recorded(connection: sa.Connection, key: str, content: str) -> list[Event]:
     """What was recorded with this key, if it was for the same content; empty if it was not used yet."""
     found = events_of(connection, key)
-    if found and ((found[0].details or {}).get("batch") or {}).get("content") != content:
-        raise _differs(key, found[0].seq)
+    for event in found:
+        if event.key == key and _batch(event).get("content") != content:
+            raise _differs(event)
     return found
+
+
+def answer_of(events: Sequence[Event], key: str) -> Any:
+    """What was stored of the answer with the events of a key; None if nothing was."""
+    return next(_batch(event).get("answer") for event in events if event.key == key)
 
 
 def recorded_entries(
@@ -92,9 +111,18 @@ def recorded_entries(
         asked = (check_text("agent", entry.agent), entry.amount, check_text("note", entry.note))
         same = asked == (event.agent, event.amount, event.note) and event.kind == "received"
         if not same or (entry.at is not None and instant_of(entry.at, "at") != event.time):
-            raise _differs(key, event.seq)
+            raise _differs(event)
     return found
 
 
-def _differs(key: str, seq: int) -> ValueError:
-    return ValueError(f"key {key!r} was used for something else, event {seq}: choose another key")
+def _batch(event: Event) -> dict[str, Any]:
+    return (event.details or {}).get("batch") or {}
+
+
+def _first(event: Event) -> int:
+    """The number of the first event of those of which this one tells."""
+    return event.seq - int(_batch(event).get("before", 0))
+
+
+def _differs(event: Event) -> ValueError:
+    return ValueError(f"key {event.key!r} was used for something else, event {_first(event)}: choose another key")

@@ -19,9 +19,9 @@ decided so far, so that it takes everything into account; `redecide` decides a p
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
-from typing import Any, TypeVar
+from typing import Any
 
 import sqlalchemy as sa
 
@@ -35,14 +35,13 @@ from bygones.ledger.events import Event, check_event
 from bygones.ledger.importing import check_distinct, put_back, undo
 from bygones.ledger.plans import Plans
 from bygones.ledger.reading import Readable
+from bygones.ledger.recording import Recorder
 from bygones.ledger.redeciding import Redecision, redecide
 from bygones.ledger.rules import RuleBook, Rules, check_entitlement, check_newcomers
 from bygones.ledger.standing import newcomer_start, standing
 from bygones.ledger.store import TIMEOUT, Store
 from bygones.ledger.times import When
-from bygones.ledger.writing import Entry, LedgerWriter, begin, written
-
-T = TypeVar("T")
+from bygones.ledger.writing import Entry, LedgerWriter, begin
 
 
 class Ledger(Readable):
@@ -50,7 +49,7 @@ class Ledger(Readable):
 
     def __init__(self, store: Store, author: str | None = None) -> None:
         super().__init__(store)
-        self._author = author_of(author)
+        self._recorder = Recorder(store, author_of(author))
 
     @classmethod
     def new(
@@ -158,7 +157,7 @@ class Ledger(Readable):
             return [writer.join(name, time, max(s, 0.0), own, note) for name, s in zip(names, starts, strict=True)]
 
         asked = ("join", at, list(agents), entitlement, None if newcomers is None else str(newcomers), note)
-        return [event for event in self._keyed(write, key, *asked) if event.kind == "join"]
+        return [event for event in self._recorder.events(write, key, *asked) if event.kind == "join"]
 
     def leave(self, agent: str, *, at: When | None = None, note: str = "", key: str | None = None) -> Event:
         """An agent leaves; what is remembered of them continues to fade."""
@@ -173,7 +172,7 @@ class Ledger(Readable):
         return self._turn("resume", agent, at, note, key)
 
     def _turn(self, kind: str, agent: str, at: When | None, note: str, key: str | None) -> Event:
-        return self._keyed(
+        return self._recorder.events(
             lambda writer: [writer.turn(kind, agent, writer.time(at), note)], key, kind, at, agent, note
         )[0]
 
@@ -219,7 +218,7 @@ class Ledger(Readable):
             return [known.get(str(entry.key)) or next(written) for entry in wanted]
 
         if key is None:
-            return self._write(write)
+            return self._recorder.write(write)
 
         def asked(book: RuleBook) -> list[list[Any]]:
             times = [None if entry.at is None else book.instant(entry.at) for entry in wanted]
@@ -229,7 +228,7 @@ class Ledger(Readable):
             ]
 
         again = put_back if source else None
-        found = self._keyed(write, key, "record", None, asked, again=again)
+        found = self._recorder.events(write, key, "record", None, asked, again=again)
         return [event for event in found if event.kind == "received"]
 
     def offset(
@@ -237,11 +236,13 @@ class Ledger(Readable):
     ) -> Event:
         """Adds an amount to what is remembered of an agent, without changing what was received; it may be negative."""
         entry = Entry(agent, amount, at, note)
-        return self._keyed(lambda writer: writer.amounts("offset", [entry]), key, "offset", at, agent, amount, note)[0]
+        return self._recorder.events(
+            lambda writer: writer.amounts("offset", [entry]), key, "offset", at, agent, amount, note
+        )[0]
 
     def correct(self, seq: int, amount: float = 0.0, *, note: str = "", key: str | None = None) -> Event:
         """Records a correction, after which event `seq` counts as if it had been recorded with this amount."""
-        return self._keyed(
+        return self._recorder.events(
             lambda writer: [writer.correct(check_event(seq), amount, note)],
             key,
             "correct",
@@ -260,11 +261,12 @@ class Ledger(Readable):
             check_known(named, known, "entitlements", "the ledger")
             return [writer.change_rules(writer.time(at), settings, note)]
 
-        return self._keyed(write, key, "rules", at, settings, note)[0]
+        return self._recorder.events(write, key, "rules", at, settings, note)[0]
 
-    def undo_import(self, seq: int, *, note: str = "") -> list[Event]:
+    def undo_import(self, seq: int, *, note: str = "", key: str | None = None) -> list[Event]:
         """Takes back everything that an import recorded, found by any of its events."""
-        return self._write(lambda writer: undo(writer, check_event(seq), note))
+        seq = check_event(seq)
+        return self._recorder.events(lambda writer: undo(writer, seq, note), key, "undo-import", None, seq, note)
 
     def void(self, seq: int, *, note: str = "", key: str | None = None) -> Event:
         """Makes event `seq` void: from here on everything reads as if it had not been recorded.
@@ -273,7 +275,7 @@ class Ledger(Readable):
         the event back in effect. What would leave the ledger without sense is refused.
         """
         seq = check_event(seq)
-        return self._keyed(lambda writer: [voiding.void(writer, seq, note)], key, "void", None, seq, note)[0]
+        return self._recorder.events(lambda writer: [voiding.void(writer, seq, note)], key, "void", None, seq, note)[0]
 
     # ------------------------------------------------------------------------------------------------ deciding
 
@@ -286,7 +288,7 @@ class Ledger(Readable):
     def accept(self, proposal: Proposal, note: str = "", *, key: str | None = None) -> list[Event]:
         """Records a proposal; raises `StaleProposalError` if anything has been recorded since it was made."""
         asked = ("decide", None, proposal.request.to_dict(), note)
-        return self._keyed(lambda writer: deciding.accept(writer, proposal, note), key, *asked)
+        return self._recorder.events(lambda writer: deciding.accept(writer, proposal, note), key, *asked)
 
     def decide(
         self, request: Request, *, at: When | None = None, note: str = "", key: str | None = None
@@ -295,50 +297,27 @@ class Ledger(Readable):
 
         With a key that was used for the same request, nothing is decided: it returns what was decided then.
         """
-        proposed: list[Proposal] = []
 
-        def write(writer: LedgerWriter) -> list[Event]:
+        def write(writer: LedgerWriter) -> Proposal | PastDecision:
             # At the instant at which it is recorded, so that nothing of it waits for the next transaction.
-            proposed.append(deciding.propose(writer.connection, writer.head, request, at, writer.recorded))
-            return deciding.accept(writer, proposed[0], note)
+            proposed = deciding.propose(writer.connection, writer.head, request, at, writer.recorded)
+            deciding.accept(writer, proposed, note)
+            return proposed
 
-        events = self._keyed(write, key, "decide", at, request.to_dict(), note)
-        return proposed[0] if proposed else PastDecision(events[0])
-
-    def _keyed(
-        self,
-        what: Callable[[LedgerWriter], list[Event]],
-        key: str | None,
-        kind: str,
-        at: When | None,
-        *asked: Any,
-        again: Callable[[LedgerWriter, list[Event]], object] | None = None,
-    ) -> list[Event]:
-        """Records something with a key or, if that was done before, returns what was recorded then.
-
-        What was asked for may be a function of the rules, which know the time zone. `again` is what to do if it was
-        recorded before, by default nothing.
-        """
-        if key is None:
-            return self._write(what)
-        name = keys.check_key(key)
-
-        def once(writer: LedgerWriter) -> list[Event] | None:
-            told = [each(writer.book) if callable(each) else each for each in asked]
-            content = keys.fingerprint(kind, None if at is None else writer.book.instant(at), *told)
-            known = keys.recorded(writer.connection, name, content)
-            if known:
-                if again is not None:
-                    again(writer, known)
-                return known
-            what(writer)
-            writer.together(content, name)
-            return None
-
-        return self._write(once) or self.with_key(name)
+        return self._recorder.answer(
+            write, key, "decide", at, request.to_dict(), note,
+            tell=lambda made: made.besides(),
+            read=lambda events, _: PastDecision(events[0]),
+        )  # fmt: skip
 
     def redecide(
-        self, start: When, end: When | None = None, *, accept: bool = False, note: str = ""
+        self,
+        start: When,
+        end: When | None = None,
+        *,
+        accept: bool = False,
+        note: str = "",
+        key: str | None = None,
     ) -> list[Redecision]:
         """Decides a past period again, with what is known now.
 
@@ -351,21 +330,28 @@ class Ledger(Readable):
             end: the first instant after the period.
             accept: whether to record the result; otherwise nothing is recorded.
             note: a remark.
+            key: chosen by the caller. The same again with the same key records nothing and returns the first answer.
 
         Returns:
             The decisions that would be different, in the order of time.
         """
 
-        def write(writer: LedgerWriter) -> list[Redecision]:
-            until = None if end is None else writer.book.instant(end, "to")
-            return redecide(writer, writer.book.instant(start, "from"), until, note)
+        def until(book: RuleBook) -> int | None:
+            return None if end is None else book.instant(end, "to")
 
-        return self._write(write, keep=accept)
+        def write(writer: LedgerWriter) -> list[Redecision]:
+            return redecide(writer, writer.book.instant(start, "from"), until(writer.book), note)
+
+        if not accept:
+            keys.check_unused(key)
+            return self._recorder.write(write, keep=False)
+        return self._recorder.answer(
+            write, key, "redecide", start, until, note,
+            tell=lambda found: [each.stored() for each in found],
+            read=lambda _, told: [Redecision.from_stored(each) for each in told],
+        )  # fmt: skip
 
     @property
     def plans(self) -> Plans:
         """What is planned for dates ahead."""
-        return Plans(self._store, self._author)
-
-    def _write(self, what: Callable[[LedgerWriter], T], *, keep: bool = True) -> T:
-        return written(self._store, what, self._author, keep=keep)
+        return Plans(self._store, self._recorder)

@@ -8,7 +8,7 @@ date, in `possible`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -19,7 +19,7 @@ from bygones._text import check_text
 from bygones.allocation.problems import Assign
 from bygones.allocation.requests import Amount, Items, Places, Request
 from bygones.ledger import draws, rows, schema, snapshot
-from bygones.ledger.deciding import METHOD, Proposal, proposal
+from bygones.ledger.deciding import METHOD, PastDecision, Proposal, proposal
 from bygones.ledger.events import Event
 from bygones.ledger.plan_tables import DateNeeds
 from bygones.ledger.rules import RuleBook
@@ -75,13 +75,9 @@ class PlannedDate:
     """The plan for a date: what there is to hand out, who gets what, and who was left out for which reason."""
 
     needs: DateNeeds
-    proposal: Proposal
+    proposal: Proposal | PastDecision
+    turns: list[Turn]
     left_out: dict[str, str]
-
-    @property
-    def turns(self) -> list[Turn]:
-        """Who gets what."""
-        return turns_of(self.proposal)
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,6 +101,15 @@ class Plan:
         ]
         return {"dates": dates, "before": self.before.to_dict(), "after": self.after.to_dict()}
 
+    def besides(self) -> dict[str, Any]:
+        """What does not follow from the events of the plan, of the types that JSON has.
+
+        Those who were left out are in their order, which JSON's objects do not keep.
+        """
+        before, after = self.before.to_dict(), self.after.to_dict()
+        left_out = [list(each.left_out.items()) for each in self.dates]
+        return {"before": before, "after": after, "zone": self.after.zone, "left_out": left_out}
+
 
 def draft(connection: sa.Connection, head: sa.Row[Any], wanted: Sequence[DateNeeds]) -> Plan:
     """Decides date after date; nothing is recorded."""
@@ -124,29 +129,42 @@ def draft(connection: sa.Connection, head: sa.Row[Any], wanted: Sequence[DateNee
         except ValueError as error:
             raise ValueError(f"{book.named(needs.at)}: {error}") from None
         left_out |= dict.fromkeys(needs.unavailable, "not available")
-        found.append(PlannedDate(needs, made, left_out))
-        agents = _served(agents, book, needs.at, turns_of(made))
+        found.append(PlannedDate(needs, made, turns_of(made), left_out))
+        agents = _served(agents, book, needs.at, found[-1].turns)
     return Plan(tuple(found), before, standing_of(book, agents, reached))
 
 
-def publish(writer: LedgerWriter, plan: Plan, note: str = "") -> list[Event]:
-    """Records a plan; the events of its dates."""
+def published(wanted: Sequence[DateNeeds], events: Sequence[Event], besides: Mapping[str, Any]) -> Plan:
+    """A plan that was published for these dates, from its events and what does not follow from them."""
+    turns: dict[int | None, list[Turn]] = {}
+    for event in events:
+        if event.kind == "planned":
+            turn = Turn(str(event.agent), str((event.details or {})["what"]), float(event.amount or 0.0))
+            turns.setdefault(event.refers, []).append(turn)
+    plans = [event for event in events if event.kind == "plan"]
+    dates = [
+        PlannedDate(needs, PastDecision(plan), turns.get(plan.seq, []), dict(left_out))
+        for needs, plan, left_out in zip(wanted, plans, besides["left_out"], strict=True)
+    ]
+    before, after = (Standing.from_dict(besides[name], besides["zone"]) for name in ("before", "after"))
+    return Plan(tuple(dates), before, after)
+
+
+def publish(writer: LedgerWriter, plan: Plan, note: str = "") -> None:
+    """Records a plan."""
     note = check_text("note", note)
-    found = []
     drawn = {"draw": draws.reveal(writer.connection, writer.next)}  # all dates draw with this seed, each in its own way
     for each in plan.dates:
         details = {"method": METHOD, "request": each.needs.request.to_dict(), **each.proposal.details()}
         details, drawn = {**details, "all_day": each.needs.all_day, **drawn}, {}
-        found.append(record_date(writer, each.needs.at, details, each.turns, note))
-    return found
+        record_date(writer, each.needs.at, details, each.turns, note)
 
 
-def record_date(writer: LedgerWriter, at: int, details: dict[str, Any], turns: Sequence[Turn], note: str = "") -> Event:
+def record_date(writer: LedgerWriter, at: int, details: dict[str, Any], turns: Sequence[Turn], note: str = "") -> None:
     """Records the plan for a date and its turns."""
     event = writer.append("plan", writer.time(as_datetime(at)), details=details, note=note)
     entries = [Entry(turn.agent, turn.amount, as_datetime(at)) for turn in turns]
     writer.amounts("planned", entries, refers=event.seq, details=[{"what": turn.what} for turn in turns])
-    return event
 
 
 def planned(connection: sa.Connection, book: RuleBook, start: int, end: int | None = None) -> list[PlannedTurn]:

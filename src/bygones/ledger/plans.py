@@ -2,28 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TypeVar
+from collections.abc import Sequence
+from typing import Any
 
 import sqlalchemy as sa
 
-from bygones.ledger import planning, replanning, rows, schema
-from bygones.ledger.events import Event
+from bygones.ledger import keys, planning, replanning, rows, schema
+from bygones.ledger.events import RECEIVED, Event
 from bygones.ledger.plan_tables import DateNeeds
 from bygones.ledger.planning import Plan, PlannedTurn
+from bygones.ledger.recording import Recorder
 from bygones.ledger.replanning import Replanned
+from bygones.ledger.rules import RuleBook
 from bygones.ledger.store import Store
 from bygones.ledger.times import When
-from bygones.ledger.writing import LedgerWriter, written
-
-T = TypeVar("T")
+from bygones.ledger.writing import LedgerWriter
 
 
 class Plans:
-    """What is planned for dates ahead in a ledger; each turn counts as received from its time on."""
+    """What is planned for dates ahead in a ledger; each turn counts as received from its time on.
 
-    def __init__(self, store: Store, author: str = "") -> None:
-        self._store, self._author = store, author
+    What is recorded takes a key of the caller's choice. The same again with the same key records nothing and returns
+    the first answer.
+    """
+
+    def __init__(self, store: Store, recorder: Recorder) -> None:
+        self._store, self._recorder = store, recorder
 
     def draft(self, dates: Sequence[DateNeeds]) -> Plan:
         """What would be planned for dates ahead, decided one after the other; nothing is recorded."""
@@ -31,7 +35,7 @@ class Plans:
             head = connection.execute(sa.select(schema.ledger)).one()
             return planning.draft(connection, head, dates)
 
-    def publish(self, dates: Sequence[DateNeeds], *, note: str = "") -> Plan:
+    def publish(self, dates: Sequence[DateNeeds], *, note: str = "", key: str | None = None) -> Plan:
         """Plans dates ahead and records the plan."""
 
         def write(writer: LedgerWriter) -> Plan:
@@ -39,7 +43,11 @@ class Plans:
             planning.publish(writer, plan, note)
             return plan
 
-        return self._write(write)
+        return self._recorder.answer(
+            write, key, "plan", None, _asked(dates), note,
+            tell=Plan.besides,
+            read=lambda events, besides: planning.published(dates, events, besides),
+        )  # fmt: skip
 
     def turns(self, start: When | None = None, end: When | None = None) -> list[PlannedTurn]:
         """The turns that are planned from an instant on, by default now, until before another."""
@@ -53,36 +61,58 @@ class Plans:
         start: When | None = None,
         *,
         needs: Sequence[DateNeeds] = (),
+        source: str = "",
         accept: bool = False,
         note: str = "",
+        key: str | None = None,
     ) -> list[Replanned]:
         """Decides planned dates again where somebody can no longer take a turn, with the fewest turns reassigned.
 
         Args:
             start: the first instant that may change; by default now.
             needs: who is available on which date and what they need, instead of what the plan was made from.
+            source: what the needs were read from, such as the text of a table. It stands for them where they are read
+                for the dates that are still ahead, so that a later retry is the same.
             accept: whether to record the result; otherwise nothing is recorded.
             note: a remark.
+            key: chosen by the caller. The same again with the same key records nothing and returns the first answer.
         """
         by_date = {each.at: each for each in needs}
 
         def write(writer: LedgerWriter) -> list[Replanned]:
             return replanning.replan(writer, writer.time(start, name="from"), note, by_date)
 
-        return self._write(write, keep=accept)
+        if not accept:
+            keys.check_unused(key)
+            return self._recorder.write(write, keep=False)
+        return self._recorder.answer(
+            write, key, "replan", start, source or _asked(needs), note,
+            tell=lambda found: [each.to_dict() for each in found],
+            read=lambda _, told: [Replanned.from_dict(each) for each in told],
+        )  # fmt: skip
 
-    def void(self, start: When | None = None, end: When | None = None, *, note: str = "") -> list[int]:
+    def void(
+        self, start: When | None = None, end: When | None = None, *, note: str = "", key: str | None = None
+    ) -> list[int]:
         """Takes back what is planned from an instant on, by default now, until before another; the instants."""
 
-        def write(writer: LedgerWriter) -> list[int]:
-            until = None if end is None else writer.book.instant(end, "until")
-            return replanning.unplan(writer, writer.time(start, name="from"), until, note)
+        def until(book: RuleBook) -> int | None:
+            return None if end is None else book.instant(end, "until")
 
-        return self._write(write)
+        def write(writer: LedgerWriter) -> list[Event]:
+            return replanning.unplan(writer, writer.time(start, name="from"), until(writer.book), note)
 
-    def swap(self, first: int, second: int, *, note: str = "") -> list[Event]:
+        return [event.time for event in self._recorder.events(write, key, "unplan", start, until, note)]
+
+    def swap(self, first: int, second: int, *, note: str = "", key: str | None = None) -> list[Event]:
         """Exchanges two agents' turns, by the numbers of their events, and credits whoever serves."""
-        return self._write(lambda writer: replanning.swap(writer, first, second, note))
 
-    def _write(self, what: Callable[[LedgerWriter], T], *, keep: bool = True) -> T:
-        return written(self._store, what, self._author, keep=keep)
+        def write(writer: LedgerWriter) -> list[Event]:
+            return replanning.swap(writer, first, second, note)
+
+        found = self._recorder.events(write, key, "swap", None, first, second, note)
+        return [event for event in found if event.kind in RECEIVED]
+
+
+def _asked(dates: Sequence[DateNeeds]) -> list[Any]:
+    return [[each.at, each.all_day, each.request.to_dict(), list(each.unavailable)] for each in dates]

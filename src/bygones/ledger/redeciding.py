@@ -1,8 +1,11 @@
 """Decides a past period again with what is known now, and finds the later decisions that depended on it.
 
 Decisions are taken in the order of time. Each is asked again from the standing as it follows from everything that is
-now in effect: what was recorded late, corrected or made void since, and what the decisions before it now say. It keeps
-its draw, so that a decision for which nothing has changed comes out as it was, and nobody gains by asking again.
+now in effect: what was recorded late, corrected or made void since, and what the decisions before it now say.
+
+A decision keeps its lot: it draws with the seed of the decision that was made first, however often it is made again. So
+it comes out as it would have, had everything been known in time; where nothing has changed, it comes out as it was; and
+nobody gains by asking again.
 """
 
 from __future__ import annotations
@@ -55,6 +58,17 @@ class Redecision(NamedTuple):
         """The decision, of the types that JSON has."""
         return self._asdict() | {"time": iso(self.time), "reasons": list(self.reasons)}
 
+    def stored(self) -> list[Any]:
+        """The decision as a ledger stores it, with agents in their order, which JSON's objects do not keep."""
+        before, after = list(self.before.items()), list(self.after.items())
+        return [self.seq, self.time, before, after, self.in_period, list(self.reasons)]
+
+    @classmethod
+    def from_stored(cls, fields: Sequence[Any]) -> Redecision:
+        """The decision that was stored."""
+        seq, time, before, after, in_period, reasons = fields
+        return cls(seq, time, dict(before), dict(after), in_period, tuple(reasons))
+
 
 def redecide(writer: LedgerWriter, start: int, end: int | None, note: str = "") -> list[Redecision]:
     """Decides the decisions from an instant until before another again; the decisions that are different now."""
@@ -69,26 +83,32 @@ def redecide(writer: LedgerWriter, start: int, end: int | None, note: str = "") 
     past = _Past(writer.connection, book, first, writer.recorded)
     if not any(first <= decision.time < end for decision in past.decisions):
         raise ValueError(f"no decision was made from {book.named(first)} until before {book.named(end)}")
-    found = []
-    for decision, asked in past.walk():
-        if past.was_swapped(decision) or (isinstance(asked, Proposal) and _same(asked, decision)):
-            past.keep(decision)
-            continue
-        in_period = decision.time < end
-        details = decision.details or {}
-        if isinstance(asked, Proposal):
-            found.append(Redecision(
-                decision.seq, decision.time, details["gets"], asked.gets(), in_period, tuple(asked.reasons())
-            ))  # fmt: skip
-            if in_period:
-                _replace(writer, decision, asked, note)
-                past.put(decision.time, asked.utilities)
+    found: list[Redecision] = []
+    replaced: list[tuple[Event, Proposal]] = []
+    with writer.trying():  # prices are learned from the decisions before, with those that were made again
+        for decision, asked in past.walk():
+            if past.was_swapped(decision) or (isinstance(asked, Proposal) and _same(asked, decision)):
+                past.keep(decision)
                 continue
-        elif in_period:
-            raise ValueError(f"decision {decision.seq} ({book.named(decision.time)}) cannot be made again: {asked}")
-        else:
-            found.append(Redecision(decision.seq, decision.time, details["gets"], {}, in_period, (str(asked),)))
-        past.keep(decision)
+            in_period = decision.time < end
+            details = decision.details or {}
+            if isinstance(asked, Proposal):
+                found.append(Redecision(
+                    decision.seq, decision.time, details["gets"], asked.gets(), in_period, tuple(asked.reasons())
+                ))  # fmt: skip
+                if in_period:
+                    _replace(writer, decision, asked, note)
+                    writer.finish()
+                    replaced.append((decision, asked))
+                    past.put(decision.time, asked.utilities)
+                    continue
+            elif in_period:
+                raise ValueError(f"decision {decision.seq} ({book.named(decision.time)}) cannot be made again: {asked}")
+            else:
+                found.append(Redecision(decision.seq, decision.time, details["gets"], {}, in_period, (str(asked),)))
+            past.keep(decision)
+    for decision, made in replaced:
+        _replace(writer, decision, made, note)
     return found
 
 
@@ -186,7 +206,6 @@ def _replace(writer: LedgerWriter, decision: Event, made: Proposal, note: str) -
     event = writer.append("decision", decision.time, details=details, note=check_text("note", note))
     at = as_datetime(decision.time)
     writer.amounts("received", [Entry(name, u, at) for name, u in made.utilities.items()], refers=event.seq)
-    writer.finish()
 
 
 def _same(made: Proposal, decision: Event) -> bool:

@@ -17,7 +17,7 @@ from bygones.ledger.events import RECEIVED, Event
 from bygones.ledger.plan_tables import DateNeeds
 from bygones.ledger.planning import PlannedTurn, Turn, only, planned, possible, record_date, turns_of
 from bygones.ledger.standing import Standing, standing
-from bygones.ledger.times import as_datetime, iso
+from bygones.ledger.times import as_datetime, instant, iso
 from bygones.ledger.turns import PRESENT
 from bygones.ledger.voids import in_effect
 from bygones.ledger.writing import Entry, LedgerWriter
@@ -56,6 +56,12 @@ class Replanned(NamedTuple):
             "at": iso(self.at), "before": before, "after": after, "why": list(self.why), "changed": self.changed
         }  # fmt: skip
 
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Replanned:
+        """The date of which `to_dict` told."""
+        before, after = (tuple(Turn(**turn) for turn in data[name]) for name in ("before", "after"))
+        return cls(instant(data["at"]), data["all_day"], before, after, tuple(data["why"]))
+
 
 def replan(
     writer: LedgerWriter, start: int, note: str = "", needs: Mapping[int, DateNeeds] | None = None
@@ -90,7 +96,6 @@ def replan(
         }
         more = {"all_day": turns[0].all_day, "redecides": plan.seq}
         record_date(writer, plan.time, {**asked, **made, **more}, after, check_text("note", note))
-        writer.finish()
         before = tuple(Turn(turn.agent, turn.what, turn.amount) for turn in turns)
         reasons = tuple(f"{turn.agent} is {why[turn.seq]}" for turn in turns if why[turn.seq])
         found.append(Replanned(plan.time, turns[0].all_day, before, tuple(after), reasons))
@@ -121,13 +126,9 @@ def _cannot(turn: PlannedTurn, now: DateNeeds | None) -> str:
     return "" if can else "not available"
 
 
-def unplan(writer: LedgerWriter, start: int, end: int | None = None, note: str = "") -> list[int]:
-    """Takes back what is planned from an instant on; the instants of its dates."""
-    found = []
-    for plan in _plans(writer, start):
-        if end is None or plan.time < end:
-            voiding.void(writer, plan.seq, note)
-            found.append(int(plan.time))
+def unplan(writer: LedgerWriter, start: int, end: int | None = None, note: str = "") -> list[Event]:
+    """Takes back what is planned from an instant on; the events by which each date's plan is void."""
+    found = [voiding.void(writer, plan.seq, note) for plan in _plans(writer, start) if end is None or plan.time < end]
     if not found:
         raise ValueError(f"nothing is planned from {writer.book.named(max(start, writer.recorded))} on")
     return found

@@ -15,7 +15,7 @@ has the least remembered per unit, and comes before the others in standings, dec
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -30,7 +30,7 @@ from bygones.ledger.rebuilding import Known, rebuilt
 from bygones.ledger.rules import RuleBook, Rules
 from bygones.ledger.snapshot import NEVER, Snapshot
 from bygones.ledger.starting import advance, starts
-from bygones.ledger.times import iso, named
+from bygones.ledger.times import instant, iso, named
 from bygones.ledger.turns import PRESENT, Turns, status
 
 
@@ -98,6 +98,28 @@ class Standing:
     def to_dict(self) -> dict[str, Any]:
         """The standing, of the types that JSON has."""
         return {"at": iso(self.at), "rules": self.rules.to_dict(), "agents": list(self.rows())}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any], zone: str = "UTC") -> Standing:
+        """The standing of which `to_dict` told, to be shown in a time zone."""
+        agents = data["agents"]
+
+        def column(name: str) -> np.ndarray:
+            return np.array([np.nan if each[name] is None else each[name] for each in agents], dtype=float)
+
+        return cls(
+            at=instant(data["at"]),
+            rules=Rules().changed(data["rules"]),
+            names=tuple(each["agent"] for each in agents),
+            status=tuple(each["status"] for each in agents),
+            received=column("received"),
+            remembered=column("remembered"),
+            entitlements=column("entitlement"),
+            owed=column("owed"),
+            joined=np.array([instant(each["joined"]) for each in agents], dtype=np.int64),
+            last=np.array([_last(each["last_received"]) for each in agents], dtype=np.int64),
+            zone=zone,
+        )
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """One agent after the other, in the order of `names`."""
@@ -200,6 +222,10 @@ def newcomer_start(standing: Standing, rule: str, entitlement: float = 1.0) -> f
     """The remembered utility that a newcomer of this entitlement starts with under a newcomer rule."""
     present = standing.present
     return float(starts(rule, standing.remembered[present], standing.entitlements[present], np.array(entitlement)))
+
+
+def _last(received: str | None) -> int:
+    return NEVER if received is None else instant(received)
 
 
 def _joined(turns: Turns) -> int:

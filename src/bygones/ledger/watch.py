@@ -131,6 +131,14 @@ class Watch:
 
 
 def _running(amounts: np.ndarray, is_first: np.ndarray) -> np.ndarray:
-    """Running sums that begin anew at each entry marked as its group's first."""
-    sums, first = np.cumsum(amounts), np.flatnonzero(is_first)
-    return np.asarray(sums - np.repeat((sums - amounts)[first], np.diff(first, append=len(sums))))
+    """Running sums that begin anew at each entry marked as its group's first.
+
+    By doubling, within groups only: a difference of running sums over all groups would lose what is small in one group
+    beside what is large in another.
+    """
+    group, sums = np.cumsum(is_first), amounts.copy()
+    longest, shift = np.bincount(group).max(initial=0), 1
+    while shift < longest:
+        sums[shift:] += np.where(group[shift:] == group[:-shift], sums[:-shift], 0.0)
+        shift *= 2
+    return sums

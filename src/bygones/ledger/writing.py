@@ -3,27 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 import sqlalchemy as sa
 
 from bygones._text import check_text
 from bygones.ledger import draws, keys, rows, schema, snapshot, turns, voids
-from bygones.ledger.authors import in_database
 from bygones.ledger.bounds import check_amount, check_settings, check_start, counted
 from bygones.ledger.events import AMOUNTS, GENESIS, RECEIVED, Event
 from bygones.ledger.rules import Change, RuleBook, Rules
 from bygones.ledger.snapshot import Snapshot
 from bygones.ledger.starting import START, Start, advance, waiting
-from bygones.ledger.store import Store
 from bygones.ledger.times import SECOND, When, instant
-from bygones.ledger.units import check_units
 from bygones.ledger.voids import in_effect
-
-T = TypeVar("T")
 
 FURTHEST = 366 * 86400 * SECOND
 """Nothing is recorded more than a year ahead, which would be a typing error."""
@@ -58,20 +54,6 @@ def begin(connection: sa.Connection, rules: Rules, began: When | None, author: s
     connection.execute(schema.ledger.insert(), row)
 
 
-def written(store: Store, what: Callable[[LedgerWriter], T], author: str = "", *, keep: bool = True) -> T:
-    """Does something to a ledger in one transaction; unless it is to be kept, it is undone again."""
-    with store.writing() as (connection, head):
-        writer = LedgerWriter(connection, head, in_database(connection, author))
-        result = what(writer)
-        if keep and writer.recorded_something:
-            writer.finish()
-            check_units(connection, rows.load_book(head.rules), writer.book)
-        else:
-            # If nothing was recorded, waiting events would have been settled without a trace.
-            connection.rollback()
-    return result
-
-
 class LedgerWriter:
     """Collects the events of one transaction; `finish` saves them.
 
@@ -90,6 +72,7 @@ class LedgerWriter:
         self._ids: list[int | None] = []
         if self.recorded > self.settled:
             self._settle()
+        self._settled_with = int(self.head.head)
 
     def time(self, at: When | None, *, ahead: int = FURTHEST, name: str = "at") -> int:
         """The instant of an event, refused if it is before the ledger began or too far ahead."""
@@ -137,12 +120,27 @@ class LedgerWriter:
         return event
 
     def together(self, content: str = "", key: str | None = None, **more: Any) -> None:
-        """Marks all events so far as recorded together, with a key, in the details of the first of them."""
-        if self._events:
-            first = self._events[0]
-            details = dict(first.details or {})
-            details["batch"] = {**details.get("batch", {}), **keys.batch(self._events, content, **more)}
-            self._events[0] = first._replace(key=key or first.key, details=details)
+        """Marks all events so far as recorded together, with a key, in the details of the first that is not saved."""
+        saved = int(self.head.head) - self._settled_with
+        if saved + len(self._events) == 0:
+            return
+        first = self._events[0]
+        details = dict(first.details or {})
+        batch = keys.batch(saved + len(self._events), saved, content, **more)
+        details["batch"] = {**details.get("batch", {}), **batch}
+        self._events[0] = first._replace(key=key or first.key, details=details)
+
+    @contextmanager
+    def trying(self) -> Iterator[None]:
+        """What is recorded in a `with` block can be read there, and is undone at its end."""
+        self.finish()
+        head, book = self.head, self.book
+        savepoint = self.connection.begin_nested()
+        try:
+            yield
+        finally:
+            savepoint.rollback()
+        self._events, self._ids, self.head, self.book = [], [], head, book
 
     def finish(self) -> None:
         """Saves events and head."""
