@@ -208,11 +208,11 @@ JUDGED += ["alpha_fair(alpha=0.5)", "alpha_fair(alpha=2)", "alpha_fair(alpha=2, 
 JUDGED += ["generalized_gini(weights=(0.5, 0.3, 0.2))"]
 
 
-@pytest.mark.parametrize("said", JUDGED)
-def test_the_judge_is_the_same_function_without_its_checks(said):
+@pytest.mark.parametrize("name", JUDGED)
+def test_the_judge_is_the_same_function_without_its_checks(name):
     Z = np.array([[3.0, 0.0, 2.0], [1e-7, 0.1, 4.0]])
-    np.testing.assert_array_equal(named(said).judge(Z), named(said)(Z))
-    assert np.isnan(named(said).judge(np.array([math.nan, 1.0, 1.0])))
+    np.testing.assert_array_equal(named(name).judge(Z), named(name)(Z))
+    assert np.isnan(named(name).judge(np.array([math.nan, 1.0, 1.0])))
 
 
 def test_names_parse_and_print():

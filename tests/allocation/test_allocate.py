@@ -192,7 +192,7 @@ class TestAllocation:
         assert str(decision) == decision.explain()
         assert decision.explain() == (
             "Cy gets a place worth 0.5 (1 of 3 agents). "
-            "Cy: remembered 0.25 before (lowest of 3 agents) and 0.625 after. "
+            "Cy: remembered 0.25 before (lowest of 3 agents), of which 0.125 still counts, and 0.625 after. "
             "The half-life is 30 steps. Of what was remembered, 50% still counts. "
             "Welfare (egalitarian) goes from 0.25 to 0.25, the best possible. "
             "The next best choice (Bo instead of Cy) would lower welfare by 0.125."

@@ -1,5 +1,7 @@
 """Every problem, welfare and memory against brute force, on instances full of ties, zeros and forbidden pairs."""
 
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -8,6 +10,7 @@ from scipy import sparse
 
 from bygones import Discounted, Instantaneous, Linear, Multiscale, PerfectRecall
 from bygones.allocation import Assign, ChooseK, allocate
+from bygones.allocation.solvers.enumerate import Options, count
 from bygones.welfare import named
 from support import brute_force
 
@@ -142,3 +145,22 @@ def check_assign(data, welfare, sparsely, n, m, capacity):
     assert allowed[decision.given[owned], owned].all()
     rows = brute_force.candidates(utilities, capacity=capacity, allowed=allowed)
     assert_best(decision, rows, memory, state, welfare, given)
+
+
+@given(st.lists(st.integers(0, 4), min_size=1, max_size=5), st.integers(1, 5), st.booleans())
+def test_allocations_of_single_options_are_counted_exactly(agents, total, everything):
+    each = np.arange(len(agents))
+    roomy = np.full(5, len(agents))
+    options = Options(np.array(agents), each, np.ones(len(agents)), roomy, total, everything=everything)
+    sizes = [sum(taken) for taken in itertools.product([False, True], repeat=len(agents))]
+    assert count(options) == sum(size == total if everything else size <= total for size in sizes)
+
+
+def test_the_next_best_owner_of_an_only_item_is_nobody():
+    memory = PerfectRecall()
+    for worth, owner in ((3.0, 0), (0.0, -1)):
+        problem = Assign([[worth, 0.0], [0.0, 0.0]], capacity=None)
+        decision = allocate(problem, memory, memory.init(2), "utilitarian")
+        assert decision.given.tolist() == [owner, -1]
+        assert (decision.runner_up is None) == (owner < 0)
+        assert decision.runner_up is None or decision.runner_up.given.tolist() == [-1, -1]

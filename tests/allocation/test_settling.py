@@ -27,8 +27,8 @@ def test_a_partial_file_is_refused_naming_everybody_who_is_missing(tables, capsy
 def test_entitlements_of_unknown_agents_are_refused_naming_all_of_them(tables, capsys):
     needs, shares = tables
     shares.write_text("agent,entitlement\na,2\nb,1\nc,1\ny,1\nz,1\n", encoding="utf-8")
-    said = refused(capsys, "allocate", needs, "--half-life", "3", "--entitlements", shares)
-    assert "'y' and 'z' are not in the table of needs" in said
+    message = refused(capsys, "allocate", needs, "--half-life", "3", "--entitlements", shares)
+    assert "'y' and 'z' are not in the table of needs" in message
 
 
 def test_a_ledger_refuses_the_same(tables, tmp_path, capsys):

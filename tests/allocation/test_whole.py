@@ -5,15 +5,17 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from bygones import PerfectRecall
 from bygones.allocation import Divide, allocate
 from bygones.allocation.requests import Amount, request_from
+from bygones.allocation.solvers.enumerate import COUNTLESS, count_divisions
 from bygones.allocation.tables import read_needs
 from support import brute_force
 from support.command_line import refused, run
+from support.memories import CappedRecall, LastSteps
 
 GOODS = [*brute_force.WELFARES, "alpha_fair(alpha=6)"]
 BURDENS = ["egalitarian", "utilitarian", "generalized_gini", "power_burden(p=2)", "power_burden(p=5)"]
@@ -29,18 +31,19 @@ def divisions(draw):
     return past, draw(numbers), caps, draw(st.integers(1, 5)), draw(st.none() | numbers)
 
 
-def decided(division, welfare, kind="good"):
+def decided(division, welfare, kind="good", memory=None):
     past, rates, caps, units, entitlements = division
-    memory = PerfectRecall()
+    memory = memory or PerfectRecall()
     state = memory.update(memory.init(len(past)), past)
     problem = Divide(units, rates, caps, kind=kind, whole=True)
     return allocate(problem, memory, state, welfare, entitlements=entitlements, rng=np.random.default_rng(0))
 
 
-def every_division(division, kind):
+def every_division(division, kind, leave=False):
+    """Every way to hand out the units; with `leave`, of goods some may be left over."""
     _, _, caps, units, _ = division
     for parts in itertools.product(*(range(min(cap, units) + 1) for cap in caps)):
-        if sum(parts) == min(units, caps.sum()):
+        if sum(parts) == min(units, caps.sum()) or (leave and kind == "good" and sum(parts) < units):
             yield np.array(parts, dtype=float)
 
 
@@ -72,6 +75,60 @@ def test_no_other_division_of_burdens_is_better(division, welfare):
     assert decision.given.sum() == units
     best = max(judged(decision, parts)[0] for parts in every_division(division, "burden"))
     assert decision.welfare_after >= best - 1e-9 * max(1.0, abs(best))
+
+
+def best_and_second(Z):
+    """A welfare of somebody's own, of which nothing is known but its values."""
+    return np.sort(Z)[-2:] @ [0.5, 1.0] + 0.1 * np.min(Z)
+
+
+@given(
+    divisions(),
+    st.sampled_from(["egalitarian", "utilitarian", "generalized_gini", best_and_second]),
+    st.sampled_from(["good", "burden"]),
+    st.sampled_from([CappedRecall(0.9, 1.5), LastSteps(2), PerfectRecall()]),
+)
+@settings(max_examples=150, deadline=None)
+def test_small_divisions_are_the_best_of_all_whatever_the_memory_and_the_welfare(division, welfare, kind, memory):
+    assume(kind == "good" or division[2].sum() >= division[3])
+    decision = decided(division, welfare, kind, memory)
+    best = max(judged(decision, parts)[0] for parts in every_division(division, kind, leave=True))
+    assert decision.welfare_after >= best - 1e-9 * max(1.0, abs(best))
+    assert decision.optimal
+    assert decision.explain()
+
+
+@given(st.lists(st.integers(0, 4), min_size=1, max_size=4).map(np.array), st.integers(1, 6), st.booleans())
+def test_divisions_are_counted(most, units, everything):
+    parts = itertools.product(*(range(cap + 1) for cap in most))
+    fitting = [sum(part) for part in parts if sum(part) <= units]
+    count = fitting.count(units) if everything else len(fitting)
+    assert count_divisions(most, units, everything=everything) == count
+
+
+@pytest.mark.parametrize(("agents", "cap", "units"), [(40, 1, 20), (1000, 1, 500), (2000, 10, 1000), (400, 50, 3000)])
+@pytest.mark.parametrize("everything", [True, False])
+def test_more_divisions_than_can_be_counted_are_not_few(agents, cap, units, everything):
+    assert count_divisions(np.full(agents, cap), units, everything=everything) == COUNTLESS
+
+
+def test_large_divisions_are_refused_with_the_number_of_allocations():
+    memory = CappedRecall(0.9, 1.5)
+    with pytest.raises(ValueError, match=r"CappedRecall memory does not say .* about 1\.85e\+05 allocations.* smaller"):
+        allocate(Divide(10, np.ones(10), whole=True), memory, memory.init(10), "nash")  # 20 over 10
+    with pytest.raises(ValueError, match=r"at least 1e\+09 allocations"):
+        allocate(Divide(2000, np.ones(2000), whole=True), memory, memory.init(2000), "nash")
+    with pytest.raises(ValueError, match=r"infinitely many allocations: .*, or divide in whole units \(whole=True\)"):
+        allocate(Divide(2, np.ones(2)), memory, memory.init(2), "nash")
+
+
+def test_a_draw_among_equal_divisions_does_not_favour_who_may_have_more():
+    memory, problem = PerfectRecall(), Divide(3, np.ones(2), [3, 2], whole=True)
+    more = np.zeros(2)
+    for seed in range(300):
+        rng = np.random.default_rng(seed)
+        more += allocate(problem, memory, memory.init(2), "generalized_gini", rng=rng).given - 1
+    np.testing.assert_allclose(more / 300, 1 / 2, atol=0.08)
 
 
 @given(divisions(), st.sampled_from(["good", "burden"]))

@@ -209,7 +209,7 @@ def _check_domain(welfare: Welfare, base: np.ndarray) -> None:
         bad = int(np.argmin(base))
         raise ValueError(
             f"welfare {welfare} needs remembered utilities of at least 0, got {base[bad]:g} for agent {bad}: "
-            "take egalitarian, utilitarian or generalized_gini, or a memory without negative entries"
+            "use egalitarian, utilitarian or generalized_gini, or a memory without negative entries"
         )
 
 

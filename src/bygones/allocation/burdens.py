@@ -20,9 +20,9 @@ from bygones.allocation.solvers.carry import carry_amount, choose_carriers
 from bygones.allocation.ties import TIE, best_of
 
 
-def _choose_k(case: Case) -> Choice:
+def _choose_k(case: Case[ChooseK]) -> Choice:
     needs, k = case.problem.needs, case.problem.k
-    who = np.flatnonzero(case.can_carry)
+    who = np.flatnonzero(_can_carry(case))
     if len(who) < k:
         raise ValueError(f"k must be at most the number of agents who can carry the burden ({len(who)}), got {k}")
     if case.is_separable:
@@ -34,7 +34,7 @@ def _choose_k(case: Case) -> Choice:
     return by_options(case, options, lambda taken: who[taken], some)
 
 
-def _assign(case: Case) -> Choice:
+def _assign(case: Case[Assign]) -> Choice:
     problem = case.problem
     agents, items, loads = _pairs(case)
     if case.is_separable and (problem.capacity == 1).all():
@@ -49,10 +49,9 @@ def _assign(case: Case) -> Choice:
     return by_options(case, options, owners, _carried(problem, agents, items))
 
 
-def _divide(case: Case) -> Choice:
+def _divide(case: Case[Divide]) -> Choice:
     problem, look = case.problem, case.look
-    case.check_structure()
-    caps = np.where(case.can_carry, np.minimum(problem.caps, problem.amount), 0.0)
+    caps = np.where(_can_carry(case), np.minimum(problem.caps, problem.amount), 0.0)
     if caps.sum() < problem.amount * (1.0 - TIE):
         raise ValueError(
             f"amount must be at most what the agents who can carry it may have together ({caps.sum():g}), "
@@ -66,6 +65,7 @@ def _divide(case: Case) -> Choice:
                 f"({most.sum()}), got {problem.amount:g}"
             )
         return in_whole_units(case, most, _divide)
+    case.check_structure()
     aim = case.aim
     if look.mixing is None:
         slope = np.broadcast_to(-look.slope * problem.rates, len(problem.rates))
@@ -97,7 +97,12 @@ def _divide(case: Case) -> Choice:
 CARRY: dict[type[Problem], Solver] = {ChooseK: _choose_k, Assign: _assign, Divide: _divide}
 
 
-def _pairs(case: Case) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _can_carry(case: Case[ChooseK] | Case[Divide]) -> np.ndarray:
+    """Who may take a part, and is not exempt."""
+    return case.able if case.problem.allowed is None else case.able & case.problem.allowed
+
+
+def _pairs(case: Case[Assign]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Agents, items and loads of the pairs that are allowed."""
     problem = case.problem
     if is_sparse(problem.utilities):
@@ -111,7 +116,7 @@ def _pairs(case: Case) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return agents[can], items[can], loads[can]
 
 
-def _one_each(case: Case, agents: np.ndarray, items: np.ndarray, loads: np.ndarray) -> Choice:
+def _one_each(case: Case[Assign], agents: np.ndarray, items: np.ndarray, loads: np.ndarray) -> Choice:
     with needed_by("Assign"):
         from scipy import sparse
 

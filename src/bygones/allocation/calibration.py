@@ -22,7 +22,7 @@ from bygones.allocation.prices import learning, price_form, prices
 from bygones.allocation.problems import Problem
 from bygones.allocation.requests import Request
 from bygones.kinds import Kind
-from bygones.memory import Memory, PerfectRecall
+from bygones.memory import Memory, MemoryState, PerfectRecall
 from bygones.memory.priced import EVEN, PricedState
 from bygones.welfare import AlphaFair, AnyWelfare, named
 
@@ -143,6 +143,7 @@ class _Lesson:
     def _of(self, who: np.ndarray) -> PricedState:
         """What was learned of these agents, and nothing of what they were given: prices alone are to settle."""
         state = self._state
+        assert isinstance(state.remembered, MemoryState)
         nothing = state.remembered._replace(Z=np.zeros(len(who)), Z_lost=np.zeros(len(who)))
         logs = state.log_prices[who]
         return state._replace(remembered=nothing, log_prices=logs - logs.mean(), drift=state.drift[who])

@@ -5,38 +5,43 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import Any, Generic, TypeAlias
 
 import numpy as np
+from typing_extensions import TypeVar
 
 from bygones._arrays import Array
 from bygones._parts import needed_by
 from bygones.allocation.aims import ConcaveSum, Leximin, PowerSum
 from bygones.allocation.outlook import Outlook
+from bygones.allocation.problems import Divide, Problem
 from bygones.allocation.solvers import enumerate
 from bygones.allocation.solvers.whole import hand_out
 from bygones.welfare import Welfare
+
+Given = TypeVar("Given", bound=Problem, default=Any)
+"""The kind of problem that a solver takes."""
 
 FEW = 100_000
 """As many allocations, or fewer, are looked at one by one where no faster exact algorithm applies."""
 
 
 @dataclass(frozen=True, eq=False)
-class Case:
+class Case(Generic[Given]):
     """What a solver is given: the problem, and what is known of the memory and the welfare.
 
     Attributes:
         problem: what there is to hand out, of the solver's own kind.
-        look: what an allocation would make of the memory.
+        look: what an allocation would make of the memory: an `Outlook`, or `Unstructured` where it has no response.
         welfare: what is maximised.
         judge: the welfare of Z, entitlements included.
-        aim: the form of the welfare that the solvers work with; None where it has no known form.
+        aim: the form of the welfare that the solvers work with, an `Aim`; None where it has no known form.
         rng: draws among ties.
         time_limit: seconds after which an integer programme stops; None for no limit.
         entitlements: per agent, or None if all are equal.
     """
 
-    problem: Any
+    problem: Given
     look: Any
     welfare: Welfare
     judge: Callable[[Array], Array]
@@ -53,11 +58,6 @@ class Case:
         return np.asarray(self.entitlements > 0)
 
     @property
-    def can_carry(self) -> np.ndarray:
-        """Who may take a part, where a problem asks agents and not pairs."""
-        return self.able if self.problem.allowed is None else self.able & self.problem.allowed
-
-    @property
     def is_separable(self) -> bool:
         """Whether agents' memories depend on their own utilities, and a fast algorithm knows the welfare."""
         return self.has_response and self.look.mixing is None and isinstance(self.aim, ConcaveSum | PowerSum | Leximin)
@@ -67,11 +67,17 @@ class Case:
         """Whether the memory says how it responds to utilities."""
         return isinstance(self.look, Outlook)
 
+    @property
+    def has_structure(self) -> bool:
+        """Whether there is an algorithm, so that not every allocation has to be looked at."""
+        return self.has_response and self.aim is not None
+
     def check_structure(self, allocations: float = math.inf) -> None:
         """Refuses what can be solved only by looking at every allocation, where there are too many."""
-        how_many, smaller = "a division has infinitely many allocations", ""
+        how_many, smaller = "a division has infinitely many allocations", ", or divide in whole units (whole=True)"
         if math.isfinite(allocations):
-            how_many = f"this problem has about {allocations:.3g} allocations, more than the {FEW:,} we can look at"
+            about = "at least" if allocations >= enumerate.COUNTLESS else "about"
+            how_many = f"this problem has {about} {allocations:.3g} allocations, more than the {FEW:,} we can look at"
             smaller = ", or a smaller problem"
         if not self.has_response:
             memory = type(self.look.memory).__name__
@@ -105,7 +111,7 @@ class Choice:
     unrounded: np.ndarray | None = None
 
 
-Solver: TypeAlias = Callable[[Case], Choice]
+Solver: TypeAlias = Callable[[Case[Any]], Choice]
 
 
 def by_options(
@@ -143,29 +149,40 @@ def by_options(
     return Choice(given(np.flatnonzero(solution.x)), runner_up, solution.gap, solution.optimal)
 
 
-def in_whole_units(case: Case, most: np.ndarray, divided: Callable[[Case], Choice]) -> Choice:
+def in_whole_units(case: Case[Divide], most: np.ndarray, divided: Callable[[Case[Divide]], Choice]) -> Choice:
     """The best division in whole units, of which each agent may have so many at most.
 
-    Exact: unit by unit where agents' memories are apart and the welfare is a sum or leximin, else by options.
+    Exact: unit by unit where agents' memories are apart and the welfare is a sum or leximin, else by looking at all
+    divisions where they are few, else by an integer programme.
 
     Args:
         case: what the solver was given.
         most: the most whole units of each agent.
         divided: finds the best division in parts of units.
     """
-    problem = case.problem
+    problem, everything = case.problem, case.problem.is_burden
     units = int(problem.amount)
-    parts = divided(replace(case, problem=replace(problem, whole=False)))
+    # In parts of units there are infinitely many divisions, so only an algorithm finds the best.
+    parts = divided(replace(case, problem=replace(problem, whole=False))).given if case.has_structure else None
     if case.is_separable:
         step = np.broadcast_to(case.look.slope * problem.rates, len(most))
         given = hand_out(case.look.base, step, most, units, case.aim, case.rng)
-        return Choice(given.astype(float), lambda: None, unrounded=parts.given)
-    agent = np.repeat(np.arange(len(most)), most if problem.is_burden else np.where(problem.rates > 0, most, 0))
+        return Choice(given.astype(float), lambda: None, unrounded=parts)
+    most = most if everything else np.where(problem.rates > 0, most, 0)
+    divisions = enumerate.count_divisions(most, units, everything=everything)
+    if divisions <= FEW:
+        given = enumerate.best_division(
+            most, units, problem.rates, case.look, case.judge, case.rng,
+            everything=everything, batched=case.welfare.is_named,
+        )  # fmt: skip
+        return Choice(given, lambda: None, unrounded=parts)
+    case.check_structure(divisions)
+    agent = np.repeat(np.arange(len(most)), most)
     each = np.arange(len(agent))
-    options = enumerate.Options(agent, each, problem.rates[agent], most, units, everything=problem.is_burden)
+    options = enumerate.Options(agent, each, problem.rates[agent], most, units, everything=everything)
 
     def given_by(taken: np.ndarray) -> np.ndarray:
         return np.bincount(agent[taken], minlength=len(most)).astype(float)
 
-    best = by_options(case, options, given_by, each < units if problem.is_burden else None)
-    return replace(best, runner_up=lambda: None, unrounded=parts.given)
+    best = by_options(case, options, given_by, each < units if everything else None)
+    return replace(best, runner_up=lambda: None, unrounded=parts)

@@ -36,7 +36,7 @@ def _numbers(name: str, value: object, dtype: type) -> np.ndarray:
         raise ValueError(f"{name} must be an array of numbers, got {value!r}") from None
 
 
-def is_sparse(matrix: Any) -> bool:
+def is_sparse(matrix: object) -> bool:
     """Whether a matrix is one of SciPy's sparse ones; SciPy is not imported to find out."""
     sparse = sys.modules.get("scipy.sparse")
     return sparse is not None and bool(sparse.issparse(matrix))

@@ -9,7 +9,7 @@ import functools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 import numpy as np
 
@@ -220,7 +220,7 @@ def _solver_of(problem: Problem) -> Solver:
     raise ValueError(f"{name} has no solver: decorate one with bygones.allocation.decide.solver({name})")
 
 
-def _check_signs(welfare: Welfare, shape: Aim | None, look: Any) -> None:
+def _check_signs(welfare: Welfare, shape: Aim | None, look: Outlook | Unstructured) -> None:
     """Refuses a memory that could fall below 0, and so out of the domain of a curved welfare."""
     mixing = look.mixing if isinstance(look, Outlook) else None
     if mixing is None or not isinstance(shape, ConcaveSum | PowerSum) or shape.order == 1:
@@ -230,7 +230,7 @@ def _check_signs(welfare: Welfare, shape: Aim | None, look: Any) -> None:
         i, j = (int(x) for x in np.argwhere(mixing < 0)[0])
         raise ValueError(
             f"welfare {welfare} needs a memory that never falls below 0, but what agent {j} gets lowers what is "
-            f"remembered of agent {i}: take egalitarian, utilitarian or generalized_gini"
+            f"remembered of agent {i}: use egalitarian, utilitarian or generalized_gini"
         )
 
 

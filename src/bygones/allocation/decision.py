@@ -17,6 +17,7 @@ from bygones.allocation.explain import as_data, sentences
 from bygones.allocation.prices import PriceList
 from bygones.allocation.problems import NAMED, Problem
 from bygones.memory import Memory
+from bygones.memory.contract import AnyState
 from bygones.memory.priced import PricedState
 from bygones.welfare import Welfare
 
@@ -69,7 +70,7 @@ class Decision:
 
     problem: Problem
     memory: Memory
-    state: Any
+    state: AnyState
     welfare: Welfare
     elapsed: Number
     entitlements: np.ndarray | None

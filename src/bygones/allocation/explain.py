@@ -115,9 +115,19 @@ def _stood(decision: Decision, agent: int, notes: Callable[[int], str] | None) -
         counted = before[~np.isnan(before)]
         rank = f" ({_rank(counted, before[agent], 'least', 'most')})" if len(counted) > 1 else ""
         per = " per unit of their share of the load" if per else ""
-        return f"{name} has carried {before[agent]:.4g}{per} lately{rank} and {after[agent]:.4g} with this{note}."
+        carried = f"{name} has carried {before[agent]:.4g}{per} lately{rank}"
+        return f"{carried}{_still(decision, agent)} and {after[agent]:.4g} with this{note}."
     rank = f" ({_rank(before, before[agent])})" if len(before) > 1 else ""
-    return f"{name}: remembered {before[agent]:.4g}{per} before{rank} and {after[agent]:.4g} after{note}."
+    remembered = f"{name}: remembered {before[agent]:.4g}{per} before{rank}"
+    return f"{remembered}{_still(decision, agent)} and {after[agent]:.4g} after{note}."
+
+
+def _still(decision: Decision, agent: int) -> str:
+    """How much of what was remembered of an agent still counts at the time of the decision, if it is not all of it."""
+    kept = float(np.asarray(decision.past_kept)[agent])
+    if math.isnan(kept) or abs(kept - 1) <= _EQUAL:
+        return ""
+    return f", of which {kept * float(np.asarray(decision.before)[agent]):.4g} still counts,"
 
 
 def _rank(values: np.ndarray, mine: float, lowest: str = "lowest", highest: str = "highest") -> str:

@@ -14,7 +14,7 @@ from bygones.allocation.solvers.divide import divide
 from bygones.allocation.ties import best_of
 
 
-def _choose_k(case: Case) -> Choice:
+def _choose_k(case: Case[ChooseK]) -> Choice:
     needs, k = case.problem.needs, case.problem.k
     if case.is_separable:
         return Choice(*choose(case.look.base, case.look.gain(needs), k, case.aim, case.rng))
@@ -23,7 +23,7 @@ def _choose_k(case: Case) -> Choice:
     return by_options(case, enumerate.Options(useful, useful, needs[useful], ones, k), lambda taken: useful[taken])
 
 
-def _assign(case: Case) -> Choice:
+def _assign(case: Case[Assign]) -> Choice:
     with needed_by("Assign"):
         from scipy import sparse
 
@@ -49,7 +49,7 @@ def _assign(case: Case) -> Choice:
     return by_options(case, enumerate.Options(agents, items, pairs.data[useful], capacity, m), owners)
 
 
-def _divide(case: Case) -> Choice:
+def _divide(case: Case[Divide]) -> Choice:
     problem, look = case.problem, case.look
     if problem.whole:
         return in_whole_units(case, np.floor(np.minimum(problem.caps, problem.amount)).astype(np.int64), _divide)
@@ -75,7 +75,7 @@ def _divide(case: Case) -> Choice:
     return Choice(solution.x, lambda: None, solution.gap, solution.optimal)
 
 
-def _without_one_pair(case: Case, holds: np.ndarray) -> np.ndarray | None:
+def _without_one_pair(case: Case[Assign], holds: np.ndarray) -> np.ndarray | None:
     """The next best matching lacks at least one of the pairs: the best of those that lack a given one."""
     from bygones.allocation.solvers.assign import one_each
 

@@ -21,7 +21,7 @@ import numpy as np
 from bygones._arrays import AnyArray, Number, check_between
 from bygones.kinds import Kind
 from bygones.memory import Memory, check_entitlements
-from bygones.memory.contract import State
+from bygones.memory.contract import AnyState, State
 
 _AT_ONCE = 1024
 """How many candidates a memory is asked about at once."""
@@ -63,9 +63,9 @@ class Unstructured:
     """
 
     memory: Memory
-    state: Any
+    state: AnyState
     elapsed: Number
-    factor: Any
+    factor: float | np.ndarray
     base: np.ndarray
 
     def after(self, utilities: np.ndarray) -> np.ndarray:
@@ -121,14 +121,14 @@ def check_state(memory: Memory[State], state: State, n_agents: int, elapsed: Num
     check_between("elapsed", elapsed, 0.0, math.inf, "a finite time of at least 0", open_high=True)
 
 
-def _counted(past: np.ndarray, factor: Any) -> np.ndarray:
+def _counted(past: np.ndarray, factor: float | np.ndarray) -> np.ndarray:
     return past if np.ndim(factor) == 0 and factor == 1.0 else past * factor
 
 
-def _factor(entitlements: AnyArray | None, n_agents: int, kind: Kind) -> Any:
+def _factor(entitlements: AnyArray | None, n_agents: int, kind: Kind) -> float | np.ndarray:
     """What a unit of memory counts per agent: less than nothing for burdens, nothing for the exempt."""
     sign = -1.0 if kind == "burden" else 1.0
     if entitlements is None:
         return sign
     weights = np.asarray(check_entitlements(entitlements, n_agents, exempt=kind == "burden"), dtype=float)
-    return sign * np.divide(1.0, weights, out=np.zeros(n_agents), where=weights > 0)
+    return np.asarray(sign * np.divide(1.0, weights, out=np.zeros(n_agents), where=weights > 0))

@@ -12,7 +12,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from bygones.allocation.problems import ChooseK
 from bygones.allocation.ties import best_k_of_row, best_k_of_rows
 from bygones.kinds import Kind
 from bygones.memory import Memory
+from bygones.memory.contract import AnyState
 from bygones.memory.priced import Priced, PricedState
 from bygones.welfare import AnyWelfare, named
 
@@ -31,7 +32,7 @@ from bygones.welfare import AnyWelfare, named
 class AllocationPolicy(Protocol):
     """Which agents to serve."""
 
-    def __call__(self, needs: Array, k: int, state: Any, step: int, rng: np.random.Generator) -> np.ndarray:
+    def __call__(self, needs: Array, k: int, state: AnyState, step: int, rng: np.random.Generator) -> np.ndarray:
         """The indices of the k agents to serve, in ascending order."""
 
 
@@ -39,14 +40,16 @@ class RankingPolicy(ABC):
     """A policy that serves the k agents whose keys are lexicographically largest; what ties is drawn by lot."""
 
     @abstractmethod
-    def keys(self, needs: np.ndarray, k: int, state: Any, step: int) -> tuple[np.ndarray, ...]:
+    def keys(self, needs: np.ndarray, k: int, state: AnyState, step: int) -> tuple[np.ndarray, ...]:
         """What agents are ranked by, agents along the last axis; leading axes are a batch."""
 
-    def __call__(self, needs: Array, k: int, state: Any, step: int, rng: np.random.Generator) -> np.ndarray:
+    def __call__(self, needs: Array, k: int, state: AnyState, step: int, rng: np.random.Generator) -> np.ndarray:
         problem = ChooseK(needs, k)
         return best_k_of_row(self.keys(problem.needs, problem.k, state, step), problem.k, rng)
 
-    def rows(self, needs: np.ndarray, k: int, state: Any, step: int, rngs: list[np.random.Generator]) -> np.ndarray:
+    def rows(
+        self, needs: np.ndarray, k: int, state: AnyState, step: int, rngs: list[np.random.Generator]
+    ) -> np.ndarray:
         """The same for every row of needs, of shape (rows, n), with a generator and a row of the state for each.
 
         A single row may come without its axis, and is then answered without it.
@@ -68,7 +71,7 @@ class OneStep:
     elapsed: Number = 1
     kind: Kind = "good"
 
-    def __call__(self, needs: Array, k: int, state: Any, step: int, rng: np.random.Generator) -> np.ndarray:
+    def __call__(self, needs: Array, k: int, state: AnyState, step: int, rng: np.random.Generator) -> np.ndarray:
         if state is None:
             raise ValueError("state must be the state of the memory, which a one-step allocator needs, got None")
         problem = ChooseK(needs, k, kind=self.kind)
@@ -94,7 +97,7 @@ class Utilitarian(RankingPolicy):
 
     kind: Kind = "good"
 
-    def keys(self, needs: np.ndarray, k: int, state: Any, step: int) -> tuple[np.ndarray, ...]:
+    def keys(self, needs: np.ndarray, k: int, state: AnyState, step: int) -> tuple[np.ndarray, ...]:
         return (-needs if self.kind == "burden" else needs,)
 
 
@@ -102,7 +105,7 @@ class Utilitarian(RankingPolicy):
 class Random:
     """Agents drawn at random."""
 
-    def __call__(self, needs: Array, k: int, state: Any, step: int, rng: np.random.Generator) -> np.ndarray:
+    def __call__(self, needs: Array, k: int, state: AnyState, step: int, rng: np.random.Generator) -> np.ndarray:
         problem = ChooseK(needs, k)
         return np.sort(rng.choice(problem.n_agents, problem.k, replace=False))
 
@@ -111,7 +114,7 @@ class Random:
 class RoundRobin(RankingPolicy):
     """Every agent in turn, whatever the needs."""
 
-    def keys(self, needs: np.ndarray, k: int, state: Any, step: int) -> tuple[np.ndarray, ...]:
+    def keys(self, needs: np.ndarray, k: int, state: AnyState, step: int) -> tuple[np.ndarray, ...]:
         n = needs.shape[-1]
         turn = (np.arange(n) - step * k) % n
         return (np.broadcast_to(-turn.astype(float), needs.shape),)
@@ -159,7 +162,7 @@ class Prices(RankingPolicy):
         object.__setattr__(self, "memory", replace(learning, start=self.start))
         object.__setattr__(self, "welfare", named(self.welfare))
 
-    def keys(self, needs: np.ndarray, k: int, state: Any, step: int) -> tuple[np.ndarray, ...]:
+    def keys(self, needs: np.ndarray, k: int, state: AnyState, step: int) -> tuple[np.ndarray, ...]:
         worth = needs * self._pricing.prices(state, _ChoiceOfK(needs, k))
         level = _level(self.memory, state, self.entitlements, needs)
         return -worth if self.kind == "burden" else worth, -level
@@ -176,7 +179,7 @@ class ProportionalFair(RankingPolicy):
     memory: Memory
     entitlements: Array | None = None
 
-    def keys(self, needs: np.ndarray, k: int, state: Any, step: int) -> tuple[np.ndarray, ...]:
+    def keys(self, needs: np.ndarray, k: int, state: AnyState, step: int) -> tuple[np.ndarray, ...]:
         Z = _level(self.memory, state, self.entitlements, needs)
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.where(needs > 0, needs / np.maximum(Z, 0.0), 0.0), needs
@@ -193,12 +196,12 @@ class DynamicMaxMin(RankingPolicy):
     kind: Kind = "good"
     entitlements: Array | None = None
 
-    def keys(self, needs: np.ndarray, k: int, state: Any, step: int) -> tuple[np.ndarray, ...]:
+    def keys(self, needs: np.ndarray, k: int, state: AnyState, step: int) -> tuple[np.ndarray, ...]:
         Z = _level(self.memory, state, self.entitlements, needs)
         return (-Z,) if self.kind == "burden" else ((needs > 0).astype(float), -Z)
 
 
-def _level(memory: Memory, state: Any, entitlements: AnyArray | None, needs: np.ndarray) -> np.ndarray:
+def _level(memory: Memory, state: AnyState, entitlements: AnyArray | None, needs: np.ndarray) -> np.ndarray:
     """What is remembered per unit of entitlement, of the shape of the needs."""
     Z = np.asarray(memory.read(state), dtype=float)
     if entitlements is not None:

@@ -31,7 +31,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from types import EllipsisType
-from typing import Any, Protocol, TypeAlias
+from typing import Protocol, TypeAlias
 
 import numpy as np
 
@@ -41,6 +41,7 @@ from bygones.allocation.outlook import check_state
 from bygones.allocation.problems import Problem
 from bygones.kinds import Kind
 from bygones.memory import Memory, check_entitlements
+from bygones.memory.contract import AnyState
 from bygones.memory.exact_sums import per_agent
 from bygones.memory.priced import STEP, Priced, PricedState, steadiness
 from bygones.welfare import AlphaFair, AnyWelfare, PowerOfLoads, Ranked, Welfare, named
@@ -54,7 +55,7 @@ _TINY = float(np.finfo(float).tiny)
 def prices(
     problem: Problem,
     memory: Memory,
-    state: Any,
+    state: AnyState,
     welfare: AnyWelfare,
     *,
     elapsed: Number = 1,
@@ -126,19 +127,19 @@ class Pricing:
     kind: Kind = "good"
     calibration: PricedState | None = None
 
-    def prices(self, state: Any, problem: _Place, elapsed: Number = 1) -> np.ndarray:
+    def prices(self, state: AnyState, problem: _Place, elapsed: Number = 1) -> np.ndarray:
         r"""$\lambda$, 1 on (geometric) average."""
         return self.at(*self.remembered(state, problem, elapsed), state, problem).all
 
-    def remembered(self, state: Any, problem: _Place, elapsed: Number = 1) -> tuple[np.ndarray, np.ndarray]:
+    def remembered(self, state: AnyState, problem: _Place, elapsed: Number = 1) -> tuple[np.ndarray, np.ndarray]:
         """The memory as totals, faded until now, and how many steps they rest on."""
         return _remembered(self.memory, state, elapsed, problem)
 
-    def at(self, past: np.ndarray, steps: np.ndarray, state: Any, problem: _Place) -> PriceList:
+    def at(self, past: np.ndarray, steps: np.ndarray, state: AnyState, problem: _Place) -> PriceList:
         """The prices where the past, as totals over so many steps, is known already."""
         if self._alpha == 0:
             return PriceList(lambda who: np.ones_like(past[who]))
-        learned = state if isinstance(self.memory, Priced) else self.calibration
+        learned = state if isinstance(state, PricedState) else self.calibration
         if past.min() < 0:  # as an offset in a ledger can make it
             past = past - np.minimum(past.min(axis=-1, keepdims=True), 0.0)
         if learned is None:
@@ -238,15 +239,16 @@ def price_form(welfare: Welfare) -> AlphaFair | Ranked | PowerOfLoads:
     form = welfare.form
     if form is None:
         raise ValueError(
-            f"rule 'prices' needs a welfare of known form (Welfare.form), which {welfare} has not: "
-            "use one that has, such as 'nash', or rule 'one-step'"
+            f"rule 'prices' needs a welfare of known form (Welfare.form), and {welfare} has none: "
+            "use one such as 'nash', or rule 'one-step'"
         )
     return form
 
 
-def _remembered(memory: Memory, state: Any, elapsed: Number, problem: _Place) -> tuple[np.ndarray, np.ndarray]:
+def _remembered(memory: Memory, state: AnyState, elapsed: Number, problem: _Place) -> tuple[np.ndarray, np.ndarray]:
     """The memory as totals, faded until now, and how many steps they rest on."""
     if isinstance(memory, Priced):
+        assert isinstance(state, PricedState)
         return _remembered(memory.memory, state.remembered, elapsed, problem)
     d = memory.denominator(state)
     if d is None:
@@ -281,7 +283,7 @@ def levels(past: np.ndarray, weights: np.ndarray) -> np.ndarray:
 
 def _nearest_mixture(scores: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """The mixture of orders of the weights that is closest to the scores, the weights being 1 on average."""
-    with needed_by("prices of generalised Gini welfare"):
+    with needed_by("computing prices of generalised Gini welfare"):
         from scipy.optimize import isotonic_regression
     weights = weights * (len(weights) / weights.sum())
     order = np.argsort(-scores)

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from bygones._arrays import AnyArray, Floats, check_between, check_count
+from bygones._arrays import AnyArray, Bools, Floats, check_between, check_count
 from bygones._text import counted, listed
 from bygones.allocation.checks import allowed_agents, capacities, first_bad, is_sparse, matrix, per_agent
 from bygones.allocation.ties import largest
@@ -136,12 +136,14 @@ class ChooseK(Problem):
     needs: Floats
     k: int
     _: KW_ONLY
-    allowed: Any = None
+    allowed: Bools | None = None
     kind: Kind = "good"
 
     if TYPE_CHECKING:  # lists are welcome too; they become arrays
 
-        def __init__(self, needs: AnyArray, k: int, *, allowed: Any = None, kind: Kind = "good") -> None: ...
+        def __init__(
+            self, needs: AnyArray, k: int, *, allowed: AnyArray | None = None, kind: Kind = "good"
+        ) -> None: ...
 
     def __post_init__(self) -> None:
         check_kind(self.kind)
@@ -210,7 +212,7 @@ class Assign(Problem):
 
     utilities: Any
     capacity: Any = 1
-    allowed: Any = None
+    allowed: Bools | None = None
     _: KW_ONLY
     kind: Kind = "good"
 
@@ -328,7 +330,7 @@ class Divide(Problem):
     rates: Floats
     caps: Any = None
     _: KW_ONLY
-    allowed: Any = None
+    allowed: Bools | None = None
     kind: Kind = "good"
     whole: bool = False
 
@@ -340,7 +342,7 @@ class Divide(Problem):
             rates: AnyArray,
             caps: AnyArray | None = None,
             *,
-            allowed: Any = None,
+            allowed: AnyArray | None = None,
             kind: Kind = "good",
             whole: bool = False,
         ) -> None: ...

@@ -152,17 +152,24 @@ def read_past_needs(path: Path, now: Request) -> list[Request]:
     needs = [{name: _number(path, line, row, name) for name in columns if row[name]} for line, row in rows]
     requests = [_as_now(now, each) for each in needs]
     if not any(request.contest() for request in requests):
-        raise ValueError(f"{path} has no row in which somebody would have had to do without: nothing can be learned")
+        raise ValueError(f"{path} has no row in which somebody would have gone without: nothing can be learned from it")
     return requests
 
 
 def read_past(path: Path, agents: Sequence[str], memory: Memory) -> Past:
-    """What is remembered of a table `agent`, `time`, `utility`, in the order of time, at its last row."""
+    """What is remembered of a table `agent`, `time`, `utility`, in the order of time, at its last row.
+
+    The utility may also be called `amount`, as in the tables that a ledger imports.
+    """
     position = {name: i for i, name in enumerate(agents)}
     state, last = memory.init(len(agents)), None
     received, seen = np.zeros(len(agents)), set()
     elapsed = 0.0
-    for line, row in read(path, ("agent", "time", "utility"), empty=True):
+    rows = read(path, ("agent", "time"), empty=True)
+    utility = next((name for name in ("utility", "amount") if not rows or name in rows[0][1]), None)
+    if utility is None:
+        raise ValueError(f"{path} has no column 'utility' or 'amount': found {', '.join(map(repr, rows[0][1]))}")
+    for line, row in rows:
         where = f"{path}, row {line}: "
         name = row["agent"]
         if name not in position:
@@ -180,7 +187,7 @@ def read_past(path: Path, agents: Sequence[str], memory: Memory) -> Past:
                 "time in one row"
             )
         seen.add(name)
-        received[position[name]] = _number(path, line, row, "utility")
+        received[position[name]] = _number(path, line, row, utility)
         last = now
     return Past(state if last is None else memory.update(state, received, elapsed), last)
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from bygones._arrays import Array, Condition, Number, check_between, namespace
-from bygones.memory.contract import Memory, Response
+from bygones.memory.contract import AnyState, Memory, Response
 
 
 @dataclass(frozen=True)
-class Capped(Memory[Any]):
+class Capped(Memory[AnyState]):
     r"""Any memory that keeps agents apart, with a ceiling: what would lift $Z_i$ above $c$ = `cap` is lost.
 
     This is how credit caps work: $Z^t = \min(\gamma\,Z^{t-1} + u^t,\, c)$ for a discounted memory. The excess is gone
@@ -26,7 +26,7 @@ class Capped(Memory[Any]):
     `PerAgent`, `SlidingWindow`, `Reset`, and `Multiscale` with weights of at least 0.
     """
 
-    memory: Memory[Any]
+    memory: Memory[AnyState]
     cap: Number
 
     def __post_init__(self) -> None:
@@ -44,11 +44,11 @@ class Capped(Memory[Any]):
         """Whether Z is a mean, as in the memory inside."""
         return self.memory.average
 
-    def init(self, n_agents: int) -> Any:
+    def init(self, n_agents: int) -> AnyState:
         """The empty memory, as the memory inside has it."""
         return self.memory.init(n_agents)
 
-    def advance(self, state: Any, utilities: Array, elapsed: Number = 1) -> Any:
+    def advance(self, state: AnyState, utilities: Array, elapsed: Number = 1) -> AnyState:
         inside, n_agents = self.memory, self.n_agents(state)
         Z, Z_of_none, Z_of_ones = (
             inside.read(inside.advance(state, some, elapsed))
@@ -61,7 +61,7 @@ class Capped(Memory[Any]):
         taken = xp.maximum(utilities - excess / gain, xp.minimum(utilities, 0.0))
         return inside.advance(state, taken, elapsed)
 
-    def read(self, state: Any) -> Array:
+    def read(self, state: AnyState) -> Array:
         # What the memory inside received was rounded, so its Z may exceed the cap by its last digit.
         Z = self.memory.read(state)
         return namespace(Z, self.cap).minimum(Z, self.cap)
@@ -86,10 +86,10 @@ class Capped(Memory[Any]):
         """The half-life of what was not lost."""
         return self.memory.half_life
 
-    def n_agents(self, state: Any) -> int:
+    def n_agents(self, state: AnyState) -> int:
         return self.memory.n_agents(state)
 
-    def canonical(self) -> Memory[Any]:
+    def canonical(self) -> Memory[AnyState]:
         return Capped(self.memory.canonical(), float(self.cap))
 
 
@@ -101,7 +101,7 @@ class RelativeState(NamedTuple):
         floor: what the lowest agent had before the latest utilities arrived.
     """
 
-    inside: Any
+    inside: AnyState
     floor: Array
 
 
@@ -119,7 +119,7 @@ class Relative(Memory[RelativeState]):
     arrived would turn decisions round: serving the lowest agent would lower everybody else.)
     """
 
-    memory: Memory[Any]
+    memory: Memory[AnyState]
 
     @property
     def average(self) -> Condition:

@@ -20,14 +20,17 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import fields, is_dataclass
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeAlias
 
 import numpy as np
 from typing_extensions import TypeVar
 
 from bygones._arrays import AnyArray, Array, Condition, Number, check_between, check_finite, is_traced
 
-State = TypeVar("State", bound=tuple[Any, ...], default=Any)
+AnyState: TypeAlias = tuple[Any, ...]
+"""The state of some memory, where it does not matter of which: a named tuple of arrays, or of such tuples."""
+
+State = TypeVar("State", bound=AnyState, default=Any)
 """What a memory holds between two steps: a named tuple of arrays whose leading axes are a batch."""
 
 PROMISES = (

@@ -8,6 +8,7 @@ by what is remembered in the second. So it is right for every memory, averaged o
 from __future__ import annotations
 
 import math
+import re
 from itertools import islice, pairwise
 from typing import TYPE_CHECKING
 
@@ -36,6 +37,7 @@ _CLIFF = 0.2
 _NAMED = 4
 _MOST_AGENTS = 64
 _LONGEST_NAME = 120
+_LONG_NUMBER = re.compile(r"\b\d+\.\d{7,}(?!\d*e)")
 
 
 def as_html(memory: Memory) -> str:
@@ -43,7 +45,7 @@ def as_html(memory: Memory) -> str:
     lines = dict(islice(decay_curves(memory).items(), _NAMED))
     picture = [curves(lines, "The weight of a utility received some steps ago", "steps")] if lines else []
     whose = [f"The curves are those of {listed(list(lines))}."] if len(lines) > 1 else []
-    name = " ".join(repr(memory).split())
+    name = _LONG_NUMBER.sub(lambda written: f"{float(written[0]):.6g}", " ".join(repr(memory).split()))
     name = name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}…"
     return card(name, beside(*picture, bullets([*_fading(memory), _size(memory), *whose])), name="Memory")
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from bygones import decay
-from bygones._arrays import Array, Number, as_array, check_count, namespace, select
+from bygones._arrays import Array, Condition, Number, as_array, check_count, namespace, select
 from bygones.memory.contract import Memory, Response
 from bygones.memory.exact_sums import MemoryState, fade_and_add, per_agent
 
@@ -30,7 +30,7 @@ class PerAgent(Memory[MemoryState]):
     """
 
     gammas: Array
-    average: Any
+    average: Condition
     forgets: Array = field(init=False, repr=False, compare=False)
     """1 − γ of each agent, kept for the same reason as in `Discounted`."""
 
@@ -40,7 +40,7 @@ class PerAgent(Memory[MemoryState]):
         *,
         half_lives: Sequence[Number] | Array | None = None,
         windows: Sequence[Number] | Array | None = None,
-        average: Any = False,
+        average: Condition = False,
     ) -> None:
         given = {"gammas": gammas, "half_lives": half_lives, "windows": windows}
         numbers = {name: _one_per_agent(name, value) for name, value in given.items() if value is not None}

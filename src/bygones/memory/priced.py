@@ -31,13 +31,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from bygones._arrays import AnyArray, Array, Condition, Number, at_least, is_traced, namespace
 from bygones.kinds import Kind, check_kind
-from bygones.memory.contract import Memory, Response, check_entitlements
+from bygones.memory.contract import AnyState, Memory, Response, check_entitlements
 from bygones.memory.exact_sums import per_agent
 
 STEP = 0.5
@@ -75,7 +75,7 @@ class PricedState(NamedTuple):
         drift_squares: the same sum as `squares`, as measured on `drift`.
     """
 
-    remembered: Any
+    remembered: AnyState
     log_prices: Array
     level: Array
     largest: Array
@@ -97,7 +97,7 @@ class Priced(Memory[PricedState]):
         kind: `good` or `burden`.
     """
 
-    memory: Memory[Any]
+    memory: Memory[AnyState]
     alpha: float = math.inf
     entitlements: AnyArray | None = None
     start: PricedState | None = field(default=None, repr=False)
@@ -175,7 +175,7 @@ class Priced(Memory[PricedState]):
     def _sign(self) -> float:
         return -1.0 if self.kind == "burden" else 1.0
 
-    def _steps(self, remembered: Any, state: PricedState) -> Array:
+    def _steps(self, remembered: AnyState, state: PricedState) -> Array:
         """How many steps the fairness memory remembers."""
         d = self.memory.denominator(remembered)
         return state.weight + 1.0 if d is None else d

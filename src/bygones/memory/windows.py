@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -86,7 +86,7 @@ class SlidingWindow(Memory[WindowState]):
     def n_agents(self, state: WindowState) -> int:
         return int(state.utilities.shape[-2])
 
-    def _whole_steps(self, elapsed: Number) -> Any:
+    def _whole_steps(self, elapsed: Number) -> Array:
         """The time as a number of steps; from `length` steps on, all the same."""
         if not is_traced(elapsed) and np.any(np.floor(elapsed) != elapsed):
             raise ValueError(f"elapsed must be a whole number of steps for a sliding window, got {elapsed}")
@@ -170,7 +170,7 @@ class Reset(Memory[ResetState]):
         return int(state.Z.shape[-1])
 
 
-def _slide(rows: Array, steps: Any, newest: Array) -> Array:
+def _slide(rows: Array, steps: Array, newest: Array) -> Array:
     """The rows moved on by these steps, with what is newest added to the last of them."""
     xp = namespace(rows, steps, newest)
     length = rows.shape[-1]

@@ -159,7 +159,7 @@ class _SparseBoard:
         return sparse.csr_array((data, self.steps.indices, self.steps.indptr), shape=self.shape)
 
 
-def _scaled(utilities: Any, slope: Any) -> Any:
+def _scaled(utilities: Any, slope: float | np.ndarray) -> Any:
     """What every pair adds to the memory."""
     if np.ndim(slope) == 0:
         return utilities if slope == 1.0 else utilities * slope

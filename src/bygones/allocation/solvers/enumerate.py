@@ -16,6 +16,9 @@ from bygones._arrays import Array
 from bygones.allocation.outlook import Outlook, Unstructured
 from bygones.allocation.ties import best_of
 
+COUNTLESS = 1e9
+"""Larger numbers of divisions are not told apart. Sums of smaller ones are exact, so that no difference loses any."""
+
 
 class Options(NamedTuple):
     """The single gifts that allocations are made of: option k gives `utility[k]` to `agent[k]`.
@@ -62,12 +65,61 @@ def enumerate_all(
     taken = _all_allocations(options)
     gifts = np.zeros((len(options.agent), len(options.capacity)))
     gifts[np.arange(len(options.agent)), options.agent] = options.utility
-    Z = look.after(taken @ gifts)
-    W = np.asarray(welfare(Z) if batched else [float(welfare(z)) for z in Z], dtype=float)
+    W, Z = _judged(taken @ gifts, look, welfare, batched=batched)
     first = best_of(W, Z, rng)
     others = np.delete(np.arange(len(W)), first)
     second = others[best_of(W[others], Z[others], rng)] if len(others) else None
     return np.flatnonzero(taken[first]), None if second is None else np.flatnonzero(taken[second])
+
+
+def count_divisions(most: np.ndarray, units: int, *, everything: bool) -> float:
+    """In how many ways units that are all alike can be handed out, at most so many to each agent; up to `COUNTLESS`."""
+    ways = np.zeros(units + 1)
+    ways[0] = 1.0
+    for room in np.minimum(most, units).tolist():
+        # Whoever may have 0 to `room` units: a running sum over the last `room` + 1 totals.
+        total = np.cumsum(ways)
+        ways = np.minimum(total - np.concatenate([np.zeros(room + 1), total[: units - room]]), COUNTLESS)
+    return float(min(ways[units] if everything else ways.sum(), COUNTLESS))
+
+
+def best_division(
+    most: np.ndarray,
+    units: int,
+    rates: np.ndarray,
+    look: Outlook | Unstructured,
+    welfare: Callable[[Array], Array],
+    rng: np.random.Generator,
+    *,
+    everything: bool,
+    batched: bool,
+) -> np.ndarray:
+    """The best way to hand out units that are all alike: how many each agent has. Every division counts once."""
+    given = _all_divisions(most, units, everything=everything)
+    return np.asarray(given[best_of(*_judged(given * rates, look, welfare, batched=batched), rng)])
+
+
+def _judged(
+    utilities: np.ndarray, look: Outlook | Unstructured, welfare: Callable[[Array], Array], *, batched: bool
+) -> tuple[np.ndarray, np.ndarray]:
+    """The welfare of each row of utilities, and the Z that they lead to."""
+    Z = look.after(utilities)
+    return np.asarray(welfare(Z) if batched else [float(welfare(z)) for z in Z], dtype=float), Z
+
+
+def _all_divisions(most: np.ndarray, units: int, *, everything: bool) -> np.ndarray:
+    """One row per division, one column per agent."""
+    given, used = np.zeros((1, 0)), np.zeros(1, dtype=np.int64)
+    later = np.cumsum(most[::-1])[::-1] - most
+    for room, rest in zip(most.tolist(), later.tolist(), strict=True):
+        grown = []
+        for part in range(min(room, units) + 1):
+            fits = used + part <= units
+            if everything:
+                fits &= used + part + rest >= units
+            grown.append((np.column_stack([given[fits], np.full(fits.sum(), float(part))]), used[fits] + part))
+        given, used = (np.concatenate(parts) for parts in zip(*grown, strict=True))
+    return given
 
 
 def _all_allocations(options: Options) -> np.ndarray:

@@ -13,7 +13,7 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 
 from bygones.allocation.aims import Aim, ConcaveSum, Gini, PowerSum
 
-Parts: TypeAlias = list[tuple[slice, Any]]
+Parts: TypeAlias = list[tuple[slice, np.ndarray | sparse.sparray]]
 """A sum over columns: each slice of them times a vector (one row) or a matrix (several)."""
 
 
