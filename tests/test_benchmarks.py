@@ -21,8 +21,8 @@ NAMES = {
 def test_a_missing_peer_is_named(capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "fairpyx", None)
     assert peer("fairpyx") is None
-    said = capsys.readouterr().err
-    assert said == "fairpyx is left out: fairpyx is not installed: pip install 'bygones[benchmarks]'\n"
+    printed = capsys.readouterr().err
+    assert printed == "fairpyx is left out: fairpyx is not installed: pip install 'bygones[benchmarks]'\n"
     assert peer("json").dumps(1) == "1"
 
 

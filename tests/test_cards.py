@@ -107,6 +107,10 @@ class TestMemory:
         assert len(title) == 121
         assert title.endswith("…")
 
+    def test_a_long_number_is_shortened(self):
+        assert "Discounted(gamma=0.905724, average=False)" in bygones.Discounted(half_life=7)._repr_html_()
+        assert "Discounted(gamma=0.9, average=True)" in bygones.Discounted(gamma=0.9, average=True)._repr_html_()
+
 
 class TestDecision:
     @pytest.fixture
@@ -170,6 +174,7 @@ class TestLedger:
         assert rows(html)[3] == ["Ana", "8", "8", "", "-5", "-5", "2026-01-05"]
         assert rows(html)[1][-1] == ""
         assert "<script" not in html
+        assert Read(html).text.strip().startswith("Standing")
         assert repr(standing) == "<Standing of 3 agents at 2026-01-05 00:00 UTC>"
         assert ["Cem", "0", "0", "", "on hold", "", ""] in rows(ledger.standing("2026-01-07")._repr_html_())
 

@@ -10,7 +10,7 @@ from gymnasium.utils.env_checker import check_env
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bygones import Discounted, Instantaneous, Linear, Memory, Multiscale, PerfectRecall, welfare
+from bygones import Discounted, Instantaneous, Linear, Memory, Multiscale, PerfectRecall, simulation, welfare
 from bygones.allocation import Assign, ChooseK, Divide, allocate
 from bygones.envs import functional, needs
 from bygones.envs.problem import AllocationProblem
@@ -145,11 +145,8 @@ class TestOnesOwnMemory:
             RememberRewards(make("fishwood-v0"), memory, observe_denominator=True)
 
     def test_in_the_simulator(self, memory):
-        from bygones import simulation
-
-        run = getattr(simulation, "simulate", None) or simulation.play
         policy = simulation.policy_named("one-step", memory, "egalitarian", needs.advantaged(4, 1), 2)
-        played = run(policy, needs.advantaged(4, 1), memory, "egalitarian", 30, 2)
+        played = simulation.simulate(policy, needs.advantaged(4, 1), memory, "egalitarian", 30, 2)
         state = memory.init(4)
         for step, utilities in enumerate(played.utilities):
             state = memory.update(state, utilities)

@@ -87,8 +87,8 @@ def test_the_installed_package_works_outside_a_checkout(built, tmp_path):
     assert (folder / "audit.html").stat().st_size > 100_000
     assert (folder / "out" / "figure-1.png").exists()
     script = [str(site / "bin" / "bygones"), "--version"]
-    said = subprocess.run([sys.executable, *script], cwd=folder, capture_output=True, text=True, env=environment)
-    assert said.stdout == f"bygones {bygones.__version__}\n"
+    done = subprocess.run([sys.executable, *script], cwd=folder, capture_output=True, text=True, env=environment)
+    assert done.stdout == f"bygones {bygones.__version__}\n"
     claims = [sys.executable, "-m", "bygones", "claims"]
     refused = subprocess.run(claims, cwd=folder, capture_output=True, text=True, check=False, env=environment)
     assert refused.returncode == 2

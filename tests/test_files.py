@@ -144,7 +144,10 @@ def test_an_error_names_the_file_that_was_wanted(tmp_path):
 
 
 def test_a_long_name_fits(tmp_path):
-    write_text(tmp_path / ("n" * 255), "x")
+    long = tmp_path / ("n" * 255)
+    write_text(long, "x")
+    assert long.read_text() == "x"
+    assert list(tmp_path.iterdir()) == [long]
 
 
 def test_no_spelling_of_an_input_is_overwritten(tmp_path, monkeypatch):

@@ -259,9 +259,9 @@ def test_a_slow_memory_said_by_its_length_is_not_rounded_to_a_gamma(unit, per_st
 def test_elapsed_may_be_any_kind_of_number(elapsed, kind):
     memory = Discounted(half_life=3)
     state = memory.update(memory.init(2), [1.0, 2.0])
-    said = kind(elapsed)
+    time = kind(elapsed)
     np.testing.assert_allclose(
-        memory.ahead(state, [1.0, 0.0], said), memory.ahead(state, [1.0, 0.0], float(said)), rtol=1e-6
+        memory.ahead(state, [1.0, 0.0], time), memory.ahead(state, [1.0, 0.0], float(time)), rtol=1e-6
     )
 
 

@@ -230,7 +230,9 @@ COMMANDS = {
         ("audit needs.csv", "this command", "ibis", "audit"),
         ("what-if needs.csv", "this command", "ibis", "audit"),
         ("figure 1", "drawing a figure", "matplotlib", "figures"),
-        ("figure 3a", "this command", "pyarrow", "results"),
+        ("figure 3a", "a figure of results", "pyarrow", "figures,results"),
+        ("leaderboard", "this command", "pyarrow", "learn,report"),
+        ("advise needs.csv", "this command", "ibis", "audit"),
         ("allocate items.csv --half-life 7", "Assign", "scipy", "solvers"),
         ("ledger key new a.key", "this command", "cryptography", "sign"),
         ("ledger standing postgresql://host/name", "a ledger in PostgreSQL", "psycopg", "postgresql"),
@@ -242,6 +244,7 @@ COMMANDS = {
     ("results",): [
         ("report", "this command", "jinja2", "report"),
         ("figure 3a", "drawing a figure", "matplotlib", "figures"),
+        ("leaderboard", "this command", "jax", "learn,report"),
     ],
 }
 """What commands say, by what is installed: the command, what needs a library, the library, the extras to install."""
@@ -290,7 +293,7 @@ for code in {list(NAMES_OF_PYTHON)!r}:
         print(error)
 """
     done = run_with([], program)
-    assert done.stdout.splitlines() == [sentence(*said) for said in NAMES_OF_PYTHON.values()], done.stderr
+    assert done.stdout.splitlines() == [sentence(*names) for names in NAMES_OF_PYTHON.values()], done.stderr
 
 
 def test_what_is_missing_is_named_once_and_exactly():

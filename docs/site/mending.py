@@ -17,6 +17,7 @@ _CHANGES = (
     ('<aside class="toc-drawer', '<aside aria-label="This page" class="toc-drawer'),
     # What is too wide scrolls, and has to be reached with the keyboard.
     ("<pre>", '<pre tabindex="0">'),
+    ("<p><img ", '<p class="picture" tabindex="0"><img '),
     ('<div class="table-wrapper', '<div tabindex="0" role="group" aria-label="Table" class="table-wrapper'),
     ('<div id="search-results">', '<h1>Search</h1>\n<div id="search-results">'),
     # The corner of a table whose first column has no title heads nothing.

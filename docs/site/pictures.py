@@ -137,8 +137,8 @@ def burdens() -> Figure:
         state = decision.state_after
     axes.invert_yaxis()
     axes.grid(visible=False, axis="y")
-    axes.set_xlim(0, 44)
-    axes.legend(loc="lower right")
+    axes.set_xlim(0, 48)
+    axes.legend(loc="upper right")
     return figure
 
 
@@ -171,7 +171,7 @@ PICTURES: dict[str, Callable[[], Figure]] = {
 
 
 def _axes(title: str, x: str, y: str) -> tuple[Figure, Axes]:
-    figure = Figure(figsize=(7.5, 3.6))
+    figure = Figure(figsize=(5.8, 3.4))
     axes = figure.subplots()
     axes.set(title=title, xlabel=x, ylabel=y)
     axes.margins(x=0.02)

@@ -53,9 +53,13 @@ def instant(value: When, name: str = "at", zone: str = "UTC") -> int:
             raise ValueError(f"{name} must be a date, a datetime or ISO 8601 text, got {value!r}")
         value = datetime(value.year, value.month, value.day)
     try:
-        value = _local(value, name, zone, is_day) if value.tzinfo is None else value.astimezone(UTC)
+        if value.tzinfo is None:
+            value = _local(value, name, zone, is_day)
+        else:
+            value = value.astimezone(UTC).astimezone(ZoneInfo(zone))  # it is kept in the one and shown in the other
     except OverflowError:
-        raise ValueError(f"{name} must be between the years 1 and 9999 in UTC, got {value}") from None
+        both = "UTC" if zone == "UTC" else f"UTC and in {zone}"
+        raise ValueError(f"{name} must be between the years 1 and 9999 in {both}, got {value}") from None
     return (value - EPOCH) // timedelta(microseconds=1)
 
 

@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -39,6 +39,7 @@ from bygones.envs.batches import mapped, taken
 from bygones.envs.needs import Needs
 from bygones.kinds import Kind, check_kind
 from bygones.memory import Memory, check_entitlements
+from bygones.memory.contract import AnyState
 from bygones.welfare import AnyWelfare, as_judge, named
 
 CALIBRATION_STEPS = 2000
@@ -156,9 +157,9 @@ class Simulation:
 class LearnedPolicy:
     """A trained policy that observes needs and memory as it did in training."""
 
-    choose: Callable[[Array, Any, np.random.Generator], Ints]
+    choose: Callable[[Array, AnyState, np.random.Generator], Ints]
 
-    def __call__(self, needs: Array, k: int, state: Any, step: int, rng: np.random.Generator) -> np.ndarray:
+    def __call__(self, needs: Array, k: int, state: AnyState, step: int, rng: np.random.Generator) -> np.ndarray:
         return self.choose(needs, state, rng)
 
 
@@ -272,7 +273,9 @@ def _serving(policy: AllocationPolicy) -> Callable[..., np.ndarray]:
     if isinstance(policy, RankingPolicy):
         return policy.rows
 
-    def one_by_one(needs: np.ndarray, k: int, state: Any, step: int, rngs: list[np.random.Generator]) -> np.ndarray:
+    def one_by_one(
+        needs: np.ndarray, k: int, state: AnyState, step: int, rngs: list[np.random.Generator]
+    ) -> np.ndarray:
         if needs.ndim == 1:
             return policy(needs, k, state, step, rngs[0])
         return np.stack([policy(row, k, taken(state, i), step, rngs[i]) for i, row in enumerate(needs)])
@@ -339,7 +342,7 @@ def learned_policy(path: Path, memory: Memory, needs: Needs, n_resources: int) -
     params = problem.params(enumerates=False)
     subsets = None if network.is_symmetric else problem.subsets()
 
-    def choose(needs: Array, state: Any, rng: np.random.Generator) -> Ints:
+    def choose(needs: Array, state: AnyState, rng: np.random.Generator) -> Ints:
         if state is None:
             raise ValueError("state must be the state of the memory, which a learned policy observes, got None")
         action, _ = network.predict(observe(needs, state, params), rng=rng, n_resources=n_resources)

@@ -2,6 +2,7 @@
 
 import functools
 import math
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -13,7 +14,7 @@ from bygones.audit import advice as advising
 from bygones.audit import advise, read_history
 from bygones.audit.advice_facts import facts_of, round_lengths, suitable_period
 from bygones.audit.advice_trials import JudgedTrials, Trial, _measure
-from bygones.audit.advice_words import doubts, headline, reasons
+from bygones.audit.advice_words import OTHERS_TOO, doubts, headline, reasons
 from bygones.audit.alternatives import of_half_life
 from bygones.audit.clock import Clock
 from bygones.audit.counterfactual import DecisionRequest
@@ -67,9 +68,9 @@ def test_equal_needs_make_no_difference_and_the_simplest_is_taken():
         "It hardly matters here: of 5 other choices of half-life and rule, none would have been clearly better for the "
         "quarter of agents who received least, so take the simplest."
     )
-    said = reasons(advice)
-    assert "At each decision the needs of all are the same, so that it does not matter who has a turn when." in said
-    assert "With a half-life of 20 steps, the rules one-step and prices do the same here." in said
+    found = reasons(advice)
+    assert "At each decision the needs of all are the same, so that it does not matter who has a turn when." in found
+    assert "With a half-life of 20 steps, the rules one-step and prices do the same here." in found
     assert not any("report their needs" in each for each in doubts(advice))
 
 
@@ -89,6 +90,18 @@ def test_needs_that_vary_are_worth_waiting_for():
     assert gain > 0.1
     assert any("If only the total counted: no memory gives most" in each for each in doubts(advice))
     assert any("report their needs themselves" in each for each in doubts(advice))
+
+
+def test_the_longest_wait_is_compared_with_that_of_the_other_rule():
+    advice = ask(varied)
+    other = advice.index(advice.memory, "one-step")
+    (sentence,) = (each for each in reasons(advice) if each.startswith("With the rule one-step instead of prices"))
+    mine, theirs = advice.trials[advice.chosen].longest, advice.trials[other].longest
+    assert mine != theirs
+    assert f"at worst, somebody asked {theirs} times in a row in vain instead of {mine}." in sentence
+    alike = [replace(each, longest=mine) if i == other else each for i, each in enumerate(advice.trials)]
+    text = " ".join(reasons(replace(advice, trials=tuple(alike))))
+    assert f"at worst, somebody asked {mine} times in a row in vain with both." in text
 
 
 def test_after_a_sudden_change_a_memory_that_fades_beats_perfect_recall():
@@ -271,7 +284,8 @@ def test_without_a_choice_there_is_nothing_to_decide(n, k, why):
     advice = advise(asked(drawn(varied, decisions=30, n=n, k=k)))
     assert (advice.verdict, advice.trials) == ("nothing to decide", ())
     assert why in headline(advice)[1]
-    assert reasons(advice)
+    assert len(reasons(advice)) == (1 if n == 1 else 2)  # of one agent's needs there is nothing to say
+    assert (doubts(advice) == [OTHERS_TOO]) == (n == 1)
 
 
 def test_agents_who_ask_for_many_times_as_much_may_be_entitled_to_more():

@@ -7,6 +7,7 @@ import pytest
 
 from bygones.audit import advise_received, read_history
 from bygones.audit.advice_received import received_text
+from bygones.audit.advice_words import OTHERS_TOO
 
 
 def received(rows, **options):
@@ -65,6 +66,9 @@ def test_whoever_has_gone_is_not_first_in_line():
 def test_one_agent_alone():
     advice = advise_received(received([("ana", 1.0, 2.0)]))
     assert advice.reasons() == ["There is only one agent in this history, so there is nobody to be fair to."]
+    assert advice.doubts() == [OTHERS_TOO]
+    assert received_text(advice).rows == []
+    assert advice.notes[0] == "There is one agent, who counts as entitled to everything."
     assert json.dumps(advice.to_dict())
 
 

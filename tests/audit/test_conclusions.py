@@ -135,17 +135,17 @@ def test_no_sentence_grows_without_end():
 
 def test_one_number_is_not_written_as_a_range():
     flip = Flip(14.79, 14.81, "owed", "ahead", 14.8)
-    said = Conclusion("owed", "ana", "", {1.0: "owed", 30.0: "ahead"}, (flip,))
+    change = Conclusion("owed", "ana", "", {1.0: "owed", 30.0: "ahead"}, (flip,))
     assert not flip.is_exact
-    assert said.sentence(lambda h: f"{h:.1f}d") == "ana is owed up to a half-life of 14.8d; beyond that ana is ahead."
-    assert "between 14.79d and 14.81d" in said.sentence(lambda h: f"{h}d")
+    assert change.sentence(lambda h: f"{h:.1f}d") == "ana is owed up to a half-life of 14.8d; beyond that ana is ahead."
+    assert "between 14.79d and 14.81d" in change.sentence(lambda h: f"{h}d")
 
 
 def test_a_name_that_ends_with_a_full_stop_ends_the_sentence():
     found = look([("Acme Inc.", 0, 1.0), ("ben", 0, 9.0)], ["2", "20"])
-    said = [each.held(str) for each in found.conclusions.hold]
-    assert "Acme Inc. is owed most." in said
-    assert "Acme Inc. comes before ben." in said
+    sentences = [each.held(str) for each in found.conclusions.hold]
+    assert "Acme Inc. is owed most." in sentences
+    assert "Acme Inc. comes before ben." in sentences
     even = look([("Acme Inc.", 0, 9.0), ("ben", 0, 1.0)], ["2", "20"])
     assert "ben comes before Acme Inc." in [each.held(str) for each in even.conclusions.hold]
     assert not any(".." in each.sentence(str) for each in even.conclusions.found)
@@ -196,7 +196,7 @@ def test_what_holds_at_every_half_life():
     assert (found.pairs, found.pairs_flip) == (1, 0)
     alone = look([("ana", 0, 10.0)], ["2"]).conclusions
     assert [each.sentence(str) for each in alone.found] == [
-        "nobody is owed anything at a half-life of 2.0.",
+        "Nobody is owed anything at a half-life of 2.0.",
         "ana has exactly the entitled share at a half-life of 2.0.",
     ]
     even = look([("ana", 0, 10.0), ("ben", 0, 10.0)], ["2"]).conclusions
@@ -267,7 +267,7 @@ def test_those_who_are_owed_alike_are_named_together():
     assert conclude(list("abc"), changing, None).found[0].claim == "no agent stands out as owed most"
     changing[3.0] = np.array([-0.2, 0.0, 0.2])
     mostly = conclude(list("abc"), changing, None).found[0]
-    assert mostly.held(str) == "no agent stands out as owed most (except at 3.0: c)."
+    assert mostly.held(str) == "No agent stands out as owed most (except at 3.0: c)."
 
 
 def test_next_to_nothing_is_so_beside_an_average_share():

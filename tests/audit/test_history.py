@@ -320,6 +320,13 @@ def test_broken_csv_files_are_refused(tmp_path, message, content):
         read_history(path)
 
 
+def test_the_broken_one_of_several_files_is_named(tmp_path):
+    (tmp_path / "a.csv").write_text("agent,time,utility\nana,1,2\n")
+    (tmp_path / "b.csv").write_text("agent,time,time,utility\nana,1,1,2\n")
+    with pytest.raises(ValueError, match=r"b\.csv has the column 'time' twice"):
+        read_history([tmp_path / "a.csv", tmp_path / "b.csv"])
+
+
 def test_an_engine_that_is_not_there_is_one_sentence():
     with pytest.raises(ValueError, match=r"oracle://me:\*\*\*@host/x cannot be read: ") as refusal:
         read_history("oracle://me:secret@host/x", table="y")
@@ -363,8 +370,14 @@ def test_clocks_read_and_show_lengths_and_moments():
         clock.length("0d")
     with pytest.raises(ValueError, match="at must be a date or time"):
         clock.moment("soon")
-    with pytest.raises(ValueError, match="at must be a step number"):
-        steps.moment("soon")
+    for beyond in ("9999-12-31T23:59:59-23:59", "9999-12-31T23:59:59Z"):
+        with pytest.raises(ValueError, match="at must be between the years 1 and 9999 in UTC and in Europe/Berlin"):
+            clock.moment(beyond)
+    with pytest.raises(ValueError, match="at must be a time that exists"):
+        clock.moment("2026-03-29T02:30")
+    for wrong in ("soon", "inf", "nan", "1e400"):
+        with pytest.raises(ValueError, match="at must be a step number"):
+            steps.moment(wrong)
 
 
 def test_landmarks_between_half_lives_are_powers_of_ten_or_round_lengths_of_time():

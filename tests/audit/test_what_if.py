@@ -228,3 +228,10 @@ def test_pages(jobs, tmp_path):
     assert "Jobs that would have started earlier" in text
     with pytest.raises(SystemExit):
         program.main(["what-if", str(jobs), "--memory", "perfect"])
+
+
+def test_draws_are_limited():
+    history = asked(("ana", 0, 1.0, True), ("ben", 0, 1.0, False))
+    for draws in (0, 10_001):
+        with pytest.raises(ValueError, match="draws must be"):
+            what_if(history, ["1"], draws=draws)

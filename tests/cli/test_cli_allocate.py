@@ -63,6 +63,12 @@ def test_dates_count_in_days(capsys, needs, write):
     assert later["elapsed"] > 20
 
 
+def test_a_table_that_a_ledger_imports_is_a_history(capsys, needs, past, write):
+    imported = write("history.csv", past.read_text(encoding="utf-8").replace("utility", "amount"))
+    options = ("--half-life", 10, "--json")
+    assert run(capsys, needs, "--history", imported, *options) == run(capsys, needs, "--history", past, *options)
+
+
 def test_a_name_is_the_same_however_it_is_typed(capsys, write):
     needs, past = write("needs.csv", "agent,need\nZo\u00eb,1\nben,1\n"), "agent,time,utility\nZoe\u0308,1,5\n"
     got = json.loads(run(capsys, needs, "--history", write("past.csv", past), "--half-life", 10, "--json"))
@@ -147,6 +153,7 @@ GOOD_PAST = "agent,time,utility\nana,1,4\n"
         ({"past": GOOD_PAST + "ana,1,4\n"}, "", "past.csv, row 3: column 'agent' has 'ana' a second time at 1"),
         ({"past": GOOD_PAST + "ben,0,4\n"}, "", "past.csv, row 3: column 'time' must not go back in time, got '0'"),
         ({"past": GOOD_PAST + "ben,2,nan\n"}, "", "past.csv, row 3: column 'utility' must be a finite number"),
+        ({"past": "agent,time,x\nana,1,4\n"}, "", "has no column 'utility' or 'amount': found 'agent', 'time', 'x'"),
         ({"past": GOOD_PAST + "ben,soon,1\n"}, "", "row 3: column 'time' must be a number or a date"),
         ({"past": GOOD_PAST + "ben,inf,1\n"}, "", "row 3: column 'time' must be a finite number or a date"),
         ({"past": GOOD_PAST + "ben,2026-01-01,1\n"}, "", "row 3: column 'time' must be a number as in the row above"),
@@ -284,8 +291,8 @@ def test_past_needs_serve_every_kind_of_problem(capsys, write, table, options):
         ("ana,ben,\n1,2,3\n", (), "has a column without a name"),
         ("ana,ben\n1,two\n", (), "row 2: column 'ben' must be a finite number of at least 0, got 'two'"),
         ("ana,ben\n1,-2\n", (), "row 2: column 'ben' must be a finite number of at least 0, got '-2'"),
-        ("ana,ben\n1,\n,2\n", (), "has no row in which somebody would have had to do without"),
-        ("ana,ben\n1,2\n", ("--k", 2), "has no row in which somebody would have had to do without"),
+        ("ana,ben\n1,\n,2\n", (), "has no row in which somebody would have gone without"),
+        ("ana,ben\n1,2\n", ("--k", 2), "has no row in which somebody would have gone without"),
     ],
 )
 def test_bad_past_needs_are_refused(capsys, write, table, options, message):

@@ -85,9 +85,9 @@ def test_plan_says_how_to_give_the_dates(ward, tmp_path, capsys):
     people = tmp_path / "people.csv"
     people.write_text("agent,need\nana,1\nben,1\n", encoding="utf-8")
     assert "give the dates with --from and --until" in refused(capsys, "ledger", "plan", ward, people)
-    said = refused(capsys, "ledger", "plan", ward, people, "--from", "soon", "--until", "2027-01-01")
-    assert "column 'date'" not in said
-    assert "from must be" in said
+    printed = refused(capsys, "ledger", "plan", ward, people, "--from", "soon", "--until", "2027-01-01")
+    assert "column 'date'" not in printed
+    assert "from must be" in printed
 
 
 def test_an_audit_names_the_newcomer_rule_for_those_to_whom_it_applied(ward, tmp_path, capsys):
@@ -99,5 +99,5 @@ def test_an_audit_names_the_newcomer_rule_for_those_to_whom_it_applied(ward, tmp
     table = tmp_path / "table.csv"
     table.write_text("agent,time,amount\nfay,2026-02-04,3\n", encoding="utf-8")
     run(capsys, "ledger", "import", ward, table, "--join")
-    said = run(capsys, "audit", ward, "--half-life", "7d")
-    assert "newcomer rule for dan and eve: mean; the others starting with what the ledger records" in said
+    printed = run(capsys, "audit", ward, "--half-life", "7d")
+    assert "newcomer rule for dan and eve: mean; the others starting with what the ledger records" in printed

@@ -6,11 +6,9 @@ import sqlite3
 
 import pytest
 
-from bygones.cli import ledger_commands, program
+from bygones.cli import program
 from bygones.ledger import Ledger
 from support import command_line
-
-COMMANDS = list(ledger_commands.app._subcommands)
 
 
 @pytest.fixture
@@ -292,14 +290,6 @@ def test_bad_input_is_one_sentence_and_nothing_changes(run, refused, team, needs
     assert run("verify", team) == before
     assert bad.read_text().startswith("agent,when")
     assert not (tmp_path / "x.db").exists()
-
-
-@pytest.mark.parametrize("command", COMMANDS)
-def test_help_helps(capsys, command):
-    with pytest.raises(SystemExit) as stop:
-        program.main(["ledger", command, "--help"])
-    assert stop.value.code == 0
-    assert len(capsys.readouterr().out) > 200
 
 
 def test_a_ledger_of_burdens_speaks_of_carrying(run, refused, tmp_path):

@@ -15,7 +15,7 @@ from bygones.cli.usage import names_of
 from bygones.ledger import Entry, Ledger, Places, signing
 from bygones.ledger.plan_tables import read_dates
 
-READ_ONLY = {"standing", "explain", "export", "newcomers", "planned", "verify", "key"}
+READ_ONLY = {"standing", "explain", "export", "newcomers", "planned", "verify"}
 FAR = f"{datetime.now(UTC) + timedelta(days=8):%Y-%m-%d}"
 NEXT = f"{datetime.now(UTC) + timedelta(days=9):%Y-%m-%d}"
 
@@ -44,6 +44,9 @@ WRITING = (
     ["backup", "team.db", "backup.db"],
     ["restore", "team.db", "restored.db"],
     ["rebuild", "team.db"],
+    ["key", "new", "new.key"],
+    ["key", "new", "new.key", "--json"],
+    ["key", "public", "team.key", "--out", "team.pub"],
 )  # fmt: skip
 
 
@@ -109,6 +112,7 @@ def test_what_was_not_recorded_is_refused(onto_a_full_disk):
     assert onto_a_full_disk("plan", "team.db", "needs.csv", "--from", FAR, "--until", NEXT) == REFUSED
     assert onto_a_full_disk("redecide", "team.db", "--from", "2026-01-01", "--accept") == REFUSED
     assert onto_a_full_disk("replan", "team.db", "--accept") == REFUSED
+    assert onto_a_full_disk("key", "public", "team.key") == REFUSED
 
 
 def test_a_plan_is_published_though_its_figure_cannot_be_drawn(folder, capsys):

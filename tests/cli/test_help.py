@@ -88,6 +88,8 @@ def test_help_opens_with_one_sentence_and_explains_every_argument(capsys, monkey
     explained = explanations(text)
     group, name = COMMANDS[words]
     assert len(explained) > len(flags_of(group._subcommands[name].target))
+    assert "{None}|" not in text
+    assert "(default: )" not in text
     for argument, about in explained.items():
         assert re.sub(r"\((default|required|optional|repeatable).*", "", about).strip(), argument
 

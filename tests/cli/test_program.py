@@ -198,3 +198,11 @@ def test_a_closed_pipe_is_no_error(tmp_path):
     command = f"{sys.executable} -m bygones audit {history} --json | head -1"
     done = subprocess.run(command, shell=True, capture_output=True, text=True, check=True)
     assert (done.stdout, done.stderr) == ("{\n", "")
+
+
+@pytest.mark.parametrize("command", ["audit", "what-if", "advise"])
+def test_a_history_that_is_missing_is_one_sentence(capsys, command):
+    with pytest.raises(SystemExit) as stop:
+        program.main([command])
+    assert stop.value.code == 2
+    assert capsys.readouterr().err == "bygones: HISTORY is missing: give a file, a ledger or the URL of a database\n"

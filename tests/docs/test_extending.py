@@ -135,6 +135,14 @@ def test_contributed_recipes_touch_the_files_that_they_name(tmp_path):
         "from bygones.memory.exact_sums import MemoryState",
         "from bygones.memory.last_steps import LastSteps",
     )
+    add = {
+        "welfare.py": BLOCKS["A welfare function"][0][1].partition("\n\n\n")[2].partition("\n\n\nfair =")[0],
+        "envs/needs.py": BLOCKS["Needs"][0][1].partition("\n\n\nweekdays")[0],
+    }
+    for file, text in add.items():
+        own = text.replace("@welfare.register", "@register").replace(": Any", ": Array")
+        create(file, f"{(package / file).read_text(encoding='utf-8')}\n\n{own}\n")
+    create("envs/scenarios/beds.py", dict(BLOCKS["A world"])["beds.py"])
     create("envs/ward.py", dict(BLOCKS["A scenario"])["ward.py"])
     insert("envs/registration.py", "{ID: None", ', "bygones/NightShifts-v0": "bygones.envs.ward:night_shifts"')
     households = BLOCKS["An allocation problem"][0][1].partition("recall = ")[0].replace("bygones.ChooseK", "ChooseK")
@@ -169,11 +177,16 @@ from bygones.cli import program
 from bygones.envs.problem import AllocationProblem
 from bygones.learn import Settings, learners
 from bygones.learn.descriptions import check_registered, description, rebuilt
+from bygones.envs.needs import Weekly
 from bygones.memory import LastSteps
 
-problem = AllocationProblem(memory=LastSteps(3))
+problem = AllocationProblem(
+    memory=LastSteps(3), welfare="mean_less_spread(aversion=2)", needs=Weekly(np.ones((7, 4)))
+)
 check_registered(problem)
-print(rebuilt(description(problem)).memory)
+again = rebuilt(description(problem))
+print(again.memory, again.welfare, again.needs.n_agents)
+print(gym.make("bygones.envs:bygones/Beds-v0", horizon=7).observation_space.shape)
 print(gym.make("bygones.envs:bygones/NightShifts-v0").observation_space.shape)
 recall = bygones.PerfectRecall()
 print(bygones.allocate(OnePerHousehold([2.0, 1.0], 2, [0, 0]), recall, recall.init(2), "nash").served)
@@ -186,7 +199,8 @@ program.main(["gini", "1", "1", "--json"])
         capture_output=True, check=False,
     )  # fmt: skip
     assert done.stdout.splitlines() == [
-        "LastSteps(length=3)",
+        "LastSteps(length=3) mean_less_spread(aversion=2) 4",
+        "(10,)",
         "(12,)",
         "[0]",
         "2",

@@ -8,6 +8,7 @@ import sys
 
 import pytest
 
+from bygones.cli.program import SUMMARIES
 from support.extras import EXTRAS, ROOT, TOOLS, libraries, megabytes
 
 PAGE = (ROOT / "docs" / "install.md").read_text(encoding="utf-8")
@@ -56,12 +57,17 @@ def folder(tmp_path_factory):
     there = tmp_path_factory.mktemp("starts")
     (there / "needs.csv").write_text("agent,need\nana,5\nben,5\n")
     (there / "past.csv").write_text("agent,time,utility\nana,2026-03-01,8\nben,2026-03-05,6\n")
+    (there / "asked.csv").write_text("agent,time,need,served\nana,2026-03-01,5,1\nben,2026-03-01,5,0\n")
     (there / "matrix.csv").write_text("0.5,0.2\n0.1,0.4\n")
     (there / "evidence" / "grid").mkdir(parents=True)
     shutil.copytree(ROOT / "evidence" / "grid" / "tenth", there / "evidence" / "grid" / "tenth")
     for words in (["new", "team.db", "--half-life", "7d"], ["join", "team.db", "ana", "ben"]):
         subprocess.run([sys.executable, "-m", "bygones", "ledger", *words], cwd=there, check=True, capture_output=True)
     return there
+
+
+def test_every_command_is_in_the_table():
+    assert {command.split()[0] for command, *_ in STARTS} == {"--help", *SUMMARIES}
 
 
 @pytest.mark.parametrize(("command", "modules", "named"), STARTS, ids=[command for command, *_ in STARTS])

@@ -200,6 +200,18 @@ class TestLivePictures:
                 decision = bygones.allocate(today, memory, state, "egalitarian", agents=people, rule="prices")
                 assert f"Prices serve {people[decision.served[0]]}" in moved(page, need)
 
+    def test_burdens(self, site, chromium):
+        memory, people = bygones.PerfectRecall(), ["Ana", "Ben", "Cem"]
+        state, due = memory.update(memory.init(3), [30, 10, 22]), set()
+        night = bygones.ChooseK([10, 10, 10], k=1, kind="burden")
+        with opened(chromium, site / "concepts" / "burdens.html") as page:
+            for share in (0.2, 0.5, 0.6, 0.7, 1):
+                decision = bygones.allocate(night, memory, state, "egalitarian", entitlements=[1, share, 1])
+                words, name = moved(page, share), people[decision.served[0]]
+                assert f"hours weigh {10 / share:.1f}. {name} is due next" in words
+                due.add(name)
+        assert due == {"Ben", "Cem"}
+
     def test_standing(self, site, chromium):
         from docs.site.pictures import USAGE
 

@@ -184,9 +184,9 @@ def test_an_alias_of_a_type_is_its_name():
 
 
 def test_that_a_class_is_an_object_is_not_said():
-    said = '<p>Bases: <code class="x"><span class="pre">object</span></code></p>\n'
-    other = said.replace("object", "Memory")
-    assert mending.mended(f"<p>a</p>{said}{other}") == f"<p>a</p>{other}"
+    bases = '<p>Bases: <code class="x"><span class="pre">object</span></code></p>\n'
+    other = bases.replace("object", "Memory")
+    assert mending.mended(f"<p>a</p>{bases}{other}") == f"<p>a</p>{other}"
 
 
 def test_the_arguments_of_a_signature_are_no_list_of_definitions():

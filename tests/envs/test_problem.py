@@ -69,7 +69,7 @@ def test_actions_are_the_subsets_in_lexicographic_order():
         ),
         (
             {"memory": Multiscale((0.5, 0.5), (1, -1)), "welfare": "egalitarian", "observation_scale": "expected"},
-            "'expected' needs a finite divisor above 0, but Multiscale memory of these needs gives 0.0",
+            "'expected' needs a finite divisor above 0, but Multiscale memory gives 0.0 for these needs",
         ),
         (
             {
@@ -77,11 +77,11 @@ def test_actions_are_the_subsets_in_lexicographic_order():
                 "needs": needs.uniform(3, 0.0, 0.25),
                 "observation_scale": "window",
             },
-            "'window' needs a finite divisor above 0, but Multiscale memory of these needs gives 1.1125",
+            "'window' needs a finite divisor above 0, but Multiscale memory gives 1.1125",
         ),
         (
             {"memory": Multiscale((0.5,), (0.0,)), "observation_scale": "relative", "observe_denominator": True},
-            "'relative' needs a finite divisor above 0, but Multiscale memory of these needs gives 0.0",
+            "'relative' needs a finite divisor above 0, but Multiscale memory gives 0.0 for these needs",
         ),
     ],
 )

@@ -39,15 +39,15 @@ def test_what_files_of_format_1_do_not_tell_is_not_made_up() -> None:
 
 
 def test_a_verdict_follows_from_the_difference_seed_by_seed() -> None:
-    said = {pair.world: pair for pair in verdicts(cells(BOARD))}
-    assert {world: pair.word for world, pair in said.items()} == {
+    found = {pair.world: pair for pair in verdicts(cells(BOARD))}
+    assert {world: pair.word for world, pair in found.items()} == {
         "donut": "a rule is enough",
         "job_scheduling": "learning wins",
         "lending": "no clear difference",
     }
-    assert said["job_scheduling"].gain == pytest.approx(0.5)
+    assert found["job_scheduling"].gain == pytest.approx(0.5)
     # All seeds differ by the same, so the interval is a point.
-    assert said["job_scheduling"].difference == pytest.approx((0.1, 0.1))
+    assert found["job_scheduling"].difference == pytest.approx((0.1, 0.1))
 
 
 def test_memories_are_compared_within_rules_and_within_learners() -> None:
@@ -60,13 +60,13 @@ def test_memories_are_compared_within_rules_and_within_learners() -> None:
 
 
 def test_the_answer_names_problems_players_and_memories() -> None:
-    said = answer(cells(BOARD))
-    assert said[:3] == [
+    sentences = answer(cells(BOARD))
+    assert sentences[:3] == [
         "Learning wins in 1 of 3 scenarios: job_scheduling (+50% with ppo, window T/10).",
         "A rule is enough in 1 of 3 scenarios: donut (prices, perfect; learning is −25%).",
         "There is no clear difference in 1 of 3 scenarios: lending (one-step, perfect and ppo, perfect).",
     ]
-    assert said[3] == (
+    assert sentences[3] == (
         "Of the memories, perfect is best for rules: on average 100.0% of what they reach with the best one, against "
         "50% if nothing is remembered."
     )

@@ -93,7 +93,7 @@ def test_a_symmetric_policy_sees_every_feature_of_an_agent_and_treats_agents_ali
 
 def test_policies_that_do_not_apply_are_refused() -> None:
     problem = ScenarioProblem(catalogue.made("lending", {}))
-    with pytest.raises(ValueError, match='policy "symmetric" serves k of the agents'):
+    with pytest.raises(ValueError, match='policy "symmetric" chooses k of the agents'):
         actor_of(SHORT.replace(policy="symmetric"), problem)
     many = ScenarioProblem(Queues(arrivals=(0.5,) * 60, n_servers=5))
     with pytest.raises(ValueError, match="this scenario has 5,461,512 actions"):
@@ -109,7 +109,7 @@ class TestTheCommands:
 
     def test_settings_of_the_papers_problem_are_refused(self, capsys: pytest.CaptureFixture[str]) -> None:
         text = refused(capsys, "train", "--scenario", "donut", "--gamma", "0.5")
-        assert "--gamma is of the paper's problem: give --memory" in text
+        assert "--gamma describes the paper's problem: give --memory" in text
         assert "--memory belongs to --scenario" in refused(capsys, "train", "--memory", "reset(every=3)")
         assert "scenario must be one of" in refused(capsys, "train", "--scenario", "cake")
 

@@ -2,10 +2,12 @@ import ast
 import dataclasses
 import inspect
 import itertools
+from typing import Any
 
 import pytest
 
 from bygones.learn.settings import Settings
+from bygones.welfare import named, nash
 
 
 def test_defaults_are_the_papers() -> None:
@@ -42,6 +44,19 @@ def test_defaults_are_the_papers() -> None:
 def test_settings_that_cannot_work_are_refused(changes: dict, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         Settings(**changes)
+
+
+def test_a_welfare_is_one_setting_however_it_is_written() -> None:
+    for text in ("nash", "nash()", " nash", "nash ( ) "):
+        assert Settings(welfare=text) == Settings(welfare="nash")
+        assert Settings(welfare=text).distinction() == Settings().distinction()
+    assert Settings(welfare=" alpha_fair( alpha = 2 )").welfare == "alpha_fair(alpha=2)"
+
+
+@pytest.mark.parametrize("welfare", [nash, named("nash"), lambda Z: Z.min(axis=-1), None])
+def test_a_welfare_that_is_no_text_is_refused_before_anything_is_trained(welfare: Any) -> None:
+    with pytest.raises(ValueError, match=r"welfare must be text such as 'nash' .*: give a function to the problem"):
+        Settings(welfare=welfare)
 
 
 def test_episodes_of_the_last_tenth() -> None:

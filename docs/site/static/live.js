@@ -12,6 +12,8 @@ const SHIFTS = { Ana: [[8, 21], [4, 2]], Ben: [[9, 7]] };
 const USAGE = {
   ana: [[192, 23], [192, 16]], ben: [[24, 24], [192, 1]], cem: [[4, 17], [144, 10]], dana: [[48, 3], [20, 0]],
 };
+const CARRIED = { Ana: 30, Ben: 10, Cem: 22 }; // hours carried lately
+const NIGHT = 10; // hours of the next night
 const PRICE = 1.52; // what a unit counts for Ana, in units of Ben's
 const BENS_NEED = 6;
 
@@ -87,6 +89,20 @@ const LIVE = {
       const [ana, ben] = [need * PRICE, BENS_NEED];
       return [bars([["Ana", ana, `${shown(need)} × ${PRICE} = ${shown(ana)}`], ["Ben", ben, `${BENS_NEED} × 1 = ${shown(ben)}`]], 13),
         `One step serves Ana, who is behind. Prices serve ${ana > ben ? "Ana, to whom it is worth it today" : "Ben"}.`];
+    },
+  },
+  burdens: {
+    label: "Ben's share of the load", least: 0.2, most: 1, step: 0.1, start: 1,
+    draw(share) {
+      const shares = { Ana: 1, Ben: share, Cem: 1 };
+      const names = Object.keys(CARRIED);
+      // Everybody's hours per share if one of them works the night, the heaviest first.
+      const loads = (turn) => names.map((name) => (CARRIED[name] + (name === turn ? NIGHT : 0)) / shares[name]).sort((a, b) => b - a);
+      const lighter = (a, b) => a.map((load, i) => load - b[i]).find((difference) => difference !== 0) ?? 0;
+      const due = [...names].sort((a, b) => lighter(loads(a), loads(b)))[0];
+      const rows = names.map((name) => [name, CARRIED[name] / shares[name]]);
+      return [bars(rows.map(([name, load]) => [name, load, `${CARRIED[name]} ÷ ${shares[name]} = ${shown(load)}`]), 50),
+        `With a share of ${share}, Ben's ${CARRIED.Ben} hours weigh ${shown(CARRIED.Ben / share)}. ${due} is due next.`];
     },
   },
   standing: {

@@ -17,6 +17,7 @@ import numpy as np
 from bygones._text import counted, listed
 from bygones.audit.advice_facts import TURNS, round_lengths, suitable_period, written
 from bygones.audit.advice_text import AdviceText
+from bygones.audit.advice_words import OTHERS_TOO
 from bygones.audit.auditing import audit
 from bygones.audit.clock import Clock
 from bygones.audit.entitlements import Shares
@@ -116,15 +117,17 @@ class ReceivedAdvice:
         if len(runs) == 1:
             who = "nobody" if runs[0][0] is None else runs[0][0]
             return f"Who is {first} now does not depend on it: {who}, at every half-life that was looked at."
-        said = [
+        phrases = [
             f"{name or 'nobody'} at {self._length(each[0].half_life)}"
             + ("" if len(each) == 1 else f" to {self._length(each[-1].half_life)}")
             for name, each in runs
         ]
-        return f"Who is {first} now depends on it: {listed(said)}."
+        return f"Who is {first} now depends on it: {listed(phrases)}."
 
     def doubts(self) -> list[str]:
         """What would change it, in sentences."""
+        if self.agents < 2:
+            return [OTHERS_TOO]
         found = []
         if self.kind_assumed:
             found.append("It is taken for goods. If these are burdens, such as shifts, add --kind burden.")
@@ -173,12 +176,13 @@ def received_text(advice: ReceivedAdvice) -> AdviceText:
     """The advice as people read it."""
     length = advice.clock.length_text
     first = "due next" if advice.kind == "burden" else "owed most"
+    rows = [[length(each.half_life), f"{each.gini:.2f}", each.first or "nobody"] for each in advice.standings]
     return AdviceText(
         advice.label, length(advice.half_life), "one-step", "mean", advice.kind, False, False, advice.clock.steps,
         advice.is_ledger, advice.is_log, advice.gone_after, advice.headline(), advice.reasons(), advice.doubts(),
         list(advice.notes),
         "Where everybody stands now", ["half-life", "Gini", first],
-        [[length(each.half_life), f"{each.gini:.2f}", each.first or "nobody"] for each in advice.standings],
+        rows if advice.agents > 1 else [],
         "Gini: how unequal what is remembered is now, 0 if everybody has the same.", [], "",
     )  # fmt: skip
 

@@ -17,6 +17,9 @@ MUCH_DRIFT = 0.25
 MUCH_MORE = 5.0
 """Agents differ much if one asks for this many times as much as another on average."""
 
+OTHERS_TOO = "With one agent, every half-life and rule does the same: add the rows of the others who take part, too."
+"""What would change the advice about a history of one agent."""
+
 
 def memory_named(advice: Advice, memory: Alternative) -> str:
     """A half-life in a sentence: `a half-life of 30d`, or `perfect recall`."""
@@ -111,7 +114,8 @@ def reasons(advice: Advice) -> list[str]:
             f"{facts.joined:,} joined later and {facts.left:,} left before the end{stayed} (newcomer rule: "
             f"{advice.newcomers})."
         )
-    found.append(_about_needs(advice))
+    if facts.agents > 1:
+        found.append(_about_needs(advice))
     if advice.judged is not None:
         found.append(
             f"All were judged within periods of {length(advice, advice.period)}, about "
@@ -141,19 +145,19 @@ def _about_the_rule(advice: Advice, judged: JudgedTrials) -> str:
         return f"With {memory_named(advice, advice.memory)}, the rules one-step and prices do the same here."
     longest, other_longest = advice.trials[mine].longest, advice.trials[theirs].longest
     than = "with both" if longest == other_longest else f"instead of {longest}"
-    said = (
+    text = (
         f"With the rule {name} instead of {advice.rule}, {worst_off(advice)} would have {words(advice.kind).received} "
         f"{worst_figure(judged, theirs)} instead of {worst_figure(judged, mine)} and all together "
         f"{total_figure(judged, theirs)} instead of {total_figure(judged, mine)}; at worst, somebody "
         f"{row.format(other_longest)} {than}."
     )
     if advice.reported:
-        said += (
+        text += (
             " But with normalised reports one-step leaves nothing to gain by false reports, and prices leave a little."
         )
     elif advice.rule == "one-step":
-        said += " One-step is also easier to check: whoever is furthest behind is next."
-    return said
+        text += " One-step is also easier to check: whoever is furthest behind is next."
+    return text
 
 
 def _about_the_half_life(advice: Advice, judged: JudgedTrials) -> str:
@@ -161,21 +165,21 @@ def _about_the_half_life(advice: Advice, judged: JudgedTrials) -> str:
     worse = [
         i for i in advice.fading() if advice.trials[i].rule == advice.rule and advice.clearly_better(advice.chosen, i)
     ]
-    said = "No other half-life does as well with this rule."
+    text = "No other half-life does as well with this rule."
     if alike:
         verb = "does" if len(alike) == 1 else "do"
-        said = f"{capital(_half_lives_named(advice, alike))} {verb} about as well with this rule."
+        text = f"{capital(_half_lives_named(advice, alike))} {verb} about as well with this rule."
         if advice.memory.length == advice.period:
-            said = (
-                f"{said[:-1]}; {length(advice, advice.memory.length)} is as long as the period: what was a period ago "
+            text = (
+                f"{text[:-1]}; {length(advice, advice.memory.length)} is as long as the period: what was a period ago "
                 f"counts half."
             )
     if worse:
         listing = listed(
             [f"{worst_figure(judged, i)} with {memory_named(advice, advice.trials[i].memory)}" for i in worse]
         )
-        said += f" Clearly worse for {worst_off(advice)}: {listing}, instead of {worst_figure(judged, advice.chosen)}."
-    return said
+        text += f" Clearly worse for {worst_off(advice)}: {listing}, instead of {worst_figure(judged, advice.chosen)}."
+    return text
 
 
 def _about_memory(advice: Advice, judged: JudgedTrials) -> list[str]:
@@ -213,12 +217,14 @@ def _about_memory(advice: Advice, judged: JudgedTrials) -> list[str]:
 
 def doubts(advice: Advice) -> list[str]:
     """What would change the advice, in sentences."""
+    if advice.facts.agents == 1:
+        return [OTHERS_TOO]
     found = []
     if advice.kind_assumed:
         found.append("It is taken for goods. If these are burdens, such as shifts, add --kind burden.")
     for period, (memory, rule) in advice.others.items():
-        said = f"{memory_named(advice, memory)} and the rule {rule}"
-        found.append(f"If it should come out even within {length(advice, period)} (--period): {said}.")
+        text = f"{memory_named(advice, memory)} and the rule {rule}"
+        found.append(f"If it should come out even within {length(advice, period)} (--period): {text}.")
     if advice.judged is not None:
         found += _other_aims(advice, advice.judged)
     if not advice.reported and not advice.facts.equal:

@@ -90,9 +90,9 @@ def named_memory(clock: Clock, text: str) -> Alternative:
     length = clock.length(given, parameter)
     if math.isinf(length):
         raise ValueError(f"{parameter} must be finite, got {text!r}: perfect_recall remembers everything")
-    said = clock.length_text(length)
-    phrase = f"With a sliding window of {said}" if kind == "sliding_window" else f"With a reset every {said}"
-    return Alternative(f"{kind}({parameter}={said})", phrase, kind, length)
+    in_words = clock.length_text(length)
+    phrase = f"With a sliding window of {in_words}" if kind == "sliding_window" else f"With a reset every {in_words}"
+    return Alternative(f"{kind}({parameter}={in_words})", phrase, kind, length)
 
 
 def alternatives(clock: Clock, half_lives: Sequence[str | float], memories: Sequence[str]) -> list[Alternative]:

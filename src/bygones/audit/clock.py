@@ -9,11 +9,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from bygones import _times
-from bygones._times import read
 from bygones.ledger.times import SECOND, UNITS, as_datetime, duration, iso
 
 PERIODS = 60
@@ -66,12 +65,7 @@ class Clock:
             if not math.isfinite(step):
                 raise ValueError(f"{name} must be a step number, as in the history, got {text!r}")
             return step
-        try:
-            when = read(text)
-        except ValueError:
-            raise ValueError(f"{name} must be a date or time such as 2026-03-02, got {text!r}") from None
-        when = when.replace(tzinfo=ZoneInfo(self.zone)) if when.tzinfo is None else when
-        return (when - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
+        return _times.instant(text, name, self.zone)
 
     def shown(self, at: float) -> str:
         """A moment for people, to the minute."""

@@ -14,6 +14,7 @@ CHANGES = 3
 """A sentence spells out this many changes of an answer; of more it gives the number, the first and the last answer."""
 
 _NARROW = 0.001
+_NO_AGENT, _NOBODY = "no agent", "nobody is"
 
 
 def is_narrow(low: float, high: float) -> bool:
@@ -88,7 +89,7 @@ class Conclusion:
     def claim(self) -> str:
         """The answer at the shortest half-life at which there is one, as a clause."""
         if self._is_mostly_tied:
-            return f"no agent stands out as {'due next' if self.about == 'burden' else 'owed most'}"
+            return f"{_NO_AGENT} stands out as {'due next' if self.about == 'burden' else 'owed most'}"
         decided = [answer for _, answer in sorted(self.answers.items()) if not isinstance(answer, Tie)]
         return self._claim(decided[0] if decided else next(iter(self.answers.values())))
 
@@ -100,7 +101,7 @@ class Conclusion:
 
     def held(self, length_text: Callable[[float], str]) -> str:
         """The conclusion that holds, as a sentence below a heading that says at which half-lives."""
-        return sentence(self.claim + self._ties(length_text))
+        return _whole(self.claim + self._ties(length_text))
 
     def sentence(self, length_text: Callable[[float], str]) -> str:
         """The conclusion as a sentence; `length_text` formats a half-life."""
@@ -110,7 +111,7 @@ class Conclusion:
             # "Nobody is owed anything" takes "at any half-life"; every other claim takes "at every".
             which = "any" if self.answers[half_lives[0]] == "" or self.claim.startswith("no ") else "every"
             where = f"{which} half-life from {first} to {last}" if len(half_lives) > 1 else f"a half-life of {first}"
-            return sentence(f"{self.claim} at {where}{self._ties(length_text)}")
+            return _whole(f"{self.claim} at {where}{self._ties(length_text)}")
         flips = [flip for flip in self.flips if not flip.is_at_infinity]
         claims = [self._claim(self.flips[0].before), *(self._claim(flip.after) for flip in flips)]
         until = [f"{claim} up to {_until(flip, length_text)}" for claim, flip in zip(claims, flips, strict=False)]
@@ -125,7 +126,7 @@ class Conclusion:
         else:
             found = f"{claims[0]} at every finite half-life"
         at_infinity = f"; if nothing fades, {self._claim(self.flips[-1].after)}" if len(flips) < len(self.flips) else ""
-        return sentence(f"{found}{at_infinity}")
+        return _whole(f"{found}{at_infinity}")
 
     def _ties(self, length_text: Callable[[float], str]) -> str:
         """At which half-lives of the audit there is no answer, if there is one at others."""
@@ -140,7 +141,7 @@ class Conclusion:
         per = " per unit of entitlement" if self.per_unit and not burden else ""
         if self.kind == "most":
             if not answer:
-                return "nobody is due" if burden else "nobody is owed anything"
+                return f"{_NOBODY} due" if burden else f"{_NOBODY} owed anything"
             verb = "are" if isinstance(answer, Tie) else "is"
             return f"{answer} {verb} {'due next' if burden else f'owed most{per}'}"
         if self.kind == "owed":
@@ -173,6 +174,11 @@ class Conclusion:
                 for f in self.flips
             ],
         }
+
+
+def _whole(clause: str) -> str:
+    """A clause as a sentence. It begins with a capital unless it begins with the name of an agent."""
+    return sentence(clause[0].upper() + clause[1:] if clause.startswith((_NO_AGENT, _NOBODY)) else clause)
 
 
 def _until(flip: Flip, length_text: Callable[[float], str]) -> str:

@@ -152,12 +152,12 @@ class WhatIf:
         """Who would have received most more, and who most less, as the end of a sentence."""
         verb = "carried" if self.kind == "burden" else "received"
         ends = [(int(np.argmax(gains)), "more"), (int(np.argmin(gains)), "less")]
-        said = [
+        phrases = [
             f"{self.names[row]} would have {verb} {amount(abs(gains[row]))} {which}"
             for row, which in ends
             if (gains[row] > 1e-9) == (which == "more") and abs(gains[row]) > 1e-9
         ]
-        return f"; {listed(said)}" if said else ""
+        return f"; {listed(phrases)}" if phrases else ""
 
     def to_dict(self) -> dict[str, Any]:
         """The result as plain data for JSON."""

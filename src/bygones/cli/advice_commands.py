@@ -9,7 +9,6 @@ from typing import Annotated, Literal
 
 from tyro.conf import Positional, arg
 
-from bygones._files import check_output
 from bygones.audit import formats
 from bygones.cli.arguments import Json, one_of, optional
 from bygones.cli.console import print_json, print_paths, progress
@@ -26,6 +25,9 @@ from bygones.cli.history_arguments import (
     TimeFormat,
     TimeZone,
     Where,
+    check_files,
+    names_in,
+    read_entitlements,
 )
 
 
@@ -35,6 +37,7 @@ def advise(
         arg(
             metavar="HISTORY [HISTORY ...]",
             help="History, as for bygones audit. If it has the columns need and served, rules are replayed on it.",
+            help_behavior_hint="(required)",
         ),
     ],
     period: Annotated[
@@ -116,23 +119,18 @@ def advise(
     from bygones.audit.advice_reading import read_for_advice
     from bygones.audit.advice_received import advise_received, received_text
     from bygones.audit.advice_text import advice_data, advice_text
-    from bygones.audit.entitlements import read_shares
     from bygones.cli.advice_tables import next_commands, print_advice
 
-    if page is not None:
-        check_output(page, [*history, *([entitlements] if entitlements else [])])
+    check_files(history, page, entitlements)
     reading = read_for_advice(
         history, agent=agent, time=time, needs=needs, served=served, utility=utility, table=table, format=format,
-        fields=None if fields is None else [name.strip() for name in fields.split(",")], where=where or (),
+        fields=names_in(fields), where=where or (),
         skip_unnamed=skip_unnamed, time_format=time_format, timezone=timezone, resource=resource,
     )  # fmt: skip
     with reading as events:
         half_lives = None if half_life is None else half_life.split(",")
-        weights = None
-        if entitlements is not None:
-            weights = read_shares(entitlements, entitlement, agent=agent, exempt=kind == "burden").entitlements
-        elif entitlement is not None:
-            weights = events.entitlements_in(entitlement)
+        entitled = read_entitlements(events, entitlements, entitlement, agent, kind)
+        weights = None if entitled is None else entitled.entitlements
         if events.requests is None:
             if reported:
                 raise ValueError("--reported needs a history with needs: name the columns with --needs and --served")

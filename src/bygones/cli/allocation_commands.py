@@ -52,7 +52,7 @@ def allocate(
     history: Annotated[
         Path | None,
         optional(
-            "CSV file with the columns agent, time and utility, in the order of time; a time is a number "
+            "CSV file with the columns agent, time and utility (or amount), in the order of time; a time is a number "
             "or a date. Without a history, nothing is remembered.",
             "FILE",
         ),

@@ -7,11 +7,20 @@ from typing import Annotated, Literal
 
 from tyro.conf import Positional, arg
 
-from bygones._files import check_output
 from bygones.audit import formats
 from bygones.cli.arguments import Json, one_of, optional
 from bygones.cli.console import print_json, print_paths
-from bygones.cli.history_arguments import AgentColumn, EntitlementColumn, Fields, SkipUnnamed, Table, TimeZone
+from bygones.cli.history_arguments import (
+    AgentColumn,
+    EntitlementColumn,
+    Fields,
+    SkipUnnamed,
+    Table,
+    TimeZone,
+    check_files,
+    names_in,
+    read_entitlements,
+)
 
 
 def audit(
@@ -21,6 +30,7 @@ def audit(
             metavar="HISTORY [HISTORY ...]",
             help="CSV or Parquet files or globs, DuckDB or SQLite file, ledger, log files, or a URL such as "
             "postgresql://user@host/name.",
+            help_behavior_hint="(required)",
         ),
     ],
     agent: AgentColumn = None,
@@ -162,23 +172,17 @@ def audit(
     """
     from bygones.audit import audit as run_audit
     from bygones.audit import read_history
-    from bygones.audit.entitlements import Shares, read_shares
     from bygones.cli.audit_tables import print_audit
 
-    if page is not None:
-        check_output(page, [*history, *([entitlements] if entitlements else [])])
+    check_files(history, page, entitlements)
     reading = read_history(
         history[0] if len(history) == 1 else list(history), agent=agent, time=time, utility=utility, start=start,
         needs=needs, served=served, where=where or (), skip_unnamed=skip_unnamed, time_format=time_format,
-        fields=None if fields is None else [name.strip() for name in fields.split(",")], table=table, format=format,
+        fields=names_in(fields), table=table, format=format,
         timezone=timezone, resource=resource, threads=threads, memory=memory,
     )  # fmt: skip
     with reading as events:
-        weights: Shares | dict[str, float] | None = None
-        if entitlements is not None:
-            weights = read_shares(entitlements, entitlement, agent=agent, exempt=kind == "burden")
-        elif entitlement is not None:
-            weights = events.entitlements_in(entitlement)
+        weights = read_entitlements(events, entitlements, entitlement, agent, kind)
         found = run_audit(
             events, None if half_life is None else half_life.split(","), entitlements=weights, others=others,
             newcomers=newcomers, title=title or "", unit=unit or "", remarks=note or (),

@@ -11,7 +11,7 @@ from bygones._text import amount, counted, sentence
 from bygones.audit.findings import Audit
 from bygones.audit.groups import compared_note, grouped, settled
 from bygones.audit.trajectory import Trajectory
-from bygones.cli.console import Column, print_fitting, print_table, say, say_bold
+from bygones.cli.console import Column, print_fitting, print_sentences, print_table, say, say_bold
 from bygones.cli.ledger_tables import bar
 from bygones.kinds import words
 
@@ -36,21 +36,22 @@ def print_audit(audit: Audit) -> None:
     clock = audit.clock
     zone = "" if clock.steps else f" {clock.zone}"
     size = f"{counted(audit.n_events, 'event')} for {counted(len(audit.names), 'agent')}"
-    say(f"{audit.label}: {size}, from {clock.shown(audit.first)} to {clock.shown(audit.periods.end)}{zone}.")
-    say(audit.entitlement_note())
-    for note in (*audit.remarks, *audit.notes):
-        say(note)
+    span = f"from {clock.shown(audit.first)} to {clock.shown(audit.periods.end)}{zone}"
+    print_sentences([f"{audit.label}: {size}, {span}.", audit.entitlement_note(), *audit.remarks, *audit.notes])
     late = audit.newcomers()
     if late:
         joined = f"{counted(len(late), 'agent')} joined after the first {clock.length_text(audit.periods.length)}"
-        say(f"{joined} ({audit.newcomers_note()}).")
+        print_sentences([f"{joined} ({audit.newcomers_note()})."])
     say()
     for trajectory in audit.standings:
         _print_standing(audit, trajectory)
-    say(audit.owed_note())
+    print_sentences([audit.owed_note()])
     if audit.fair_tree(audit.standings[0]):
-        say("Fair tree: Slurm's factor from what is remembered, the largest first; sshare: the factor that it reports.")
-    say(f"{audit.since_note()}{f' Amounts are in {audit.unit}.' if audit.unit else ''}", "")
+        print_sentences([
+            "Fair tree: Slurm's factor from what is remembered, the largest first; sshare: the factor that it reports.",
+        ])  # fmt: skip
+    print_sentences([f"{audit.since_note()}{f' Amounts are in {audit.unit}.' if audit.unit else ''}"])
+    say()
     _print_welfare(audit)
     _print_conclusions(audit)
     if audit.replays:
@@ -110,7 +111,8 @@ def _print_welfare(audit: Audit) -> None:
     print_fitting(f"Over time, at the end of each {audit.clock.length_text(audit.periods.length)}", columns, rows)
     per = " per unit of entitlement" if len(set(audit.members.entitlements.tolist())) > 1 else ""
     means = "heaviest load" if audit.kind == "burden" else "least (egalitarian), geometric mean (Nash)"
-    say(f"What is remembered{per}: Gini coefficient (0 is equal), {means}.", "")
+    print_sentences([f"What is remembered{per}: Gini coefficient (0 is equal), {means}."])
+    say()
 
 
 def _print_conclusions(audit: Audit) -> None:
@@ -119,15 +121,14 @@ def _print_conclusions(audit: Audit) -> None:
         return
     for title, sentences, more in grouped(audit):
         say_bold(title)
-        for each in sentences[:FLIPS]:
-            say(f"- {each}")
+        print_sentences(f"- {each}" for each in sentences[:FLIPS])
         hidden = max(0, len(sentences) - FLIPS) + more
         if hidden:
             which = f"the {len(sentences):,} largest" if more else "them"
             say(f"- and {hidden:,} more: --page and --json list {which}")
         say()
     if audit.conclusions.pairs is None:
-        say(compared_note(audit))
+        print_sentences([compared_note(audit)])
     if audit.conclusions.flip and not audit.conclusions.searched:
         say("Use --refine yes to find the half-lives at which these conclusions flip.")
 

@@ -5,12 +5,18 @@ The formats are not among them: a command asks for them when it runs, so that th
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from tyro.conf import arg
 
+from bygones._files import check_output
 from bygones.cli.arguments import optional
+
+if TYPE_CHECKING:
+    from bygones.audit.entitlements import Shares
+    from bygones.audit.history import History
 
 AgentColumn = Annotated[
     str | None, optional("Column with the names of the agents; agent if left out, or User for sacct.", "COLUMN")
@@ -43,3 +49,31 @@ TimeZone = Annotated[
         "Time zone of times without one, and in which times are shown; UTC or a ledger's own if left out.", "ZONE"
     ),
 ]
+
+
+def check_files(history: Sequence[str], page: Path | None, entitlements: Path | None) -> None:
+    """Refuses a command without a history, and a page that would be written over what the command reads."""
+    if not history:
+        raise ValueError("HISTORY is missing: give a file, a ledger or the URL of a database")
+    if page is not None:
+        check_output(page, [*history, *([entitlements] if entitlements else [])])
+
+
+def names_in(fields: str | None) -> list[str] | None:
+    """The names in `--fields`."""
+    return None if fields is None else [name.strip() for name in fields.split(",")]
+
+
+def read_entitlements(
+    history: History, file: Path | None, column: str | None, agent: str | None, kind: str | None
+) -> Shares | None:
+    """The entitlements of `--entitlements` and `--entitlement`; None if neither was given."""
+    from bygones.audit.entitlements import Shares, read_shares
+
+    if file is None:
+        return None if column is None else Shares(history.entitlements_in(column))
+    if str(file) in history.source.columns and not file.exists():
+        raise ValueError(
+            f"--entitlements must be a file, and {file} is a column of the history: use --entitlement {file}"
+        )
+    return read_shares(file, column, agent=agent, exempt=kind == "burden")

@@ -11,7 +11,7 @@ from tyro.extras import SubcommandApp
 from bygones._text import counted
 from bygones.cli.arguments import optional
 from bygones.cli.console import answering, print_json, print_table, say
-from bygones.cli.ledger_arguments import Author, Json, Key, Note, Target, open_ledger
+from bygones.cli.ledger_arguments import Author, Json, Key, Note, Target, note_key, open_ledger
 
 if TYPE_CHECKING:
     from bygones.ledger import Preview
@@ -37,7 +37,7 @@ def import_(
 ) -> None:
     """Record a history from a CSV file. If a row is wrong, nothing is recorded.
 
-    A column key makes each row count once, however often it is imported.
+    If the file has a column key, each row counts once, however often it is imported.
 
     For example:
         bygones ledger import team.db history.csv --dry-run
@@ -77,6 +77,7 @@ def undo_import(
         Positional[int], arg(metavar="IMPORT", help="The number of any event of the import, as it printed.")
     ],
     note: Note = "",
+    key: Key = None,
     author: Author = None,
     json: Json = False,
 ) -> None:
@@ -88,7 +89,8 @@ def undo_import(
     from bygones.ledger.csv_files import event_dict
 
     with open_ledger(target, author) as ledger:
-        events = ledger.undo_import(number, note=note)
+        note_key(ledger, key)
+        events = ledger.undo_import(number, note=note, key=key)
     with answering():
         if json:
             print_json([event_dict(event) for event in events])

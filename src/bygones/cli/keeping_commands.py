@@ -71,7 +71,7 @@ def restore(
 
 
 def rebuild(target: Kept, json: Json = False) -> None:
-    """Make everything but the events anew from the events, after `verify` has found damage elsewhere.
+    """Rebuild everything else from the events, after `verify` has found damage outside them.
 
     A ledger whose events are damaged is refused: restore a backup.
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from tyro.conf import arg
 
-from bygones._text import listed
+from bygones._text import counted, listed
 from bygones.cli.arguments import Json, optional
 from bygones.cli.console import print_json, print_paths, print_sentences, print_table, progress
 from bygones.leaderboard.entries import MEMORIES, SIZES, WelfareName, check_entries, scenarios
@@ -29,13 +29,15 @@ def leaderboard(
     welfare: Annotated[WelfareName, arg(help="The welfare that is learned and judged.")] = "nash",
     scenario: Annotated[
         tuple[str, ...],
-        arg(help='Only these scenarios, such as donut or, with its own T, "queues(n_servers=2, horizon=50)".'),
+        optional('Only these scenarios, such as donut or, with its own T, "queues(n_servers=2, horizon=50)".', "NAME…"),
     ] = (),
-    memory: Annotated[tuple[str, ...], arg(help=f"Only these memories, of {', '.join(MEMORIES)}.")] = (),
-    player: Annotated[tuple[str, ...], arg(help="Only these rules and learners, such as prices or ppo.")] = (),
-    steps: Annotated[int | None, optional("Steps that each learner learns from; by default the size's.")] = None,
-    seeds: Annotated[int | None, optional("Number of seeds; by default the size's.")] = None,
-    workers: Annotated[int | None, optional("Processes on a CPU; by default one per core.")] = None,
+    memory: Annotated[tuple[str, ...], optional(f"Only these memories, of {', '.join(MEMORIES)}.", "NAME…")] = (),
+    player: Annotated[tuple[str, ...], optional("Only these rules and learners, such as prices or ppo.", "NAME…")] = (),
+    steps: Annotated[
+        int | None, optional("Steps that each learner learns from; by default the size's.", "NUMBER")
+    ] = None,
+    seeds: Annotated[int | None, optional("Number of seeds; by default the size's.", "NUMBER")] = None,
+    workers: Annotated[int | None, optional("Processes on a CPU; by default one per core.", "NUMBER")] = None,
     out: Annotated[Path, arg(help="Folder for the results and the page.")] = Path("out/leaderboard"),
     json: Json = False,
 ) -> None:
@@ -78,7 +80,8 @@ def leaderboard(
         print_json({"answer": answer(found), "cells": [_object(cell) for cell in found], "does_not_apply": idle})
         return
     print_table(
-        f"{welfare} welfare, {budget:,} steps of learning, {n_seeds} seeds: every player with its best memory",
+        f"{welfare} welfare, {budget:,} steps of learning, {counted(n_seeds, 'seed')}: "
+        "every player with its best memory",
         COLUMNS,
         _rows(found),
     )

@@ -19,6 +19,7 @@ from tyro.conf import OmitArgPrefixes, arg
 from bygones._arrays import check_count
 from bygones._files import replacing_text
 from bygones._secrets import redacted
+from bygones.cli.arguments import optional
 from bygones.cli.claims_tables import print_claims, setting_text
 from bygones.cli.console import print_json, print_paths, print_table, progress, say
 from bygones.cli.evaluation_commands import evaluate
@@ -43,20 +44,18 @@ def train(
     settings: Annotated[OmitArgPrefixes[Settings], arg(name="")],
     scenario: Annotated[
         str | None,
-        arg(
-            help='What to learn instead of the paper\'s problem, such as donut or "queues(n_servers=2)"; see bygones '
+        optional(
+            'What to learn instead of the paper\'s problem, such as donut or "queues(n_servers=2)"; see bygones '
             "scenarios.",
-            help_behavior_hint="",
+            "NAME",
         ),
     ] = None,
     memory: Annotated[
         str | None,
-        arg(help='The memory in a scenario, such as "discounted(half_life=50)".', help_behavior_hint=""),
+        optional('The memory in a scenario, such as "discounted(half_life=50)".', "MEMORY"),
     ] = None,
     seeds: Annotated[int, arg(help="Number of runs, with seeds counted from --seed.")] = 1,
-    workers: Annotated[
-        int | None, arg(help="Processes on a CPU; by default one per core.", help_behavior_hint="")
-    ] = None,
+    workers: Annotated[int | None, optional("Processes on a CPU; by default one per core.", "NUMBER")] = None,
     out: Annotated[Path, arg(help="Folder for policies and curves.")] = Path("out/train"),
     json: Json = False,
 ) -> None:
@@ -110,19 +109,21 @@ def reproduce(
     size: Annotated[
         Literal["quick", "paper"], arg(help="A slice of the paper's grid with one seed, or all of its 1000 runs.")
     ] = "quick",
-    welfare: Annotated[tuple[str, ...], arg(help="Only these welfare functions.")] = (),
-    aggregation: Annotated[tuple[str, ...], arg(help="Only these aggregations.")] = (),
-    horizon: Annotated[tuple[int, ...], arg(help="Only these horizons.")] = (),
-    gamma: Annotated[tuple[float, ...], arg(help="Only these past discounts.")] = (),
-    seeds: Annotated[int | None, arg(help="Number of seeds.", help_behavior_hint="")] = None,
-    weight: Annotated[float | None, arg(help="λ of every run; by default the paper's.", help_behavior_hint="")] = None,
+    welfare: Annotated[tuple[str, ...], optional("Only these welfare functions.", "WELFARE…")] = (),
+    aggregation: Annotated[tuple[str, ...], optional("Only these aggregations.", "{additive,averaged}…")] = (),
+    horizon: Annotated[tuple[int, ...], optional("Only these horizons.", "STEPS…")] = (),
+    gamma: Annotated[tuple[float, ...], optional("Only these past discounts.", "NUMBER…")] = (),
+    seeds: Annotated[int | None, optional("Number of seeds; by default the size's.", "NUMBER")] = None,
+    weight: Annotated[float | None, optional("λ of every run; by default the paper's.", "NUMBER")] = None,
     observation_scale: Annotated[
         Scale, arg(help="How the network sees the memory: as it is, or divided by one of several scales.")
     ] = "none",
-    settings: Annotated[tuple[str, ...], arg(name="set", help=SETTING_HELP)] = (),
+    settings: Annotated[
+        tuple[str, ...], arg(name="set", metavar="NAME=VALUE…", help=SETTING_HELP, help_behavior_hint="")
+    ] = (),
     on: Annotated[Literal["auto", "cpu", "accelerator", "ray"], arg(help="Where to train.")] = "auto",
-    address: Annotated[str | None, arg(help="Address of a Ray cluster.", help_behavior_hint="")] = None,
-    workers: Annotated[int | None, arg(help="Processes on a CPU.", help_behavior_hint="")] = None,
+    address: Annotated[str | None, optional("Address of a Ray cluster, for --on ray.", "ADDRESS")] = None,
+    workers: Annotated[int | None, optional("Processes on a CPU; by default one per core.", "NUMBER")] = None,
     evaluation_episodes: Annotated[
         int,
         arg(help="Episodes that each policy plays when it has been trained, sampled and deterministic; 0 for none."),

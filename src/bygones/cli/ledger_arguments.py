@@ -27,7 +27,7 @@ At = Annotated[
 Note = Annotated[str, optional("A remark to record.", "TEXT")]
 Key = Annotated[
     str | None,
-    optional("A name of your choice for this entry: the same again with the same key records nothing.", "TEXT"),
+    optional("A name of your choice for what is recorded: the same again with the same key records nothing.", "TEXT"),
 ]
 Author = Annotated[
     str | None, optional("Who records this (default: BYGONES_AUTHOR, else the user of this computer).", "NAME")

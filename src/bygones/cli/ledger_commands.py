@@ -225,12 +225,11 @@ def decide(
     if has_dates(needs):
         from bygones.cli.plan_commands import plan
 
-        for name, given in (("at", at), ("key", key)):
-            if given is not None:
-                raise ValueError(f"{name} cannot be used with {needs}, which has a column 'date'")
+        if at is not None:
+            raise ValueError(f"at cannot be used with {needs}, which has a column 'date'")
         plan(
-            target, needs, k=k, amount=amount, whole=whole, capacity=capacity, publish=yes, note=note, author=author,
-            json=json,
+            target, needs, k=k, amount=amount, whole=whole, capacity=capacity, publish=yes, note=note, key=key,
+            author=author, json=json,
         )  # fmt: skip
         return
     request = read_needs(needs, k=k, amount=amount, capacity=capacity, whole=whole)
@@ -267,7 +266,7 @@ def explain(
 ) -> None:
     """Show what an agent's remembered utility consists of, or why a decision was made.
 
-    Of a decision also whether it was corrected later, and how to check its draw.
+    For a decision, it also shows whether it was corrected later, and how to check its draw.
 
     For example:
         bygones ledger explain team.db ana
@@ -294,7 +293,7 @@ def export(
     kind: Annotated[str | None, optional("Only events of this kind, such as received.", "KIND")] = None,
     json: Json = False,
 ) -> None:
-    """Write all events as CSV or JSON; of one kind, those that are not void.
+    """Write all events as CSV or JSON, or those of one kind that are not void.
 
     In CSV, text that looks like a formula starts with an apostrophe.
 

@@ -11,7 +11,7 @@ from bygones._files import check_output, replacing
 from bygones.cli.allocation_commands import AmountToDivide, Capacity, NumberOfPlaces, Whole
 from bygones.cli.arguments import optional
 from bygones.cli.console import answering, print_json, print_paths, say
-from bygones.cli.ledger_arguments import Author, Json, Note, Target, open_ledger, print_recorded
+from bygones.cli.ledger_arguments import Author, Json, Key, Note, Target, note_key, open_ledger, print_recorded
 from bygones.cli.pictures import save_beside
 
 From = Annotated[
@@ -42,11 +42,12 @@ def plan(
     capacity: Capacity = None,
     publish: Annotated[bool, arg(help="Record the plan; otherwise it is only shown.")] = False,
     note: Note = "",
+    key: Key = None,
     author: Author = None,
     out: Annotated[Path, arg(help="The folder for the figure.")] = Path("out"),
     json: Json = False,
 ) -> None:
-    """Decide date after date ahead, and show everybody's standing before and after, in a table and a figure.
+    """Decide who has a turn on each date ahead, and show everybody's standing before and after, as table and figure.
 
     Holds, joins and rules count as they will be on each date. A turn counts as received from its date on.
 
@@ -55,6 +56,7 @@ def plan(
         bygones ledger plan ward.db people.csv --from 2026-12-01 --until 2027-01-01 --publish
     """
     from bygones.cli.plan_printing import print_plan
+    from bygones.ledger.keys import check_unused
     from bygones.ledger.plan_tables import dates_from, read_dates
     from bygones.report.figures.plan_figures import plan_figure
 
@@ -64,7 +66,12 @@ def plan(
         zone = ledger.zone()
         dates = [] if from_ is None or until is None else dates_from(from_, until, every, zone)
         needs = read_dates(table, zone, dates, k=k, capacity=capacity, amount=amount, whole=whole)
-        made = ledger.plans.publish(needs, note=note) if publish else ledger.plans.draft(needs)
+        if publish:
+            note_key(ledger, key)
+            made = ledger.plans.publish(needs, note=note, key=key)
+        else:
+            check_unused(key)
+            made = ledger.plans.draft(needs)
     with answering(publish):
         if json:
             print_json({"recorded": publish, **made.to_dict()})
@@ -123,6 +130,7 @@ def replan(
     from_: From = None,
     accept: Annotated[bool, arg(help="Record the result; otherwise it is only shown.")] = False,
     note: Note = "",
+    key: Key = None,
     author: Author = None,
     json: Json = False,
 ) -> None:
@@ -141,7 +149,9 @@ def replan(
         zone = ledger.zone()
         dates = list(dict.fromkeys(iso(turn.at) for turn in ledger.plans.turns(from_)))
         known = [] if table is None or not dates else read_dates(table, zone, [] if has_dates(table) else dates)
-        found = ledger.plans.redecide(from_, needs=known, accept=accept, note=note)
+        source = "" if table is None else table.read_bytes().hex()
+        note_key(ledger, key)
+        found = ledger.plans.redecide(from_, needs=known, source=source, accept=accept, note=note, key=key)
     with answering(accept and bool(found)):
         if json:
             print_json({"recorded": accept, "dates": [each.to_dict() for each in found]})
@@ -154,6 +164,7 @@ def unplan(
     from_: From = None,
     until: Until = None,
     note: Note = "",
+    key: Key = None,
     author: Author = None,
     json: Json = False,
 ) -> None:
@@ -166,7 +177,8 @@ def unplan(
     from bygones.ledger.times import iso
 
     with open_ledger(target, author) as ledger:
-        found = ledger.plans.void(from_, until, note=note)
+        note_key(ledger, key)
+        found = ledger.plans.void(from_, until, note=note, key=key)
     with answering():
         if json:
             print_json([iso(at) for at in found])
@@ -179,6 +191,7 @@ def swap(
     first: Annotated[Positional[int], arg(metavar="FIRST", help="The event of one turn, see `planned`.")],
     second: Annotated[Positional[int], arg(metavar="SECOND", help="The event of the other turn.")],
     note: Note = "",
+    key: Key = None,
     author: Author = None,
     json: Json = False,
 ) -> None:
@@ -190,7 +203,8 @@ def swap(
     from bygones.ledger.times import named
 
     with open_ledger(target, author) as ledger:
-        found, zone = ledger.plans.swap(first, second, note=note), ledger.zone()
+        note_key(ledger, key)
+        found, zone = ledger.plans.swap(first, second, note=note, key=key), ledger.zone()
     print_recorded(
         found, json, *(f"Event {event.seq}: {event.agent} serves on {named(event.time, zone)}." for event in found)
     )

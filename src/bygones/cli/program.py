@@ -61,7 +61,7 @@ COMMANDS: dict[Callable[..., None], str | None] = {
     advice_commands.advise: "audit",
     simulation_commands.simulate: None,
     scenario_commands.scenarios: None,
-    leaderboard_commands.leaderboard: "learn",
+    leaderboard_commands.leaderboard: "learn,report",
     memory_commands.decay: None,
     memory_commands.stability: None,
     paper_commands.figure: None,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 from tyro.conf import Positional, arg
 
 from bygones._files import check_output
+from bygones.cli.arguments import optional
 from bygones.cli.console import print_paths, progress
 
 if TYPE_CHECKING:
@@ -18,14 +19,11 @@ if TYPE_CHECKING:
 def report(
     places: Annotated[
         Positional[tuple[Path, ...]],
-        arg(help="Folders or files of your own results; without any, the page shows the evidence alone."),
+        optional("Folders or files of your own results; without any, the page shows the evidence alone.", "[PATH…]"),
     ] = (),
     evidence: Annotated[
         Path | None,
-        arg(
-            help="Folder with sets of results to show beside yours; by default evidence/grid, if it exists.",
-            help_behavior_hint="",
-        ),
+        optional("Folder with sets of results to show beside yours; by default evidence/grid, if it exists.", "FOLDER"),
     ] = None,
     out: Annotated[Path, arg(help="The file to write.")] = Path("report.html"),
 ) -> None:

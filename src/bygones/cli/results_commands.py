@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 from tyro.conf import Positional, arg
 
 from bygones._files import check_output
+from bygones._parts import needed_by
+from bygones.cli.arguments import optional
 from bygones.cli.claims_tables import print_claims, print_comparisons, setting_text
 from bygones.cli.console import print_json, print_paths, print_sentences, print_table
 
@@ -33,9 +35,11 @@ GRID_COLUMNS = ("observation_scale", "welfare", "aggregation", "horizon", "gamma
 
 
 def claims(
-    places: Annotated[Positional[tuple[Path, ...]], arg(help=PLACES_HELP, help_behavior_hint="")] = (),
-    why: Annotated[tuple[str, ...], arg(help="Show every number behind these claims, such as C6 C13.")] = (),
-    settings: Annotated[tuple[str, ...], arg(name="set", help=SETTING_HELP)] = (),
+    places: Annotated[Positional[tuple[Path, ...]], optional(PLACES_HELP, "[PATH…]")] = (),
+    why: Annotated[tuple[str, ...], optional("Show every number behind these claims, such as C6 C13.", "CLAIM…")] = (),
+    settings: Annotated[
+        tuple[str, ...], arg(name="set", metavar="NAME=VALUE…", help=SETTING_HELP, help_behavior_hint="")
+    ] = (),
     json: Json = False,
 ) -> None:
     """Judge the paper's claims C1 to C13 from results, under every observation scale that occurs in them.
@@ -72,13 +76,19 @@ def claims(
 
 
 def results(
-    places: Annotated[Positional[tuple[Path, ...]], arg(help="Folders or files of results.", help_behavior_hint="")],
+    places: Annotated[
+        Positional[tuple[Path, ...]],
+        arg(metavar="PATH…", help="Folders or files of results.", help_behavior_hint="(required)"),
+    ],
     csv_file: Annotated[
-        Path | None, arg(name="csv", help="Write all columns except the curves to this file.", help_behavior_hint="")
+        Path | None,
+        arg(
+            name="csv", metavar="FILE", help="Write all columns except the curves to this file.", help_behavior_hint=""
+        ),
     ] = None,
-    merge_into: Annotated[Path | None, arg(help="Write these runs to a new folder.", help_behavior_hint="")] = None,
+    merge_into: Annotated[Path | None, optional("Write these runs to a new folder.", "FOLDER")] = None,
     where: Annotated[
-        tuple[str, ...], arg(help="Only runs with these values, such as welfare=nash gamma=[0.99,1].")
+        tuple[str, ...], optional("Only runs with these values, such as welfare=nash gamma=[0.99,1].", "NAME=VALUE…")
     ] = (),
 ) -> None:
     """Show, filter, merge and export results: means over seeds, one line for each combination of settings.
@@ -131,13 +141,15 @@ def draw(
 ) -> None:
     """Draws a figure from results, or all of them, and prints the files that were written."""
     from bygones._arrays import check_one_of
-    from bygones.paper.claims import judge
     from bygones.paper.grid import parse_setting
-    from bygones.paper.judging import departure
-    from bygones.paper.results import read
-    from bygones.report.figures import paper_figures
-    from bygones.report.figures.claims_figure import claims_figure
-    from bygones.report.style import save
+
+    with needed_by("a figure of results", "figures,results"):
+        from bygones.paper.claims import judge
+        from bygones.paper.judging import departure
+        from bygones.paper.results import read
+        from bygones.report.figures import paper_figures
+        from bygones.report.figures.claims_figure import claims_figure
+        from bygones.report.style import save
 
     check_one_of("figure", name, ["1", *paper_figures.names(), "claims", "all"])
     found, changes = read(*(places or _evidence())), dict(map(parse_setting, settings))

@@ -20,7 +20,7 @@ def void(
 ) -> None:
     """Make an event void, so that everything reads as if it had not been recorded; the event itself stays.
 
-    With a decision, what was received through it is void too. To void a void puts the event back in effect.
+    With a decision, what was received through it is void too. Voiding a void puts the event back in effect.
 
     For example:
         bygones ledger void team.db 12 --note "wrong year"
@@ -42,6 +42,7 @@ def redecide(
     ] = None,
     accept: Annotated[bool, arg(help="Record the result; otherwise it is only shown.")] = False,
     note: Note = "",
+    key: Key = None,
     author: Author = None,
     json: Json = False,
 ) -> None:
@@ -56,7 +57,8 @@ def redecide(
     from bygones.cli.ledger_tables import print_redecisions
 
     with open_ledger(target, author) as ledger:
-        found, zone = ledger.redecide(from_, to, accept=accept, note=note), ledger.zone()
+        note_key(ledger, key)
+        found, zone = ledger.redecide(from_, to, accept=accept, note=note, key=key), ledger.zone()
     with answering(accept and any(each.in_period for each in found)):
         if json:
             print_json({"recorded": accept, "decisions": [each.to_dict() for each in found]})

@@ -77,8 +77,8 @@ def problem_of(settings: Settings, scenario: str | None, memory: str | None) -> 
         if getattr(settings, name) != default[name]:
             flag = name.replace("_", "-")
             raise ValueError(
-                f"--{flag} is of the paper's problem: give --memory, and the scenario's own parameters in brackets, "
-                f'such as --scenario "{scenario.partition("(")[0]}(horizon=200)"'
+                f"--{flag} describes the paper's problem: give --memory, and the scenario's own parameters in "
+                f'brackets, such as --scenario "{scenario.partition("(")[0]}(horizon=200)"'
             )
     shared = {name: getattr(settings, name) for name in _SHARED}
     return ScenarioProblem(catalogue.named(scenario), named(memory or DEFAULT_MEMORY), **shared)

@@ -82,7 +82,7 @@ def sign(
 ) -> None:
     """Verify a ledger, and add its signed head to a file of which others keep copies, or to a table that others hold.
 
-    Nobody can then change an event up to it unnoticed, not even who can write the whole ledger.
+    Nobody can then change an event up to it unnoticed, not even somebody who can write to the whole ledger.
 
     For example:
         bygones ledger sign team.db --key team.key --anchor anchors.jsonl
@@ -112,10 +112,11 @@ def new_key(
     from bygones.ledger import signing
 
     made = signing.new_key(file)
-    if json:
-        print_json({"key": made})
-    else:
-        say(f"Made the key {made}. Keep {file} to yourself, away from the ledger; give others its public key.")
+    with answering():
+        if json:
+            print_json({"key": made})
+        else:
+            say(f"Made the key {made}. Keep {file} to yourself, away from the ledger; give others its public key.")
 
 
 @key.command(name="public")
@@ -139,7 +140,8 @@ def public_key(
             opened.write(text)
     except FileExistsError:
         raise ValueError(f"{out} already exists: give the public key a new file") from None
-    print_paths([out])
+    with answering():
+        print_paths([out])
 
 
 COMMANDS = (verify, sign)

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
 
 from tyro.conf import Positional, arg
 
-from bygones._files import check_output
 from bygones.audit import formats
 from bygones.cli.arguments import Json, one_of, optional
 from bygones.cli.console import print_json, print_paths
@@ -25,6 +24,9 @@ from bygones.cli.history_arguments import (
     TimeFormat,
     TimeZone,
     Where,
+    check_files,
+    names_in,
+    read_entitlements,
 )
 
 if TYPE_CHECKING:
@@ -36,7 +38,11 @@ Result = TypeVar("Result", "WhatIf", "QueueReplay")
 def what_if(
     history: Annotated[
         Positional[tuple[str, ...]],
-        arg(metavar="HISTORY [HISTORY ...]", help="History with needs, or the output of sacct with the field Submit."),
+        arg(
+            metavar="HISTORY [HISTORY ...]",
+            help="History with needs, or the output of sacct with the field Submit.",
+            help_behavior_hint="(required)",
+        ),
     ],
     half_life: Annotated[
         str | None,
@@ -108,13 +114,11 @@ def what_if(
     from bygones.audit import read_history
     from bygones.audit.auditing import HALF_LIVES, STEP_HALF_LIVES
     from bygones.audit.courses import what_if as run_what_if
-    from bygones.audit.entitlements import read_shares
     from bygones.audit.queue_replay import replay_queue
     from bygones.cli.what_if_tables import print_queue, print_what_if
 
-    if page is not None:
-        check_output(page, [*history, *([entitlements] if entitlements else [])])
-    names = None if fields is None else [name.strip() for name in fields.split(",")]
+    check_files(history, page, entitlements)
+    names = names_in(fields)
     log = format if format in formats.FORMATS else None
     if format == "auto" and time is None:
         log = formats.recognised(Path(history[0]), names or ())
@@ -131,11 +135,8 @@ def what_if(
     with reading as events:
         defaults = STEP_HALF_LIVES if events.clock.steps else HALF_LIVES
         half_lives = half_life.split(",") if half_life is not None else () if memory else defaults
-        weights = None
-        if entitlements is not None:
-            weights = read_shares(entitlements, entitlement, agent=agent, exempt=kind == "burden").entitlements
-        elif entitlement is not None:
-            weights = events.entitlements_in(entitlement)
+        entitled = read_entitlements(events, entitlements, entitlement, agent, kind)
+        weights = None if entitled is None else entitled.entitlements
         if log:
             queue = replay_queue(events, half_lives, entitlements=weights, others=others, draws=draws)
             if page is not None:

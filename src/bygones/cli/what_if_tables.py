@@ -15,9 +15,8 @@ SHOWN = 10
 def print_what_if(found: WhatIf) -> None:
     """Prints the replays of decisions: a table, sentences, and who would have been served instead."""
     agents = counted(len(found.names), "agent")
-    say(f"{found.label}: {counted(found.decisions, 'decision')} about {agents}, replayed {found.draws} times each.")
-    for note in found.notes:
-        say(note)
+    about = f"{counted(found.decisions, 'decision')} about {agents}, replayed {found.draws} times each"
+    print_sentences([f"{found.label}: {about}.", *found.notes])
     say()
     columns = ["memory", "rule", "differ", "Gini", found.worst, f"Gini, {words(found.kind).received}", "total"]
     rows = [
@@ -29,8 +28,11 @@ def print_what_if(found: WhatIf) -> None:
     ]  # fmt: skip
     print_table("On the same needs", columns, rows)
     load = "the heaviest load" if found.kind == "burden" else "the least"
-    say(f"Gini and {found.worst}: of what each memory remembers in the end; {found.worst} is {load} of anyone.")
-    say("Where a range is given, it is the uncertainty of ties: equally good decisions were drawn in several ways.", "")
+    print_sentences([
+        f"Gini and {found.worst}: of what each memory remembers in the end; {found.worst} is {load} of anyone.",
+        "Where a range is given, it is the uncertainty of ties: equally good decisions were drawn in several ways.",
+    ])  # fmt: skip
+    say()
     print_sentences(found.sentences())
     for course in found.alternatives():
         if course.changes:
@@ -53,27 +55,28 @@ def _change(change: Reassignment) -> str:
 
 def print_queue(found: QueueReplay) -> None:
     """Prints the replays of a queue: mean waits, and the jobs that would have started earlier."""
-    say(f"{found.label}: {counted(found.jobs, 'job')} of {counted(len(found.names), 'agent')}, replayed by fair share.")
-    say(
+    jobs = f"{counted(found.jobs, 'job')} of {counted(len(found.names), 'agent')}"
+    print_sentences([
+        f"{found.label}: {jobs}, replayed by fair share.",
         "Every start of a job counts as an opening, which goes to the pending job of whoever has used least per unit "
         "of entitlement. Sizes of jobs are not matched with openings.",
-        "",
-    )
+    ])  # fmt: skip
+    say()
     shown = sorted(range(len(found.names)), key=lambda row: -found.waits["actual"][row])[: 2 * SHOWN]
     rows = [[found.names[row], *(amount(waits[row] / 3600e6) for waits in found.waits.values())] for row in shown]
     print_table("Mean wait in hours", ["agent", *found.waits], rows)
     print_sentences(found.sentences())
     length = found.clock.length_text
-    for half_life, jobs in found.earlier.items():
-        if jobs:
+    for half_life, earlier in found.earlier.items():
+        if earlier:
             say(
                 "",
                 f"At {length(half_life)} instead of {length(found.half_lives[-1])}, these would have started earlier:",
             )
-        for each in jobs[:SHOWN]:
+        for each in earlier[:SHOWN]:
             when = f"{found.clock.shown(each.after)} instead of {found.clock.shown(each.before)}"
             say(f"- {each.job} of {each.agent}: {when}{'' if each.certain else ' (not in every draw)'}")
-        if len(jobs) > SHOWN:
+        if len(earlier) > SHOWN:
             most = found.n_earlier[half_life][1]
-            which = "them" if most == len(jobs) else f"the first {len(jobs):,}"
+            which = "them" if most == len(earlier) else f"the first {len(earlier):,}"
             say(f"- and {most - SHOWN:,} more: --json lists {which}")

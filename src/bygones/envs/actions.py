@@ -28,7 +28,7 @@ def action_space(problem: AllocationProblem) -> gym.Space[Action]:
     return gym.spaces.Discrete(problem.n_actions) if problem.is_enumerable else space
 
 
-def named(action: Any, problem: AllocationProblem, rows: tuple[int, ...] = ()) -> Ints:
+def named(action: object, problem: AllocationProblem, rows: tuple[int, ...] = ()) -> Ints:
     """The k agents that an action serves which is not the number of a subset: they, or a priority for each agent.
 
     Args:
@@ -58,6 +58,6 @@ def named(action: Any, problem: AllocationProblem, rows: tuple[int, ...] = ()) -
     raise ValueError(f"action must be {other}, or {each}{per_row}, got {_shown(action)}")
 
 
-def _shown(action: Any) -> str:
+def _shown(action: object) -> str:
     text = repr(action)
-    return text if len(text) <= 80 else f"{type(action).__name__} of shape {np.shape(action)}"
+    return text if len(text) <= 80 else f"{type(action).__name__} of shape {np.asarray(action).shape}"

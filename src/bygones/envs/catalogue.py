@@ -10,6 +10,7 @@ import dataclasses
 import functools
 import importlib
 import inspect
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +51,7 @@ def name_of(scenario: Scenario) -> str | None:
     return name if module == _PACKAGE and class_name(name) == type(scenario).__name__ else None
 
 
-def made(name: str, arguments: dict[str, Any]) -> Scenario:
+def made(name: str, arguments: Mapping[str, Any]) -> Scenario:
     """The scenario of that name with these parameters."""
     kind = kind_of(name)
     takes = [each.name for each in dataclasses.fields(kind)]

@@ -7,11 +7,12 @@ on the same noise. Leading axes are a batch of episodes.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from bygones._arrays import Array, namespace
 from bygones.envs.batches import mapped
 from bygones.envs.problem import AllocationParams, reward, true_utilities
+from bygones.memory.contract import AnyState
 
 
 class EnvState(NamedTuple):
@@ -21,7 +22,7 @@ class EnvState(NamedTuple):
     """How many steps have been taken."""
     needs: Array
     needs_state: Array
-    memory: Any
+    memory: AnyState
     welfare: Array
     """W(Zᵗ), kept so that it is computed once a step."""
     cumulative: Array

@@ -137,9 +137,8 @@ class FairProblem(ABC):
             )
         if self.memory.can_be_negative and judge.needs_non_negative:
             raise ValueError(
-                f"welfare {self.welfare} needs a memory that never falls below 0, but this "
-                f"{type(self.memory).__name__} memory has negative entries and can: use entries of at least 0, or "
-                "egalitarian welfare"
+                f"welfare {self.welfare} needs a memory that never falls below 0, which {type(self.memory).__name__} "
+                "memory does not promise (can_be_negative): use another memory, or egalitarian welfare"
             )
         object.__setattr__(self, "welfare", judge)
 
@@ -148,13 +147,16 @@ class FairProblem(ABC):
         check_between(
             "fixed_scale", self.fixed_scale, 0.0, math.inf, "finite and above 0", open_low=True, open_high=True
         )
-        if scale == "relative" and self.memory.can_be_negative:
-            raise ValueError("observation_scale 'relative' needs a memory that never falls below 0, got one that can")
         kind = type(self.memory).__name__
+        if scale == "relative" and self.memory.can_be_negative:
+            raise ValueError(
+                f"observation_scale 'relative' needs a memory that never falls below 0, which {kind} memory does not "
+                "promise (can_be_negative): use another memory, or another scale"
+            )
         if scale == "window" and not math.isfinite(self._reach):
             raise ValueError(
-                f"observation_scale 'window' divides Z by its largest value, but {kind} memory of these needs "
-                "has none: use another scale"
+                f"observation_scale 'window' divides Z by its largest value, but {kind} memory has none for "
+                "these needs: use another scale"
             )
         if self.observe_denominator and self.memory.denominator(self.memory.init(self.n_agents)) is None:
             raise ValueError(f"observe_denominator must be False for {kind} memory, which keeps no denominator")
@@ -162,8 +164,8 @@ class FairProblem(ABC):
         for divisor in divisors:
             if not np.finfo(float).tiny <= divisor < math.inf:
                 raise ValueError(
-                    f"observation_scale {scale!r} needs a finite divisor above 0, but {kind} memory of these needs "
-                    f"gives {divisor}: use another scale"
+                    f"observation_scale {scale!r} needs a finite divisor above 0, but {kind} memory gives "
+                    f"{divisor} for these needs: use another scale"
                 )
 
     @property

@@ -9,11 +9,11 @@ hence JAX pytrees.
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from bygones._arrays import AnyArray, Array, Number, check_between, check_count, check_finite, namespace
+from bygones._arrays import AnyArray, Array, Number, Operand, check_between, check_count, check_finite, namespace
 from bygones._parts import needed_by
 
 
@@ -241,8 +241,8 @@ def _inside(uniforms: Array) -> Array:
 
 
 class _NormalFunctions(Protocol):
-    def ndtr(self, x: Any, /) -> Array: ...
-    def ndtri(self, p: Any, /) -> Array: ...
+    def ndtr(self, x: Operand, /) -> Array: ...
+    def ndtri(self, p: Operand, /) -> Array: ...
 
 
 def _special(array: Array) -> _NormalFunctions:

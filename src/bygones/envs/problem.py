@@ -35,6 +35,7 @@ from bygones._arrays import (
 from bygones.envs.fair_problem import MOST_ACTIONS, End, FairParams, FairProblem, Scale
 from bygones.envs.needs import Needs, advantaged
 from bygones.memory import Discounted, Memory
+from bygones.memory.contract import AnyState
 from bygones.welfare import AnyWelfare, Welfare
 
 
@@ -251,7 +252,7 @@ def _of_scenario(scenario: str, settings: dict[str, Any]) -> AllocationProblem:
     return problem
 
 
-def observe(needs: Array, state: Any, params: FairParams, Z: Array | None = None) -> Array:
+def observe(needs: Array, state: AnyState, params: FairParams, Z: Array | None = None) -> Array:
     """The observation: needs, the memory Zᵗ⁻¹ at the chosen scale, and d where it is observed, in float32.
 
     Whoever has read Z out of the state already can pass it on.

@@ -144,6 +144,6 @@ def check_chances(name: str, values: tuple[float, ...]) -> None:
         raise ValueError(f"{name} must be a list of probabilities between 0 and 1, got {values}")
 
 
-def frozen(value: Any) -> Any:
+def frozen(value: object) -> object:
     """Lists as tuples, all the way down, as the fields of a scenario are."""
     return tuple(map(frozen, value)) if isinstance(value, list | tuple | np.ndarray) else value

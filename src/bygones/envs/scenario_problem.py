@@ -19,6 +19,7 @@ from bygones.envs.problem import observe as observed
 from bygones.envs.problem import reward
 from bygones.envs.scenario import Scenario
 from bygones.memory import Discounted, Memory
+from bygones.memory.contract import AnyState
 from bygones.welfare import AlphaFair, AnyWelfare, Ranked, Welfare
 
 
@@ -71,8 +72,8 @@ class ScenarioProblem(FairProblem):
         assert isinstance(self.welfare, Welfare)
         if self.welfare.needs_non_negative and np.min(self.scenario.utility_bounds[0]) < 0:
             raise ValueError(
-                f"welfare {self.welfare} needs utilities of at least 0, and in this scenario they can be below: use "
-                "egalitarian welfare"
+                f"welfare {self.welfare} needs utilities of at least 0, but in this scenario they can be negative: "
+                "use egalitarian welfare"
             )
 
     @property
@@ -148,7 +149,7 @@ class ScenarioState(NamedTuple):
     t: Array
     world: Any
     """The scenario's own state."""
-    memory: Any
+    memory: AnyState
     cumulative: Array
     """The true, undiscounted utilities of the episode so far."""
     utilities: Array
@@ -199,7 +200,9 @@ def fair_reward(before: ScenarioState, after: ScenarioState, scenario: Scenario,
     return reward_among(scenario.present(before.world), before.memory, after.memory, after.utilities, params)
 
 
-def reward_among(present: Array | None, before: Any, after: Any, utilities: Array, params: FairParams) -> Array:
+def reward_among(
+    present: Array | None, before: AnyState, after: AnyState, utilities: Array, params: FairParams
+) -> Array:
     """The reward of a step, from who was present at the decision and from the memory's states before and after it."""
     Z_before, Z = (params.memory.read(state) for state in (before, after))
     judged = params.welfare.judge(namespace(Z).array([_among(present, Z_before), _among(present, Z)]))

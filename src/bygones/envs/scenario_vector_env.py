@@ -149,7 +149,7 @@ class ScenarioVectorEnv(FairVectorEnv[ScenarioMoment]):
         if self.problem.is_enumerable and np.ndim(actions) == 1:
             return self._numbers(actions, self.problem.n_actions)
         if len(actions) != self.num_envs:
-            raise ValueError(f"actions must be {self.num_envs}, one per environment, got {len(actions)}")
+            raise ValueError(f"actions must have one entry per environment ({self.num_envs}), got {len(actions)}")
         return np.array([checked(action, self.problem) for action in actions])
 
     def _remembered(self, state: ScenarioState) -> Floats:

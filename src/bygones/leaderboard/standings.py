@@ -189,17 +189,17 @@ _HEADINGS = {
 
 
 def _best_memories(found: list[Cell]) -> list[str]:
-    said = []
+    sentences = []
     for is_rule, who in ((True, "rules"), (False, "learners")):
         ranked = remembering(found, is_rule)
         if ranked:
             nothing = next((each.mean for each in ranked if each.memory == NONE), None)
             beside = "" if nothing is None else f", against {nothing:.0%} if nothing is remembered"
-            said.append(
+            sentences.append(
                 f"Of the memories, {ranked[0].memory} is best for {who}: on average {ranked[0].mean:.1%} of what they "
                 f"reach with the best one{beside}."
             )
-    return said
+    return sentences
 
 
 def _listed(text: Callable[[BoardVerdict], str], pairs: list[BoardVerdict]) -> str:

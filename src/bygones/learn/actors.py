@@ -129,7 +129,7 @@ def served_by(problem: FairProblem) -> int | None:
     return problem.n_resources
 
 
-def _log_softmax(scores: Any) -> Array:
+def _log_softmax(scores: SameArray) -> Array:
     import jax
 
     return cast(Array, jax.nn.log_softmax(scores))

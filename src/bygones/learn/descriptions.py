@@ -12,6 +12,7 @@ import inspect
 import json
 import re
 from dataclasses import dataclass, field
+from types import ModuleType
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -23,6 +24,7 @@ from bygones.envs.problem import AllocationProblem
 from bygones.envs.scenario import Scenario
 from bygones.envs.scenario_problem import ScenarioProblem
 from bygones.learn.settings import Settings
+from bygones.memory import Memory
 from bygones.welfare import Welfare
 
 Description: TypeAlias = dict[str, Any]
@@ -149,7 +151,7 @@ def _memory(it: Any) -> Description:
     return {"kind": type(it).__name__, "numbers": numbers}
 
 
-def _is_own_memory(it: Any) -> bool:
+def _is_own_memory(it: Memory) -> bool:
     """Whether the memory, and the memory inside it where there is one, are bygones' own."""
     if getattr(memory, type(it).__name__, None) is not type(it):
         return False
@@ -183,14 +185,14 @@ def _welfare(problem: FairProblem) -> Description:
     return {**_foreign("welfare", judge), "kind": judge.name, "numbers": numbers, "values": values}
 
 
-def _foreign(name: str, it: Any) -> Description:
+def _foreign(name: str, it: object) -> Description:
     """A part that is not bygones' own, as JAX sees it."""
     leaves, structure = _flattened(name, it)
     kind = f"{type(it).__module__}.{type(it).__qualname__}"
     return {"kind": kind, "numbers": leaves, "structure": re.sub(" at 0x[0-9a-f]+", "", structure)}
 
 
-def _flattened(name: str, it: Any) -> tuple[list[Any], str]:
+def _flattened(name: str, it: object) -> tuple[list[Any], str]:
     """The numbers of a part, and the text of its structure; a part that JAX does not know is refused."""
     import jax
 
@@ -205,12 +207,12 @@ def _flattened(name: str, it: Any) -> tuple[list[Any], str]:
     return leaves, str(structure)
 
 
-def _rebuilt(module: Any, described: Description) -> Any:
+def _rebuilt(module: ModuleType, described: Description) -> Any:
     kind = getattr(module, described["kind"])
     return kind(**{name: _rebuilt_number(module, value) for name, value in described["numbers"].items()})
 
 
-def _rebuilt_number(module: Any, value: Any) -> Any:
+def _rebuilt_number(module: ModuleType, value: Any) -> Any:
     if isinstance(value, dict):
         return _rebuilt(module, value)
     return np.array(value, float) if isinstance(value, list) else value

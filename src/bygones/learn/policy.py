@@ -13,6 +13,7 @@ import numpy as np
 
 from bygones._arrays import AnyArray, Array, Ints, as_array, check_count, namespace
 from bygones._parts import needed_by
+from bygones._text import listed
 from bygones.envs.fair_problem import FairProblem
 from bygones.learn import safetensors
 from bygones.learn.actors import Actor, actor_of, served_by
@@ -152,8 +153,11 @@ class TrainedPolicy:
             described = json.loads(metadata["problem"]) if "problem" in metadata else None
         except (TypeError, ValueError) as error:
             raise ValueError(f"{path} is damaged, or of a later version of bygones: {error}") from None
-        if problem is not None and description(problem) != (described or description(settings.problem())):
-            raise ValueError(f"{path} was trained on another problem: {described or settings}")
+        if problem is not None:
+            trained, given = described or description(settings.problem()), description(problem)
+            others = [name for name in trained | given if trained.get(name) != given.get(name)]
+            if others:
+                raise ValueError(f"{path} was trained on another problem, which differs in {listed(others)}")
         if problem is None and described is not None:
             try:
                 problem = rebuilt(described)

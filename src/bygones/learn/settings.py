@@ -19,6 +19,7 @@ from bygones.envs.problem import AllocationProblem
 from bygones.envs.scenario_problem import ScenarioProblem
 from bygones.learn import learners
 from bygones.memory import Discounted
+from bygones.welfare import named
 
 Aggregation = Literal["additive", "averaged"]
 PolicyKind = Literal["mlp", "symmetric"]
@@ -152,6 +153,12 @@ class Settings:
 
     def __post_init__(self) -> None:
         check_one_of("aggregation", self.aggregation, ("additive", "averaged"))
+        if not isinstance(self.welfare, str):
+            raise ValueError(
+                "welfare must be text such as 'nash' in Settings, which are saved as text: give a function to the "
+                f"problem instead, as train(settings, problem=AllocationProblem(welfare=...)), got {self.welfare!r}"
+            )
+        object.__setattr__(self, "welfare", str(named(self.welfare)))
         for name, most in (("rollout_steps", 10**7), ("epochs", 10**4), ("total_steps", 10**12)):
             check_count(name, getattr(self, name), most=most)
         for name in ("discount", "gae_lambda"):
@@ -261,7 +268,7 @@ def check_solvable(policy: PolicyKind, problem: FairProblem) -> None:
         problem.check_enumerable(MLP_ENUMERATES)
     elif isinstance(problem, ScenarioProblem) and problem.scenario.n_served is None:
         raise ValueError(
-            'policy "symmetric" serves k of the agents, and that is not what actions are in this scenario: use policy '
+            'policy "symmetric" chooses k of the agents, but actions are something else in this scenario: use policy '
             '"mlp"'
         )
     elif problem.observation_scale == "running":

@@ -66,7 +66,9 @@ class Arrivals(Scenario):
     def check(self) -> None:
         worth = np.asarray(check_finite("worth", self.worth))
         if worth.ndim != 2 or not worth.size or worth.min() < 0:
-            raise ValueError("worth must be a table of numbers of at least 0, one row per agent")
+            raise ValueError(
+                f"worth must be a table of numbers of at least 0, one row per agent, got shape {worth.shape}"
+            )
         for name, steps in (("joins", self.joins), ("leaves", self.leaves)):
             if steps is None:
                 continue

@@ -71,9 +71,13 @@ class Replay(Scenario):
             object.__setattr__(self, "needs", _read(Path(self.needs)))
         table = np.asarray(check_finite("needs", self.needs))
         if table.ndim != 2 or not table.size or table.min() < 0 or table.max() <= 0:
-            raise ValueError("needs must be a table of numbers of at least 0, not all 0, one row per step")
+            raise ValueError(
+                f"needs must be a table of numbers of at least 0, not all 0, one row per step, got shape {table.shape}"
+            )
         if check_count("n_resources", self.n_resources) > self.n_agents:
-            raise ValueError(f"n_resources must be at most the number of agents ({self.n_agents})")
+            raise ValueError(
+                f"n_resources must be at most the number of agents ({self.n_agents}), got {self.n_resources}"
+            )
 
     @property
     def n_agents(self) -> int:
