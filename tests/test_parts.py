@@ -263,7 +263,7 @@ for command in {commands!r}:
 def test_a_command_names_the_extra_that_it_needs(tmp_path, installed):
     (tmp_path / "needs.csv").write_text("agent,time,utility\nana,2026-03-01,8\n")
     (tmp_path / "items.csv").write_text("agent,early,late\nana,5,1\nben,5,2\n")
-    expected = [f"bygones: {sentence(*said)}" for _, *said in COMMANDS[installed]]
+    expected = [f"bygones: {sentence(*missing)}" for _, *missing in COMMANDS[installed]]
     done = run_with(installed, REFUSED.format(commands=[command for command, *_ in COMMANDS[installed]]), tmp_path)
     assert [line for line in done.stderr.splitlines() if line.startswith("bygones:")] == expected, done.stderr
     assert done.stdout.split() == ["2"] * len(expected)

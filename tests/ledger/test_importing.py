@@ -33,9 +33,9 @@ def test_a_dry_run_shows_what_would_be_recorded(team, history, capsys):
 
 def test_the_same_file_twice_is_refused_unless_one_insists(team, history, capsys):
     run(capsys, "ledger", "import", team.name, history)
-    said = refused(capsys, "ledger", "import", team.name, history)
-    assert "3 rows of 3: agent, time and amount are there already" in said
-    assert "--again" in said
+    message = refused(capsys, "ledger", "import", team.name, history)
+    assert "3 rows of 3: agent, time and amount are there already" in message
+    assert "--again" in message
     assert "3 rows of 3" in run(capsys, "ledger", "import", team.name, history, "--dry-run")
     assert team.standing().received.tolist() == [10, 4, 0]
     run(capsys, "ledger", "import", team.name, history, "--again")
@@ -63,8 +63,8 @@ def test_a_name_that_is_nearly_known_does_not_become_a_second_person(team, tmp_p
     path = tmp_path / "near.csv"
     path.write_text(f"agent,time,amount\n{name},2026-01-02,8\n", encoding="utf-8")
     assert "did you mean 'ana'?" in refused(capsys, "ledger", "import", team.name, path)
-    said = refused(capsys, "ledger", "import", team.name, path, "--join")
-    assert f"some names are nearly the same: 'ana' and {name!r}" in said
+    message = refused(capsys, "ledger", "import", team.name, path, "--join")
+    assert f"some names are nearly the same: 'ana' and {name!r}" in message
     assert len(team.standing()) == 3
     run(capsys, "ledger", "import", team.name, path, "--join", "--distinct")
     assert len(team.standing()) == 4
@@ -153,9 +153,9 @@ def test_a_keyed_table_can_be_imported_again_after_it_was_taken_back(team, tmp_p
 
 
 def test_names_that_differ_in_spelling_only_are_refused_unless_one_insists(team, capsys):
-    said = refused(capsys, "ledger", "join", team.name, "Ben")
-    assert "'Ben' and 'ben' are nearly the same name" in said
-    assert "--distinct" in said
+    message = refused(capsys, "ledger", "join", team.name, "Ben")
+    assert "'Ben' and 'ben' are nearly the same name" in message
+    assert "--distinct" in message
     assert "did you mean 'ana'" in refused(capsys, "ledger", "record", team.name, "Ana", "3")
     with pytest.raises(ValueError, match="nearly the same name"):
         team.record_all([Entry("BEN", 1)], join=True)

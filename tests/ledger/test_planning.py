@@ -427,7 +427,7 @@ class TestAvailabilityThatChanges:
         assert whose(team.plans.turns()) == ["ana", "ben", "cem", "ana"]
         gone = f"not {ahead(4).date()}"
         table = self.people(tmp_path, f"ana,1,{gone}", "ben,1,", "cem,1,no")
-        said = run(capsys, "ledger", "replan", team.name, "--table", table) if team.name.endswith(".db") else None
+        printed = run(capsys, "ledger", "replan", team.name, "--table", table) if team.name.endswith(".db") else None
         dates = [each.at for each in team.plans.turns()]
         known = read_dates(table, "UTC", [times.iso(at) for at in dates])
         found = team.plans.redecide(needs=known, accept=True)
@@ -435,7 +435,7 @@ class TestAvailabilityThatChanges:
         assert whose(team.plans.turns())[:2] == ["ana", "ben"]
         assert "cem" not in whose(team.plans.turns())
         assert whose(team.plans.turns())[3] == "ben"
-        assert said is None or ("cem is not available" in said and "Nothing was recorded" in said)
+        assert printed is None or ("cem is not available" in printed and "Nothing was recorded" in printed)
         assert team.plans.redecide(needs=known) == []
         verified = team.verify()
         assert (verified.problems, verified.decisions, verified.older) == ((), 6, 0)

@@ -188,13 +188,13 @@ def test_a_part_that_is_rounded_otherwise_is_the_same_and_another_is_not(new_pat
         ledger.join_all(["ana", "ben"], at="2026-01-01")
         ledger.decide(Amount(51.25, {"ana": 1.0, "ben": 1.0}), at="2026-01-03")
         words = ledger.event(4).details["gets"]["ben"]
-    for said, expected in (("25.63 of 51.25", 0), ("26.63 of 51.25", 1)):
-        assert said != words
+    for gets, expected in (("25.63 of 51.25", 0), ("26.63 of 51.25", 1)):
+        assert gets != words
 
-        def reworded(event, said=said):
+        def reworded(event, gets=gets):
             if event.kind != "decision":
                 return event
-            return event._replace(details=event.details | {"gets": event.details["gets"] | {"ben": said}})
+            return event._replace(details=event.details | {"gets": event.details["gets"] | {"ben": gets}})
 
         rewrite(path, reworded)
         with Ledger.open(path) as ledger:

@@ -146,8 +146,8 @@ def _database(where: Where) -> Iterator[sa.Connection]:
         with engine.begin() as connection:
             yield connection
     except sa.exc.DBAPIError as error:
-        said = str(error.orig).strip().splitlines()[0]
+        problem = str(error.orig).strip().splitlines()[0]
         secret = secrets_in(url.render_as_string(hide_password=False))
-        raise LedgerError(redacted(f"{named(where)}: {said}", secret)) from error
+        raise LedgerError(redacted(f"{named(where)}: {problem}", secret)) from error
     finally:
         engine.dispose()

@@ -18,9 +18,9 @@ VARIABLE = "BYGONES_AUTHOR"
 
 def author_of(given: str | None) -> str:
     """The author of what is recorded from here on; empty if nothing is known."""
-    said = given if given is not None else os.environ.get(VARIABLE, "")
+    author = given if given is not None else os.environ.get(VARIABLE, "")
     try:
-        return check_text("author", said) or check_text("author", getpass.getuser())
+        return check_text("author", author) or check_text("author", getpass.getuser())
     except (KeyError, OSError):  # an operating system without users
         return ""
 

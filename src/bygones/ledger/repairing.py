@@ -20,7 +20,7 @@ def rebuild(store: Store) -> int:
     try:
         return _rebuild(store)
     except LedgerError as error:
-        if any(said in str(error) for said in ("permission denied", "must be owner")):
+        if any(refusal in str(error) for refusal in ("permission denied", "must be owner")):
             raise LedgerError(
                 f"{store.name} can be rebuilt by the owner of its tables only, not by this user: nothing was changed"
             ) from error

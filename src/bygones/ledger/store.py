@@ -177,10 +177,10 @@ class Store:
             connection.commit()
         except sa.exc.DBAPIError as error:
             connection.invalidate()  # its transaction is still open
-            said = self._sentence(error.orig)
-            if mode == "IMMEDIATE" and "nothing was recorded" not in said:
-                said += "; whether it was recorded is not certain: look, or repeat it with the same key"
-            raise LedgerError(said) from error
+            problem = self._sentence(error.orig)
+            if mode == "IMMEDIATE" and "nothing was recorded" not in problem:
+                problem += "; whether it was recorded is not certain: look, or repeat it with the same key"
+            raise LedgerError(problem) from error
 
     def _sentence(self, error: BaseException | None) -> str:
         message = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__

@@ -83,13 +83,13 @@ class LedgerWriter:
                 "an earlier past, make a ledger that begins earlier (--began)"
             )
         if time > self.recorded + ahead:
-            said = self.book.named(time) if at is None else at
+            given = self.book.named(time) if at is None else at
             if ahead == SKEW:
                 raise ValueError(
-                    f"{name} must not be ahead of the clock ({self.book.named(self.recorded)}), got {said}: nothing "
+                    f"{name} must not be ahead of the clock ({self.book.named(self.recorded)}), got {given}: nothing "
                     "has been received then yet; check the date, or plan it (bygones ledger plan)"
                 )
-            raise ValueError(f"{name} must not be more than a year ahead, got {said}")
+            raise ValueError(f"{name} must not be more than a year ahead, got {given}")
         return time
 
     @property

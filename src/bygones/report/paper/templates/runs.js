@@ -158,11 +158,11 @@ window.bygones.runs = (() => {
     const known = horizons.map((horizon) => referencesOf(panels, horizon, metric));
     return Object.keys(known.at(-1) ?? {}).map((name) => {
       const rule = packed.rules.indexOf(name);
-      const said = rule < 0 ? name : `${name}, without training`;
+      const label = rule < 0 ? name : `${name}, without training`;
       const look = rule < 0 ? { mode: "lines", line: bestLook } : { mode: "lines+markers", line: ruleLook, showlegend: false, marker: { color: INK, symbol: MARKERS[rule], size: 8 } };
       return {
         x: horizons.map((_, at) => at), y: known.map((values) => place(values[name])), name, hovertemplate: "%{text}<extra></extra>", ...look,
-        text: known.map((values, at) => `${said}, ${atHorizon(horizons[at])}: <b>${read(values[name], metric)}</b>`),
+        text: known.map((values, at) => `${label}, ${atHorizon(horizons[at])}: <b>${read(values[name], metric)}</b>`),
       };
     });
   }
