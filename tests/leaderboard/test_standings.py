@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from bygones.leaderboard.standings import answer, cells, remembering, verdicts
+from bygones.report.leaderboard.leaderboard_charts import verdict_chart
 from support.made_up_board import BOARD
 
 
@@ -48,6 +50,13 @@ def test_a_verdict_follows_from_the_difference_seed_by_seed() -> None:
     assert found["job_scheduling"].gain == pytest.approx(0.5)
     # All seeds differ by the same, so the interval is a point.
     assert found["job_scheduling"].difference == pytest.approx((0.1, 0.1))
+
+
+def test_a_single_seed_decides_nothing() -> None:
+    found = cells({entry: score for entry, score in BOARD.items() if entry.seed == 0})
+    assert {pair.word for pair in verdicts(found)} == {"no clear difference"}
+    assert {cell.interval for cell in found} == {(-np.inf, np.inf)}
+    assert verdict_chart(verdicts(found)).figure["data"][0]["error_x"]["array"] == [0, 0, 0]
 
 
 def test_memories_are_compared_within_rules_and_within_learners() -> None:

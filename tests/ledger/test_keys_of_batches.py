@@ -10,7 +10,7 @@ import pytest
 from bygones.ledger import DateNeeds, Entry, Ledger, LedgerError, Places, Rules, rows
 from bygones.ledger.times import instant
 from support.command_line import refused, run
-from support.ledger_driver import told
+from support.ledger_driver import comparable
 from support.ledger_faults import CRASH, LOST, Crash, Fault
 
 NAMES = ("cem", "ana", "ben")
@@ -73,7 +73,7 @@ def test_the_same_again_gives_the_same_answer_and_records_nothing(batch, monkeyp
     target, command = batch
     with Ledger.open(target) as ledger:
         before = ledger.n_events()
-        first, events = told(command(ledger, key="my key")), ledger.with_key("my key")
+        first, events = comparable(command(ledger, key="my key")), ledger.with_key("my key")
         assert first
         assert [event.seq for event in events] == list(range(before + 1, ledger.n_events() + 1))
         assert [event.key for event in events if event.key is not None] == ["my key"]
@@ -82,7 +82,7 @@ def test_the_same_again_gives_the_same_answer_and_records_nothing(batch, monkeyp
         changed = ledger.head()
         for clock in (rows.clock, lambda _: instant(SOON) + 30 * DAY):
             monkeypatch.setattr(rows, "clock", clock)
-            assert told(command(ledger, key="my key")) == first
+            assert comparable(command(ledger, key="my key")) == first
             assert (ledger.head(), ledger.with_key("my key")) == (changed, events)
     with Ledger.open(target) as ledger:
         assert ledger.verify().problems == ()
@@ -111,7 +111,7 @@ def test_what_is_asked_for_at_once_is_recorded_once(batch):
     def ask(_):
         with Ledger.open(target, timeout=60) as ledger:
             waiting.wait()
-            return told(command(ledger, key="my key"))
+            return comparable(command(ledger, key="my key"))
 
     with ThreadPoolExecutor(3) as pool:
         first, *others = pool.map(ask, range(3))
@@ -129,8 +129,8 @@ def test_an_answer_that_was_lost_is_told_again(batch):
     with Ledger.open(target) as ledger:
         head, recorded = ledger.head(), ledger.with_key("my key")
         assert recorded[-1].seq == ledger.n_events()
-        answer = told(command(ledger, key="my key"))
-        assert answer == told(command(ledger, key="my key"))
+        answer = comparable(command(ledger, key="my key"))
+        assert answer == comparable(command(ledger, key="my key"))
         assert answer
         assert ledger.head() == head
 
@@ -147,7 +147,7 @@ def test_whoever_dies_at_any_statement_can_ask_again(batch, new_path):
         with Ledger.open(target) as ledger:
             try:
                 with fault.on(ledger):
-                    answer = told(command(ledger, key="my key"))
+                    answer = comparable(command(ledger, key="my key"))
             except Crash:
                 answer = None
         struck, target = fault.struck, fault.left or target
@@ -156,7 +156,7 @@ def test_whoever_dies_at_any_statement_can_ask_again(batch, new_path):
     assert statement > 10
     assert answer
     with Ledger.open(target) as ledger:
-        assert told(command(ledger, key="my key")) == answer
+        assert comparable(command(ledger, key="my key")) == answer
         assert len(ledger.with_key("my key")) == ledger.n_events() - before
         assert ledger.verify().problems == ()
 

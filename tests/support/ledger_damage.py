@@ -13,7 +13,7 @@ from bygones.ledger import (
     copying,
 )
 from bygones.ledger.repairing import rebuild
-from support.ledger_driver import COUNTS, LedgerDriver, moment, told
+from support.ledger_driver import COUNTS, LedgerDriver, comparable, moment
 from support.ledger_faults import CRASH, FULL, LOST, Fault
 from support.ledger_model import DAY, HOUR
 
@@ -59,7 +59,7 @@ class Damage(LedgerDriver):
     def retry(self, key):
         COUNTS[RETRY] += 1
         what, first = self.keyed[key]
-        answer = told(what(self.ledger))
+        answer = comparable(what(self.ledger))
         assert all(event.note == "imported again" for event in self.adopt())  # if the import had been taken back
         assert self.ledger.with_key(key) == first
         assert answer == self.answers.setdefault(key, answer)

@@ -39,8 +39,8 @@ def told(events):
     return [(event.kind, event.agent, event.time, event.amount) for event in events]
 
 
-def told(answer):
-    """What whoever asked is told, to be compared."""
+def comparable(answer):
+    """An answer as data that can be compared with another."""
     return answer.to_dict() if isinstance(answer, Proposal | PastDecision | Plan) else answer
 
 
@@ -104,10 +104,10 @@ class LedgerDriver(RuleBasedStateMachine):
         ledger = self.ledger
         try:
             if fault is None:
-                answer = told(what(ledger))
+                answer = comparable(what(ledger))
             else:
                 with fault.on(ledger):
-                    answer = told(what(ledger))
+                    answer = comparable(what(ledger))
         except (Crash, LedgerError) as error:
             if fault is None or not fault.struck:
                 return self.refused(error, allowed)

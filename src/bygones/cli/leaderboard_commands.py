@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -112,7 +113,8 @@ def _row(cell: Cell) -> list[object]:
     low, high = cell.interval
     share = "" if cell.share is None else f"{cell.share:.1%}"
     gini, worst_off = (None if value is None else round(value, 4) for value in (cell.gini, cell.worst_off))
-    shown = [round((high - low) / 2, 4), share, gini, worst_off, round(cell.seconds, 1)]
+    reach = "" if math.isinf(high) else round((high - low) / 2, 4)
+    shown = [reach, share, gini, worst_off, round(cell.seconds, 1)]
     return [cell.world, cell.player, cell.memory, cell.actions, round(cell.mean, 4), *shown]
 
 

@@ -62,7 +62,7 @@ class Cell(NamedTuple):
     @property
     def interval(self) -> Interval:
         """Student's interval of the mean score."""
-        return mean_interval(self.scores)
+        return _interval(self.scores)
 
     @property
     def share(self) -> float | None:
@@ -89,7 +89,7 @@ class BoardVerdict(NamedTuple):
     @property
     def difference(self) -> Interval:
         """Student's interval of how much more the learner reaches than the rule, seed by seed."""
-        return mean_interval(self.learner.scores - self.rule.scores)
+        return _interval(self.learner.scores - self.rule.scores)
 
     @property
     def gain(self) -> float:
@@ -209,6 +209,11 @@ def _listed(text: Callable[[BoardVerdict], str], pairs: list[BoardVerdict]) -> s
 def _gain(pair: BoardVerdict) -> str:
     digits = 0 if abs(pair.gain) >= 0.005 else 2  # a difference that is clear, however small, is not 0%
     return f"{pair.gain:+.{digits}%}".replace("-", "−")
+
+
+def _interval(values: Floats) -> Interval:
+    """Student's interval of a mean. A single seed tells nothing of the spread, so its interval is the whole line."""
+    return mean_interval(values) if len(values) > 1 else Interval(-np.inf, np.inf)
 
 
 def _best(some: list[Cell]) -> Cell:

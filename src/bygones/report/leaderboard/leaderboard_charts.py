@@ -19,7 +19,7 @@ def verdict_chart(pairs: Sequence[BoardVerdict]) -> Chart:
     traces: list[dict[str, Any]] = []
     for place, (name, symbol, colour) in enumerate(_KINDS):
         cells = [pair[place] for pair in shown]
-        shares = [[cell.mean, *cell.interval] for cell in cells]
+        shares = [[cell.mean, *(cell.interval if len(cell.scores) > 1 else [cell.mean] * 2)] for cell in cells]
         tops = [max(pair.rule.mean, pair.learner.mean) for pair in shown]
         traces.append(
             {

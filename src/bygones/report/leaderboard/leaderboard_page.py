@@ -125,8 +125,10 @@ _FEWEST, _MOST = 4, 8
 
 
 def _interval(low: float, high: float) -> str:
-    """An interval with as many decimals as show on which side of 0 it ends, however close."""
-    sizes = [abs(end) for end in (low, high) if math.isfinite(end) and abs(end) >= 10.0**-_MOST]
+    """An interval with as many decimals as show on which side of 0 it ends, however close; empty for a single seed."""
+    if math.isinf(high):
+        return ""
+    sizes = [abs(end) for end in (low, high) if abs(end) >= 10.0**-_MOST]
     digits = max([_FEWEST, *(math.ceil(-math.log10(size)) for size in sizes)])
     return f"{low:z.{digits}f} to {high:z.{digits}f}".replace("-", "−")
 
