@@ -141,7 +141,7 @@ def test_what_is_called_safe_gains_nobody_much():
             assert max(gains) < 0.06
     rows = by(measured("reports"), "gamma", "rule", "normalised")
     calibrated, learned = (gain(rows[0.99, rule, True]["silent for a while"])[1:] for rule in ("calibrated", "prices"))
-    sentence = f"`calibrated` prices leave {calibrated} to silence, `prices` {learned}:"
+    sentence = f"Silence gains {calibrated} under `calibrated` prices and {learned} under `prices`:"
     assert sentence in " ".join(PAGE.read_text(encoding="utf-8").split())
 
 
