@@ -52,7 +52,7 @@ NEEDED = {
 
 NEED_NOTHING = {
     "bygones.allocation.solvers.carry", "bygones.allocation.solvers.choose", "bygones.allocation.solvers.divide",
-    "bygones.allocation.solvers.enumerate", "bygones.allocation.solvers.whole", "bygones.audit.formats",
+    "bygones.allocation.solvers.enumerate", "bygones.allocation.solvers.whole", "bygones.audit.inputs.formats",
     "bygones.learn.descriptions", "bygones.learn.policy", "bygones.learn.settings", "bygones.paper.evidence",
     "bygones.paper.examples", "bygones.paper.grid", "bygones.report.figures.example_figures",
     "bygones.report.figures.newcomer_figures", "bygones.report.figures.plan_figures",
@@ -227,7 +227,7 @@ COMMANDS = {
         ("reproduce", "this command", "jax", "learn,report"),
         ("claims", "this command", "pyarrow", "results"),
         ("report", "this command", "pyarrow", "report"),
-        ("audit needs.csv", "this command", "ibis", "audit"),
+        ("audit needs.csv", "this command", "pyarrow", "audit"),
         ("what-if needs.csv", "this command", "ibis", "audit"),
         ("figure 1", "drawing a figure", "matplotlib", "figures"),
         ("figure 3a", "a figure of results", "pyarrow", "figures,results"),

@@ -58,7 +58,9 @@ PAGES = {
         ("learn", "learn.learners", "learn.iterations", "learn.ppo", "learn.sb3", "learn.logging", "pytrees"),
     ),
     "ledger": ModulePage("Ledger", "a memory on disk between decisions", ("ledger", "ledger.copying")),
-    "audit": ModulePage("Audit", "a history under any half-life", ("audit", "audit.formats", "audit.sacct")),
+    "audit": ModulePage(
+        "Audit", "a history under any half-life", ("audit", "audit.inputs.formats", "audit.inputs.sacct")
+    ),
     "paper": ModulePage(
         "The paper",
         "its examples, grid, results and claims, and the best possible policy",

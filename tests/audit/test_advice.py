@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bygones.audit import advice as advising
 from bygones.audit import advise, read_history
-from bygones.audit.advice_facts import facts_of, round_lengths, suitable_period
-from bygones.audit.advice_trials import JudgedTrials, Trial, _measure
-from bygones.audit.advice_words import OTHERS_TOO, doubts, headline, reasons
-from bygones.audit.alternatives import of_half_life
+from bygones.audit.advice import advice as advising
+from bygones.audit.advice.advice_facts import facts_of, round_lengths, suitable_period
+from bygones.audit.advice.advice_trials import JudgedTrials, Trial, _measure
+from bygones.audit.advice.advice_words import OTHERS_TOO, doubts, headline, reasons
 from bygones.audit.clock import Clock
-from bygones.audit.counterfactual import DecisionRequest
+from bygones.audit.replays.alternatives import of_half_life
+from bygones.audit.replays.counterfactual import DecisionRequest
 
 DAY = 86_400e6
 

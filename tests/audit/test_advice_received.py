@@ -6,8 +6,8 @@ import pyarrow as pa
 import pytest
 
 from bygones.audit import advise_received, read_history
-from bygones.audit.advice_received import received_text
-from bygones.audit.advice_words import OTHERS_TOO
+from bygones.audit.advice.advice_received import received_text
+from bygones.audit.advice.advice_words import OTHERS_TOO
 
 
 def received(rows, **options):

@@ -3,7 +3,8 @@
 import pyarrow as pa
 import pytest
 
-from bygones.audit import audit, counterfactual, read_history
+from bygones.audit import audit, read_history
+from bygones.audit.replays import counterfactual
 
 
 def asked(*rows, **more):

@@ -12,8 +12,8 @@ import pytest
 
 from bygones.audit import audit, read_history
 from bygones.audit.clock import Clock, check_zone, offsets
-from bygones.audit.sources import readable
-from bygones.audit.time_columns import microseconds
+from bygones.audit.inputs.sources import readable
+from bygones.audit.inputs.time_columns import microseconds
 from bygones.ledger import Ledger, Rules
 
 COLUMNS = {"agent": "driver", "time": "at", "utility": "fare"}

@@ -4,8 +4,9 @@ import math
 
 import pytest
 
-from bygones.audit import audit, read_history, sacct
-from bygones.audit.formats import Asked
+from bygones.audit import audit, read_history
+from bygones.audit.inputs import sacct
+from bygones.audit.inputs.formats import Asked
 
 HEADER = "JobID|User|Account|State|Start|End|Elapsed|AllocCPUS|AllocTRES"
 JOBS = """\

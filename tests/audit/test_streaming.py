@@ -8,7 +8,8 @@ from contextlib import closing
 import pyarrow as pa
 import pytest
 
-from bygones.audit import audit, engines, ledger_events, read_history, row_batches
+from bygones.audit import audit, read_history
+from bygones.audit.inputs import engines, ledger_events, row_batches
 from bygones.ledger import Ledger, Rules
 
 BATCH = 500

@@ -6,7 +6,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from bygones.audit import read_history, time_columns
+from bygones.audit import read_history
+from bygones.audit.inputs import time_columns
 
 
 def read(times, **more):

@@ -6,8 +6,8 @@ from datetime import date, timedelta
 import pytest
 
 from bygones.audit import advise, advise_received, read_history
-from bygones.audit.advice_received import received_text
-from bygones.audit.advice_text import advice_text
+from bygones.audit.advice.advice_received import received_text
+from bygones.audit.advice.advice_text import advice_text
 from bygones.report.audit.advice_page import advice_page, write_advice
 from bygones.report.page import render
 from support.browser import DESKTOP, PHONE, complaints, opened, overflow

@@ -13,17 +13,17 @@ from typing import TYPE_CHECKING
 from bygones._parts import on_first_use
 
 if TYPE_CHECKING:
-    from bygones.audit.advice import Advice, advise
-    from bygones.audit.advice_received import ReceivedAdvice, advise_received
+    from bygones.audit.advice.advice import Advice, advise
+    from bygones.audit.advice.advice_received import ReceivedAdvice, advise_received
     from bygones.audit.auditing import audit
     from bygones.audit.clock import Clock
     from bygones.audit.conclusion_words import Conclusion, Flip
     from bygones.audit.conclusions import Conclusions
-    from bygones.audit.courses import WhatIf, what_if
-    from bygones.audit.entitlements import Shares, read_shares
     from bygones.audit.findings import Audit
-    from bygones.audit.history import History, read_history
-    from bygones.audit.queue_replay import QueueReplay, replay_queue
+    from bygones.audit.inputs.entitlements import Shares, read_shares
+    from bygones.audit.inputs.history import History, read_history
+    from bygones.audit.replays.courses import WhatIf, what_if
+    from bygones.audit.replays.queue_replay import QueueReplay, replay_queue
     from bygones.audit.sums import Periods, Sums, expression
     from bygones.audit.trajectory import Trajectory
 
@@ -53,17 +53,17 @@ __all__ = [
 ]
 
 _NAMES = {
-    "advice": ("Advice", "advise"),
-    "advice_received": ("ReceivedAdvice", "advise_received"),
+    "advice.advice": ("Advice", "advise"),
+    "advice.advice_received": ("ReceivedAdvice", "advise_received"),
     "auditing": ("audit",),
     "findings": ("Audit",),
     "clock": ("Clock",),
     "conclusion_words": ("Conclusion", "Flip"),
     "conclusions": ("Conclusions",),
-    "courses": ("WhatIf", "what_if"),
-    "entitlements": ("Shares", "read_shares"),
-    "history": ("History", "read_history"),
-    "queue_replay": ("QueueReplay", "replay_queue"),
+    "replays.courses": ("WhatIf", "what_if"),
+    "inputs.entitlements": ("Shares", "read_shares"),
+    "inputs.history": ("History", "read_history"),
+    "replays.queue_replay": ("QueueReplay", "replay_queue"),
     "sums": ("Periods", "Sums", "expression"),
     "trajectory": ("Trajectory",),
 }

@@ -1,4 +1,4 @@
-"""An audit and advice as notebooks show them: what to conclude, and the numbers behind it."""
+"""An audit as notebooks show it: what to conclude, and the numbers behind it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from bygones.audit.groups import grouped, settled
 from bygones.kinds import words
 
 if TYPE_CHECKING:
-    from bygones.audit.advice_text import AdviceText
     from bygones.audit.findings import Audit
     from bygones.audit.trajectory import Trajectory
 
@@ -34,15 +33,6 @@ def audit_html(audit: Audit) -> str:
         parts += [heading(f"Standing, half-life {counts}" if counts[0].isdigit() else f"Standing, {counts}")]
         parts += [_standing(audit, trajectory)]
     return card(title, *parts, name="Audit")
-
-
-def advice_html(text: AdviceText) -> str:
-    """The advice: what to take, why, a table of what was compared, and what would change it."""
-    parts = [bullets(text.reasons)]
-    if text.rows:
-        parts += [heading(text.title), table(text.columns, text.rows), note(text.about)]
-    parts += [heading("What would change it"), bullets(text.doubts)] if text.doubts else []
-    return card(" ".join(text.headline), *parts, name="Advice")
 
 
 def _standing(audit: Audit, trajectory: Trajectory) -> Markup:

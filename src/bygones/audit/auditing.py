@@ -14,11 +14,11 @@ from bygones.allocation.aims import check_form
 from bygones.allocation.problems import NAMED
 from bygones.audit.clock import Clock
 from bygones.audit.conclusions import SEARCHED, conclude
-from bygones.audit.counterfactual import replay_decisions
-from bygones.audit.entitlements import Shares
 from bygones.audit.findings import Audit
-from bygones.audit.history import History
+from bygones.audit.inputs.entitlements import Shares
+from bygones.audit.inputs.history import History
 from bygones.audit.pasts import EnginePast, KnownPast, LedgerAudit, relative
+from bygones.audit.replays.counterfactual import replay_decisions
 from bygones.audit.sums import periods
 from bygones.audit.trajectory import Members, entitled_shares
 from bygones.kinds import Kind, check_kind

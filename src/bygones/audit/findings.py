@@ -12,9 +12,9 @@ import numpy as np
 from bygones._text import counted, listed
 from bygones.audit.clock import Clock
 from bygones.audit.conclusions import Conclusions
-from bygones.audit.counterfactual import ReplayedDecisions
-from bygones.audit.entitlements import Shares
+from bygones.audit.inputs.entitlements import Shares
 from bygones.audit.pasts import DATED_EVENTS
+from bygones.audit.replays.counterfactual import ReplayedDecisions
 from bygones.audit.sums import Periods
 from bygones.audit.trajectory import Members, PeriodEnd, Trajectory
 from bygones.kinds import Kind, words

@@ -13,8 +13,8 @@ import pyarrow as pa
 from bygones.allocation.settling import settle
 from bygones.audit import moments
 from bygones.audit.conclusions import Ask
-from bygones.audit.history import History
-from bygones.audit.ledger_replay import LedgerPast
+from bygones.audit.inputs.history import History
+from bygones.audit.replays.ledger_replay import LedgerPast
 from bygones.audit.sums import Periods, Sums, collect, expression
 from bygones.audit.trajectory import Members, PeriodEnd, Trajectory, members, standing, walk
 from bygones.ledger.rules import check_newcomers

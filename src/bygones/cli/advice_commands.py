@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 
 from tyro.conf import Positional, arg
 
-from bygones.audit import formats
+from bygones.audit.inputs import formats
 from bygones.cli.arguments import Json, one_of, optional
 from bygones.cli.console import print_json, print_paths, progress
 from bygones.cli.history_arguments import (
@@ -115,10 +115,10 @@ def advise(
         bygones advise nights.csv --kind burden --agent nurse --time date --needs hours --served worked
         bygones advise requests.csv --period 90d --reported --page advice.html
     """
-    from bygones.audit.advice import advise as compare
-    from bygones.audit.advice_reading import read_for_advice
-    from bygones.audit.advice_received import advise_received, received_text
-    from bygones.audit.advice_text import advice_data, advice_text
+    from bygones.audit.advice.advice import advise as compare
+    from bygones.audit.advice.advice_reading import read_for_advice
+    from bygones.audit.advice.advice_received import advise_received, received_text
+    from bygones.audit.advice.advice_text import advice_data, advice_text
     from bygones.cli.advice_tables import next_commands, print_advice
 
     check_files(history, page, entitlements)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping, Sequence
 
-from bygones.audit.advice_text import AdviceText
+from bygones.audit.advice.advice_text import AdviceText
 from bygones.cli.console import Column, print_fitting, print_sentences, say, say_bold
 
 _GIVES_WAY = {"Gini": 1, "in vain": 2, "in a row": 2, "all together": 3}

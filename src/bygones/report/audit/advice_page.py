@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from bygones._text import amount
-from bygones.audit.advice_text import AdviceText, TrialPoint
+from bygones.audit.advice.advice_text import AdviceText, TrialPoint
 from bygones.report.page import Block, Chart, Page, Section, asset, fragment, label, write
 from bygones.report.style import MUTED, PALETTE
 

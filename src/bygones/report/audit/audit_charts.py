@@ -10,7 +10,7 @@ import numpy as np
 
 from bygones._text import amount
 from bygones.audit import Audit, Trajectory
-from bygones.audit.counterfactual import ReplayedDecisions
+from bygones.audit.replays.counterfactual import ReplayedDecisions
 from bygones.kinds import words
 from bygones.report.page import Chart, label
 from bygones.report.style import MUTED, PALETTE

@@ -20,9 +20,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bygones.audit.alternatives import Alternative
-from bygones.audit.course_runs import CourseRun, as_it_was, replayed
-from bygones.audit.replay_setting import ReplaySetting
+from bygones.audit.replays.alternatives import Alternative
+from bygones.audit.replays.course_runs import CourseRun, as_it_was, replayed
+from bygones.audit.replays.replay_setting import ReplaySetting
 from bygones.audit.trajectory import measure
 from bygones.kinds import Kind
 

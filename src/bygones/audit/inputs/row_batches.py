@@ -16,7 +16,7 @@ def fill(engine: Any, name: str, schema: pa.Schema, rows: Iterable[Sequence[Any]
     """Makes a temporary table of the rows in DuckDB, which moves it to disk where the memory it may use is full.
 
     Args:
-        engine: a DuckDB through Ibis, see `bygones.audit.sources.duckdb`.
+        engine: a DuckDB through Ibis, see `bygones.audit.inputs.sources.duckdb`.
         name: of the table.
         schema: the names and types of its columns.
         rows: their cells, in this order.

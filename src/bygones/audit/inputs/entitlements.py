@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 from bygones._csv import number, read, separator
 from bygones._text import check_text
-from bygones.audit import slurm_shares
-from bygones.audit.csv_source import first_line
-from bygones.audit.slurm_shares import ShareTree
+from bygones.audit.inputs import slurm_shares
+from bygones.audit.inputs.csv_source import first_line
+from bygones.audit.inputs.slurm_shares import ShareTree
 
 
 class Shares(NamedTuple):

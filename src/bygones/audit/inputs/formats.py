@@ -42,7 +42,7 @@ class Asked(NamedTuple):
         agent: the column that names the agent, or None for the format's own.
         resource: what to count, or several resources with their weights.
         fields: the names of the columns, for files without a header line.
-        where: conditions on columns, see `bygones.audit.conditions.only`.
+        where: conditions on columns, see `bygones.audit.inputs.conditions.only`.
         skip_unnamed: whether entries without an agent are skipped and counted.
         threads: the number of threads that an engine may use; None for all.
         memory: how much memory an engine may use.
@@ -77,9 +77,11 @@ class Reader(Protocol):
 
 
 FORMATS = {
-    "sacct": LogFormat("the output of Slurm's sacct -P", "bygones.audit.sacct"),
-    "prometheus": LogFormat("the answer of a Prometheus range query, as for KAI Scheduler", "bygones.audit.prometheus"),
-    "kueue": LogFormat("Kueue's workloads, as kubectl get workloads -A -o json", "bygones.audit.kueue"),
+    "sacct": LogFormat("the output of Slurm's sacct -P", "bygones.audit.inputs.sacct"),
+    "prometheus": LogFormat(
+        "the answer of a Prometheus range query, as for KAI Scheduler", "bygones.audit.inputs.prometheus"
+    ),
+    "kueue": LogFormat("Kueue's workloads, as kubectl get workloads -A -o json", "bygones.audit.inputs.kueue"),
 }
 """Every log format by its name, as `--format` takes it."""
 

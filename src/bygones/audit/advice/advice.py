@@ -19,13 +19,13 @@ import numpy as np
 
 from bygones._arrays import check_count
 from bygones.allocation.decide import Rule
-from bygones.audit.advice_facts import PERIODS, HistoryFacts, facts_of, round_lengths, suitable_period, written
-from bygones.audit.advice_trials import Gain, JudgedTrials, Trial, judge, trials
-from bygones.audit.alternatives import Alternative, alternatives, named_memory, of_half_life
+from bygones.audit.advice.advice_facts import PERIODS, HistoryFacts, facts_of, round_lengths, suitable_period, written
+from bygones.audit.advice.advice_trials import Gain, JudgedTrials, Trial, judge, trials
 from bygones.audit.clock import Clock
-from bygones.audit.counterfactual import DecisionRequest
-from bygones.audit.history import History
-from bygones.audit.replay_setting import ReplaySetting, replay_setting
+from bygones.audit.inputs.history import History
+from bygones.audit.replays.alternatives import Alternative, alternatives, named_memory, of_half_life
+from bygones.audit.replays.counterfactual import DecisionRequest
+from bygones.audit.replays.replay_setting import ReplaySetting, replay_setting
 from bygones.kinds import Kind, check_kind
 
 DRAWS = 3
@@ -97,8 +97,8 @@ class Advice:
         return f"<Advice for {self.label}: half-life {self.memory.name}, rule {self.rule}>"
 
     def _repr_html_(self) -> str:
-        from bygones.audit.advice_text import advice_text
-        from bygones.audit.audit_card import advice_html
+        from bygones.audit.advice.advice_card import advice_html
+        from bygones.audit.advice.advice_text import advice_text
 
         return advice_html(advice_text(self))
 

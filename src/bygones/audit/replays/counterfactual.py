@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bygones.allocation import ChooseK, allocate
-from bygones.audit.history import History
+from bygones.audit.inputs.history import History
 from bygones.audit.trajectory import Members, measure
 from bygones.kinds import Kind
 from bygones.ledger.starting import starts

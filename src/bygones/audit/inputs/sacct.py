@@ -18,10 +18,10 @@ import numpy as np
 import pyarrow as pa
 
 from bygones._text import counted, listed
-from bygones.audit.conditions import only, weights_of
-from bygones.audit.csv_source import first_line
-from bygones.audit.formats import Asked, Usage
-from bygones.audit.sources import Source, check_columns, duckdb, readable
+from bygones.audit.inputs.conditions import only, weights_of
+from bygones.audit.inputs.csv_source import first_line
+from bygones.audit.inputs.formats import Asked, Usage
+from bygones.audit.inputs.sources import Source, check_columns, duckdb, readable
 
 NEEDED = ("JobID", "Start", "End")
 """The columns that every job must have, besides the agent's, Elapsed or ElapsedRaw, and AllocTRES or AllocCPUS."""

@@ -14,10 +14,10 @@ import ibis
 import numpy as np
 import pyarrow as pa
 
-from bygones.audit.conditions import as_number
-from bygones.audit.row_batches import BATCH
-from bygones.audit.sources import LEDGER_COLUMNS, Source, check_columns, readable
-from bygones.audit.time_columns import with_times
+from bygones.audit.inputs.conditions import as_number
+from bygones.audit.inputs.row_batches import BATCH
+from bygones.audit.inputs.sources import LEDGER_COLUMNS, Source, check_columns, readable
+from bygones.audit.inputs.time_columns import with_times
 from bygones.ledger.bounds import LARGEST_CORRECTION
 from bygones.ledger.events import DECISIONS, KINDS, RECEIVED
 from bygones.ledger.rules import Change, RuleBook

@@ -17,12 +17,12 @@ from bygones._arrays import check_count, check_one_of
 from bygones._text import amount, counted, listed, sentence
 from bygones.allocation.aims import check_form
 from bygones.allocation.decide import Rule
-from bygones.audit.alternatives import Alternative, alternatives
 from bygones.audit.clock import Clock
-from bygones.audit.counterfactual import DecisionRequest
-from bygones.audit.course_runs import as_it_was, replayed
-from bygones.audit.history import History
-from bygones.audit.replay_setting import ReplaySetting, replay_setting
+from bygones.audit.inputs.history import History
+from bygones.audit.replays.alternatives import Alternative, alternatives
+from bygones.audit.replays.counterfactual import DecisionRequest
+from bygones.audit.replays.course_runs import as_it_was, replayed
+from bygones.audit.replays.replay_setting import ReplaySetting, replay_setting
 from bygones.audit.trajectory import Members
 from bygones.kinds import Kind, check_kind
 from bygones.welfare import named
@@ -203,7 +203,7 @@ def what_if(
         history: a history that records who asked, see `read_history(needs=…, served=…)`.
         half_lives: durations such as `7d`, or numbers of steps; `inf` remembers everything.
         rules: `one-step`, `prices`, or both.
-        memories: other memories, such as `sliding_window(length=30d)`; see `bygones.audit.alternatives`.
+        memories: other memories, such as `sliding_window(length=30d)`; see `bygones.audit.replays.alternatives`.
         newcomers: the newcomer rule, for agents who ask for the first time.
         welfare: what decisions maximise.
         entitlements: of each agent; by default the same for everyone.

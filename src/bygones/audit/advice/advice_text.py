@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from bygones.audit.advice import Advice
-from bygones.audit.advice_trials import JudgedTrials
-from bygones.audit.advice_words import (
+from bygones.audit.advice.advice import Advice
+from bygones.audit.advice.advice_trials import JudgedTrials
+from bygones.audit.advice.advice_words import (
     capital,
     change_figure,
     doubts,

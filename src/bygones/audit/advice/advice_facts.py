@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bygones.audit.clock import Clock
-from bygones.audit.counterfactual import DecisionRequest
+from bygones.audit.replays.counterfactual import DecisionRequest
 from bygones.ledger.times import SECOND, UNITS
 
 TURNS = 3.0

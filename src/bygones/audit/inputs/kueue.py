@@ -27,11 +27,11 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from bygones._text import counted
-from bygones.audit.conditions import only, weights_of
-from bygones.audit.formats import Asked, Usage
-from bygones.audit.json_stream import JsonFile, beginning
-from bygones.audit.row_batches import fill
-from bygones.audit.sources import Source, duckdb, readable
+from bygones.audit.inputs.conditions import only, weights_of
+from bygones.audit.inputs.formats import Asked, Usage
+from bygones.audit.inputs.json_stream import JsonFile, beginning
+from bygones.audit.inputs.row_batches import fill
+from bygones.audit.inputs.sources import Source, duckdb, readable
 
 AGENTS = ("queue", "namespace", "clusterQueue")
 """What may be the agent: the local queue, its namespace, or the cluster queue."""

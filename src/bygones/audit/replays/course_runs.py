@@ -8,9 +8,9 @@ import numpy as np
 
 from bygones.allocation import ChooseK, allocate
 from bygones.allocation.decide import Rule
-from bygones.audit.alternatives import Alternative
-from bygones.audit.counterfactual import DecisionRequest
-from bygones.audit.replay_setting import ReplaySetting
+from bygones.audit.replays.alternatives import Alternative
+from bygones.audit.replays.counterfactual import DecisionRequest
+from bygones.audit.replays.replay_setting import ReplaySetting
 from bygones.audit.trajectory import Members, measure
 from bygones.kinds import Kind
 from bygones.ledger.starting import starts

@@ -25,8 +25,8 @@ from bygones._arrays import check_count
 from bygones._text import counted, sentence
 from bygones.allocation.settling import settle
 from bygones.audit.clock import Clock
-from bygones.audit.courses import DRAWS
-from bygones.audit.history import History
+from bygones.audit.inputs.history import History
+from bygones.audit.replays.courses import DRAWS
 from bygones.ledger.watch import SETTLED
 
 MOST_JOBS = 500_000

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from bygones._text import listed
-from bygones.audit import formats
-from bygones.audit.engines import open_source
-from bygones.audit.history import History, read_history
+from bygones.audit.inputs import formats
+from bygones.audit.inputs.engines import open_source
+from bygones.audit.inputs.history import History, read_history
 
 NEED, SERVED, UTILITY = "need", "served", "utility"
 """The columns that are looked for."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bygones._text import amount, counted, listed
-from bygones.audit.advice import Advice
-from bygones.audit.advice_facts import PERIODS
-from bygones.audit.advice_trials import JudgedTrials
-from bygones.audit.alternatives import Alternative
+from bygones.audit.advice.advice import Advice
+from bygones.audit.advice.advice_facts import PERIODS
+from bygones.audit.advice.advice_trials import JudgedTrials
+from bygones.audit.replays.alternatives import Alternative
 from bygones.kinds import words
 
 MUCH_DRIFT = 0.25

@@ -11,7 +11,7 @@ import ibis
 
 from bygones._arrays import check_between
 from bygones._csv import separators_hint
-from bygones.audit.sources import Source, check_columns, readable
+from bygones.audit.inputs.sources import Source, check_columns, readable
 
 _CONDITION = re.compile(r"\s*(.+?)\s*(!=|>=|<=|=|>|<)\s*(.*?)\s*", re.DOTALL)
 _ORDERS = {">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.lt}

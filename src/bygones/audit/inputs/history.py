@@ -20,13 +20,13 @@ import numpy as np
 from bygones._arrays import check_one_of
 from bygones._csv import unshield
 from bygones._text import counted, printable
-from bygones.audit import formats, ledger_events
 from bygones.audit.clock import Clock, check_zone
-from bygones.audit.conditions import as_number, check_weight, only, refuse, weights_of
-from bygones.audit.engines import in_memory, open_source
-from bygones.audit.ledger_events import LedgerEvents
-from bygones.audit.sources import Source, check_columns, readable
-from bygones.audit.time_columns import check_time_format, with_times
+from bygones.audit.inputs import formats, ledger_events
+from bygones.audit.inputs.conditions import as_number, check_weight, only, refuse, weights_of
+from bygones.audit.inputs.engines import in_memory, open_source
+from bygones.audit.inputs.ledger_events import LedgerEvents
+from bygones.audit.inputs.sources import Source, check_columns, readable
+from bygones.audit.inputs.time_columns import check_time_format, with_times
 
 _YES, _NO = ("1", "true", "yes", "y", "t"), ("0", "false", "no", "n", "f")
 _A_NUMBER = "a finite number of at least 0"
@@ -140,7 +140,7 @@ def read_history(
     """Reads a history from one or several files, a database or a table in memory.
 
     Args:
-        source: a file, glob, URL or table, or a list of files; see `bygones.audit.engines.open_source`.
+        source: a file, glob, URL or table, or a list of files; see `bygones.audit.inputs.engines.open_source`.
         agent: the column with the names of the agents; by default `agent`, or the one that a log format has, such as
             `User` for sacct.
         time: the column with the times; by default `time`.
@@ -156,7 +156,7 @@ def read_history(
             numbers are: `unix`, `unix-ms`, `unix-us`, `unix-ns` or `steps`. By default it is detected.
         fields: the names of the columns of files that have no header line.
         table: the table to read, for databases.
-        format: `table`, `ledger` (events of a ledger), a log format from `bygones.audit.formats` such as `sacct`
+        format: `table`, `ledger` (events of a ledger), a log format from `bygones.audit.inputs.formats` such as `sacct`
             (output of Slurm's `sacct -P`), or `auto`, which recognises the events of a ledger and the log formats.
         timezone: the time zone of times without one; times are also shown in it. By default UTC, or that of a ledger.
         resource: what to count in a log: for sacct `cpu`, `gpu`, or any other name in AllocTRES, or several with their

@@ -15,13 +15,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bygones._text import counted, listed
-from bygones.audit.advice_facts import TURNS, round_lengths, suitable_period, written
-from bygones.audit.advice_text import AdviceText
-from bygones.audit.advice_words import OTHERS_TOO
+from bygones.audit.advice.advice_facts import TURNS, round_lengths, suitable_period, written
+from bygones.audit.advice.advice_text import AdviceText
+from bygones.audit.advice.advice_words import OTHERS_TOO
 from bygones.audit.auditing import audit
 from bygones.audit.clock import Clock
-from bygones.audit.entitlements import Shares
-from bygones.audit.history import History
+from bygones.audit.inputs.entitlements import Shares
+from bygones.audit.inputs.history import History
 from bygones.kinds import Kind, words
 
 GONE = 2.0
@@ -83,7 +83,7 @@ class ReceivedAdvice:
         return f"<ReceivedAdvice for {self.label}: half-life {self.clock.length_text(self.half_life)}>"
 
     def _repr_html_(self) -> str:
-        from bygones.audit.audit_card import advice_html
+        from bygones.audit.advice.advice_card import advice_html
 
         return advice_html(received_text(self))
 

@@ -16,8 +16,8 @@ import ibis.expr.datatypes as dt
 
 from bygones._times import DAY_FIRST
 from bygones.audit.clock import Clock, offsets
-from bygones.audit.conditions import is_number, refuse
-from bygones.audit.sources import Source, readable
+from bygones.audit.inputs.conditions import is_number, refuse
+from bygones.audit.inputs.sources import Source, readable
 
 _ZONED = r":\d\d(\.\d+)?\s*([zZ]|UTC|[+-]\d\d(:?\d\d)?)$"
 """Matches the text of a time that names its zone."""

@@ -10,9 +10,9 @@ from typing import Any
 import pyarrow as pa
 
 from bygones._secrets import redacted, secrets_in
-from bygones.audit.csv_source import open_csv
-from bygones.audit.sources import Source, duckdb, first_line_of, readable
-from bygones.audit.sqlite_source import open_sqlite
+from bygones.audit.inputs.csv_source import open_csv
+from bygones.audit.inputs.sources import Source, duckdb, first_line_of, readable
+from bygones.audit.inputs.sqlite_source import open_sqlite
 
 LEDGER_TABLES = frozenset({"ledger", "agents", "events", "schema_version"})
 

@@ -18,11 +18,11 @@ from typing import Any
 import pyarrow as pa
 
 from bygones._text import counted, listed
-from bygones.audit.conditions import only
-from bygones.audit.formats import Asked, Usage
-from bygones.audit.json_stream import JsonFile, beginning
-from bygones.audit.row_batches import fill
-from bygones.audit.sources import Source, check_columns, duckdb, readable
+from bygones.audit.inputs.conditions import only
+from bygones.audit.inputs.formats import Asked, Usage
+from bygones.audit.inputs.json_stream import JsonFile, beginning
+from bygones.audit.inputs.row_batches import fill
+from bygones.audit.inputs.sources import Source, check_columns, duckdb, readable
 
 AGENTS = ("queue_name", "queue", "user", "account", "namespace", "team", "project")
 """Labels that name the agent, the first that is there and differs between series."""

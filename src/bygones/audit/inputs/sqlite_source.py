@@ -10,8 +10,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from bygones.audit.row_batches import fill
-from bygones.audit.sources import LEDGER_COLUMNS, Source
+from bygones.audit.inputs.row_batches import fill
+from bygones.audit.inputs.sources import LEDGER_COLUMNS, Source
 
 _LEDGER_TYPES = (pa.int64(), pa.string(), pa.timestamp("us", "UTC"), pa.string(), pa.float64(), pa.int64())
 _LEDGER_EVENTS = (

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bygones._text import listed
-from bygones.audit.ledger_events import NOBODY, LedgerEvents, are
+from bygones.audit.inputs.ledger_events import NOBODY, LedgerEvents, are
 from bygones.audit.sums import Periods
 from bygones.audit.trajectory import PeriodEnd
 from bygones.ledger import snapshot

@@ -9,8 +9,8 @@ from typing import NamedTuple
 import numpy as np
 
 from bygones.allocation.settling import settle
-from bygones.audit.counterfactual import DecisionRequest, decision_requests
-from bygones.audit.history import History
+from bygones.audit.inputs.history import History
+from bygones.audit.replays.counterfactual import DecisionRequest, decision_requests
 from bygones.audit.trajectory import Members
 from bygones.ledger.rules import check_newcomers
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from bygones._csv import check_file, not_text, separator
-from bygones.audit.sources import Source, check_columns
+from bygones.audit.inputs.sources import Source, check_columns
 
 COLUMNS = 10_000
 """The most columns of a CSV file."""

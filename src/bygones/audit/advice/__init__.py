@@ -1,0 +1,1 @@
+"""Which half-life and rule to choose, with reasons, from a history."""
