@@ -78,8 +78,8 @@ class Reader(Protocol):
 
 FORMATS = {
     "sacct": LogFormat("the output of Slurm's sacct -P", "bygones.audit.sacct"),
-    "prometheus": LogFormat("the answer of a Prometheus range query, as for KAI Scheduler", "bygones.audit.prometheus"),
-    "kueue": LogFormat("Kueue's workloads, as kubectl get workloads -A -o json", "bygones.audit.kueue"),
+    "prometheus": LogFormat("the answer to a Prometheus range query, as for KAI Scheduler", "bygones.audit.prometheus"),
+    "kueue": LogFormat("Kueue's workloads, as printed by kubectl get workloads -A -o json", "bygones.audit.kueue"),
 }
 """Every log format by its name, as `--format` takes it."""
 
