@@ -117,6 +117,14 @@ def test_a_ledger_is_named_in_the_environment(tmp_path, monkeypatch, capsys):
     assert "AGENT is missing" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(("words", "missing"), [("key new", "FILE"), ("restore backup.db", "TARGET")])
+def test_the_ledger_in_the_environment_is_not_put_where_something_else_belongs(words, missing, monkeypatch, capsys):
+    monkeypatch.setenv("BYGONES_LEDGER", "team.db")
+    with pytest.raises(SystemExit):
+        program.main(["ledger", *words.split()])
+    assert capsys.readouterr().err.startswith(f"bygones: {missing} is missing; see")
+
+
 def test_without_a_default_the_ledger_is_missing(monkeypatch, capsys):
     monkeypatch.delenv("BYGONES_LEDGER", raising=False)
     with pytest.raises(SystemExit):

@@ -130,7 +130,10 @@ def test_of_burdens_less_is_better_and_all_is_said_in_their_words():
 def test_an_unsaid_kind_is_taken_for_goods_and_said():
     advice = ask(equal, kind=None)
     assert (advice.kind, advice.kind_assumed) == ("good", True)
-    assert doubts(advice)[0] == "It is taken for goods. If these are burdens, such as shifts, add --kind burden."
+    assert (
+        doubts(advice)[0]
+        == "The history is taken to be about goods. If these are burdens, such as shifts, add --kind burden."
+    )
 
 
 def test_reports_are_answered_with_the_rule_that_is_safe():

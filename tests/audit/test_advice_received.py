@@ -51,9 +51,12 @@ def test_it_says_whether_who_is_first_depends_on_it():
     rows += [("ben", 191.0, 20.0)]
     advice = advise_received(received(rows), half_lives=["5", "10", "inf"], newcomers="zero")
     assert [each.first for each in advice.standings] == ["ana", "ana", "ben"]
-    assert advice.reasons()[-1] == "Who is owed most now depends on it: ana at 5 steps to 10 steps and ben at inf."
+    assert (
+        advice.reasons()[-1]
+        == "Who is owed most now depends on the half-life: ana at 5 steps to 10 steps and ben at inf."
+    )
     same = advise_received(received(rows), half_lives=["5", "10"], newcomers="zero")
-    assert same.reasons()[-1].startswith("Who is owed most now does not depend on it: ana")
+    assert same.reasons()[-1].startswith("Who is owed most now does not depend on the half-life: ana")
 
 
 def test_whoever_has_gone_is_not_first_in_line():

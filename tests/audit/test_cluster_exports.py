@@ -65,7 +65,7 @@ def test_labels_and_metrics_are_chosen(tmp_path):
 def test_other_answers_are_refused(tmp_path):
     path = tmp_path / "vector.json"
     path.write_text(json.dumps({"status": "success", "data": {"resultType": "vector", "result": []}}))
-    with pytest.raises(ValueError, match=r"must be the answer of a range query \(resultType matrix\), got 'vector'"):
+    with pytest.raises(ValueError, match=r"must be the answer to a range query \(resultType matrix\), got 'vector'"):
         read_history(path)
     path.write_text('{"status": "error", "error": "too many samples", "data": {"resultType": "matrix"}}')
     with pytest.raises(ValueError, match="is an error of Prometheus: too many samples"):

@@ -204,7 +204,8 @@ def test_a_ledger_and_its_export_are_the_same_history(tmp_path):
     ("message", "header", "rows"),
     [
         (r"no column 'time' \(did you mean 'Time'\?\): found 'agent', 'Time', 'x'", "agent,Time,x", "a,1,1"),
-        ("has no column 'utility': found 'agent', 'time', 'x'", "agent,time,x", "a,1,1"),
+        ("no column 'utility': found 'agent', 'time', 'x'; name the column with --utility$", "agent,time,x", "a,1,1"),
+        ("no column 'agent': found 'who', 'time', 'x'; name the column with --agent$", "who,time,x", "a,1,1"),
         (r"row 3: time must be a date or time .* got 'soon'", "agent,time,utility", "a,2026-01-01,1\nb,soon,2"),
         (r"row 3: time must be a number, as in the first row, got 'x'", "agent,time,utility", "a,1,1\nb,x,2"),
         (r"row 3: time must be a date .* got nothing", "agent,time,utility", "a,2026-01-01,1\nb,,2"),

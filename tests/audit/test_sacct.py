@@ -202,7 +202,7 @@ def test_several_files_conditions_and_jobs_without_a_user(jobs, tmp_path):
     assert "Skipped 1 job without User." in found.notes
     assert usage(jobs, where=["State=COMPLETED", "Account!=bio"])[0] == {"ana": 5}
     second.write_text("JobID|User\n")
-    with pytest.raises(ValueError, match=r"later.txt has another header than .*sacct.txt"):
+    with pytest.raises(ValueError, match=r"later.txt has a different header from .*sacct.txt"):
         read(jobs, second)
 
 

@@ -83,7 +83,7 @@ def test_a_history_without_needs_says_what_to_record(run, tmp_path):
     out = run("done.csv", "--page", "advice.html")
     assert out.startswith("Begin with a half-life of 3d and the rule one-step.\nRules could not be compared: ")
     assert "bygones audit done.csv --half-life 3d --newcomers mean --gone-after 6d --page audit.html" in out
-    assert "Who is owed most now does not depend on it: ben" in out
+    assert "Who is owed most now does not depend on the half-life: ben" in out
     assert "record one row for each agent who asked" in out
     assert (tmp_path / "advice.html").exists()
 

@@ -304,7 +304,7 @@ def test_a_ledger_of_burdens_speaks_of_carrying(run, refused, tmp_path):
     assert "received" not in printed
     assert "exempt" in printed
     assert "due since" in printed
-    assert "Due: below (+) or above (-) the share of the load that is remembered." in printed
+    assert "Due: how far below (+) or above (-) the share of the load that is remembered." in printed
     assert "In 7d: what will be remembered and due if nothing more is recorded." in printed
     assert "last carried" in run("standing", nights, "--no-since")
     printed = run("decide", nights, needs, "--at", "2026-01-02", "--yes")

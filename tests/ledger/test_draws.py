@@ -90,7 +90,7 @@ def test_explain_says_how_to_check_the_draw(team, capsys):
     printed = run(capsys, "ledger", "explain", team.name, decision.seq)
     seed, published = decision.details["draw"]["seed"], team.event(1).details["draw"]["next"]
     assert f"Draws were made with the seed {seed}." in printed
-    assert f"Event 1 had committed to it: its SHA-256 must be {published}, and so it is." in printed
+    assert f"Event 1 had committed to it: its SHA-256 must be {published}, and it is." in printed
     assert f"printf %s {seed} | sha256sum" in printed
 
 

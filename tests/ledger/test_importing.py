@@ -34,9 +34,11 @@ def test_a_dry_run_shows_what_would_be_recorded(team, history, capsys):
 def test_the_same_file_twice_is_refused_unless_one_insists(team, history, capsys):
     run(capsys, "ledger", "import", team.name, history)
     message = refused(capsys, "ledger", "import", team.name, history)
-    assert "3 rows of 3: agent, time and amount are there already" in message
+    assert "the ledger already has the agent, time and amount of 3 of 3 rows" in message
     assert "--again" in message
-    assert "3 rows of 3" in run(capsys, "ledger", "import", team.name, history, "--dry-run")
+    assert "The ledger already has the agent, time and amount of 3 of 3 rows." in run(
+        capsys, "ledger", "import", team.name, history, "--dry-run"
+    )
     assert team.standing().received.tolist() == [10, 4, 0]
     run(capsys, "ledger", "import", team.name, history, "--again")
     assert team.standing().received.tolist() == [20, 8, 0]

@@ -73,13 +73,13 @@ def test_a_copy_that_fails_leaves_nothing(new_path, new_database, monkeypatch):
     file, database = new_path(), new_database()
     for target in (file, database):
         with pytest.raises(
-            LedgerError, match=r"is not in order \(event 5 is not what was recorded.*nothing was written"
+            LedgerError, match=r"did not pass verification \(event 5 is not what was recorded.*nothing was written"
         ):
             copy(source, target)
         with pytest.raises(LedgerError, match=r"does not exist|is not a ledger"):
             Ledger.open(target)
     assert not list(file.parent.glob(f".{file.name}*"))
-    with pytest.raises(LedgerError, match="is not in order"):
+    with pytest.raises(LedgerError, match="did not pass verification"):
         backup(source, file)
     assert not file.exists()
 

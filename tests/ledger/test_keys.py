@@ -94,7 +94,7 @@ def test_entries_with_keys_of_their_own_are_recorded_once_each(ledger):
     )
     assert (second[0], second[2]) == (first[1], first[0])
     assert second[1].seq == first[-1].seq + 1
-    with pytest.raises(ValueError, match="key must be used once, got 'd' twice"):
+    with pytest.raises(ValueError, match="key must be used only once, got 'd' twice"):
         ledger.record_all([Entry("ana", 1, AT, key="d"), Entry("ana", 1, AT, key="d")])
     with pytest.raises(ValueError, match="not both"):
         ledger.record_all([Entry("ana", 1, AT, key="d")], key="all")

@@ -170,9 +170,9 @@ def test_where_nothing_changes_the_key_is_still_free(new_path):
         assert ledger.plans.redecide(accept=True, key="my key") == []
         assert ledger.redecide("2026-01-03", accept=True, key="my key") == []
         assert (ledger.head(), ledger.with_key("my key")) == (head, [])
-        with pytest.raises(ValueError, match="key 'my key' is for what is recorded, and this is only shown"):
+        with pytest.raises(ValueError, match="key 'my key' is for something that is recorded, but this is only shown"):
             ledger.redecide("2026-01-03", key="my key")
-        with pytest.raises(ValueError, match="key 'my key' is for what is recorded, and this is only shown"):
+        with pytest.raises(ValueError, match="key 'my key' is for something that is recorded, but this is only shown"):
             ledger.plans.redecide(key="my key")
 
 
@@ -287,4 +287,4 @@ def test_a_table_stands_for_the_dates_it_was_read_for(ward, capsys, monkeypatch)
 def test_a_key_for_what_is_only_shown_is_refused(ward, capsys):
     words = ("people.csv", "--from", f"{SOON:%Y-%m-%d}", "--until", f"{SOON + timedelta(days=3):%Y-%m-%d}")
     for command in (("plan", ward, *words), ("replan", ward), ("redecide", ward, "--from", "2026-01-04")):
-        assert "key 'k' is for what is recorded" in refused(capsys, "ledger", *command, "--key", "k")
+        assert "key 'k' is for something that is recorded" in refused(capsys, "ledger", *command, "--key", "k")

@@ -115,7 +115,7 @@ class TestPlanning:
         ("days", "message"),
         [
             ([], "at least one date"),
-            ([0], "a plan lies ahead"),
+            ([0], "a plan must lie in the future"),
             ([400], "more than a year ahead"),
         ],
     )
@@ -204,7 +204,7 @@ class TestChanging:
         assert whose(team.plans.turns()) == ["ben", "ana"]
         assert team.standing(ahead(3)).received.tolist() == pytest.approx([7, 5.1, 0.2])
         for first, second, message in [
-            (one.seq, other.seq, "is void since event"),
+            (one.seq, other.seq, "has been void since event"),
             (1, other.seq, "event 1 is not a turn"),
             (10**20, other.seq, "event 100000000000000000000 is not a turn"),
             (events[0].seq, events[0].seq, "nothing to swap"),

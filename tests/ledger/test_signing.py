@@ -53,7 +53,7 @@ def test_a_rewritten_ledger_looks_right_and_is_found(signed):
     heads = [anchor.head for anchor in read_anchors(anchors)]
     rewritten = [problem for problem in problems(*signed) if not problem.startswith("decision")]
     assert rewritten == [
-        f"event {seq} had the hash {head}, and has not: the events up to it have changed"
+        f"event {seq} no longer has the hash {head}: the events up to it have changed"
         for seq, head in zip((4, 6), heads, strict=True)
     ]
 
@@ -64,7 +64,9 @@ def test_a_rewritten_ledger_is_not_signed_over(signed):
     before = anchors.read_bytes()
     with Ledger.open(path) as ledger:
         assert ledger.verify().ok
-        with pytest.raises(LedgerError, match="was not signed, since it is not in order: event 4 had the hash"):
+        with pytest.raises(
+            LedgerError, match="was not signed, since it did not pass verification: event 4 no longer has the hash"
+        ):
             signing.sign(ledger, key, anchors)
     assert anchors.read_bytes() == before
 
@@ -72,11 +74,11 @@ def test_a_rewritten_ledger_is_not_signed_over(signed):
 @pytest.mark.parametrize(
     ("field", "value", "sentence"),
     [
-        ("seq", 5, "line 1: the signature does not fit"),
-        ("head", "0" * 64, "line 1: the signature does not fit"),
-        ("time", "2026-01-01T00:00:00Z", "line 1: the signature does not fit"),
-        ("ledger", "0" * 64, "line 1: the signature does not fit"),
-        ("signature", "AAAA", "line 1: the signature does not fit"),
+        ("seq", 5, "line 1: the signature does not match"),
+        ("head", "0" * 64, "line 1: the signature does not match"),
+        ("time", "2026-01-01T00:00:00Z", "line 1: the signature does not match"),
+        ("ledger", "0" * 64, "line 1: the signature does not match"),
+        ("signature", "AAAA", "line 1: the signature does not match"),
         ("key", "0" * 16, "line 1: signed with the key 0000000000000000, not with"),
     ],
 )
@@ -95,13 +97,13 @@ def test_anchors_of_another_key_another_ledger_or_out_of_order(signed, new_path,
     assert [problem.split(",")[0] for problem in problems(path, other, anchors)] == ["anchors.jsonl"] * 2
     lines = anchors.read_text().splitlines()
     anchors.write_text("\n".join(reversed(lines)) + "\n")
-    assert problems(path, key, anchors) == ("anchors.jsonl, line 2: earlier than the line before",)
+    assert problems(path, key, anchors) == ("anchors.jsonl, line 2: is earlier than the line before",)
     elsewhere = tmp_path / "elsewhere.jsonl"
     with Ledger.new(new_path()) as ledger:
         signing.sign(ledger, key, elsewhere)
-        with pytest.raises(LedgerError, match="line 1: of another ledger"):
+        with pytest.raises(LedgerError, match="line 1: belongs to another ledger"):
             signing.sign(ledger, key, anchors)
-    assert "of another ledger" in problems(path, key, elsewhere)[0]
+    assert "belongs to another ledger" in problems(path, key, elsewhere)[0]
 
 
 def test_anchors_without_a_head_prove_nothing_and_are_refused(signed):

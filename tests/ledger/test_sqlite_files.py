@@ -152,7 +152,7 @@ def test_a_sealed_file_that_somebody_writes_after_all_is_not_trusted(path, monke
         assert ledger.n_events() == 7
         with closing(sqlite3.connect(path)) as connection, connection:
             connection.execute("UPDATE ledger SET head = 8")
-        with pytest.raises(LedgerError, match="was changed while it was read: try again"):
+        with pytest.raises(LedgerError, match="was changed while it was being read: try again"):
             ledger.n_events()
 
 

@@ -110,9 +110,12 @@ def test_histories_from_tables(tmp_path):
         ("agent,time,utility\nana,2026-01-02,nan\n", "row 2: utility"),
         (
             "agent,time,hours\nana,2026-01-02,8\n",
-            "'amount' or 'utility', or .* --amount: found 'agent', 'time', 'hours'",
+            "'amount' or 'utility', found 'agent', 'time', 'hours': name the column with --amount",
         ),
-        ("agent,time,amount,utility\nana,2026-01-02,8,9\n", "'amount' or 'utility', .*: found both"),
+        (
+            "agent,time,amount,utility\nana,2026-01-02,8,9\n",
+            "'amount' or 'utility', found both: name the column with --amount",
+        ),
         ("agent,time,amount,kind\nana,2026-01-02,1,join\n", "row 2: kind must be received"),
     ]:
         with pytest.raises(ValueError, match=message):

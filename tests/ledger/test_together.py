@@ -46,7 +46,7 @@ def test_a_void_is_put_back_once(ledger):
     void = ledger.void(event.seq)
     back = ledger.void(void.seq)
     ledger.void(event.seq)
-    with pytest.raises(ValueError, match=f"event {void.seq} is void already, since event {back.seq}"):
+    with pytest.raises(ValueError, match=f"event {void.seq} is already void, since event {back.seq}"):
         ledger.void(void.seq)
     assert ledger.standing("2026-03-03").received.tolist() == [0, 0, 0]
 
@@ -85,7 +85,7 @@ def test_a_key_of_something_void_says_so(new_path, capsys):
         ledger.join("ana", at="2026-03-01")
         void = ledger.void(ledger.hold("ana", at="2026-03-02", key="h").seq)
     program.main(["ledger", "hold", str(path), "ana", "--at", "2026-03-02", "--key", "h"])
-    assert f"for event 3, which is void since event {void.seq}: use another key" in capsys.readouterr().err
+    assert f"for event 3, which has been void since event {void.seq}: use another key" in capsys.readouterr().err
 
 
 def test_entitlements_may_be_given_one_by_one_or_together(new_path, capsys):

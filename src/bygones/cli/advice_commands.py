@@ -42,19 +42,24 @@ def advise(
     ],
     period: Annotated[
         str | None,
-        optional("Time over which it should come out even, such as 30d; if left out, about three turns each.", "TIME"),
+        optional(
+            "Time over which it should come out even, such as 30d; if left out, enough for about three turns each.",
+            "TIME",
+        ),
     ] = None,
     kind: Annotated[
         Literal["good", "burden"] | None,
         optional(
-            "Whether goods are handed out, or burdens such as shifts; as in a ledger's rules, or good.", "{good,burden}"
+            "Whether goods are handed out, or burdens such as shifts; if left out, as a ledger's rules say, or good.",
+            "{good,burden}",
         ),
     ] = None,
     reported: Annotated[
-        bool, arg(help="Needs are what agents report themselves: advise what is safe against false reports.")
+        bool, arg(help="Agents report their needs themselves: recommend what is safe against false reports.")
     ] = False,
     half_life: Annotated[
-        str | None, optional("Half-lives to compare, such as 7d,30d,inf; if left out, those around the period.", "LIST")
+        str | None,
+        optional("Half-lives to compare, such as 7d,30d,inf; if left out, several around the period.", "LIST"),
     ] = None,
     needs: Annotated[
         str | None, optional("Column with each agent's need; need if left out and there is one.", "COLUMN")
@@ -96,7 +101,7 @@ def advise(
     ] = "auto",
     resource: Resource = None,
     draws: Annotated[
-        int, arg(metavar="NUMBER", help="How often each memory and rule is run, with other draws among ties.")
+        int, arg(metavar="NUMBER", help="How often each memory and rule is replayed, with different draws among ties.")
     ] = 3,
     timezone: TimeZone = None,
     page: Annotated[

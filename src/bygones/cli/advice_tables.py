@@ -36,7 +36,7 @@ def next_commands(text: AdviceText, history: Sequence[str], given: Mapping[str, 
         reports = ["--reports", "normalised"] if text.normalised else []
         found["To begin with it"] = ["ledger", "new", "team.db", "--half-life", text.half_life, *rule, *kind, *reports]
     if text.compared:
-        found["To see whom it would have changed something for"] = [
+        found["To see what it would have changed, and for whom"] = [
             "what-if", *history, *_options(given), "--half-life", text.half_life, *rule, *kind,
             "--newcomers", text.newcomers, "--page", "what-if.html",
         ]  # fmt: skip

@@ -18,7 +18,7 @@ Needs = Annotated[
         metavar="NEEDS",
         help="CSV file: agent,need for places; agent and one column per item, or agent,item,utility, for items; "
         "agent,rate,cap or agent,need for an amount, of which nobody gets more than their cap or need. An empty cell "
-        "is somebody who may not take it.",
+        "means that somebody may not take it.",
     ),
 ]
 NumberOfPlaces = Annotated[
@@ -36,7 +36,7 @@ Capacity = Annotated[
 AmountToDivide = Annotated[
     float | None, optional("The amount to divide, for a table of rates and caps, or of needs.", "NUMBER")
 ]
-Whole = Annotated[bool, arg(help="Divide the amount in whole units, as of doses.")]
+Whole = Annotated[bool, arg(help="Divide the amount into whole units, such as doses.")]
 
 
 def allocate(
@@ -44,15 +44,15 @@ def allocate(
     half_life: Annotated[
         str,
         arg(
-            help="After how long a utility counts half: a number of steps, or of days if times are dates; or a time "
-            "such as 30d or 12h; inf to remember everything.",
+            help="The time after which a utility counts half: a number of steps, or of days if times are dates; a "
+            "duration such as 30d or 12h; or inf to remember everything.",
             metavar="TIME",
         ),
     ],
     history: Annotated[
         Path | None,
         optional(
-            "CSV file with the columns agent, time and utility (or amount), in the order of time; a time is a number "
+            "CSV file with the columns agent, time and utility (or amount), in order of time; a time is a number "
             "or a date. Without a history, nothing is remembered.",
             "FILE",
         ),
@@ -61,13 +61,13 @@ def allocate(
         Path | None,
         optional(
             "CSV file of past needs to learn prices from, for --rule prices: one row per past step, one column per "
-            "agent. An empty cell is somebody who did not ask.",
+            "agent. An empty cell means that somebody did not ask.",
             "FILE",
         ),
     ] = None,
     kind: Annotated[
         Literal["good", "burden"],
-        arg(help="Whether what is handed out is worth having, or a burden, all of which has to be carried."),
+        arg(help="Whether a good is handed out, which is worth having, or a burden, all of which has to be carried."),
     ] = "good",
     welfare: Annotated[
         str,
@@ -87,7 +87,7 @@ def allocate(
     entitlements: Annotated[
         Path | None,
         optional(
-            "CSV file with the columns agent and entitlement; of a burden, the share of the load (0 is exempt).", "FILE"
+            "CSV file with the columns agent and entitlement; for burdens, the share of the load (0 is exempt).", "FILE"
         ),
     ] = None,
     others: Annotated[

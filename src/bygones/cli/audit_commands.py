@@ -47,7 +47,10 @@ def audit(
     ] = None,
     start: Annotated[
         str | None,
-        optional("Column with when usage began, if it lasted until the time; it is spread evenly.", "COLUMN"),
+        optional(
+            "Column with the time at which usage began, if it lasted until --time; it is spread evenly in between.",
+            "COLUMN",
+        ),
     ] = None,
     where: Annotated[
         tuple[str, ...] | None,
@@ -83,14 +86,15 @@ def audit(
         str | None,
         optional(
             "Resource to count in a log: for sacct cpu, gpu, mem, …, or several with weights, such as cpu=1,gpu=40; if "
-            "left out, gpu if most jobs have any, or cpu.",
+            "left out, gpu if most jobs have any, else cpu.",
             "NAME",
         ),
     ] = None,
     kind: Annotated[
         Literal["good", "burden"] | None,
         optional(
-            "Whether the history is about goods, or about burdens such as shifts; as in a ledger's rules, or good.",
+            "Whether the history is about goods, or about burdens such as shifts; if left out, as a ledger's rules "
+            "say, or good.",
             "{good,burden}",
         ),
     ] = None,
@@ -98,7 +102,7 @@ def audit(
         Path | None,
         optional(
             "CSV file with the columns agent and entitlement (see --entitlement), or the output of Slurm's sshare -P "
-            "or sacctmgr -P show assoc; of burdens, the share of the load (0 is exempt).",
+            "or sacctmgr -P show assoc; for burdens, the share of the load (0 is exempt).",
             "FILE",
         ),
     ] = None,
@@ -135,7 +139,10 @@ def audit(
         str, arg(metavar="WELFARE", help="Welfare that the allocator maximises, with --needs.")
     ] = "egalitarian",
     every: Annotated[
-        str | None, optional("Length of a period, such as 7d; if left out, chosen for at most 60 periods.", "DURATION")
+        str | None,
+        optional(
+            "Length of a period, such as 7d; if left out, chosen so that there are at most 60 periods.", "DURATION"
+        ),
     ] = None,
     at: Annotated[str | None, optional("Moment of the audit; the time of the last event if left out.", "TIME")] = None,
     timezone: TimeZone = None,

@@ -125,7 +125,7 @@ def _draw(found: Explained) -> list[str]:
     kept = "" if found.first is found.decision else f" of event {found.first.seq}, in whose place this was decided"
     if found.committing is None:
         return [f"Draws were made with the seed {drawn['seed']}{kept}, to which no earlier event had committed."]
-    is_kept = "and so it is" if check_draw(found.first, found.committing) else "BUT IT IS NOT"
+    is_kept = "and it is" if check_draw(found.first, found.committing) else "BUT IT IS NOT"
     published = ((found.committing.details or {}).get("draw") or {}).get("next")
     return [
         f"Draws were made with the seed {drawn['seed']}{kept}.",

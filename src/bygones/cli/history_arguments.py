@@ -30,7 +30,9 @@ SkipUnnamed = Annotated[bool, arg(help="Skip rows without an agent, and say how 
 TimeFormat = Annotated[
     str, arg(metavar="FORMAT", help="How times are written, as for bygones audit; auto detects it and says so.")
 ]
-Fields = Annotated[str | None, optional("Names of the columns, with commas, for files without a header line.", "LIST")]
+Fields = Annotated[
+    str | None, optional("Names of the columns, separated by commas, for files without a header line.", "LIST")
+]
 Table = Annotated[str | None, optional("Table to read, if HISTORY is a database.", "NAME")]
 Resource = Annotated[str | None, optional("Resource to count in a log, or several with weights.", "NAME")]
 Entitlements = Annotated[
@@ -41,12 +43,17 @@ EntitlementColumn = Annotated[
     optional("Column with the entitlements, in that file or, without one, in the history itself.", "COLUMN"),
 ]
 Others = Annotated[
-    str | None, optional("Entitlement of agents that the file does not list; refused if left out.", "NUMBER")
+    str | None,
+    optional(
+        "Entitlement of agents that the file does not list; if left out, a file that lists only some is refused.",
+        "NUMBER",
+    ),
 ]
 TimeZone = Annotated[
     str | None,
     optional(
-        "Time zone of times without one, and in which times are shown; UTC or a ledger's own if left out.", "ZONE"
+        "Time zone in which times without a zone are read and all times are shown; UTC or a ledger's own if left out.",
+        "ZONE",
     ),
 ]
 

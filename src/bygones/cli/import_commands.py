@@ -30,7 +30,7 @@ def import_(
     again: Annotated[
         bool, arg(help="Record rows even if the ledger has the same agent, time and amount already.")
     ] = False,
-    distinct: Annotated[bool, arg(help="Names that are nearly the same are different agents.")] = False,
+    distinct: Annotated[bool, arg(help="Treat names that are nearly the same as different agents.")] = False,
     key: Key = None,
     author: Author = None,
     json: Json = False,
@@ -74,7 +74,7 @@ def import_(
 def undo_import(
     target: Target,
     number: Annotated[
-        Positional[int], arg(metavar="IMPORT", help="The number of any event of the import, as it printed.")
+        Positional[int], arg(metavar="IMPORT", help="The number of any event of the import, as the import printed it.")
     ],
     note: Note = "",
     key: Key = None,

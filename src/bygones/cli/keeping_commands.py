@@ -9,6 +9,7 @@ from tyro.conf import Positional, arg
 
 from bygones._text import counted
 from bygones.cli.console import answering, print_json, progress, say
+from bygones.cli.ledger_arguments import Json, Target
 
 if TYPE_CHECKING:
     from bygones.ledger import Verification
@@ -16,12 +17,10 @@ if TYPE_CHECKING:
 Source = Annotated[
     Positional[str], arg(metavar="SOURCE", help="A file such as team.db, or postgresql://user@host/name.")
 ]
-Target = Annotated[Positional[str], arg(metavar="TARGET", help="A new file, or an empty PostgreSQL database.")]
-Kept = Annotated[Positional[str], arg(metavar="LEDGER", help="A file such as team.db, or postgresql://user@host/name.")]
-Json = Annotated[bool, arg(help="Print JSON for programs.")]
+NewLedger = Annotated[Positional[str], arg(metavar="TARGET", help="A new file, or an empty PostgreSQL database.")]
 
 
-def copy(source: Source, target: Target, json: Json = False) -> None:
+def copy(source: Source, target: NewLedger, json: Json = False) -> None:
     """Copy a whole ledger, between files and PostgreSQL in any direction.
 
     All events, hashes, rules and standings are copied, compared and verified. Nothing is overwritten.
@@ -38,8 +37,8 @@ def copy(source: Source, target: Target, json: Json = False) -> None:
 
 
 def backup(
-    target: Kept,
-    file: Annotated[Positional[Path], arg(metavar="FILE", help="The file to write; there must be none yet.")],
+    target: Target,
+    file: Annotated[Positional[Path], arg(metavar="FILE", help="The file to write; it must not exist yet.")],
     json: Json = False,
 ) -> None:
     """Write a backup of a ledger to one file, while others go on using the ledger.
@@ -56,7 +55,7 @@ def backup(
 
 def restore(
     file: Annotated[Positional[Path], arg(metavar="BACKUP", help="A file that `bygones ledger backup` wrote.")],
-    target: Target,
+    target: NewLedger,
     json: Json = False,
 ) -> None:
     """Restore a ledger from a backup, which is verified first. Nothing is overwritten.
@@ -70,10 +69,10 @@ def restore(
     _print_written("Restored", found, json)
 
 
-def rebuild(target: Kept, json: Json = False) -> None:
-    """Rebuild everything else from the events, after `verify` has found damage outside them.
+def rebuild(target: Target, json: Json = False) -> None:
+    """Rebuild everything except the events from the events, after `verify` has found damage outside them.
 
-    A ledger whose events are damaged is refused: restore a backup.
+    A ledger whose events are damaged is refused: restore a backup instead.
 
     For example:
         bygones ledger rebuild team.db

@@ -25,14 +25,17 @@ COLUMNS = [
 def leaderboard(
     size: Annotated[
         Literal["quick", "full"],
-        arg(help="Five scenarios with T = 100 in minutes, or all of them, all learners and a million steps each."),
+        arg(
+            help="quick: five scenarios with T = 100, in minutes; full: all scenarios and learners, a million steps "
+            "each."
+        ),
     ] = "quick",
     welfare: Annotated[WelfareName, arg(help="The welfare that is learned and judged.")] = "nash",
     scenario: Annotated[
         tuple[str, ...],
         optional('Only these scenarios, such as donut or, with its own T, "queues(n_servers=2, horizon=50)".', "NAME…"),
     ] = (),
-    memory: Annotated[tuple[str, ...], optional(f"Only these memories, of {', '.join(MEMORIES)}.", "NAME…")] = (),
+    memory: Annotated[tuple[str, ...], optional(f"Only these memories, out of {', '.join(MEMORIES)}.", "NAME…")] = (),
     player: Annotated[tuple[str, ...], optional("Only these rules and learners, such as prices or ppo.", "NAME…")] = (),
     steps: Annotated[
         int | None, optional("Steps that each learner learns from; by default the size's.", "NUMBER")

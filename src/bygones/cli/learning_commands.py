@@ -126,7 +126,7 @@ def reproduce(
     workers: Annotated[int | None, optional("Processes on a CPU; by default one per core.", "NUMBER")] = None,
     evaluation_episodes: Annotated[
         int,
-        arg(help="Episodes that each policy plays when it has been trained, sampled and deterministic; 0 for none."),
+        arg(help="Episodes that each policy plays after training, both sampled and deterministic; 0 for none."),
     ] = EPISODES,
     keep_policies: Annotated[bool, arg(help="Save each policy too, in the folder results/policies.")] = False,
     plan: Annotated[bool, arg(help="Only print the plan and a measured estimate of how long it would take.")] = False,

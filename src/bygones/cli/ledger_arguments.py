@@ -13,7 +13,7 @@ from bygones.cli.console import answering, print_json, say
 if TYPE_CHECKING:
     from bygones.ledger import Event, Ledger
 
-TARGET_HELP = f"A file such as team.db, or postgresql://user@host/name; the value of {DEFAULT_LEDGER} if left out."
+TARGET_HELP = f"A file such as team.db, or postgresql://user@host/name, given here or in {DEFAULT_LEDGER}."
 Target = Annotated[Positional[str], arg(metavar="LEDGER", help=TARGET_HELP)]
 Agent = Annotated[Positional[str], arg(metavar="AGENT", help="The agent's name.")]
 At = Annotated[
@@ -27,7 +27,7 @@ At = Annotated[
 Note = Annotated[str, optional("A remark to record.", "TEXT")]
 Key = Annotated[
     str | None,
-    optional("A name of your choice for what is recorded: the same again with the same key records nothing.", "TEXT"),
+    optional("A name of your choice for what is recorded: repeating it with the same key records nothing.", "TEXT"),
 ]
 Author = Annotated[
     str | None, optional("Who records this (default: BYGONES_AUTHOR, else the user of this computer).", "NAME")
@@ -59,7 +59,7 @@ def note_key(ledger: Ledger, key: str | None) -> None:
     if not found:
         return
     since = ledger.void_since(found[0].seq)
-    void = "" if since is None else f", which is void since event {since}: use another key to record it anew"
+    void = "" if since is None else f", which has been void since event {since}: use another key to record it again"
     say(f"The key {key!r} was used before, for event {found[0].seq}{void}.", error=True)
 
 

@@ -98,14 +98,14 @@ def rules(
     ] = None,
     newcomers: Annotated[str | None, optional("What newcomers start with.", "RULE")] = None,
     hold_stops_clock: Annotated[
-        Literal["yes", "no"] | None, optional("Whether a hold stops the clock.", "{yes,no}")
+        Literal["yes", "no"] | None, optional("Whether the past of an agent on hold stops fading.", "{yes,no}")
     ] = None,
     time_zone: Annotated[str | None, optional("The ledger's time zone, such as Europe/Berlin.", "ZONE")] = None,
     entitlement: Annotated[
         tuple[tuple[str, ...], ...],
         UseAppendAction,
         optional(
-            "An agent's entitlement, such as dana=2; of burdens, the share of the load (0 is exempt).", "AGENT=NUMBER"
+            "An agent's entitlement, such as dana=2; for burdens, the share of the load (0 is exempt).", "AGENT=NUMBER"
         ),
     ] = (),
     entitlements: Annotated[
@@ -165,11 +165,14 @@ def standing(
     ] = "7d",
     since: Annotated[bool, arg(help="Show since when agents have been owed, which reads all events.")] = True,
     as_recorded: Annotated[
-        str | None, optional("Count only what had been recorded by this time, as if it had been asked then.", "TIME")
+        str | None, optional("Count only what had been recorded by this time, as if you had asked then.", "TIME")
     ] = None,
     before: Annotated[
         int | None,
-        optional("Count only what had been recorded before this event: where everybody stood for a decision.", "EVENT"),
+        optional(
+            "Count only what had been recorded before this event, such as a decision: where everybody stood then.",
+            "EVENT",
+        ),
     ] = None,
     json: Json = False,
 ) -> None:
@@ -211,7 +214,7 @@ def decide(
 ) -> None:
     """Decide who gets what now, with the reasons, and record the decision if you confirm.
 
-    With --json there is no question: the decision is recorded only with --yes. A table with a column date is a plan,
+    With --json nothing is asked: the decision is recorded only with --yes. A table with a column date is a plan,
     see bygones ledger plan, and is published with --yes.
 
     For example:
@@ -293,7 +296,7 @@ def export(
     kind: Annotated[str | None, optional("Only events of this kind, such as received.", "KIND")] = None,
     json: Json = False,
 ) -> None:
-    """Write all events as CSV or JSON, or those of one kind that are not void.
+    """Write all events as CSV or JSON, or only those of one kind that are not void.
 
     In CSV, text that looks like a formula starts with an apostrophe.
 

@@ -62,7 +62,7 @@ def print_standing(now: Standing, later: Standing, ahead: str, since: dict[str, 
     title = f"Standing at {named(now.at, now.zone)} (half-life {rules.half_life}, {rules.welfare} welfare{how})"
     print_fitting(title, columns, rows)
     share = "share of the load that is remembered" if rules.kind == "burden" else "entitled share of what is remembered"
-    say(f"{word.owed.capitalize()}: below (+) or above (-) the {share}.")
+    say(f"{word.owed.capitalize()}: how far below (+) or above (-) the {share}.")
     if now.is_unequal:
         unit = "of the share of the load" if rules.kind == "burden" else "of entitlement"
         say(f"Per unit: {word.owed} per unit {unit}. Whoever has most of it comes first.")
@@ -167,7 +167,7 @@ def print_redecisions(found: Sequence[Redecision], zone: str, *, recorded: bool)
     if later:
         title = f"Later decisions that would now be different (times in {zone})"
         print_fitting(title, columns("would be"), [row(each) for each in later])
-        say("These were not changed: decide their period again too, if they should be.")
+        say("These were not changed. To change them, decide their period again as well.")
     if changed:
         say("Recorded." if recorded else "Nothing was recorded: add --accept to record this.")
 

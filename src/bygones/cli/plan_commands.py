@@ -26,16 +26,16 @@ def plan(
         Positional[Path],
         arg(
             metavar="TABLE",
-            help="CSV file as for decide, with a column date; or the people's table, with --from and --until. In a "
-            "column available: yes, no, days such as mon-fri, or dates such as not 2026-12-24..2026-12-26; several "
-            "with a semicolon between them.",
+            help="CSV file as for decide, with a column date; or a table of people, with --from and --until. A "
+            "column available may have yes, no, days such as mon-fri, or dates such as not 2026-12-24..2026-12-26; "
+            "separate several with semicolons.",
         ),
     ],
     from_: Annotated[
         str | None, arg(name="from", help="The first date.", help_behavior_hint="", metavar="DATE")
     ] = None,
     until: Annotated[str | None, optional("The first date that is not included.", "DATE")] = None,
-    every: Annotated[str, arg(help="The days from one date to the next.")] = "1d",
+    every: Annotated[str, arg(help="The time from one date to the next, in whole days.")] = "1d",
     k: NumberOfPlaces = None,
     amount: AmountToDivide = None,
     whole: Whole = False,
@@ -47,7 +47,7 @@ def plan(
     out: Annotated[Path, arg(help="The folder for the figure.")] = Path("out"),
     json: Json = False,
 ) -> None:
-    """Decide who has a turn on each date ahead, and show everybody's standing before and after, as table and figure.
+    """Decide who has a turn on each date ahead, and show everybody's standing before and after in a table and a figure.
 
     Holds, joins and rules count as they will be on each date. A turn counts as received from its date on.
 
@@ -87,7 +87,7 @@ def planned(
     from_: From = None,
     until: Until = None,
     agent: Annotated[str | None, optional("Only the turns of this agent.", "AGENT")] = None,
-    out: Annotated[Path | None, optional("Write them to this file: .csv, or .ics for calendars.", "FILE")] = None,
+    out: Annotated[Path | None, optional("Write the turns to this file: .csv, or .ics for calendars.", "FILE")] = None,
     json: Json = False,
 ) -> None:
     """Show what is planned, or write it as CSV or as a calendar.
@@ -188,8 +188,10 @@ def unplan(
 
 def swap(
     target: Target,
-    first: Annotated[Positional[int], arg(metavar="FIRST", help="The event of one turn, see `planned`.")],
-    second: Annotated[Positional[int], arg(metavar="SECOND", help="The event of the other turn.")],
+    first: Annotated[
+        Positional[int], arg(metavar="FIRST", help="The number of the event of one turn, as `planned` shows it.")
+    ],
+    second: Annotated[Positional[int], arg(metavar="SECOND", help="The number of the event of the other turn.")],
     note: Note = "",
     key: Key = None,
     author: Author = None,

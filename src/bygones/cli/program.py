@@ -83,6 +83,9 @@ LEARNING_EXTRAS = {"train": "learn", "evaluate": "learn", "reproduce": "learn,re
 
 LEDGER = "Keep a fairness memory in a file or database between decisions."
 
+NO_LEDGER_FIRST = ("key", "restore")
+"""The commands of the ledger whose first argument is not a ledger, so that the default is not put there."""
+
 SUMMARIES: dict[str, str] = {}
 """Every command with its summary, as `bygones --help` lists them."""
 
@@ -194,7 +197,7 @@ def _run(words: list[str]) -> None:
             _parse_and_call(words)
         except MissingArgumentsError:
             default = os.environ.get(DEFAULT_LEDGER)
-            if words[0] != "ledger" or not default:
+            if words[0] != "ledger" or words[1] in NO_LEDGER_FIRST or not default:
                 raise
             _parse_and_call([*words[:2], default, *words[2:]])
 

@@ -30,7 +30,7 @@ def join(
     target: Target,
     agents: Annotated[
         Positional[tuple[str, ...]],
-        arg(metavar="AGENT…", help="The names of the agents; all start with the same.", help_behavior_hint=""),
+        arg(metavar="AGENT…", help="The names of the agents; all start with the same amount.", help_behavior_hint=""),
     ],
     at: At = None,
     entitlement: Annotated[
@@ -38,7 +38,7 @@ def join(
         optional("Entitlement relative to the others' (default: 1); 0 is exempt, for burdens only.", "NUMBER"),
     ] = None,
     start: Annotated[str | None, optional("What to start with, instead of the ledger's newcomer rule.", "RULE")] = None,
-    distinct: Annotated[bool, arg(help="Names that are nearly the same are different agents.")] = False,
+    distinct: Annotated[bool, arg(help="Treat names that are nearly the same as different agents.")] = False,
     note: Note = "",
     key: Key = None,
     author: Author = None,
@@ -116,7 +116,9 @@ def resume(
 def record(
     target: Target,
     agent: Agent,
-    amount: Annotated[Positional[float], arg(metavar="AMOUNT", help="The utility received.")],
+    amount: Annotated[
+        Positional[float], arg(metavar="AMOUNT", help="The amount received or, in a ledger of burdens, carried.")
+    ],
     at: At = None,
     note: Note = "",
     key: Key = None,
@@ -141,7 +143,7 @@ def offset(
     target: Target,
     agent: Agent,
     amount: Annotated[
-        Positional[float], arg(metavar="AMOUNT", help="The amount to add; a negative amount is taken off.")
+        Positional[float], arg(metavar="AMOUNT", help="The amount to add; a negative amount is subtracted.")
     ],
     at: At = None,
     note: Note = "",
@@ -171,7 +173,7 @@ def correct(
     author: Author = None,
     json: Json = False,
 ) -> None:
-    """Correct the amount of an event by a further event; the event itself stays.
+    """Correct the amount of an event with a further event; the event itself stays.
 
     For example:
         bygones ledger correct team.db 12 6

@@ -44,7 +44,7 @@ def claims(
 ) -> None:
     """Judge the paper's claims C1 to C13 from results, under every observation scale that occurs in them.
 
-    With --json, also what the policies of every cell are worth, beside the best possible and untrained rules.
+    --json also says what the policies of every cell are worth, beside the best possible and untrained rules.
 
     Example: bygones claims --why C6
 

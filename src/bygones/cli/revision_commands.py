@@ -38,7 +38,7 @@ def redecide(
     from_: Annotated[str, arg(name="from", help="The first time of the period.", metavar="TIME")],
     to: Annotated[
         str | None,
-        arg(help="The first time after the period (default: until now).", help_behavior_hint="", metavar="TIME"),
+        arg(help="The first time after the period (default: now).", help_behavior_hint="", metavar="TIME"),
     ] = None,
     accept: Annotated[bool, arg(help="Record the result; otherwise it is only shown.")] = False,
     note: Note = "",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from tyro.conf import Positional, arg
 
+from bygones.cli.arguments import optional
 from bygones.cli.console import print_json, print_sentences, print_table, say
 
 if TYPE_CHECKING:
@@ -31,9 +32,7 @@ DEFAULT_MEMORY = "discounted(gamma=0.99)"
 
 
 def scenarios(
-    name: Annotated[
-        Positional[str], arg(metavar="NAME", help="A scenario to explain; by default all are listed.")
-    ] = "",
+    name: Annotated[Positional[str], optional("The scenario to explain; all are listed if left out.", "[NAME]")] = "",
     json: Annotated[bool, arg(help="Print JSON.")] = False,
 ) -> None:
     """List the scenarios that policies can be trained on, or explain one.

@@ -11,14 +11,10 @@ from tyro.conf import Positional, arg
 from bygones._text import counted
 from bygones.cli.arguments import optional
 from bygones.cli.console import answering, print_json, print_paths, say
+from bygones.cli.ledger_arguments import Json, Target
 
 if TYPE_CHECKING:
     from bygones.ledger import Verification
-
-Target = Annotated[
-    Positional[str], arg(metavar="LEDGER", help="A file such as team.db, or postgresql://user@host/name.")
-]
-Json = Annotated[bool, arg(help="Print JSON for programs.")]
 
 key = tyro.extras.SubcommandApp()
 """The commands about keys; the ledger's command line adds them under the name `key`."""
@@ -33,9 +29,13 @@ def verify(
     ] = None,
     anchor: Annotated[
         str | None,
-        optional("Heads signed earlier (`bygones ledger sign`), a file or URL; all must be in the ledger.", "FILE|URL"),
+        optional(
+            "A file or URL with heads signed earlier (`bygones ledger sign`); all must be in the ledger.", "FILE|URL"
+        ),
     ] = None,
-    public_key: Annotated[Path | None, optional("The public key with which they were signed.", "FILE")] = None,
+    public_key: Annotated[
+        Path | None, optional("The public key that belongs to the key they were signed with.", "FILE")
+    ] = None,
     json: Json = False,
 ) -> None:
     """Check the database, the chain of hashes, all events and all decisions. The exit code is 1 if anything is wrong.
@@ -70,7 +70,7 @@ def verify(
 
 def sign(
     target: Target,
-    key: Annotated[Path, arg(metavar="FILE", help="The key, which is not kept in the ledger.")],
+    key: Annotated[Path, arg(metavar="FILE", help="The file with the key, which should be kept away from the ledger.")],
     anchor: Annotated[
         str,
         arg(
@@ -80,9 +80,9 @@ def sign(
     ],
     json: Json = False,
 ) -> None:
-    """Verify a ledger, and add its signed head to a file of which others keep copies, or to a table that others hold.
+    """Verify a ledger, and add its signed head to a file that others keep copies of, or to a database of theirs.
 
-    Nobody can then change an event up to it unnoticed, not even somebody who can write to the whole ledger.
+    Nobody can then change an event up to that head unnoticed, not even somebody who can write to the whole ledger.
 
     For example:
         bygones ledger sign team.db --key team.key --anchor anchors.jsonl
@@ -101,7 +101,7 @@ def sign(
 
 @key.command(name="new")
 def new_key(
-    file: Annotated[Positional[Path], arg(metavar="FILE", help="The file to write; there must be none yet.")],
+    file: Annotated[Positional[Path], arg(metavar="FILE", help="The file to write; it must not exist yet.")],
     json: Json = False,
 ) -> None:
     """Make a key in a file that only you can read. Keep it away from the ledger.
@@ -161,5 +161,5 @@ def _print_found(found: Verification, anchors: int) -> None:
     if found.older:
         say(
             f"{counted(found.older, 'decision')}, by an earlier version or made in place of another, "
-            f"{'was' if found.older == 1 else 'were'} compared with what was recorded only."
+            f"{'was' if found.older == 1 else 'were'} only compared with what was recorded."
         )

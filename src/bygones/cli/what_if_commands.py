@@ -95,7 +95,7 @@ def what_if(
     entitlement: EntitlementColumn = None,
     others: Others = None,
     draws: Annotated[
-        int, arg(metavar="NUMBER", help="How often each course is run, with other draws among ties.")
+        int, arg(metavar="NUMBER", help="How often each memory and rule is replayed, with different draws among ties.")
     ] = 10,
     timezone: TimeZone = None,
     title: Annotated[str | None, optional("Title of the page, instead of What if.", "TEXT")] = None,

@@ -27,10 +27,10 @@ def print_what_if(found: WhatIf) -> None:
         for each in found.courses
     ]  # fmt: skip
     print_table("On the same needs", columns, rows)
-    load = "the heaviest load" if found.kind == "burden" else "the least"
+    load = "the heaviest load of anyone" if found.kind == "burden" else "the least that anyone has"
     print_sentences([
-        f"Gini and {found.worst}: of what each memory remembers in the end; {found.worst} is {load} of anyone.",
-        "Where a range is given, it is the uncertainty of ties: equally good decisions were drawn in several ways.",
+        f"Gini and {found.worst}: of what each memory remembers at the end; {found.worst} is {load}.",
+        "A range is the uncertainty of ties: equally good decisions were drawn in several ways.",
     ])  # fmt: skip
     say()
     print_sentences(found.sentences())

@@ -103,9 +103,9 @@ class Settings:
     rollout_steps: int = 2048
     """Steps collected before each improvement."""
     batch_size: int = 64
-    """Steps in a minibatch; divides the rollout."""
+    """Steps in a minibatch; must divide the rollout."""
     epochs: int = 10
-    """How often each rollout is gone through."""
+    """Number of passes through each rollout."""
     discount: float = 0.99
     """The learner's own discount factor for future rewards."""
     gae_lambda: float = 0.95
@@ -133,23 +133,23 @@ class Settings:
     learner: str = "ppo"
     """What learns: ppo, ggf-ppo, recurrent-ppo, dqn or reinforce."""
     gini_ratio: float = 0.5
-    """Of ggf-ppo: by what factor weights fall from each agent to the next better-off one."""
+    """For ggf-ppo: the factor by which weights fall from each agent to the next better-off one."""
     recurrent_units: int = 64
-    """Of recurrent-ppo: how many numbers each of its two networks carries from step to step."""
+    """For recurrent-ppo: how many numbers each of its two networks carries from step to step."""
     sequence: int = 32
-    """Of recurrent-ppo: steps through which gradients go back; divides the batch."""
+    """For recurrent-ppo: steps through which gradients go back; must divide the batch."""
     replay_size: int = 50_000
-    """Of dqn: steps that are kept to learn from again."""
+    """For dqn: steps that are kept to learn from again."""
     update_every: int = 4
-    """Of dqn: steps between two updates; divides the rollout."""
+    """For dqn: steps between two updates; must divide the rollout."""
     target_every: int = 1_000
-    """Of dqn: steps between two copies of the network that targets are computed with."""
+    """For dqn: steps between two copies of the network that targets are computed with."""
     exploration_share: float = 0.1
-    """Of dqn: the share of the run over which the chance of an action at random falls from 1."""
+    """For dqn: the share of the run over which the chance of a random action falls from 1."""
     exploration_end: float = 0.05
-    """Of dqn: the chance of an action at random after that, in the trained policy as well."""
+    """For dqn: the chance of a random action after that, in the trained policy as well."""
     counterfactuals: int = 0
-    """Of dqn: how many other memories each step is learned from with, as FairQCM does."""
+    """For dqn: with how many other memories each step is also learned from, as in FairQCM."""
 
     def __post_init__(self) -> None:
         check_one_of("aggregation", self.aggregation, ("additive", "averaged"))

@@ -15,8 +15,8 @@ WEEK = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 """The days of the week, by the beginnings of their names."""
 
 _ACCEPTED = (
-    "yes, no, days such as mon-fri, or dates such as 2026-12-24..2026-12-26, perhaps after not, with a semicolon "
-    "between several"
+    "yes, no, days such as mon-fri, or dates such as 2026-12-24..2026-12-26, with or without not before "
+    "them, and semicolons between several"
 )
 
 

@@ -139,7 +139,7 @@ def _verified(file: Path, source: str) -> verifying.Verification:
 
 def _check(found: verifying.Verification, source: str) -> None:
     if not found.ok:
-        raise LedgerError(f"{source} is not in order ({found.problems[0]}): nothing was written")
+        raise LedgerError(f"{source} did not pass verification ({found.problems[0]}): nothing was written")
 
 
 @contextmanager

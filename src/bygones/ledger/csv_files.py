@@ -30,7 +30,7 @@ def read_entries(path: Path, agent: str = "agent", time: str = "time", amount: s
         kind = row.get("kind", "received")
         if kind != "received":
             raise ValueError(
-                f"{where}kind must be received, got {kind!r}: a history has what was received only; to move a whole "
+                f"{where}kind must be received, got {kind!r}: a history has only what was received; to move a whole "
                 "ledger, use `bygones ledger copy`"
             )
         try:
@@ -50,9 +50,7 @@ def _amount_column(path: Path, row: dict[str, str]) -> str:
     if len(names) == 1:
         return names[0]
     found = "both" if names else ", ".join(map(repr, row))
-    raise ValueError(
-        f"{path} must have a column 'amount' or 'utility', or name the column with --amount: found {found}"
-    )
+    raise ValueError(f"{path} must have one column 'amount' or 'utility', found {found}: name the column with --amount")
 
 
 def write_events(file: TextIO, events: Iterable[tuple[Event, bytes]]) -> None:

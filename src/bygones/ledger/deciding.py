@@ -285,8 +285,8 @@ def _time(connection: sa.Connection, book: RuleBook, at: When | None, now: int) 
     time = max(now, book.began) if at is None else book.instant(at)
     if time > now + SKEW:
         raise ValueError(
-            f"at must not be ahead of the clock ({book.named(now)}), got {book.named(time) if at is None else at}: "
-            "decide when the time has come, or plan it (bygones ledger plan)"
+            f"at must not be in the future (it is now {book.named(now)}), got "
+            f"{book.named(time) if at is None else at}: decide when the time has come, or plan it (bygones ledger plan)"
         )
     table = schema.events
     kinds = (*DECISIONS, *RECEIVED, "offset", "correction")
@@ -295,7 +295,7 @@ def _time(connection: sa.Connection, book: RuleBook, at: When | None, now: int) 
     latest = connection.execute(query).scalar()
     if latest is not None:
         raise ValueError(
-            f"at must not be before what has been received or decided since (latest {book.named(latest)}), got {at}: "
+            f"at must not be before what was last received or decided ({book.named(latest)}), got {at}: "
             "to decide a past period again, use `bygones ledger redecide`"
         )
     return time

@@ -71,7 +71,8 @@ class Preview:
         found = []
         if self.there:
             found.append(
-                f"{counted(len(self.there), 'row')} of {self.rows:,}: agent, time and amount are there already"
+                f"the ledger already has the agent, time and amount of {len(self.there):,} of "
+                f"{counted(self.rows, 'row')}"
             )
         if self.near:
             groups = "; ".join(listed([repr(name) for name in group]) for group in self.near[:SHOWN])

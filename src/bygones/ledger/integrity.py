@@ -61,7 +61,7 @@ def _sqlite_faults(connection: sa.Connection) -> list[str]:
     orphans = connection.execute(sa.text("PRAGMA foreign_key_check")).all()
     return [
         *(f"the file is damaged: {' '.join(fault.split())}" for fault in found),
-        *(f"row {row[1]} of {row[0]} is about an agent who is not there" for row in orphans[:MOST]),
+        *(f"row {row[1]} of {row[0]} is about an agent who does not exist" for row in orphans[:MOST]),
     ]
 
 
@@ -101,7 +101,9 @@ def _fault_of(connection: sa.Connection, table: sa.Table, index: str, columns: l
     _allow(connection, {"enable_seqscan": True, "enable_sort": True, "enable_bitmapscan": True})
     with without_indexes(connection):
         by_table = connection.execute(query).one()
-    return None if by_index == by_table else f"it leads to {by_index[0]} rows other than the {by_table[0]} of the table"
+    if by_index == by_table:
+        return None
+    return f"the {by_index[0]} rows that it finds are not the {by_table[0]} rows of the table"
 
 
 def _allow(connection: sa.Connection, settings: dict[str, bool]) -> None:

@@ -33,8 +33,8 @@ def check_unused(key: str | None) -> None:
     """Refuses a key where nothing is to be recorded."""
     if key is not None:
         raise ValueError(
-            f"key {key!r} is for what is recorded, and this is only shown: record it (--accept, --publish), or leave "
-            "out the key"
+            f"key {key!r} is for something that is recorded, but this is only shown: record it (--accept, --publish), "
+            "or leave out the key"
         )
 
 
@@ -99,7 +99,7 @@ def recorded_entries(
             continue
         key = check_key(entry.key)
         if key in wanted:
-            raise ValueError(f"key must be used once, got {key!r} twice")
+            raise ValueError(f"key must be used only once, got {key!r} twice")
         wanted[key] = entry
     found: dict[str, Event] = {}
     names = list(wanted)

@@ -235,7 +235,8 @@ def _check_dates(connection: sa.Connection, book: RuleBook, now: int, wanted: Se
         raise ValueError("a plan must have at least one date, got none")
     if wanted[0].at <= now:
         raise ValueError(
-            f"a plan lies ahead, got {book.named(wanted[0].at)}: leave out dates that have begun, or give a time too"
+            f"a plan must lie in the future, got {book.named(wanted[0].at)}: leave out dates that have begun, or give "
+            "a time as well"
         )
     if wanted[-1].at > now + FURTHEST:
         raise ValueError(f"a plan must not reach more than a year ahead, got {book.named(wanted[-1].at)}")

@@ -161,7 +161,7 @@ class Readable:
         book = rows.load_book(connection.execute(sa.select(schema.ledger.c.rules)).scalar_one())
         time = None if at is None else book.instant(at)
         if as_recorded is not None and before is not None:
-            raise ValueError("as_recorded and before say the same in two ways: give one of them")
+            raise ValueError("as_recorded and before say the same in two ways: give only one of them")
         if as_recorded is None and before is None:
             return book, max(rows.clock(connection), book.began) if time is None else time, None
         table = schema.events

@@ -75,14 +75,14 @@ def redecide(writer: LedgerWriter, start: int, end: int | None, note: str = "") 
     book, first = writer.book, max(start, writer.book.began)
     if first > writer.recorded:
         raise ValueError(
-            f"from must not be ahead of the clock ({book.named(writer.recorded)}), got {book.named(first)}"
+            f"from must not be in the future (it is now {book.named(writer.recorded)}), got {book.named(first)}"
         )
     end = writer.recorded + 1 if end is None else end
     if end <= first:
         raise ValueError(f"to must be after from ({book.named(first)}), got {book.named(end)}")
     past = _Past(writer.connection, book, first, writer.recorded)
     if not any(first <= decision.time < end for decision in past.decisions):
-        raise ValueError(f"no decision was made from {book.named(first)} until before {book.named(end)}")
+        raise ValueError(f"no decision was made between {book.named(first)} and {book.named(end)}")
     found: list[Redecision] = []
     replaced: list[tuple[Event, Proposal]] = []
     with writer.trying():  # prices are learned from the decisions before, with those that were made again

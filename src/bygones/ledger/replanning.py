@@ -204,7 +204,7 @@ def _turn(writer: LedgerWriter, seq: int) -> sa.Row[Any]:
         raise ValueError(f"event {seq} is not a turn: give the number of something planned or received")
     since = voids.void_since(writer.connection, seq)
     if since is not None:
-        raise ValueError(f"event {seq} is void since event {since}")
+        raise ValueError(f"event {seq} has been void since event {since}")
     return found
 
 

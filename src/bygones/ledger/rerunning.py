@@ -177,7 +177,7 @@ def _decide_again(past: _ReplayedPast, event: Event, found: Rerun) -> None:
     if not told or not _same(utilities, details["utilities"]):
         found.problems.append(
             f"decision {event.seq} does not follow from what was recorded before it: with the same request, rules and "
-            f"past, {_told(gets)}; recorded was that {_told(details['gets'])}"
+            f"past, {_told(gets)}, but it was recorded that {_told(details['gets'])}"
         )
 
 
@@ -206,7 +206,7 @@ def _compare(decision: Event, received: Mapping[str, float], found: Rerun) -> No
             told[agent] = told.get(agent, 0.0) + amount
     if not _same(told, received):
         found.problems.append(
-            f"decision {decision.seq} says that {_told(told)}, but recorded as received through it was that "
+            f"decision {decision.seq} says that {_told(told)}, but what was recorded as received through it says that "
             f"{_told(received)}"
         )
 

@@ -44,7 +44,7 @@ def load_book(text: str) -> RuleBook:
     except (TypeError, ValueError):
         changes = []
     if not changes:
-        raise ValueError("the rules in the ledger's snapshot are damaged: `bygones ledger rebuild` makes them anew")
+        raise ValueError("the rules in the ledger's snapshot are damaged: run `bygones ledger rebuild`")
     return RuleBook(changes)
 
 

@@ -65,7 +65,7 @@ def sign(ledger: Ledger, key_file: Path, anchors: Where) -> Anchor:
     key = _private(key_file)
     found = verify(ledger, read_anchors(anchors, new=True), key.public_key(), named(anchors))
     if not found.ok:
-        raise LedgerError(f"{ledger.name} was not signed, since it is not in order: {found.problems[0]}")
+        raise LedgerError(f"{ledger.name} was not signed, since it did not pass verification: {found.problems[0]}")
     unsigned = Anchor(_ledger_id(ledger), found.events, found.head, iso(now()), _id(key.public_key()), "")
     anchor = unsigned._replace(signature=base64.b64encode(key.sign(unsigned.message)).decode())
     append_anchor(anchors, anchor, apart_from=ledger.name)
@@ -98,14 +98,14 @@ def verify(
         if anchor.key != _id(key):
             problems.append(f"{where} signed with the key {anchor.key}, not with {_id(key)}")
         elif not _is_signed(anchor, key):
-            problems.append(f"{where} the signature does not fit")
+            problems.append(f"{where} the signature does not match")
         elif anchor.ledger != id_:
-            problems.append(f"{where} of another ledger, whose first event has the hash {anchor.ledger}")
+            problems.append(f"{where} belongs to another ledger, whose first event has the hash {anchor.ledger}")
         else:
             noted.append((anchor.head, anchor.seq))
         before = anchors[number - 2] if number > 1 else anchor
         if anchor.seq < before.seq or instant(anchor.time) < instant(before.time):
-            problems.append(f"{where} earlier than the line before")
+            problems.append(f"{where} is earlier than the line before")
     found = ledger.verify(head, noted=noted)
     return found._replace(problems=(*problems, *found.problems))
 

@@ -38,7 +38,7 @@ def as_html(standing: Standing) -> str:
         for row in standing.ranked()
     ]
     share = "share of the load that is remembered" if rules.kind == "burden" else "entitled share of what is remembered"
-    about = note(f"{word.owed.capitalize()}: below (+) or above (-) the {share}.")
+    about = note(f"{word.owed.capitalize()}: how far below (+) or above (-) the {share}.")
     return card(title, table(columns, rows), about, name="Standing")
 
 

@@ -161,7 +161,7 @@ class Store:
         except sqlite3.Error as error:
             raise LedgerError(self._sentence(error)) from error
         if self._sealed is not None and self._sealed != sqlite_files.stamp(self.path):
-            raise LedgerError(f"{self.name} was changed while it was read: try again")
+            raise LedgerError(f"{self.name} was changed while it was being read: try again")
 
     def _begin(self, connection: sa.Connection, mode: str, foreign_keys: bool) -> None:
         if not foreign_keys:  # they cannot be turned off within a transaction, and this connection is not used again
@@ -179,7 +179,7 @@ class Store:
             connection.invalidate()  # its transaction is still open
             problem = self._sentence(error.orig)
             if mode == "IMMEDIATE" and "nothing was recorded" not in problem:
-                problem += "; whether it was recorded is not certain: look, or repeat it with the same key"
+                problem += "; it is not certain whether this was recorded: check, or repeat it with the same key"
             raise LedgerError(problem) from error
 
     def _sentence(self, error: BaseException | None) -> str:

@@ -34,7 +34,7 @@ def read(text: str) -> Turns:
     try:
         return tuple((int(time), str(kind)) for time, kind in json.loads(text))
     except (TypeError, ValueError):
-        raise ValueError("the turns of the agents are damaged: `bygones ledger rebuild` makes them anew") from None
+        raise ValueError("the turns of the agents are damaged: run `bygones ledger rebuild`") from None
 
 
 @lru_cache(maxsize=65536)

@@ -85,7 +85,7 @@ def _missing(noted: Sequence[tuple[str, int | None]], heads: dict[int, str]) -> 
     return [
         f"the noted head {head} is not the hash of any event: the events up to it have changed"
         if seq is None
-        else f"event {seq} had the hash {head}, and has not: the events up to it have changed"
+        else f"event {seq} no longer has the hash {head}: the events up to it have changed"
         for head, seq in noted
         if (head not in known if seq is None else heads.get(seq) != head)
     ]

@@ -30,7 +30,7 @@ def void(writer: LedgerWriter, seq: int, note: str = "", *, swapping: bool = Fal
         raise ValueError(f"there is no event {seq} to void")
     since = voids.void_since(writer.connection, seq)
     if since is not None:
-        raise ValueError(f"event {seq} is void already, since event {since}")
+        raise ValueError(f"event {seq} is already void, since event {since}")
     if seq == 1:
         raise ValueError("event 1 says when the ledger began and by which rules: change the rules instead")
     if not swapping:
@@ -45,7 +45,7 @@ def void(writer: LedgerWriter, seq: int, note: str = "", *, swapping: bool = Fal
         raise ValueError(f"event {seq} put event {again.refers} back in effect: void event {again.refers} instead")
     ended = voids.put_back_by(writer.connection, seq)
     if ended is not None:
-        raise ValueError(f"event {seq} is void already, since event {ended}")
+        raise ValueError(f"event {seq} is already void, since event {ended}")
     _check_not_made_again(writer.connection, found.refers)
     voids.put_back(writer.connection, seq, event.seq)
     _follow(writer, seq, seq)
@@ -91,7 +91,7 @@ def _follow_rules(writer: LedgerWriter, seq: int, settings: set[str]) -> None:
     try:
         writer.book = rows.load_changes(writer.connection)
     except ValueError as error:
-        raise ValueError(f"event {seq} cannot be void, since later rules rest on it: {error}") from None
+        raise ValueError(f"event {seq} cannot be made void, since later rules depend on it: {error}") from None
     if not settings.isdisjoint(MEMORY_SETTINGS):
         writer.replay_since(writer.book.began)
 
@@ -123,7 +123,7 @@ def _follow_agent(writer: LedgerWriter, seq: int, number: int) -> None:
         position, state = impossible
         row = taken[position]
         raise ValueError(
-            f"event {seq} cannot be void: {name!r} would be {state} at {book.named(row.time)} and could not "
+            f"event {seq} cannot be made void: {name!r} would be {state} at {book.named(row.time)} and could not "
             f"{row.kind} then; void event {row.seq} first"
         )
     # What is planned for somebody who is away then can be decided again, unless they are nobody at all.
@@ -133,8 +133,8 @@ def _follow_agent(writer: LedgerWriter, seq: int, number: int) -> None:
     if left:
         what, them = ("event", "it") if len(left) == 1 else ("events", "them")
         raise ValueError(
-            f"event {seq} cannot be void: {name!r} would not be a member at the time of {what} {listed(left, NAMED)}; "
-            f"void {them} first"
+            f"event {seq} cannot be made void: {name!r} would not be a member at the time of {what} "
+            f"{listed(left, NAMED)}; void {them} first"
         )
     if not found:
         rows.save_nobody(connection, number)

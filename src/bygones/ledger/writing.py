@@ -86,8 +86,8 @@ class LedgerWriter:
             given = self.book.named(time) if at is None else at
             if ahead == SKEW:
                 raise ValueError(
-                    f"{name} must not be ahead of the clock ({self.book.named(self.recorded)}), got {given}: nothing "
-                    "has been received then yet; check the date, or plan it (bygones ledger plan)"
+                    f"{name} must not be in the future (it is now {self.book.named(self.recorded)}), got {given}: "
+                    "nothing can have been received then yet; check the date, or plan it (bygones ledger plan)"
                 )
             raise ValueError(f"{name} must not be more than a year ahead, got {given}")
         return time
@@ -283,7 +283,7 @@ class LedgerWriter:
             raise ValueError(f"event {seq} has no amount to correct: it is of kind {found.kind}")
         since = voids.void_since(self.connection, seq)
         if since is not None:
-            raise ValueError(f"event {seq} is void since event {since}: record what is true as a new event")
+            raise ValueError(f"event {seq} has been void since event {since}: record what is true as a new event")
         wanted = check_amount("amount", amount, found.kind)
         earlier = self.connection.execute(
             sa.select(table.c.amount).where(table.c.refers == seq, table.c.kind == "correction", in_effect())

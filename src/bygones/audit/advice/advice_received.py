@@ -116,13 +116,13 @@ class ReceivedAdvice:
         runs = [(name, list(each)) for name, each in groupby(self.standings, key=lambda each: each.first)]
         if len(runs) == 1:
             who = "nobody" if runs[0][0] is None else runs[0][0]
-            return f"Who is {first} now does not depend on it: {who}, at every half-life that was looked at."
+            return f"Who is {first} now does not depend on the half-life: {who}, at every one that was compared."
         phrases = [
             f"{name or 'nobody'} at {self._length(each[0].half_life)}"
             + ("" if len(each) == 1 else f" to {self._length(each[-1].half_life)}")
             for name, each in runs
         ]
-        return f"Who is {first} now depends on it: {listed(phrases)}."
+        return f"Who is {first} now depends on the half-life: {listed(phrases)}."
 
     def doubts(self) -> list[str]:
         """What would change it, in sentences."""
@@ -130,7 +130,9 @@ class ReceivedAdvice:
             return [OTHERS_TOO]
         found = []
         if self.kind_assumed:
-            found.append("It is taken for goods. If these are burdens, such as shifts, add --kind burden.")
+            found.append(
+                "The history is taken to be about goods. If these are burdens, such as shifts, add --kind burden."
+            )
         found.append("If it should come out even sooner or later than that, say so with --period.")
         if not self.is_log:
             who = "could have carried it" if self.kind == "burden" else "asked"

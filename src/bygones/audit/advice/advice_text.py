@@ -103,7 +103,7 @@ def advice_text(advice: Advice) -> AdviceText:
         ["memory", "rule", quarter, "all together", "Gini", row, "for that quarter"],
         [] if advice.judged is None else [_row(advice, advice.judged, i) for i in _shown(advice)],
         f"{capital(quarter)}: the mean of the quarter of agents who {most}. {capital(row)}: the most times in a row "
-        f"that anybody {streak}. The last column compares with what is recommended; its ranges allow for chance, for "
+        f"that anybody {streak}. The last column compares with the recommendation; its ranges allow for chance, for "
         f"ties and for the number of comparisons.",
         [] if advice.judged is None else [_point(advice, advice.judged, i) for i in _shown(advice)],
         f"{received} by the {quarter} in {length(advice, advice.period)}",

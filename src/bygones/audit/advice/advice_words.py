@@ -171,8 +171,8 @@ def _about_the_half_life(advice: Advice, judged: JudgedTrials) -> str:
         text = f"{capital(_half_lives_named(advice, alike))} {verb} about as well with this rule."
         if advice.memory.length == advice.period:
             text = (
-                f"{text[:-1]}; {length(advice, advice.memory.length)} is as long as the period: what was a period ago "
-                f"counts half."
+                f"{text[:-1]}; {length(advice, advice.memory.length)} is as long as the period: what happened a period "
+                f"ago counts half."
             )
     if worse:
         listing = listed(
@@ -188,29 +188,30 @@ def _about_memory(advice: Advice, judged: JudgedTrials) -> list[str]:
     received, found = words(advice.kind).received, []
     found.append(
         f"Without any memory, {worst_off(advice)} would have {received} {worst_figure(judged, none)} in "
-        f"{length(advice, advice.period)}; as it was decided, they {received} {worst_figure(judged, 0)}. With what is "
-        f"recommended it is {worst_figure(judged, advice.chosen)}."
+        f"{length(advice, advice.period)}; with the actual decisions, they {received} {worst_figure(judged, 0)}. With "
+        f"the recommendation it is {worst_figure(judged, advice.chosen)}."
     )
     rest = [i for i, each in enumerate(advice.trials) if i and each.memory.kind in ("sliding_window", "reset")]
     better = [i for i in rest if advice.clearly_better(i, advice.chosen)]
     if better:
         listing = listed([f"{_trial(advice, i)} ({change_figure(judged, i, advice.chosen)})" for i in better])
         found.append(
-            f"Other memories would do better still for them: {listing}. Ledgers keep half-lives only; Python has both."
+            f"Other memories would do better still for them: {listing}. A ledger has "
+            f"half-lives only, but Python has these memories, too."
         )
     if advice.held_out is not None and advice.verdict not in ("hardly matters", "cannot tell"):
         memory, rule, gain = advice.held_out
-        first = "By the first half of the history alone it would have been"
+        first = "The first half of the history alone would have led to"
         if (memory, rule) == (advice.memory, advice.rule):
             off = f"{abs(gain):.0%} {'better' if gain >= 0 else 'worse'} off"
             found.append(
-                f"{first} the same; in the second half, which it had not seen, {worst_off(advice)} would have been "
-                f"{off} than with {_trial(advice, advice.simple)}."
+                f"{first} the same recommendation; in the second half, which was not used for it, "
+                f"{worst_off(advice)} would have been {off} than with {_trial(advice, advice.simple)}."
             )
         else:
             found.append(
-                f"{first} {memory_named(advice, memory)} and the rule {rule}, so the choice is not firm: ask again "
-                f"when the history is longer."
+                f"{first} {memory_named(advice, memory)} and the rule {rule}, so the recommendation is not firm: ask "
+                f"again when the history is longer."
             )
     return found
 
@@ -221,7 +222,7 @@ def doubts(advice: Advice) -> list[str]:
         return [OTHERS_TOO]
     found = []
     if advice.kind_assumed:
-        found.append("It is taken for goods. If these are burdens, such as shifts, add --kind burden.")
+        found.append("The history is taken to be about goods. If these are burdens, such as shifts, add --kind burden.")
     for period, (memory, rule) in advice.others.items():
         text = f"{memory_named(advice, memory)} and the rule {rule}"
         found.append(f"If it should come out even within {length(advice, period)} (--period): {text}.")

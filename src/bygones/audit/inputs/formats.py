@@ -79,9 +79,11 @@ class Reader(Protocol):
 FORMATS = {
     "sacct": LogFormat("the output of Slurm's sacct -P", "bygones.audit.inputs.sacct"),
     "prometheus": LogFormat(
-        "the answer of a Prometheus range query, as for KAI Scheduler", "bygones.audit.inputs.prometheus"
+        "the answer to a Prometheus range query, as for KAI Scheduler", "bygones.audit.inputs.prometheus"
     ),
-    "kueue": LogFormat("Kueue's workloads, as kubectl get workloads -A -o json", "bygones.audit.inputs.kueue"),
+    "kueue": LogFormat(
+        "Kueue's workloads, as printed by kubectl get workloads -A -o json", "bygones.audit.inputs.kueue"
+    ),
 }
 """Every log format by its name, as `--format` takes it."""
 

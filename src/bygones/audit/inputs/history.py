@@ -238,7 +238,9 @@ def _from_source(
     columns = {"agent": given["agent"] or "agent", "time": given["time"] or "time"}
     columns |= {what: name for what in ("start", "need", "served") if (name := given[what]) is not None}
     weights = {} if utility is None and "need" in columns else _weights(utility or "utility", opened.columns)
-    check_columns(opened.columns, [*columns.values(), *weights], opened.label)
+    flags = {name: "--needs" if what == "need" else f"--{what}" for what, name in columns.items()}
+    flags |= dict.fromkeys(weights, "--utility")
+    check_columns(opened.columns, list(flags), opened.label, flags)
     rows = only(opened, opened.table, reading.where)
     parts = {f"utility_{i}": as_number(rows[name], opened, name) for i, name in enumerate(weights)}
     if opened.several:

@@ -101,7 +101,7 @@ class _Answers:
                 kind = file.value()
                 if kind != "matrix":
                     raise ValueError(
-                        f"{path} must be the answer of a range query (resultType matrix), got {kind!r}: ask "
+                        f"{path} must be the answer to a range query (resultType matrix), got {kind!r}: ask "
                         "/api/v1/query_range"
                     )
             elif key == "result":

@@ -140,7 +140,9 @@ def _lines(engine: Any, paths: Sequence[Path], label: str, agent: str, asked: As
     names = list(asked.fields) if asked.fields else found
     for path in () if asked.fields else paths[1:]:
         if first_line(path).strip().rstrip("|") != line.strip().rstrip("|"):
-            raise ValueError(f"{path} has another header than {paths[0]}: give sacct the same --format")
+            raise ValueError(
+                f"{path} has a different header from {paths[0]}: run sacct with the same --format for both"
+            )
     check_columns(names, (agent, *NEEDED), label)
     if "ElapsedRaw" not in names:
         check_columns(names, ("Elapsed",), label)

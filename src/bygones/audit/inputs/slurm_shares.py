@@ -131,7 +131,7 @@ def read_tree(path: Path) -> ShareTree:
         if account not in accounts:
             raise ValueError(
                 f"{path}: user {node.name!r} is in the account {account!r}, which has no row of its own: list all "
-                "associations, with sshare -a -P or sacctmgr -P show assoc, without users chosen"
+                "associations, with sshare -a -P or sacctmgr -P show assoc, for all users"
             )
         accounts[account].children.append(node)
     notes = []
@@ -140,8 +140,8 @@ def read_tree(path: Path) -> ShareTree:
         notes.append(f"{many} with the shares of the parent count with equal shares of their account.")
     if is_flat and len(accounts) > 2:
         notes.append(
-            f"{path} does not say which account is below which, so all count as next to each other; add ParentName to "
-            "the --format of sacctmgr, or give it the word tree."
+            f"{path} does not say which account is below which, so all count as siblings; add ParentName to the "
+            "--format of sacctmgr, or give it the word tree."
         )
     return ShareTree(root, tuple(notes))
 

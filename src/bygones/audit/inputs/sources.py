@@ -5,9 +5,10 @@ from __future__ import annotations
 import difflib
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 from bygones._arrays import check_count
@@ -71,14 +72,25 @@ class Source:
         return set(LEDGER_COLUMNS) <= set(self.columns)
 
 
-def check_columns(found: Sequence[str], wanted: Sequence[str], label: str) -> None:
-    """Raises ValueError for a missing column, with the columns that exist and the nearest match."""
+def check_columns(
+    found: Sequence[str], wanted: Sequence[str], label: str, flags: Mapping[str, str] = MappingProxyType({})
+) -> None:
+    """Raises ValueError for a missing column, with the columns that exist and the nearest match.
+
+    Args:
+        found: the columns that exist.
+        wanted: the columns that are needed.
+        label: the name of the source.
+        flags: for columns of which another may be named, the option that names it.
+    """
     for name in wanted:
         if name not in found:
             near = difflib.get_close_matches(name.lower(), [each.lower() for each in found], n=1)
             meant = next((each for each in found if near and each.lower() == near[0]), None)
             hint = "" if meant is None else f" (did you mean {meant!r}?)"
-            raise ValueError(f"{label} has no column {name!r}{hint}: found {', '.join(map(repr, found)) or 'none'}")
+            there = ", ".join(map(repr, found)) or "none"
+            how = f"; name the column with {flags[name]}" if name in flags else ""
+            raise ValueError(f"{label} has no column {name!r}{hint}: found {there}{how}")
 
 
 @contextmanager

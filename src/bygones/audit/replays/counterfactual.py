@@ -204,6 +204,9 @@ def _requests(history: History, who: Members, end: float) -> Iterator[DecisionRe
     for low, high in zip(edges, [*edges[1:], len(times)], strict=True):
         if len(np.unique(agents[low:high])) < high - low:
             when = history.clock.shown(times[low])
-            raise ValueError(f"{history.source.label}: an agent asks twice at {when}, so decisions cannot be replayed")
+            raise ValueError(
+                f"{history.source.label}: an agent asks twice at {when}, so decisions cannot be replayed: keep "
+                "one row for each agent and time"
+            )
         if served[low:high].any():
             yield DecisionRequest(float(times[low]), agents[low:high], needs[low:high], served[low:high])
