@@ -163,7 +163,7 @@ class TestOnesOwnMemory:
         state = after(memory, *(rng.random((4, 5)) * rng.integers(0, 2, (4, 5))))
         amounts = rng.integers(0, 4, 5).astype(float)
         decision = allocate(ChooseK(amounts, 2), memory, state, name, rng=rng)
-        W, Z = best(candidates(amounts, k=2), memory, state, welfare.named(name), decided=decision.utilities)
+        W, Z = best(candidates(amounts, k=2), memory, state, welfare.named(name), decided=decision.after)
         assert decision.optimal
         assert decision.welfare_after == pytest.approx(W, rel=1e-9, abs=1e-12)
         np.testing.assert_allclose(np.sort(decision.after), Z, rtol=1e-9, atol=1e-12)

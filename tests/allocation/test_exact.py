@@ -88,6 +88,14 @@ def test_somebody_with_nothing_does_not_hide_what_the_others_gain():
     assert decision.served.tolist() == [2]
 
 
+def test_gains_that_only_eps_tells_apart_are_told_apart():
+    memory = PerfectRecall()
+    state = memory.update(memory.init(4), np.array([0.0, 0.0, 1.0, 0.99999]))
+    # Both double what they have; log(2 + ε) − log(1 + ε) is larger by 5e-12, also if two with nothing stand beside.
+    decision = allocate(ChooseK([0.0, 0.0, 1.0, 0.99999], 1), memory, state, "log_nash")
+    assert decision.served.tolist() == [2]
+
+
 def test_below_alpha_one_having_nothing_is_no_infinite_claim():
     memory = PerfectRecall()
     state = memory.update(memory.init(2), np.array([0.0, 1.0]))

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from decimal import Decimal, localcontext
 
 import numpy as np
 
@@ -44,9 +45,8 @@ def candidates(needs_or_utilities, *, k=None, capacity=None, allowed=None):
 def best(rows, memory, state, welfare, *, elapsed=1, entitlements=None, decided=None):
     """The largest welfare and, among allocations that reach it, the leximin-best remembered utilities, ascending.
 
-    The α-fair welfare of somebody with nothing has more digits than floating point, which then cannot tell apart what
-    the others have. Where utilities that were decided on are better than the leximin-best of those that look equal,
-    they are the best.
+    Floating point cannot tell apart what others have next to somebody with nothing, whose welfare is all digits. Where
+    utilities that were decided on are better than the leximin-best of those that look equal, they are the best.
     """
     Z = np.asarray(memory.ahead(state, np.array(list(rows)), elapsed, entitlements))
     W = np.asarray(welfare(Z)) if entitlements is None else among_copies(welfare, Z, entitlements)
@@ -59,17 +59,31 @@ def best(rows, memory, state, welfare, *, elapsed=1, entitlements=None, decided=
     for column in range(tied.shape[1]):
         ascending = np.sort(tied, axis=1)
         tied = tied[ascending[:, column] >= ascending[:, column].max() - 1e-9]
-    if welfare.name == "alpha_fair" and decided is not None and is_better(welfare, decided, tied[0], entitlements):
+    if (
+        welfare.name in ("log_nash", "alpha_fair")
+        and decided is not None
+        and is_better(welfare, decided, tied[0], entitlements)
+    ):
         return W.max(), np.sort(decided)
     return W.max(), np.sort(tied[0])
 
 
 def is_better(welfare, Z, other, entitlements):
-    """Whether one sum is larger than another, by as many digits as they have: what they share falls out exactly."""
+    """Whether one sum is larger than another, by forty digits: beside somebody with nothing, doubles have too few."""
     masses = np.ones(len(Z)) if entitlements is None else np.asarray(entitlements)
-    terms = np.sort(masses * welfare(np.array([Z, other])[..., None]))
-    size = np.abs(terms[terms != terms[::-1]]).max(initial=0.0)
-    return math.fsum([*terms[0], *-terms[1]]) > 1e-10 + 1e-13 * size
+    with localcontext(prec=40):
+        terms = [
+            [Decimal(mass) * _term(welfare, z) for mass, z in zip(masses, each, strict=True)] for each in (Z, other)
+        ]
+        size = max(map(abs, {*terms[0]} ^ {*terms[1]}), default=0)
+        return sum(terms[0]) - sum(terms[1]) > Decimal("1e-13") * size
+
+
+def _term(welfare, z):
+    """One agent's part of a sum over agents."""
+    alpha, eps = welfare.parameters.get("alpha", 1), welfare.parameters.get("eps", 1e-6)
+    shifted = Decimal(float(z)) + (Decimal(eps) if alpha >= 1 else 0)
+    return shifted.ln() if alpha == 1 else shifted ** (1 - Decimal(alpha)) / (1 - Decimal(alpha))
 
 
 def among_copies(welfare, Z, entitlements):
