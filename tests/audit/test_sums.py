@@ -58,6 +58,16 @@ def test_steps_may_be_any_numbers(events):
         np.testing.assert_allclose(trajectory.remembered, values, rtol=1e-9, atol=1e-290)
 
 
+def test_the_moment_of_the_audit_is_exact_in_the_engine():
+    time = 0.0013247170827726817  # as a decimal, DuckDB takes it for the double below
+    table = pa.table({"agent": ["a", "b"], "time": [time, time], "utility": [1.0, 3.0]})
+    for at in (None, repr(time)):
+        found = audit(read_history(table), ["0.5"], at=at)
+        assert found.standings[0].remembered.tolist() == [1, 3]
+    later = pa.table({"agent": ["a", "b"], "time": [time, 1.0], "utility": [1.0, 3.0]})
+    assert audit(read_history(later), ["0.5"], at=repr(time)).n_events == 1
+
+
 @settings(max_examples=15)
 @given(EVENTS, st.sampled_from(["3d", "10d", "100d"]), st.sampled_from(["3d", "10d", "100d"]))
 def test_the_length_of_a_period_changes_nothing_in_the_end(events, one, other):

@@ -20,6 +20,8 @@ import numpy as np
 import pyarrow as pa
 from scipy.special import ive
 
+from bygones.audit.sums import constant
+
 DEGREE = 8
 """The degree at which the series is truncated."""
 
@@ -31,7 +33,7 @@ def expression(events: Any, end: float, shortest: float) -> Any:
     """The sums as an Ibis expression over events with columns `agent`, `time` and `utility`."""
     import ibis
 
-    age = (ibis.literal(end, type=events.time.type()) - events.time).cast("float64") / (UNIT * shortest)
+    age = (constant(end, events.time.type()) - events.time).cast("float64") / (UNIT * shortest)
     aged = events.select("agent", "utility", age=age)
     stretch = ibis.ifelse(aged.age < 1.0, ibis.literal(0, type="int64"), aged.age.log2().floor().cast("int64") + 1)
     aged = aged.select("agent", "utility", "age", stretch=stretch)

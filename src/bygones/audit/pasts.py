@@ -15,7 +15,7 @@ from bygones.audit import moments
 from bygones.audit.conclusions import Ask
 from bygones.audit.inputs.history import History
 from bygones.audit.replays.ledger_replay import LedgerPast
-from bygones.audit.sums import Periods, Sums, collect, expression
+from bygones.audit.sums import Periods, Sums, collect, constant, expression
 from bygones.audit.trajectory import Members, PeriodEnd, Trajectory, members, standing, walk
 from bygones.ledger.rules import check_newcomers
 from bygones.ledger.standing import owed
@@ -85,7 +85,7 @@ class EnginePast:
         self._events, self.n_events = history.events, history.n_events
         if cut.end < history.last:
             began = self._events.start if "start" in self._events.columns else self._events.time
-            self._events = self._events.filter(began <= cut.end)
+            self._events = self._events.filter(began <= constant(cut.end, began.type()))
             self.n_events = int(history.fetch(self._events.count()).as_py())
         self._sums = sums = self._ask(half_lives, cut, first=self.n_events <= DATED_EVENTS)
         received = dict(zip(sums.names, np.bincount(sums.agent, sums.received, len(sums.names)).tolist(), strict=True))

@@ -111,7 +111,7 @@ def expression(events: Any, cut: Periods, half_lives: Sequence[float], *, first:
     else:
         prepared = events.select("agent", age=_age(events.time, cut), utility=utility)
         period = _period(prepared.age, cut)
-        since = prepared.age - period.cast("float64") * cut.length
+        since = prepared.age - period.cast("float64") * constant(cut.length)
         parts = prepared.select("agent", "utility", "age", period=period.cast("int32"), since=since)
     decayed = {
         f"decayed_{i}": (parts.utility * _weight(parts, cut.length, half_life)).sum()
@@ -139,17 +139,18 @@ def _parts(events: Any, cut: Periods) -> Any:
         spread = ages.mutate(period=ibis.literal(0.0))
     else:
         first = _period(ages.newest, cut).cast("float64")
-        last = ibis.greatest((ages.oldest / cut.length).ceil().cast("float64") - 1.0, first)
+        last = ibis.greatest((ages.oldest / constant(cut.length)).ceil().cast("float64") - 1.0, first)
         spread = ages.mutate(period=ibis.range(first.cast("int64"), last.cast("int64") + 1).unnest())
         spread = spread.mutate(period=spread.period.cast("float64"))
-    since = ibis.greatest(spread.newest - spread.period * cut.length, 0.0)
-    until = ibis.least(spread.oldest - spread.period * cut.length, ibis.literal(cut.length, type="float64"))
+    length = constant(cut.length)
+    since = ibis.greatest(spread.newest - spread.period * length, 0.0)
+    until = ibis.least(spread.oldest - spread.period * length, length)
     spread = spread.select("agent", "utility", "whole", "period", since=since, until=ibis.greatest(until, since))
     lasts = spread.until - spread.since
     share = ibis.ifelse(spread.whole > 0, lasts / spread.whole, 1.0)
     return spread.select(
         "agent", "since", period=spread.period.cast("int32"), utility=spread.utility * share, lasts=lasts,
-        age=spread.period * cut.length + spread.until,
+        age=spread.period * length + spread.until,
     )  # fmt: skip
 
 
@@ -192,17 +193,24 @@ def collect(table: pa.Table, half_lives: Sequence[float], cut: Periods) -> Sums:
 
 def _age(time: Any, cut: Periods) -> Any:
     """The age of each time at the moment of the audit."""
-    import ibis
-
-    return (ibis.literal(cut.end, type=time.type()) - time).cast("float64")
+    return (constant(cut.end, time.type()) - time).cast("float64")
 
 
 def _period(age: Any, cut: Periods) -> Any:
-    """The number of the period, as a whole number.
+    """The number of the period, as a whole number, which some engines keep as an integer."""
+    return (age / constant(cut.length)).floor()
 
-    Engines read a literal with a point as a decimal, so where it is multiplied by the length it has to be cast.
+
+def constant(number: float, kind: Any = "float64") -> Any:
+    """A number as an engine's constant of a type, to the last digit.
+
+    Engines read a literal with a point as a decimal. DuckDB makes the nearest double but one of some, and the event at
+    the moment of the audit would be younger than 0. What is read from text is exact.
     """
-    return (age / cut.length).floor()
+    import ibis
+
+    is_whole = ibis.dtype(kind).is_integer()
+    return ibis.literal(int(number), type=kind) if is_whole else ibis.literal(repr(float(number))).cast(kind)
 
 
 def _numbers(column: pa.ChunkedArray) -> np.ndarray:
