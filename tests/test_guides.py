@@ -13,6 +13,13 @@ def test_blocks_run_in_order_in_one_namespace(tmp_path):
     assert run_guide(guide)["x"] == 2
 
 
+def test_a_guide_without_python_is_no_guide_that_runs(tmp_path):
+    guide = tmp_path / "guide.md"
+    guide.write_text("# Title\n\n```py\nx = 1\n```\n")
+    with pytest.raises(AssertionError, match=r"guide\.md has nothing to run"):
+        run_guide(guide)
+
+
 def test_errors_point_at_the_guides_own_line(tmp_path):
     guide = tmp_path / "guide.md"
     guide.write_text("# Title\n\n```python\nx = 1\nx / 0\n```\n")

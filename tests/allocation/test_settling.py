@@ -2,7 +2,6 @@
 
 import pytest
 
-from bygones.allocation.settling import check_known
 from bygones.ledger import Ledger, Rules
 from support.command_line import refused, run
 
@@ -54,7 +53,3 @@ def test_nobody_can_have_a_capacity_of_nothing(tmp_path, capsys):
         ledger.join_all(["a", "b"], at="2026-01-01")
     for command in (("allocate", table, "--half-life", "3"), ("ledger", "decide", path, table)):
         assert "capacity must be a whole number of at least 1" in refused(capsys, *command, "--capacity", "0")
-
-
-def test_whoever_is_known_is_accepted():
-    check_known(["a"], ["a", "b"], "file.csv", "the ledger")

@@ -86,6 +86,7 @@ def test_a_wrong_guess_costs_time_and_nothing_else():
         return {h: np.array([1.0, -1.0]) * (h - 4.0) for h in half_lives}
 
     found = conclude(["a", "b"], ask([1.0, 9.0]), ask, guess=guess)
+    assert found.flip
     for each in found.flip:
         assert each.flips[0].low <= 5 <= each.flips[0].high
         assert each.flips[0].is_exact

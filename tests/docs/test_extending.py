@@ -1,6 +1,7 @@
 """The recipes of `docs/extending.md` run as they stand, and what they add does what independent sums say."""
 
 import contextlib
+import dataclasses
 import itertools
 import os
 import re
@@ -8,6 +9,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import gymnasium as gym
 import jax
@@ -136,6 +138,7 @@ def test_contributed_recipes_touch_the_files_that_they_name(tmp_path):
         "from bygones.memory.exact_sums import MemoryState",
         "from bygones.memory.last_steps import LastSteps",
     )
+    insert("memory/__init__.py", "NAMES = {", '    "last_steps": LastSteps,')
     add = {
         "welfare.py": BLOCKS["A welfare function"][0][1].partition("\n\n\n")[2].partition("\n\n\nfair =")[0],
         "envs/needs.py": BLOCKS["Needs"][0][1].partition("\n\n\nweekdays")[0],
@@ -172,6 +175,12 @@ def test_contributed_recipes_touch_the_files_that_they_name(tmp_path):
     insert("cli/program.py", "    audit_commands,", "    inequality_commands,")
     insert("cli/program.py", '    audit_commands.audit: "audit",', "    inequality_commands.gini: None,")
 
+    asks, claim = BLOCKS["A claim"][0][1].partition("KEPT = ")[2].split("\n\n\nadd(\n")
+    insert("paper/beyond.py", "BEYOND = (", claim.strip().removesuffix(")").rstrip().replace("U1", "B6") + ",")
+    beyond = (package / "paper/beyond.py").read_text(encoding="utf-8")
+    beyond = beyond.replace("import memory_label", "import HORIZONS, memory_label")
+    create("paper/beyond.py", beyond.replace("BEYOND = (", f"KEPT = {asks}\n\n\nBEYOND = ("))
+
     (tmp_path / "accounting.log").write_text(re.findall(r"```text \S+\n(.*?)```", SECTIONS["A log format"], re.S)[0])
     script = """
 import gymnasium as gym, numpy as np
@@ -184,6 +193,8 @@ from bygones.learn import Settings, learners
 from bygones.learn.descriptions import check_registered, description, rebuilt
 from bygones.envs.needs import Weekly
 from bygones.memory import LastSteps
+from bygones.memory.naming import named
+from bygones.paper.claims import CLAIMS, Judgement
 
 problem = AllocationProblem(
     memory=LastSteps(3), welfare="mean_less_spread(aversion=2)", needs=Weekly(np.ones((7, 4)))
@@ -191,12 +202,14 @@ problem = AllocationProblem(
 check_registered(problem)
 again = rebuilt(description(problem))
 print(again.memory, again.welfare, again.needs.n_agents)
+print(named("last_steps(length=2)"))
 print(gym.make("bygones.envs:bygones/Beds-v0", horizon=7).observation_space.shape)
 print(gym.make("bygones.envs:bygones/NightShifts-v0").observation_space.shape)
 recall = bygones.PerfectRecall()
 print(bygones.allocate(OnePerHousehold([2.0, 1.0], 2, [0, 0]), recall, recall.init(2), "nash").served)
 print(read_history("accounting.log").n_events)
 print(learners.made(Settings(learner="a2c")))
+print(Judgement(CLAIMS["B6"], {}).criterion)
 program.main(["gini", "1", "1", "--json"])
 """
     done = subprocess.run(
@@ -205,11 +218,13 @@ program.main(["gini", "1", "1", "--json"])
     )  # fmt: skip
     assert done.stdout.splitlines() == [
         "LastSteps(length=3) mean_less_spread(aversion=2) 4",
+        "LastSteps(length=2)",
         "(10,)",
         "(12,)",
         "[0]",
         "2",
         "ActorCritic()",
+        "Additive, every horizon: its utility per step is above 0.9 times the myopic agent's.",
         "{",
         '  "gini": 0.0',
         "}",
@@ -495,20 +510,27 @@ class TestClaim:
 
     def test_it_fails_where_fairness_is_dear(self, page):
         made_up = synthetic_results.results(extra=False, aggregation=("additive",))
-        assert [judged.word for judged in claims.judge(made_up, ["C14"])] == ["holds"]
+        assert [judged.word for judged in claims.judge(made_up, ["U1"])] == ["holds"]
         gamma, old = made_up["gamma"], made_up["final_utility_per_step"]
         index = made_up.table.schema.get_field_index("final_utility_per_step")
         dear = pa.array(np.where(gamma == 0.99, 0.8 * old, old))
         dear = Results(made_up.table.set_column(index, made_up.table.schema.field(index), dear))
-        assert [judged.word for judged in claims.judge(dear, ["C14", "C2"])] == ["fails", "holds"]
-        assert [judged.name for judged in claims.judge(dear)][-1] == "C14"
+        assert [judged.word for judged in claims.judge(dear, ["U1", "C2"])] == ["fails", "holds"]
+        assert [judged.name for judged in claims.judge(dear)][-1] == "U1"
 
     def test_it_is_among_the_claims_of_the_command_line(self, page, capsys):
-        assert "utility of γ = 0.99 less 0.9" in run(capsys, "claims", evidence_folder() / "none", "--why", "C14")
+        assert "utility of γ = 0.99 less 0.9" in run(capsys, "claims", evidence_folder() / "none", "--why", "U1")
+
+    def test_its_criterion_has_the_value_of_its_threshold(self, page):
+        assert page["judgement"].criterion.endswith("above 0.9 times the myopic agent's.")
 
     def test_names_that_are_taken_are_refused(self, page):
         with pytest.raises(ValueError, match="claim C2 exists already"):
             claims.add(Claim("C2", "Another claim.", "Another criterion.", lambda cells, welfare: []))
+        with pytest.raises(ValueError, match="claim C2 exists already"):  # in the same file, too
+            claims.add(dataclasses.replace(claims.CLAIMS["C3"], name="C2"))
+        claims.add(claims.CLAIMS["C2"])
+        assert claims.CLAIMS["C2"].text != "Another claim."
 
 
 class TestCommand:
@@ -522,7 +544,9 @@ class TestCommand:
             with pytest.raises(SystemExit) as stop:
                 program.main(words)
             assert stop.value.code == 0
-            assert text in capsys.readouterr().out
+            shown = capsys.readouterr().out
+            assert text in shown
+            assert "(default: )" not in shown  # which the tests of all commands refuse
 
     def test_bad_input_is_one_sentence(self, page, capsys):
         assert "must be numbers, got 'many'" in refused(capsys, "gini", "many")
@@ -572,6 +596,22 @@ class TestLogFormat:
             ValueError, match=r"bad.log, row 4: expected DATE TIME;TYPE;JOB;KEY=VALUE …, got 'and so on'"
         ):
             read_history(bad)
+
+    def test_it_is_given_regular_files_only(self, page, log, tmp_path, monkeypatch):
+        """A format that opens whatever it is given would wait for ever for a pipe on which nobody writes."""
+        asked, pipe = [], tmp_path / "pipe"
+        os.mkfifo(pipe)
+        monkeypatch.setitem(
+            sys.modules,
+            "everything",
+            SimpleNamespace(recognises=lambda path: not asked.append(path), read=asked.append),
+        )
+        monkeypatch.setattr(formats, "FORMATS", {"everything": formats.LogFormat("everything", "everything")})
+        assert formats.recognised(log) == "everything"
+        assert formats.recognised(pipe) is None
+        with pytest.raises(ValueError, match="pipe is a device or a pipe"):
+            read_history(pipe, format="everything")
+        assert asked == [log]
 
     def test_a_name_is_not_taken_twice(self, page):
         for name in ("sacct", "auto", "pbs"):

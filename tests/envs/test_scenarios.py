@@ -305,12 +305,16 @@ def test_the_bound_on_welfare() -> None:
         (lambda: named("elephant"), "memory must be one of discounted, instantaneous"),
         (lambda: named("reset(length=2)"), "memory reset takes every, got 'length'"),
         (lambda: gym.make("bygones/mo-Donut-v0", weight=0.5), "vector=True has no memory or welfare"),
-        (lambda: gym.make("bygones/Donut-v0").unwrapped.step(0), "call reset"),
     ],
 )
 def test_what_cannot_work_is_refused(make, message: str) -> None:
-    with pytest.raises(Exception, match=message):
+    with pytest.raises(ValueError, match=message):
         make()
+
+
+def test_a_step_before_reset_is_refused() -> None:
+    with pytest.raises(gym.error.ResetNeeded, match="call reset"):
+        gym.make("bygones/Donut-v0").unwrapped.step(0)
 
 
 def test_actions_are_numbers_or_agents() -> None:

@@ -115,7 +115,9 @@ def test_a_run_that_was_stopped_goes_on_to_the_same_statistics(tmp_path: Path, n
     with pytest.raises(KilledError):
         train(SMALL, checkpoint=tmp_path / "it.npz", progress=stop, **options)
     resumed = train(SMALL, checkpoint=tmp_path / "it.npz", **options)
-    for ours, theirs in zip(resumed.normaliser or (), whole.normaliser or (), strict=True):
+    assert resumed.normaliser is not None
+    assert whole.normaliser is not None
+    for ours, theirs in zip(resumed.normaliser, whole.normaliser, strict=True):
         np.testing.assert_array_equal(ours, theirs)
     np.testing.assert_array_equal(resumed.curves["policy_loss"], whole.curves["policy_loss"])
 

@@ -145,6 +145,9 @@ def test_the_append_only_role_puts_somebody_back_whose_joining_was_void(desk):
 def test_the_script_of_the_append_only_role_can_be_run_again(desk):
     with psycopg.connect(desk[0], autocommit=True) as connection:
         connection.execute((DOCS / "sql" / "append-only-role.sql").read_text(encoding="utf-8"))
+    with Ledger.open(desk[1], author="Ana") as ledger:
+        ledger.record("ben", 3, at="2026-01-06")
+        assert ledger.verify().ok
 
 
 def test_the_append_only_role_cannot_record_in_another_name(desk, monkeypatch):

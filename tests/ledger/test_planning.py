@@ -400,10 +400,11 @@ class TestSwapsAndVoids:
         team, turns = swapped
         team.plans.swap(*(turn.seq for turn in turns))
         assert whose(team.plans.turns()) == ["ana", "ben"]
-        for event, _ in team.events():
-            if event.kind == "void":
-                with pytest.raises(ValueError, match="half of a swap"):
-                    team.void(event.seq)
+        voids = [event for event, _ in team.events() if event.kind == "void"]
+        assert len(voids) == 4  # of both turns, in each swap
+        for event in voids:
+            with pytest.raises(ValueError, match="half of a swap"):
+                team.void(event.seq)
         assert team.verify().ok
 
     def test_a_date_that_was_planned_again_does_not_count_twice(self, team):

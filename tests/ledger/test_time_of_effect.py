@@ -550,14 +550,17 @@ class TestFoundByTheMachine:
 
     def test_after_a_commit_that_failed_the_ledger_can_still_be_used(self, new_target):
         with team_at(new_target()) as ledger:
+            struck = []
             for statement in range(1, 20):
                 fault = Fault(FULL, statement, new_target)
                 with contextlib.suppress(LedgerError), fault.on(ledger):
                     ledger.record("ana", 1, at=BEGAN)
+                struck.append(fault.struck)
                 before = ledger.n_events()
                 ledger.record("ana", 1, at=BEGAN)
                 assert ledger.n_events() == before + 1
-            assert not fault.struck
+            assert struck == sorted(struck, reverse=True)  # at each statement in turn, until there are no more
+            assert 1 < sum(struck) < 19
 
     def test_a_commit_whose_answer_is_lost_says_that_it_is_not_certain(self, new_target):
         with team_at(new_target()) as ledger:

@@ -163,7 +163,7 @@ def test_chance_makes_short_episodes_unequal_under_the_best_policy_too():
 def test_the_certificate_fails_no_more_often_than_it_says(monkeypatch, welfare, needs, n_resources, true):
     """A policy whose utilities are known, judged on few draws, many times: each bound may fail one time in twenty."""
     monkeypatch.setattr("bygones.paper.optimum._spread", lambda *_: None)
-    monkeypatch.setattr("bygones.paper.optimum._best_weights", lambda *_: np.ones(needs.n_agents))
+    monkeypatch.setattr("bygones.paper.optimum.best_weights", lambda *_: np.ones(needs.n_agents))
     found = [optimum(needs, n_resources, welfare, samples=300, confidence=0.9, seed=seed) for seed in range(1000)]
     held = np.mean([one.lower <= one.welfare(np.array(true)) for one in found])
     noise = 3 * math.sqrt(0.95 * 0.05 / len(found))

@@ -45,6 +45,7 @@ def test_names_are_text_on_the_page(found):
     assert "&lt;script&gt;window.ran = 1&lt;/script&gt;" in body
     assert body.count("</title>") == 1
     charts = [block for section in audit_page(found).sections for block in section.blocks if isinstance(block, Chart)]
+    assert charts
     for chart in charts:
         for trace in chart.figure["data"]:
             assert "<script" not in trace["name"]
@@ -173,6 +174,7 @@ def test_the_table_can_be_searched_sorted_and_downloaded(chromium, tmp_path):
 def test_charts_are_drawn_before_a_capture_of_the_whole_page(chromium, found, tmp_path):
     with opened(chromium, write_audit(found, tmp_path / "audit.html")) as page:
         charts = page.locator("[data-chart]")
+        assert charts.count() > 0
         until(lambda: page.locator("[data-chart] svg.main-svg").count() >= charts.count())
 
 

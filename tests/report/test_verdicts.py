@@ -7,6 +7,7 @@ from markupsafe import escape
 from bygones.paper.cells import PerSeed
 from bygones.paper.claims import judge
 from bygones.paper.judging import CANNOT_TELL, FAILS, TOO_FEW, difference_within, number_within
+from bygones.paper.paper_claims import PAPER_CLAIMS
 from bygones.report.paper.verdicts import (
     ALL_SHOWN,
     GROUPS,
@@ -52,7 +53,7 @@ def test_deciding_comparisons_come_first(judged):
 def test_other_sets_are_shown_where_they_could_be_judged(judged):
     single = judge(synthetic_results.results(seeds=1, scales=("window",)))
     groups = grouped({"evidence": judged, "your runs": single})
-    assert all(set(claim.by_set) == {"evidence"} for some in groups.values() for claim in some)
+    assert [set(claim.by_set) for some in groups.values() for claim in some] == [{"evidence"}] * len(PAPER_CLAIMS)
     alone = grouped({"your runs": single})
     assert list(alone) == [CANNOT_TELL]
     assert {one.word for claim in alone[CANNOT_TELL] for one in claim.by_set["your runs"]} == {TOO_FEW}

@@ -13,7 +13,9 @@ def run_guide(path: Path) -> dict[str, Any]:
     """The names that the guide's ```python blocks leave behind; errors point at the guide's own lines."""
     text = path.read_text(encoding="utf-8")
     namespace: dict[str, Any] = {"__name__": path.stem}
-    for block in _BLOCK.finditer(text):
+    blocks = list(_BLOCK.finditer(text))
+    assert blocks, f"{path} has nothing to run"
+    for block in blocks:
         lines_before = text.count("\n", 0, block.start(1))
         exec(compile("\n" * lines_before + block[1], str(path), "exec"), namespace)
     return namespace

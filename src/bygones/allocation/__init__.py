@@ -23,7 +23,8 @@ from bygones.allocation.policies import (
     Utilitarian,
 )
 from bygones.allocation.prices import learning, prices
-from bygones.allocation.problems import Assign, ChooseK, Divide, Problem
+from bygones.allocation.problem_contract import Problem
+from bygones.allocation.problems import Assign, ChooseK, Divide
 from bygones.allocation.reports import normalised, usual_reports
 from bygones.allocation.requests import Amount, Items, Places, Request
 

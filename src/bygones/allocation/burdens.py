@@ -14,7 +14,8 @@ from bygones._text import counted
 from bygones.allocation.aims import Gini, Leximin
 from bygones.allocation.cases import Case, Choice, Solver, by_options, in_whole_units
 from bygones.allocation.checks import is_sparse
-from bygones.allocation.problems import Assign, ChooseK, Divide, Problem
+from bygones.allocation.problem_contract import Problem
+from bygones.allocation.problems import Assign, ChooseK, Divide
 from bygones.allocation.solvers import enumerate
 from bygones.allocation.solvers.carry import carry_amount, choose_carriers
 from bygones.allocation.ties import TIE, best_of

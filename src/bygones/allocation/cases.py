@@ -14,7 +14,8 @@ from bygones._arrays import Array
 from bygones._parts import needed_by
 from bygones.allocation.aims import ConcaveSum, Leximin, PowerSum
 from bygones.allocation.outlook import Outlook
-from bygones.allocation.problems import Divide, Problem
+from bygones.allocation.problem_contract import Problem
+from bygones.allocation.problems import Divide
 from bygones.allocation.solvers import enumerate
 from bygones.allocation.solvers.whole import hand_out
 from bygones.welfare import Welfare

@@ -23,7 +23,8 @@ from bygones.allocation.decision import Decision
 from bygones.allocation.goods import GIVE
 from bygones.allocation.outlook import Outlook, Unstructured, check_state, outlook, priced_outlook
 from bygones.allocation.prices import PriceList, pricing_of
-from bygones.allocation.problems import Assign, ChooseK, Problem
+from bygones.allocation.problem_contract import Problem
+from bygones.allocation.problems import Assign, ChooseK
 from bygones.allocation.solvers.choose import choose_by
 from bygones.allocation.ties import chances
 from bygones.memory import Memory

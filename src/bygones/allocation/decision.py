@@ -15,7 +15,7 @@ from bygones._text import listed
 from bygones.allocation.aims import entitled
 from bygones.allocation.explain import as_data, sentences
 from bygones.allocation.prices import PriceList
-from bygones.allocation.problems import NAMED, Problem
+from bygones.allocation.problem_contract import NAMED, Problem
 from bygones.memory import Memory
 from bygones.memory.contract import AnyState
 from bygones.memory.priced import PricedState

@@ -17,7 +17,8 @@ import numpy as np
 
 from bygones._arrays import AnyArray, Number
 from bygones._text import listed
-from bygones.allocation.problems import NAMED, Divide
+from bygones.allocation.problem_contract import NAMED
+from bygones.allocation.problems import Divide
 from bygones.allocation.ties import TIE
 
 if TYPE_CHECKING:

@@ -7,7 +7,8 @@ import numpy as np
 from bygones._parts import needed_by
 from bygones.allocation.aims import ConcaveSum
 from bygones.allocation.cases import Case, Choice, Solver, by_options, in_whole_units
-from bygones.allocation.problems import Assign, ChooseK, Divide, Problem
+from bygones.allocation.problem_contract import Problem
+from bygones.allocation.problems import Assign, ChooseK, Divide
 from bygones.allocation.solvers import enumerate
 from bygones.allocation.solvers.choose import choose
 from bygones.allocation.solvers.divide import divide

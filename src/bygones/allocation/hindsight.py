@@ -29,7 +29,8 @@ import numpy as np
 from scipy import sparse
 from scipy.optimize import linear_sum_assignment
 
-from bygones.allocation.problems import Assign, ChooseK, Divide, Problem
+from bygones.allocation.problem_contract import Problem
+from bygones.allocation.problems import Assign, ChooseK, Divide
 from bygones.kinds import Kind
 from bygones.welfare import AlphaFair, AnyWelfare, PowerOfLoads, named
 

@@ -38,7 +38,7 @@ import numpy as np
 from bygones._arrays import AnyArray, Number, at_least
 from bygones._parts import needed_by
 from bygones.allocation.outlook import check_state
-from bygones.allocation.problems import Problem
+from bygones.allocation.problem_contract import Problem
 from bygones.kinds import Kind
 from bygones.memory import Memory, check_entitlements
 from bygones.memory.contract import AnyState

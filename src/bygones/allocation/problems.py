@@ -11,14 +11,13 @@ has a use for is left over. Of burdens everything has to be: exactly $k$ agents 
 amount is carried by somebody, and a problem in which that is impossible is refused when it is decided. The utilities
 of a burden are what each agent would carry.
 
-A new kind of problem is a subclass of `Problem`, which describes its allocations to everybody who reports them, and a
-function with `bygones.allocation.decide.solver`; see `docs/extending.md`.
+A new kind of problem is a subclass of `Problem` (`bygones.allocation.problem_contract`) and a function with
+`bygones.allocation.decide.solver`; see `docs/extending.md`.
 """
 
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -28,98 +27,17 @@ import numpy as np
 from bygones._arrays import AnyArray, Bools, Floats, check_between, check_count
 from bygones._text import counted, listed
 from bygones.allocation.checks import allowed_agents, capacities, first_bad, is_sparse, matrix, per_agent
+from bygones.allocation.problem_contract import NAMED, Problem
 from bygones.allocation.ties import largest
-from bygones.kinds import Kind, check_kind, words
+from bygones.kinds import Kind, check_kind
 
-NAMED = 10
-"""Sentences name as many agents; of more they give the number."""
+__all__ = ["MOST_UNITS", "NAMED", "Assign", "ChooseK", "Divide", "Problem"]
 
 MOST_UNITS = 100_000
 """The most whole units of a division, which are handed out one by one."""
 
 _ROUNDING = 1e-9
 """A smaller share of an amount is not reported as left over."""
-
-
-class Problem(ABC):
-    """What there is to hand out, and what an allocation of it means.
-
-    An allocation is an array `given`, whose form each kind of problem chooses. The solver of the problem returns it;
-    everybody else asks the problem what it means.
-    """
-
-    kind: Kind = "good"
-    """Whether goods or burdens are handed out."""
-
-    has_next_best: ClassVar[bool] = True
-    """Whether there is a next best allocation: not if others come arbitrarily close to the best."""
-
-    next_best_is_slow: ClassVar[bool] = False
-    """Whether finding the next best allocation takes one more solution per agent served."""
-
-    @property
-    @abstractmethod
-    def n_agents(self) -> int:
-        """The number of agents."""
-
-    @property
-    def n_items(self) -> int:
-        """The number of items that have names, 0 for problems without."""
-        return 0
-
-    @abstractmethod
-    def utilities_of(self, given: np.ndarray) -> np.ndarray:
-        """The utility of each agent."""
-
-    @abstractmethod
-    def gets(self, given: np.ndarray, agent: int, items: Sequence[str]) -> str:
-        """What an agent who is served gets, in words."""
-
-    @abstractmethod
-    def left_over(self, given: np.ndarray) -> str:
-        """What nobody gets, in words; empty if everything is handed out."""
-
-    @abstractmethod
-    def column(self, given: np.ndarray, items: Sequence[str]) -> tuple[str, list[str] | list[float]]:
-        """What each agent gets as a column of a table: its heading, and one cell per agent."""
-
-    def given_data(self, given: np.ndarray, agents: Sequence[str], items: Sequence[str]) -> dict[str, Any]:
-        """What `served` and `utilities` leave open about the allocation, of the types that JSON has."""
-        return {}
-
-    @property
-    def share_served(self) -> float:
-        """About what share of the agents is served at a time, above 0 and at most 1; for decisions by prices."""
-        return self._say("share_served")
-
-    @property
-    def worth_once(self) -> float:
-        """About what being served once is worth to those who are; for decisions by prices."""
-        return self._say("worth_once")
-
-    def _say(self, name: str) -> float:
-        raise ValueError(f"rule 'prices' needs to know {name} of {type(self).__name__}: define it, or use 'one-step'")
-
-    @property
-    def is_burden(self) -> bool:
-        """Whether what is handed out has to be carried."""
-        return self.kind == "burden"
-
-    def served(self, given: np.ndarray) -> np.ndarray:
-        """The indices of the agents who get something, in ascending order."""
-        return np.flatnonzero(self.utilities_of(given) > 0)
-
-    def describe(self, given: np.ndarray, agents: Sequence[str], items: Sequence[str]) -> str:
-        """Who gets what, in one sentence."""
-        served = self.served(given).tolist()
-        if not served:
-            return "Nobody is served: no allocation would raise welfare."
-        named = served if len(served) <= NAMED + 1 else served[:NAMED]
-        parts = [f"{agents[i]} {words(self.kind).gets} {self.gets(given, i, items)}" for i in named]
-        others = [f"and {len(served) - len(named)} others"] if len(named) < len(served) else []
-        left = self.left_over(given)
-        count = f"{len(served)} of {counted(self.n_agents, 'agent')}{left and f'; {left} left over'}"
-        return f"{'; '.join([*parts, *others])} ({count})."
 
 
 @dataclass(frozen=True, eq=False)

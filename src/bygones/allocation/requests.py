@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 
 from bygones._arrays import check_between
-from bygones.allocation.problems import Assign, ChooseK, Divide, Problem
+from bygones.allocation.problem_contract import Problem
+from bygones.allocation.problems import Assign, ChooseK, Divide
 from bygones.kinds import Kind
 
 

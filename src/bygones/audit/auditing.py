@@ -11,7 +11,7 @@ from bygones._arrays import check_between
 from bygones._names import alike
 from bygones._text import check_text, listed
 from bygones.allocation.aims import check_form
-from bygones.allocation.problems import NAMED
+from bygones.allocation.problem_contract import NAMED
 from bygones.audit.clock import Clock
 from bygones.audit.conclusions import SEARCHED, conclude
 from bygones.audit.findings import Audit

@@ -17,7 +17,7 @@ import sqlalchemy as sa
 from bygones._text import check_text, listed
 from bygones.allocation import Decision, allocate, normalised, usual_reports
 from bygones.allocation.explain import sentences
-from bygones.allocation.problems import NAMED
+from bygones.allocation.problem_contract import NAMED
 from bygones.allocation.requests import Request
 from bygones.kinds import words
 from bygones.ledger import draws, past_needs, rows, schema

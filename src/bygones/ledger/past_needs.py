@@ -17,7 +17,7 @@ import sqlalchemy as sa
 
 from bygones._text import counted
 from bygones.allocation.calibration import Learned, calibrate_by_name
-from bygones.allocation.problems import Problem
+from bygones.allocation.problem_contract import Problem
 from bygones.allocation.requests import Request, request_from
 from bygones.ledger import schema
 from bygones.ledger.events import DECISIONS, RECEIVED

@@ -51,3 +51,13 @@ PARTS = {
     Priced: Parts(("memory", "alpha", "entitlements", "start"), fixed=("kind",)),
 }
 """What each memory is made of. `bygones.pytrees` tells JAX, which is not imported here."""
+
+NAMES = {
+    "discounted": Discounted,
+    "instantaneous": Instantaneous,
+    "multiscale": Multiscale,
+    "perfect_recall": PerfectRecall,
+    "reset": Reset,
+    "sliding_window": SlidingWindow,
+}
+"""The memories whose parameters are plain numbers, by the name that people write. `bygones.memory.naming` reads it."""

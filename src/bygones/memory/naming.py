@@ -4,19 +4,9 @@ from __future__ import annotations
 
 import inspect
 
-from bygones import memory
 from bygones._calls import as_call
+from bygones.memory import NAMES
 from bygones.memory.contract import Memory
-
-NAMES = {
-    "discounted": memory.Discounted,
-    "instantaneous": memory.Instantaneous,
-    "multiscale": memory.Multiscale,
-    "perfect_recall": memory.PerfectRecall,
-    "reset": memory.Reset,
-    "sliding_window": memory.SlidingWindow,
-}
-"""The memories whose parameters are plain numbers."""
 
 
 def named(text: Memory | str) -> Memory:

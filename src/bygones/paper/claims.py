@@ -21,7 +21,6 @@ from typing import Any
 
 import pyarrow as pa
 
-from bygones.paper import criteria
 from bygones.paper.beyond import BEYOND
 from bygones.paper.cells import Cells
 from bygones.paper.criteria import FAIR_SHARE, MYOPIC, RECALL
@@ -75,9 +74,11 @@ def add(claim: Claim) -> None:
     """Adds a claim to those that are judged.
 
     Raises:
-        ValueError: there is a claim of that name from another module.
+        ValueError: there is a claim of that name that asks for something else. The same one may be added again, as
+            when a cell of a notebook is run twice.
     """
-    if CLAIMS.get(claim.name, claim).asks.__module__ != claim.asks.__module__:
+    known = CLAIMS.get(claim.name, claim).asks
+    if any(getattr(known, name, None) != getattr(claim.asks, name, None) for name in ("__module__", "__qualname__")):
         raise ValueError(f"claim {claim.name} exists already: choose another name")
     CLAIMS[claim.name] = claim
 
@@ -106,7 +107,7 @@ class Judgement:
     @property
     def criterion(self) -> str:
         """The criterion, with the values of its thresholds."""
-        return with_values(self.asked.criterion)
+        return with_values(self.asked)
 
     @property
     def by_welfare(self) -> dict[str, dict[str, str]]:
@@ -225,14 +226,20 @@ def named(names: Sequence[str] | None = None) -> list[Claim]:
     return found
 
 
-def with_values(criterion: str) -> str:
-    """A criterion with the thresholds that it names, such as `MARGIN`, replaced by their values."""
+def with_values(claim: Claim) -> str:
+    """The criterion of a claim with the thresholds that it names, such as `MARGIN`, replaced by their values.
+
+    They are constants of the module that has what the claim asks for.
+    """
+    constants = getattr(claim.asks, "__globals__", {})
 
     def value(name: re.Match[str]) -> str:
-        found = getattr(criteria, name[1])
+        found = constants.get(name[1])
+        if found is None:
+            return name[0]
         return " to ".join(f"{end:g}" for end in (found if isinstance(found, tuple) else (found,)))
 
-    return re.sub(r"`([A-Z_]+)`", value, textwrap.dedent(criterion))
+    return re.sub(r"`([A-Z_]+)`", value, textwrap.dedent(claim.criterion))
 
 
 def _plain(made: Comparison) -> dict[str, Any]:

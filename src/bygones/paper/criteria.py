@@ -1,4 +1,4 @@
-"""What each of the paper's claims asks of results. `bygones.paper.claims` has the claims' words and quotes.
+"""What each of the paper's claims asks of results. `bygones.paper.paper_claims` has their words and quotes.
 
 Fairness is judged by the Gini coefficient of true utilities, which can be compared across memories and welfare
 functions; fairness scores cannot, and are used only where a claim is about them. *Fair* has the paper's meaning, which

@@ -23,7 +23,7 @@ is concave, so the expected welfare of an episode's mean utilities is at most th
 mean utilities $\hat u$ of the policy that $w$ stands for are then means of independent draws, with standard errors.
 `lower` and `upper` are such that, with the stated confidence (normal approximation), the policy's welfare is at least
 `lower` and no policy's is above `upper`; the optimum lies between. The bound holds for weights that are not the best,
-so a poor search for them can only widen the gap.
+so a poor search for them (`bygones.paper.dual`) can only widen the gap.
 
 **Why `lower` needs no bound per agent.** Welfare is concave: for every slope $s$ of $W$ at the true utilities $u$,
 
@@ -41,16 +41,16 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import optimize, special, stats
+from scipy import special, stats
 
 from bygones import inequality
 from bygones._arrays import Floats, Number, check_between, check_count
 from bygones.envs.needs import Needs, advantaged
 from bygones.learn.settings import Settings
+from bygones.paper.dual import alpha_of, best_weights, conjugate, served_by, shift_of, weights_by_rank
 from bygones.welfare import AlphaFair, AnyWelfare, Ranked, Welfare, as_judge
 
 SAMPLES = 1_000_000
@@ -61,8 +61,6 @@ CHUNK = 2**16
 """Draws are processed in chunks of this size, so that memory use does not grow with their number."""
 GINI_STEPS = 100_000
 """Steps over which the Gini of episodes is averaged, five episodes at least."""
-MOST_STEPS, SMALL_GAP = 300, 1e-5
-"""The search for the best weights ends after this many steps, or at this relative gap on its sample."""
 JITTER = 1e-3
 """Relative noise on the needs as the policy sees them. It breaks ties, so that of two agents whose weighted needs are
 always equal a policy can serve either with any probability. Its cost is part of the gap."""
@@ -114,11 +112,13 @@ class Optimum:
     @property
     def lower(self) -> float:
         """A lower bound on the policy's welfare, with confidence."""
-        by_rank = _by_rank(self.welfare, len(self.weights))
+        by_rank = weights_by_rank(self.welfare, len(self.weights))
         if by_rank is None:
             # Whoever never received anything has no error, and where there is no shift, no slope.
-            reached = np.where(self.utilities > 0, self.steps * self.utilities + _eps(self.welfare), math.inf)
-            return self.value - self._quantile * _error(self.steps * reached ** -_alpha(self.welfare), self.covariance)
+            reached = np.where(self.utilities > 0, self.steps * self.utilities + shift_of(self.welfare), math.inf)
+            return self.value - self._quantile * _error(
+                self.steps * reached ** -alpha_of(self.welfare), self.covariance
+            )
         # Both hold for every order: the errors of agents add up at worst, and no order's error is above the largest.
         surely = np.clip(self.utilities - self._quantile * self.utility_errors, 0.0, None)
         largest = self.steps * _largest_error(by_rank, self.covariance)
@@ -153,11 +153,11 @@ class Optimum:
         return float(special.ndtri(1 - (1 - self.confidence) / 2))
 
     def _dual(self, support: float) -> float:
-        if _by_rank(self.welfare, len(self.weights)) is not None:
+        if weights_by_rank(self.welfare, len(self.weights)) is not None:
             return float(self.steps * support)
         # Over more steps an agent has more, and welfare's slope there is smaller: the weights shrink with it.
-        slope = self.steps ** -_alpha(self.welfare)
-        return float(self.steps * slope * support) + _conjugate(slope * self.weights, self.welfare)
+        slope = self.steps ** -alpha_of(self.welfare)
+        return float(self.steps * slope * support) + conjugate(slope * self.weights, self.welfare)
 
 
 def optimum(
@@ -189,13 +189,13 @@ def optimum(
     check_count("samples", samples, least=2)
     check_between("confidence", confidence, 0.0, 1.0, "above 0 and below 1", open_low=True, open_high=True)
     choosing_seed, judging_seed = np.random.SeedSequence(seed).spawn(2)
-    weights = _best_weights(_spread(needs, choosing_seed), n_resources, judge)
+    weights = best_weights(_spread(needs, choosing_seed), n_resources, judge)
     utilities, support = _Mean(), _Mean()
     rng = np.random.default_rng(judging_seed)
     for start in range(0, samples, CHUNK):
         noise = rng.random((min(CHUNK, samples - start), 3 * needs.n_agents + 1))
         drawn, seen = _draw(needs, noise)
-        utilities.add(_served(weights, seen, n_resources) * drawn)
+        utilities.add(served_by(weights, seen, n_resources) * drawn)
         largest = -np.partition(-weights * drawn, n_resources - 1, axis=-1)[:, :n_resources]
         support.add(largest.sum(axis=-1, keepdims=True))
     return Optimum(
@@ -222,7 +222,7 @@ def episode_gini(settings: Settings) -> float:
     ginis = []
     for _ in range(max(5, GINI_STEPS // settings.horizon)):
         drawn, seen = _draw(needs, rng.random((settings.horizon, 3 * needs.n_agents + 1)))
-        utilities = _served(best.weights, seen, settings.n_resources) * drawn
+        utilities = served_by(best.weights, seen, settings.n_resources) * drawn
         ginis.append(inequality.gini(utilities.sum(axis=0)))
     return float(np.mean(ginis))
 
@@ -231,10 +231,10 @@ def equal_utility(welfare: AnyWelfare, value: Number, n_agents: int) -> Floats:
     """The utility that, if all agents had it, would give welfare this value."""
     judge = as_judge(welfare)
     values = np.asarray(value, dtype=float)
-    by_rank = _by_rank(judge, n_agents)
+    by_rank = weights_by_rank(judge, n_agents)
     if by_rank is not None:
         return values / float(by_rank.sum())
-    alpha, eps = _alpha(judge), _eps(judge)
+    alpha, eps = alpha_of(judge), shift_of(judge)
     if alpha == 1:
         return np.exp(values / n_agents) - eps
     return (values * (1 - alpha) / n_agents) ** (1 / (1 - alpha)) - eps
@@ -243,25 +243,6 @@ def equal_utility(welfare: AnyWelfare, value: Number, n_agents: int) -> Floats:
 @functools.cache
 def _for_sizes(welfare: str, n_agents: int, n_resources: int, n_advantaged: int) -> Optimum:
     return optimum(advantaged(n_agents, n_advantaged), n_resources, welfare)
-
-
-def _by_rank(judge: Welfare, n_agents: int) -> Floats | None:
-    """The weights g by rank, the worst-off first, of a welfare that is linear in sorted utilities; None of others."""
-    form = judge.form
-    if isinstance(form, Ranked):
-        return form.among(n_agents)
-    return {0.0: np.ones(n_agents), math.inf: np.eye(n_agents)[0]}.get(_alpha(judge))
-
-
-def _alpha(judge: Welfare) -> float:
-    assert isinstance(judge.form, AlphaFair)
-    return judge.form.alpha
-
-
-def _eps(judge: Welfare) -> float:
-    """What is added to utilities before they are judged."""
-    assert isinstance(judge.form, AlphaFair)
-    return judge.form.shift
 
 
 def _spread(needs: Needs, seed: np.random.SeedSequence) -> tuple[Floats, Floats]:
@@ -276,83 +257,6 @@ def _draw(needs: Needs, noise: Floats) -> tuple[Floats, Floats]:
     t = 1 + (noise[:, -1] * 2**30).astype(np.int64)
     drawn = np.asarray(needs.draw(then, needs.start(first), t)[0])
     return drawn, drawn * (1 + JITTER * (2 * jitter - 1))
-
-
-def _served(weights: Floats, seen: Floats, n_resources: int) -> Floats:
-    """Who is served at each step: 1 for the k agents with the largest weight × need."""
-    chosen = np.argpartition(-weights * seen, n_resources - 1, axis=-1)[:, :n_resources]
-    served = np.zeros(seen.shape)
-    np.put_along_axis(served, chosen, 1.0, axis=-1)
-    return served
-
-
-def _best_weights(needs: tuple[Floats, Floats], n_resources: int, judge: Welfare) -> Floats:
-    """The weights that minimise the dual on a sample."""
-    _, seen = needs
-    n_agents = seen.shape[-1]
-    equal = np.ones(n_agents)
-
-    def reached(weights: Floats) -> Floats:
-        """The utilities of the policy, which are the gradient of the support function."""
-        mean: Floats = (_served(weights, seen, n_resources) * seen).mean(axis=0)
-        return mean
-
-    by_rank = _by_rank(judge, n_agents)
-    if by_rank is not None:
-        return _best_mixture(by_rank, reached)
-    alpha = _alpha(judge)
-
-    def dual_of_logs(logs: Floats) -> tuple[float, Floats]:
-        weights = np.exp(logs)
-        utilities = reached(weights)
-        value = weights @ utilities + _conjugate(weights, judge)
-        # Where welfare's slope is w, an agent has w^(-1/α) - ε.
-        return float(value), weights * (utilities - (weights ** (-1 / alpha) - _eps(judge)))
-
-    # All equally well off is where the search starts.
-    start = -alpha * np.log(reached(equal).mean() + _eps(judge)) * equal
-    found = optimize.minimize(dual_of_logs, start, jac=True, method="L-BFGS-B", options={"ftol": 1e-13, "gtol": 1e-7})
-    best: Floats = np.exp(found.x)
-    return best
-
-
-def _best_mixture(by_rank: Floats, reached: Callable[[Floats], Floats]) -> Floats:
-    """The mixture w of the orders of g with the least h(w), by spectral projected gradients.
-
-    A step is as long as the last one's curvature says (Barzilai and Borwein), and is halved until h is below its
-    largest value of late. The best g·u over all orders gives the smallest utility the largest weight, so w·u less that
-    is how far w may be from the best on this sample.
-    """
-    weights = np.full_like(by_rank, by_rank.mean())
-    utilities = reached(weights)
-    step = by_rank.mean() / max(utilities.std(), np.finfo(float).tiny)
-    supports = [weights @ utilities]
-    best = weights
-    for _ in range(MOST_STEPS):
-        if supports[-1] - by_rank @ np.sort(utilities) <= SMALL_GAP * supports[-1]:
-            break
-        way = _nearest_mixture(weights - step * utilities, by_rank) - weights
-        share, there = 1.0, reached(weights + way)
-        while (weights + share * way) @ there > max(supports[-10:]) and share > SMALL_GAP:
-            share /= 2
-            there = reached(weights + share * way)
-        way *= share
-        turn = way @ (there - utilities)
-        step = way @ way / turn if turn > 0 else 2 * step
-        weights, utilities = weights + way, there
-        supports.append(weights @ utilities)
-        if supports[-1] == min(supports):
-            best = weights
-    return best
-
-
-def _nearest_mixture(point: Floats, by_rank: Floats) -> Floats:
-    """The point's projection onto the mixtures of the orders of g: an isotonic regression of what is in excess."""
-    order = np.argsort(-point)
-    excess = optimize.isotonic_regression(point[order] - by_rank, increasing=False).x
-    nearest = np.empty_like(point)
-    nearest[order] = point[order] - excess
-    return np.clip(nearest, 0.0, None)
 
 
 def _error(slope: Floats, covariance: Floats) -> float:
@@ -370,14 +274,6 @@ def _largest_error(by_rank: Floats, covariance: Floats) -> float:
     worst = np.linalg.eigh(centre @ covariance @ centre).eigenvectors[:, -1]
     of_mean, of_deviation = _error(np.ones(n_agents), covariance), _error(centre @ worst, covariance)
     return float(by_rank.mean() * of_mean + np.linalg.norm(by_rank - by_rank.mean()) * of_deviation)
-
-
-def _conjugate(weights: Floats, judge: Welfare) -> float:
-    r"""$\sum_i \max_v (f(v) - w_i v)$ for α-fair $f$."""
-    alpha, eps = _alpha(judge), _eps(judge)
-    if alpha == 1:
-        return float((-np.log(weights) - 1 + weights * eps).sum())
-    return float((weights ** (1 - 1 / alpha) * alpha / (1 - alpha) + weights * eps).sum())
 
 
 class _Mean:

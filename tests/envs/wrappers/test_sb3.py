@@ -40,6 +40,7 @@ def test_ppo_learns_from_a_flat_observation(name):
     keys = ("episode_metrics",)
     envs = make_vec_env(lambda: fair(name), n_envs=2, seed=0, monitor_kwargs={"info_keywords": keys})
     model = PPO("MlpPolicy", envs, n_steps=128, batch_size=64, n_epochs=2, seed=0).learn(600)
+    assert model.ep_info_buffer
     assert all(keys[0] in episode for episode in model.ep_info_buffer)
     action, _ = model.predict(envs.reset())
     assert action.shape == (2,)

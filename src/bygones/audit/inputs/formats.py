@@ -2,7 +2,8 @@
 
 The module of a format has two functions, `recognises` and one of the others:
 
-- `recognises(path)`: whether the file is in this format, by its first line; it never raises.
+- `recognises(path)`: whether the file is in this format, by its first line; it never raises. Like `read`, it is given
+  regular files only, so that no format waits for a pipe on which nobody writes.
 - `read(path, agent, resource)`: the usage in the file. `agent` and `resource` are None where nobody asked for a certain
   column or resource. A bad line is a `ValueError` that names the file, the line and what was expected.
 
@@ -14,9 +15,12 @@ A module is imported when its format is asked for. See `docs/extending.md` for a
 from __future__ import annotations
 
 import importlib
+import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, cast
+
+from bygones._csv import check_file
 
 
 class Usage(NamedTuple):
@@ -127,9 +131,11 @@ def read(name: str, paths: Sequence[Path], asked: Asked) -> Usage:
             raise ValueError(f"{what} does not apply to format {name}")
     if isinstance(asked.resource, Mapping):
         raise ValueError(f"resource must be a single name for format {name}, got {dict(asked.resource)}")
-    parts = [module.read(path, asked.agent, asked.resource) for path in paths]
+    for path in paths:
+        check_file(path)
     import pyarrow as pa
 
+    parts = [module.read(path, asked.agent, asked.resource) for path in paths]
     notes = dict.fromkeys(note for part in parts for note in part.notes)
     return Usage(pa.concat_tables([part.table for part in parts]), parts[0].unit, tuple(notes))
 
@@ -140,6 +146,8 @@ def recognised(path: Path, fields: Sequence[str] = ()) -> str | None:
     A file without a header line is recognised by its fields, where the module of a format has a function
     `has_columns(names)`.
     """
+    if not fields and not os.path.isfile(path):
+        return None
     for name in FORMATS:
         module = reader(name)
         if getattr(module, "has_columns", lambda _: False)(fields) if fields else module.recognises(path):
