@@ -66,6 +66,16 @@ def test_the_moment_of_the_audit_is_exact_in_the_engine():
         assert found.standings[0].remembered.tolist() == [1, 3]
     later = pa.table({"agent": ["a", "b"], "time": [time, 1.0], "utility": [1.0, 3.0]})
     assert audit(read_history(later), ["0.5"], at=repr(time)).n_events == 1
+    asked = later.append_column("need", pa.array([1.0, 1.0])).append_column("served", pa.array([True, True]))
+    with read_history(asked, needs="need", served="served", where=[f"time<={time!r}"]) as history:
+        assert history.n_events == 1
+        assert [replay.decisions for replay in audit(history, ["0.5"]).replays] == [1]
+
+
+def test_an_audit_may_be_between_two_whole_steps():
+    table = pa.table({"agent": ["a", "b"], "time": [0, 4], "utility": [8.0, 2.0]})
+    found = audit(read_history(table), ["1"], at="1.5", newcomers=0)
+    assert found.standings[0].remembered.tolist() == pytest.approx([8 * 0.5**1.5])
 
 
 @settings(max_examples=15)

@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 from scipy.special import ive
 
-from bygones.audit.sums import constant
+from bygones.audit.inputs.sources import constant
 
 DEGREE = 8
 """The degree at which the series is truncated."""

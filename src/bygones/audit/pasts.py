@@ -14,8 +14,9 @@ from bygones.allocation.settling import settle
 from bygones.audit import moments
 from bygones.audit.conclusions import Ask
 from bygones.audit.inputs.history import History
+from bygones.audit.inputs.sources import constant
 from bygones.audit.replays.ledger_replay import LedgerPast
-from bygones.audit.sums import Periods, Sums, collect, constant, expression
+from bygones.audit.sums import Periods, Sums, collect, expression
 from bygones.audit.trajectory import Members, PeriodEnd, Trajectory, members, standing, walk
 from bygones.ledger.rules import check_newcomers
 from bygones.ledger.standing import owed

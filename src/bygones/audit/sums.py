@@ -29,6 +29,7 @@ import numpy as np
 import pyarrow as pa
 
 from bygones.audit.clock import MOST_PERIODS, Clock
+from bygones.audit.inputs.sources import constant
 
 FADED = 600.0
 """An event whose weight is below e to the minus this counts as zero."""
@@ -199,18 +200,6 @@ def _age(time: Any, cut: Periods) -> Any:
 def _period(age: Any, cut: Periods) -> Any:
     """The number of the period, as a whole number, which some engines keep as an integer."""
     return (age / constant(cut.length)).floor()
-
-
-def constant(number: float, kind: Any = "float64") -> Any:
-    """A number as an engine's constant of a type, to the last digit.
-
-    Engines read a literal with a point as a decimal. DuckDB makes the nearest double but one of some, and the event at
-    the moment of the audit would be younger than 0. What is read from text is exact.
-    """
-    import ibis
-
-    is_whole = ibis.dtype(kind).is_integer()
-    return ibis.literal(int(number), type=kind) if is_whole else ibis.literal(repr(float(number))).cast(kind)
 
 
 def _numbers(column: pa.ChunkedArray) -> np.ndarray:

@@ -11,7 +11,7 @@ import ibis
 
 from bygones._arrays import check_between
 from bygones._csv import separators_hint
-from bygones.audit.inputs.sources import Source, check_columns, readable
+from bygones.audit.inputs.sources import Source, check_columns, constant, readable
 
 _CONDITION = re.compile(r"\s*(.+?)\s*(!=|>=|<=|=|>|<)\s*(.*?)\s*", re.DOTALL)
 _ORDERS = {">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.lt}
@@ -30,7 +30,7 @@ def only(source: Source, rows: Any, conditions: Sequence[str]) -> Any:
         check_columns(rows.columns, [name], source.label)
         column = rows[name]
         if sign in _ORDERS and is_number(value):
-            rows = rows.filter(_ORDERS[sign](as_number(column, source, name), float(value)))
+            rows = rows.filter(_ORDERS[sign](as_number(column, source, name), constant(float(value))))
             continue
         text = column.cast("string").strip()
         if sign in _ORDERS:

@@ -132,3 +132,16 @@ def duckdb(threads: int | None, memory: str) -> Any:
     # Error messages name the row, so rows must keep their order.
     connection.raw_sql("SET preserve_insertion_order = true")
     return connection
+
+
+def constant(number: float, kind: Any = "float64") -> Any:
+    """A number as an engine's constant, to the last digit: of that type if it is whole, else a double.
+
+    Engines read a literal with a point as a decimal, and DuckDB makes the nearest double but one of some: an event at
+    the moment of the audit would come after it. What is read from text is exact.
+    """
+    import ibis
+
+    if ibis.dtype(kind).is_integer() and float(number).is_integer():
+        return ibis.literal(int(number), type=kind)
+    return ibis.literal(repr(float(number))).cast("float64")

@@ -17,6 +17,7 @@ import numpy as np
 
 from bygones.allocation import ChooseK, allocate
 from bygones.audit.inputs.history import History
+from bygones.audit.inputs.sources import constant
 from bygones.audit.trajectory import Members, measure
 from bygones.kinds import Kind
 from bygones.ledger.starting import starts
@@ -195,7 +196,9 @@ def _requests(history: History, who: Members, end: float) -> Iterator[DecisionRe
             f"decisions can be replayed in histories of up to {MOST_ROWS:,} rows, got {history.n_events:,}"
         )
     asked = history.requests
-    table = history.fetch((asked if math.isinf(end) else asked.filter(asked.time <= end)).order_by("time"))
+    if not math.isinf(end):
+        asked = asked.filter(asked.time <= constant(end, asked.time.type()))
+    table = history.fetch(asked.order_by("time"))
     row_of = {name: row for row, name in enumerate(who.names)}
     agents = np.array([row_of[history.clean_name(str(name))] for name in table["agent"].to_pylist()], dtype=np.int64)
     times = table["time"].to_numpy()
