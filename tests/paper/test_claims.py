@@ -113,10 +113,30 @@ def test_a_claim_does_not_arise_where_the_opposite_of_its_condition_is_shown():
     assert judged.by_scale["window"].reason == (
         "perfect recall is shown to be fair after a million steps, so there is nothing to catch up on"
     )
-    unsure = altered(fair, lambda run: 0.4 if run.gamma == 1 and run.seed % 2 else None)
-    (judged,) = judge(unsure, ["C13a"])
+
+
+def test_unfair_and_catching_up_must_be_shown_at_the_same_horizon():
+    """Perfect recall that is unfair at one horizon and catches up at another, where nobody can tell, proves nothing."""
+
+    def gini(run):
+        if run.gamma == 0:
+            return 0.45
+        if run.horizon == 5000:
+            return 0.05 if run.total_steps == criteria.MORE_STEPS or run.seed % 2 else 0.4
+        return 0.4
+
+    short = synthetic_results.results(gini, extra=False, **CELLS_OF_C13A)
+    longer = synthetic_results.results(
+        gini, extra=False, **CELLS_OF_C13A | {"gamma": (1.0,), "total_steps": criteria.MORE_STEPS}
+    )
+    both = Results(pa.concat_tables([short.table, longer.table]))
+    (judged,) = judge(both, ["C13a"])
     assert judged.word == CANNOT_TELL
-    assert judged.by_scale["window"].reason.endswith("not shown to be unfair after a million steps, nor to be fair")
+    unfair_at_both = altered(
+        both, lambda run: 0.4 if run.gamma == 1 and run.total_steps < criteria.MORE_STEPS else None
+    )
+    (judged,) = judge(unfair_at_both, ["C13a"])
+    assert judged.word == HOLDS
 
 
 @pytest.mark.parametrize(

@@ -191,34 +191,35 @@ def c12(cells: Cells, welfare: str) -> Ask:
 
 
 def c13a(cells: Cells, welfare: str) -> Ask:
-    """Where perfect recall is unfair after a million steps, it is fairer after ten million, at some horizon."""
+    """At some long horizon perfect recall is unfair after a million steps and fairer after ten million."""
     catching_up = []
-    for horizon in _unfair_horizons(cells, welfare):
+    for horizon, unfair in _unfair_after_a_million(cells, welfare).items():
         longer = cells.seeds("gini", welfare, "additive", RECALL, horizon, total_steps=MORE_STEPS)
         shorter = cells.seeds("gini", welfare, "additive", RECALL, horizon)
         what = (
             f"Gini of perfect recall after ten times the steps less that before, {_where(welfare, 'additive', horizon)}"
         )
-        catching_up.append((difference_within(what, longer, shorter, high=-MARGIN),))
+        catching_up.append((unfair, difference_within(what, longer, shorter, high=-MARGIN)))
     yield Some(tuple(catching_up))
 
 
 def c13b(cells: Cells, welfare: str) -> Ask:
-    """Where perfect recall is unfair after a million steps, it is slower than γ = 0.99, the more so as T grows."""
-    unfair = _unfair_horizons(cells, welfare)
-
-    def trained(horizon: int) -> dict[str, Any]:
-        return {"total_steps": MORE_STEPS} if horizon in unfair else {}
-
-    for horizon in unfair:
-        recall = _steps_until_fair(cells, welfare, RECALL, horizon, **trained(horizon))
+    """At long horizons perfect recall is fair after a million steps or slower than γ = 0.99, the more so as T grows."""
+    _unfair_after_a_million(cells, welfare)
+    trained = {horizon: {"total_steps": MORE_STEPS} if horizon in LONG else {} for horizon in HORIZONS}
+    between_points = 0.0
+    for horizon in LONG:
+        recall = _steps_until_fair(cells, welfare, RECALL, horizon, **trained[horizon])
         discounted = _steps_until_fair(cells, welfare, 0.99, horizon)
-        recorded, _ = cells.runs(welfare, "additive", RECALL, horizon, **trained(horizon)).curves("gini")
+        recorded, _ = cells.runs(welfare, "additive", RECALL, horizon, **trained[horizon]).curves("gini")
+        between_points = max(between_points, float(recorded[0]))
         what = f"steps until perfect recall is fair less those of γ = 0.99, {_where(welfare, 'additive', horizon)}"
-        yield difference_within(what, recall, discounted, low=float(recorded[0]))
-    steps = [_steps_until_fair(cells, welfare, RECALL, horizon, **trained(horizon)) for horizon in HORIZONS]
+        slower = difference_within(what, recall, discounted, low=float(recorded[0]))
+        yield Some(((fair(cells, welfare, "additive", RECALL, horizon),), (slower,)))
+    steps = [_steps_until_fair(cells, welfare, RECALL, horizon, **trained[horizon]) for horizon in HORIZONS]
     common = set.intersection(*(set(one.by_seed) for one in steps))
-    grows = PerSeed({seed: _rank_correlation([one.by_seed[seed] for one in steps]) for seed in common})
+    by_seed = {seed: np.maximum([one.by_seed[seed] for one in steps], between_points) for seed in common}
+    grows = PerSeed({seed: _rank_correlation(one) for seed, one in by_seed.items()})
     yield within(f"rank correlation of the horizon and the steps until fair, {welfare} additive", grows, low=GROWS)
 
 
@@ -260,22 +261,19 @@ def _rise(
     return difference_within(what, long, short, low, high)
 
 
-def _unfair_horizons(cells: Cells, welfare: str) -> list[int]:
-    """The long horizons at which perfect recall is shown to be unfair after a million steps.
+def _unfair_after_a_million(cells: Cells, welfare: str) -> dict[int, Comparison]:
+    """Asks of each long horizon that perfect recall is unfair there after a million steps.
 
     Raises:
-        DoesNotArise: there are none, so there is nothing to catch up on.
+        DoesNotArise: it is shown to be fair at all of them, so there is nothing to catch up on.
     """
-    made = {T: fair(cells, welfare, "additive", RECALL, T, expected=False) for T in LONG}
-    unfair = [horizon for horizon, each in made.items() if each.p_holds <= LEVEL]
-    if not unfair:
+    asked = {T: fair(cells, welfare, "additive", RECALL, T, expected=False) for T in LONG}
+    if all(each.p_fails <= LEVEL for each in asked.values()):
         raise DoesNotArise(
-            "perfect recall is shown to be fair after a million steps, so there is nothing to catch up on"
-            if all(each.p_fails <= LEVEL for each in made.values())
-            else "perfect recall is not shown to be unfair after a million steps, nor to be fair",
-            [each._replace(outcome=False if each.p_fails <= LEVEL else None) for each in made.values()],
+            "perfect recall is shown to be fair after a million steps, so there is nothing to catch up on",
+            [each._replace(outcome=False) for each in asked.values()],
         )
-    return unfair
+    return asked
 
 
 def _steps_until_fair(cells: Cells, welfare: str, gamma: float, horizon: int, **changes: Any) -> PerSeed:

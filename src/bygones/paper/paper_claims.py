@@ -309,26 +309,33 @@ PAPER_CLAIMS = (
         name="C13a",
         text="Where perfect recall performs poorly, it catches up with more steps in some cases.",
         quotes=(_CATCHING_UP,),
-        criterion="Additive, of the horizons T = 5000 and 10000 those at which perfect recall is unfair after a "
-        "million steps (its Gini shown to be above `FAIR_SHARE` of the myopic agent's): at one of them at least, its "
-        "Gini is lower after ten million steps by more than `MARGIN`.",
+        criterion="Additive, at T = 5000 or 10000: perfect recall is unfair after a million steps (its Gini is above "
+        "`FAIR_SHARE` of the myopic agent's), and after ten million its Gini is lower by more than `MARGIN`. It does not "
+        "arise if perfect recall is shown to be fair after a million steps at both.",
         known="Before, C13 asked this of every cell, also of those that are fair after a million steps and have "
         "nothing to catch up on, while the paper says “in some cases”. That it “should be able to learn given "
-        "sufficient time” is no observation and is not judged. Seen: all runs of ten million steps.",
+        "sufficient time” is no observation and is not judged. Seen: ten seeds of ten million steps in every cell. "
+        "Changed after that, and before any run with more seeds: the horizons were chosen beforehand, by whether the "
+        "same runs show perfect recall to be unfair, and a horizon where they cannot tell was passed over in silence. "
+        "Now both halves must be shown at one horizon. This opened the claim under egalitarian welfare, memory as it "
+        "is, where it had failed.",
         asks=criteria.c13a,
     ),
     Claim(
         name="C13b",
         text="Where perfect recall performs poorly, it needs more steps than past-discounting, and more as T grows.",
         quotes=(_CATCHING_UP,),
-        criterion="Additive, if perfect recall is unfair after a million steps at T = 5000 or 10000: there, it takes "
-        "more steps than γ = 0.99 until it is fair and stays so (ten million for either if it ends unfair), by more "
-        "than the steps between two points of its curve; and for each seed the steps until it is fair grow with the "
-        "horizon: their rank correlation is above `GROWS`.",
+        criterion="Additive, at T = 5000 and 10000: perfect recall is fair after a million steps, or it takes more "
+        "steps than γ = 0.99 until it is fair and stays so (ten million for either if it ends unfair), by more than "
+        "the steps between two points of its curve; and for each seed the steps until it is fair grow with the "
+        "horizon: their rank correlation is above `GROWS`. It does not arise if perfect recall is shown to be fair "
+        "after a million steps at both.",
         known="Before, it was part of C13, was judged in every cell, and was not compared with past-discounting. Seen: "
-        "all runs of ten million steps and all curves. Changed after all present runs had been seen: steps were "
-        "counted until a run was first fair. A policy that still acts at random is fair, so nearly every run counted "
-        "as fair at the first point of its curve, which in runs of ten million steps is later.",
+        "ten seeds of ten million steps in every cell, and all curves. Changed after that, and before any run with "
+        "more seeds: steps were counted until a run was first fair, but a policy that still acts at random is fair, so "
+        "nearly every run counted as fair at the first point of its curve, which in runs of ten million steps is "
+        "later; horizons were chosen beforehand, as in C13a. This opened the claim under egalitarian welfare, memory "
+        "as it is, where it had held.",
         asks=criteria.c13b,
     ),
 )
