@@ -310,8 +310,8 @@ PAPER_CLAIMS = (
         text="Where perfect recall performs poorly, it catches up with more steps in some cases.",
         quotes=(_CATCHING_UP,),
         criterion="Additive, at T = 5000 or 10000: perfect recall is unfair after a million steps (its Gini is above "
-        "`FAIR_SHARE` of the myopic agent's), and after ten million its Gini is lower by more than `MARGIN`. It does not "
-        "arise if perfect recall is shown to be fair after a million steps at both.",
+        "`FAIR_SHARE` of the myopic agent's), and after ten million its Gini is lower by more than `MARGIN`. It does "
+        "not arise if perfect recall is shown to be fair after a million steps at both.",
         known="Before, C13 asked this of every cell, also of those that are fair after a million steps and have "
         "nothing to catch up on, while the paper says “in some cases”. That it “should be able to learn given "
         "sufficient time” is no observation and is not judged. Seen: ten seeds of ten million steps in every cell. "
