@@ -38,11 +38,14 @@ def judgements(evidence):
 
 
 def test_every_run_is_there_and_finished(evidence):
-    assert len(evidence) == 24_260
+    assert len(evidence) == 25_520
     assert not np.isfinite(evidence["stopped_at"].astype(float)).any()
     for scale in SCALES:
         assert len(evidence.where(**PROTOCOL, observation_scale=scale, seed=range(10))) == 1250
-        assert len(evidence.where(**{**PROTOCOL, "total_steps": 10_000_000}, observation_scale=scale)) == 40
+        assert (
+            len(evidence.where(**{**PROTOCOL, "total_steps": 10_000_000}, observation_scale=scale, seed=range(10)))
+            == 40
+        )
     for change in ({"ends": "termination"}, {"shaping_discount": 0.99}):
         for scale in ("none", "window"):
             assert len(evidence.where(**{**PROTOCOL, **change}, observation_scale=scale)) == 1000
@@ -52,7 +55,7 @@ def test_every_run_is_there_and_finished(evidence):
 def test_every_cell_has_ten_seeds_or_a_hundred(evidence):
     names = [name for name in SETTINGS if name not in ("seed", "hidden")]
     cells = Counter(zip(*(evidence.table.column(name).to_pylist() for name in names), strict=True))
-    assert Counter(cells.values()) == {10: 1326, 100: 110}
+    assert Counter(cells.values()) == {10: 1312, 100: 124}
 
 
 def test_the_table_of_folders_has_the_numbers_of_runs():
@@ -162,7 +165,8 @@ def test_what_the_note_says_is_open(judgements):
         if verdict.word == "cannot tell"
         and any(made.outcome is None and len(made.seeds[0]) < 100 for made in verdict.comparisons)
     ]
-    assert few == [("C13a", "fixed"), ("C13a", "relative"), ("C13b", "relative"), ("C13b", "running")]
+    assert few == []
+    assert says("Every cell in which a claim is open has a hundred seeds.")
     nash = by_name["C4b"].by_scale["relative"].by_welfare["nash"].comparisons
     fair = [round(100 * made.as_claimed) for made in nash if made.what[-8:] == "T = 1000" and "0.9 " not in made.what]
     assert says(f"{fair[0]} of 100 seeds with γ=0.99 are fair at T=1000 under Nash welfare, and {fair[1]} with γ=0.999")
@@ -174,6 +178,42 @@ def test_what_the_note_says_is_open(judgements):
     assert (rise.p_fails <= LEVEL, rise.outcome) == (True, None)
     apart = by_name["B3"].by_scale["relative"].by_welfare["nash"].comparisons[3]
     assert says(f"with γ=0.999, {round(100 * apart.as_claimed)} of 100 are within 0.05 of what training said")
+
+
+@pytest.mark.soak
+def test_what_the_note_says_of_more_steps(judgements):
+    by_name = {judged.name: judged for judged in judgements}
+
+    def compared(claim, scale, welfare):
+        return by_name[claim].by_scale[scale].by_welfare[welfare].comparisons
+
+    def gain(scale, welfare, horizon):
+        """Gini after ten million steps and after one, seed by seed."""
+        (found,) = (made for made in compared("C13a", scale, welfare)
+                    if "ten times" in made.what and made.what.endswith(f"T = {horizon}"))  # fmt: skip
+        return found
+
+    def unfair(ginis, myopic):
+        return int((np.array(ginis) > np.array(myopic)).sum())
+
+    (split, _, collapsed, _) = compared("C13a", "none", "egalitarian")
+    after_one, bar = split.seeds
+    after_ten, _ = gain("none", "egalitarian", 5000).seeds
+    assert says(
+        f"{unfair(after_one, bar)} of 100 are unfair after a million steps and {unfair(after_ten, bar)} after ten"
+    )
+    assert unfair(gain("none", "egalitarian", 10000).seeds[0], collapsed.seeds[1]) == 100
+    for scale in ("fixed", "running"):
+        for made, horizon in zip(compared("C13a", scale, "nash")[::2], (5000, 10000), strict=True):
+            assert unfair(gain(scale, "nash", horizon).seeds[0], made.seeds[1]) == 100
+    gains = [-gain("relative", "nash", horizon).value for horizon in (5000, 10000)]
+    assert says("Relative to the mean it gets fairer by {:.2f} at T=5000 and {:.2f} at T=10000".format(*gains))
+    words = [by_name["C13a"].by_scale[scale].by_welfare["nash"].word for scale in SCALES]
+    assert words.count("holds") == 4
+    slower = compared("C13b", "relative", "nash")[1]
+    n_slower = round(100 * slower.as_claimed)
+    needed = next(n for n in range(100) if 2 * stats.binomtest(n, 100, alternative="greater").pvalue <= LEVEL)
+    assert says(f"it takes {n_slower} of 100 seeds longer, and after correction {needed} would be needed")
 
 
 @pytest.mark.soak

@@ -314,11 +314,11 @@ PAPER_CLAIMS = (
         "not arise if perfect recall is shown to be fair after a million steps at both.",
         known="Before, C13 asked this of every cell, also of those that are fair after a million steps and have "
         "nothing to catch up on, while the paper says “in some cases”. That it “should be able to learn given "
-        "sufficient time” is no observation and is not judged. Seen: ten seeds of ten million steps in every cell. "
-        "Changed after that, and before any run with more seeds: the horizons were chosen beforehand, by whether the "
-        "same runs show perfect recall to be unfair, and a horizon where they cannot tell was passed over in silence. "
-        "Now both halves must be shown at one horizon. This opened the claim under egalitarian welfare, memory as it "
-        "is, where it had failed.",
+        "sufficient time” is no observation and is not judged. Seen: all runs of a million steps, and ten seeds of "
+        "ten million in every cell. Changed after that, and before more seeds of ten million steps: the horizons were "
+        "chosen beforehand, by whether the same runs show perfect recall to be unfair, and a horizon where they cannot "
+        "tell was passed over in silence. Now both halves must be shown at one horizon. This opened the claim under "
+        "egalitarian welfare, memory as it is, where it had failed.",
         asks=criteria.c13a,
     ),
     Claim(
@@ -331,11 +331,11 @@ PAPER_CLAIMS = (
         "horizon: their rank correlation is above `GROWS`. It does not arise if perfect recall is shown to be fair "
         "after a million steps at both.",
         known="Before, it was part of C13, was judged in every cell, and was not compared with past-discounting. Seen: "
-        "ten seeds of ten million steps in every cell, and all curves. Changed after that, and before any run with "
-        "more seeds: steps were counted until a run was first fair, but a policy that still acts at random is fair, so "
-        "nearly every run counted as fair at the first point of its curve, which in runs of ten million steps is "
-        "later; horizons were chosen beforehand, as in C13a. This opened the claim under egalitarian welfare, memory "
-        "as it is, where it had held.",
+        "all runs of a million steps, and ten seeds of ten million in every cell. Changed after that, and before more "
+        "seeds of ten million steps: steps were counted until a run was first fair, but a policy that still acts at "
+        "random is fair, so nearly every run counted as fair at the first point of its curve, which in runs of ten "
+        "million steps is later; and horizons were chosen beforehand, as in C13a. The second change opened the claim "
+        "under egalitarian welfare, memory as it is, where it had held.",
         asks=criteria.c13b,
     ),
 )
