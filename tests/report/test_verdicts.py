@@ -87,4 +87,5 @@ def test_seeds_are_dots():
     assert "M4 5h0M96 5h0M50 5h0" in drawing
     assert 'aria-label="3 seeds from 0 to 1; one seed at 1"' in drawing
     assert "M4 5h0" in seeds_drawing([[2.0]])
+    assert seeds_drawing([[0.0, 1.0, 1e-6, 1.0]]).count("M") == 2
     assert seeds_drawing([]) == ""

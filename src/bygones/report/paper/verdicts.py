@@ -241,10 +241,9 @@ def seeds_drawing(sets: Sequence[Sequence[float]]) -> Markup:
         return Markup("")
     low, high = min(values), max(values)
     width = (high - low) or 1.0
-    dots = [
-        "".join(f"M{4 + 92 * (value - low) / width:.0f} {5 + 9 * row}h0" for value in seeds)
-        for row, seeds in enumerate(sets)
-    ]
+    # A path does not get darker where it crosses itself, so one dot stands for all seeds at a place.
+    places = [dict.fromkeys(f"{4 + 92 * (value - low) / width:.0f}" for value in seeds) for seeds in sets]
+    dots = ["".join(f"M{place} {5 + 9 * row}h0" for place in some) for row, some in enumerate(places)]
     description = "; ".join(map(_seeds_in_words, sets))
     height = 1 + 9 * len(sets)
     return fragment("paper/templates/seeds.svg.jinja", dots=dots, description=description, height=height)
