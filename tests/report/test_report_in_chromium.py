@@ -1,5 +1,7 @@
 """The report in a real browser: charts are drawn, controls change them, and its numbers are the library's."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -57,6 +59,12 @@ def named_rules(page, selector):
     return sorted(name for text in texts for name in text.split("<br>"))
 
 
+def overlapping(boxes):
+    """Pairs of boxes, one above the other, that share some height."""
+    ordered = sorted(boxes, key=lambda box: box["y"])
+    return [(a, b) for a, b in itertools.pairwise(ordered) if a["y"] + a["height"] > b["y"] + 1]
+
+
 def dots(traces, symbol=None):
     return sum(len(one["y"]) for one in traces if one["mode"] == "markers" and one["symbol"] == symbol)
 
@@ -107,6 +115,15 @@ def test_a_link_to_a_claim_opens_it(chromium, of_evidence):
     with opened(chromium, of_evidence) as page:
         page.locator(".sentences a[href='#C6a']").first.click()
         until(lambda: page.locator("#C6a").evaluate("claim => claim.open"))
+
+
+@pytest.mark.parametrize("chart", [0, 1])
+def test_names_of_rules_do_not_overlap(chromium, path, chart):
+    """Their own runs take a line of the legend, which leaves the charts least height."""
+    with opened(chromium, path) as page:
+        labels = see(page, f"[data-runs] >> nth={chart}").locator(".annotation-text").all()
+        assert labels
+        assert not overlapping([label.bounding_box() for label in labels])
 
 
 def test_charts_by_scale_show_every_scale(chromium, path, results):

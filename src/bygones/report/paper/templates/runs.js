@@ -145,7 +145,7 @@ window.bygones.runs = (() => {
   const MARKERS = ["triangle-up-open", "x-thin-open", "line-ns-open"];
   const bestLook = { color: INK, width: 1.3, dash: "dot" };
   const ruleLook = { color: INK, width: 0.8 };
-  const CLOSE = 0.08;
+  const LINE = 0.1; // of a label, as a share of the chart's height
 
   function referencesOf(panels, horizon, metric) {
     const one = panels.flatMap((panel) => panel.references).find((each) => each.horizon === horizon);
@@ -176,18 +176,21 @@ window.bygones.runs = (() => {
     }));
   }
 
-  // The names of the rules at the ends of their lines; lines that end close together share a label.
+  // The names of the rules at the ends of their lines; names that would overlap share a label.
   function withRuleNames({ data: traces, layout }) {
     const heights = traces.flatMap((trace) => trace.y.filter((y) => y !== null));
-    const close = CLOSE * (Math.max(...heights) - Math.min(...heights));
+    const line = LINE * (Math.max(...heights) - Math.min(...heights));
     const ends = traces.filter((trace) => packed.rules.includes(trace.name)).map(({ name, y }) => ({ name, y: y.at(-1) })).sort((a, b) => b.y - a.y);
+    const middle = (group) => mean(group.map((end) => end.y));
+    const overlap = (above, below) => middle(above) - middle(below) < line * (above.length + below.length) / 2;
     const groups = [];
     for (const end of ends) {
-      if (groups.length && groups.at(-1).at(-1).y - end.y < close) groups.at(-1).push(end);
-      else groups.push([end]);
+      let group = [end];
+      while (groups.length && overlap(groups.at(-1), group)) group = [...groups.pop(), ...group];
+      groups.push(group);
     }
     const annotations = groups.map((group) => ({
-      text: group.map((end) => end.name).join("<br>"), y: mean(group.map((end) => end.y)), xref: "paper", x: 1, xanchor: "left",
+      text: group.map((end) => end.name).join("<br>"), y: middle(group), xref: "paper", x: 1, xanchor: "left",
       xshift: 4, showarrow: false, align: "left", font: { size: 11 },
     }));
     return { data: traces, layout: { ...layout, annotations, margin: { r: 68 } } };
