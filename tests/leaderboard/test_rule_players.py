@@ -15,11 +15,14 @@ from bygones.envs.scenarios.paper import Paper
 from bygones.envs.scenarios.queues import Queues
 from bygones.envs.scenarios.vaccines import Vaccines
 from bygones.leaderboard import players
-from bygones.leaderboard.entries import MEMORIES
-from bygones.leaderboard.rule_players import NOT_FORESEEN, NOT_GOING, NOT_SERVED, RULES
+from bygones.leaderboard.entries import MEMORIES, BoardEntry
+from bygones.leaderboard.matches import bound, play
+from bygones.leaderboard.rule_players import NOT_FORESEEN, NOT_GOING, NOT_SERVED, RULES, TOO_MANY
 from bygones.learn import evaluate
 from bygones.memory import PerfectRecall
 from bygones.memory.naming import named
+
+LARGE = "paper(n=1000, n_resources=20, n_advantaged=200)"
 
 KNOWN = [
     name for name in catalogue.names() if players.why_not("one-step", ScenarioProblem(catalogue.made(name, {}))) is None
@@ -100,6 +103,10 @@ def test_those_go_who_are_behind() -> None:
     [
         ("prices", "lending", NOT_SERVED),
         ("one-step", "attention", NOT_FORESEEN),
+        ("one-step", LARGE, TOO_MANY),
+        ("prices", LARGE, None),
+        ("random", LARGE, None),
+        ("ppo-symmetric", LARGE, None),
         ("everybody", "donut", NOT_GOING),
         ("ppo-symmetric", "lending", NOT_SERVED),
         ("random", "matthew", None),
@@ -110,6 +117,23 @@ def test_those_go_who_are_behind() -> None:
 )
 def test_players_say_where_they_do_not_apply(player: str, name: str, reason: str | None) -> None:
     assert players.why_not(player, ScenarioProblem(catalogue.named(name))) == reason
+
+
+def test_lots_are_drawn_among_more_subsets_than_can_be_numbered() -> None:
+    problem = ScenarioProblem(catalogue.named(LARGE))
+    draw = RULES["random"].made(problem, np.random.default_rng(0))
+    served, _ = draw(np.zeros((500, 2000)))
+    assert served.shape == (500, 20)
+    assert all(len(set(row)) == 20 for row in served.tolist())
+    times = np.bincount(served.ravel(), minlength=1000)
+    assert (len(times), times.max() < 30, times.min() > 0) == (1000, True, True)
+
+
+def test_a_problem_with_many_subsets_has_a_bound() -> None:
+    entry = BoardEntry("paper(n=30, n_resources=5, horizon=10)", "nash", "none", "prices", 0, 0)
+    found = bound(entry)
+    assert found is not None
+    assert play(entry).score < found
 
 
 def test_a_player_that_nobody_knows_is_refused() -> None:

@@ -98,6 +98,7 @@ def bound(entry: BoardEntry) -> float | None:
             n_agents=world.n,
             n_resources=world.n_resources,
             n_advantaged=world.n_advantaged,
+            policy="symmetric",  # The bound does not depend on it, and it plays with any number of agents.
         )
         welfare: float | None = for_settings(settings).upper
     else:

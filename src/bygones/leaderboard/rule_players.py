@@ -15,6 +15,7 @@ import numpy as np
 from bygones._arrays import Floats
 from bygones.allocation.policies import DynamicMaxMin, Prices, RankingPolicy, RoundRobin, Utilitarian
 from bygones.envs.batches import mapped, taken
+from bygones.envs.fair_problem import MOST_ACTIONS
 from bygones.envs.scenario import Scenario
 from bygones.envs.scenario_problem import ScenarioProblem
 from bygones.envs.walking import joint
@@ -27,6 +28,7 @@ _DIGITS = 9
 
 NOT_SERVED = "an action does not serve agents"
 NOT_FORESEEN = "what an action brings is not known beforehand"
+TOO_MANY = f"it compares all actions, and there are more than {MOST_ACTIONS:,}"
 NOT_GOING = "agents do not go or stay"
 
 
@@ -93,7 +95,10 @@ class BestNow:
 
 
 def _whoever(problem: ScenarioProblem, rng: np.random.Generator) -> Predict:
-    return lambda observation, **_: (rng.integers(problem.n_actions, size=len(observation)), None)
+    if problem.is_enumerable:
+        return lambda observation, **_: (rng.integers(problem.n_actions, size=len(observation)), None)
+    n, k = problem.n_agents, problem.scenario.n_served
+    return lambda observation, **_: (rng.random((len(observation), n)).argsort(axis=1)[:, :k], None)
 
 
 def _everybody(problem: ScenarioProblem, rng: np.random.Generator) -> Predict:
@@ -120,6 +125,8 @@ def _serves(scenario: Scenario) -> str | None:
 
 
 def _foresees(scenario: Scenario) -> str | None:
+    if scenario.n_actions > MOST_ACTIONS:
+        return TOO_MANY
     nothing = np.zeros((1, len(scenario.seen_bounds[0])))
     return NOT_FORESEEN if scenario.brings(nothing) is None else None
 
