@@ -166,7 +166,7 @@ def test_every_number_behind_a_claim(capsys, monkeypatch):
         "interval 0.202 to 0.292, claimed: below 0; 0% of 10 seeds as claimed; p if not 1, p if so 0.0039; mean 0.259"
     ) in printed
     assert (
-        "C13a under observation scale none: too few (egalitarian additive, perfect recall, T = 10000, total_steps"
+        "C13a under observation scale none: too few (egalitarian additive, perfect recall, T = 5000, total_steps"
         in printed
     )
 
