@@ -136,6 +136,14 @@ def test_at_least_one_alternative():
     assert [made.outcome for made in verdict(Some(((no,), (yes,)))).comparisons] == [False, True]
 
 
+def test_comparisons_say_which_alternative_they_belong_to():
+    yes = within("x", per_seed(*[0.1] * 10), high=0.2)
+    assert [made.place for made in verdict(Some(((yes, yes), (yes,)))).comparisons] == [
+        "alternative 1 of 2", "alternative 1 of 2", "alternative 2 of 2",
+    ]  # fmt: skip
+    assert [made.place for made in verdict(yes).comparisons] == [""]
+
+
 def test_too_few_seeds_are_not_judged():
     with pytest.raises(NotEnoughRunsError, match="x: 9 seeds, at least 10 are needed"):
         within("x", seeds(0.1, n=9))

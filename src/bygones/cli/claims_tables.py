@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 READING = (
     "Medians over seeds with exact intervals. p if not: the chance of such seeds if the claim were false (sign test); "
     "p if so: if it were true, after Holm's correction. Mean: with Student's 95% interval, as in the paper's figures. "
-    "For all seeds, add --json."
+    "Of alternatives the claim asks for one, with all that belongs to it. For all seeds, add --json."
 )
 OUTCOMES = {True: "As claimed", False: "Not as claimed", None: "Cannot tell"}
 
@@ -83,7 +83,8 @@ def _comparison(made: Comparison, confidence: float) -> list[str]:
         numbers.append(f"mean {made.mean:.3g} ({low:.3g} to {high:.3g})")
     if made.splits:
         numbers.append("the seeds split into two groups")
-    return [f"{OUTCOMES[made.outcome]}: {made.what}", f"  {'; '.join(numbers)}"]
+    place = made.place and f" ({made.place})"
+    return [f"{OUTCOMES[made.outcome]}{place}: {made.what}", f"  {'; '.join(numbers)}"]
 
 
 def _by_welfare(found: ScaleVerdict) -> str:

@@ -86,6 +86,8 @@ class Comparison(NamedTuple):
         effect: Cliff's delta, if two sets of seeds are compared.
         seeds: the values of the seeds, one set or two.
         splits: whether a set of seeds splits into two groups.
+        alternative: where a claim asks for one of several alternatives, the number of the one that this belongs to, and
+            how many there are.
         p_adjusted: `p_fails` after the correction for everything that the claim asks for.
         outcome: True if the seeds agree with the claim, False if they contradict it, None if they cannot tell.
     """
@@ -103,8 +105,14 @@ class Comparison(NamedTuple):
     effect: float | None = None
     seeds: tuple[tuple[float, ...], ...] = ()
     splits: bool = False
+    alternative: tuple[int, int] | None = None
     p_adjusted: float = 1.0
     outcome: bool | None = None
+
+    @property
+    def place(self) -> str:
+        """Which alternative it belongs to, in words; empty if the claim asks for it in any case."""
+        return "" if self.alternative is None else "alternative {} of {}".format(*self.alternative)
 
     @property
     def wanted(self) -> str:
@@ -289,11 +297,12 @@ def _decided(asked: Asked, p_adjusted: float, level: float) -> _Decided:
         return _Decided(outcome, (asked._replace(p_adjusted=p_adjusted, outcome=outcome),))
     correction = p_adjusted / asked.p_fails if asked.p_fails else 1.0
     made = []
-    for alternative in asked.alternatives:
+    for number, alternative in enumerate(asked.alternatives, 1):
         for each in alternative:
             p_each = min(1.0, each.p_fails * len(alternative) * correction)
             found = _outcome(len(asked.alternatives) * each.p_holds, p_each, level)
-            made.append(each._replace(p_adjusted=p_each, outcome=found))
+            place = (number, len(asked.alternatives))
+            made.append(each._replace(alternative=place, p_adjusted=p_each, outcome=found))
     return _Decided(outcome, tuple(made))
 
 
