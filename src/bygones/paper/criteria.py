@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
+from bygones._arrays import Floats
 from bygones.paper.cells import Cells, PerSeed, mean_of
 from bygones.paper.grid import AGGREGATIONS, GAMMAS, HORIZONS, WEIGHT, memory_label
 from bygones.paper.judging import (
@@ -294,6 +295,6 @@ def _steps_until_it_stays_below(gini: float, runs: Results) -> np.ndarray:
     return until
 
 
-def _rank_correlation(steps: Sequence[float]) -> float:
+def _rank_correlation(steps: Floats) -> float:
     """Of the horizons and these values, one for each; 0 if the values are all the same."""
     return float(stats.spearmanr(HORIZONS, steps).statistic) if np.ptp(steps) else 0.0
