@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from bygones.paper import criteria
-from bygones.paper.cells import MIN_SEEDS
+from bygones.paper.cells import MIN_SEEDS, PerSeed
 from bygones.paper.claims import CLAIMS, add, judge, named
 from bygones.paper.judging import CANNOT_TELL, DOES_NOT_ARISE, FAILS, HOLDS, Claim, combined, departure
 from bygones.paper.results import Results
@@ -237,6 +237,13 @@ def test_a_run_is_fair_once_it_stays_so():
     at_once, later, never = (0.1, 0.1, 0.1, 0.1), (0.1, 0.4, 0.1, 0.1), (0.1, 0.1, 0.1, 0.4)
     runs = curves(at_once, later, never, steps=(10, 20, 30, 40))
     assert criteria._steps_until_it_stays_below(0.2, runs).tolist() == [10, 30, criteria.MORE_STEPS]
+
+
+def test_steps_grow_with_the_horizon_but_not_because_long_runs_are_recorded_less_often():
+    by_horizon = [(10, 10), (10, 20), (10, 30), (100, 200), (100, 400)]
+    steps = [PerSeed(dict(enumerate(some))) for some in by_horizon]
+    assert criteria._growth(steps, least=100).by_seed == {0: 0.0, 1: pytest.approx(0.894, abs=0.001)}
+    assert criteria._growth(steps, least=1).by_seed[0] > 0.8
 
 
 def test_runs_that_end_unfair_do_not_differ_by_how_long_they_were():
