@@ -293,7 +293,7 @@ def _steps_until_it_stays_below(gini: float, runs: Results) -> np.ndarray:
 
 
 def _growth(steps: Sequence[PerSeed], least: float) -> PerSeed:
-    """The rank correlation of the horizons and these steps, one set for each; 0 for a seed whose steps are all the same.
+    """The rank correlation of the horizons and these steps, one set for each; 0 for a seed with equal steps.
 
     Fewer steps than `least` are not told apart: the curves of long runs begin later.
     """
