@@ -132,8 +132,9 @@ def test_a_learner_that_remembers_nothing_gives_to_favourites_with_more_steps(fu
     assert found[1].total > found[0].total
 
 
-def test_agents_of_the_plant_get_stuck():
-    n_agents = 5
+def test_agents_of_the_plant_get_stuck_while_there_are_parts():
+    plant = catalogue.named("plant")
+    n_agents, supply = plant.n_agents, len(plant.seen_bounds[0]) - 1
     for everybody in (True, False):
         envs = gym.make_vec("bygones/mo-Plant-v0", num_envs=10)
         rng = np.random.default_rng(0)
@@ -144,3 +145,4 @@ def test_agents_of_the_plant_get_stuck():
             seen, *_ = envs.step(np.full(10, 2**n_agents - 1) if everybody else rng.integers(2**n_agents, size=10))
             moves.append((seen[:, : 2 * n_agents] != before).any(axis=1))
         assert not np.any(moves[-100:])
+        assert np.mean(seen[:, supply] > 0) >= 0.75

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bygones.leaderboard.standings import answer, cells, headline, remembering, verdicts
+from bygones.leaderboard.standings import Remembering, answer, cells, headline, remembering, verdicts
 from bygones.report.leaderboard.leaderboard_charts import verdict_chart
 from support.made_up_board import BOARD, made
 
@@ -65,8 +65,12 @@ def test_memories_are_compared_within_rules_and_within_learners() -> None:
         ("perfect", pytest.approx(1.0)),
         ("none", pytest.approx(0.5)),
     ]
-    assert [each.least for each in rules] == pytest.approx([1.0, 0.5])
     assert {each.memory: each.shares for each in learners}["none"] == {"job_scheduling": pytest.approx(0.5)}
+
+
+def test_a_memory_is_worth_least_in_one_scenario() -> None:
+    worth = Remembering("none", {"donut": 0.5, "queues": 0.9})
+    assert (worth.mean, worth.least) == pytest.approx((0.7, 0.5))
 
 
 def test_the_answer_names_problems_players_and_memories() -> None:
