@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bygones.leaderboard.standings import answer, cells, remembering, verdicts
+from bygones.leaderboard.standings import Remembering, answer, cells, headline, remembering, verdicts
 from bygones.report.leaderboard.leaderboard_charts import verdict_chart
-from support.made_up_board import BOARD
+from support.made_up_board import BOARD, made
 
 
 def test_cells_are_sorted_and_have_the_better_way_to_act() -> None:
@@ -68,6 +68,11 @@ def test_memories_are_compared_within_rules_and_within_learners() -> None:
     assert {each.memory: each.shares for each in learners}["none"] == {"job_scheduling": pytest.approx(0.5)}
 
 
+def test_a_memory_is_worth_least_in_one_scenario() -> None:
+    worth = Remembering("none", {"donut": 0.5, "queues": 0.9})
+    assert (worth.mean, worth.least) == pytest.approx((0.7, 0.5))
+
+
 def test_the_answer_names_problems_players_and_memories() -> None:
     sentences = answer(cells(BOARD))
     assert sentences[:3] == [
@@ -81,3 +86,30 @@ def test_the_answer_names_problems_players_and_memories() -> None:
     )
     only = {entry: score for entry, score in BOARD.items() if entry.player != "ppo"}
     assert answer(cells(only)) == ["No scenario has both a rule and a learner, so there is nothing to compare."]
+
+
+def test_the_headline_says_where_learning_wins_and_how_often_it_does_not() -> None:
+    assert headline(cells(BOARD)) == (
+        "Learning wins in 1 of 3 scenarios: job_scheduling. "
+        "A rule is enough in 1, and in 1 there is no clear difference."
+    )
+    without = {entry: score for entry, score in BOARD.items() if entry.world != "job_scheduling"}
+    assert headline(cells(without)).startswith("Learning wins in none of 2 scenarios. A rule is enough in 1, and in 1")
+    only = {entry: score for entry, score in BOARD.items() if entry.world == "job_scheduling"}
+    assert headline(cells(only)) == "Learning wins in 1 of 1 scenario: job_scheduling."
+
+
+def test_the_answer_says_where_random_is_the_only_rule() -> None:
+    learner = made("attention", "ppo", "perfect", [0.30, 0.31, 0.29])
+    alone = {**learner, **made("attention", "random", "none", [0.20, 0.21, 0.19])}
+    beside = {**alone, **made("attention", "prices", "perfect", [0.10, 0.11, 0.09])}
+    assert "+50% with ppo, perfect, where random is the only rule)" in answer(cells(alone))[0]
+    assert "+50% with ppo, perfect)" in answer(cells(beside))[0]
+
+
+def test_a_small_gain_is_not_rounded_up() -> None:
+    close = {
+        **made("queues", "prices", "perfect", [0.2, 0.2, 0.2]),
+        **made("queues", "ppo", "perfect", [0.2012, 0.2012, 0.2013]),
+    }
+    assert "+0.6% with ppo" in answer(cells(close))[0]

@@ -1,11 +1,12 @@
 """What is written into the document follows from the results."""
 
 from bygones.leaderboard import board
-from bygones.report.leaderboard.leaderboard_note import note, others_note, written
+from bygones.leaderboard.entries import MEMORIES
+from bygones.report.leaderboard.leaderboard_note import FULL_MARKS, note, others_note, steps_note, written
 from support.made_up_board import BOARD, made
 
 
-def test_the_note_has_the_answer_and_both_tables(tmp_path, monkeypatch):
+def test_the_note_has_the_answer_and_its_tables(tmp_path, monkeypatch):
     monkeypatch.setattr(board, "read", lambda folder: BOARD)
     lines = note(tmp_path).splitlines()
     assert lines[0] == "27 runs with nash welfare: 1,000 steps of learning, 3 seeds."
@@ -14,7 +15,28 @@ def test_the_note_has_the_answer_and_both_tables(tmp_path, monkeypatch):
         "| `donut` | prices, perfect | 0.2000 (50.0% of the bound) | ppo, perfect | 0.1500 (37.5% of the bound) "
         "| most probable | -0.05 to -0.05 | a rule is enough |"
     ) in lines
-    assert "| none | 50.0% | 50.0% |" in lines
+    assert "| `donut` | 1 | 0.9 | 0.100 | 0.200 |" in lines
+    assert "| none | 50.0% | 50% | 50.0% | 50% |" in lines
+    assert "| window T/10 |  |  | 100.0% | 100% |" in lines
+
+
+def test_the_steps_are_compared_in_scenarios_that_are_the_same_in_both_maps(tmp_path, monkeypatch):
+    few = {
+        **_every_memory("donut", "ppo", 0.1),
+        **_every_memory("queues", "ppo", 0.1),
+        **_every_memory("donut", "prices", 0.2),
+    }
+    longer = {
+        entry._replace(scenario="queues(horizon=20)"): score for entry, score in few.items() if "queues" in entry[0]
+    }
+    many = {**_every_memory("donut", "ppo", 0.3), **longer, **_every_memory("donut", "prices", 0.2)}
+    monkeypatch.setattr(board, "read", lambda folder: few if folder == tmp_path else many)
+    _, _, *rows = steps_note(tmp_path, tmp_path / "full").splitlines()
+    assert rows == [f"| `donut` | ppo | {' | '.join(['25.0% → 75.0%'] * len(MEMORIES))} |"]
+
+
+def _every_memory(world, player, score):
+    return {entry: each for memory in MEMORIES for entry, each in made(world, player, memory, [score] * 3).items()}
 
 
 def test_others_stand_beside_the_best_rule_and_learners_with_the_same_memory(tmp_path, monkeypatch):
@@ -28,5 +50,6 @@ def test_others_stand_beside_the_best_rule_and_learners_with_the_same_memory(tmp
 
 
 def test_only_what_is_between_the_marks_is_replaced():
-    text = "before\n<!-- from the runs -->\nold\n<!-- end -->\nafter\n"
-    assert written(text, "new") == "before\n<!-- from the runs -->\nnew\n<!-- end -->\nafter\n"
+    begin, end = FULL_MARKS
+    text = f"before\n{begin}\nold\n{end}\nafter\n"
+    assert written(text, "new", FULL_MARKS) == f"before\n{begin}\nnew\n{end}\nafter\n"

@@ -116,6 +116,11 @@ class Remembering(NamedTuple):
         """Over the scenarios."""
         return float(np.mean(list(self.shares.values())))
 
+    @property
+    def least(self) -> float:
+        """In the scenario in which it is worth least."""
+        return min(self.shares.values())
+
 
 def cells(board: Board) -> list[Cell]:
     """The cells of a board, by scenario, the best first."""
@@ -160,17 +165,35 @@ def remembering(found: Iterable[Cell], rules: bool) -> list[Remembering]:
     return sorted((each for each in ranked if each.shares), key=lambda each: -each.mean)
 
 
-def answer(found: list[Cell]) -> list[str]:
-    """The answer in a few sentences."""
+def headline(found: list[Cell]) -> str:
+    """The answer in one or two sentences: where learning wins, and how often it does not."""
     pairs = verdicts(found)
     if not pairs:
-        return ["No scenario has both a rule and a learner, so there is nothing to compare."]
+        return _NOTHING
+    by_word = _by_word(pairs)
+    wins, enough, unclear = (len(by_word[word]) for word in _HEADINGS)
+    where = f": {_listed(lambda pair: pair.world, by_word['learning wins'])}" if wins else ""
+    enough_in = [f"a rule is enough in {enough}"] if enough else []
+    unclear_in = [f"in {unclear} there is no clear difference"] if unclear else []
+    rest = ", and ".join([*enough_in, *unclear_in])
+    more = f" {rest.capitalize()}." if rest else ""
+    return f"Learning wins in {wins or 'none'} of {counted(len(pairs), 'scenario')}{where}.{more}"
+
+
+def answer(found: list[Cell]) -> list[str]:
+    """The answer in a few sentences."""
+    return [*compared(found), *best_memories(found)] if verdicts(found) else [_NOTHING]
+
+
+def compared(found: list[Cell]) -> list[str]:
+    """Where learning wins, where a rule is enough, and where neither is clear: a sentence each."""
+    pairs = verdicts(found)
     texts = {
-        "learning wins": lambda pair: f"{pair.world} ({_gain(pair)} with {pair.learner.name})",
+        "learning wins": lambda pair: f"{pair.world} ({_gain(pair)} with {pair.learner.name}{_against(pair, found)})",
         "a rule is enough": lambda pair: f"{pair.world} ({pair.rule.name}; learning is {_gain(pair)})",
         "no clear difference": lambda pair: f"{pair.world} ({pair.rule.name} and {pair.learner.name})",
     }
-    by_word = {word: [pair for pair in pairs if pair.word == word] for word in texts}
+    by_word = _by_word(pairs)
     of = f"of {counted(len(pairs), 'scenario')}"
     sentences = [
         f"{_HEADINGS[word]} in {len(by_word[word])} {of}: {_listed(text, by_word[word])}."
@@ -178,17 +201,11 @@ def answer(found: list[Cell]) -> list[str]:
         if by_word[word]
     ]
     never = [] if by_word["learning wins"] else [f"Learning wins in none {of}."]
-    return [*never, *sentences, *_best_memories(found)]
+    return [*never, *sentences]
 
 
-_HEADINGS = {
-    "learning wins": "Learning wins",
-    "a rule is enough": "A rule is enough",
-    "no clear difference": "There is no clear difference",
-}
-
-
-def _best_memories(found: list[Cell]) -> list[str]:
+def best_memories(found: list[Cell]) -> list[str]:
+    """Which memory is best, for rules and for learners: a sentence each."""
     sentences = []
     for is_rule, who in ((True, "rules"), (False, "learners")):
         ranked = remembering(found, is_rule)
@@ -202,12 +219,32 @@ def _best_memories(found: list[Cell]) -> list[str]:
     return sentences
 
 
+_HEADINGS = {
+    "learning wins": "Learning wins",
+    "a rule is enough": "A rule is enough",
+    "no clear difference": "There is no clear difference",
+}
+
+_NOTHING = "No scenario has both a rule and a learner, so there is nothing to compare."
+
+
+def _by_word(pairs: list[BoardVerdict]) -> dict[str, list[BoardVerdict]]:
+    return {word: [pair for pair in pairs if pair.word == word] for word in _HEADINGS}
+
+
+def _against(pair: BoardVerdict, found: list[Cell]) -> str:
+    """Says so where a learner wins against no rule but `random`."""
+    rules = {cell.player for cell in found if cell.scenario == pair.rule.scenario and cell.is_rule}
+    return ", where random is the only rule" if rules == {"random"} else ""
+
+
 def _listed(text: Callable[[BoardVerdict], str], pairs: list[BoardVerdict]) -> str:
     return listed([text(pair) for pair in sorted(pairs, key=lambda pair: -pair.gain)])
 
 
 def _gain(pair: BoardVerdict) -> str:
-    digits = 0 if abs(pair.gain) >= 0.005 else 2  # a difference that is clear, however small, is not 0%
+    # A difference that is clear, however small, is not 0%, and 0.6% is not 1%.
+    digits = 0 if abs(pair.gain) >= 0.095 else 1 if abs(pair.gain) >= 0.005 else 2
     return f"{pair.gain:+.{digits}%}".replace("-", "−")
 
 

@@ -25,6 +25,8 @@ def verdict_chart(pairs: Sequence[BoardVerdict]) -> Chart:
             {
                 "type": "scatter",
                 "mode": "markers",
+                "orientation": "h",
+                "offsetgroup": name,
                 "name": name,
                 "x": [share[0] / top for share, top in zip(shares, tops, strict=True)],
                 "y": [label(pair.world) for pair in shown],
@@ -49,12 +51,13 @@ def verdict_chart(pairs: Sequence[BoardVerdict]) -> Chart:
             "data": traces,
             "layout": {
                 "xaxis": {
-                    "title": {"text": "score, as a share of the better of the two"}, "tickformat": ".0%",
+                    "title": {"text": "share of the better score"}, "tickformat": ".0%",
                     "rangemode": "tozero",
                 },
                 "yaxis": {"automargin": True, "type": "category"},
                 "hovermode": "closest",
-                "legend": {"orientation": "h", "y": 1.12},
+                "scattermode": "group",  # one above the other, so that equal scores do not hide each other
+                "scattergap": 0.4,
             },
         },
         alt=f"The best rule and the best learner of every scenario. {told}.",
@@ -65,11 +68,11 @@ def verdict_chart(pairs: Sequence[BoardVerdict]) -> Chart:
 
 
 def memory_chart(ranked: Sequence[Remembering], who: str) -> Chart:
-    """What each memory is worth in each scenario: a heat map."""
+    """What each memory is worth in each scenario, in per cent: a heat map."""
     worlds = sorted({world for each in ranked for world in each.shares})
     by_name = {each.memory: each for each in ranked}
     memories = [memory for memory in MEMORIES if memory in by_name]
-    table = [[by_name[memory].shares.get(world) for memory in memories] for world in worlds]
+    shares = [[by_name[memory].shares.get(world) for memory in memories] for world in worlds]
     best = ", ".join(f"{each.memory} {each.mean:.0%}" for each in ranked)
     return Chart(
         {
@@ -78,22 +81,26 @@ def memory_chart(ranked: Sequence[Remembering], who: str) -> Chart:
                     "type": "heatmap",
                     "x": memories,
                     "y": [label(world) for world in worlds],
-                    "z": table,
+                    "z": [[None if share is None else 100 * share for share in row] for row in shares],
                     "zmin": 0,
-                    "zmax": 1,
+                    "zmax": 100,
                     "colorscale": [[0, "#D55E00"], [0.5, "#F2E9D8"], [1, "#0072B2"]],
-                    "texttemplate": "%{z:.0%}",
-                    "hovertemplate": "%{y}, %{x}: %{z:.1%}<extra></extra>",
+                    "texttemplate": "%{z:.0f}",
+                    "hovertemplate": "%{y}, %{x}: %{z:.1f}%<extra></extra>",
                     "showscale": False,
                     "xgap": 2,
                     "ygap": 2,
                 }
             ],
-            "layout": {"xaxis": {"automargin": True, "side": "top"}, "yaxis": {"automargin": True, "type": "category"}},
+            "layout": {
+                "xaxis": {"automargin": True, "side": "top"},
+                "yaxis": {"automargin": True, "type": "category", "autorange": "reversed"},
+                "margin": {"b": 12},
+            },
         },
         alt=f"The best score of {who} with each memory, as a share of their best with any. On average: {best}.",
-        caption=f"The best score of {who} with each memory, as a share of their best with any memory in the scenario.",
-        height=120 + 40 * len(worlds),
+        caption=f"The best score of {who} with each memory, in per cent of their best with any memory in the scenario.",
+        height=110 + 34 * len(worlds),
     )
 
 

@@ -1,52 +1,109 @@
-"""What the shipped runs of the map show, as a part of `docs/leaderboard.md`.
+"""What the shipped runs of both maps show, as a part of `docs/leaderboard.md`.
 
 `python -m bygones.report.leaderboard.leaderboard_note` writes it anew. A test compares the document with the runs.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from bygones._files import write_text
+from bygones.envs import catalogue
 from bygones.leaderboard import board
-from bygones.leaderboard.standings import Cell, answer, cells, remembering, verdicts
+from bygones.leaderboard.entries import MEMORIES
+from bygones.leaderboard.standings import BoardVerdict, Cell, Remembering, answer, cells, remembering, verdicts
 from bygones.paper.provenance import CHECKOUT
 
-EVIDENCE = CHECKOUT / "evidence" / "leaderboard"
+FULL = CHECKOUT / "evidence" / "leaderboard" / "full"
+QUICK = CHECKOUT / "evidence" / "leaderboard" / "quick"
 OTHERS = CHECKOUT / "evidence" / "other-learners"
 DOCUMENT = CHECKOUT / "docs" / "leaderboard.md"
-MARKS = ("<!-- from the runs -->", "<!-- end -->")
+FULL_MARKS = ("<!-- from the full runs -->", "<!-- end of full runs -->")
+QUICK_MARKS = ("<!-- from the quick runs -->", "<!-- end of quick runs -->")
+STEPS_MARKS = ("<!-- from both -->", "<!-- end of both -->")
 OTHERS_MARKS = ("<!-- from the runs of others -->", "<!-- end of others -->")
 
 
-def note(folder: Path = EVIDENCE) -> str:
+def note(folder: Path = FULL) -> str:
     """What the runs in a folder show, in Markdown."""
     results = board.read(folder)
     found = cells(results)
     steps, seeds = max(entry.steps for entry in results), len({entry.seed for entry in results})
     welfare = next(iter(results)).welfare
+    pairs = verdicts(found)
+    return "\n".join(
+        [
+            f"{len(results):,} runs with {welfare} welfare: {steps:,} steps of learning, {seeds} seeds.",
+            "",
+            *(f"- {sentence}" for sentence in answer(found)),
+            "",
+            *_compared(pairs),
+            "",
+            *_received(pairs),
+            "",
+            *_memories(remembering(found, rules=True), remembering(found, rules=False)),
+        ]
+    )
+
+
+def _compared(pairs: Sequence[BoardVerdict]) -> list[str]:
+    """The best rule against the best learner."""
     lines = [
-        f"{len(results):,} runs with {welfare} welfare: {steps:,} steps of learning, {seeds} seeds.",
-        "",
-        *(f"- {sentence}" for sentence in answer(found)),
-        "",
         "| scenario | best rule | score | best learner | score | its actions | difference, 95% | verdict |",
         "|---|---|---|---|---|---|---|---|",
     ]
-    for pair in verdicts(found):
+    for pair in pairs:
         low, high = pair.difference
         each = " | ".join(f"{cell.name} | {cell.mean:.4f}{_share(cell.share)}" for cell in pair)
         acts = pair.learner.actions
         lines.append(f"| `{pair.world}` | {each} | {acts} | {low:+.2g} to {high:+.2g} | {pair.word} |")
-    by_kind = [{each.memory: each.mean for each in remembering(found, is_rule)} for is_rule in (True, False)]
-    lines += ["", "| memory | rules | learners |", "|---|---|---|"]
-    lines += [
-        f"| {memory} | {_percent(by_kind[0], memory)} | {_percent(by_kind[1], memory)} |" for memory in by_kind[1]
+    return lines
+
+
+def _received(pairs: Sequence[BoardVerdict]) -> list[str]:
+    """What the two give in total, and how equally."""
+    lines = [
+        "| scenario | total per step, best rule | best learner | Gini, best rule | best learner |",
+        "|---|---|---|---|---|",
     ]
+    for pair in pairs:
+        totals, ginis = ([getattr(cell, name) for cell in pair] for name in ("total", "gini"))
+        numbers = [f"{total:.4g}" for total in totals] + [f"{gini:.3f}" for gini in ginis]
+        lines.append(f"| `{pair.world}` | {' | '.join(numbers)} |")
+    return lines
+
+
+def _memories(rules: Sequence[Remembering], learners: Sequence[Remembering]) -> list[str]:
+    """What each memory is worth."""
+    by_kind = [{each.memory: each for each in ranked} for ranked in (rules, learners)]
+    lines = ["| memory | rules | at worst | learners | at worst |", "|---|---|---|---|---|"]
+    for each in learners:
+        worth = [_worth(kind.get(each.memory)) for kind in by_kind]
+        lines.append(f"| {each.memory} | {' | '.join(worth)} |")
+    return lines
+
+
+def steps_note(quick: Path = QUICK, full: Path = FULL) -> str:
+    """What learners reach with the steps of each map, in the scenarios that are the same in both, in Markdown."""
+    few, many = board.read(quick), board.read(full)
+    before, after = ({(c.world, c.player, c.memory): c for c in cells(each)} for each in (few, many))
+    same = [
+        key
+        for key, cell in after.items()
+        if key in before and not cell.is_rule and _is_same(cell.scenario, before[key].scenario)
+    ]
+    lines = [f"| scenario | learner | {' | '.join(MEMORIES)} |", f"|---|---|{'---|' * len(MEMORIES)}"]
+    for world, player in sorted({key[:2] for key in same}):
+        shown = [
+            f"{_reached(before[world, player, memory])} → {_reached(after[world, player, memory])}"
+            for memory in MEMORIES
+        ]
+        lines.append(f"| `{world}` | {player} | {' | '.join(shown)} |")
     return "\n".join(lines)
 
 
-def others_note(folder: Path = OTHERS, ours: Path = EVIDENCE) -> str:
+def others_note(folder: Path = OTHERS, ours: Path = QUICK) -> str:
     """Other people's learners beside the best rule and our learners with the same memories, in Markdown."""
     others, own = cells(board.read(folder)), cells(board.read(ours))
     lines = [
@@ -80,7 +137,7 @@ def _row(cell: Cell) -> str:
     return f"| {' | '.join(map(str, shown))} | {cell.seconds:.0f} |"
 
 
-def written(text: str, shown: str, marks: tuple[str, str] = MARKS) -> str:
+def written(text: str, shown: str, marks: tuple[str, str]) -> str:
     """A document with what is between the marks replaced."""
     before, _, rest = text.partition(marks[0])
     _, _, after = rest.partition(marks[1])
@@ -91,10 +148,30 @@ def _share(share: float | None) -> str:
     return "" if share is None else f" ({share:.1%} of the bound)"
 
 
-def _percent(means: dict[str, float], memory: str) -> str:
-    return f"{means[memory]:.1%}" if memory in means else ""
+def _worth(worth: Remembering | None) -> str:
+    return " | " if worth is None else f"{worth.mean:.1%} | {worth.least:.0%}"
+
+
+def _reached(cell: Cell) -> str:
+    return f"{cell.mean:.4f}" if cell.share is None else f"{cell.share:.1%}"
+
+
+def _is_same(one: str, other: str) -> bool:
+    return catalogue.named(one) == catalogue.named(other)
+
+
+def rewritten(text: str) -> str:
+    """The document with everything that follows from the runs written anew."""
+    parts = [
+        (note(FULL), FULL_MARKS),
+        (note(QUICK), QUICK_MARKS),
+        (steps_note(), STEPS_MARKS),
+        (others_note(), OTHERS_MARKS),
+    ]
+    for shown, marks in parts:
+        text = written(text, shown, marks)
+    return text
 
 
 if __name__ == "__main__":
-    text = written(DOCUMENT.read_text(encoding="utf-8"), note())
-    write_text(DOCUMENT, written(text, others_note(), OTHERS_MARKS))
+    write_text(DOCUMENT, rewritten(DOCUMENT.read_text(encoding="utf-8")))

@@ -6,12 +6,21 @@ import math
 from collections.abc import Sequence
 from pathlib import Path
 
-from bygones._text import counted
+from bygones._text import counted, listed
 from bygones.leaderboard import players
 from bygones.leaderboard.board import Board
 from bygones.leaderboard.matches import EPISODES
 from bygones.leaderboard.rule_players import RULES
-from bygones.leaderboard.standings import BoardVerdict, Cell, answer, cells, remembering, verdicts
+from bygones.leaderboard.standings import (
+    BoardVerdict,
+    Cell,
+    best_memories,
+    cells,
+    compared,
+    headline,
+    remembering,
+    verdicts,
+)
 from bygones.report.leaderboard.leaderboard_charts import best_by_player, memory_chart, verdict_chart
 from bygones.report.page import Block, Page, Section, Table, write
 
@@ -23,6 +32,9 @@ METHOD = (
     "are of the way with the better score, and the column actions says which it is. Intervals are Student's over "
     "seeds, at 95%. The best rule and the best learner are chosen by the same results that compare them, so small "
     "differences mean little. Rules see what policies see.",
+    "A learner is given the reward of the paper: the change in the welfare of what is remembered with a weight of 0.9, "
+    "and the sum of utilities with 0.1. The score is the welfare of what was received. So a learner may gain in total "
+    "what it loses in score.",
     "A bound is a score that no policy exceeds on average; perhaps none reaches it. Seconds are of training and "
     "evaluation of one seed, on the machine of the run.",
 )
@@ -43,24 +55,27 @@ def leaderboard_page(board: Board, idle: Sequence[dict[str, str]]) -> Page:
     """The page of the map."""
     found = cells(board)
     pairs = verdicts(found)
-    lede, *more = answer(found)
     entry = next(iter(board))
     steps = max(each.steps for each in board)
     seeds = len({each.seed for each in board})
     return Page(
         title="When is learning worth it?",
-        lede=" ".join([lede, *more]),
+        lede=headline(found),
         sections=[
-            *([Section("Rules and learners", [verdict_chart(pairs), _verdicts(pairs)])] if pairs else []),
+            *([Section("Rules and learners", _compared(found, pairs))] if pairs else []),
             Section("Memories", _memories(found)),
-            Section("Every player", [_players(best_by_player(found), idle), _rules()]),
-            Section("All results", [_all(found)]),
+            Section("Every player", [_players(best_by_player(found)), *_idle(idle), _rules()]),
             Section("Method", METHOD),
+            Section("All results", [_all(found)]),
         ],
         kicker=f"{entry.welfare} welfare · {counted(len({each.world for each in board}), 'scenario')} · "
         f"{steps:,} steps of learning · {counted(seeds, 'seed')}",
         footer="Made by bygones leaderboard.",
     )
+
+
+def _compared(found: list[Cell], pairs: Sequence[BoardVerdict]) -> list[Block]:
+    return [*compared(found), verdict_chart(pairs), _verdicts(pairs)]
 
 
 def _verdicts(pairs: Sequence[BoardVerdict]) -> Table:
@@ -77,8 +92,9 @@ def _verdicts(pairs: Sequence[BoardVerdict]) -> Table:
     )  # fmt: skip
 
 
-def _memories(found: Sequence[Cell]) -> list[Block]:
-    blocks: list[Block] = ["T is the number of steps of an episode; a half-life or a length is a part of it."]
+def _memories(found: list[Cell]) -> list[Block]:
+    scale = "T is the number of steps of an episode; a half-life or a length is a part of it."
+    blocks: list[Block] = [*best_memories(found), scale]
     for is_rule, who in ((True, "rules"), (False, "learners")):
         ranked = remembering(found, is_rule)
         if ranked:
@@ -86,16 +102,18 @@ def _memories(found: Sequence[Cell]) -> list[Block]:
     return blocks
 
 
-def _players(best: Sequence[Cell], idle: Sequence[dict[str, str]]) -> Table:
-    rows: list[list[object]] = []
-    for world in dict.fromkeys([*(cell.world for cell in best), *(one["scenario"] for one in idle)]):
-        rows += [[cell.world, cell.player, _memory(cell), *_numbers(cell)] for cell in best if cell.world == world]
-        rows += [
-            [world, one["player"], f"does not apply: {one['reason']}", *[None] * 7]
-            for one in idle
-            if one["scenario"] == world
-        ]
+def _players(best: Sequence[Cell]) -> Table:
+    rows = [[cell.world, cell.player, _memory(cell), *_numbers(cell)] for cell in best]
     return Table("Every player in every scenario, with its best memory.", ["scenario", *_COLUMNS], rows)
+
+
+def _idle(idle: Sequence[dict[str, str]]) -> list[Table]:
+    """Who does not apply where: a row for each player and reason, since most scenarios share them."""
+    where: dict[tuple[str, str], list[str]] = {}
+    for one in idle:
+        where.setdefault((one["player"], one["reason"]), []).append(one["scenario"])
+    rows = [[player, listed(worlds), reason] for (player, reason), worlds in where.items()]
+    return [Table("Players that do not apply.", ["player", "does not apply in", "because"], rows)] if rows else []
 
 
 def _all(found: Sequence[Cell]) -> Table:
@@ -108,8 +126,9 @@ _COLUMNS = ("player", "memory", "actions", "score", "95% interval", "of bound", 
 
 def _numbers(cell: Cell) -> list[object]:
     share = "" if cell.share is None else f"{cell.share:.1%}"
-    seconds = round(cell.seconds, 1)
-    return [cell.actions, cell.mean, _interval(*cell.interval), share, cell.gini, cell.worst_off, seconds]
+    gini, worst_off = (None if value is None else round(value, 4) for value in (cell.gini, cell.worst_off))
+    mean = round(cell.mean, 6)  # what is below that is a matter of rounding
+    return [cell.actions, mean, _interval(*cell.interval), share, gini, worst_off, round(cell.seconds, 1)]
 
 
 def _memory(cell: Cell) -> str:
