@@ -1,5 +1,6 @@
 """Histories from everywhere: the same events are the same history, and errors are one sentence."""
 
+import re
 import sqlite3
 from datetime import UTC, datetime
 
@@ -93,6 +94,12 @@ def test_the_same_events_are_the_same_history_everywhere(somewhere, tmp_path):
     np.testing.assert_allclose(found.standings[0].remembered, expected, rtol=1e-12)
     assert found.received.tolist() == [0, 8.5, 4]
     assert found.n_events == 4
+
+
+def test_a_folder_is_named_as_it_was_given(tmp_path):
+    folder, _ = in_a_folder_of_parquet_files(tmp_path)
+    with pytest.raises(ValueError, match=rf"{re.escape(str(folder))}[^*]* 'nobody'"):
+        read_history(folder, **COLUMNS | {"agent": "nobody"})
 
 
 @pytest.mark.parametrize("somewhere", [in_csv, in_sqlite, in_memory, in_duckdb])
