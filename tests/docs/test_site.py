@@ -153,6 +153,7 @@ def test_search_works_from_a_disk(site, chromium):
         until(lambda: page.locator("ul.search li a").count() >= 3)
         assert "newcomer" in page.url
         page.click("ul.search li a >> nth=0")
+        page.wait_for_url(lambda url: "search.html" not in url)  # and until it is loaded
         assert page.locator("h1").count() == 1
 
 
