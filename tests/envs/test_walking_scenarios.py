@@ -99,13 +99,70 @@ def test_a_plant_without_supply_stands_still() -> None:
     np.testing.assert_allclose([first, second], [[2.01], [0.0]])
 
 
+def _plant_floor(places, parts, kinds, n_agents: int = 2) -> ShopFloor:
+    """Agents with nothing yet; parts that are not given lie in the last corner, and are of kind 1."""
+    rest = 8 - len(parts)
+    return ShopFloor(
+        np.array(places, float),
+        np.array([*parts, *[[6, 6]] * rest], float),
+        np.array([*kinds, *[1] * rest], float),
+        np.zeros((n_agents, 3)),
+        np.array(0.0),
+    )
+
+
 def test_agents_of_the_plant_go_for_the_nearest_part_that_they_need() -> None:
     it = Plant(requirements=((1, 0, 0), (0, 0, 1)))
-    parts = np.array([[1.0, 1], [1, 5], [6, 6], [6, 6], [6, 6], [6, 6], [6, 6], [6, 6]])
-    state = ShopFloor(np.array([[1.0, 4], [0, 1]]), parts, np.array([0.0, *[1] * 7]), np.zeros((2, 3)), np.array(0.0))
+    state = _plant_floor([[1, 4], [2, 5]], [[1, 1], [1, 5]], [0, 1])
     after, _ = it.advance(np.zeros(it.n_noise), state, np.ones(2))
-    # The first walks away from a part that it does not need; of what the second needs there is nothing.
-    assert after.places.tolist() == [[1, 3], [0, 1]]
+    # The first walks away from a part that it does not need. The second needs none that is there, and clears the nearest.
+    assert after.places.tolist() == [[1, 3], [1, 5]]
+    assert after.had.tolist() == [[0, 0, 0], [0, 1, 0]]
+    assert after.taken == 1
+
+
+def test_agents_of_the_plant_who_meet_turn_aside() -> None:
+    """Each stands between the other and the part that it needs, so both must leave their row to get past."""
+    it = Plant(requirements=((1, 0, 0), (0, 0, 1)))
+    state = _plant_floor([[3, 2], [3, 3]], [[3, 6], [3, 1]], [0, 2])
+    rng, products = np.random.default_rng(0), np.zeros(2)
+    for _ in range(12):
+        noise = np.r_[np.full(24, 0.9), rng.random(it.n_noise - 24)]  # what is taken comes back far away, of no use
+        state, utilities = it.advance(noise, state, np.ones(2))
+        products += utilities
+    assert (products >= 1).all()
+
+
+def test_nobody_in_the_plant_is_stuck_while_there_are_parts() -> None:
+    it, rng = Plant(), np.random.default_rng(0)
+    for _ in range(5):
+        state, steps = it.start(rng.random(it.n_noise)), 0
+        while state.taken < it.supply and steps < it.horizon:
+            state, _ = it.advance(rng.random(it.n_noise), state, np.ones(it.n_agents))
+            steps += 1
+        assert state.taken >= it.supply
+
+
+@pytest.mark.parametrize(
+    ("place", "goal", "others", "lot", "direction"),
+    [
+        ([3, 3], [3, 3], [], 0.0, 0),
+        ([3, 3], [5, 4], [], 0.0, 2),  # along the longer distance
+        ([3, 3], [2, 1], [], 0.0, 3),
+        ([3, 3], [1, 1], [], 0.0, 1),  # by rows where both are equal
+        ([3, 3], [5, 4], [[4, 3]], 0.0, 4),  # the way is taken: along the shorter
+        ([3, 3], [2, 1], [[3, 2]], 0.0, 1),
+        ([3, 3], [6, 3], [[4, 3]], 0.4, 4),  # straight ahead: to a side, by lot
+        ([3, 3], [6, 3], [[4, 3]], 0.6, 3),
+        ([3, 3], [3, 0], [[3, 2]], 0.4, 2),
+        ([3, 3], [3, 0], [[3, 2]], 0.6, 1),
+    ],
+)
+def test_whose_way_is_taken_turns_aside(place, goal, others, lot, direction) -> None:
+    places = np.array([place, *others], float)
+    goals = np.array([goal, *others], float)
+    found = walking.past_others(places, goals, np.full(len(places), lot), 8)
+    assert found.tolist() == [direction, *[0] * len(others)]
 
 
 @pytest.mark.parametrize(

@@ -125,6 +125,26 @@ def test_seeds_are_other_worlds_and_players_meet_the_same(monkeypatch: pytest.Mo
     assert (first != third).any()
 
 
+@pytest.mark.parametrize(
+    ("player", "policy", "weight"),
+    [("ppo", "mlp", 0.9), ("ppo-welfare", "mlp", 1.0), ("ppo-symmetric-welfare", "symmetric", 1.0)],
+)
+def test_a_learner_for_welfare_has_nothing_else_in_its_reward(
+    player: str, policy: str, weight: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class SeenError(Exception):
+        pass
+
+    def seen(runs):
+        raise SeenError(*runs)
+
+    monkeypatch.setattr(matches, "train_batch", seen)
+    with pytest.raises(SeenError) as caught:
+        play(SHORT._replace(player=player, steps=5000))
+    (run,) = caught.value.args
+    assert (run.settings.learner, run.settings.policy, run.problem.weight) == ("ppo", policy, weight)
+
+
 def test_where_no_bound_is_known_there_is_none() -> None:
     assert bound(BoardEntry("attention", "nash", "none", "random", 0, 0)) is None
 

@@ -109,6 +109,8 @@ def test_those_go_who_are_behind() -> None:
         ("ppo-symmetric", LARGE, None),
         ("everybody", "donut", NOT_GOING),
         ("ppo-symmetric", "lending", NOT_SERVED),
+        ("ppo-symmetric-welfare", "lending", NOT_SERVED),
+        ("ppo-welfare", "lending", None),
         ("random", "matthew", None),
         ("ppo", "matthew", None),
         ("whoever-is-behind", "plant", None),
@@ -136,6 +138,12 @@ def test_a_problem_with_many_subsets_has_a_bound() -> None:
     assert play(entry).score < found
 
 
-def test_a_player_that_nobody_knows_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"player must be one of random, round-robin, .*ppo.*, got 'chess'"):
-        players.check_players(("chess",))
+@pytest.mark.parametrize("player", ["chess", "random-welfare", "ppo-welfare-symmetric", "-welfare"])
+def test_a_player_that_nobody_knows_is_refused(player: str) -> None:
+    with pytest.raises(ValueError, match=rf"player must be one of random, round-robin, .*ppo.*, got '{player}'"):
+        players.check_players((player,))
+
+
+def test_learners_may_learn_from_welfare_alone() -> None:
+    players.check_players(("random", "ppo-welfare", "ppo-symmetric-welfare"))
+    assert not any(name.endswith("-welfare") for name in players.names())

@@ -36,7 +36,12 @@ def leaderboard(
         optional('Only these scenarios, such as donut or, with its own T, "queues(n_servers=2, horizon=50)".', "NAME…"),
     ] = (),
     memory: Annotated[tuple[str, ...], optional(f"Only these memories, out of {', '.join(MEMORIES)}.", "NAME…")] = (),
-    player: Annotated[tuple[str, ...], optional("Only these rules and learners, such as prices or ppo.", "NAME…")] = (),
+    player: Annotated[
+        tuple[str, ...],
+        optional(
+            "Only these rules and learners, such as prices or ppo; ppo-welfare learns from welfare alone.", "NAME…"
+        ),
+    ] = (),
     steps: Annotated[
         int | None, optional("Steps that each learner learns from; by default the size's.", "NUMBER")
     ] = None,

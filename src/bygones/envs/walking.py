@@ -47,6 +47,24 @@ def towards(places: Array, goals: Array) -> Array:
     return xp.where(off[..., 0] < 0, 1, xp.where(off[..., 0] > 0, 2, by_column))
 
 
+def past_others(places: Array, goals: Array, lots: Array, side: int) -> Array:
+    """The direction from each place to its goal, along the longer of the two distances; 0 at the goal.
+
+    An agent whose way is taken turns aside: along the other distance, or where that is 0, to a side that its lot (a
+    uniform number) chooses. If it went on by the same way, two who meet would stand in each other's way for ever.
+    """
+    xp, off = namespace(places), goals - places
+    rows, columns = off[..., 0], off[..., 1]
+    by_row = xp.where(rows < 0, 1, xp.where(rows > 0, 2, 0))
+    by_column = xp.where(columns < 0, 3, xp.where(columns > 0, 4, 0))
+    is_by_row = abs(rows) >= abs(columns)
+    ahead = xp.where(is_by_row, by_row, by_column)
+    aside = xp.where(is_by_row, by_column, by_row)
+    either = xp.where(is_by_row, 3, 1) + (lots < 0.5)
+    aside = xp.where(aside == 0, either, aside)
+    return xp.where((ahead > 0) & ~_is_free(places, ahead, side), aside, ahead)
+
+
 def walked(places: Array, directions: Array, side: int) -> Array:
     """Where agents are after a step, one after the other.
 
@@ -54,12 +72,22 @@ def walked(places: Array, directions: Array, side: int) -> Array:
     which somebody has come in it.
     """
     xp = namespace(places)
-    wanted = places + xp.asarray(DIRECTIONS, dtype=places.dtype)[directions]
-    is_free = ((wanted >= 0) & (wanted < side)).all(axis=-1)
-    is_free = is_free & ~(wanted[:, None] == places[None]).all(axis=-1).any(axis=-1)
+    wanted, is_free = _next(places, directions), _is_free(places, directions, side)
     after: list[Array] = []
     for i in range(len(places)):
         is_met = [(there == wanted[i]).all(axis=-1) for there in after]
         stays = ~is_free[i] | xp.asarray(is_met, dtype=bool).any()
         after.append(xp.where(stays, places[i], wanted[i]))
     return xp.stack(after)
+
+
+def _next(places: Array, directions: Array) -> Array:
+    """The cells next to places."""
+    return places + namespace(places).asarray(DIRECTIONS, dtype=places.dtype)[directions]
+
+
+def _is_free(places: Array, directions: Array, side: int) -> Array:
+    """Whether the cell next to each place is on the grid, and nobody is in it."""
+    wanted = _next(places, directions)
+    is_inside = ((wanted >= 0) & (wanted < side)).all(axis=-1)
+    return is_inside & ~(wanted[:, None] == places[None]).all(axis=-1).any(axis=-1)

@@ -18,7 +18,7 @@ import numpy as np
 from bygones.envs.scenario_problem import ScenarioProblem, most_welfare
 from bygones.envs.scenarios.paper import Paper
 from bygones.leaderboard.entries import BoardEntry
-from bygones.leaderboard.players import settings_of
+from bygones.leaderboard.players import rewarded, settings_of
 from bygones.leaderboard.rule_players import RULES
 from bygones.learn import Run, Settings, evaluate, processes
 from bygones.learn.backends import cache_compilations, has_accelerator, in_batches
@@ -126,7 +126,7 @@ def _play_for(report: Callable[[object], None], entry: BoardEntry) -> Score:
 
 
 def _run(entry: BoardEntry) -> Run:
-    return Run(settings_of(entry.player, entry.steps, entry.seed), entry.problem())
+    return Run(settings_of(entry.player, entry.steps, entry.seed), rewarded(entry.player, entry.problem()))
 
 
 def _score_of_rule(entry: BoardEntry) -> Score:

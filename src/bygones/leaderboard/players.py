@@ -1,10 +1,14 @@
 """Who plays: rules that need no training, and learners, which are given the same number of steps.
 
 A learner's name is its name in `bygones.learn.learners`; its policy is an MLP, or with `-symmetric` behind the name one
-network that scores every agent.
+network that scores every agent. With `-welfare` behind all that, as in `ppo-symmetric-welfare`, its reward is the change
+of welfare alone: the sum of utilities, which is no part of the score, is no part of the reward either (λ = 1).
 """
 
 from __future__ import annotations
+
+from dataclasses import replace
+from typing import NamedTuple
 
 from bygones.envs.scenario_problem import ScenarioProblem
 from bygones.leaderboard.rule_players import NOT_SERVED, RULES
@@ -12,19 +16,22 @@ from bygones.learn import learners
 from bygones.learn.actors import actor_of
 from bygones.learn.settings import Settings
 
-SYMMETRIC = "-symmetric"
+SYMMETRIC, WELFARE = "-symmetric", "-welfare"
 
 
 def names() -> tuple[str, ...]:
-    """All players: the rules, then the learners."""
+    """The players of a whole map: the rules, then the learners, with the reward of the paper."""
     return (*RULES, *(f"{name}{kind}" for name in learners.names() for kind in ("", SYMMETRIC)))
 
 
 def check_players(players: tuple[str, ...]) -> None:
     """Refuses a player that nobody knows."""
     for player in players:
-        if player not in names():
-            raise ValueError(f"player must be one of {', '.join(names())}, got {player!r}")
+        if player not in RULES and player.removesuffix(WELFARE) not in names()[len(RULES) :]:
+            raise ValueError(
+                f"player must be one of {', '.join(names())}, where {WELFARE} may follow the name of a learner, "
+                f"got {player!r}"
+            )
 
 
 def uses_memory(player: str) -> bool:
@@ -34,20 +41,37 @@ def uses_memory(player: str) -> bool:
 
 def settings_of(player: str, steps: int, seed: int) -> Settings:
     """How a learner learns."""
-    name = player.removesuffix(SYMMETRIC)
-    return Settings(
-        learner=name, policy="symmetric" if player.endswith(SYMMETRIC) else "mlp", total_steps=steps, seed=seed
-    )
+    learner = _learner(player)
+    policy = "symmetric" if learner.is_symmetric else "mlp"
+    return Settings(learner=learner.name, policy=policy, total_steps=steps, seed=seed)
+
+
+def rewarded(player: str, problem: ScenarioProblem) -> ScenarioProblem:
+    """A problem with the reward that a learner learns from."""
+    return replace(problem, weight=1.0) if _learner(player).is_for_welfare else problem
 
 
 def why_not(player: str, problem: ScenarioProblem) -> str | None:
     """Why a player cannot play in a problem; None if it can."""
     if player in RULES:
         return RULES[player].unfit(problem.scenario)
-    if player.endswith(SYMMETRIC) and problem.scenario.n_served is None:
+    if _learner(player).is_symmetric and problem.scenario.n_served is None:
         return NOT_SERVED
     try:
         actor_of(settings_of(player, steps=1_000_000, seed=0), problem)
     except ValueError as error:
         return str(error)
     return None
+
+
+class _Learner(NamedTuple):
+    """What the name of a learner says."""
+
+    name: str
+    is_symmetric: bool
+    is_for_welfare: bool
+
+
+def _learner(player: str) -> _Learner:
+    network = player.removesuffix(WELFARE)
+    return _Learner(network.removesuffix(SYMMETRIC), network.endswith(SYMMETRIC), player.endswith(WELFARE))

@@ -9,7 +9,7 @@ import numpy as np
 
 from bygones._arrays import Array, Floats, check_count, check_one_of, namespace
 from bygones.envs.scenario import Scenario
-from bygones.envs.walking import Control, cells_of, check_joint, joint, towards, walked
+from bygones.envs.walking import Control, cells_of, check_joint, joint, past_others, walked
 
 SIDE, MIDDLE = 8, 6
 """Agents walk on as many rows and columns; parts lie in so many of them, in the middle."""
@@ -54,8 +54,9 @@ class Plant(Scenario):
 
     ## Action Space
     What each agent does, every combination in lexicographic order, the last agent's varying fastest. With
-    `control="go"` 1 is a step to the nearest part that the agent needs, by rows first, and 0 stays. With
-    `control="moves"` 0 stays, and 1 to 4 go up, down, left and right.
+    `control="go"` 1 is a step to the nearest part that the agent needs, along the longer distance first, and 0 stays. An
+    agent turns aside if somebody is in its way. If it needs none of the parts that lie about, it goes to the nearest and
+    takes it away, so that another can appear. With `control="moves"` 0 stays, and 1 to 4 go up, down, left and right.
 
     ## Utilities
     The products that each agent made, and 0.01 for each part that it took and needed.
@@ -145,7 +146,8 @@ class Plant(Scenario):
 
     def advance(self, noise: Array, state: ShopFloor, action: Array) -> tuple[ShopFloor, Array]:
         xp, dtype = namespace(noise), noise.dtype
-        directions = self._to_needed_parts(state) * action if self.control == "go" else action
+        drawn, lots = noise[: 3 * N_PARTS].reshape((N_PARTS, 3)), noise[3 * N_PARTS :][: self.n_agents]
+        directions = self._to_parts(state, lots) * action if self.control == "go" else action
         places = walked(state.places, directions.astype(np.int32), SIDE)
         is_taken = (state.parts[:, None] == places[None]).all(axis=-1) & (state.taken < self.supply)
         is_of_kind = (state.kinds[:, None] == xp.arange(KINDS)).astype(dtype)
@@ -155,7 +157,6 @@ class Plant(Scenario):
         products = xp.where(takes > 0, had // xp.maximum(takes, 1), np.inf).min(axis=-1)
         counted = xp.minimum(got, xp.maximum(takes - state.had, 0)) if self.bonus == "needed" else got
         worth = products + (0.0 if self.bonus == "none" else BONUS) * counted.sum(axis=-1)
-        drawn = noise[: 3 * N_PARTS].reshape((N_PARTS, 3))
         is_gone = is_taken.any(axis=-1)
         elsewhere = xp.floor(drawn[:, :2] * MIDDLE) + (SIDE - MIDDLE) // 2
         after = ShopFloor(
@@ -167,11 +168,11 @@ class Plant(Scenario):
         )
         return after, worth.astype(dtype)
 
-    def _to_needed_parts(self, state: ShopFloor) -> Array:
-        """The direction of the nearest part that each agent needs; 0 where there is none."""
+    def _to_parts(self, state: ShopFloor, lots: Array) -> Array:
+        """The direction of the nearest part that each agent needs; where there is none, of the nearest part."""
         xp = namespace(state.places)
         lacks = state.had < xp.asarray(self.requirements)
         needs = lacks[:, state.kinds.astype(np.int32)]
         away = abs(state.places[:, None] - state.parts[None]).sum(axis=-1)
-        nearest = xp.argmin(xp.where(needs, away, np.inf), axis=-1)
-        return towards(state.places, state.parts[nearest]) * needs.any(axis=-1)
+        nearest = xp.argmin(away + xp.where(needs, 0, 2 * SIDE), axis=-1)
+        return past_others(state.places, state.parts[nearest], lots, SIDE)
