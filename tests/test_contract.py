@@ -10,7 +10,18 @@ from gymnasium.utils.env_checker import check_env
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bygones import Discounted, Instantaneous, Linear, Memory, Multiscale, PerfectRecall, simulation, welfare
+from bygones import (
+    Capped,
+    Discounted,
+    Instantaneous,
+    Linear,
+    Memory,
+    Multiscale,
+    PerfectRecall,
+    Relative,
+    simulation,
+    welfare,
+)
 from bygones.allocation import Assign, ChooseK, Divide, allocate
 from bygones.envs import functional, needs
 from bygones.envs.problem import AllocationProblem
@@ -71,6 +82,57 @@ class TestPromises:
                 assert CappedRecall.__dict__[promise] is Memory.__dict__[promise]
         assert CappedRecall(0.9, 1.0).response(CappedRecall(0.9, 1.0).init(2)) is None
         assert CappedRecall(0.9, 1.0).half_life is None
+
+    def test_a_mixin_that_reads_otherwise_takes_promises_back(self):
+        class AtMostThree:
+            def read(self, state):
+                return state.Z.clip(None, 3.0)
+
+        class Mixed(AtMostThree, Discounted):
+            pass
+
+        class Restated(Mixed):
+            def bound(self, u_max, steps=np.inf):
+                return 3.0
+
+        memory = Mixed(gamma=1.0)
+        state = after(memory, [2.9, 0.0])
+        assert memory.response(state) is None
+        assert allocate(ChooseK([4.0, 2.0], k=1), memory, state, "utilitarian").served.tolist() == [1]
+        assert (Restated(gamma=1.0).bound(1.0), Restated(gamma=1.0).half_life) == (3.0, None)
+
+    def test_a_subclass_that_starts_otherwise_takes_promises_back(self):
+        class Ahead(PerfectRecall):
+            def init(self, n_agents):
+                return after(PerfectRecall(), np.arange(n_agents, dtype=float))
+
+        assert Ahead().bound(1.0, 1) == np.inf
+        problem = AllocationProblem(
+            needs=needs.uniform(3), memory=Ahead(), n_resources=1, horizon=5, welfare="egalitarian"
+        )
+        assert problem.params().memory.init(3).Z.tolist() == [0, 1, 2]
+
+    @pytest.mark.parametrize("base", [PerfectRecall, Instantaneous, Discounted])
+    def test_a_subclass_stays_what_it_is_in_a_problem(self, base):
+        class Small(base):
+            def read(self, state):
+                return state.Z.clip(None, 0.1)
+
+        memory = Small(gamma=1.0) if base is Discounted else Small()
+        problem = AllocationProblem(
+            needs=needs.uniform(3), memory=memory, n_resources=1, horizon=5, welfare="egalitarian"
+        )
+        assert isinstance(problem.params().memory, Small)
+        assert not memory.matches(base(gamma=1.0) if base is Discounted else base())
+
+    @pytest.mark.parametrize("made", [lambda kind: kind(Discounted(gamma=0.5), 2), lambda kind: kind(PerfectRecall())])
+    def test_subclasses_around_a_memory_stay_what_they_are(self, made):
+        kind = Capped if made(lambda *parts: len(parts)) == 2 else Relative
+
+        class Labelled(kind):
+            label = "mine"
+
+        assert type(made(Labelled).canonical()) is Labelled
 
     def test_a_subclass_that_changes_neither_keeps_every_promise(self):
         class Labelled(Discounted):

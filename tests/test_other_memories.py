@@ -13,13 +13,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-import bygones.pytrees  # noqa: F401
 from bygones.allocation import ChooseK, allocate
 from bygones.memory import (
     Capped,
     Discounted,
     Instantaneous,
     Linear,
+    Memory,
     Multiscale,
     PerAgent,
     PerfectRecall,
@@ -27,6 +27,8 @@ from bygones.memory import (
     Reset,
     SlidingWindow,
 )
+from bygones.memory.contract import Response
+from bygones.pytrees import register
 from support.memories import LastSteps
 from support.other_memories import MEMORIES
 
@@ -373,6 +375,41 @@ def test_numpy_and_jax_agree_over_any_time(memory, data):
 
 
 ADVANCE = jax.jit(lambda memory, state, utilities, elapsed: memory.advance(state, utilities, elapsed))
+
+
+@register("share")
+@dataclasses.dataclass(frozen=True)
+class Fading(Memory):
+    """A memory that takes the library from the utilities, as `docs/extending.md` says."""
+
+    share: float
+
+    def init(self, n_agents):
+        return (np.zeros(n_agents),)
+
+    def advance(self, state, utilities, elapsed=1):
+        xp = utilities.__array_namespace__()
+        return (xp.power(self.share, elapsed) * xp.asarray(state[0]) + utilities,)
+
+    def read(self, state):
+        return state[0]
+
+    def response(self, state, elapsed=1):
+        return Response(base=self.read(self.advance(state, np.zeros(self.n_agents(state)), elapsed)), gain=1.0)
+
+    can_be_negative = False
+    keeps_agents_apart = True
+
+
+@pytest.mark.parametrize("around", [lambda memory: Capped(memory, 1.0), Relative], ids=["capped", "relative"])
+def test_a_memory_of_ones_own_inside_another_gets_the_arrays_of_the_caller(around):
+    history = np.array([[0.75, 0.0, 0.5], [0.75, 0.25, 0.0]])
+    memory = around(Fading(0.5))
+    state = jax.tree.map(jnp.asarray, memory.init(3))
+    for utilities in history:
+        state = ADVANCE(memory, state, jnp.asarray(utilities), 1)
+    np.testing.assert_allclose(memory.read(state), remembered(around(Discounted(gamma=0.5)), history, [1, 1]))
+    np.testing.assert_allclose(memory.faded(state), np.asarray(memory.read(ADVANCE(memory, state, jnp.zeros(3), 1))))
 
 
 def test_under_tracing_a_window_drops_part_of_a_step():

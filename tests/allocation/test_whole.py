@@ -8,7 +8,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from bygones import PerfectRecall
+from bygones import Multiscale, PerfectRecall
 from bygones.allocation import Divide, allocate
 from bygones.allocation.requests import Amount, request_from
 from bygones.allocation.solvers.enumerate import COUNTLESS, count_divisions
@@ -104,6 +104,17 @@ def test_divisions_are_counted(most, units, everything):
     fitting = [sum(part) for part in parts if sum(part) <= units]
     count = fitting.count(units) if everything else len(fitting)
     assert count_divisions(most, units, everything=everything) == count
+
+
+@pytest.mark.parametrize("welfare", ["egalitarian", "utilitarian", "power_burden", "generalized_gini"])
+@pytest.mark.parametrize(
+    ("memory", "rates"),
+    [(PerfectRecall(), [0.0, 0.0, 0.0]), (Multiscale(gammas=(0.9, 0.5), weights=(1.0, -1.0)), [3.0, 2.0, 1.0])],
+    ids=["nothing to carry", "nothing remembered of the last step"],
+)
+def test_a_burden_that_leaves_no_trace_is_carried_all_the_same(memory, rates, welfare):
+    decision = allocate(Divide(2.0, rates, kind="burden", whole=True), memory, memory.init(3), welfare)
+    assert decision.given.sum() == 2
 
 
 @pytest.mark.parametrize(("agents", "cap", "units"), [(40, 1, 20), (1000, 1, 500), (2000, 10, 1000), (400, 50, 3000)])

@@ -167,7 +167,7 @@ def in_whole_units(case: Case[Divide], most: np.ndarray, divided: Callable[[Case
     parts = divided(replace(case, problem=replace(problem, whole=False))).given if case.has_structure else None
     if case.is_separable:
         step = np.broadcast_to(case.look.slope * problem.rates, len(most))
-        given = hand_out(case.look.base, step, most, units, case.aim, case.rng)
+        given = hand_out(case.look.base, step, most, units, case.aim, case.rng, everything=everything)
         return Choice(given.astype(float), lambda: None, unrounded=parts)
     most = most if everything else np.where(problem.rates > 0, most, 0)
     divisions = enumerate.count_divisions(most, units, everything=everything)

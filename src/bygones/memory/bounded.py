@@ -3,7 +3,7 @@ r"""Memories around another memory: one with a ceiling, one that is counted from
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -49,10 +49,10 @@ class Capped(Memory[AnyState]):
         return self.memory.init(n_agents)
 
     def advance(self, state: AnyState, utilities: Array, elapsed: Number = 1) -> AnyState:
-        inside, n_agents = self.memory, self.n_agents(state)
+        inside, xp = self.memory, namespace(utilities)
         Z, Z_of_none, Z_of_ones = (
             inside.read(inside.advance(state, some, elapsed))
-            for some in (utilities, np.zeros(n_agents), np.ones(n_agents))
+            for some in (utilities, xp.zeros_like(utilities), xp.ones_like(utilities))
         )
         xp = namespace(Z, self.cap)
         excess = xp.maximum(Z - self.cap, 0.0)
@@ -90,7 +90,7 @@ class Capped(Memory[AnyState]):
         return self.memory.n_agents(state)
 
     def canonical(self) -> Memory[AnyState]:
-        return Capped(self.memory.canonical(), float(self.cap))
+        return replace(self, memory=self.memory.canonical(), cap=float(self.cap))
 
 
 class RelativeState(NamedTuple):
@@ -130,7 +130,7 @@ class Relative(Memory[RelativeState]):
         return RelativeState(self.memory.init(n_agents), np.zeros(()))
 
     def advance(self, state: RelativeState, utilities: Array, elapsed: Number = 1) -> RelativeState:
-        nothing = np.zeros(self.n_agents(state))
+        nothing = namespace(utilities).zeros_like(utilities)
         before = self.memory.read(self.memory.advance(state.inside, nothing, elapsed))
         return RelativeState(self.memory.advance(state.inside, utilities, elapsed), before.min(axis=-1))
 
@@ -162,4 +162,4 @@ class Relative(Memory[RelativeState]):
         return self.memory.n_agents(state.inside)
 
     def canonical(self) -> Memory[RelativeState]:
-        return Relative(self.memory.canonical())
+        return replace(self, memory=self.memory.canonical())

@@ -11,8 +11,8 @@ environment, the wrappers, the simulator, the learner and, for small problems, i
 
 Everything else is a *promise*, which lets callers do better: `response` makes `allocate` exact for problems of any
 size, `bound` gives observations a finite range, and so on. The defaults here promise nothing. A promise is about
-`advance` and `read`, so a subclass that overrides either of them starts again from these defaults and restates what
-is still true.
+`init`, `advance` and `read`, so a class that brings another of the three, itself or by a mixin, starts again from these
+defaults and restates what is still true.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeAlias
 import numpy as np
 from typing_extensions import TypeVar
 
-from bygones._arrays import AnyArray, Array, Condition, Number, check_between, check_finite, is_traced
+from bygones._arrays import AnyArray, Array, Condition, Number, check_between, check_finite, is_traced, namespace
 
 AnyState: TypeAlias = tuple[Any, ...]
 """The state of some memory, where it does not matter of which: a named tuple of arrays, or of such tuples."""
@@ -33,10 +33,13 @@ AnyState: TypeAlias = tuple[Any, ...]
 State = TypeVar("State", bound=AnyState, default=Any)
 """What a memory holds between two steps: a named tuple of arrays whose leading axes are a batch."""
 
+MADE_OF = ("init", "advance", "read")
+
 PROMISES = (
     "after_ones",
     "bound",
     "can_be_negative",
+    "canonical",
     "denominator",
     "faded",
     "forgets_at_once",
@@ -88,10 +91,10 @@ class Memory(ABC, Generic[State]):
 
     def __init_subclass__(cls, **options: object) -> None:
         super().__init_subclass__(**options)
-        if cls.__dict__.keys() & {"advance", "read"}:
-            for promise in PROMISES:
-                if promise not in cls.__dict__:
-                    setattr(cls, promise, Memory.__dict__[promise])
+        made_in = min(_defined_in(cls, name) for name in MADE_OF)
+        for promise in PROMISES:
+            if _defined_in(cls, promise) > made_in:
+                setattr(cls, promise, Memory.__dict__[promise])
 
     @abstractmethod
     def init(self, n_agents: int) -> State:
@@ -111,7 +114,8 @@ class Memory(ABC, Generic[State]):
 
     def faded(self, state: State, elapsed: Number = 1) -> Array:
         """What Z will be `elapsed` steps from now if nobody receives anything; leading axes are a batch."""
-        return self.read(self.advance(state, np.zeros(self.n_agents(state)), elapsed))
+        Z = self.read(state)
+        return self.read(self.advance(state, namespace(Z).zeros_like(Z), elapsed))
 
     def bound(self, u_max: float, steps: float = math.inf) -> float:
         r"""The largest $|Z_i|$ that utilities in $[0, u_{\max}]$ can reach within `steps` steps, or infinity."""
@@ -220,6 +224,11 @@ def check_entitlements(entitlements: AnyArray, n_agents: int, *, exempt: bool = 
             raise ValueError("entitlements must be above 0 for at least one agent, since not everybody can be exempt")
         return check_between("entitlements", weights, 0.0, math.inf, "at least 0 for every agent (0 is exempt)")
     return check_between("entitlements", weights, 0.0, math.inf, "above 0 for every agent", open_low=True)
+
+
+def _defined_in(cls: type, name: str) -> int:
+    """Where Python finds an attribute: the position of the class that defines it, of those that it looks through."""
+    return next(position for position, kind in enumerate(cls.__mro__) if name in kind.__dict__)
 
 
 def _alike(a: object, b: object) -> bool:

@@ -21,35 +21,40 @@ def hand_out(
     units: int,
     aim: ConcaveSum | PowerSum | Leximin,
     rng: np.random.Generator,
+    *,
+    everything: bool,
 ) -> np.ndarray:
     """The number of units of each agent.
 
     Args:
         base: z before, where larger is better: what is remembered or, of burdens, what was carried below zero.
-        step: what a unit adds to z, below zero for burdens.
+        step: what a unit adds to z, at most zero for burdens.
         most: the most units of each agent.
-        units: how many there are; of goods, some are left over if nobody has a use for them.
+        units: how many there are.
         aim: what is maximised.
         rng: draws among ties.
+        everything: whether all units have to go, as those of a burden; else some are left over if nobody has a use
+            for them.
     """
     given = np.zeros(len(base), dtype=np.int64)
-    burden = bool((step < 0).any())
     if isinstance(aim, ConcaveSum) and aim.product and _stays_at_zero(base, step, most, units):
         aim = Leximin()
     for _ in range(units):
-        who = np.flatnonzero((given < most) & ((step > 0) | burden))
+        who = np.flatnonzero((given < most) & ((step > 0) | everything))
         if not len(who):
             break
         z = base[who] + step[who] * given[who]
-        given[who[best_k(_keys(z, step[who], who, aim), len(who), 1, rng)]] += 1
+        given[who[best_k(_keys(z, step[who], who, aim, is_burden=everything), len(who), 1, rng)]] += 1
     return given
 
 
-def _keys(z: np.ndarray, step: np.ndarray, who: np.ndarray, aim: ConcaveSum | PowerSum | Leximin) -> list[Key]:
+def _keys(
+    z: np.ndarray, step: np.ndarray, who: np.ndarray, aim: ConcaveSum | PowerSum | Leximin, *, is_burden: bool
+) -> list[Key]:
     """What agents are compared by, the first of them largest: the gain of one more unit, then who is worst off."""
     if isinstance(aim, PowerSum):
         return [(-aim.among(who).cost(-z, -step)).__getitem__, (z + step).__getitem__]
-    if (step < 0).any():
+    if is_burden:
         first = [] if isinstance(aim, Leximin) else [(aim.among(who).mass * step * np.ones(len(z))).__getitem__]
         return [*first, (z + step).__getitem__, step.__getitem__]
     if isinstance(aim, Leximin):
