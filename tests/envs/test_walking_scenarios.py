@@ -115,7 +115,7 @@ def test_agents_of_the_plant_go_for_the_nearest_part_that_they_need() -> None:
     it = Plant(requirements=((1, 0, 0), (0, 0, 1)))
     state = _plant_floor([[1, 4], [2, 5]], [[1, 1], [1, 5]], [0, 1])
     after, _ = it.advance(np.zeros(it.n_noise), state, np.ones(2))
-    # The first walks away from a part that it does not need. The second needs none that is there, and clears the nearest.
+    # The first walks away from a part that it does not need. The second needs none of them, and clears the nearest.
     assert after.places.tolist() == [[1, 3], [1, 5]]
     assert after.had.tolist() == [[0, 0, 0], [0, 1, 0]]
     assert after.taken == 1

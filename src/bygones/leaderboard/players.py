@@ -1,8 +1,8 @@
 """Who plays: rules that need no training, and learners, which are given the same number of steps.
 
 A learner's name is its name in `bygones.learn.learners`; its policy is an MLP, or with `-symmetric` behind the name one
-network that scores every agent. With `-welfare` behind all that, as in `ppo-symmetric-welfare`, its reward is the change
-of welfare alone: the sum of utilities, which is no part of the score, is no part of the reward either (λ = 1).
+network that scores every agent. With `-welfare` behind all that, as in `ppo-symmetric-welfare`, its reward is the
+change of welfare alone: the sum of utilities, which is no part of the score, is no part of the reward either (λ = 1).
 """
 
 from __future__ import annotations

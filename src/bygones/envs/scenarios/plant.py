@@ -54,9 +54,10 @@ class Plant(Scenario):
 
     ## Action Space
     What each agent does, every combination in lexicographic order, the last agent's varying fastest. With
-    `control="go"` 1 is a step to the nearest part that the agent needs, along the longer distance first, and 0 stays. An
-    agent turns aside if somebody is in its way. If it needs none of the parts that lie about, it goes to the nearest and
-    takes it away, so that another can appear. With `control="moves"` 0 stays, and 1 to 4 go up, down, left and right.
+    `control="go"` 1 is a step to the nearest part that the agent needs, along the longer distance first, and 0 stays.
+    An agent turns aside if somebody is in its way. If it needs none of the parts that lie about, it goes to the nearest
+    and takes it away, so that another can appear. With `control="moves"` 0 stays, and 1 to 4 go up, down, left and
+    right.
 
     ## Utilities
     The products that each agent made, and 0.01 for each part that it took and needed.
