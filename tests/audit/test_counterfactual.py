@@ -3,7 +3,7 @@
 import pyarrow as pa
 import pytest
 
-from bygones.audit import audit, read_history
+from bygones.audit import audit, read_history, what_if
 from bygones.audit.replays import counterfactual
 
 
@@ -28,6 +28,21 @@ def test_the_allocator_serves_whoever_has_had_least():
     assert kept.instead.egalitarian == 12
     assert faded.actual.egalitarian == 0
     assert faded.actual.gini == pytest.approx(found.standings[0].gini[-1])
+
+
+@pytest.mark.parametrize("name", ["most", "nash"])
+def test_a_function_of_ones_own_decides_whatever_it_is_called(name):
+    """It wants one agent to have as much as possible, so it never changes over; the welfare called nash would."""
+
+    def judge(Z):
+        return Z.max(axis=-1)
+
+    judge.__name__ = name
+    rows = [(name, day, 4.0, name == "ana") for day in range(6) for name in ("ana", "ben")]
+    (replay,) = audit(asked(*rows), ["inf"], welfare=judge).replays
+    assert sorted(replay.instead.received.tolist()) == [0, 24]
+    _, course = what_if(asked(*rows), ["inf"], ["one-step"], welfare=judge, draws=1).courses
+    assert sorted(course.received.tolist()) == [0, 24]
 
 
 def test_as_many_are_served_among_those_who_asked():

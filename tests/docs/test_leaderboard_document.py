@@ -9,7 +9,7 @@ from bygones.leaderboard import board, players
 from bygones.leaderboard.entries import MEMORIES, SIZES
 from bygones.leaderboard.rule_players import RULES
 from bygones.leaderboard.standings import cells, remembering, verdicts
-from bygones.report.leaderboard.leaderboard_note import DOCUMENT, FULL, QUICK, rewritten
+from bygones.report.leaderboard.leaderboard_note import DOCUMENT, FULL, QUICK, WELFARE, rewritten
 from support.walkthrough import walk_through
 
 LEARNERS = ("ppo", "ppo-symmetric")
@@ -29,11 +29,23 @@ def test_the_page_says_what_the_runs_show():
     assert text == rewritten(text)
 
 
-@pytest.mark.parametrize(("folder", "size"), [(QUICK, "quick"), (FULL, "full")])
-def test_the_shipped_runs_are_small_and_complete(folder, size):
+@pytest.fixture(scope="module")
+def alone():
+    return cells(board.read(WELFARE))
+
+
+@pytest.mark.parametrize(
+    ("folder", "size", "who"),
+    [
+        (QUICK, "quick", (*RULES, *LEARNERS)),
+        (FULL, "full", (*RULES, *LEARNERS)),
+        (WELFARE, "full", [f"{name}-welfare" for name in LEARNERS]),
+    ],
+)
+def test_the_shipped_runs_are_small_and_complete(folder, size, who):
     worlds, horizon, chosen = SIZES[size].worlds or catalogue.names(), SIZES[size].horizon, SIZES[size]
     scenarios = [world if horizon is None else f"{world}(horizon={horizon})" for world in worlds]
-    wanted = board.entries(scenarios, "nash", chosen.steps, chosen.seeds, tuple(MEMORIES), (*RULES, *LEARNERS))
+    wanted = board.entries(scenarios, "nash", chosen.steps, chosen.seeds, tuple(MEMORIES), who)
     assert set(board.read(folder)) == set(wanted)
     assert sum(path.stat().st_size for path in folder.glob("*.parquet")) < 300_000
 
@@ -81,7 +93,15 @@ def test_what_the_page_says_about_learning(full):
     assert -0.0001 < pairs["donut"].gain < 0
     assert by_name["vaccines", "random"].mean / pairs["vaccines"].rule.mean == pytest.approx(0.995, abs=0.0005)
     assert by_name["replay", "largest-need"].worst_off == pytest.approx(0, abs=1e-6)
-    assert pairs["plant"].rule.player == "random"
+    plant = {cell.name: cell for cell in full if cell.world == "plant"}
+    assert pairs["plant"].rule.player == "everybody"
+    assert plant["random"].mean / plant["everybody"].mean == pytest.approx(0.99, abs=0.005)
+    assert plant["everybody"].gini == pytest.approx(0.122, abs=0.0005)
+    assert plant["whoever-is-behind, window T/10"].gini == pytest.approx(0.016, abs=0.0005)
+    assert all(
+        plant[f"whoever-is-behind, {long}"].total < plant["everybody"].total / 2
+        for long in ("perfect", "discounted T/2")
+    )
 
 
 @pytest.mark.parametrize("world", ["paper", "replay", "matthew"])
@@ -132,17 +152,36 @@ def test_a_learner_that_remembers_nothing_gives_to_favourites_with_more_steps(fu
     assert found[1].total > found[0].total
 
 
-def test_agents_of_the_plant_get_stuck_while_there_are_parts():
+def test_what_the_page_says_about_welfare_alone(full, alone):
+    rules = [cell for cell in full if cell.is_rule]
+    usual, pairs = ({pair.world: pair for pair in verdicts(some)} for some in (full, [*rules, *alone]))
+    wins = {world for world, pair in usual.items() if pair.word == "learning wins"}
+    assert {world for world, pair in pairs.items() if pair.word == "learning wins"} == wins
+    assert all(pairs[world].gain < usual[world].gain for world in wins)
+    for world in ("paper", "replay", "plant"):
+        assert usual[world].word == "a rule is enough"
+        assert pairs[world].word == "no clear difference"
+    for world in ("paper", "replay"):
+        before, after = usual[world].learner, pairs[world].learner
+        assert after.total < before.total
+        assert after.gini < before.gini
+    shown = {world: (round(pair.learner.mean, 4), round(pair.rule.mean, 4)) for world, pair in pairs.items()}
+    assert (shown["replay"], shown["paper"]) == ((0.9211, 0.9209), (0.1781, 0.1781))
+    assert (shown["matthew"][0], round(usual["matthew"].learner.mean, 4)) == (0.0945, 0.1092)
+    assert (usual["paper"].gain, usual["replay"].gain) == pytest.approx((-0.018, -0.13), abs=0.005)
+    assert pairs["lending"].word == "a rule is enough"
+    assert pairs["lending"].gain == pytest.approx(-0.0002, abs=5e-5)
+    before, after = ({each.memory: each for each in remembering(some, rules=False)} for some in (full, alone))
+    assert next(iter(after)) == "discounted T/10"
+    assert (before["perfect"].least, after["perfect"].least) == pytest.approx((0.16, 0.66), abs=0.005)
+    assert after["perfect"].shares["job_scheduling"] == pytest.approx(0.75, abs=0.005)
+    assert (before["reset T/10"].mean, after["reset T/10"].mean) == pytest.approx((0.904, 0.845), abs=0.0005)
+
+
+def test_the_parts_of_the_plant_run_out_before_the_episode_ends():
+    envs = gym.make_vec("bygones/mo-Plant-v0", num_envs=10)
     plant = catalogue.named("plant")
-    n_agents, supply = plant.n_agents, len(plant.seen_bounds[0]) - 1
-    for everybody in (True, False):
-        envs = gym.make_vec("bygones/mo-Plant-v0", num_envs=10)
-        rng = np.random.default_rng(0)
-        seen, _ = envs.reset(seed=0)
-        moves = []
-        for _ in range(999):
-            before = seen[:, : 2 * n_agents]
-            seen, *_ = envs.step(np.full(10, 2**n_agents - 1) if everybody else rng.integers(2**n_agents, size=10))
-            moves.append((seen[:, : 2 * n_agents] != before).any(axis=1))
-        assert not np.any(moves[-100:])
-        assert np.mean(seen[:, supply] > 0) >= 0.75
+    seen, _ = envs.reset(seed=0)
+    for _ in range(plant.horizon - 1):
+        seen, *_ = envs.step(np.full(10, plant.n_actions - 1))
+    assert (seen[:, len(plant.seen_bounds[0]) - 1] == 0).all()

@@ -23,7 +23,7 @@ from bygones.audit.sums import periods
 from bygones.audit.trajectory import Members, entitled_shares
 from bygones.kinds import Kind, check_kind
 from bygones.ledger.rules import NEWCOMER_RULES, check_entitlement, check_newcomers
-from bygones.welfare import named
+from bygones.welfare import AnyWelfare, named
 
 HALF_LIVES = ("1d", "7d", "30d", "inf")
 """The default half-lives where times are instants."""
@@ -54,7 +54,7 @@ def audit(
     every: str | None = None,
     at: str | None = None,
     refine: bool | None = None,
-    welfare: str = "egalitarian",
+    welfare: AnyWelfare = "egalitarian",
     kind: Kind | None = None,
     title: str = "",
     unit: str = "",
@@ -99,8 +99,8 @@ def audit(
     if rule is not None and rule not in NEWCOMER_RULES:
         check_between("newcomers", float(rule), 0.0, LARGEST_START, f"at most {LARGEST_START:g}")
     about: Kind = check_kind(kind) if kind is not None else "good" if own is None else own.kind
-    check_form(named(welfare), about)
-    welfare = str(named(welfare))
+    judge = named(welfare)
+    check_form(judge, about)
     shares = Shares(dict(entitlements)) if isinstance(entitlements, Mapping) else entitlements
     given = None
     if shares is not None:
@@ -125,7 +125,7 @@ def audit(
         per_unit=len(set(present.tolist())) > 1,
         searched=SEARCHED if known.n_events > FEW_EVENTS else 4 * SEARCHED,
     )  # fmt: skip
-    replays = () if history.requests is None else replay_decisions(history, who, chosen, end, welfare, about)
+    replays = () if history.requests is None else replay_decisions(history, who, chosen, end, judge, about)
     return Audit(
         label=history.source.label,
         clock=clock,

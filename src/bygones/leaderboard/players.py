@@ -42,8 +42,9 @@ def uses_memory(player: str) -> bool:
 def settings_of(player: str, steps: int, seed: int) -> Settings:
     """How a learner learns."""
     learner = _learner(player)
-    policy = "symmetric" if learner.is_symmetric else "mlp"
-    return Settings(learner=learner.name, policy=policy, total_steps=steps, seed=seed)
+    return Settings(
+        learner=learner.name, policy="symmetric" if learner.is_symmetric else "mlp", total_steps=steps, seed=seed
+    )
 
 
 def rewarded(player: str, problem: ScenarioProblem) -> ScenarioProblem:

@@ -22,6 +22,7 @@ from bygones.audit.trajectory import Members, measure
 from bygones.kinds import Kind
 from bygones.ledger.starting import starts
 from bygones.memory import Discounted, Memory, MemoryState, PerfectRecall
+from bygones.welfare import AnyWelfare
 
 MOST_ROWS = 200_000
 """The largest history, in rows, whose decisions can be replayed."""
@@ -87,7 +88,7 @@ def replay_decisions(
     who: Members,
     half_lives: Sequence[float],
     end: float,
-    welfare: str = "egalitarian",
+    welfare: AnyWelfare = "egalitarian",
     kind: Kind = "good",
 ) -> tuple[ReplayedDecisions, ...]:
     """Replays the decisions of a history with an allocator whose memory has each of these half-lives.
@@ -99,7 +100,7 @@ def replay_decisions(
 
 
 def _replay(
-    requests: Sequence[DecisionRequest], who: Members, half_life: float, end: float, welfare: str, kind: Kind
+    requests: Sequence[DecisionRequest], who: Members, half_life: float, end: float, welfare: AnyWelfare, kind: Kind
 ) -> ReplayedDecisions:
     actual, instead = _World(who, half_life), _World(who, half_life)
     rng, differ = np.random.default_rng(SEED), 0
@@ -139,7 +140,7 @@ class _World:
             self._is_present[joins] = True
 
     def choose(
-        self, request: DecisionRequest, k: int, welfare: str, kind: Kind, rng: np.random.Generator
+        self, request: DecisionRequest, k: int, welfare: AnyWelfare, kind: Kind, rng: np.random.Generator
     ) -> np.ndarray:
         """Whom the allocator serves."""
         can = np.isin(np.arange(len(self._received)), request.who) & (self._who.entitlements > 0)

@@ -14,6 +14,7 @@ from bygones.audit.replays.replay_setting import ReplaySetting
 from bygones.audit.trajectory import Members, measure
 from bygones.kinds import Kind
 from bygones.ledger.starting import starts
+from bygones.welfare import AnyWelfare
 
 _PER_AGENT = ("Z", "Z_lost", "utilities")
 
@@ -48,7 +49,7 @@ class CourseRun:
         self.received = np.zeros(len(who.names))
         self.served: list[frozenset[int]] = []
 
-    def decide(self, request: DecisionRequest, rule: Rule, welfare: str, rng: np.random.Generator) -> None:
+    def decide(self, request: DecisionRequest, rule: Rule, welfare: AnyWelfare, rng: np.random.Generator) -> None:
         """Serves as many as were served, by a rule."""
         self._admit(request)
         members = np.flatnonzero(self._has_asked)
@@ -129,7 +130,7 @@ def as_it_was(setting: ReplaySetting, alternative: Alternative, kind: Kind) -> C
 
 
 def replayed(
-    setting: ReplaySetting, alternative: Alternative, rule: str, welfare: str, kind: Kind, seed: int
+    setting: ReplaySetting, alternative: Alternative, rule: str, welfare: AnyWelfare, kind: Kind, seed: int
 ) -> CourseRun:
     """The course under another memory and rule; the seed draws among equally good decisions."""
     run, rng = CourseRun(setting.who, alternative, setting.usual, kind), np.random.default_rng(seed)

@@ -25,7 +25,7 @@ from bygones.audit.replays.course_runs import as_it_was, replayed
 from bygones.audit.replays.replay_setting import ReplaySetting, replay_setting
 from bygones.audit.trajectory import Members
 from bygones.kinds import Kind, check_kind
-from bygones.welfare import named
+from bygones.welfare import AnyWelfare, named
 
 DRAWS = 10
 """How often each course is run."""
@@ -191,7 +191,7 @@ def what_if(
     *,
     memories: Sequence[str] = (),
     newcomers: str | float = "zero",
-    welfare: str = "egalitarian",
+    welfare: AnyWelfare = "egalitarian",
     entitlements: dict[str, float] | None = None,
     others: str | float | None = None,
     kind: Kind = "good",
@@ -261,7 +261,9 @@ def _actual(setting: ReplaySetting, memory: Alternative, kind: Kind) -> Course:
     return Course(memory, ACTUAL, Spread(0, 0), gini, worst, gini_received, total, run.received, ())
 
 
-def _course(setting: ReplaySetting, memory: Alternative, rule: str, welfare: str, kind: Kind, draws: int) -> Course:
+def _course(
+    setting: ReplaySetting, memory: Alternative, rule: str, welfare: AnyWelfare, kind: Kind, draws: int
+) -> Course:
     requests, who, _ = setting
     runs = [replayed(setting, memory, rule, welfare, kind, seed) for seed in range(draws)]
     actual = [frozenset(request.who[request.served].tolist()) for request in requests]

@@ -1,4 +1,4 @@
-"""What the shipped runs of both maps show, as a part of `docs/leaderboard.md`.
+"""What the shipped runs of the leaderboard show, as a part of `docs/leaderboard.md`.
 
 `python -m bygones.report.leaderboard.leaderboard_note` writes it anew. A test compares the document with the runs.
 """
@@ -12,15 +12,18 @@ from bygones._files import write_text
 from bygones.envs import catalogue
 from bygones.leaderboard import board
 from bygones.leaderboard.entries import MEMORIES
+from bygones.leaderboard.rule_players import RULES
 from bygones.leaderboard.standings import BoardVerdict, Cell, Remembering, answer, cells, remembering, verdicts
 from bygones.paper.provenance import CHECKOUT
 
 FULL = CHECKOUT / "evidence" / "leaderboard" / "full"
 QUICK = CHECKOUT / "evidence" / "leaderboard" / "quick"
+WELFARE = CHECKOUT / "evidence" / "leaderboard" / "welfare"
 OTHERS = CHECKOUT / "evidence" / "other-learners"
 DOCUMENT = CHECKOUT / "docs" / "leaderboard.md"
 FULL_MARKS = ("<!-- from the full runs -->", "<!-- end of full runs -->")
 QUICK_MARKS = ("<!-- from the quick runs -->", "<!-- end of quick runs -->")
+WELFARE_MARKS = ("<!-- from the runs for welfare alone -->", "<!-- end of runs for welfare alone -->")
 STEPS_MARKS = ("<!-- from both -->", "<!-- end of both -->")
 OTHERS_MARKS = ("<!-- from the runs of others -->", "<!-- end of others -->")
 
@@ -45,6 +48,30 @@ def note(folder: Path = FULL) -> str:
             *_memories(remembering(found, rules=True), remembering(found, rules=False)),
         ]
     )
+
+
+def welfare_note(folder: Path = WELFARE, full: Path = FULL) -> str:
+    """What learners reach whose reward is welfare alone, against the same rules, in Markdown."""
+    runs = board.read(full)
+    rules = {entry: score for entry, score in runs.items() if entry.player in RULES}
+    alone = cells({**rules, **board.read(folder)})
+    usual = {pair.world: pair.learner for pair in verdicts(cells(runs))}
+    lines = [
+        "| scenario | best rule | score | best learner, λ = 0.9 | score | best learner, λ = 1 | score "
+        "| λ = 1 against the rule, 95% | verdict |",
+        "|---|---|---|---|---|---|---|---|---|",
+    ]
+    for pair in verdicts(alone):
+        low, high = pair.difference
+        each = " | ".join(f"{cell.name} | {cell.mean:.4f}" for cell in (pair.rule, usual[pair.world], pair.learner))
+        lines.append(f"| `{pair.world}` | {each} | {low:+.2g} to {high:+.2g} | {pair.word} |")
+    worth = [
+        {each.memory: each for each in remembering(found, rules=False)}
+        for found in (cells(runs), cells(board.read(folder)))
+    ]
+    lines += ["", "| memory | learners, λ = 0.9 | at worst | learners, λ = 1 | at worst |", "|---|---|---|---|---|"]
+    lines += [f"| {memory} | {' | '.join(_worth(each[memory]) for each in worth)} |" for memory in worth[1]]
+    return "\n".join(lines)
 
 
 def _compared(pairs: Sequence[BoardVerdict]) -> list[str]:
@@ -164,6 +191,7 @@ def rewritten(text: str) -> str:
     """The document with everything that follows from the runs written anew."""
     parts = [
         (note(FULL), FULL_MARKS),
+        (welfare_note(), WELFARE_MARKS),
         (note(QUICK), QUICK_MARKS),
         (steps_note(), STEPS_MARKS),
         (others_note(), OTHERS_MARKS),
