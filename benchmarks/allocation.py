@@ -20,7 +20,7 @@ from benchmarks.peers import peer
 from bygones import Discounted
 from bygones.allocation import Assign, ChooseK, Divide, OneStep, allocate, prices
 from bygones.allocation.decide import at_prices
-from bygones.allocation.prices import learning
+from bygones.allocation.pricing import learning
 
 MEMORY = Discounted(half_life=30)
 

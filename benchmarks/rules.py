@@ -19,8 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bygones import Discounted
-from bygones.allocation import ChooseK, RankingPolicy
-from bygones.allocation import prices as _prices  # noqa: F401, so that its module is loaded
+from bygones.allocation import ChooseK, RankingPolicy, pricing
 from bygones.allocation.hindsight import Hindsight, hindsight
 from bygones.envs import needs as kinds
 from bygones.memory import priced
@@ -160,8 +159,7 @@ def _elsewhere(needs: Any, k: int, welfare: str) -> list[Hindsight]:
 
 def sweep(done: set[tuple[Any, ...]]) -> Iterator[dict[str, Any]]:
     """The family of price rules: other first steps (ours is 0.5), other corrections (ours is 0.25)."""
-    correcting = sys.modules["bygones.allocation.prices"]
-    ours = priced.STEP, correcting.CORRECTION
+    ours = priced.STEP, pricing.CORRECTION
     for kind, (needs, k) in KINDS.items():
         for welfare in WELFARES:
             if all((kind, welfare, gamma) in done for gamma in GAMMAS):
@@ -177,10 +175,10 @@ def sweep(done: set[tuple[Any, ...]]) -> Iterator[dict[str, Any]]:
                     row[f"step {step:g}"] = float(np.mean(each))
                 priced.STEP = ours[0]
                 for c in (0.0, 0.1, 0.5, 1.0):
-                    correcting.CORRECTION = c
+                    pricing.CORRECTION = c
                     each = shares(made_by("prices", needs, k, welfare, gamma), bounds, welfare)
                     row[f"correction {c:g}"] = float(np.mean(each))
-                correcting.CORRECTION = ours[1]
+                pricing.CORRECTION = ours[1]
                 yield row
 
 

@@ -24,7 +24,7 @@ from bygones import Discounted, Instantaneous
 from bygones.allocation import Assign, ChooseK, Divide, Problem, allocate, calibrate
 from bygones.allocation.decide import Rule
 from bygones.allocation.hindsight import hindsight
-from bygones.allocation.prices import learning
+from bygones.allocation.pricing import learning
 from bygones.memory import Memory, priced
 
 OUT = Path(__file__).parents[1] / "evidence" / "rules"

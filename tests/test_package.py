@@ -1,11 +1,14 @@
 """What a newcomer relies on: light imports, one list of public names, and a README and a citation that are correct."""
 
 import ast
+import importlib
 import importlib.metadata
 import inspect
+import pkgutil
 import re
 import subprocess
 import sys
+import types
 from pathlib import Path
 
 import pytest
@@ -59,6 +62,17 @@ def test_there_is_one_list_of_public_names():
     assert set(bygones.__all__) == {*NAMES, "__version__", *modules.intersection(bygones.__all__)}
     assert not modules & set(NAMES), "a name is both a module and something else"
     assert set(bygones.__all__) <= set(dir(bygones))
+
+
+def test_no_name_is_both_a_module_and_something_else():
+    """Or else `import bygones.allocation.pricing as pricing` would give what the package exports under that name."""
+    packages = [
+        importlib.import_module(each.name) for each in pkgutil.walk_packages(bygones.__path__, "bygones.") if each.ispkg
+    ]
+    assert len(packages) > 10
+    for package in [bygones, *packages]:
+        for module in pkgutil.iter_modules(package.__path__):
+            assert isinstance(vars(package).get(module.name, package), types.ModuleType), (package, module.name)
 
 
 def test_type_checkers_see_the_same_names():

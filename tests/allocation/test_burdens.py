@@ -12,7 +12,7 @@ from scipy.optimize import linprog
 
 from bygones import Discounted, Linear, PerfectRecall
 from bygones.allocation import Assign, ChooseK, Divide, allocate, calibrate, prices
-from bygones.allocation.prices import learning
+from bygones.allocation.pricing import learning
 from bygones.memory.priced import Priced
 from bygones.welfare import named, power_burden
 from support.memories import LastSteps

@@ -12,7 +12,7 @@ from bygones import PerfectRecall
 from bygones.allocation import Assign, ChooseK, Divide, allocate
 from bygones.allocation.decide import at_prices
 from bygones.allocation.hindsight import hindsight
-from bygones.allocation.prices import learning
+from bygones.allocation.pricing import learning
 from bygones.envs.needs import advantaged
 from bygones.simulation import policy_named, simulate
 

@@ -14,7 +14,7 @@ from scipy.optimize import linprog
 import bygones.pytrees  # noqa: F401
 from bygones import Discounted, PerfectRecall
 from bygones.allocation import Assign, ChooseK, Divide, Prices, allocate, calibrate, prices
-from bygones.allocation.prices import learning
+from bygones.allocation.pricing import learning
 from bygones.envs.needs import advantaged, lognormal, uniform
 from bygones.memory.priced import Priced
 from bygones.simulation import policy_named, simulate

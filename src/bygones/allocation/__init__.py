@@ -22,7 +22,7 @@ from bygones.allocation.policies import (
     RoundRobin,
     Utilitarian,
 )
-from bygones.allocation.prices import learning, prices
+from bygones.allocation.pricing import learning, prices
 from bygones.allocation.problem_contract import Problem
 from bygones.allocation.problems import Assign, ChooseK, Divide
 from bygones.allocation.reports import normalised, usual_reports

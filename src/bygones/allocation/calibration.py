@@ -18,7 +18,7 @@ import numpy as np
 
 from bygones._arrays import AnyArray
 from bygones.allocation.decide import expected_at_prices
-from bygones.allocation.prices import learning, price_form, prices
+from bygones.allocation.pricing import learning, price_form, prices
 from bygones.allocation.problem_contract import Problem
 from bygones.allocation.requests import Request
 from bygones.kinds import Kind

@@ -22,7 +22,7 @@ from bygones.allocation.checks import is_sparse
 from bygones.allocation.decision import Decision
 from bygones.allocation.goods import GIVE
 from bygones.allocation.outlook import Outlook, Unstructured, check_state, outlook, priced_outlook
-from bygones.allocation.prices import PriceList, pricing_of
+from bygones.allocation.pricing import PriceList, pricing_of
 from bygones.allocation.problem_contract import Problem
 from bygones.allocation.problems import Assign, ChooseK
 from bygones.allocation.solvers.choose import choose_by
@@ -99,7 +99,7 @@ def allocate(
         time_unit: what a step of the memory is, such as `"day"`, for the explanation.
         rule: `"one-step"` makes the welfare of what is remembered after this decision as large as possible.
             `"prices"` looks ahead: it makes the sum of utilities, each times the agent's price, as large as possible
-            (see `bygones.allocation.prices`), or as small as possible for burdens.
+            (see `bygones.allocation.pricing`), or as small as possible for burdens.
         calibration: for `"prices"`, what was learned from a sample of past problems; see `calibrate`.
         learned_from: what the calibration was learned from, for the explanation, such as `"the 42 decisions before"`.
         time_limit: seconds after which an integer programme stops with the best found; then `optimal` is False and

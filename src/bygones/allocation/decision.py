@@ -14,7 +14,7 @@ from bygones._arrays import Array, Number
 from bygones._text import listed
 from bygones.allocation.aims import entitled
 from bygones.allocation.explain import as_data, sentences
-from bygones.allocation.prices import PriceList
+from bygones.allocation.pricing import PriceList
 from bygones.allocation.problem_contract import NAMED, Problem
 from bygones.memory import Memory
 from bygones.memory.contract import AnyState

@@ -18,8 +18,8 @@ import numpy as np
 
 from bygones._arrays import AnyArray, Array, Number
 from bygones.allocation.decide import allocate
-from bygones.allocation.prices import Pricing, levels, price_form
-from bygones.allocation.prices import learning as learning_memory
+from bygones.allocation.pricing import Pricing, levels, price_form
+from bygones.allocation.pricing import learning as learning_memory
 from bygones.allocation.problems import ChooseK
 from bygones.allocation.ties import best_k_of_row, best_k_of_rows
 from bygones.kinds import Kind

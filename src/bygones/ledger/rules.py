@@ -23,7 +23,7 @@ from bygones._arrays import AnyArray, check_between, check_one_of
 from bygones._times import check_zone
 from bygones.allocation.aims import check_form
 from bygones.allocation.decide import Rule
-from bygones.allocation.prices import price_form
+from bygones.allocation.pricing import price_form
 from bygones.allocation.reports import Reports
 from bygones.kinds import Kind, check_kind
 from bygones.ledger import times
