@@ -27,6 +27,7 @@ from bygones.envs import functional, needs
 from bygones.envs.problem import AllocationProblem
 from bygones.envs.vector_env import AllocationVectorEnv
 from bygones.envs.wrappers import FairReward, RememberRewards
+from bygones.ledger.rules import Rules
 from bygones.memory.contract import PROMISES, Response
 from bygones.pytrees import is_registered
 from support.brute_force import best, candidates
@@ -308,6 +309,28 @@ class TestOnesOwnWelfare:
 
         with pytest.raises(ValueError, match="welfare 'nash' exists already"):
             welfare.register(nash)
+
+    @pytest.mark.parametrize(
+        "judge",
+        [
+            welfare.named("alpha_fair", alpha=np.inf),
+            welfare.named("alpha_fair(alpha=2)"),
+            welfare.named("generalized_gini", weights=np.array([0.5, 0.3, 0.2])),
+            welfare.named("generalized_gini(weights=(0.5, 0.3, 0.2))"),
+        ],
+        ids=str,
+    )
+    def test_the_text_of_a_welfare_means_the_same(self, judge):
+        Z = np.array([[1.0, 2.0, 4.0], [3.0, 0.5, 0.1]])
+        again = welfare.named(str(judge))
+        assert str(again) == str(judge)
+        np.testing.assert_array_equal(again(Z), judge(Z))
+        assert Rules(welfare=str(judge)).welfare == str(judge)
+
+    @pytest.mark.parametrize("text", ["nash()()", "nash()#x", "alpha_fair(alpha=infinite)", "alpha_fair(2)"])
+    def test_texts_that_are_no_welfare_are_refused(self, text):
+        with pytest.raises(ValueError, match="welfare must be a name or"):
+            welfare.named(text)
 
     @pytest.mark.parametrize("text", ["nash", " nash", "nash()", "nash ( ) ", "Nash"])
     def test_one_name_is_one_welfare_everywhere(self, text):

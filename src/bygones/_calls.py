@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import math
 
 
 def as_call(what: str, text: str) -> tuple[str, dict[str, object]]:
@@ -10,7 +11,7 @@ def as_call(what: str, text: str) -> tuple[str, dict[str, object]]:
 
     Args:
         what: what the text names, for the error.
-        text: such as `nash`, `alpha_fair(alpha=2)` or `discounted(half_life=50)`.
+        text: such as `nash`, `alpha_fair(alpha=inf)` or `discounted(half_life=50)`.
     """
     name, opened, inside = text.strip().partition("(")
     name = name.strip().replace("-", "_")
@@ -18,8 +19,13 @@ def as_call(what: str, text: str) -> tuple[str, dict[str, object]]:
         return name, {}
     try:
         call = ast.parse(f"dict({inside}", mode="eval").body
-        if isinstance(call, ast.Call) and not call.args:
-            return name, {str(word.arg): ast.literal_eval(word.value) for word in call.keywords}
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and not call.args and inside.endswith(")"):
+            return name, {str(word.arg): _value(word.value) for word in call.keywords}
         raise ValueError
     except (SyntaxError, ValueError):
         raise ValueError(f"{what} must be a name or name(parameter=number), got {text!r}") from None
+
+
+def _value(node: ast.expr) -> object:
+    """A plain value; infinity has no literal of its own in Python."""
+    return math.inf if isinstance(node, ast.Name) and node.id == "inf" else ast.literal_eval(node)

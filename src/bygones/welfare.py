@@ -204,7 +204,11 @@ class Welfare:
         return self._entry.function(Z, **self.parameters)
 
     def __str__(self) -> str:
-        inside = ", ".join(f"{name}={value}" for name, value in self.parameters.items())
+        plain = {
+            name: tuple(value.tolist()) if isinstance(value, np.ndarray) else value
+            for name, value in self.parameters.items()
+        }
+        inside = ", ".join(f"{name}={value}" for name, value in plain.items())
         return f"{self.name}({inside})" if inside else self.name
 
     def __reduce__(self) -> tuple[type[Welfare], tuple[str, dict[str, object], Callable[..., Array] | None]]:
