@@ -303,6 +303,18 @@ class TestOnesOwnWelfare:
         finally:
             welfare._ENTRIES.pop("sum_of_powers")
 
+    @pytest.mark.parametrize("alpha", [1.0, 2.0])
+    def test_the_judge_of_a_registered_function_is_that_function(self, alpha, monkeypatch):
+        """`alpha_fair` shifts by ε, which a function without one must not be replaced by."""
+        monkeypatch.setattr(welfare, "_ENTRIES", dict(welfare._ENTRIES))
+
+        @welfare.register(form=lambda: welfare.AlphaFair(alpha=alpha))
+        def unshifted(Z):
+            return np.log(Z).sum(axis=-1) if alpha == 1 else -(1 / Z).sum(axis=-1)
+
+        Z = np.array([1e-6, 1.0])
+        assert welfare.as_judge("unshifted")(Z) == unshifted(Z)
+
     def test_a_name_is_not_taken_twice(self):
         def nash(Z):
             return Z.sum()

@@ -311,6 +311,8 @@ def as_judge(welfare: AnyWelfare) -> Welfare:
     form = chosen.form
     if not isinstance(form, AlphaFair) or form.product:
         return chosen
+    if not form.eps and 1 <= form.alpha < math.inf:
+        return chosen  # `alpha_fair` is shifted by ε there, and a function of somebody's own may not be.
     return named("alpha_fair", alpha=float(form.alpha), eps=float(form.eps or 1e-6))
 
 

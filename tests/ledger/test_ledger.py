@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import sqlalchemy as sa
 
-from bygones import Discounted, welfare
+from bygones import Discounted, SlidingWindow, welfare
 from bygones.ledger import Amount, Entry, Items, Ledger, LedgerError, Places, Rules, StaleProposalError, schema
 from bygones.ledger.rules import Change, RuleBook
 from bygones.ledger.times import instant, iso
@@ -279,6 +279,30 @@ def test_a_ledger_refuses_memories_and_welfare_functions_of_ones_own():
         Rules(welfare=lambda Z: Z.min())
     assert Rules(welfare=welfare.nash).welfare == "nash"
     assert Rules(half_life="never", welfare=named("alpha_fair", alpha=2)).welfare == "alpha_fair(alpha=2)"
+
+
+def test_only_rules_are_rules(tmp_path):
+    with pytest.raises(ValueError, match=r"rules must be Rules, such as Rules\(half_life='30d'\), got SlidingWindow"):
+        Ledger.new(tmp_path / "team.db", SlidingWindow(3))
+    assert not (tmp_path / "team.db").exists()
+
+
+def test_rules_that_this_program_does_not_know_say_what_is_missing(tmp_path, monkeypatch):
+    known = dict(welfare._ENTRIES)
+    monkeypatch.setattr(welfare, "_ENTRIES", known)
+
+    @welfare.register
+    def two_worst(Z):
+        return np.sort(Z, axis=-1)[..., :2].sum(axis=-1)
+
+    Ledger.new(tmp_path / "team.db", Rules(welfare="two_worst")).close()
+    with Ledger.open(tmp_path / "team.db") as ledger:
+        assert ledger.standing().rules.welfare == "two_worst"
+    del known["two_worst"]
+    with Ledger.open(tmp_path / "team.db") as ledger:
+        message = r"event 1 sets rules .* got 'two_worst'\. Use the program .* must be registered before"
+        with pytest.raises(ValueError, match=message):
+            ledger.standing()
 
 
 def test_nobody_to_decide_about(new_path):

@@ -70,6 +70,8 @@ class Ledger(Readable):
             author: who records; by default `BYGONES_AUTHOR`, else the user of the operating system.
             timeout: seconds to wait for other writers.
         """
+        if not isinstance(rules, Rules | None):
+            raise ValueError(f"rules must be Rules, such as Rules(half_life='30d'), got {rules!r}")
         with ExitStack() as stack:
             store = Store(target, timeout)
             stack.callback(store.close)

@@ -179,7 +179,14 @@ class RuleBook:
         self.changes = tuple(sorted(settled, key=lambda change: change[:2]))
         rules, history = Rules(), []
         for change in self.changes:
-            rules = rules.changed(change.settings)
+            try:
+                rules = rules.changed(change.settings)
+            except ValueError as error:
+                # They were accepted once, so this program lacks something: most likely a welfare of somebody's own.
+                raise ValueError(
+                    f"event {change.seq} sets rules that this program does not know: {error}. Use the program that set "
+                    "them; a welfare function of your own must be registered before the ledger is opened"
+                ) from None
             history.append(rules)
         self.history = tuple(history)
         self._starts = np.array([change.time for change in self.changes], dtype=np.int64)
