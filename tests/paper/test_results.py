@@ -259,7 +259,6 @@ def test_a_pandas_data_frame_holds_everything(tmp_path):
 
 
 def test_a_polars_data_frame_holds_everything(tmp_path):
-    pytest.importorskip("polars")
     fill(tmp_path, RUNS[:2])
     found = read(tmp_path)
     frame = found.to_polars()
