@@ -331,3 +331,10 @@ def test_memories_by_name() -> None:
     assert named("discounted(half_life=50)") == Discounted(half_life=50)
     assert named("sliding-window(length=3)") == SlidingWindow(3)
     assert named(Discounted(gamma=0.5)) == Discounted(gamma=0.5)
+
+
+def test_more_actions_than_can_be_enumerated_are_refused():
+    with pytest.raises(
+        ValueError, match=r"this scenario has [\d,]+ actions, more than the 100,000 that can be enumerated"
+    ):
+        catalogue.named("paper(n=1000, n_resources=20)").actions()

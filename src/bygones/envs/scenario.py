@@ -19,6 +19,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from bygones._arrays import Array, Floats, check_count, check_finite
+from bygones.envs.fair_problem import MOST_ACTIONS
 
 
 class Most(NamedTuple):
@@ -87,6 +88,11 @@ class Scenario(ABC):
     def actions(self) -> Floats:
         """One row per action, which `advance` is given: by default who is served, for every subset of k agents."""
         assert self.n_served is not None
+        if self.n_actions > MOST_ACTIONS:
+            raise ValueError(
+                f"this scenario has {self.n_actions:,} actions, more than the {MOST_ACTIONS:,} that can be enumerated; "
+                "an action may also be the agents that are served"
+            )
         subsets = np.array(list(itertools.combinations(range(self.n_agents), self.n_served)))
         served = np.zeros((len(subsets), self.n_agents))
         np.put_along_axis(served, subsets, 1.0, axis=1)

@@ -12,7 +12,7 @@ from bygones.envs.wrappers.fairness import Fairness, plain
 from bygones.envs.wrappers.observing import horizon_of, layout
 from bygones.envs.wrappers.recall import Recall, reward_space_of
 from bygones.memory import Memory
-from bygones.welfare import Welfare
+from bygones.welfare import AnyWelfare
 
 
 class RememberRewards(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
@@ -109,7 +109,7 @@ class FairReward(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         self,
         env: gym.Env[Any, Any],
         memory: Memory,
-        welfare: str | Welfare,
+        welfare: AnyWelfare,
         weight: float,
         *,
         shaping_discount: float = 1.0,

@@ -25,7 +25,7 @@ from bygones.envs.wrappers.fairness import Fairness
 from bygones.envs.wrappers.observing import horizon_of, layout
 from bygones.envs.wrappers.recall import Recall, reward_space_of
 from bygones.memory import Memory
-from bygones.welfare import Welfare
+from bygones.welfare import AnyWelfare
 
 
 class _EpisodeWrapper(VectorWrapper):
@@ -130,7 +130,7 @@ class VectorFairReward(_EpisodeWrapper):
         self,
         env: VectorEnv[Any, Any, Any],
         memory: Memory,
-        welfare: str | Welfare,
+        welfare: AnyWelfare,
         weight: float,
         *,
         shaping_discount: float = 1.0,
