@@ -185,6 +185,9 @@ def test_kueue_forgets_the_admission_of_what_has_finished(tmp_path):
     with pytest.raises(ValueError, match=r"2 workloads without clusterQueue .*: leave them out with --skip-unnamed"):
         read_history(path, agent="clusterQueue")
     assert received(read_history(path, agent="clusterQueue", skip_unnamed=True)) == pytest.approx({"main": 1.5})
+    del pods[0]["count"]  # which means one
+    path.write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": [old, evicted, again]}))
+    assert received(read_history(path)) == pytest.approx({"vision": 1 * 1 + 2 * 2 + 1 + 0.5})
 
 
 def test_a_series_goes_on_in_the_next_file(tmp_path):

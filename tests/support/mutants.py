@@ -94,7 +94,14 @@ AREAS = {
         ),
     ),
     "audit": Area(
-        "audit/**/*.py", ("audit/test_*.py", "cli/test_cli_audit.py", "cli/test_cli_advice.py", "test_cards.py")
+        "audit/**/*.py",
+        (
+            "audit/test_*.py",
+            "cli/test_cli_audit.py",
+            "cli/test_cli_advice.py",
+            "cli/test_cli_explain.py",
+            "test_cards.py",
+        ),
     ),
 }
 
