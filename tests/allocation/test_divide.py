@@ -92,6 +92,17 @@ def test_generalised_gini_agrees_with_a_linear_programme(division, data):
     assert decision.welfare_after == pytest.approx(gini_by_linear_programme(base, slope, problem, weights), abs=1e-6)
 
 
+@pytest.mark.parametrize("block", [1, 100, 333])
+def test_generalised_gini_does_not_depend_on_how_many_levels_are_looked_at_together(block, monkeypatch):
+    rng, memory = np.random.default_rng(0), PerfectRecall()
+    state = memory.update(memory.init(20), rng.random(20))
+    problem = Divide(3.0, rng.random(20), rng.random(20))
+    weights = named("generalized_gini", weights=np.linspace(1.0, 0.1, 20))
+    together = allocate(problem, memory, state, weights)
+    monkeypatch.setattr("bygones.allocation.solvers.divide_gini._BLOCK", block)
+    np.testing.assert_allclose(allocate(problem, memory, state, weights).given, together.given, atol=1e-12)
+
+
 def gini_by_linear_programme(base, slope, problem, weights):
     """The least weighted sum over all orders, by the dual of that assignment."""
     n = len(base)

@@ -137,6 +137,15 @@ def test_assign_bundles_is_the_best_of_all_allocations(data, welfare, sparsely):
     check_assign(data, welfare, sparsely, n, m, capacity)
 
 
+@pytest.mark.parametrize("sparsely", [False, True])
+@pytest.mark.parametrize("past", [1.0, 1e-3, 1e-9])
+def test_a_product_is_largest_beside_those_who_have_nothing_or_next_to_nothing(past, sparsely):
+    memory, utilities = PerfectRecall(), np.array([[1.0, 2.0], [1.0, 100.0]])
+    state = memory.update(memory.init(2), np.array([0.0, past]))
+    decision = allocate(Assign(sparse.csr_array(utilities) if sparsely else utilities), memory, state, "nash")
+    assert decision.utilities.tolist() == [1, 100]  # of 100 and 2; leximin would prefer 2 and 1
+
+
 def check_assign(data, welfare, sparsely, n, m, capacity):
     memory, state, given = data.draw(pasts(n))
     utilities = data.draw(tables(n, m))

@@ -37,6 +37,19 @@ def test_agents_mix_only_where_the_readout_mixes_them():
     assert outlook(MEMORIES[-1], MEMORIES[-1].init(4), 4).slope is None
 
 
+@pytest.mark.parametrize("at_once", [1, 4, 1000])
+def test_a_memory_of_unknown_structure_is_asked_in_parts(at_once, monkeypatch):
+    monkeypatch.setattr("bygones.allocation.outlook._AT_ONCE", at_once)
+    rng, memory = np.random.default_rng(0), LastSteps(3)
+    state = memory.init(4)
+    for _ in range(5):
+        state = memory.update(state, rng.random(4))
+    for shape in ((4,), (6, 4), (2, 3, 4)):
+        candidates = rng.random(shape)
+        expected = [memory.read(memory.update(state, each)) for each in candidates.reshape(-1, 4)]
+        np.testing.assert_allclose(outlook(memory, state, 4).after(candidates), np.reshape(expected, shape))
+
+
 def test_a_batch_of_memories_is_refused_even_if_the_memory_has_to_be_asked():
     memory = LastSteps(3)
     np.testing.assert_array_equal(outlook(memory, memory.init(4), 4).base, np.zeros(4))

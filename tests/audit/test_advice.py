@@ -335,6 +335,25 @@ def test_a_long_break_does_not_make_turns_seem_rare():
     assert facts.stay == math.inf
 
 
+def test_the_facts_of_a_history():
+    asking = [
+        (0.0, [0, 1], [1.0, 2.0], [True, False]),
+        (10.0, [0, 1], [3.0, 2.0], [False, True]),
+        (20.0, [0, 1, 2], [1.0, 2.0, 4.0], [True, False, True]),
+        (30.0, [0], [3.0], [True]),
+    ]
+    facts = facts_of([DecisionRequest(time, *map(np.array, request)) for time, *request in asking], 3, 1.0)
+    assert (facts.decisions, facts.contested, facts.agents) == (4, 3, 3)
+    assert (facts.asking, facts.served) == (8 / 4, 5 / 4)
+    assert (facts.first, facts.last, facts.every, facts.span) == (0, 30, 10, 40)
+    assert facts.turn == pytest.approx(10 * (4 + 3 + 1) / 5)
+    assert (facts.stay, facts.joined, facts.left) == (math.inf, 0, 0)
+    assert facts.within == pytest.approx((0.5 + 0) / 2)  # of agents 0 and 1; agent 2 asked only once
+    assert facts.between == pytest.approx((2, 4))
+    assert (facts.differ, facts.equal) == (3 / 4, False)
+    assert facts.drift == pytest.approx((0.1 + 0.3 + 0.4) / 2)
+
+
 def test_large_needs_do_not_overflow():
     facts = facts_of(
         [DecisionRequest(t, np.arange(2), np.array([1e300, 3e300]), np.array([True, False])) for t in range(4)], 2, 1.0

@@ -1,6 +1,7 @@
 """Advice about histories that do not record who asked: a half-life to begin with, and what to record."""
 
 import json
+from datetime import datetime, timedelta
 
 import pyarrow as pa
 import pytest
@@ -36,6 +37,15 @@ def test_and_no_longer_than_agents_stay():
     advice = advise_received(received(rows))
     assert (advice.turn, advice.stay) == (4, 12)
     assert (advice.period, advice.half_life) == (30, 10)
+
+
+def test_of_the_round_lengths_within_a_stay_it_is_the_longest():
+    began, week = datetime(2026, 1, 5), timedelta(weeks=1)
+    rows = [(f"agent {i}", began + 3 * week * i + week * turn, 5.0) for i in range(20) for turn in range(4)]
+    advice = advise_received(received(rows))
+    assert [advice.clock.length_text(each) for each in (advice.turn, advice.stay)] == ["7d", "21d"]
+    # Three turns are 21 days, of which the next round length is longer than anybody stays; 7 days would do as well.
+    assert [advice.clock.length_text(each) for each in (advice.period, advice.half_life)] == ["30d", "14d"]
 
 
 def test_a_period_that_is_asked_for_is_taken():

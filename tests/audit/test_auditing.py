@@ -91,6 +91,12 @@ def test_those_who_come_later_start_as_the_newcomer_rule_says():
         assert [found.names[row] for row in found.newcomers()] == ["c"]
 
 
+def test_whoever_comes_within_the_first_period_is_no_newcomer():
+    found = audit(steps(("a", 1, 8), ("b", 6, 4), ("c", 25, 1), ("a", 30, 0)), ["10"], every="10")
+    assert [found.joined(row) for row in range(3)] == [1, 6, 25]
+    assert [found.names[row] for row in found.newcomers()] == ["c"]
+
+
 def test_whoever_vanishes_is_away_and_comes_back_as_a_newcomer():
     history = steps(("a", 0, 8), ("b", 0, 8), ("b", 40, 8), ("a", 80, 1))
     never = audit(history, ["inf"], every="10")

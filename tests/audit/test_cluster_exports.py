@@ -126,6 +126,15 @@ def test_kueue_workloads_use_what_they_were_admitted_with(workloads):
             read_history(workloads, **asked)
 
 
+def test_an_audit_says_which_exports_it_is_of(tmp_path, workloads):
+    again = tmp_path / "again.json"
+    again.write_bytes(workloads.read_bytes())
+    samples, later = (answer(tmp_path, (kai("vision"), [(BEGAN, 1)]), name=name) for name in ("a.json", "b.json"))
+    for first, second in ((workloads, again), (samples, later)):
+        assert audit(read_history(first), ["inf"]).label == str(first)
+        assert audit(read_history([first, second]), ["inf"]).label == f"{first} and 1 other file"
+
+
 def test_queues_of_the_same_name_are_told_apart(tmp_path):
     path = tmp_path / "workloads.json"
     times = ("2026-01-01T00:00:00Z", "2026-01-01T01:00:00Z")
@@ -176,6 +185,9 @@ def test_kueue_forgets_the_admission_of_what_has_finished(tmp_path):
     with pytest.raises(ValueError, match=r"2 workloads without clusterQueue .*: leave them out with --skip-unnamed"):
         read_history(path, agent="clusterQueue")
     assert received(read_history(path, agent="clusterQueue", skip_unnamed=True)) == pytest.approx({"main": 1.5})
+    del pods[0]["count"]  # which means one
+    path.write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": [old, evicted, again]}))
+    assert received(read_history(path)) == pytest.approx({"vision": 1 * 1 + 2 * 2 + 1 + 0.5})
 
 
 def test_a_series_goes_on_in_the_next_file(tmp_path):

@@ -95,6 +95,14 @@ def test_all_reversals_are_found_and_counted():
     assert len([each for each in listed_in_json if each["kind"] == "order"]) == len(pairs)
 
 
+def test_the_largest_reversals_come_first():
+    before = np.array([0.1, 0.3, -0.2, -0.15])
+    found = conclude("abcd", {1.0: before, 2.0: -before}, None)
+    assert [each.agent for each in found.of("owed", holds=False)] == ["b", "c", "d", "a"]
+    pairs = [each.agent + each.other for each in found.of("order", holds=False)]
+    assert pairs == ["bc", "bd", "ac", "ad", "ba", "dc"]
+
+
 def test_pairs_that_are_not_listed_are_counted(monkeypatch):
     owed = {1.0: np.array([3.0, 2, 1, -6]), 2.0: np.array([1.0, 2, 3, -6])}
     assert len(conclude("abcd", owed, None).of("order", holds=False)) == 3

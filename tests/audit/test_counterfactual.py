@@ -45,6 +45,15 @@ def test_a_function_of_ones_own_decides_whatever_it_is_called(name):
     assert sorted(course.received.tolist()) == [0, 24]
 
 
+def test_what_the_allocator_remembers_fades_from_decision_to_decision():
+    rows = [("ana", 0, 10.0, True), ("ben", 20, 6.0, True), ("ana", 21, 1.0, True), ("ben", 21, 1.0, False)]
+    faded, kept = audit(asked(*rows), ["2", "inf"]).replays
+    assert (faded.differ, kept.differ) == (0, 1)  # by then ana's 10 are next to nothing, unless nothing fades
+    assert faded.instead.received.tolist() == [11, 6]
+    assert kept.instead.received.tolist() == [10, 7]
+    assert faded.instead.egalitarian == pytest.approx(10 * 2**-10.5 + 1)
+
+
 def test_as_many_are_served_among_those_who_asked():
     history = asked(
         ("ana", 0, 1.0, True), ("ben", 0, 1.0, True), ("cem", 0, 1.0, False),

@@ -335,6 +335,27 @@ def test_the_broken_one_of_several_files_is_named(tmp_path):
         read_history([tmp_path / "a.csv", tmp_path / "b.csv"])
 
 
+def test_several_files_are_one_history_if_they_are_of_one_kind(tmp_path):
+    half = len(ROWS) // 2
+    for name, rows in (("a.csv", ROWS[:half]), ("b.csv", ROWS[half:])):
+        (tmp_path / name).write_text("driver,at,fare\n" + "".join(f"{a},{t},{f}\n" for a, t, f in rows))
+    pq.write_table(table().slice(0, half), tmp_path / "a.parquet")
+    pq.write_table(table().slice(half), tmp_path / "b.parquet")
+    (tmp_path / "a.sqlite").write_bytes(in_sqlite(tmp_path)[0].read_bytes())
+    for first, second in (("a.csv", "b.csv"), ("a.parquet", "b.parquet")):
+        with read_history([tmp_path / first, tmp_path / second], **COLUMNS) as history:
+            found = audit(history, ["inf"])
+        assert dict(zip(found.names, found.received, strict=True)) == {"O'Brien": 0, "ana": 8.5, "ben": 4}
+        assert found.label == f"{tmp_path / first} and 1 more"
+        with pytest.raises(ValueError, match="table applies only to databases"):
+            read_history([tmp_path / first, tmp_path / second], **COLUMNS, table="rides")
+    for first, second in (("a.csv", "b.parquet"), ("a.parquet", "b.csv"), ("a.sqlite", "rides.sqlite")):
+        paths = [tmp_path / first, tmp_path / second]
+        message = f"several files must all be CSV or all Parquet, got {paths[0]}, {paths[1]}"
+        with pytest.raises(ValueError, match=re.escape(message)):
+            read_history(paths, **COLUMNS)
+
+
 def test_an_engine_that_is_not_there_is_one_sentence():
     with pytest.raises(ValueError, match=r"oracle://me:\*\*\*@host/x cannot be read: ") as refusal:
         read_history("oracle://me:secret@host/x", table="y")

@@ -46,6 +46,14 @@ def test_gpu_hours_of_users(jobs):
     assert "read as UTC" in found.notes[0]
 
 
+def test_an_audit_says_which_files_it_is_of(jobs, tmp_path):
+    rest = [tmp_path / "february.txt", tmp_path / "march.txt"]
+    for path in rest:
+        path.write_text(f"{HEADER}\n")
+    assert usage(jobs)[1].label == str(jobs)
+    assert usage([jobs, *rest])[1].label == f"{jobs} and 2 other files"
+
+
 def test_other_resources_and_accounts(jobs):
     assert usage(jobs, resource="cpu")[0] == pytest.approx({"ana": 20 + 1000 * 45 / 3600, "ben": 102})
     assert usage(jobs, resource="mem")[0] == pytest.approx({"ana": 160, "ben": 12.5})

@@ -137,6 +137,19 @@ def turns(n_days, *names, served="ana"):
     return [(name, day, 4.0, name == served) for day in range(n_days) for name in names]
 
 
+@pytest.mark.parametrize("memory", ["sliding_window(length={})", "reset(every={})", "discounted(half_life={})"])
+def test_in_which_unit_steps_are_counted_does_not_matter(memory):
+    rng = np.random.default_rng(1)
+    needs = rng.integers(1, 50, (30, 3)) + rng.random((30, 3))
+    courses = []
+    for unit in (1, 7):
+        rows = [(n, unit * day, needs[day, i], n == "a") for day in range(30) for i, n in enumerate("abc")]
+        courses += what_if(asked(*rows), ["inf"], memories=[memory.format(4 * unit)]).alternatives()[1:]
+    one, other = courses
+    assert one.received.tolist() == other.received.tolist()
+    assert (one.differ, one.gini) == (other.differ, pytest.approx(other.gini))
+
+
 def test_a_window_forgets_at_its_edge_and_a_reset_at_its_end():
     # Ana was served for ten days, then both ask for one day each turn.
     rows = [*turns(10, "ana"), *[(name, day, 4.0, name == "ana") for day in range(10, 20) for name in ("ana", "ben")]]

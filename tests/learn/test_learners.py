@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import subprocess
 import sys
 import textwrap
+from dataclasses import replace
 from pathlib import Path
 
 import jax
@@ -15,7 +17,7 @@ from bygones import Discounted, SlidingWindow
 from bygones.envs import catalogue
 from bygones.envs.scenario_problem import ScenarioProblem
 from bygones.envs.scenarios.replay import Replay
-from bygones.learn import Run, RunProgress, Settings, TrainedPolicy, evaluate, learners, train, train_batch
+from bygones.learn import Run, RunProgress, Settings, TrainedPolicy, evaluate, learners, runs, train, train_batch
 
 SHORT = Settings(
     total_steps=3072, rollout_steps=64, batch_size=64, hidden=(16,), horizon=10, learning_rate=1e-2, last_share=0.1
@@ -49,6 +51,19 @@ def test_every_learner_improves_on_random_serving(name: str, tmp_path: Path) -> 
         played = evaluate(loaded, episodes=20, deterministic=deterministic).mean
         assert played["utility_per_step"] > least
         assert played == evaluate(result.policy, episodes=20, deterministic=deterministic).mean
+
+
+@pytest.mark.parametrize("name", learners.names())
+def test_what_a_run_carries_from_rollout_to_rollout_keeps_its_form(name: str) -> None:
+    """By tracing alone, which is quick: every learner goes on from where it began, or no run could be resumed."""
+    run = Run(replace(SHORT, learner=name), EASY)
+    shape, params, numbers = runs.shape_of(run), runs.params_of(run), runs.numbers_of(run)
+    start = functools.partial(shape.learner.begin, params=params, shape=shape)
+    begun = jax.eval_shape(start, jax.random.key(0), shape.actor.initial(0))
+    onward, curve = jax.eval_shape(lambda state: shape.learner.iterate(state, params, numbers, shape), begun)
+    assert jax.tree.structure(onward) == jax.tree.structure(begun)
+    assert [leaf.shape for leaf in jax.tree.leaves(onward)] == [leaf.shape for leaf in jax.tree.leaves(begun)]
+    assert {leaf.shape for leaf in jax.tree.leaves(curve)} == {()}
 
 
 def test_the_learner_is_part_of_the_name_of_a_run_unless_it_is_ppo() -> None:

@@ -194,6 +194,16 @@ class TestLearning:
                 "Prices were learned from the last 10 decisions."
             )
 
+    def test_they_are_learned_in_the_order_of_time(self, new_path, monkeypatch):
+        with new(new_path(), "ana", "ben") as ledger:
+            for day in (2, 3, 4, 5):
+                ledger.decide(Places({"ana": day, "ben": 1}), at=f"2026-02-0{day}")
+            for count, asked in ((300, [2, 3, 4, 5]), (3, [3, 4, 5])):
+                monkeypatch.setattr(past_needs, "LATEST", count)
+                with ledger._store.reading() as connection:
+                    found = past_needs.requests(connection, now())
+                assert [request.needs["ana"] for request in found] == asked
+
     def test_decisions_of_another_rule_are_lessons_too(self, new_path):
         """Ben's needs are smaller, so at equal prices he would get less."""
         with new(new_path(), "ana", "ben", rule="one-step") as ledger:

@@ -70,6 +70,31 @@ def test_another_amount_time_or_note_is_something_else(ledger):
             ledger.record(**wanted, key="k")
 
 
+ASKED = {
+    "join": ({"agent": "dana", "entitlement": 2.0}, {"agent": "elif", "entitlement": 3.0, "newcomers": 5.0}),
+    "leave": ({"agent": "ana"}, {"agent": "ben"}),
+    "hold": ({"agent": "ana"}, {"agent": "ben"}),
+    "resume": ({"agent": "cem"}, {"agent": "ana"}),
+    "record": ({"agent": "ana", "amount": 2}, {"agent": "ben", "amount": 3}),
+    "offset": ({"agent": "ana", "amount": -2}, {"agent": "ben", "amount": 2}),
+    "correct": ({"seq": 6, "amount": 1.0}, {"seq": 7, "amount": 0.0}),
+    "void": ({"seq": 6}, {"seq": 5}),
+    "change_rules": ({"half_life": "60d"}, {"half_life": "61d", "welfare": "nash"}),
+}
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_any_other_argument_is_something_else(ledger, name):
+    asked, others = ASKED[name]
+    if name not in ("correct", "void"):  # which are at the time of the event
+        asked, others = {**asked, "at": "2026-01-03"}, {**others, "at": "2026-01-04"}
+    write = getattr(ledger, name)
+    write(**asked, note="as agreed", key="k")
+    for change in (*({argument: value} for argument, value in others.items()), {"note": "by mistake"}):
+        with pytest.raises(ValueError, match="'k' was used for something else"):
+            write(**{"note": "as agreed", **asked, **change}, key="k")
+
+
 def test_a_decision_is_made_once(ledger):
     request = Places({"ana": 1.0, "ben": 1.0})
     first = ledger.decide(request, at=AT, key="monday")

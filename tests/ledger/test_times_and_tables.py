@@ -33,6 +33,28 @@ def test_instants():
             instant(bad, "when")
 
 
+@pytest.mark.parametrize(
+    ("named", "ask"),
+    [
+        ("at", lambda ledger: ledger.record("ana", 1, at="soon")),
+        ("at", lambda ledger: ledger.hold("ana", at="soon")),
+        ("at", lambda ledger: ledger.standing("soon")),
+        ("as_recorded", lambda ledger: ledger.standing(as_recorded="soon")),
+        ("until", lambda ledger: ledger.outlook("soon")),
+        ("from", lambda ledger: ledger.redecide("soon")),
+        ("to", lambda ledger: ledger.redecide("2026-01-01", "soon")),
+        ("from", lambda ledger: ledger.plans.turns("soon")),
+        ("until", lambda ledger: ledger.plans.turns(end="soon")),
+        ("from", lambda ledger: ledger.plans.redecide("soon")),
+        ("from", lambda ledger: ledger.plans.void("soon")),
+        ("until", lambda ledger: ledger.plans.void(end="soon")),
+    ],
+)
+def test_a_time_that_is_none_is_named_as_it_was_asked_for(team, named, ask):
+    with pytest.raises(ValueError, match=f"^{named} must be a date or time such as .*, got 'soon'$"):
+        ask(team)
+
+
 @given(st.integers(-(2**50), 2**52))
 def test_an_instant_is_kept_to_the_microsecond(at):
     assert instant(as_datetime(at)) == instant(iso(at)) == at

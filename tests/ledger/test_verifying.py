@@ -183,6 +183,23 @@ def test_every_decision_comes_out_again(new_target, rules):
         assert (found.problems, found.decisions, found.older) == ((), 7, 0)
 
 
+def test_decisions_come_out_again_from_what_was_in_effect_then(new_path):
+    with Ledger.new(new_path(), Rules(newcomers="zero"), began="2026-01-01") as ledger:
+        ledger.join_all(["ana", "ben"], at="2026-01-01")
+        ledger.record("ana", 2, at="2026-01-02")
+        both = Places({"ana": 4.0, "ben": 4.0})
+        assert list(ledger.decide(both, at="2026-01-03").utilities) == ["ben"]
+        number = ledger.n_events() - 1
+        ledger.decide(Places({"ana": 1.0}), at="2026-01-04")
+        void = ledger.void(number)
+        assert list(ledger.decide(both, at="2026-01-05").utilities) == ["ben"]
+        ledger.decide(Places({"ana": 2.5}), at="2026-01-06")
+        ledger.void(void.seq)
+        assert list(ledger.decide(both, at="2026-01-07").utilities) == ["ana"]
+        found = ledger.verify()
+        assert (found.problems, found.decisions) == ((), 5)
+
+
 def test_a_part_that_is_rounded_otherwise_is_the_same_and_another_is_not(new_path):
     path = new_path()
     with Ledger.new(path, Rules(half_life="7d"), began="2026-01-01") as ledger:

@@ -67,10 +67,12 @@ AREAS = {
         "learn/iterations.py", ("learn/test_ppo.py", "learn/test_runs.py", "learn/test_dqn.py")
     ),
     "learn/rollouts.py": Area("learn/rollouts.py", ("learn/test_collect.py", "learn/test_ppo.py")),
-    "learn/ggf_ppo.py": Area("learn/ggf_ppo.py", ("learn/test_ggf_ppo.py",)),
-    "learn/recurrent": Area("learn/recurrent*.py", ("learn/test_recurrent.py", "parity/test_recurrent_torch.py")),
-    "learn/dqn.py": Area("learn/dqn.py", ("learn/test_dqn.py", "parity/test_sb3_dqn.py")),
-    "learn/reinforce.py": Area("learn/reinforce.py", ("learn/test_reinforce.py",)),
+    "learn/ggf_ppo.py": Area("learn/ggf_ppo.py", ("learn/test_ggf_ppo.py", "learn/test_learners.py")),
+    "learn/recurrent": Area(
+        "learn/recurrent*.py", ("learn/test_recurrent.py", "learn/test_learners.py", "parity/test_recurrent_torch.py")
+    ),
+    "learn/dqn.py": Area("learn/dqn.py", ("learn/test_dqn.py", "learn/test_learners.py", "parity/test_sb3_dqn.py")),
+    "learn/reinforce.py": Area("learn/reinforce.py", ("learn/test_reinforce.py", "learn/test_learners.py")),
     "learn/environment.py": Area(
         "learn/environment.py",
         ("learn/test_environment.py", "learn/test_ppo.py", "learn/test_runs.py", "parity/test_environment.py"),
@@ -92,7 +94,14 @@ AREAS = {
         ),
     ),
     "audit": Area(
-        "audit/**/*.py", ("audit/test_*.py", "cli/test_cli_audit.py", "cli/test_cli_advice.py", "test_cards.py")
+        "audit/**/*.py",
+        (
+            "audit/test_*.py",
+            "cli/test_cli_audit.py",
+            "cli/test_cli_advice.py",
+            "cli/test_cli_explain.py",
+            "test_cards.py",
+        ),
     ),
 }
 

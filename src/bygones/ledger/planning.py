@@ -254,13 +254,11 @@ def _check_dates(connection: sa.Connection, book: RuleBook, now: int, wanted: Se
 
 def _served(agents: Snapshot, book: RuleBook, at: int, turns: Sequence[Turn]) -> Snapshot:
     row_of = {name: row for row, name in enumerate(agents.names)}
-    every = np.full(len(turns), True)
     return snapshot.add(
         agents,
         book,
         np.array([row_of[turn.agent] for turn in turns], dtype=np.int64),
         np.full(len(turns), at, dtype=np.int64),
         np.array([turn.amount for turn in turns], dtype=float),
-        every,
-        every,
+        np.full(len(turns), True),
     )

@@ -180,7 +180,6 @@ class _Past:
             np.array([event.time for event in events], dtype=np.int64),
             np.array([event.amount for event in events], dtype=float),
             np.array([kind in RECEIVED for kind in truly], dtype=bool),
-            np.array([event.kind in RECEIVED for event in events], dtype=bool),
         )
 
     def _draw(self, decision: Event) -> Draw:

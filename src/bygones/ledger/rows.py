@@ -227,7 +227,7 @@ def add_events(
     table, corrected = schema.events, schema.events.alias("corrected")
     kind = sa.case((table.c.kind == "correction", corrected.c.kind), else_=table.c.kind)
     query = (
-        sa.select(table.c.agent, table.c.time, table.c.amount, kind.in_(RECEIVED), table.c.kind.in_(RECEIVED))
+        sa.select(table.c.agent, table.c.time, table.c.amount, kind.in_(RECEIVED))
         .outerjoin_from(table, corrected, sa.and_(table.c.kind == "correction", table.c.refers == corrected.c.seq))
         .where(table.c.agent.is_not(None), table.c.kind != "void", table.c.time <= until, in_effect(head=head))
     )
@@ -238,7 +238,7 @@ def add_events(
     elif len(ids) <= FEW:
         query = query.where(table.c.agent.in_([int(number) for number in ids]))
     for rows in connection.execute(query, execution_options=IN_CHUNKS).partitions():
-        agent, time, amount, is_received, serves = zip(*rows, strict=True)
+        agent, time, amount, is_received = zip(*rows, strict=True)
         numbers = np.array(agent, dtype=np.int64)
         ours = (numbers < len(row_of)) & (row_of[np.minimum(numbers, len(row_of) - 1)] >= 0)
         known = snapshot.add(
@@ -248,7 +248,6 @@ def add_events(
             np.array(time, dtype=np.int64)[ours],
             np.array([0.0 if value is None else counted(value) for value in amount])[ours],
             np.array(is_received, dtype=bool)[ours],
-            np.array(serves, dtype=bool)[ours],
         )
     return known
 

@@ -94,7 +94,6 @@ def add(
     times: np.ndarray,
     amounts: np.ndarray,
     is_received: np.ndarray,
-    serves: np.ndarray,
 ) -> Snapshot:
     """The snapshot after events are recorded, in any order and at any time.
 
@@ -104,15 +103,15 @@ def add(
         who: the row of each event's agent.
         times: the events' instants.
         amounts: the events' amounts.
-        is_received: whether the amount was truly received or only counts as remembered.
-        serves: whether the agent got something by this event (a correction gives nothing).
+        is_received: whether the amount was truly received or only counts as remembered. A correction is at the time of
+            what it corrects, so it does not change when the agent last received something.
     """
     n = len(snapshot)
     clocks = Clocks(book, snapshot.turns)
     as_of = snapshot.as_of.copy()
     np.maximum.at(as_of, who, times)
     last = snapshot.last.copy()
-    np.maximum.at(last, who[serves], times[serves])
+    np.maximum.at(last, who[is_received], times[is_received])
     weights = np.exp2(-clocks.half_lives(who, times, as_of[who]))
     new = np.bincount(who, weights * amounts, n)[:, None]
     elapsed = clocks.half_lives(np.arange(n), snapshot.as_of, as_of)

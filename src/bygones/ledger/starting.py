@@ -93,7 +93,7 @@ def advance(
         who = np.searchsorted(ids, [start.agent for start in new])
         never = np.zeros(len(new), dtype=bool)
         amounts = np.array([start.amount for start in new], dtype=float)
-        agents = snapshot.add(agents, book, who, np.full(len(new), time), amounts, never, never)
+        agents = snapshot.add(agents, book, who, np.full(len(new), time), amounts, never)
         made, after = [*made, *new], time
     return rows.add_events(connection, book, ids, agents, after, until, head, recorded), made
 

@@ -103,7 +103,7 @@ class Watch:
         order = np.argsort(who, kind="stable")
         who = who[order]
         start = np.concatenate([np.zeros(len(present), dtype=np.int64), instant[seen]])[order]
-        is_first = np.append(True, who[1:] != who[:-1])[: len(who)]
+        is_first = np.diff(who, prepend=-1) != 0
         end = np.where(np.append(is_first, True)[1:], len(times), np.append(start, 0)[1:]) - 1
         held = _running(np.concatenate([self._remembered[present], amount[seen]])[order], is_first)
         share = weights[who] - SETTLED * total

@@ -294,7 +294,7 @@ class LedgerWriter:
         ).scalar_one()
         ids, agents = self._agents([name])
         is_received = found.kind in RECEIVED
-        known = self._added(agents, [0], [found.time], [difference], is_received=is_received, serves=False)
+        known = self._added(agents, [0], [found.time], [difference], is_received=is_received)
         rows.save_agents(self.connection, ids, known)
         note = check_text("note", note)
         return self.append("correction", found.time, found.agent, agent=name, amount=difference, refers=seq, note=note)
@@ -313,7 +313,7 @@ class LedgerWriter:
         ids, agents = self._agents(names)
         row_of = {name: row for row, name in enumerate(agents.names)}
         who = [row_of[name] for name in names]
-        known = self._added(agents, who, times, off, is_received=True, serves=False)
+        known = self._added(agents, who, times, off, is_received=True)
         rows.save_agents(self.connection, ids, known)
         shared = {"note": check_text("note", note), "details": details}
         return [
@@ -365,7 +365,6 @@ class LedgerWriter:
         amounts: Sequence[float],
         *,
         is_received: bool,
-        serves: bool | None = None,
     ) -> Snapshot:
         """The snapshot with these events, of which those that lie ahead still wait."""
         due = np.asarray(times, dtype=np.int64) <= self.settled
@@ -377,7 +376,6 @@ class LedgerWriter:
             np.asarray(times, dtype=np.int64)[due],
             np.asarray(amounts, dtype=float)[due],
             np.full(count, is_received),
-            np.full(count, is_received if serves is None else serves),
         )
 
     def _join_the_unknown(self, names: Sequence[str], times: Sequence[int]) -> None:

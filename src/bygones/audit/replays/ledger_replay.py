@@ -214,9 +214,7 @@ class LedgerPast:
         if not mine.any():
             return state
         received = rows.is_received[some][mine]
-        return snapshot.add(
-            state, book, rows.who[some][mine], rows.time[some][mine], rows.amount[some][mine], received, received
-        )
+        return snapshot.add(state, book, rows.who[some][mine], rows.time[some][mine], rows.amount[some][mine], received)
 
     def _read(self, state: Snapshot, book: RuleBook, at: int) -> np.ndarray:
         """What is remembered at a moment; of those who join later, nothing."""
