@@ -31,7 +31,7 @@ def test_train_keeps_policies_and_curves(capsys, tmp_path):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["train", "--batch-size", "7"], "batch_size must divide rollout_steps (2048), got 7"),
+        (["train", "--batch-size", "7"], "--batch-size must divide rollout_steps (2048), got 7"),
         (["train", "--welfare", "kind"], "welfare must be one of"),
         (["train", "--horizon", "2000000"], "horizon must be at most total_steps"),
         (["reproduce", "--horizon", "0"], "horizon must be a whole number of at least 1"),
@@ -141,6 +141,25 @@ def test_results_are_filtered_and_merged(capsys, tmp_path):
     assert "20 runs" in capsys.readouterr().out
     program.main(["results", str(tmp_path / "some"), "--where", "observation_scale=window"])
     assert "10 runs" in capsys.readouterr().out
+
+
+def test_a_folder_without_results_is_named(capsys, tmp_path):
+    (tmp_path / "seed-0.csv").write_text("step,gini\n")
+    page = tmp_path / "report.html"
+    for words in (["results"], ["claims"], ["report", "--out", str(page)], ["figure", "2a", "--places"]):
+        with pytest.raises(SystemExit) as stop:
+            program.main([*words, str(tmp_path)])
+        assert stop.value.code == 2
+        error = capsys.readouterr().err
+        assert f"bygones: {tmp_path} has no results: there is no *.parquet file with runs" in error
+    assert not page.exists()
+
+
+def test_results_of_which_none_match_say_so(capsys):
+    with pytest.raises(SystemExit):
+        program.main(["results", "evidence/grid/tenfold", "--where", "welfare=nash", "gamma=0.123"])
+    expected = "none of the 40 runs in evidence/grid/tenfold match --where welfare=nash gamma=0.123"
+    assert expected in capsys.readouterr().err
 
 
 def test_claims_under_another_protocol(capsys):

@@ -12,12 +12,15 @@ from tyro.conf import Positional, arg
 
 from bygones._files import check_output
 from bygones._parts import needed_by
+from bygones._text import listed
 from bygones.cli.arguments import optional
 from bygones.cli.claims_tables import print_claims, print_comparisons, setting_text
 from bygones.cli.console import print_json, print_paths, print_sentences, print_table
 
 if TYPE_CHECKING:
     import numpy as np
+
+    from bygones.paper.results import Results
 
 Json = Annotated[bool, arg(help="Print JSON.")]
 SETTING_HELP = "Any other setting of the runs, such as ends=termination."
@@ -58,6 +61,7 @@ def claims(
 
     changes = dict(map(parse_setting, settings))
     found = read(*(places or _evidence()))
+    check_results(found, places or _evidence())
     judgements = judge(found, why or tuple(CLAIMS), **changes)
     if json:
         cells = policy_worth.measured(found)
@@ -107,9 +111,12 @@ def results(
     if csv_file:
         check_output(csv_file, places)
     wanted, every = dict(map(parse_setting, where)), read(*places)
+    check_results(every, places)
     found = every.where(**wanted)
     if not len(found):
-        raise ValueError(f"none of the {len(every)} runs in {', '.join(map(str, places))} match")
+        runs = f"none of the {len(every)} runs" if len(every) > 1 else "the one run"
+        does = "match" if len(every) > 1 else "does not match"
+        raise ValueError(f"{runs} in {', '.join(map(str, places))} {does} --where {' '.join(where)}")
     if merge_into:
         merge(places, merge_into, **wanted)
     if csv_file:
@@ -136,6 +143,15 @@ def results(
         print_sentences([EVALUATED])
 
 
+def check_results(found: Results, places: Sequence[Path]) -> None:
+    """Refuses places that were named and hold no results."""
+    if not len(found):
+        raise ValueError(
+            f"{listed(list(map(str, places)))} {'has' if len(places) == 1 else 'have'} no results: there is no "
+            f"*.parquet file with runs, neither there nor in a folder directly below; bygones reproduce writes them"
+        )
+
+
 def draw(
     name: str, places: tuple[Path, ...], observation_scale: str | None, settings: Sequence[str], out: Path
 ) -> None:
@@ -153,6 +169,7 @@ def draw(
 
     check_one_of("figure", name, ["1", *paper_figures.names(), "claims", "all"])
     found, changes = read(*(places or _evidence())), dict(map(parse_setting, settings))
+    check_results(found, places or _evidence())
     if observation_scale is None and len(found.distinct("observation_scale")) > 1:
         observation_scale = paper_figures.DEFAULT_SCALE
     if name in ("claims", "all"):
