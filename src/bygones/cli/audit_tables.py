@@ -38,10 +38,7 @@ def print_audit(audit: Audit) -> None:
     size = f"{counted(audit.n_events, 'event')} for {counted(len(audit.names), 'agent')}"
     span = f"from {clock.shown(audit.first)} to {clock.shown(audit.periods.end)}{zone}"
     print_sentences([f"{audit.label}: {size}, {span}.", audit.entitlement_note(), *audit.remarks, *audit.notes])
-    late = audit.newcomers()
-    if late:
-        joined = f"{counted(len(late), 'agent')} joined after the first {clock.length_text(audit.periods.length)}"
-        print_sentences([f"{joined} ({audit.newcomers_note()})."])
+    print_sentences(audit.newcomer_notes())
     say()
     for trajectory in audit.standings:
         _print_standing(audit, trajectory)
