@@ -155,7 +155,7 @@ def test_needs_are_decided_again(run, tmp_path):
     )
     path.write_text("agent,time,need,served\n" + rows)
     out = run(path, "--needs", "need", "--served", "served", "--half-life", "inf", "--welfare", "nash")
-    assert "Actual decisions and the allocator's, on the same needs" in out
+    assert "Actual decisions and the rule's, on the same needs" in out
     assert "the allocator makes 2 of 4 decisions differently." in out
     result = json.loads(run(path, "--needs", "need", "--served", "served", "--half-life", "inf", "--json"))
     assert result["decided_again"]["inf"]["instead"]["gini"] == 0

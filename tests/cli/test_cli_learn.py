@@ -182,7 +182,8 @@ def test_every_number_behind_a_claim(capsys, monkeypatch):
     assert "C2 under observation scale none: depends on the welfare function" in printed
     assert (
         "Not as claimed: Gini of perfect recall less 0.5 × that of myopic, nash additive, T = 500 median 0.264, 97.5% "
-        "interval 0.202 to 0.292, claimed: below 0; 0% of 10 seeds as claimed; p if not 1, p if so 0.0039; mean 0.259"
+        "interval 0.202 to 0.292, claimed: below 0; 0% of 10 seeds as claimed; p (claim false) 1, p (claim true) "
+        "0.0039; mean 0.259"
     ) in printed
     assert (
         "C13a under observation scale none: too few (egalitarian additive, perfect recall, T = 5000, total_steps"

@@ -203,7 +203,7 @@ class Audit:
         counted = int(self.is_present.sum())
         if not self.equal_assumed:
             unit = "share of the load" if self.kind == "burden" else "entitlement"
-            return f"Agents are compared per unit of {unit}: each has its own part of the sum of all."
+            return f"Agents are compared per unit of {unit}: each is entitled to its own share of the total."
         if counted == 1:
             return "There is one agent, who counts as entitled to everything."
         each = f"{100 / max(counted, 1):.2g}%" if counted > 200 else f"{1 / max(counted, 1):.1%}"

@@ -134,15 +134,15 @@ def _print_replays(audit: Audit) -> None:
     length = audit.clock.length_text
     rows: list[list[object]] = []
     for each in audit.replays:
-        for name, outcome in (("actual", each.actual), ("allocator", each.instead)):
+        for name, outcome in (("actual", each.actual), ("rule", each.instead)):
             numbers = (getattr(outcome, measure) for measure in SHOWN_MEASURES[audit.kind].values())
             rows.append([length(each.half_life), name, *(_measure(number) for number in numbers), outcome.total])
     say()
     columns = ["half-life", "decisions", *SHOWN_MEASURES[audit.kind], f"total {words(audit.kind).received}"]
-    print_table("Actual decisions and the allocator's, on the same needs", columns, rows)
+    print_table("Actual decisions and the rule's, on the same needs", columns, rows)
     for each in audit.replays:
         say(
-            f"With a half-life of {length(each.half_life)}, the allocator makes {each.differ:,} of "
+            f"With a half-life of {length(each.half_life)}, the rule makes {each.differ:,} of "
             f"{each.decisions:,} decisions differently."
         )
 

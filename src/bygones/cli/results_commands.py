@@ -13,7 +13,7 @@ from tyro.conf import Positional, arg
 from bygones._files import check_output
 from bygones._parts import needed_by
 from bygones._text import listed
-from bygones.cli.arguments import optional
+from bygones.cli.arguments import Json, optional
 from bygones.cli.claims_tables import print_claims, print_comparisons, setting_text
 from bygones.cli.console import print_json, print_paths, print_sentences, print_table
 
@@ -22,8 +22,7 @@ if TYPE_CHECKING:
 
     from bygones.paper.results import Results
 
-Json = Annotated[bool, arg(help="Print JSON.")]
-SETTING_HELP = "Any other setting of the runs, such as ends=termination."
+SETTING_HELP = "Judge only runs with these settings instead of the paper's, such as ends=termination."
 PLACES_HELP = "Folders or files of results; by default the shipped evidence, every folder in evidence/grid."
 SHOWN_METRICS = {
     "final_gini": "Gini", "final_welfare": "fairness", "final_utility_per_step": "utility/step",
@@ -45,7 +44,7 @@ def claims(
     ] = (),
     json: Json = False,
 ) -> None:
-    """Judge the paper's claims C1 to C13 from results, under every observation scale that occurs in them.
+    """Judge the paper's claims C1 to C13 and ours, B1 to B5, from results, under every observation scale in them.
 
     --json also says what the policies of every cell are worth, beside the best possible and untrained rules.
 

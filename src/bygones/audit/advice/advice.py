@@ -62,7 +62,7 @@ class Advice:
         kind: goods or burdens.
         kind_assumed: whether it was not said, and goods are assumed.
         facts: what the history is like.
-        period: the time over which it should come out even.
+        period: the time over which shares should even out.
         verdict: how sure the advice is.
         memory: the half-life that is recommended.
         rule: the rule that is recommended.
@@ -164,7 +164,7 @@ def advise(
 
     Args:
         history: see `read_history(needs=…, served=…)`.
-        period: the time over which it should come out even; by default long enough for three turns each.
+        period: the time over which shares should even out; by default long enough for three turns each.
         half_lives: the half-lives to try; by default round ones around the period, and perfect recall.
         reported: whether needs are what agents report themselves. They then count as multiples of what each usually
             reports, and only the rule that is safe with them is recommended.

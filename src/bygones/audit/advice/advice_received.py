@@ -54,7 +54,7 @@ class ReceivedAdvice:
         agents: the number of agents.
         turn: the mean time between two events of the same agent.
         stay: the median time between the first and the last event of those who have gone; infinite if few have.
-        period: the time over which it should come out even.
+        period: the time over which shares should even out.
         half_life: what to begin with.
         standings: who is first in line under several half-lives, the shortest first.
         newcomers: the newcomer rule.
@@ -138,7 +138,7 @@ class ReceivedAdvice:
             found.append(
                 "The history is taken to be about goods. If these are burdens, such as shifts, add --kind burden."
             )
-        found.append("If it should come out even sooner or later than that, say so with --period.")
+        found.append("If shares should even out sooner or later than that, say so with --period.")
         if self.otherwise:
             found.append(self.otherwise)
         if not self.is_log:
@@ -192,7 +192,7 @@ def received_text(advice: ReceivedAdvice) -> AdviceText:
         advice.doubts(), list(advice.notes),
         "Where everybody stands now", ["half-life", "Gini", first],
         rows if advice.agents > 1 else [],
-        "Gini: how unequal what is remembered is now, 0 if everybody has the same.", [], "",
+        "Gini: how unequally what is remembered is spread now; 0 means equally.", [], "",
     )  # fmt: skip
 
 
@@ -210,7 +210,7 @@ def advise_received(
 
     Args:
         history: see `read_history`; also a ledger, or the log of a cluster.
-        period: the time over which it should come out even; by default long enough for three turns each.
+        period: the time over which shares should even out; by default long enough for three turns each.
         half_lives: the half-lives to look at; by default round ones around the period, and perfect recall.
         newcomers: the newcomer rule; by default `mean`, or that of a ledger.
         entitlements: of each agent; by default the same for everyone, or those of a ledger.
