@@ -376,3 +376,10 @@ def test_refusals():
     received = read_history(pa.table({"agent": ["a"], "time": [1], "utility": [2.0]}))
     with pytest.raises(ValueError, match="advise needs to know who asked"):
         advise(received)
+
+
+def test_one_decision_is_too_short_to_advise_on():
+    once = asked([("ana", 1.0, 5.0, True), ("ben", 1.0, 4.0, False)])
+    with pytest.raises(ValueError, match=r"is too short to advise on: it has 1 decision, .* or --period with the time"):
+        advise(once)
+    assert advise(once, period="30").memory.name == "30"

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 import pyarrow as pa
 import pytest
 
-from bygones.audit import advise_received, read_history
+from bygones.audit import advise_received, audit, read_history
 from bygones.audit.advice.advice_received import received_text
 from bygones.audit.advice.advice_words import OTHERS_TOO
 
@@ -63,10 +63,47 @@ def test_it_says_whether_who_is_first_depends_on_it():
     assert [each.first for each in advice.standings] == ["ana", "ana", "ben"]
     assert (
         advice.reasons()[-1]
-        == "Who is owed most now depends on the half-life: ana at 5 steps to 10 steps and ben at inf."
+        == "Who is owed most now depends on the half-life: ana at 5 steps to 10 steps and ben at inf, with the "
+        "newcomer rule zero."
     )
     same = advise_received(received(rows), half_lives=["5", "10"], newcomers="zero")
     assert same.reasons()[-1].startswith("Who is owed most now does not depend on the half-life: ana")
+
+
+def test_it_says_who_would_be_first_under_the_newcomer_rule_of_an_audit():
+    # Ben came late. If he starts with nothing, he is owed most; if he starts with the mean, ana is, who has less since.
+    rows = [("ana", 0.0, 50.0), ("ana", 10.0, 1.0), ("ben", 20.0, 5.0), ("ana", 30.0, 1.0), ("ben", 40.0, 5.0)]
+    with received(rows) as history:
+        advice, found = advise_received(history, half_lives=["inf"]), audit(history, ["inf"])
+    assert advice.standings[0].first == "ana"
+    assert advice.reasons()[-1].endswith("ana, at every one that was compared, with the newcomer rule mean.")
+    other = "With the newcomer rule zero, the default of bygones audit, ben would be owed most."
+    assert other in advice.doubts()
+    first = "1 agent first appears more than 1 after the history begins (newcomer rule: {})."
+    assert first.format("mean") in advice.notes
+    assert found.newcomer_notes() == [
+        first.format("zero"),
+        "With the newcomer rule mean, the default of bygones advise, ana would be owed most.",
+    ]
+    assert set(found.newcomer_notes()) <= set(found.to_dict()["notes"])
+
+
+def test_it_does_not_mention_the_other_rule_where_it_says_the_same():
+    rows = [("ana", 0.0, 5.0), ("ana", 10.0, 5.0), ("ben", 20.0, 90.0), ("ana", 30.0, 5.0), ("ben", 40.0, 90.0)]
+    with received(rows) as history:
+        advice, found = advise_received(history, half_lives=["5", "inf"]), audit(history, ["5", "inf"])
+    assert advice.otherwise == ""
+    assert advice.reasons()[-1].endswith("ana, at every one that was compared.")
+    assert len(found.newcomer_notes()) == 1
+
+
+def test_a_history_in_which_nobody_has_two_turns_is_too_short():
+    with pytest.raises(ValueError, match="the table is too short to advise on: it has 1 event, and no agent has two"):
+        advise_received(received([("ana", 1.0, 2.0)]))
+    once = received([("ana", 1.0, 2.0), ("ben", 9.0, 2.0)])
+    with pytest.raises(ValueError, match=r"it has 2 events, .* give more of the history, or --period with the time"):
+        advise_received(once)
+    assert advise_received(once, period="20").half_life == 20
 
 
 def test_whoever_has_gone_is_not_first_in_line():
@@ -78,7 +115,7 @@ def test_whoever_has_gone_is_not_first_in_line():
 
 
 def test_one_agent_alone():
-    advice = advise_received(received([("ana", 1.0, 2.0)]))
+    advice = advise_received(received([("ana", 1.0, 2.0), ("ana", 2.0, 2.0)]))
     assert advice.reasons() == ["There is only one agent in this history, so there is nobody to be fair to."]
     assert advice.doubts() == [OTHERS_TOO]
     assert received_text(advice).rows == []

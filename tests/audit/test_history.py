@@ -499,3 +499,30 @@ def test_files_that_are_no_text_are_refused_with_what_to_do(tmp_path):
     late.write_bytes(b"agent,time,utility\n" + b"ana,1,1\n" * 50_000 + "José,2,1\n".encode("latin-1"))
     with pytest.raises(ValueError, match=r"late.csv is not a CSV file in UTF-8: save it again as CSV in UTF-8$"):
         audit(read_history(late), ["inf"])
+
+
+def test_rows_in_more_than_one_file_are_counted_and_kept(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    one, other, last = (tmp_path / name for name in ("one.csv", "other.csv", "last.csv"))
+    one.write_text("agent,time,utility,id\nana,1,2,a\nana,1,2,a\nben,2,3,b\n")
+    other.write_text("id,agent,time,utility\nb,ben,2,3\nc,ana,1,2\n")
+    last.write_text("agent,time,utility,id\nana,9,2,z\n")
+
+    def repeats(*files, **options):
+        with read_history(list(files), **options) as found:
+            return [each for each in found.notes if "more than one file" in each], found.n_events
+
+    words = "in more than one file and {} each time; if that is not meant, leave out one of the files."
+    assert repeats(one, other) == ([f"1 row occurs {words.format('counts')}"], 5)
+    assert repeats(one, one) == ([f"2 rows occur {words.format('count')}"], 6)
+    assert repeats("one.csv", "./one.csv", last) == ([f"2 rows occur {words.format('count')}"], 7)
+    assert repeats(one, other, where=["agent=ana"]) == ([], 3)
+    assert repeats(one, last) == ([], 4)
+
+
+def test_the_column_with_the_names_of_files_is_none_of_theirs(tmp_path):
+    one, other = tmp_path / "one.csv", tmp_path / "other.csv"
+    for path in (one, other):
+        path.write_text("agent,time,utility\nana,1,2\n")
+    with pytest.raises(ValueError, match=r"has no column 'state': found 'agent', 'time', 'utility'$"):
+        read_history([one, other], where=["state=1"])

@@ -237,3 +237,28 @@ def test_what_sacct_writes_is_taken_for_what_it_is(jobs, tmp_path):
     jobs.write_text(HEADER.replace("|", "  ") + "\n")
     with pytest.raises(ValueError, match=r"sacct.txt is not the output of sacct -P: its first line has no cells"):
         read_history(jobs, format="sacct")
+
+
+def test_an_unknown_column_is_compared_with_those_of_the_file_alone(jobs):
+    with pytest.raises(
+        ValueError, match=r"has no column 'state' \(did you mean 'State'\?\): found 'JobID', .*'AllocTRES'$"
+    ):
+        read_history(jobs, where=["state=COMPLETED"])
+
+
+def test_jobs_in_more_than_one_file_are_counted_and_kept(jobs, tmp_path):
+    # In a later export job 3 has ended, and job 6 was requeued: it has another start, and is another run.
+    ended = JOBS.replace("02T00:00:00|Unknown|00:30:00", "02T00:00:00|2026-01-02T01:00:00|01:00:00")
+    later = tmp_path / "later.txt"
+    again = ended.replace("FAILED|2026-01-02T00:00:00", "FAILED|2026-01-01T23:59:00")
+    later.write_text(f"{HEADER}\n{again}")
+    note = (
+        "3 jobs occur in more than one file (same JobID and Start) and count each time; if that is not meant, leave out"
+    )
+    with read_history([jobs, later], resource="cpu") as found:
+        assert next(each for each in found.notes if "more than one file" in each).startswith(note)
+        assert found.n_events == 8
+    with read_history([jobs, jobs], resource="cpu") as found:
+        assert any(each.startswith("4 jobs occur in more than one file") for each in found.notes)
+    with read_history(jobs, resource="cpu") as found:
+        assert not any("more than one file" in each for each in found.notes)

@@ -125,7 +125,7 @@ def test_what_cannot_be_replayed_is_refused(jobs, tmp_path):
         what_if(plain, ["inf"])
     with pytest.raises(ValueError, match="does not say when jobs were submitted"):
         replay_queue(plain, ["1", "2"])
-    with pytest.raises(ValueError, match="half_lives must be at least two"):
+    with pytest.raises(ValueError, match="half_lives must name at least two"):
         replay_queue(read_history(jobs), ["1d"])
     with pytest.raises(ValueError, match="rule must be one of"):
         what_if(asked(("a", 0, 1.0, True)), ["inf"], ["best"])

@@ -41,7 +41,7 @@ def test_an_audit_in_the_terminal(run, rides):
     told = " ".join(out.split())
     assert "4 events for 2 agents, from 2026-01-01 00:00 to 2026-02-02 00:00 Europe/Berlin." in told
     assert "Times without a time zone were read as Europe/Berlin" in out
-    assert "1 agent joined after the first 1d (newcomer rule: zero)." in out
+    assert "1 agent first appears more than 1d after the history begins (newcomer rule: zero)." in told
     assert "Standing, half-life 7d" in out
     assert "Standing, nothing fades" in out
     row = next(line for line in out.split("nothing fades")[1].splitlines() if " ben " in line)
@@ -155,7 +155,7 @@ def test_needs_are_decided_again(run, tmp_path):
     )
     path.write_text("agent,time,need,served\n" + rows)
     out = run(path, "--needs", "need", "--served", "served", "--half-life", "inf", "--welfare", "nash")
-    assert "Actual decisions and the allocator's, on the same needs" in out
+    assert "Actual decisions and the rule's, on the same needs" in out
     assert "the allocator makes 2 of 4 decisions differently." in out
     result = json.loads(run(path, "--needs", "need", "--served", "served", "--half-life", "inf", "--json"))
     assert result["decided_again"]["inf"]["instead"]["gini"] == 0
@@ -190,7 +190,7 @@ def test_bad_input_is_one_sentence(refused, rides, tmp_path):
         ("did you mean 'driver'?", rides, "--agent", "drivers", "--time", "at", "--utility", "fare"),
         ("row 3: utility must be a finite number of at least 0, got '-5'", bad),
         ("half-life of zero nothing is remembered", rides, *COLUMNS, "--half-life", "0d"),
-        ("half_life must be a time above 0", rides, *COLUMNS, "--half-life", "7"),
+        ("--half-life must be a time above 0", rides, *COLUMNS, "--half-life", "7"),
         ("No such file", tmp_path / "absent.csv"),
         ("cannot be read", tmp_path / "absent.parquet"),
         (f"{tmp_path} is a folder: give the name of a file to write", rides, *COLUMNS, "--page", tmp_path),

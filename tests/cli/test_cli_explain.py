@@ -100,4 +100,4 @@ def test_an_audit_names_the_newcomer_rule_for_those_to_whom_it_applied(ward, tmp
     table.write_text("agent,time,amount\nfay,2026-02-04,3\n", encoding="utf-8")
     run(capsys, "ledger", "import", ward, table, "--join")
     printed = run(capsys, "audit", ward, "--half-life", "7d")
-    assert "newcomer rule for dan and eve: mean; the others starting with what the ledger records" in printed
+    assert "newcomer rule for dan and eve: mean; the others start with what the ledger records" in printed

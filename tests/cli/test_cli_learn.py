@@ -31,7 +31,7 @@ def test_train_keeps_policies_and_curves(capsys, tmp_path):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["train", "--batch-size", "7"], "batch_size must divide rollout_steps (2048), got 7"),
+        (["train", "--batch-size", "7"], "--batch-size must divide rollout_steps (2048), got 7"),
         (["train", "--welfare", "kind"], "welfare must be one of"),
         (["train", "--horizon", "2000000"], "horizon must be at most total_steps"),
         (["reproduce", "--horizon", "0"], "horizon must be a whole number of at least 1"),
@@ -143,6 +143,25 @@ def test_results_are_filtered_and_merged(capsys, tmp_path):
     assert "10 runs" in capsys.readouterr().out
 
 
+def test_a_folder_without_results_is_named(capsys, tmp_path):
+    (tmp_path / "seed-0.csv").write_text("step,gini\n")
+    page = tmp_path / "report.html"
+    for words in (["results"], ["claims"], ["report", "--out", str(page)], ["figure", "2a", "--places"]):
+        with pytest.raises(SystemExit) as stop:
+            program.main([*words, str(tmp_path)])
+        assert stop.value.code == 2
+        error = capsys.readouterr().err
+        assert f"bygones: {tmp_path} has no results: there is no *.parquet file with runs" in error
+    assert not page.exists()
+
+
+def test_results_of_which_none_match_say_so(capsys):
+    with pytest.raises(SystemExit):
+        program.main(["results", "evidence/grid/tenfold", "--where", "welfare=nash", "gamma=0.123"])
+    expected = "none of the 40 runs in evidence/grid/tenfold match --where welfare=nash gamma=0.123"
+    assert expected in capsys.readouterr().err
+
+
 def test_claims_under_another_protocol(capsys):
     program.main(["claims", "evidence/grid/termination", "--set", "ends=termination"])
     assert "fails" in capsys.readouterr().out
@@ -163,7 +182,8 @@ def test_every_number_behind_a_claim(capsys, monkeypatch):
     assert "C2 under observation scale none: depends on the welfare function" in printed
     assert (
         "Not as claimed: Gini of perfect recall less 0.5 × that of myopic, nash additive, T = 500 median 0.264, 97.5% "
-        "interval 0.202 to 0.292, claimed: below 0; 0% of 10 seeds as claimed; p if not 1, p if so 0.0039; mean 0.259"
+        "interval 0.202 to 0.292, claimed: below 0; 0% of 10 seeds as claimed; p (claim false) 1, p (claim true) "
+        "0.0039; mean 0.259"
     ) in printed
     assert (
         "C13a under observation scale none: too few (egalitarian additive, perfect recall, T = 5000, total_steps"

@@ -1,4 +1,5 @@
 import sys
+import typing
 
 import pytest
 import tyro._errors
@@ -29,6 +30,16 @@ WRONG = [
         "allocate needs.csv --nope",
         "--half-life is missing, and '--nope' is not recognized; see bygones allocate --help",
     ),
+    (
+        "what-if asked.csv --rule prices one-step",
+        "'one-step' is not recognized: separate the values of --rule with commas, as in --rule prices,one-step; see",
+    ),
+    (
+        "what-if asked.csv --half-life 3d 7d inf --rule prices",
+        "'7d' and 'inf' are not recognized: separate the values of --half-life with commas, as in --half-life 3d,7d,",
+    ),
+    ("what-if asked.csv --kind good one-step", "'one-step' is not recognized; see bygones what-if --help"),
+    ("ledger new team.db --half-life 7d --time-zone Mars", "--time-zone must be a name such as UTC or Europe/Berlin"),
     ("decay --half-life", "--half-life needs a value; see bygones decay --help"),
     ("decay --half-life x", "--half-life: expected a number, got 'x'; see bygones decay --help"),
     ("table 2", "TABLE must be one of 1, got '2'; see bygones table --help"),
@@ -67,3 +78,25 @@ def test_without_the_hook_tyro_shows_its_own_box(capsys, monkeypatch):
         program.main(["decay", "--nope"])
     assert stop.value.code == 2
     assert "Unrecognized options" in capsys.readouterr().err
+
+
+def test_a_refusal_names_the_flag_that_was_typed():
+    refusal = "half_life must be above 0, got 0"
+    assert usage.with_flag(refusal, ["decay", "--half-life", "0"]) == "--half-life must be above 0, got 0"
+    assert usage.with_flag(refusal, ["decay", "--half-life=0"]) == "--half-life must be above 0, got 0"
+    assert usage.with_flag(refusal, ["decay"]) == refusal
+    assert usage.with_flag("half_lives must name two", ["what-if", "--half-life", "7d"]) == "--half-life must name two"
+    assert usage.with_flag("h.csv has half_life must", ["--half-life"]) == "h.csv has half_life must"
+
+
+def test_every_flag_that_takes_a_list_is_known():
+    """In the help such a flag is followed by LIST."""
+    from bygones.cli import advice_commands, audit_commands, what_if_commands
+
+    flags = set()
+    for command in (audit_commands.audit, what_if_commands.what_if, advice_commands.advise):
+        hints = typing.get_type_hints(command, include_extras=True)
+        for name, hint in hints.items():
+            if any(getattr(each, "metavar", None) == "LIST" for each in getattr(hint, "__metadata__", ())):
+                flags.add("--" + name.replace("_", "-"))
+    assert flags == set(usage.LISTS)

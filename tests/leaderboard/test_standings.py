@@ -99,6 +99,24 @@ def test_the_headline_says_where_learning_wins_and_how_often_it_does_not() -> No
     assert headline(cells(only)) == "Learning wins in 1 of 1 scenario: job_scheduling."
 
 
+@pytest.mark.parametrize(
+    ("world", "rest"), [("donut", "A rule is enough."), ("lending", "There is no clear difference.")]
+)
+def test_of_a_single_scenario_it_does_not_say_none_of_1(world: str, rest: str) -> None:
+    found = cells({entry: score for entry, score in BOARD.items() if entry.world == world})
+    assert headline(found) == f"Learning does not win in the one scenario compared. {rest}"
+    assert answer(found)[0] == "Learning does not win in the one scenario compared."
+
+
+def test_where_remembering_nothing_is_best_none_is_not_read_as_not_one() -> None:
+    swapped = {"none": "perfect", "perfect": "none"}
+    board = {entry._replace(memory=swapped.get(entry.memory, entry.memory)): score for entry, score in BOARD.items()}
+    assert answer(cells(board))[3] == (
+        "Of the memories, remembering nothing (none) is best for rules: on average 100.0% of what they reach with the "
+        "best one."
+    )
+
+
 def test_the_answer_says_where_random_is_the_only_rule() -> None:
     learner = made("attention", "ppo", "perfect", [0.30, 0.31, 0.29])
     alone = {**learner, **made("attention", "random", "none", [0.20, 0.21, 0.19])}

@@ -144,6 +144,7 @@ def audit(
         statuses=known.statuses(is_present),
         equal_assumed=given is None and not (own is not None and own.entitlements),
         course=known.course,
+        owed_if=known.owed_if,
         notes=(
             clock.sentence(),
             *history.notes,

@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any
 
 import numpy as np
 
 from bygones._text import counted, listed
 from bygones.audit.clock import Clock
-from bygones.audit.conclusions import Conclusions
+from bygones.audit.conclusions import TIED, Conclusions
 from bygones.audit.inputs.entitlements import Shares
 from bygones.audit.pasts import DATED_EVENTS
 from bygones.audit.replays.counterfactual import ReplayedDecisions
@@ -22,6 +23,12 @@ from bygones.ledger.standing import per_unit, ranked
 
 MEASURES = {"good": ("gini", "egalitarian", "nash", "mean"), "burden": ("gini", "heaviest", "mean")}
 """What is measured over time; of burdens the worst-off carries most, and a geometric mean has no meaning."""
+
+OTHER_DEFAULT = {"zero": ("mean", "advise"), "mean": ("zero", "audit")}
+"""For the default newcomer rules of an audit and of advice, the other one and the command whose default it is.
+
+An audit counts only what was received. Advice is about what to do from now on, and a ledger starts newcomers with the
+mean."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -47,6 +54,8 @@ class Audit:
         statuses: whether each agent is `present`, `away`, `on hold` or `exempt`.
         equal_assumed: whether entitlements were not given, so that everybody counts as entitled to the same.
         course: for a half-life, what is remembered at the end of each period.
+        owed_if: for a newcomer rule and a half-life, what each agent would be owed per unit, as in `conclusions.asked`;
+            None of a ledger.
         notes: what was skipped or assumed, in sentences.
         kind: whether what was received are goods, or burdens that were carried. The sums are the same; what is *owed*
             of goods is *due* of burdens.
@@ -74,6 +83,7 @@ class Audit:
     statuses: tuple[str, ...]
     equal_assumed: bool
     course: Callable[[float], Iterable[PeriodEnd]]
+    owed_if: Callable[[str, float], np.ndarray | None]
     notes: tuple[str, ...]
     kind: Kind = "good"
     is_ledger: bool = False
@@ -141,10 +151,48 @@ class Audit:
         by_rule = late if self.members.by_rule is None else [name for name in late if name in self.members.by_rule]
         if len(by_rule) == len(late):
             return f"newcomer rule: {self.members.newcomers}"
-        own = "starting with what the ledger records"
         if not by_rule:
-            return own
-        return f"newcomer rule for {listed(by_rule, 5)}: {self.members.newcomers}; the others {own}"
+            return "starting with what the ledger records"
+        rule = f"newcomer rule for {listed(by_rule, 5)}: {self.members.newcomers}"
+        return f"{rule}; the others start with what the ledger records"
+
+    def newcomer_notes(self) -> list[str]:
+        """How many joined later and by which rule they started, and who would be owed most under another."""
+        late = self.newcomers()
+        if not late:
+            return []
+        appear = f"{counted(len(late), 'agent')} first {'appears' if len(late) == 1 else 'appear'}"
+        begins = f"more than {self.clock.length_text(self.periods.length)} after the history begins"
+        return [f"{appear} {begins} ({self.newcomers_note()}).", *self._otherwise()]
+
+    def _otherwise(self) -> list[str]:
+        """Who would be owed most if newcomers started by the default of the other command; empty if it is the same."""
+        other, command = OTHER_DEFAULT.get(self.members.newcomers, ("", ""))
+        asked = {each.half_life: self.conclusions.asked[each.half_life] for each in self.standings}
+        would = {each: self.owed_if(other, each) for each in asked} if other else {}
+        if not would or all(
+            relative is None or self._most(asked[each]) == self._most(relative) for each, relative in would.items()
+        ):
+            return []
+        length = self.clock.length_text
+        firsts = [(self._most(relative), length(each)) for each, relative in would.items() if relative is not None]
+        runs = [(names, [at for _, at in some]) for names, some in groupby(firsts, key=lambda first: first[0])]
+        first = "due next" if self.kind == "burden" else "owed most"
+        where = f"With the newcomer rule {other}, the default of bygones {command},"
+        if len(runs) == 1:
+            every = " at every half-life" if len(asked) > 1 else ""
+            return [f"{where} {listed(runs[0][0], 3) or 'nobody'} would be {first}{every}."]
+        who = [
+            f"{listed(names, 3) or 'nobody'} at {at[0]}{f' to {at[-1]}' if len(at) > 1 else ''}" for names, at in runs
+        ]
+        return [f"{where} {listed(who)} would be {first}."]
+
+    def _most(self, relative: np.ndarray) -> tuple[str, ...]:
+        """Who is owed most, and who is tied with them; nobody if nobody is owed anything."""
+        little = TIED / max(1, int(self.is_present.sum()))
+        known = np.nan_to_num(relative, nan=-math.inf)
+        rows = np.flatnonzero(known >= known.max() - little) if known.max() > little else ()
+        return tuple(self.names[int(row)] for row in rows)
 
     def joined(self, row: int) -> float:
         """When an agent joined: at its first event, or as a ledger records it."""
@@ -155,7 +203,7 @@ class Audit:
         counted = int(self.is_present.sum())
         if not self.equal_assumed:
             unit = "share of the load" if self.kind == "burden" else "entitlement"
-            return f"Agents are compared per unit of {unit}: each has its own part of the sum of all."
+            return f"Agents are compared per unit of {unit}: each is entitled to its own share of the total."
         if counted == 1:
             return "There is one agent, who counts as entitled to everything."
         each = f"{100 / max(counted, 1):.2g}%" if counted > 200 else f"{1 / max(counted, 1):.1%}"
@@ -210,7 +258,7 @@ class Audit:
             "period": length(self.periods.length),
             "newcomer_rule": self.members.newcomers,
             "equal_shares_assumed": self.equal_assumed,
-            "notes": [self.entitlement_note(), *self.notes],
+            "notes": [self.entitlement_note(), *self.notes, *self.newcomer_notes()],
             "half_lives": [self._standing_dict(trajectory) for trajectory in self.standings],
             "decided_again": {length(each.half_life): each.to_dict(self.names) for each in self.replays},
             "conclusions": {

@@ -60,6 +60,9 @@ class KnownPast(Protocol):
     def statuses(self, is_present: np.ndarray) -> tuple[str, ...]:
         """Whether each agent is present, away, on hold or exempt."""
 
+    def owed_if(self, newcomers: str, half_life: float) -> np.ndarray | None:
+        """What each agent would be owed per unit under another newcomer rule; None of a ledger, which has its own."""
+
 
 def relative(missing: np.ndarray, remembered: np.ndarray, entitlements: np.ndarray) -> np.ndarray:
     """What is owed per unit of entitlement, as a share of everything remembered; a unit is the average entitlement."""
@@ -158,6 +161,13 @@ class EnginePast:
         pairs = zip(is_present.tolist(), self.who.entitlements.tolist(), strict=True)
         return tuple("present" if here else "away" if weight else "exempt" for here, weight in pairs)
 
+    def owed_if(self, newcomers: str, half_life: float) -> np.ndarray:
+        """Walks through the same sums once more, without another query."""
+        who = replace(self.who, newcomers=newcomers)
+        *_, last = walk(self._sums, self._cut, who, half_life)
+        missing = owed(last.remembered, who.entitlements, np.flatnonzero(last.is_present))
+        return relative(missing, last.remembered, who.entitlements)
+
     def _ask(self, wanted: Sequence[float], within: Periods, *, first: bool = False) -> Sums:
         table: pa.Table = self._history.fetch(expression(self._events, within, wanted, first=first))
         self._history.check_sums(table)
@@ -225,3 +235,7 @@ class LedgerAudit:
         """As in the ledger; or exempt."""
         pairs = zip(self._past.statuses, self.who.entitlements.tolist(), strict=True)
         return tuple(status if weight else "exempt" for status, weight in pairs)
+
+    def owed_if(self, newcomers: str, half_life: float) -> np.ndarray | None:
+        """None: what newcomers started with is recorded, or follows from the ledger's own rule."""
+        return None

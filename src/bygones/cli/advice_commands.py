@@ -43,7 +43,7 @@ def advise(
     period: Annotated[
         str | None,
         optional(
-            "Time over which it should come out even, such as 30d; if left out, enough for about three turns each.",
+            "Time over which shares should even out, such as 30d; if left out, enough for about three turns each.",
             "TIME",
         ),
     ] = None,

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from tyro.conf import Positional, arg
 
 from bygones._files import check_output, write_text
-from bygones.cli.arguments import optional
+from bygones.cli.arguments import Json, optional
 from bygones.cli.console import json_text, print_json, print_paths, print_sentences
 
 Needs = Annotated[
@@ -109,7 +109,7 @@ def allocate(
         int | None, optional("Makes the random draw between equally good choices repeatable.", "NUMBER")
     ] = None,
     out: Annotated[Path | None, optional("Also write the decision to this file, .csv or .json.", "FILE")] = None,
-    json: Annotated[bool, arg(help="Print JSON for programs.")] = False,
+    json: Json = False,
 ) -> None:
     """Decide who gets what now, given what everybody received before.
 

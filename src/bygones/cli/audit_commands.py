@@ -110,8 +110,8 @@ def audit(
     others: Annotated[
         str | None,
         optional(
-            "Entitlement of agents that the file does not list: a number, or proportional to what they received; if "
-            "left out, a file that lists only some is refused.",
+            "Entitlement of agents that the file does not list: a number, or the word proportional (in proportion to "
+            "what they received); if left out, a file that lists only some is refused.",
             "NUMBER",
         ),
     ] = None,
@@ -129,14 +129,14 @@ def audit(
     needs: Annotated[
         str | None,
         optional(
-            "Column with each agent's need. With --served, also compares the decisions with the allocator's.", "COLUMN"
+            "Column with each agent's need. With --served, also compares the decisions with the rule's.", "COLUMN"
         ),
     ] = None,
     served: Annotated[
         str | None, optional("Column that tells who was served: 1 or 0, true or false, yes or no.", "COLUMN")
     ] = None,
     welfare: Annotated[
-        str, arg(metavar="WELFARE", help="Welfare that the allocator maximises, with --needs.")
+        str, arg(metavar="WELFARE", help="Welfare that the rule maximises, with --needs.")
     ] = "egalitarian",
     every: Annotated[
         str | None,

@@ -38,10 +38,7 @@ def print_audit(audit: Audit) -> None:
     size = f"{counted(audit.n_events, 'event')} for {counted(len(audit.names), 'agent')}"
     span = f"from {clock.shown(audit.first)} to {clock.shown(audit.periods.end)}{zone}"
     print_sentences([f"{audit.label}: {size}, {span}.", audit.entitlement_note(), *audit.remarks, *audit.notes])
-    late = audit.newcomers()
-    if late:
-        joined = f"{counted(len(late), 'agent')} joined after the first {clock.length_text(audit.periods.length)}"
-        print_sentences([f"{joined} ({audit.newcomers_note()})."])
+    print_sentences(audit.newcomer_notes())
     say()
     for trajectory in audit.standings:
         _print_standing(audit, trajectory)
@@ -137,15 +134,15 @@ def _print_replays(audit: Audit) -> None:
     length = audit.clock.length_text
     rows: list[list[object]] = []
     for each in audit.replays:
-        for name, outcome in (("actual", each.actual), ("allocator", each.instead)):
+        for name, outcome in (("actual", each.actual), ("rule", each.instead)):
             numbers = (getattr(outcome, measure) for measure in SHOWN_MEASURES[audit.kind].values())
             rows.append([length(each.half_life), name, *(_measure(number) for number in numbers), outcome.total])
     say()
     columns = ["half-life", "decisions", *SHOWN_MEASURES[audit.kind], f"total {words(audit.kind).received}"]
-    print_table("Actual decisions and the allocator's, on the same needs", columns, rows)
+    print_table("Actual decisions and the rule's, on the same needs", columns, rows)
     for each in audit.replays:
         say(
-            f"With a half-life of {length(each.half_life)}, the allocator makes {each.differ:,} of "
+            f"With a half-life of {length(each.half_life)}, the rule makes {each.differ:,} of "
             f"{each.decisions:,} decisions differently."
         )
 

@@ -13,8 +13,9 @@ if TYPE_CHECKING:
     from bygones.paper.judging import Comparison, ScaleVerdict
 
 READING = (
-    "Medians over seeds with exact intervals. p if not: the chance of such seeds if the claim were false (sign test); "
-    "p if so: if it were true, after Holm's correction. Mean: with Student's 95% interval, as in the paper's figures. "
+    "Medians over seeds with exact intervals. p (claim false): the chance of such seeds if the claim were false (sign "
+    "test); p (claim true): if it were true, after Holm's correction. Mean: with Student's 95% interval, as in the "
+    "paper's figures. "
     "Of alternatives the claim asks for one, with all that belongs to it. For all seeds, add --json."
 )
 OUTCOMES = {True: "As claimed", False: "Not as claimed", None: "Cannot tell"}
@@ -74,7 +75,7 @@ def _comparison(made: Comparison, confidence: float) -> list[str]:
     numbers = [
         f"median {made.value:.3g}, {confidence:g}% interval {made.interval.low:.3g} to {made.interval.high:.3g}, "
         f"claimed: {made.wanted}",
-        f"p if not {made.p_holds:.2g}, p if so {made.p_adjusted:.2g}",
+        f"p (claim false) {made.p_holds:.2g}, p (claim true) {made.p_adjusted:.2g}",
     ]
     if made.seeds:
         numbers.insert(1, f"{made.as_claimed:.0%} of {len(made.seeds[0])} seeds as claimed")

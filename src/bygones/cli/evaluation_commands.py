@@ -70,7 +70,7 @@ def evaluate(
     if others:
         print_sentences([BEST])
     elif (bound := _bound(trained)) is not None:
-        print_sentences([f"No policy has a fairness score above {bound:.4f} on average; perhaps none reaches it."])
+        print_sentences([f"No policy has a fairness score above {bound:.4f} on average, and possibly none reaches it."])
 
 
 def _bound(trained: TrainedPolicy) -> float | None:

@@ -19,7 +19,7 @@ from tyro.conf import OmitArgPrefixes, arg
 from bygones._arrays import check_count
 from bygones._files import replacing_text
 from bygones._secrets import redacted
-from bygones.cli.arguments import optional
+from bygones.cli.arguments import Json, optional
 from bygones.cli.claims_tables import print_claims, setting_text
 from bygones.cli.console import print_json, print_paths, print_table, progress, say
 from bygones.cli.evaluation_commands import evaluate
@@ -36,8 +36,6 @@ if TYPE_CHECKING:
 app = tyro.extras.SubcommandApp()
 app.command(evaluate)
 
-Json = Annotated[bool, arg(help="Print JSON.")]
-
 
 @app.command
 def train(
@@ -52,7 +50,10 @@ def train(
     ] = None,
     memory: Annotated[
         str | None,
-        optional('The memory in a scenario, such as "discounted(half_life=50)".', "MEMORY"),
+        optional(
+            f'The memory to use with --scenario, such as "discounted(half_life=50)" (default: {DEFAULT_MEMORY}).',
+            "MEMORY",
+        ),
     ] = None,
     seeds: Annotated[int, arg(help="Number of runs, with seeds counted from --seed.")] = 1,
     workers: Annotated[int | None, optional("Processes on a CPU; by default one per core.", "NUMBER")] = None,
@@ -112,7 +113,7 @@ def reproduce(
     welfare: Annotated[tuple[str, ...], optional("Only these welfare functions.", "WELFARE…")] = (),
     aggregation: Annotated[tuple[str, ...], optional("Only these aggregations.", "{additive,averaged}…")] = (),
     horizon: Annotated[tuple[int, ...], optional("Only these horizons.", "STEPS…")] = (),
-    gamma: Annotated[tuple[float, ...], optional("Only these past discounts.", "NUMBER…")] = (),
+    gamma: Annotated[tuple[float, ...], optional("Only these discount factors γ.", "NUMBER…")] = (),
     seeds: Annotated[int | None, optional("Number of seeds; by default the size's.", "NUMBER")] = None,
     weight: Annotated[float | None, optional("λ of every run; by default the paper's.", "NUMBER")] = None,
     observation_scale: Annotated[

@@ -32,7 +32,7 @@ Key = Annotated[
 Author = Annotated[
     str | None, optional("Who records this (default: BYGONES_AUTHOR, else the user of this computer).", "NAME")
 ]
-Json = Annotated[bool, arg(help="Print JSON for programs.")]
+Json = Annotated[bool, arg(help="Print JSON for other programs; infinite numbers appear as the text 'inf'.")]
 
 
 def open_ledger(target: str, author: str | None = None) -> Ledger:

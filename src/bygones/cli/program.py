@@ -36,7 +36,7 @@ from bygones.cli import (
 )
 from bygones.cli.arguments import DEFAULT_LEDGER
 from bygones.cli.console import reason, say
-from bygones.cli.usage import MissingArgumentsError, check_command, names_of, one_sentence
+from bygones.cli.usage import MissingArgumentsError, check_command, names_of, one_sentence, with_flag
 
 DESCRIPTION = """Decide who receives what this time, given what everyone received before.
 
@@ -159,7 +159,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except UnicodeEncodeError as error:
         _refuse(f"text must be valid Unicode, got {error.object!r}", secrets)
     except ValueError as error:
-        _refuse(str(error), secrets)
+        _refuse(with_flag(str(error), words), secrets)
     except ModuleNotFoundError as error:
         extras = EXTRAS.get(words[0])
         if extras or not isinstance(error, MissingPartError):
@@ -192,7 +192,7 @@ def _run(words: list[str]) -> None:
         program = check_command(names_of(ledger_commands.app), words[1:], program)
         if words[1] == "key":
             program = check_command(names_of(signing_commands.key), words[2:], program)
-    with one_sentence(program):
+    with one_sentence(program, words):
         try:
             _parse_and_call(words)
         except MissingArgumentsError:

@@ -11,6 +11,7 @@ from tyro.conf import Positional, arg
 from bygones._files import check_output
 from bygones.cli.arguments import optional
 from bygones.cli.console import print_paths, progress
+from bygones.cli.results_commands import check_results
 
 if TYPE_CHECKING:
     from bygones.paper.results import Results
@@ -39,6 +40,8 @@ def report(
     with progress("Report", total=2) as advance:
         shipped = read_evidence(evidence_folder() if evidence is None else evidence)
         own = read(*places) if places else None
+        if own is not None:
+            check_results(own, places)
         if own is not None and shipped is not None and set(_written(own)) <= set(_written(shipped)):
             own, shipped = None, own
         advance()

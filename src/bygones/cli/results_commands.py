@@ -12,15 +12,17 @@ from tyro.conf import Positional, arg
 
 from bygones._files import check_output
 from bygones._parts import needed_by
-from bygones.cli.arguments import optional
+from bygones._text import listed
+from bygones.cli.arguments import Json, optional
 from bygones.cli.claims_tables import print_claims, print_comparisons, setting_text
 from bygones.cli.console import print_json, print_paths, print_sentences, print_table
 
 if TYPE_CHECKING:
     import numpy as np
 
-Json = Annotated[bool, arg(help="Print JSON.")]
-SETTING_HELP = "Any other setting of the runs, such as ends=termination."
+    from bygones.paper.results import Results
+
+SETTING_HELP = "Judge only runs with these settings instead of the paper's, such as ends=termination."
 PLACES_HELP = "Folders or files of results; by default the shipped evidence, every folder in evidence/grid."
 SHOWN_METRICS = {
     "final_gini": "Gini", "final_welfare": "fairness", "final_utility_per_step": "utility/step",
@@ -42,7 +44,7 @@ def claims(
     ] = (),
     json: Json = False,
 ) -> None:
-    """Judge the paper's claims C1 to C13 from results, under every observation scale that occurs in them.
+    """Judge the paper's claims C1 to C13 and ours, B1 to B5, from results, under every observation scale in them.
 
     --json also says what the policies of every cell are worth, beside the best possible and untrained rules.
 
@@ -58,6 +60,7 @@ def claims(
 
     changes = dict(map(parse_setting, settings))
     found = read(*(places or _evidence()))
+    check_results(found, places or _evidence())
     judgements = judge(found, why or tuple(CLAIMS), **changes)
     if json:
         cells = policy_worth.measured(found)
@@ -107,9 +110,12 @@ def results(
     if csv_file:
         check_output(csv_file, places)
     wanted, every = dict(map(parse_setting, where)), read(*places)
+    check_results(every, places)
     found = every.where(**wanted)
     if not len(found):
-        raise ValueError(f"none of the {len(every)} runs in {', '.join(map(str, places))} match")
+        runs = f"none of the {len(every)} runs" if len(every) > 1 else "the one run"
+        does = "match" if len(every) > 1 else "does not match"
+        raise ValueError(f"{runs} in {', '.join(map(str, places))} {does} --where {' '.join(where)}")
     if merge_into:
         merge(places, merge_into, **wanted)
     if csv_file:
@@ -136,6 +142,15 @@ def results(
         print_sentences([EVALUATED])
 
 
+def check_results(found: Results, places: Sequence[Path]) -> None:
+    """Refuses places that were named and hold no results."""
+    if not len(found):
+        raise ValueError(
+            f"{listed(list(map(str, places)))} {'has' if len(places) == 1 else 'have'} no results: there is no "
+            f"*.parquet file with runs, neither there nor in a folder directly below; bygones reproduce writes them"
+        )
+
+
 def draw(
     name: str, places: tuple[Path, ...], observation_scale: str | None, settings: Sequence[str], out: Path
 ) -> None:
@@ -153,6 +168,7 @@ def draw(
 
     check_one_of("figure", name, ["1", *paper_figures.names(), "claims", "all"])
     found, changes = read(*(places or _evidence())), dict(map(parse_setting, settings))
+    check_results(found, places or _evidence())
     if observation_scale is None and len(found.distinct("observation_scale")) > 1:
         observation_scale = paper_figures.DEFAULT_SCALE
     if name in ("claims", "all"):

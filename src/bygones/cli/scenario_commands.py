@@ -6,9 +6,9 @@ import dataclasses
 import inspect
 from typing import TYPE_CHECKING, Annotated
 
-from tyro.conf import Positional, arg
+from tyro.conf import Positional
 
-from bygones.cli.arguments import optional
+from bygones.cli.arguments import Json, optional
 from bygones.cli.console import print_json, print_sentences, print_table, say
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ DEFAULT_MEMORY = "discounted(gamma=0.99)"
 
 def scenarios(
     name: Annotated[Positional[str], optional("The scenario to explain; all are listed if left out.", "[NAME]")] = "",
-    json: Annotated[bool, arg(help="Print JSON.")] = False,
+    json: Json = False,
 ) -> None:
     """List the scenarios that policies can be trained on, or explain one.
 

@@ -38,8 +38,24 @@ def check_command(known: Collection[str], words: Sequence[str], program: str) ->
     return f"{program} {name}"
 
 
+def with_flag(sentence: str, words: Sequence[str]) -> str:
+    """A refusal that begins with a Python name, such as `half_life must be`, with the flag that was typed instead."""
+    name = _PYTHON_NAME.match(sentence)
+    if name is None:
+        return sentence
+    flag = "--" + _SINGULAR.get(name[0], name[0]).replace("_", "-")
+    is_typed = any(word.partition("=")[0].replace("_", "-") == flag for word in words)
+    return f"{flag}{sentence[name.end() :]}" if is_typed else sentence
+
+
+_PYTHON_NAME = re.compile(r"[a-z]+(?:_[a-z]+)+(?= (?:must|applies|does not))")
+
+_SINGULAR = {"half_lives": "half_life"}
+"""Python arguments that hold what is typed as a list after a flag."""
+
+
 @contextmanager
-def one_sentence(program: str) -> Iterator[None]:
+def one_sentence(program: str, words: Sequence[str] = ()) -> Iterator[None]:
     """Within this context, a command line that tyro cannot parse raises a ValueError with one sentence.
 
     The sentence ends with the help to consult: that of `program`, the command as typed, or of a more specific command.
@@ -51,16 +67,18 @@ def one_sentence(program: str) -> Iterator[None]:
     except ImportError:
         yield
         return
-    with on_parse_error(lambda event: _refuse(event, program)):
+    with on_parse_error(lambda event: _refuse(event, program, words)):
         yield
 
 
-def _refuse(event: Any, program: str) -> None:
+def _refuse(event: Any, program: str, words: Sequence[str] = ()) -> None:
     try:
         sentence, found = _SENTENCES[type(event).__name__](event), event._help_progs()
     except (AttributeError, KeyError):
         return
     most_specific = max(program, found if isinstance(found, str) else found[0], key=len)
+    if type(event).__name__ == "UnrecognizedArgs":
+        sentence += _comma_hint(event.tokens, words)
     kind = MissingArgumentsError if type(event).__name__ == "MissingArgs" else ValueError
     raise kind(f"{sentence}; see {most_specific} --help")
 
@@ -113,6 +131,17 @@ _ACCEPTED = {"int": ("a whole number", "whole numbers"), "float": ("a number", "
 def _unknown(tokens: list[str]) -> str:
     return f"{_list(map(repr, tokens))} {'is' if len(tokens) == 1 else 'are'} not recognized"
 
+
+def _comma_hint(tokens: Sequence[str], words: Sequence[str]) -> str:
+    """Where what is not recognized follows the value of a flag that takes a list, how to write the list."""
+    for flag, value, *rest in (words[i:] for i in range(len(words) - len(tokens) - 1)):
+        if flag in LISTS and rest[: len(tokens)] == list(tokens):
+            return f": separate the values of {flag} with commas, as in {flag} {','.join([value, *tokens])}"
+    return ""
+
+
+LISTS = ("--half-life", "--rule", "--fields")
+"""The flags whose value is a list with commas, `LIST` in the help."""
 
 _SENTENCES: dict[str, Any] = {
     "MissingArgs": _missing,

@@ -60,7 +60,8 @@ def what_if(
         ),
     ] = None,
     rule: Annotated[
-        str | None, optional("Rules to replay: one-step, prices, or both; one-step if left out.", "LIST")
+        str | None,
+        optional("Rules to replay: one-step, prices, or both, as one-step,prices; one-step if left out.", "LIST"),
     ] = None,
     newcomers: Annotated[
         str | None,

@@ -30,7 +30,7 @@ def print_what_if(found: WhatIf) -> None:
     load = "the heaviest load of anyone" if found.kind == "burden" else "the least that anyone has"
     print_sentences([
         f"Gini and {found.worst}: of what each memory remembers at the end; {found.worst} is {load}.",
-        "A range is the uncertainty of ties: equally good decisions were drawn in several ways.",
+        "A range shows how much the result depends on how ties were drawn.",
     ])  # fmt: skip
     say()
     print_sentences(found.sentences())

@@ -177,6 +177,8 @@ def headline(found: list[Cell]) -> str:
     unclear_in = [f"in {unclear} there is no clear difference"] if unclear else []
     rest = ", and ".join([*enough_in, *unclear_in])
     more = f" {rest.capitalize()}." if rest else ""
+    if len(pairs) == 1 and not wins:
+        return f"{_NEVER_IN_ONE} {'A rule is enough.' if enough else 'There is no clear difference.'}"
     return f"Learning wins in {wins or 'none'} of {counted(len(pairs), 'scenario')}{where}.{more}"
 
 
@@ -200,7 +202,7 @@ def compared(found: list[Cell]) -> list[str]:
         for word, text in texts.items()
         if by_word[word]
     ]
-    never = [] if by_word["learning wins"] else [f"Learning wins in none {of}."]
+    never = [] if by_word["learning wins"] else [f"Learning wins in none {of}." if len(pairs) > 1 else _NEVER_IN_ONE]
     return [*never, *sentences]
 
 
@@ -210,6 +212,12 @@ def best_memories(found: list[Cell]) -> list[str]:
     for is_rule, who in ((True, "rules"), (False, "learners")):
         ranked = remembering(found, is_rule)
         if ranked:
+            if ranked[0].memory == NONE:
+                sentences.append(
+                    f"Of the memories, remembering nothing ({NONE}) is best for {who}: on average {ranked[0].mean:.1%} "
+                    f"of what they reach with the best one."
+                )
+                continue
             nothing = next((each.mean for each in ranked if each.memory == NONE), None)
             beside = "" if nothing is None else f", against {nothing:.0%} if nothing is remembered"
             sentences.append(
@@ -224,6 +232,8 @@ _HEADINGS = {
     "a rule is enough": "A rule is enough",
     "no clear difference": "There is no clear difference",
 }
+
+_NEVER_IN_ONE = "Learning does not win in the one scenario compared."
 
 _NOTHING = "No scenario has both a rule and a learner, so there is nothing to compare."
 

@@ -65,7 +65,7 @@ class Settings:
     """The settings of one training run."""
 
     gamma: float = 0.99
-    """Past discount γ of the memory: 0 is myopic, 1 is perfect recall."""
+    """Discount factor γ of the memory: 0 is myopic, 1 is perfect recall."""
     aggregation: Aggregation = "additive"
     """Whether the memory is a discounted sum or a discounted mean."""
     welfare: str = "nash"
@@ -131,7 +131,7 @@ class Settings:
     agent_features: AgentFeatures = "logarithmic"
     """How a symmetric policy sees what is remembered: "plain", or "logarithmic", which keeps large numbers small."""
     learner: str = "ppo"
-    """What learns: ppo, ggf-ppo, recurrent-ppo, dqn or reinforce."""
+    """The learner: ppo, ggf-ppo, recurrent-ppo, dqn or reinforce."""
     gini_ratio: float = 0.5
     """For ggf-ppo: the factor by which weights fall from each agent to the next better-off one."""
     recurrent_units: int = 64

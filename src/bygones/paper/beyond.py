@@ -104,8 +104,8 @@ def _divisor(cells: Cells) -> dict[str, Any]:
 BEYOND = (
     Claim(
         name="B1",
-        text="Under egalitarian welfare the collapse of perfect recall is the network's: one that is shared across "
-        "agents does not collapse.",
+        text="Under egalitarian welfare the collapse of perfect recall comes from the network: one that is shared "
+        "across agents does not collapse.",
         criterion="Additive egalitarian, perfect recall, T = 5000 and 10000, memory as it is and divided by 10: the "
         "Gini of the symmetric policy is below `FAIR_SHARE` of the myopic agent's (the paper's network), and that of "
         "the paper's network is above it by more than `MARGIN`.",
@@ -117,7 +117,8 @@ BEYOND = (
     ),
     Claim(
         name="B2",
-        text="Under Nash welfare the collapse of perfect recall is the signal's: the shared network collapses too.",
+        text="Under Nash welfare the collapse of perfect recall comes from the reward signal: the shared network "
+        "collapses too.",
         criterion="Additive Nash, perfect recall, T = 10000, memory as it is and divided by 10: the Gini of the "
         "symmetric policy is above `FAIR_SHARE` of the myopic agent's.",
         known=_EARLIER,

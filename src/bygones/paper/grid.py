@@ -52,7 +52,7 @@ class Grid:
         welfare: welfare functions.
         aggregation: how memories aggregate.
         horizon: steps in an episode.
-        gamma: past discounts of the memories.
+        gamma: discount factors of the memories.
         seeds: how many seeds, counted from 0.
         weight: λ; by default the paper's choice for each welfare and aggregation.
         common: settings that all runs share besides.

@@ -314,11 +314,11 @@ PAPER_CLAIMS = (
         "not arise if perfect recall is shown to be fair after a million steps at both.",
         known="Before, C13 asked this of every cell, also of those that are fair after a million steps and have "
         "nothing to catch up on, while the paper says “in some cases”. That it “should be able to learn given "
-        "sufficient time” is no observation and is not judged. Seen: all runs of a million steps, and ten seeds of "
-        "ten million in every cell. Changed after that, and before more seeds of ten million steps: the horizons were "
-        "chosen beforehand, by whether the same runs show perfect recall to be unfair, and a horizon where they cannot "
-        "tell was passed over in silence. Now both halves must be shown at one horizon. This opened the claim under "
-        "egalitarian welfare, memory as it is, where it had failed.",
+        "sufficient time” is not an observation, so it is not judged. Seen: all runs of a million steps, and ten seeds "
+        "of ten million in every cell. Changed after that, and before more seeds of ten million steps: the horizons "
+        "were chosen beforehand, by whether the same runs show perfect recall to be unfair, and a horizon where they "
+        "cannot tell was passed over in silence. Now both halves must be shown at one horizon. This opened the claim "
+        "under egalitarian welfare, memory as it is, where it had failed.",
         asks=criteria.c13a,
     ),
     Claim(

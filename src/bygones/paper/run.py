@@ -271,7 +271,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--welfare", nargs="+", help="only these welfare functions")
     parser.add_argument("--aggregation", nargs="+", help="only these aggregations")
     parser.add_argument("--horizon", nargs="+", type=int, help="only these horizons")
-    parser.add_argument("--gamma", nargs="+", type=float, help="only these past discounts")
+    parser.add_argument("--gamma", nargs="+", type=float, help="only these discount factors γ")
     parser.add_argument("--seeds", type=int, help="number of seeds")
     parser.add_argument("--weight", type=float, help="λ of every run; by default the paper's")
     parser.add_argument(

@@ -18,6 +18,7 @@ from typing import Literal, NamedTuple, get_args
 import numpy as np
 
 from bygones._arrays import check_count
+from bygones._text import counted
 from bygones.allocation.decide import Rule
 from bygones.audit.advice.advice_facts import PERIODS, HistoryFacts, facts_of, round_lengths, suitable_period, written
 from bygones.audit.advice.advice_trials import Gain, JudgedTrials, Trial, judge, trials
@@ -61,7 +62,7 @@ class Advice:
         kind: goods or burdens.
         kind_assumed: whether it was not said, and goods are assumed.
         facts: what the history is like.
-        period: the time over which it should come out even.
+        period: the time over which shares should even out.
         verdict: how sure the advice is.
         memory: the half-life that is recommended.
         rule: the rule that is recommended.
@@ -163,7 +164,7 @@ def advise(
 
     Args:
         history: see `read_history(needs=…, served=…)`.
-        period: the time over which it should come out even; by default long enough for three turns each.
+        period: the time over which shares should even out; by default long enough for three turns each.
         half_lives: the half-lives to try; by default round ones around the period, and perfect recall.
         reported: whether needs are what agents report themselves. They then count as multiples of what each usually
             reports, and only the rule that is safe with them is recommended.
@@ -184,6 +185,12 @@ def advise(
     if len(setting.requests) > MOST_DECISIONS:
         notes.append(f"The latest {MOST_DECISIONS:,} of {len(setting.requests):,} decisions were replayed.")
         setting = setting._replace(requests=setting.requests[-MOST_DECISIONS:])
+    if len(setting.requests) < 2 and period is None:
+        raise ValueError(
+            f"{history.source.label} is too short to advise on: it has {counted(len(setting.requests), 'decision')}, "
+            f"so that it does not show how often a turn comes; give more of the history, or --period with the time "
+            f"over which shares should even out"
+        )
     if reported:
         setting = setting._replace(requests=_as_multiples(setting.requests, len(setting.who.names)))
     facts = facts_of(setting.requests, len(setting.who.names), setting.usual)

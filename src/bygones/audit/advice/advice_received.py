@@ -54,9 +54,11 @@ class ReceivedAdvice:
         agents: the number of agents.
         turn: the mean time between two events of the same agent.
         stay: the median time between the first and the last event of those who have gone; infinite if few have.
-        period: the time over which it should come out even.
+        period: the time over which shares should even out.
         half_life: what to begin with.
         standings: who is first in line under several half-lives, the shortest first.
+        newcomers: the newcomer rule.
+        otherwise: who would be first in line under the newcomer rule of an audit, as a sentence; empty if the same.
         gone_after: after how long without an event agents count as away; empty of a ledger, which knows who left.
         is_ledger: whether the history is a ledger.
         is_log: whether the history is the log of a cluster, whose queue can be replayed.
@@ -74,6 +76,8 @@ class ReceivedAdvice:
     period: float
     half_life: float
     standings: tuple[FirstInLine, ...]
+    newcomers: str
+    otherwise: str
     gone_after: str
     is_ledger: bool
     is_log: bool
@@ -113,16 +117,17 @@ class ReceivedAdvice:
 
     def _about_the_line(self) -> str:
         first = "due next" if self.kind == "burden" else "owed most"
+        rule = f", with the newcomer rule {self.newcomers}" if self.otherwise else ""
         runs = [(name, list(each)) for name, each in groupby(self.standings, key=lambda each: each.first)]
         if len(runs) == 1:
             who = "nobody" if runs[0][0] is None else runs[0][0]
-            return f"Who is {first} now does not depend on the half-life: {who}, at every one that was compared."
+            return f"Who is {first} now does not depend on the half-life: {who}, at every one that was compared{rule}."
         phrases = [
             f"{name or 'nobody'} at {self._length(each[0].half_life)}"
             + ("" if len(each) == 1 else f" to {self._length(each[-1].half_life)}")
             for name, each in runs
         ]
-        return f"Who is {first} now depends on the half-life: {listed(phrases)}."
+        return f"Who is {first} now depends on the half-life: {listed(phrases)}{rule}."
 
     def doubts(self) -> list[str]:
         """What would change it, in sentences."""
@@ -133,7 +138,9 @@ class ReceivedAdvice:
             found.append(
                 "The history is taken to be about goods. If these are burdens, such as shifts, add --kind burden."
             )
-        found.append("If it should come out even sooner or later than that, say so with --period.")
+        found.append("If shares should even out sooner or later than that, say so with --period.")
+        if self.otherwise:
+            found.append(self.otherwise)
         if not self.is_log:
             who = "could have carried it" if self.kind == "burden" else "asked"
             found.append(
@@ -180,12 +187,12 @@ def received_text(advice: ReceivedAdvice) -> AdviceText:
     first = "due next" if advice.kind == "burden" else "owed most"
     rows = [[length(each.half_life), f"{each.gini:.2f}", each.first or "nobody"] for each in advice.standings]
     return AdviceText(
-        advice.label, length(advice.half_life), "one-step", "mean", advice.kind, False, False, advice.clock.steps,
-        advice.is_ledger, advice.is_log, advice.gone_after, advice.headline(), advice.reasons(), advice.doubts(),
-        list(advice.notes),
+        advice.label, length(advice.half_life), "one-step", advice.newcomers, advice.kind, False, False,
+        advice.clock.steps, advice.is_ledger, advice.is_log, advice.gone_after, advice.headline(), advice.reasons(),
+        advice.doubts(), list(advice.notes),
         "Where everybody stands now", ["half-life", "Gini", first],
         rows if advice.agents > 1 else [],
-        "Gini: how unequal what is remembered is now, 0 if everybody has the same.", [], "",
+        "Gini: how unequally what is remembered is spread now; 0 means equally.", [], "",
     )  # fmt: skip
 
 
@@ -203,7 +210,7 @@ def advise_received(
 
     Args:
         history: see `read_history`; also a ledger, or the log of a cluster.
-        period: the time over which it should come out even; by default long enough for three turns each.
+        period: the time over which shares should even out; by default long enough for three turns each.
         half_lives: the half-lives to look at; by default round ones around the period, and perfect recall.
         newcomers: the newcomer rule; by default `mean`, or that of a ledger.
         entitlements: of each agent; by default the same for everyone, or those of a ledger.
@@ -218,6 +225,12 @@ def advise_received(
     stays = np.asarray(turns["last"].to_numpy(), dtype=float) - np.asarray(turns["first"].to_numpy(), dtype=float)
     counts = np.asarray(turns["n"].to_numpy())
     between = float(stays.sum()) / max(int((counts - 1).sum()), 1)
+    if not between and period is None:
+        raise ValueError(
+            f"{history.source.label} is too short to advise on: it has {counted(history.n_events, 'event')}, and no "
+            f"agent has two at different times, so that it does not show how often a turn comes; give more of the "
+            f"history, or --period with the time over which shares should even out"
+        )
     turn = between or span or 1.0
     over = suitable_period(clock, turn, math.inf) if period is None else clock.length(period, "period")
     if math.isinf(over):
@@ -258,6 +271,8 @@ def advise_received(
         period=over,
         half_life=half_life,
         standings=tuple(standings),
+        newcomers=found.members.newcomers,
+        otherwise=" ".join(found.newcomer_notes()[1:]),
         gone_after="" if away is None else clock.length_text(GONE * over),
         is_ledger=history.ledger is not None,
         is_log="submit" in history.columns,
@@ -265,5 +280,6 @@ def advise_received(
             found.entitlement_note(),
             *([] if away is None else [f"Agents without an event for {clock.length_text(GONE * over)} count as away."]),
             *found.notes,
+            *found.newcomer_notes()[:1],
         ),
     )

@@ -225,7 +225,7 @@ def doubts(advice: Advice) -> list[str]:
         found.append("The history is taken to be about goods. If these are burdens, such as shifts, add --kind burden.")
     for period, (memory, rule) in advice.others.items():
         text = f"{memory_named(advice, memory)} and the rule {rule}"
-        found.append(f"If it should come out even within {length(advice, period)} (--period): {text}.")
+        found.append(f"If shares should even out within {length(advice, period)} (--period): {text}.")
     if advice.judged is not None:
         found += _other_aims(advice, advice.judged)
     if not advice.reported and not advice.facts.equal:

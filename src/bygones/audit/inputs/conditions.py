@@ -27,7 +27,7 @@ def only(source: Source, rows: Any, conditions: Sequence[str]) -> Any:
         if match is None:
             raise ValueError(f"where must be a condition such as state=COMPLETED or fare>=10, got {condition!r}")
         name, sign, value = match.groups()
-        check_columns(rows.columns, [name], source.label)
+        check_columns(source.columns, [name], source.label)
         column = rows[name]
         if sign in _ORDERS and is_number(value):
             rows = rows.filter(_ORDERS[sign](as_number(column, source, name), constant(float(value))))

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from bygones._csv import check_file, not_text, separator
-from bygones.audit.inputs.sources import Source, check_columns
+from bygones.audit.inputs.sources import Source, check_columns, repeated_files
 
 COLUMNS = 10_000
 """The most columns of a CSV file."""
@@ -48,8 +48,11 @@ def open_csv(engine: Any, paths: Sequence[Path], fields: Sequence[str] | None) -
     table = read[0]
     for other in read[1:]:
         table = table.union(other.select(*table.columns))
-    above = 0 if fields else 1
-    return Source(table, label, above=above, shielded=True, decimal_comma=between == ";", several=len(files) > 1)
+    above, several = 0 if fields else 1, len(files) > 1
+    return Source(
+        table, label, above=above, shielded=True, decimal_comma=between == ";", several=several,
+        repeated=repeated_files(files), hidden=("filename",) if several else (),
+    )  # fmt: skip
 
 
 def _matching(path: Path) -> list[Path]:

@@ -25,11 +25,14 @@ from bygones.audit.inputs import formats, ledger_events
 from bygones.audit.inputs.conditions import as_number, check_weight, only, refuse, weights_of
 from bygones.audit.inputs.engines import in_memory, open_source
 from bygones.audit.inputs.ledger_events import LedgerEvents
-from bygones.audit.inputs.sources import Source, check_columns, readable
+from bygones.audit.inputs.sources import Source, check_columns, readable, repeats_note
 from bygones.audit.inputs.time_columns import check_time_format, with_times
 
 _YES, _NO = ("1", "true", "yes", "y", "t"), ("0", "false", "no", "n", "f")
 _A_NUMBER = "a finite number of at least 0"
+
+COMPARED_ROWS = 10_000_000
+"""In a longer history, rows that several files have in common are not looked for."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -251,7 +254,24 @@ def _from_source(
         columns["utility"] = " + ".join(
             name if weight == 1 else f"{weight:g} × {name}" for name, weight in weights.items()
         )
-    return _history(opened, rows, columns, reading)
+    history = _history(opened, rows, columns, reading)
+    whole = only(opened, opened.table, reading.where)
+    return replace(history, notes=(*history.notes, *_repeats(opened, whole, history)))
+
+
+def _repeats(source: Source, rows: Any, history: History) -> tuple[str, ...]:
+    """How many rows are in several files, as exports of overlapping times have them; not looked for in a long history.
+
+    Rows are the same if all their columns are, also those that are not read.
+    """
+    if not source.several or history.n_events > COMPARED_ROWS:
+        return ()
+    # A file that was given twice has the same name both times.
+    times = ibis.ifelse(rows.filename.isin(list(source.repeated)), 2, 1) if source.repeated else 1
+    same = rows.mutate(_times=times).group_by(list(source.columns))
+    same = same.aggregate(_files=lambda each: each.filename.nunique(), _times=lambda each: each["_times"].max())
+    is_repeated = same["_files"] + same["_times"] > 2
+    return repeats_note(int(history.fetch(same.filter(is_repeated).count()).as_py()), "row")
 
 
 def _weights(utility: str | Sequence[str] | Mapping[str, float], known: Sequence[str]) -> dict[str, float]:

@@ -21,7 +21,7 @@ from bygones._text import counted, listed
 from bygones.audit.inputs.conditions import only, weights_of
 from bygones.audit.inputs.csv_source import first_line
 from bygones.audit.inputs.formats import Asked, Usage
-from bygones.audit.inputs.sources import Source, check_columns, duckdb, readable
+from bygones.audit.inputs.sources import Source, check_columns, duckdb, readable, repeated_files, repeats_note
 
 NEEDED = ("JobID", "Start", "End")
 """The columns that every job must have, besides the agent's, Elapsed or ElapsedRaw, and AllocTRES or AllocCPUS."""
@@ -113,10 +113,24 @@ def scan(paths: Sequence[Path], asked: Asked) -> Usage:
         notes.append(f"Included {counted(running, 'job')} still running, with the usage so far.")
     if skipped:
         notes.append(f"Skipped {counted(skipped, 'job')} that never ran.")
+    notes += _repeats(con, paths, label)
     if unnamed:
         notes.append(f"Skipped {counted(unnamed, 'job')} without {agent}.")
     table = engine.table("usage")
     return Usage(table if "Submit" in source.columns else table.drop("submit"), unit, tuple(notes))
+
+
+def _repeats(con: Any, paths: Sequence[Path], label: str) -> tuple[str, ...]:
+    """How many jobs are in several files; a job that was requeued has the same JobID, but another Start."""
+    if len(paths) == 1:
+        return ()
+    with readable(label):
+        (number,) = con.execute(
+            "SELECT count(*) FROM (SELECT job, start FROM jobs WHERE ran AND named GROUP BY job, start "
+            "HAVING count(DISTINCT filename) > 1 OR bool_or(list_contains($repeated, filename)))",
+            {"repeated": list(repeated_files(paths))},
+        ).fetchone()
+    return repeats_note(int(number), "job", " (same JobID and Start)")
 
 
 def _lines(engine: Any, paths: Sequence[Path], label: str, agent: str, asked: Asked) -> Source:
@@ -156,7 +170,7 @@ def _lines(engine: Any, paths: Sequence[Path], label: str, agent: str, asked: As
     # Rows are counted before any is left out, so that errors name those of the file.
     engine.create_view("all_lines", table.mutate(row=ibis.row_number() + 1))
     lines = engine.table("all_lines")
-    source = Source(lines, label)
+    source = Source(lines, label, hidden=("_bar", "filename", "row"))
     engine.create_view("lines", only(source, lines, asked.where))
     return source
 

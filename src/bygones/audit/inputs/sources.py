@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import difflib
+import os
 import re
 import sys
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -12,6 +14,7 @@ from types import MappingProxyType
 from typing import Any
 
 from bygones._arrays import check_count
+from bygones._text import counted
 
 LEDGER_COLUMNS = ("seq", "kind", "time", "agent", "amount", "refers")
 """The columns of every export of a ledger."""
@@ -38,6 +41,8 @@ class Source:
         several: whether the rows come from several files, named in the column `filename`.
         filtered: whether some rows were left out, so that row numbers do not count them.
         parquet: the Parquet files, whose footers say what the first and the last time is.
+        repeated: the files that were given more than once, as the column `filename` names them.
+        hidden: columns that were added while reading, and are none of the file's.
     """
 
     table: Any
@@ -51,11 +56,13 @@ class Source:
     several: bool = False
     filtered: bool = False
     parquet: tuple[str, ...] = ()
+    repeated: tuple[str, ...] = ()
+    hidden: tuple[str, ...] = ()
 
     @property
     def columns(self) -> tuple[str, ...]:
         """The names of the columns."""
-        return tuple(self.table.columns)
+        return tuple(name for name in self.table.columns if name not in self.hidden)
 
     @property
     def engine(self) -> str:
@@ -91,6 +98,20 @@ def check_columns(
             there = ", ".join(map(repr, found)) or "none"
             how = f"; name the column with {flags[name]}" if name in flags else ""
             raise ValueError(f"{label} has no column {name!r}{hint}: found {there}{how}")
+
+
+def repeated_files(files: Sequence[str | os.PathLike[str]]) -> tuple[str, ...]:
+    """The files that were given more than once, in each way in which DuckDB may name them: as given, or absolute."""
+    times = Counter(map(os.path.realpath, files))
+    twice = [file for file in files if times[os.path.realpath(file)] > 1]
+    return tuple(sorted({way(file) for file in twice for way in (str, os.path.abspath, os.path.realpath)}))
+
+
+def repeats_note(number: int, noun: str, by: str = "") -> tuple[str, ...]:
+    """That some rows are in several files, in one sentence; nothing if none is."""
+    occur, count = ("occurs", "counts") if number == 1 else ("occur", "count")
+    found = f"{counted(number, noun)} {occur} in more than one file{by} and {count} each time"
+    return (f"{found}; if that is not meant, leave out one of the files.",) if number else ()
 
 
 @contextmanager

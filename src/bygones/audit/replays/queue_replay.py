@@ -148,7 +148,7 @@ def replay_queue(
         )
     chosen = sorted({history.clock.length(each) for each in half_lives})
     if len(chosen) < 2:
-        raise ValueError("half_lives must be at least two, so that there is something to compare")
+        raise ValueError("half_lives must name at least two, so that there is something to compare")
     if history.n_events > MOST_JOBS:
         raise ValueError(
             f"up to {MOST_JOBS:,} jobs can be replayed, got {history.n_events:,}: choose some with --where"

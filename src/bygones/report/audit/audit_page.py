@@ -310,12 +310,7 @@ def _replays(audit: Audit) -> list[Block]:
 
 def _method(audit: Audit) -> list[Block]:
     clock = audit.clock
-    late = audit.newcomers()
-    newcomers = (
-        f"{len(late):,} of {len(audit.names):,} agents joined after the first period ({audit.newcomers_note()})."
-        if late
-        else "All agents were present from the first period."
-    )
+    newcomers = " ".join(audit.newcomer_notes()) or "All agents were present from the first period."
     found = audit.conclusions
     searched = f"{_SEARCHED}{'' if found.all_exact else _RANGES}." if found.searched else _NOT_SEARCHED
     return [

@@ -35,7 +35,7 @@ METHOD = (
     "A learner is given the reward of the paper: the change in the welfare of what is remembered with a weight of 0.9, "
     "and the sum of utilities with 0.1. The score is the welfare of what was received. So a learner may gain in total "
     "what it loses in score.",
-    "A bound is a score that no policy exceeds on average; perhaps none reaches it. Seconds are of training and "
+    "A bound is a score that no policy exceeds on average, and possibly none reaches it. Seconds are of training and "
     "evaluation of one seed, on the machine of the run.",
 )
 
