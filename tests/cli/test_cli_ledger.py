@@ -339,3 +339,21 @@ def test_a_ledger_decides_by_the_rule_it_was_made_with(run, tmp_path, needs):
     assert "rule: one-step" in run("explain", path, "9")
     data = json.loads(run("decide", path, needs, "--at", "2026-01-06", "--json"))
     assert (data["rule"], data["prices"]) == ("one-step", None)
+
+
+def test_who_returns_is_told_what_is_remembered_of_them(run, tmp_path):
+    nights = tmp_path / "nights.db"
+    run("new", nights, "--kind", "burden", "--half-life", "never", "--began", "2026-01-01")
+    run("join", nights, "Ana", "Ben", "--at", "2026-01-01")
+    run("record", nights, "Ana", 8, "--at", "2026-01-02")
+    run("leave", nights, "Ana", "--at", "2026-01-03")
+    again = run("join", nights, "Ana", "--at", "2026-01-04")
+    assert again == "Ana joined again, with the 8 still remembered of them.\n"
+    run("leave", nights, "Ben", "--at", "2026-01-05")
+    raised = " ".join(run("join", nights, "Ben", "--at", "2026-01-06").split())
+    assert raised.startswith("Ben joined again, with 8 remembered: 0 from before, and 8 more,")
+    assert raised.endswith("With --start zero, nothing is added.")
+    run("leave", nights, "Ana", "--at", "2026-01-07")
+    run("record", nights, "Ben", 4, "--at", "2026-01-07")
+    kept = run("join", nights, "Ana", "--start", "zero", "--at", "2026-01-08")
+    assert kept == "Ana joined again, with the 8 still remembered of them.\n"
