@@ -98,12 +98,13 @@ def planned(
     """
     from bygones.cli.plan_printing import print_turns
     from bygones.ledger.plan_files import plan_csv, plan_ics
+    from bygones.ledger.rows import unknown_agent
 
     with open_ledger(target) as ledger:
         turns, zone, name = ledger.plans.turns(from_, until), ledger.zone(), Path(ledger.name).stem
         known = ledger.standing().names if agent is not None else ()
     if agent is not None and agent not in known:
-        raise ValueError(f"unknown agent {agent!r}: no agent of this name has joined the ledger")
+        raise unknown_agent(agent, known)
     turns = [turn for turn in turns if agent in (None, turn.agent)]
     if out is not None:
         kinds = {".csv": lambda: plan_csv(turns, zone).encode(), ".ics": lambda: plan_ics(turns, zone, name)}

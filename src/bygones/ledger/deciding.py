@@ -315,7 +315,7 @@ def _check_agents(request: Request, stood: Standing, names: Sequence[str]) -> No
     status = dict(zip(stood.names, stood.status, strict=True))
     for agent in sorted(set(request.agents) - set(names)):
         if agent not in status:
-            raise rows.unknown_agent(agent)
+            raise rows.unknown_agent(agent, stood.names)
         raise ValueError(
             f"agent {agent!r} is {status[agent]} at {named(stood.at, stood.zone)} and cannot take part in this "
             f"decision: {'resume' if status[agent] == ON_HOLD else 'join'} them first, or leave them out of the request"

@@ -211,7 +211,7 @@ def possible(request: Request, stood: Standing) -> tuple[Request, dict[str, str]
     status = dict(zip(stood.names, stood.status, strict=True))
     for agent in request.agents:
         if agent not in status:
-            raise rows.unknown_agent(agent)
+            raise rows.unknown_agent(agent, stood.names)
     left_out = {agent: status[agent] for agent in request.agents if status[agent] != PRESENT}
     return (only(request, [agent for agent in request.agents if agent not in left_out]), left_out)
 

@@ -326,9 +326,8 @@ class LedgerWriter:
         ids, agents = rows.load_agents(self.connection, wanted)
         unknown = sorted(wanted.difference(agents.names))
         if unknown:
-            hint = rows.spelled_like(self.connection, unknown[0])
-            meant = "" if hint is None else f" (did you mean {hint!r}?)"
-            raise ValueError(f"{rows.unknown_agent(unknown[0])}{meant}; join them first, or import with --join")
+            error = rows.unknown_agent(unknown[0], rows.load_names(self.connection))
+            raise ValueError(f"{error}; join them first, or import with --join")
         return ids, agents
 
     def _turned(self, agents: Snapshot, row: int, kind: str, time: int) -> Snapshot:
