@@ -391,3 +391,21 @@ def test_an_unknown_name_suggests_one_that_is_nearly_the_same(ledger):
                 ask()
     with pytest.raises(ValueError, match="'Ludmila' and 'Ludmiła' are nearly the same name"):
         ledger.join("Ludmila")
+
+
+def test_a_decision_does_not_count_what_was_nothing_as_last_received(ledger):
+    ledger.join("ana", at="2026-01-01")
+
+    def last():
+        return ledger.propose(Places({"ana": 1.0}), at="2026-02-01").reasons()[1]
+
+    ledger.record("ana", 0, at="2026-01-02")
+    assert last().endswith("nothing received before.")
+    ledger.record("ana", 5, at="2026-01-03")
+    wrong = ledger.record("ana", 8, at="2026-01-04")
+    assert last().endswith("last received 2026-01-04 00:00 UTC.")
+    ledger.correct(wrong.seq, 0)
+    assert last().endswith("last received 2026-01-03 00:00 UTC.")
+    ledger.correct(wrong.seq, 2)
+    assert last().endswith("last received 2026-01-04 00:00 UTC.")
+    assert ledger.verify().ok
