@@ -357,3 +357,12 @@ def test_who_returns_is_told_what_is_remembered_of_them(run, tmp_path):
     run("record", nights, "Ben", 4, "--at", "2026-01-07")
     kept = run("join", nights, "Ana", "--start", "zero", "--at", "2026-01-08")
     assert kept == "Ana joined again, with the 8 still remembered of them.\n"
+
+
+def test_a_second_decision_for_the_same_moment_is_pointed_out(run, team, needs, capsys):
+    run("decide", team, needs, "--at", "2026-02-01", "--yes", "--key", "k")
+    command_line.program.main(["ledger", "decide", str(team), str(needs), "--at", "2026-02-01", "--yes"])
+    told = " ".join(capsys.readouterr().err.split())
+    assert told == "There is a decision for this moment already (event 5). If this is another one, both count."
+    command_line.program.main(["ledger", "decide", str(team), str(needs), "--at", "2026-02-01", "--yes", "--key", "k"])
+    assert "for this moment" not in capsys.readouterr().err

@@ -115,6 +115,16 @@ class Readable:
         with self._store.reading() as connection:
             return made_again(connection, decision)
 
+    def decisions_at(self, at: When) -> list[int]:
+        """The numbers of the decisions of one instant that count."""
+
+        def read(connection: sa.Connection, _: RuleBook, time: int) -> list[int]:
+            table = schema.events
+            query = sa.select(table.c.seq).where(table.c.kind == "decision", table.c.time == time, voids.in_effect())
+            return list(connection.execute(query.order_by(table.c.seq)).scalars())
+
+        return self._read(read, at)
+
     def joined_before(self, join: Event) -> bool:
         """Whether the agent who joins with this event had joined before, so that it returns."""
         table, agents = schema.events, schema.agents
