@@ -32,7 +32,7 @@ def test_from_an_empty_folder_to_a_decision(run, team, needs, monkeypatch):
     assert "takes part again" in run("resume", team, "ben", "--at", "2026-01-04")
     assert "dana joined, starting with" in run("join", team, "dana", "--at", "2026-01-05", "--start", "median")
     assert "dana left" in run("leave", team, "dana", "--at", "2026-01-06")
-    assert "remembered utility of cem changed by +4" in run("offset", team, "cem", 4, "--at", "2026-01-06")
+    assert "what is remembered of cem changed by +4" in run("offset", team, "cem", 4, "--at", "2026-01-06")
     monkeypatch.setattr("builtins.input", lambda prompt: "n")
     printed = run("decide", team, needs)
     assert "ben gets a place worth 8 (1 of 3 agents).\nben: remembered 0 before (lowest of 3 agents)" in printed

@@ -302,7 +302,7 @@ def export(
 
     In CSV, text that looks like a formula starts with an apostrophe.
 
-    A new file can be read by its owner only.
+    Only you can read the file it creates.
 
     For example:
         bygones ledger export team.db --out events.csv

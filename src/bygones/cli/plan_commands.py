@@ -198,7 +198,7 @@ def swap(
     author: Author = None,
     json: Json = False,
 ) -> None:
-    """Exchange two agents' turns, planned or already received; each counts for whoever serves.
+    """Swap two agents' turns, planned or past; each turn counts for whoever takes it.
 
     For example:
         bygones ledger swap ward.db 31 37

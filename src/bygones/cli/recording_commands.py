@@ -80,7 +80,7 @@ def leave(
     author: Author = None,
     json: Json = False,
 ) -> None:
-    """Let an agent leave.
+    """Record that an agent leaves.
 
     For example:
         bygones ledger leave team.db ana --at 2026-03-02
@@ -114,7 +114,7 @@ def resume(
     author: Author = None,
     json: Json = False,
 ) -> None:
-    """Let an agent on hold take part again.
+    """Record that an agent on hold takes part again.
 
     For example:
         bygones ledger resume team.db ana
@@ -168,7 +168,7 @@ def offset(
     with open_ledger(target, author) as ledger:
         note_key(ledger, key)
         event = ledger.offset(agent, amount, at=at, note=note, key=key)
-    print_recorded([event], json, f"Event {event.seq}: remembered utility of {agent} changed by {amount:+.6g}.")
+    print_recorded([event], json, f"Event {event.seq}: what is remembered of {agent} changed by {amount:+.6g}.")
 
 
 def correct(
