@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import bygones.cli
-from bygones._csv import separators_hint, unshield
+from bygones._csv import number_hint, unshield
 from bygones._text import check_name, printable, printable_json
 from bygones.cli import console, program
 from bygones.ledger import Ledger
@@ -172,9 +172,22 @@ def test_names_keep_their_case(tmp_path, capsys):
     ("cell", "plain"), [("1,200", "1200"), ("12 345 678.5", "12345678.5"), ("1'000", "1000"), ("1\u202f000", "1000")]
 )
 def test_a_number_with_separators_is_refused_with_the_plain_one(cell, plain):
-    assert separators_hint(cell) == f": write {plain}, without separators"
+    assert number_hint(cell) == f": write {plain}, without separators"
 
 
-@pytest.mark.parametrize("cell", ["1,20", "12345,678", "much", "", "1,2,3", "1.200"])
+@pytest.mark.parametrize(
+    ("cell", "written"),
+    [
+        ("10,5", "10.5, with a decimal point"),
+        ("12345,678", "12345.678, with a decimal point"),
+        ("1.000,5", "1000.5, without separators"),
+        ("", "a number such as 8.5, or leave the row out"),
+    ],
+)
+def test_a_number_in_another_notation_is_refused_with_how_to_write_it(cell, written):
+    assert number_hint(cell) == f": write {written}"
+
+
+@pytest.mark.parametrize("cell", ["much", "1,2,3", "1.200", "1.20,5"])
 def test_other_text_has_no_hint(cell):
-    assert separators_hint(cell) == ""
+    assert number_hint(cell) == ""

@@ -4,12 +4,14 @@ A cell that a spreadsheet would read as a formula (it begins with = + - @, a tab
 leading apostrophe, which spreadsheets treat as a mark of text; reading removes the apostrophe again.
 
 Cells may be separated by commas, semicolons, tabs or bars; the separator is detected from the header. In a table
-separated by semicolons, a comma in a number is the decimal sign.
+separated by semicolons, a comma in a number is the decimal sign. If such a table has decimal commas, a number such as
+1.000 is refused, which may mean a thousand.
 """
 
 from __future__ import annotations
 
 import csv
+import difflib
 import math
 import re
 import stat
@@ -29,7 +31,13 @@ _WORKBOOKS = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0")
 _DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+")
 _APART = re.compile("[,' \u00a0\u202f]")
 _GROUPED = re.compile(rf"\d{{1,3}}({_APART.pattern}\d{{3}})+(\.\d+)?")
+_GROUPED_BY_POINTS = re.compile(r"[+-]?[1-9]\d{0,2}(\.\d{3})+")
+_POINTS_AND_COMMA = re.compile(r"\d{1,3}(\.\d{3})+,\d+")
 _SHIELDED = re.compile(r"'+[=+\-@\t\r]")
+
+
+class PerhapsThousands(str):
+    """A cell such as 1.000 in a table with decimal commas: to whoever wrote it a thousand, or one."""
 
 
 def separator(header: str) -> str:
@@ -71,8 +79,16 @@ def unshield(cell: str) -> str:
     return cell[1:] if _SHIELDED.match(cell) else cell
 
 
-def read(path: Path, needed: Sequence[str], *, empty: bool = False) -> list[tuple[int, dict[str, str]]]:
+def read(
+    path: Path, needed: Sequence[str], *, empty: bool = False, options: Sequence[str] = ()
+) -> list[tuple[int, dict[str, str]]]:
     """The rows of a CSV file with a header, each with its line number.
+
+    Args:
+        path: the file.
+        needed: the columns that it must have.
+        empty: whether it may have no rows.
+        options: for each needed column, the option of the command that names another one.
 
     Raises:
         ValueError: if a needed column is missing, a column name is repeated, a row has too few or too many cells, or
@@ -91,19 +107,28 @@ def read(path: Path, needed: Sequence[str], *, empty: bool = False) -> list[tupl
             reader.fieldnames = found
             missing = [name for name in needed if name not in found]
             if missing:
-                raise ValueError(f"{path} has no column {missing[0]!r}: found {_some(found)}")
+                option = dict(zip(needed, options, strict=False)).get(missing[0], "")
+                raise ValueError(
+                    f"{path} has no column {missing[0]!r}: found {_some(found)}{_meant(missing[0], found, option)}"
+                )
             twice = [name for name, times in Counter(found).items() if times > 1]
             if twice:
                 raise ValueError(f"{path} has the column {twice[0]!r} twice")
-            rows = []
+            rows, has_commas = [], False
             for row in reader:
+                has_commas |= between == ";" and any(map(has_decimal_comma, row.values()))
                 if None in row or None in row.values():
-                    raise ValueError(f"{path}, row {reader.line_num}: expected {len(found)} cells as in the header")
+                    cells = sum(row[name] is not None for name in found) + len(row.get(None) or ())
+                    raise ValueError(
+                        f"{path}, row {reader.line_num}: expected {len(found)} cells as in the header, got {cells}"
+                    )
                 rows.append((reader.line_num, {name: _clean(cell, between) for name, cell in row.items()}))
     except (csv.Error, UnicodeDecodeError) as error:
         raise not_text(path, error) from None
     if not rows and not empty:
         raise ValueError(f"{path} has no rows below its header")
+    if between == ";" and not has_commas:
+        rows = [(line, {name: str(cell) for name, cell in row.items()}) for line, row in rows]
     return rows
 
 
@@ -113,18 +138,50 @@ def _some(names: Sequence[str], most: int = 20) -> str:
     return f"{', '.join(map(repr, names[:most]))}{more}" if names else "none"
 
 
-def separators_hint(cell: str) -> str:
-    """What to do about a number whose thousands are set apart; empty for other text."""
-    return f": write {''.join(_APART.split(cell))}, without separators" if _GROUPED.fullmatch(cell) else ""
+def _meant(missing: str, found: Sequence[str], option: str) -> str:
+    """Which column may be meant, and how to name it."""
+    by_name = {name.casefold(): name for name in reversed(found)}
+    near = difflib.get_close_matches(missing.casefold(), by_name, n=1)
+    if not near:
+        return f"; name the column with {option}" if option else ""
+    name = by_name[near[0]]
+    return f"; if you mean {name!r}, name it with {option}" if option else f"; did you mean {name!r}?"
+
+
+def has_decimal_comma(cell: object) -> bool:
+    """Whether a cell is a number with a decimal comma."""
+    return isinstance(cell, str) and _DECIMAL_COMMA.fullmatch(cell.strip()) is not None
+
+
+def number_hint(cell: str) -> str:
+    """What to do about a number that is written in another way than it is read; empty for other text."""
+    if not cell:
+        return ": write a number such as 8.5, or leave the row out"
+    if _GROUPED.fullmatch(cell):
+        return f": write {''.join(_APART.split(cell))}, without separators"
+    if _POINTS_AND_COMMA.fullmatch(cell):
+        return f": write {cell.replace('.', '').replace(',', '.')}, without separators"
+    return f": write {cell.replace(',', '.')}, with a decimal point" if has_decimal_comma(cell) else ""
+
+
+def thousands_hint(cell: str) -> str:
+    """What to do about a number such as 1.000 where others have decimal commas; empty for other text."""
+    if not _GROUPED_BY_POINTS.fullmatch(cell):
+        return ""
+    plain = cell.replace(".", "")
+    meant = plain if cell.count(".") > 1 else f"{plain} or {float(cell):g}".replace(".", ",")
+    return f", in a table with decimal commas: write {meant}"
 
 
 def number(name: str, cell: str, *, finite: bool = True) -> float:
     """The number in a cell; raises ValueError with the name of the cell unless it is at least 0."""
     accepted = "a finite number of at least 0" if finite else "a number of at least 0"
+    if isinstance(cell, PerhapsThousands):
+        raise ValueError(f"{name} must be {accepted}, got {str(cell)!r}{thousands_hint(cell)}")
     try:
         value = float(cell)
     except ValueError:
-        raise ValueError(f"{name} must be {accepted}, got {cell!r}{separators_hint(cell)}") from None
+        raise ValueError(f"{name} must be {accepted}, got {cell!r}{number_hint(cell)}") from None
     if not value >= 0 or (finite and math.isinf(value)):
         raise ValueError(f"{name} must be {accepted}, got {cell!r}")
     return value
@@ -133,4 +190,8 @@ def number(name: str, cell: str, *, finite: bool = True) -> float:
 def _clean(cell: str, between: str) -> str:
     """The cell in NFC, so that a name is spelled the same in every table, with a decimal point in numbers."""
     clean = unshield(unicodedata.normalize("NFC", cell).strip())
-    return clean.replace(",", ".") if between == ";" and _DECIMAL_COMMA.fullmatch(clean) else clean
+    if between != ";":
+        return clean
+    if _GROUPED_BY_POINTS.fullmatch(clean):
+        return PerhapsThousands(clean)
+    return clean.replace(",", ".") if _DECIMAL_COMMA.fullmatch(clean) else clean

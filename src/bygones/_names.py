@@ -14,6 +14,10 @@ SHOWN = 5
 """The most pairs of names that are pointed out."""
 
 
+_WITHOUT_STROKES = str.maketrans("łøđħŧı", "lodhti")
+"""Letters that Unicode does not take apart, as it does é."""
+
+
 def groups_alike(names: Sequence[str]) -> list[list[str]]:
     """Names that are the same but for capitals, accents, spaces and signs, or for one letter."""
     return spelled_alike(names) + _one_letter_apart({_key(name): name for name in names if _is_long(_key(name))})
@@ -57,7 +61,7 @@ def _differ_once(one: str, two: str) -> bool:
 
 
 def _key(name: str) -> str:
-    plain = unicodedata.normalize("NFKD", name).casefold()
+    plain = unicodedata.normalize("NFKD", name).casefold().translate(_WITHOUT_STROKES)
     return "".join(letter for letter in plain if letter.isalnum())
 
 

@@ -41,12 +41,14 @@ def instant(value: When, name: str = "at", zone: str = "UTC") -> int:
     """
     is_day = not isinstance(value, datetime)
     if isinstance(value, str):
-        is_day = re.fullmatch(_DAY, value.strip()) is not None
+        text = value.strip()
+        is_day = re.fullmatch(_DAY, text) is not None
         try:
             value = read(value)
         except ValueError:
             raise ValueError(
-                f"{name} must be a date or time such as 2026-03-02 or 2026-03-02T22:00+01:00, got {value!r}"
+                f"{name} must be a date or time such as 2026-03-02, 02.03.2026 or 2026-03-02T22:00+01:00, got {value!r}"
+                f"{_hint(text)}"
             ) from None
     if not isinstance(value, datetime):
         if not isinstance(value, date):
@@ -73,6 +75,15 @@ def check_zone(zone: object, name: str = "time_zone") -> str:
         near = difflib.get_close_matches(str(zone).strip().lower().replace(" ", "_"), known, n=1)
         meant = f"; did you mean {known[near[0]]}?" if near else ""
         raise ValueError(f"{name} must be a name such as UTC or Europe/Berlin, got {zone!r}{meant}") from None
+
+
+def _hint(text: str) -> str:
+    """What is wrong with a date that is written as dates often are; empty for other text."""
+    if re.match(r"\d+/\d+/\d+", text):
+        return ": with slashes, day and month cannot be told apart"
+    if re.match(r"\d\d?\.\d\d?\.\d\d(?!\d)", text):
+        return ": write the year with four digits"
+    return ": there is no such day" if re.fullmatch(_DAY, text) else ""
 
 
 def _local(value: datetime, name: str, zone: str, is_day: bool) -> datetime:

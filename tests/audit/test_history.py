@@ -453,6 +453,17 @@ def test_tables_as_spreadsheets_in_much_of_europe_write_them(tmp_path):
             audit(one, ["inf"])
 
 
+def test_a_point_that_may_set_thousands_apart_is_refused_where_others_write_commas(tmp_path):
+    path = tmp_path / "history.csv"
+    path.write_text("agent;time;utility\nana;2026-02-01;8,5\nben;2026-02-02;1.000\n")
+    message = r"row 3: utility must be .* got '1.000', in a table with decimal commas: write 1000 or 1$"
+    with pytest.raises(ValueError, match=message), read_history(path) as history:
+        audit(history, ["inf"])
+    path.write_text("agent;time;utility\nana;2026-02-01;8.5\nben;2026-02-02;1.500\n")
+    with read_history(path) as history:
+        assert audit(history, ["inf"]).received.tolist() == [8.5, 1.5]
+
+
 @pytest.mark.parametrize("table", [None, "events"])
 def test_the_events_of_a_ledger_are_taken_for_what_they_are(tmp_path, table):
     with Ledger.new(tmp_path / "team.db", Rules(), began="2026-01-01") as ledger:

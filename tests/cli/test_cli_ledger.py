@@ -32,7 +32,7 @@ def test_from_an_empty_folder_to_a_decision(run, team, needs, monkeypatch):
     assert "takes part again" in run("resume", team, "ben", "--at", "2026-01-04")
     assert "dana joined, starting with" in run("join", team, "dana", "--at", "2026-01-05", "--start", "median")
     assert "dana left" in run("leave", team, "dana", "--at", "2026-01-06")
-    assert "remembered utility of cem changed by +4" in run("offset", team, "cem", 4, "--at", "2026-01-06")
+    assert "what is remembered of cem changed by +4" in run("offset", team, "cem", 4, "--at", "2026-01-06")
     monkeypatch.setattr("builtins.input", lambda prompt: "n")
     printed = run("decide", team, needs)
     assert "ben gets a place worth 8 (1 of 3 agents).\nben: remembered 0 before (lowest of 3 agents)" in printed
@@ -339,3 +339,30 @@ def test_a_ledger_decides_by_the_rule_it_was_made_with(run, tmp_path, needs):
     assert "rule: one-step" in run("explain", path, "9")
     data = json.loads(run("decide", path, needs, "--at", "2026-01-06", "--json"))
     assert (data["rule"], data["prices"]) == ("one-step", None)
+
+
+def test_who_returns_is_told_what_is_remembered_of_them(run, tmp_path):
+    nights = tmp_path / "nights.db"
+    run("new", nights, "--kind", "burden", "--half-life", "never", "--began", "2026-01-01")
+    run("join", nights, "Ana", "Ben", "--at", "2026-01-01")
+    run("record", nights, "Ana", 8, "--at", "2026-01-02")
+    run("leave", nights, "Ana", "--at", "2026-01-03")
+    again = run("join", nights, "Ana", "--at", "2026-01-04")
+    assert again == "Ana joined again, with the 8 still remembered of them.\n"
+    run("leave", nights, "Ben", "--at", "2026-01-05")
+    raised = " ".join(run("join", nights, "Ben", "--at", "2026-01-06").split())
+    assert raised.startswith("Ben joined again, with 8 remembered: 0 from before, and 8 more,")
+    assert raised.endswith("With --start zero, nothing is added.")
+    run("leave", nights, "Ana", "--at", "2026-01-07")
+    run("record", nights, "Ben", 4, "--at", "2026-01-07")
+    kept = run("join", nights, "Ana", "--start", "zero", "--at", "2026-01-08")
+    assert kept == "Ana joined again, with the 8 still remembered of them.\n"
+
+
+def test_a_second_decision_for_the_same_moment_is_pointed_out(run, team, needs, capsys):
+    run("decide", team, needs, "--at", "2026-02-01", "--yes", "--key", "k")
+    command_line.program.main(["ledger", "decide", str(team), str(needs), "--at", "2026-02-01", "--yes"])
+    told = " ".join(capsys.readouterr().err.split())
+    assert told == "There is a decision for this moment already (event 5). If this is another one, both count."
+    command_line.program.main(["ledger", "decide", str(team), str(needs), "--at", "2026-02-01", "--yes", "--key", "k"])
+    assert "for this moment" not in capsys.readouterr().err

@@ -102,3 +102,18 @@ def test_a_date_on_which_nobody_can_serve_is_named(run, refused, ward):
         run("hold", ward, name, "--at", ahead(2))
     told = refused("plan", ward, "people.csv", "--from", ahead(1), "--until", ahead(4))
     assert f"nobody can carry this burden at {ahead(2)} 00:00 UTC: everybody who was named is on hold" in told
+
+
+def test_a_turn_that_nobody_has_is_pointed_out_and_can_be_planned_again(run, ward):
+    plan = ("plan", ward, "people.csv", "--from", ahead(1), "--until", ahead(3))
+    run(*plan, "--publish")
+    turns = json.loads(run("planned", ward, "--json"))
+    told = " ".join(run("void", ward, turns[0]["seq"]).split())
+    assert f"Nobody has this turn on {ahead(1)} 00:00 UTC now." in told
+    unplan = told.partition("(bygones ledger ")[2].partition(")")[0]
+    assert run(*unplan.split()) == "The plan for 1 date is void.\n"
+    run("plan", ward, "people.csv", "--from", ahead(1), "--until", ahead(2), "--publish")
+    told = " ".join(run("void", ward, turns[1]["plan"]).split())
+    assert told.endswith(f"Nobody has a turn on {ahead(2)} 00:00 UTC now. To plan it again, use bygones ledger plan.")
+    run("plan", ward, "people.csv", "--from", ahead(2), "--until", ahead(3), "--publish")
+    assert "Verified" in run("verify", ward)

@@ -56,7 +56,7 @@ def test_a_file_that_grows_is_imported_again_by_the_keys_of_its_rows(team, tmp_p
     path.write_text("agent,time,amount,key\nana,2026-01-02,8,r1\n", encoding="utf-8")
     run(capsys, "ledger", "import", team.name, path)
     path.write_text("agent,time,amount,key\nana,2026-01-02,8,r1\nben,2026-01-02,3,r2\n", encoding="utf-8")
-    assert run(capsys, "ledger", "import", team.name, path).startswith("Recorded 1 event, 6 to 6.")
+    assert run(capsys, "ledger", "import", team.name, path).startswith("Recorded event 6.")
     assert team.standing().received.tolist() == [8, 3, 0]
 
 
@@ -111,6 +111,53 @@ def test_what_was_not_imported_is_not_taken_back(team, history, capsys):
 def test_rows_that_a_table_has_twice_are_pointed_out(team):
     found = team.preview([Entry("ana", 1, "2026-01-02"), Entry("ana", 1, "2026-01-02")])
     assert (found.repeated, found.there) == ((1,), ())
+
+
+def test_repeated_rows_are_named_before_and_after_an_import(team, tmp_path, capsys):
+    path = tmp_path / "twice.csv"
+    path.write_text("agent,time,amount\nana,2026-01-02,1\nben,2026-01-02,1\nana,2026-01-02,1\n")
+    told = "The table repeats the agent, time and amount of an earlier row in row 4."
+    assert told in run(capsys, "ledger", "import", team.name, path, "--dry-run").splitlines()
+    assert told in run(capsys, "ledger", "import", team.name, path).splitlines()
+
+
+def test_one_row_is_not_spoken_of_as_many(team, tmp_path, capsys):
+    path = tmp_path / "one.csv"
+    path.write_text("agent,time,amount,key\nana,2026-01-02,1,k\n")
+    printed = run(capsys, "ledger", "import", team.name, path)
+    assert printed == f"Recorded event 5.\nTo take it back: bygones ledger undo-import {team.name} 5\n"
+    again = run(capsys, "ledger", "import", team.name, path)
+    assert again == "Nothing new: its one row was recorded before with the same key.\n"
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ("Ana;05.02.2099;8", "time must not be in the future"),
+        ("Ana;04.02.2026;8", "time must not be before the ledger began"),
+        ("Ana;29.03.2026 02:30;8", "time must be a time that exists"),
+        ("Ben;05.02.2026;8", "agent 'Ben' was not a member at 2026-02-05"),
+        ("Ana;06.02.2026;9e20", "amount must be a number from 0"),
+    ],
+)
+def test_a_dry_run_refuses_what_the_import_refuses_and_names_the_row(tmp_path, capsys, row, message):
+    ward, path = tmp_path / "ward.db", tmp_path / "d.csv"
+    run(capsys, "ledger", "new", ward, "--time-zone", "Europe/Berlin", "--began", "2026-02-05")
+    run(capsys, "ledger", "join", ward, "Ben", "--at", "2026-02-06")
+    path.write_text(f"agent;time;amount\nAna;05.02.2026;8\n{row}\n", encoding="utf-8")
+    dry = refused(capsys, "ledger", "import", ward, path, "--join", "--dry-run")
+    assert f"d.csv, row 3: {message}" in dry
+    assert refused(capsys, "ledger", "import", ward, path, "--join") == dry
+
+
+def test_a_dry_run_shows_days_in_the_time_zone_of_the_ledger_and_records_nothing(tmp_path, capsys):
+    ward, path = tmp_path / "ward.db", tmp_path / "d.csv"
+    run(capsys, "ledger", "new", ward, "--time-zone", "Europe/Berlin", "--began", "2026-02-05")
+    path.write_text("agent;time;amount\nAna;05.02.2026;8\n", encoding="utf-8")
+    before = ward.read_bytes()
+    printed = run(capsys, "ledger", "import", ward, path, "--join", "--dry-run")
+    assert printed.count("2026-02-05") == 2
+    assert ward.read_bytes() == before
 
 
 def test_an_answer_that_cannot_be_written_has_an_exit_code_of_its_own(team):

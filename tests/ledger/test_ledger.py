@@ -228,8 +228,8 @@ def test_what_cannot_be_is_refused_and_nothing_changes(team):
         ("agent must not be empty", lambda: team.join(" ")),
         ("control characters", lambda: team.join("ana\x1b[31m")),
         ("at most 500", lambda: team.join("a" * 501)),
-        ("is present", lambda: team.join("ana")),
-        ("is present", lambda: team.resume("ana")),
+        ("is already a member", lambda: team.join("ana")),
+        ("is not on hold", lambda: team.resume("ana")),
         ("before their latest event", lambda: team.leave("ana", at="2026-01-15")),
         ("no event 99", lambda: team.correct(99)),
         ("no amount to correct", lambda: team.correct(1)),
@@ -262,9 +262,11 @@ def test_what_cannot_be_is_refused_and_nothing_changes(team):
     )
     refused(
         team,
-        "is present at 2026-01-15 00:00 UTC|is on hold at 2026-02-01 00:00 UTC and cannot hold then",
+        "agent 'ben' is already on hold at 2026-02-01 00:00 UTC$",
         lambda: team.hold("ben", at="2026-01-15"),
     )
+    refused(team, r"agent 'ana' is not on hold at 2026-02-01 00:00 UTC$", lambda: team.resume("ana", at="2026-02-01"))
+    refused(team, r"agent 'ana' is already a member at .* UTC$", lambda: team.join("ana", at="2026-02-01"))
     team.leave("cem", at="2026-02-01")
     refused(team, "was not a member", lambda: team.record("cem", 1, at="2026-02-02"))
     team.record("cem", 1, at="2026-02-01")
@@ -393,3 +395,41 @@ def test_the_tables_are_of_the_version_that_the_code_knows(new_path):
     with engine.connect() as connection:
         assert schema.version(connection) == schema.VERSION
     engine.dispose()
+
+
+@pytest.fixture
+def ledger(new_path):
+    with Ledger.new(new_path(), began="2026-01-01") as made:
+        yield made
+
+
+def test_an_unknown_name_suggests_one_that_is_nearly_the_same(ledger):
+    ledger.join_all(["Jürgen Müller", "Ludmiła"], at="2026-01-01")
+    for wrong, right in [("jürgen müller", "Jürgen Müller"), ("Ludmila", "Ludmiła"), ("Jürgen Müler", "Jürgen Müller")]:
+        for ask in (
+            lambda name=wrong: ledger.decide(Places({name: 1.0})),
+            lambda name=wrong: ledger.contributions(name),
+            lambda name=wrong: ledger.record(name, 1),
+        ):
+            with pytest.raises(ValueError, match=f"unknown agent '{wrong}': .* .did you mean '{right}'"):
+                ask()
+    with pytest.raises(ValueError, match="'Ludmila' and 'Ludmiła' are nearly the same name"):
+        ledger.join("Ludmila")
+
+
+def test_a_decision_does_not_count_what_was_nothing_as_last_received(ledger):
+    ledger.join("ana", at="2026-01-01")
+
+    def last():
+        return ledger.propose(Places({"ana": 1.0}), at="2026-02-01").reasons()[1]
+
+    ledger.record("ana", 0, at="2026-01-02")
+    assert last().endswith("nothing received before.")
+    ledger.record("ana", 5, at="2026-01-03")
+    wrong = ledger.record("ana", 8, at="2026-01-04")
+    assert last().endswith("last received 2026-01-04 00:00 UTC.")
+    ledger.correct(wrong.seq, 0)
+    assert last().endswith("last received 2026-01-03 00:00 UTC.")
+    ledger.correct(wrong.seq, 2)
+    assert last().endswith("last received 2026-01-04 00:00 UTC.")
+    assert ledger.verify().ok

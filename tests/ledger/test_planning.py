@@ -202,6 +202,13 @@ class TestChanging:
         events = team.plans.swap(one.seq, other.seq, note="party")
         assert [(event.agent, event.amount) for event in events] == [("ben", 5), ("ana", 7)]
         assert whose(team.plans.turns()) == ["ben", "ana"]
+        swapped = team.plans.turns()
+        assert [turn.what for turn in swapped] == ["a place worth 5", "a place worth 7"]
+        uids = [
+            [each["uid"] for each in Calendar.from_ical(plan_ics(turns, "UTC", "ward")).walk("VEVENT")]
+            for turns in ([one, other], swapped)
+        ]
+        assert uids[0] == uids[1]
         assert team.standing(ahead(3)).received.tolist() == pytest.approx([7, 5.1, 0.2])
         for first, second, message in [
             (one.seq, other.seq, "has been void since event"),

@@ -31,6 +31,13 @@ def test_instants():
     for bad in ("soon", "2026-13-01", "13.13.2026", "02/03/2026", "2.3.26", "", 5, None):
         with pytest.raises(ValueError, match="when must be a date"):
             instant(bad, "when")
+    for bad, hint in [
+        ("32.03.2026", "there is no such day"),
+        ("01.03.26", "write the year with four digits"),
+        ("01/03/2026", "with slashes, day and month cannot be told apart"),
+    ]:
+        with pytest.raises(ValueError, match=f"such as 2026-03-02, 02.03.2026 or .*, got '{bad}': {hint}$"):
+            instant(bad, "when")
 
 
 @pytest.mark.parametrize(
@@ -113,7 +120,9 @@ def written(tmp_path, text):
 
 def test_histories_from_tables(tmp_path):
     def read(text, **columns):
-        return csv_files.read_entries(written(tmp_path, text), **columns)
+        found = csv_files.read_entries(written(tmp_path, text), **columns)
+        assert [entry.where for entry in found] == [f"{tmp_path / 'table.csv'}, row {i + 2}" for i in range(len(found))]
+        return [entry._replace(where="") for entry in found]
 
     assert read("agent,time,amount,note\nana,2026-01-02,8,late\n") == [Entry("ana", 8, "2026-01-02", "late")]
     assert read("who,at,hours\nana,2026-01-02,8\n", agent="who", time="at", amount="hours") == [
@@ -122,6 +131,9 @@ def test_histories_from_tables(tmp_path):
     assert read("agent,time,utility\nana,2026-01-02,8\n") == [Entry("ana", 8, "2026-01-02", "")]
     european = [Entry("ana", 8.5, "02.01.2026", "late, again"), Entry("1,5,7", 0.25, "03.01.2026", "")]
     assert read("\ufeffagent;time;amount;note\nana;02.01.2026;8,5;late, again\n1,5,7;03.01.2026;,25;\n") == european
+    assert read("agent;time;amount\nana;2026-01-02;8,500\n")[0].amount == 8.5
+    assert read("agent;time;amount\nana;2026-01-02;1.500\n")[0].amount == 1.5
+    assert read("agent;time;amount\nana;2026-01-02;8,5\nana;2026-01-02;0.125\n")[1].amount == 0.125
     assert read("agent\ttime\tamount\nana\t2026-01-02\t8.5\n") == [Entry("ana", 8.5, "2026-01-02", "")]
     for text, message in [
         ('agent,time,amount\nana,2026-01-02,"8,5"\n', "row 2: amount must be a finite number of at least 0, got '8,5'"),
@@ -139,6 +151,16 @@ def test_histories_from_tables(tmp_path):
             "'amount' or 'utility', found both: name the column with --amount",
         ),
         ("agent,time,amount,kind\nana,2026-01-02,1,join\n", "row 2: kind must be received"),
+        ("Agent,time,amount\nana,2026-01-02,1\n", "no column 'agent': .*; if you mean 'Agent', name it with --agent$"),
+        ("agent,when,amount\nana,2026-01-02,1\n", "no column 'time': .*; name the column with --time$"),
+        ("agent,time,amount\nana,2026-01-02\n", "row 2: expected 3 cells as in the header, got 2"),
+        ("agent,time,amount\nana,2026-01-02,1,2\n", "row 2: expected 3 cells as in the header, got 4"),
+        (
+            "agent;time;amount\nana;2026-01-02;8,5\nben;2026-01-02;1.000\n",
+            "row 3: .* got '1.000', .*: write 1000 or 1$",
+        ),
+        ("agent;time;amount\nana;2026-01-02;1.500\nben;2026-01-02;8,5\n", "row 2: .*: write 1500 or 1,5$"),
+        ("agent;time;amount\nana;2026-01-02;1.000.000\nben;2026-01-02;8,5\n", "row 2: .*: write 1000000$"),
     ]:
         with pytest.raises(ValueError, match=message):
             read(text)

@@ -40,6 +40,11 @@ _ROUNDING = 1e-9
 """A smaller share of an amount is not reported as left over."""
 
 
+def place_in_words(worth: float, kind: Kind) -> str:
+    """A place, and what it is worth; or a turn, and what is carried in it."""
+    return f"a {'turn of' if kind == 'burden' else 'place worth'} {worth:.4g}"
+
+
 @dataclass(frozen=True, eq=False)
 class ChooseK(Problem):
     """`k` identical resources, at most one per agent.
@@ -102,7 +107,7 @@ class ChooseK(Problem):
 
     def gets(self, given: np.ndarray, agent: int, items: Sequence[str]) -> str:
         """A place, and what it is worth to the agent; or a turn, and what the agent carries in it."""
-        return f"a {'turn of' if self.is_burden else 'place worth'} {self.needs[agent]:.4g}"
+        return place_in_words(self.needs[agent], self.kind)
 
     def left_over(self, given: np.ndarray) -> str:
         """The resources that nobody gets."""

@@ -15,6 +15,7 @@ from bygones.cli.ledger_arguments import Author, Json, Key, Note, Target, note_k
 
 if TYPE_CHECKING:
     from bygones.ledger import Preview
+    from bygones.ledger.importing import Share
 
 
 def import_(
@@ -50,7 +51,9 @@ def import_(
         used = key is not None and bool(ledger.with_key(key))
         found = ledger.preview(entries, join=join or used)
         if dry_run:
-            _print_preview(found, json)
+            if not used:
+                ledger.record_all(entries, join=join, distinct=True, keep=False)  # refused as the import would be
+            _print_preview(found, ledger.zone(), json)
             return
         if not used:
             found.check(again=again, distinct=distinct)
@@ -65,10 +68,15 @@ def import_(
         elif put_back:
             say(f"{counted(put_back, 'row')} that had been taken back {'counts' if put_back == 1 else 'count'} again.")
         elif not new:
-            say(f"Nothing new: all {len(events)} rows were recorded before with the same keys.")
+            rows = "its one row was" if len(events) == 1 else f"all {len(events)} rows were"
+            say(f"Nothing new: {rows} recorded before with the same {'key' if len(events) == 1 else 'keys'}.")
         else:
-            say(f"Recorded {counted(len(new), 'event')}, {new[0].seq} to {new[-1].seq}.")
-            say(f"To take them back: bygones ledger undo-import {target} {new[0].seq}")
+            numbers = f"event {new[0].seq}" if len(new) == 1 else f"{len(new):,} events, {new[0].seq} to {new[-1].seq}"
+            say(f"Recorded {numbers}.")
+            if found.repeated:
+                say(found.repetition())
+            them = "it" if len(new) == 1 else "them"
+            say(f"To take {them} back: bygones ledger undo-import {target} {new[0].seq}")
 
 
 def undo_import(
@@ -99,7 +107,7 @@ def undo_import(
             say(f"Took back {taken} of import {number}. Agents who joined with it are still there.")
 
 
-def _print_preview(found: Preview, json: bool) -> None:
+def _print_preview(found: Preview, zone: str, json: bool) -> None:
     """Prints what an import would record."""
     from bygones.ledger.times import day
 
@@ -107,17 +115,21 @@ def _print_preview(found: Preview, json: bool) -> None:
         print_json(found.to_dict())
         return
     rows = [
-        [share.agent, share.rows, day(share.first), day(share.last), share.total, "" if share.known else "new"]
+        [share.agent, share.rows, day(share.first, zone), day(share.last, zone), share.total, _new(share)]
         for share in found.shares
     ]
     columns = ["agent", "rows", "first", "last", "sum", ""]
     of = f"{counted(found.rows, 'row')} of {counted(len(found.shares), 'agent')}"
     print_table(f"Would record {of}", columns, rows)
     if found.repeated:
-        say(f"Rows that the table has twice: {len(found.repeated)}.")
+        say(found.repetition())
     for warning in found.warnings():
         say(f"{warning[0].upper()}{warning[1:]}.")
     say("Nothing was recorded.")
+
+
+def _new(share: Share) -> str:
+    return "" if share.known else "new"
 
 
 def add_to(app: SubcommandApp) -> None:

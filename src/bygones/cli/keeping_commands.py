@@ -70,7 +70,7 @@ def restore(
 
 
 def rebuild(target: Target, json: Json = False) -> None:
-    """Rebuild everything except the events from the events, after `verify` has found damage outside them.
+    """Recompute everything else from the events, after `verify` has found damage outside them.
 
     A ledger whose events are damaged is refused: restore a backup instead.
 

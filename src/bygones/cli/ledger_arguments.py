@@ -19,7 +19,7 @@ Agent = Annotated[Positional[str], arg(metavar="AGENT", help="The agent's name."
 At = Annotated[
     str | None,
     optional(
-        "The time, such as 2026-03-02 or 2026-03-02T22:00+01:00; in the ledger's time zone if it names none "
+        "The time, such as 2026-03-02 or 2026-03-02T22:00+01:00; read in the ledger's time zone if it has none "
         "(default: now).",
         "TIME",
     ),
@@ -27,7 +27,10 @@ At = Annotated[
 Note = Annotated[str, optional("A remark to record.", "TEXT")]
 Key = Annotated[
     str | None,
-    optional("A name of your choice for what is recorded: repeating it with the same key records nothing.", "TEXT"),
+    optional(
+        "A name you choose for this entry. If the command is repeated with the same key, nothing is recorded twice.",
+        "TEXT",
+    ),
 ]
 Author = Annotated[
     str | None, optional("Who records this (default: BYGONES_AUTHOR, else the user of this computer).", "NAME")

@@ -13,7 +13,7 @@ import tyro
 from tyro.conf import Positional, UseAppendAction, arg
 
 from bygones._files import check_output, replacing_text
-from bygones._text import check_text
+from bygones._text import check_text, listed
 from bygones.cli.allocation_commands import AmountToDivide, Capacity, Needs, NumberOfPlaces, Whole
 from bygones.cli.arguments import optional
 from bygones.cli.console import answering, json_text, print_json, print_paths, say
@@ -238,6 +238,8 @@ def decide(
     request = read_needs(needs, k=k, amount=amount, capacity=capacity, whole=whole)
     with open_ledger(target, author) as ledger:
         note_key(ledger, key)
+        if at is not None and not (key is not None and ledger.with_key(key)):
+            _note_same_moment(ledger, at)
         if yes:
             proposal = ledger.decide(request, at=at, note=note, key=key)
             print_decision(proposal, json, recorded=True)
@@ -300,7 +302,7 @@ def export(
 
     In CSV, text that looks like a formula starts with an apostrophe.
 
-    A new file can be read by its owner only.
+    Only you can read the file it creates.
 
     For example:
         bygones ledger export team.db --out events.csv
@@ -373,6 +375,14 @@ def _read_entitlements(ledger: Ledger, path: Path, others: str | None) -> dict[s
     exempt = stood.rules.kind == "burden"
     found = read_entitlements(path, stood.names, exempt=exempt, others=others, where="the ledger")
     return dict(zip(stood.names, found.tolist(), strict=True))
+
+
+def _note_same_moment(ledger: Ledger, at: str) -> None:
+    """Says that something was decided for the same moment, which may be the same decision made twice."""
+    there = [str(seq) for seq in ledger.decisions_at(at)]
+    if there:
+        events = f"event{'' if len(there) == 1 else 's'} {listed(there)}"
+        say(f"There is a decision for this moment already ({events}). If this is another one, both count.", error=True)
 
 
 def _parse_entitlement(text: str) -> tuple[str, float]:

@@ -65,7 +65,7 @@ def print_standing(now: Standing, later: Standing, ahead: str, since: dict[str, 
     say(f"{word.owed.capitalize()}: how far below (+) or above (-) the {share}.")
     if now.is_unequal:
         unit = "of the share of the load" if rules.kind == "burden" else "of entitlement"
-        say(f"Per unit: {word.owed} per unit {unit}. Whoever has most of it comes first.")
+        say(f"Per unit: {word.owed} per unit {unit}. The agent with the most comes first.")
     say(f"In {ahead}: what will be remembered and {word.owed} if nothing more is recorded.")
 
 

@@ -98,12 +98,13 @@ def planned(
     """
     from bygones.cli.plan_printing import print_turns
     from bygones.ledger.plan_files import plan_csv, plan_ics
+    from bygones.ledger.rows import unknown_agent
 
     with open_ledger(target) as ledger:
         turns, zone, name = ledger.plans.turns(from_, until), ledger.zone(), Path(ledger.name).stem
         known = ledger.standing().names if agent is not None else ()
     if agent is not None and agent not in known:
-        raise ValueError(f"unknown agent {agent!r}: no agent of this name has joined the ledger")
+        raise unknown_agent(agent, known)
     turns = [turn for turn in turns if agent in (None, turn.agent)]
     if out is not None:
         kinds = {".csv": lambda: plan_csv(turns, zone).encode(), ".ics": lambda: plan_ics(turns, zone, name)}
@@ -197,7 +198,7 @@ def swap(
     author: Author = None,
     json: Json = False,
 ) -> None:
-    """Exchange two agents' turns, planned or already received; each counts for whoever serves.
+    """Swap two agents' turns, planned or past; each turn counts for whoever takes it.
 
     For example:
         bygones ledger swap ward.db 31 37

@@ -23,7 +23,7 @@ from bygones.cli.ledger_arguments import (
 )
 
 if TYPE_CHECKING:
-    from bygones.ledger import Event
+    from bygones.ledger import Event, Ledger
 
 
 def join(
@@ -37,14 +37,23 @@ def join(
         float | None,
         optional("Entitlement relative to the others' (default: 1); 0 is exempt, for burdens only.", "NUMBER"),
     ] = None,
-    start: Annotated[str | None, optional("What to start with, instead of the ledger's newcomer rule.", "RULE")] = None,
+    start: Annotated[
+        str | None,
+        optional(
+            "What to start with, instead of the ledger's newcomer rule; with zero, an agent who returns keeps just "
+            "what is remembered.",
+            "RULE",
+        ),
+    ] = None,
     distinct: Annotated[bool, arg(help="Treat names that are nearly the same as different agents.")] = False,
     note: Note = "",
     key: Key = None,
     author: Author = None,
     json: Json = False,
 ) -> None:
-    """Let agents join.
+    """Record that agents join.
+
+    An agent who returns keeps what is still remembered. If newcomers start with more, the agent is raised to that.
 
     For example:
         bygones ledger join team.db ana ben cem
@@ -58,8 +67,8 @@ def join(
         joined = ledger.join_all(
             agents, at=at, entitlement=entitlement, newcomers=start, distinct=distinct, note=note, key=key
         )
-        zone = ledger.zone()
-    print_recorded(joined, json, *(_joined(event, zone) for event in joined))
+        told = [_joined(ledger, event) for event in joined]
+    print_recorded(joined, json, *told)
 
 
 def leave(
@@ -71,7 +80,7 @@ def leave(
     author: Author = None,
     json: Json = False,
 ) -> None:
-    """Let an agent leave.
+    """Record that an agent leaves.
 
     For example:
         bygones ledger leave team.db ana --at 2026-03-02
@@ -105,7 +114,7 @@ def resume(
     author: Author = None,
     json: Json = False,
 ) -> None:
-    """Let an agent on hold take part again.
+    """Record that an agent on hold takes part again.
 
     For example:
         bygones ledger resume team.db ana
@@ -159,7 +168,7 @@ def offset(
     with open_ledger(target, author) as ledger:
         note_key(ledger, key)
         event = ledger.offset(agent, amount, at=at, note=note, key=key)
-    print_recorded([event], json, f"Event {event.seq}: remembered utility of {agent} changed by {amount:+.6g}.")
+    print_recorded([event], json, f"Event {event.seq}: what is remembered of {agent} changed by {amount:+.6g}.")
 
 
 def correct(
@@ -206,8 +215,20 @@ def _turn(
     print_recorded([event], json, f"{agent} {does}{from_when(event, zone)}.")
 
 
-def _joined(event: Event, zone: str) -> str:
+def _joined(ledger: Ledger, event: Event) -> str:
+    from bygones.ledger.times import as_datetime
+
+    zone = ledger.zone()
     if "start" in (event.details or {}):
         return f"{event.agent} joins{from_when(event, zone)}; what they start with is computed then."
     joined = "joined" if has_come(event) else f"joins{from_when(event, zone)}"
-    return f"{event.agent} {joined}, starting with {event.amount:.4g} remembered."
+    if not ledger.joined_before(event):
+        return f"{event.agent} {joined}, starting with {event.amount:.4g} remembered."
+    then = ledger.standing(as_datetime(event.time))
+    remembered = float(then.remembered[then.names.index(str(event.agent))])
+    if not event.amount:
+        return f"{event.agent} {joined} again, with the {remembered:.4g} still remembered of them."
+    return (
+        f"{event.agent} {joined} again, with {remembered:.4g} remembered: {remembered - event.amount:.4g} from before, "
+        f"and {event.amount:.4g} more, to start where newcomers do. With --start zero, nothing is added."
+    )

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from tyro.conf import Positional, arg
 
 from bygones.cli.console import answering, print_json
 from bygones.cli.ledger_arguments import Author, Json, Key, Note, Target, note_key, open_ledger, print_recorded
+
+if TYPE_CHECKING:
+    from bygones.ledger import Event
 
 
 def void(
@@ -29,8 +32,12 @@ def void(
         note_key(ledger, key)
         entry = ledger.void(event, note=note, key=key)
         voided = ledger.event(event)
+        zone = ledger.zone()
     restored = f", and event {voided.refers} counts again" if voided.kind == "void" else ""
-    print_recorded([entry], json, f"Event {entry.seq}: event {event} is void{restored}.")
+    told = [f"Event {entry.seq}: event {event} is void{restored}."]
+    if voided.kind in ("planned", "plan") and voided.time > entry.recorded:
+        told.append(_nobody(target, voided, zone))
+    print_recorded([entry], json, *told)
 
 
 def redecide(
@@ -64,6 +71,20 @@ def redecide(
             print_json({"recorded": accept, "decisions": [each.to_dict() for each in found]})
         else:
             print_redecisions(found, zone, recorded=accept)
+
+
+def _nobody(target: str, planned: Event, zone: str) -> str:
+    """What is no longer planned, and how to plan it again."""
+    from bygones.ledger.times import SECOND, named, shown
+
+    when = named(planned.time, zone)
+    if planned.kind == "plan":
+        return f"Nobody has a turn on {when} now. To plan it again, use bygones ledger plan."
+    first, end = (shown(at, zone).replace(" ", "T") for at in (planned.time, planned.time + 60 * SECOND))
+    return (
+        f"Nobody has this turn on {when} now. To plan the date again, take back what is left of its plan (bygones "
+        f"ledger unplan {target} --from {first} --until {end}) and use bygones ledger plan."
+    )
 
 
 COMMANDS = (void, redecide)

@@ -34,7 +34,7 @@ def contributions(connection: sa.Connection, book: RuleBook, at: int, agent: str
     """The events of an agent up to an instant with what is still remembered of each, the largest first."""
     _, agents = rows.load_agents(connection, [agent])
     if not len(agents):
-        raise rows.unknown_agent(agent)
+        raise rows.unknown_agent(agent, rows.load_names(connection))
     table = schema.events
     where = [schema.agents.c.name == agent, table.c.time <= at, table.c.kind.in_(AMOUNTS), in_effect()]
     starts = {start.join: start.amount for start in due(connection, book, at)}

@@ -23,10 +23,12 @@ def read_entries(path: Path, agent: str = "agent", time: str = "time", amount: s
     The amount is in the column `amount`, or in `utility`, as it is called in a history that is audited.
     """
     entries = []
-    rows = read(path, (agent, time) if amount is None else (agent, time, amount))
+    needed = (agent, time) if amount is None else (agent, time, amount)
+    rows = read(path, needed, options=("--agent", "--time", "--amount"))
     amount = amount or _amount_column(path, rows[0][1])
     for line, row in rows:
-        where = f"{path}, row {line}: "
+        place = f"{path}, row {line}"
+        where = f"{place}: "
         kind = row.get("kind", "received")
         if kind != "received":
             raise ValueError(
@@ -39,7 +41,14 @@ def read_entries(path: Path, agent: str = "agent", time: str = "time", amount: s
             raise ValueError(f"{where}{error}") from None
         name = check_text(f"{where}{agent}", row[agent], empty=False)
         entries.append(
-            Entry(name, number(f"{where}{amount}", row[amount]), row[time], row.get("note", ""), row.get("key") or None)
+            Entry(
+                name,
+                number(f"{where}{amount}", row[amount]),
+                row[time],
+                row.get("note", ""),
+                row.get("key") or None,
+                where=place,
+            )
         )
     return entries
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -263,6 +263,7 @@ def proposal(
         learned_from=past_needs.described(learned),
         rng=draw.rng,
     )
+    stood = replace(stood, last=_last_counted(connection, stood, members[allocation.served[:NAMED]].tolist()))
     return Proposal(request, head, stood, members, allocation, usual, draw.commitment)
 
 
@@ -301,6 +302,24 @@ def _time(connection: sa.Connection, book: RuleBook, at: When | None, now: int) 
     return time
 
 
+def _last_counted(connection: sa.Connection, stood: Standing, served: Sequence[int]) -> np.ndarray:
+    """When agents last received something, for some of them without what is 0 or was corrected to 0."""
+    table, agents, correction = schema.events, schema.agents, schema.events.alias("correction")
+    corrections = [correction.c.refers == table.c.seq, correction.c.kind == "correction", in_effect(correction)]
+    by = sa.select(sa.func.coalesce(sa.func.sum(correction.c.amount), 0.0)).where(*corrections).scalar_subquery()
+    times = sa.select(table.c.time).join_from(table, agents, table.c.agent == agents.c.id)
+    times = times.where(table.c.kind.in_(RECEIVED), in_effect()).order_by(table.c.time.desc()).limit(1)
+    last = stood.last.copy()
+    for row in served:
+        mine = times.where(agents.c.name == stood.names[row])
+        # A plan that is being made gives turns that are not among the events yet.
+        if connection.execute(mine.where(table.c.time == int(last[row]))).scalar() is not None:
+            counted = mine.where(table.c.time <= int(last[row]), table.c.amount + by > 1e-9 * table.c.amount)
+            found = connection.execute(counted).scalar()
+            last[row] = NEVER if found is None else found
+    return last
+
+
 def memory_of(rules: Rules) -> Memory:
     """The memory of these rules, whose step is a day."""
     days = rules.seconds / UNITS["d"]
@@ -315,7 +334,7 @@ def _check_agents(request: Request, stood: Standing, names: Sequence[str]) -> No
     status = dict(zip(stood.names, stood.status, strict=True))
     for agent in sorted(set(request.agents) - set(names)):
         if agent not in status:
-            raise rows.unknown_agent(agent)
+            raise rows.unknown_agent(agent, stood.names)
         raise ValueError(
             f"agent {agent!r} is {status[agent]} at {named(stood.at, stood.zone)} and cannot take part in this "
             f"decision: {'resume' if status[agent] == ON_HOLD else 'join'} them first, or leave them out of the request"

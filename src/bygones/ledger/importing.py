@@ -16,7 +16,7 @@ from bygones.ledger.events import Event
 from bygones.ledger.rules import RuleBook
 from bygones.ledger.times import iso
 from bygones.ledger.voids import in_effect
-from bygones.ledger.writing import Entry, LedgerWriter
+from bygones.ledger.writing import Entry, LedgerWriter, name_of
 
 UNDOES = "undoes"
 """In the details of a correction that takes back an import: the first event of the import."""
@@ -54,12 +54,14 @@ class Preview:
         there: the rows, counted from 0, of which the ledger has an equal agent, time and amount already.
         repeated: the rows that are in the table before, with an equal agent, time and amount.
         near: groups of names that are nearly the same, each with somebody who is new.
+        where: where each of the repeated rows was read, if that is known.
     """
 
     shares: tuple[Share, ...]
     there: tuple[int, ...]
     repeated: tuple[int, ...]
     near: tuple[tuple[str, ...], ...]
+    where: tuple[str, ...] = ()
 
     @property
     def rows(self) -> int:
@@ -78,6 +80,15 @@ class Preview:
             groups = "; ".join(listed([repr(name) for name in group]) for group in self.near[:SHOWN])
             found.append(f"some names are nearly the same: {groups}")
         return found
+
+    def repetition(self) -> str:
+        """Which rows are in the table before, in a sentence; empty if none are."""
+        if not self.repeated:
+            return ""
+        which = [
+            place.rpartition(", ")[2] or f"row {row + 1}" for row, place in zip(self.repeated, self.where, strict=True)
+        ]
+        return f"The table repeats the agent, time and amount of an earlier row in {listed(which, SHOWN)}."
 
     def check(self, *, again: bool = False, distinct: bool = False) -> None:
         """Refuses what looks like a mistake, unless the caller insists."""
@@ -105,8 +116,10 @@ class Preview:
 
 def preview(connection: sa.Connection, book: RuleBook, entries: Sequence[Entry], *, join: bool = False) -> Preview:
     """What these entries would record. Whoever is new is refused, unless they are to join."""
-    names = [check_text("agent", entry.agent, empty=False) for entry in entries]
-    times = [0 if entry.at is None else book.instant(entry.at) for entry in entries]
+    names = [check_text(name_of(i, entries, "agent"), entry.agent, empty=False) for i, entry in enumerate(entries)]
+    times = [
+        0 if each.at is None else book.instant(each.at, name_of(i, entries, "at")) for i, each in enumerate(entries)
+    ]
     by_agent: dict[str, list[int]] = {}
     for row, name in enumerate(names):
         by_agent.setdefault(name, []).append(row)
@@ -130,7 +143,8 @@ def preview(connection: sa.Connection, book: RuleBook, entries: Sequence[Entry],
         if each in seen:
             repeated.append(row)
         seen.add(each)
-    return Preview(tuple(shares), tuple(there), tuple(repeated), near)
+    where = tuple(entries[row].where for row in repeated)
+    return Preview(tuple(shares), tuple(there), tuple(repeated), near, where)
 
 
 def check_distinct(connection: sa.Connection, names: Sequence[str]) -> None:

@@ -192,6 +192,7 @@ class Ledger(Readable):
         distinct: bool = False,
         key: str | None = None,
         source: str = "",
+        keep: bool = True,
     ) -> list[Event]:
         """Records many utilities at once, all or none, which is faster than one by one.
 
@@ -201,6 +202,7 @@ class Ledger(Readable):
             distinct: whether they may have the name of another but for capitals, accents, spaces and signs.
             key: of all of them together. The same entries with the same key are recorded once only.
             source: where they come from, such as a file; `undo_import` takes back what has a source.
+            keep: whether to record them; otherwise they are checked in every way, and nothing is recorded.
         """
         wanted = [Entry(*entry) for entry in entries]
         if key is not None and any(entry.key is not None for entry in wanted):
@@ -219,8 +221,8 @@ class Ledger(Readable):
             # In the order of the entries, what was recorded before in its place.
             return [known.get(str(entry.key)) or next(written) for entry in wanted]
 
-        if key is None:
-            return self._recorder.write(write)
+        if key is None or not keep:
+            return self._recorder.write(write, keep=keep)
 
         def asked(book: RuleBook) -> list[list[Any]]:
             times = [None if entry.at is None else book.instant(entry.at) for entry in wanted]

@@ -44,8 +44,9 @@ def plan_ics(turns: Sequence[PlannedTurn], zone: str, name: str) -> bytes:
     calendar.add("x-wr-calname", name)
     seen: dict[tuple[int, str], int] = {}
     for turn in turns:
-        seen[turn.at, turn.what] = seen.get((turn.at, turn.what), 0) + 1
-        which = hashlib.sha256(f"{name}/{turn.what}/{seen[turn.at, turn.what]}".encode()).hexdigest()[:16]
+        first = turn.planned_as
+        seen[turn.at, first] = seen.get((turn.at, first), 0) + 1
+        which = hashlib.sha256(f"{name}/{first}/{seen[turn.at, first]}".encode()).hexdigest()[:16]
         start = as_datetime(turn.at).astimezone(ZoneInfo(zone))
         event = Event()
         event.add("uid", f"{turn.at}-{which}@bygones")

@@ -31,6 +31,9 @@ from bygones.ledger.turns import PRESENT
 from bygones.ledger.voids import in_effect
 from bygones.ledger.writing import FURTHEST, Entry, LedgerWriter
 
+PLANNED_AS = "planned_as"
+"""In the details of a turn that was swapped: what it was in words when it was planned, if that is another now."""
+
 
 class Turn(NamedTuple):
     """What one agent gets on a date, in words, and its utility."""
@@ -53,6 +56,7 @@ class PlannedTurn(NamedTuple):
         amount: its utility.
         status: whether the agent is `present` then, `on hold` or `away`.
         recorded: when it was planned.
+        planned_as: what it was in words when it was planned, which a swap does not change.
     """
 
     seq: int
@@ -64,6 +68,7 @@ class PlannedTurn(NamedTuple):
     amount: float
     status: str
     recorded: int
+    planned_as: str
 
     def to_dict(self) -> dict[str, Any]:
         """The turn, of the types that JSON has."""
@@ -179,14 +184,14 @@ def planned(connection: sa.Connection, book: RuleBook, start: int, end: int | No
     )
     if end is not None:
         query = query.where(table.c.time < end)
-    return [
-        PlannedTurn(
-            row.seq, row.refers, row.time, bool(rows.load_details(row.plan_details).get("all_day")), row.name,
-            str(rows.load_details(row.details).get("what", "")), row.amount, rows.status_of(row.turns, row.time),
-            row.recorded,
-        )
-        for row in connection.execute(query.order_by(table.c.time, table.c.seq))
-    ]  # fmt: skip
+    found = []
+    for row in connection.execute(query.order_by(table.c.time, table.c.seq)):
+        about, all_day = rows.load_details(row.details), bool(rows.load_details(row.plan_details).get("all_day"))
+        what, status = str(about.get("what", "")), rows.status_of(row.turns, row.time)
+        first = str(about.get(PLANNED_AS, what))
+        mine = (row.seq, row.refers, row.time, all_day, row.name, what, row.amount, status, row.recorded, first)
+        found.append(PlannedTurn(*mine))
+    return found
 
 
 def turns_of(made: Proposal) -> list[Turn]:
@@ -211,7 +216,7 @@ def possible(request: Request, stood: Standing) -> tuple[Request, dict[str, str]
     status = dict(zip(stood.names, stood.status, strict=True))
     for agent in request.agents:
         if agent not in status:
-            raise rows.unknown_agent(agent)
+            raise rows.unknown_agent(agent, stood.names)
     left_out = {agent: status[agent] for agent in request.agents if status[agent] != PRESENT}
     return (only(request, [agent for agent in request.agents if agent not in left_out]), left_out)
 

@@ -115,6 +115,24 @@ class Readable:
         with self._store.reading() as connection:
             return made_again(connection, decision)
 
+    def decisions_at(self, at: When) -> list[int]:
+        """The numbers of the decisions of one instant that count."""
+
+        def read(connection: sa.Connection, _: RuleBook, time: int) -> list[int]:
+            table = schema.events
+            query = sa.select(table.c.seq).where(table.c.kind == "decision", table.c.time == time, voids.in_effect())
+            return list(connection.execute(query.order_by(table.c.seq)).scalars())
+
+        return self._read(read, at)
+
+    def joined_before(self, join: Event) -> bool:
+        """Whether the agent who joins with this event had joined before, so that it returns."""
+        table, agents = schema.events, schema.agents
+        earlier = [agents.c.name == join.agent, table.c.kind == "join", table.c.seq < join.seq, voids.in_effect()]
+        query = sa.select(table.c.seq).join_from(table, agents, table.c.agent == agents.c.id).where(*earlier)
+        with self._store.reading() as connection:
+            return connection.execute(query.limit(1)).scalar() is not None
+
     def rule_changes_after(self, at: When | None = None) -> list[Change]:
         """The rule changes that wait for their time after an instant, by default now."""
         return self._read(lambda _, book, time: [change for change in book.changes if change.time > time], at)

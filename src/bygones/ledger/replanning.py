@@ -9,13 +9,14 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 
 from bygones._text import check_text
+from bygones.allocation.problems import place_in_words
 from bygones.allocation.requests import Items, Places, Request, request_from
 from bygones.ledger import rows, schema, voiding, voids
 from bygones.ledger.deciding import METHOD, proposal
 from bygones.ledger.draws import Draw
 from bygones.ledger.events import RECEIVED, Event
 from bygones.ledger.plan_tables import DateNeeds
-from bygones.ledger.planning import PlannedTurn, Turn, only, planned, possible, record_date, turns_of
+from bygones.ledger.planning import PLANNED_AS, PlannedTurn, Turn, only, planned, possible, record_date, turns_of
 from bygones.ledger.standing import Standing, standing
 from bygones.ledger.times import as_datetime, instant, iso
 from bygones.ledger.turns import PRESENT
@@ -139,12 +140,15 @@ def swap(writer: LedgerWriter, first: int, second: int, note: str = "") -> list[
     one, other = (_turn(writer, seq) for seq in (first, second))
     if one.name == other.name:
         raise ValueError(f"events {first} and {second} are both turns of {one.name!r}: there is nothing to swap")
-    worth = [_worth(writer, row, given) for row, given in ((one, other), (other, one))]
+    terms = [_terms(writer, row, given) for row, given in ((one, other), (other, one))]
     found = []
     for row in (one, other):
         voiding.void(writer, row.seq, note, swapping=True)
-    for row, taker, amount in zip((one, other), (other.name, one.name), worth, strict=True):
-        about = {"what": rows.load_details(row.details).get("what"), "swapped": [one.seq, other.seq]}
+    for row, taker, (amount, what) in zip((one, other), (other.name, one.name), terms, strict=True):
+        before = rows.load_details(row.details)
+        about = {"what": what, "swapped": [one.seq, other.seq]}
+        if what != before.get("what"):
+            about[PLANNED_AS] = before.get(PLANNED_AS, before.get("what"))
         entry = Entry(taker, amount, as_datetime(row.time), check_text("note", note or f"swapped, was event {row.seq}"))
         details = {name: value for name, value in about.items() if value is not None}
         found += writer.amounts(row.kind, [entry], refers=row.refers, details=[details])
@@ -208,15 +212,19 @@ def _turn(writer: LedgerWriter, seq: int) -> sa.Row[Any]:
     return found
 
 
-def _worth(writer: LedgerWriter, row: sa.Row[Any], given: sa.Row[Any]) -> float:
-    """What a turn is to the agent who takes it over and gives another for it, refused if they cannot."""
+def _terms(writer: LedgerWriter, row: sa.Row[Any], given: sa.Row[Any]) -> tuple[float, str | None]:
+    """What a turn is worth to the agent who takes it over and gives another for it, and what it is called then.
+
+    It is refused if they cannot take it.
+    """
     taker, when = given.name, writer.book.named(row.time)
     stood = standing(writer.connection, writer.book, row.time)
     status = dict(zip(stood.names, stood.status, strict=True)).get(taker, "not a member")
     if status != PRESENT:
         raise ValueError(f"{taker!r} is {status} at {when} and cannot take event {row.seq}")
+    named = rows.load_details(row.details).get("what")
     if row.refers is None:
-        return float(row.amount)
+        return float(row.amount), named
     table = schema.events
     of_taker = [table.c.agent == given.agent, table.c.refers == row.refers, table.c.kind.in_(RECEIVED), in_effect()]
     mine = sa.select(sa.func.min(table.c.seq)).where(*of_taker, table.c.seq != given.seq)
@@ -226,7 +234,7 @@ def _worth(writer: LedgerWriter, row: sa.Row[Any], given: sa.Row[Any]) -> float:
     query = sa.select(table.c.details).where(table.c.seq == row.refers)
     details = rows.load_details(writer.connection.execute(query).scalar())
     request = request_from(details["request"])
-    what = rows.load_details(row.details).get("what") or details["gets"].get(row.name)
+    what = named or details["gets"].get(row.name)
     worth: float | None = float(row.amount)
     if isinstance(request, Places):
         worth = request.needs.get(taker)
@@ -234,4 +242,6 @@ def _worth(writer: LedgerWriter, row: sa.Row[Any], given: sa.Row[Any]) -> float:
         worth = request.utilities.get(taker, {}).get(str(what))
     if worth is None:
         raise ValueError(f"{taker!r} is not available for event {row.seq} at {when}")
-    return float(worth)
+    if named is not None and isinstance(request, Places):
+        named = place_in_words(worth, stood.rules.kind)
+    return float(worth), named

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import sqlalchemy as sa
 
-from bygones._names import spelled_alike
+from bygones._names import groups_alike
 from bygones._text import check_name
 from bygones.ledger import bulk, schema, snapshot, times, turns
 from bygones.ledger.bounds import check_sums, counted
@@ -78,15 +78,18 @@ def load_agents(connection: sa.Connection, names: Collection[str] | None = None)
     )
 
 
-def unknown_agent(name: str) -> ValueError:
-    """The error for an agent who has never joined."""
-    return ValueError(f"unknown agent {name!r}: no agent of this name has joined the ledger")
+def unknown_agent(name: str, known: Iterable[str]) -> ValueError:
+    """The error for an agent who has never joined, with one of the known whose name is nearly the same."""
+    near = next(
+        (other for group in groups_alike([*known, name]) if name in group for other in group if other != name), None
+    )
+    meant = "" if near is None else f" (did you mean {near!r}?)"
+    return ValueError(f"unknown agent {name!r}: no agent of this name has joined the ledger{meant}")
 
 
-def spelled_like(connection: sa.Connection, name: str) -> str | None:
-    """An agent whose name is this one but for capitals, accents, spaces and signs."""
-    known = connection.execute(sa.select(schema.agents.c.name).where(schema.agents.c.turns != NOBODY)).scalars()
-    return next((group[0] for group in spelled_alike([*known, name]) if group[-1] == name), None)
+def load_names(connection: sa.Connection) -> Sequence[str]:
+    """The names of all agents who have joined."""
+    return connection.execute(sa.select(schema.agents.c.name).where(schema.agents.c.turns != NOBODY)).scalars().all()
 
 
 def save_agents(connection: sa.Connection, ids: np.ndarray, agents: Snapshot) -> None:

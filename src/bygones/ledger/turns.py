@@ -81,7 +81,11 @@ def with_turn(turns: Turns, time: int, kind: str, agent: str, zone: str = "UTC")
     if found is not None:
         position, state = found
         at, following = together[position]
-        raise ValueError(f"agent {agent!r} is {state} at {named(at, zone)} and cannot {following} then")
+        when = named(at, zone)
+        is_so = {"hold": "already on hold", "resume": "not on hold", "join": "already a member"}
+        if state != AWAY and following in is_so:
+            raise ValueError(f"agent {agent!r} is {is_so[following]} at {when}")
+        raise ValueError(f"agent {agent!r} is {state} at {when} and cannot {following} then")
     return together
 
 

@@ -32,13 +32,17 @@ MEMORY_SETTINGS = ("half_life", "hold_stops_clock")
 
 
 class Entry(NamedTuple):
-    """Something received, or an offset, to be recorded; by default now. With a key it is recorded once only."""
+    """Something received, or an offset, to be recorded; by default now. With a key it is recorded once only.
+
+    `where` says where it was read, such as a file and a row of it, for messages.
+    """
 
     agent: str
     amount: float
     at: When | None = None
     note: str = ""
     key: str | None = None
+    where: str = ""
 
 
 def begin(connection: sa.Connection, rules: Rules, began: When | None, author: str = "") -> None:
@@ -246,10 +250,10 @@ class LedgerWriter:
             return []
         ahead = FURTHEST if kind == "planned" else SKEW
         abouts = [None] * len(entries) if details is None else details
-        times = [self.time(entry.at, ahead=ahead, name=_of(i, entries, "at")) for i, entry in enumerate(entries)]
-        names = [check_text(_of(i, entries, "agent"), entry.agent, empty=False) for i, entry in enumerate(entries)]
-        amounts = [check_amount(_of(i, entries, "amount"), entry.amount, kind) for i, entry in enumerate(entries)]
-        notes = [check_text(_of(i, entries, "note"), entry.note) for i, entry in enumerate(entries)]
+        times = [self.time(entry.at, ahead=ahead, name=name_of(i, entries, "at")) for i, entry in enumerate(entries)]
+        names = [check_text(name_of(i, entries, "agent"), entry.agent, empty=False) for i, entry in enumerate(entries)]
+        amounts = [check_amount(name_of(i, entries, "amount"), entry.amount, kind) for i, entry in enumerate(entries)]
+        notes = [check_text(name_of(i, entries, "note"), entry.note) for i, entry in enumerate(entries)]
         if join:
             self._join_the_unknown(names, times)
         ids, agents = self._agents(names)
@@ -257,7 +261,8 @@ class LedgerWriter:
         who = [row_of[name] for name in names]
         for i, (row, time) in enumerate(zip(who, times, strict=True)):
             if not turns.was_member(agents.turns[row], time):
-                raise ValueError(f"{_of(i, entries, 'agent')} {names[i]!r} was not a member at {self.book.named(time)}")
+                what = f"{name_of(i, entries, 'agent')} {names[i]!r}"
+                raise ValueError(f"{what} was not a member at {self.book.named(time)}")
         known = self._added(agents, who, times, amounts, is_received=kind in RECEIVED)
         rows.save_agents(self.connection, ids, known)
         numbers = ids.tolist()
@@ -326,9 +331,8 @@ class LedgerWriter:
         ids, agents = rows.load_agents(self.connection, wanted)
         unknown = sorted(wanted.difference(agents.names))
         if unknown:
-            hint = rows.spelled_like(self.connection, unknown[0])
-            meant = "" if hint is None else f" (did you mean {hint!r}?)"
-            raise ValueError(f"{rows.unknown_agent(unknown[0])}{meant}; join them first, or import with --join")
+            error = rows.unknown_agent(unknown[0], rows.load_names(self.connection))
+            raise ValueError(f"{error}; join them first, or import with --join")
         return ids, agents
 
     def _turned(self, agents: Snapshot, row: int, kind: str, time: int) -> Snapshot:
@@ -391,5 +395,8 @@ class LedgerWriter:
                 self.append("join", first[name], number, agent=name, amount=0.0)
 
 
-def _of(i: int, entries: Sequence[object], name: str) -> str:
+def name_of(i: int, entries: Sequence[Entry], name: str) -> str:
+    """What part of which entry a message is about."""
+    if entries[i].where:
+        return f"{entries[i].where}: {'time' if name == 'at' else name}"
     return name if len(entries) == 1 else f"entry {i + 1}: {name}"

@@ -10,7 +10,7 @@ from typing import Any
 import ibis
 
 from bygones._arrays import check_between
-from bygones._csv import separators_hint
+from bygones._csv import number_hint, thousands_hint
 from bygones.audit.inputs.sources import Source, check_columns, constant, readable
 
 _CONDITION = re.compile(r"\s*(.+?)\s*(!=|>=|<=|=|>|<)\s*(.*?)\s*", re.DOTALL)
@@ -80,7 +80,8 @@ def refuse(source: Source, rows: Any, what: str, column: str, is_bad: Any, accep
         row = (_first(source, inside.filter(inside.filename == label)) or found)["row"] + 1
     where = f"row {row} of those kept" if source.filtered else f"row {row + source.above}"
     value = found.get(f"{what}_raw", found[what])
-    hint = hint or (separators_hint(value.strip()) if isinstance(value, str) else "")
+    if isinstance(value, str) and value.strip() and not hint:
+        hint = (source.decimal_comma and thousands_hint(value.strip())) or number_hint(value.strip())
     raise ValueError(f"{label}, {where}: {column} must be {accepted}, got {_quoted(value)}{hint}")
 
 
@@ -96,11 +97,21 @@ def as_number(column: Any, source: Source, name: str) -> Any:
     """A column of numbers, from numbers or text; text that is not a number becomes NULL."""
     kind = column.type()
     if kind.is_string():
-        text = column.strip().replace(",", ".") if source.decimal_comma else column.strip()
+        text = _with_points(column.strip(), source) if source.decimal_comma else column.strip()
         return text.try_cast("float64") if source.engine == "duckdb" else column.cast("float64")
     if not (kind.is_numeric() or kind.is_boolean()):
         raise ValueError(f"{source.label}: {name} must be numbers, got a column of type {kind}")
     return column.cast("float64")
+
+
+def _with_points(text: Any, source: Source) -> Any:
+    """Numbers with a decimal point for a comma; where there are commas, 1.000 may be a thousand and becomes NULL."""
+    clean = text.replace(",", ".")
+    with readable(source.label):
+        has_commas = text.re_search(r"^[+-]?\d*,\d+$").any().to_pyarrow().as_py()
+    if not has_commas:
+        return clean
+    return ibis.ifelse(text.re_search(r"^[+-]?[1-9]\d{0,2}(\.\d{3})+$"), ibis.null("string"), clean)
 
 
 def _quoted(value: object) -> str:
