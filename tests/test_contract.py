@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from bygones import Discounted, Instantaneous, Linear, Memory, Multiscale, PerfectRecall, simulation, welfare
 from bygones.allocation import Assign, ChooseK, Divide, allocate
+from bygones.allocation.policies import OneStep
 from bygones.envs import functional, needs
 from bygones.envs.problem import AllocationProblem
 from bygones.envs.vector_env import AllocationVectorEnv
@@ -204,6 +205,25 @@ class TestOnesOwnWelfare:
     def test_one_that_does_not_work_over_the_last_axis_is_refused(self):
         with pytest.raises(ValueError, match="welfare min must judge the last axis of Z"):
             AllocationProblem(welfare=np.min)
+        memory = Discounted(gamma=0.5)
+        with pytest.raises(ValueError, match="welfare min must judge the last axis of Z"):
+            simulation.simulate(OneStep(memory, "nash"), needs.uniform(3), memory, np.min, 5, 1)
+
+        @welfare.register
+        def of_everything(Z):
+            return float(Z.sum())
+
+        try:
+            for problem in (ChooseK([1.0, 2.0, 3.0], 1), Divide(2, [1.0, 2.0, 3.0], whole=True)):
+                with pytest.raises(ValueError, match="welfare of_everything must judge the last axis of Z"):
+                    allocate(problem, memory, memory.init(3), "of_everything")
+        finally:
+            welfare._ENTRIES.pop("of_everything")
+
+    def test_one_without_a_value_is_refused(self):
+        memory = Discounted(gamma=0.5)
+        with pytest.raises(ValueError, match=r"welfare <lambda> must be a number for every Z, got nan for \[0\. 0\.\]"):
+            allocate(ChooseK([1.0, 2.0], 1), memory, memory.init(2), lambda Z: Z.min(axis=-1) / Z.max(axis=-1))
 
     def test_a_registered_name_works_without_a_form(self):
         @welfare.register

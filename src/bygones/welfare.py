@@ -14,6 +14,9 @@ What callers can do with a welfare depends on its *form*, which is said here and
 - None: any other function. It can be evaluated, and nothing more is known about it.
 
 `register` adds a function to those that have a name.
+
+Of burdens, what agents carry is given with its sign turned, so that larger is better there as well. Only a function of
+the form `PowerOfLoads` is given the loads themselves.
 """
 
 from __future__ import annotations
@@ -253,7 +256,8 @@ def register(
     """Gives a welfare function its name on the command line and in settings. A decorator, with or without arguments.
 
     Args:
-        function: takes Z, agents along its last axis, and its parameters by name; larger is better.
+        function: takes Z, agents along its last axis, and its parameters by name; larger is better. Of a burden it is
+            given what agents carry below zero, as -3 for a load of 3.
         form: takes the same parameters and returns the form, which makes `allocate` exact for large problems. Without
             one, nothing is known of the function but its values.
         formula: the same function without checks, for inner loops.
@@ -293,6 +297,17 @@ def named(welfare: AnyWelfare, /, **parameters: object) -> Welfare:
     if name in _ENTRIES and _ENTRIES[name].function is welfare:
         return Welfare(name, parameters)
     return Welfare(name, parameters, welfare)
+
+
+def judged(welfare: Welfare, Z: Array) -> Array:
+    """The welfare of Z, refused unless it is one number per leading index."""
+    found = welfare(Z)
+    if np.shape(found) != np.shape(Z)[:-1]:
+        raise ValueError(
+            f"welfare {welfare} must judge the last axis of Z, one number per leading index, "
+            f"got shape {np.shape(found)} for Z of shape {np.shape(Z)}"
+        )
+    return found
 
 
 def as_judge(welfare: AnyWelfare) -> Welfare:
