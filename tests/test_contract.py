@@ -6,6 +6,7 @@ import gymnasium as gym
 import jax
 import numpy as np
 import pytest
+from gymnasium.spaces import Box
 from gymnasium.utils.env_checker import check_env
 from hypothesis import given
 from hypothesis import strategies as st
@@ -23,10 +24,12 @@ from bygones import (
     welfare,
 )
 from bygones.allocation import Assign, ChooseK, Divide, allocate
+from bygones.allocation.policies import OneStep
 from bygones.envs import functional, needs
 from bygones.envs.problem import AllocationProblem
 from bygones.envs.vector_env import AllocationVectorEnv
 from bygones.envs.wrappers import FairReward, RememberRewards
+from bygones.envs.wrappers.fairness import Fairness
 from bygones.ledger.rules import Rules
 from bygones.memory.contract import PROMISES, Response
 from bygones.pytrees import is_registered
@@ -267,6 +270,43 @@ class TestOnesOwnWelfare:
     def test_one_that_does_not_work_over_the_last_axis_is_refused(self):
         with pytest.raises(ValueError, match="welfare min must judge the last axis of Z"):
             AllocationProblem(welfare=np.min)
+        memory = Discounted(gamma=0.5)
+        with pytest.raises(ValueError, match="welfare min must judge the last axis of Z"):
+            simulation.simulate(OneStep(memory, "nash"), needs.uniform(3), memory, np.min, 5, 1)
+
+        @welfare.register
+        def of_everything(Z):
+            return float(Z.sum())
+
+        @welfare.register
+        def of_the_first_axis(Z):
+            return Z.sum(axis=0)
+
+        try:
+            for problem in (ChooseK([1.0, 2.0, 3.0], 1), Divide(2, [1.0, 2.0, 3.0], whole=True)):
+                for name in ("of_everything", "of_the_first_axis"):
+                    with pytest.raises(ValueError, match=f"welfare {name} must judge the last axis of Z"):
+                        allocate(problem, memory, memory.init(3), name)
+        finally:
+            welfare._ENTRIES.pop("of_everything")
+            welfare._ENTRIES.pop("of_the_first_axis")
+
+    @pytest.mark.parametrize("n", [2, 3])
+    def test_the_wrong_axis_is_seen_where_there_are_as_many_rows_as_agents(self, n):
+        memory = Discounted(gamma=0.5)
+        message = "welfare sum must judge the last axis of Z"
+        with pytest.raises(ValueError, match=message):
+            AllocationProblem(needs=needs.uniform(n), welfare=sum, n_resources=1)
+        with pytest.raises(ValueError, match=message):
+            simulation.simulate(OneStep(memory, "nash"), needs.uniform(n), memory, sum, 5, 1)
+        bounds = Box(0.0, 1.0, (n,))
+        with pytest.raises(ValueError, match=message):
+            Fairness(memory, sum, 0.5, 1.0, bounds, (n,))
+
+    def test_one_without_a_value_is_refused(self):
+        memory = Discounted(gamma=0.5)
+        with pytest.raises(ValueError, match=r"welfare <lambda> must be a number for every Z, got nan for \[0\. 0\.\]"):
+            allocate(ChooseK([1.0, 2.0], 1), memory, memory.init(2), lambda Z: Z.min(axis=-1) / Z.max(axis=-1))
 
     def test_a_registered_name_works_without_a_form(self):
         @welfare.register

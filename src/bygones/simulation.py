@@ -40,7 +40,7 @@ from bygones.envs.needs import Needs
 from bygones.kinds import Kind, check_kind
 from bygones.memory import Memory, check_entitlements
 from bygones.memory.contract import AnyState
-from bygones.welfare import AnyWelfare, as_judge, named
+from bygones.welfare import AnyWelfare, as_judge, check_axis, named
 
 CALIBRATION_STEPS = 2000
 """How many steps of needs the policy `calibrated` has seen before the simulation."""
@@ -214,7 +214,7 @@ def simulate_seeds(
     if k > n:
         raise ValueError(f"n_resources must be at most the number of agents ({n}), got {k}")
     weights = None if entitlements is None else np.asarray(check_entitlements(entitlements, n), dtype=float)
-    judge = _judge(welfare, kind, weights)
+    judge = _judge(welfare, kind, weights, n)
     # One seed has no axis of its own: the numbers of a memory are then plain ones, with which Python is faster.
     rows = () if len(seeds) == 1 else (len(seeds),)
     noise = _Noise([check_count("seed", seed, 0) for seed in seeds], (*rows, n))
@@ -283,14 +283,15 @@ def _serving(policy: AllocationPolicy) -> Callable[..., np.ndarray]:
     return one_by_one
 
 
-def _judge(welfare: AnyWelfare, kind: Kind, entitlements: Floats | None) -> Callable[[Array], Array]:
+def _judge(welfare: AnyWelfare, kind: Kind, entitlements: Floats | None, n_agents: int) -> Callable[[Array], Array]:
     """The welfare of what is remembered per unit of entitlement."""
-    if check_kind(kind) == "good":
-        return as_judge(welfare) if entitlements is None else entitled(as_judge(welfare), entitlements)
-    function = named(welfare)
-    check_form(function, kind)
+    function = as_judge(welfare) if check_kind(kind) == "good" else named(welfare)
+    check_form(function, kind, n_agents)
+    check_axis(function, n_agents)
     judge = entitled(function, entitlements, kind)
-    return lambda Z: judge(np.negative(Z))
+    turned = judge if kind == "good" else lambda Z: judge(np.negative(Z))
+    turned(np.ones(n_agents))  # What cannot be judged is refused before the first step, not after the last.
+    return turned
 
 
 def policy_named(

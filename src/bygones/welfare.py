@@ -14,6 +14,9 @@ What callers can do with a welfare depends on its *form*, which is said here and
 - None: any other function. It can be evaluated, and nothing more is known about it.
 
 `register` adds a function to those that have a name.
+
+Of burdens, what agents carry is given with its sign turned, so that larger is better there as well. Only a function of
+the form `PowerOfLoads` is given the loads themselves.
 """
 
 from __future__ import annotations
@@ -257,7 +260,8 @@ def register(
     """Gives a welfare function its name on the command line and in settings. A decorator, with or without arguments.
 
     Args:
-        function: takes Z, agents along its last axis, and its parameters by name; larger is better.
+        function: takes Z, agents along its last axis, and its parameters by name; larger is better. Of a burden it is
+            given what agents carry below zero, as -3 for a load of 3.
         form: takes the same parameters and returns the form, which makes `allocate` exact for large problems. Without
             one, nothing is known of the function but its values.
         formula: the same function without checks, for inner loops.
@@ -297,6 +301,26 @@ def named(welfare: AnyWelfare, /, **parameters: object) -> Welfare:
     if name in _ENTRIES and _ENTRIES[name].function is welfare:
         return Welfare(name, parameters)
     return Welfare(name, parameters, welfare)
+
+
+def judged(welfare: Welfare, Z: Array) -> Array:
+    """The welfare of Z, refused unless it is one number per leading index."""
+    found = welfare(Z)
+    if np.shape(found) != np.shape(Z)[:-1]:
+        raise ValueError(
+            f"welfare {welfare} must judge the last axis of Z, one number per leading index, "
+            f"got shape {np.shape(found)} for Z of shape {np.shape(Z)}"
+        )
+    return found
+
+
+def check_axis(welfare: Welfare, n_agents: int) -> None:
+    """Refuses a function that does not judge the last axis of Z.
+
+    It is tried on another number of rows than of agents: of a square, the sum over the wrong axis has the right shape.
+    """
+    with np.errstate(all="ignore"):
+        judged(welfare, np.ones((3 if n_agents == 2 else 2, n_agents)))
 
 
 def as_judge(welfare: AnyWelfare) -> Welfare:

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import re
 
 import numpy as np
 import pytest
@@ -10,9 +11,11 @@ from hypothesis import strategies as st
 from scipy import sparse
 from scipy.optimize import linprog
 
-from bygones import Discounted, Linear, PerfectRecall
+from bygones import Discounted, Linear, PerfectRecall, simulate, welfare
 from bygones.allocation import Assign, ChooseK, Divide, allocate, calibrate, prices
+from bygones.allocation.policies import OneStep
 from bygones.allocation.pricing import learning
+from bygones.envs.needs import uniform
 from bygones.memory.priced import Priced
 from bygones.welfare import named, power_burden
 from support.memories import LastSteps
@@ -380,13 +383,117 @@ class TestAvailability:
             )
 
 
+def total(Z):
+    return Z.sum(axis=-1)
+
+
+def lowest(Z):
+    return Z.min(axis=-1)
+
+
+OWN = {"utilitarian": total, "egalitarian": lowest}
+"""Welfare functions of bygones, written again: nothing is known of these but their values."""
+
+
+@pytest.fixture(scope="module")
+def registered():
+    """The names under which the functions of `OWN` are registered."""
+    names = {name: welfare.register(own).__name__ for name, own in OWN.items()}
+    yield names
+    for name in names.values():
+        welfare._ENTRIES.pop(name)
+
+
+@pytest.mark.parametrize("name", OWN)
+class TestAFunctionOfOnesOwn:
+    """It judges a burden as the welfare of bygones that says the same does."""
+
+    @given(data=st.data())
+    @settings(max_examples=60, deadline=None)
+    def test_choosing(self, data, name, registered):
+        n = data.draw(st.integers(1, 5))
+        needs, k = np.array(data.draw(st.lists(NUMBERS, min_size=n, max_size=n))), data.draw(st.integers(1, n))
+        candidates = chosen(needs, np.ones(n, dtype=bool), k)
+        self.check(data, ChooseK(needs, k, kind="burden"), candidates, name, registered)
+
+    @given(data=st.data())
+    @settings(max_examples=60, deadline=None)
+    def test_items(self, data, name, registered):
+        n, m = data.draw(st.integers(1, 3)), data.draw(st.integers(1, 3))
+        capacity = np.full(n, data.draw(st.integers(math.ceil(m / n), 3)))
+        loads = np.array(data.draw(st.lists(NUMBERS, min_size=n * m, max_size=n * m))).reshape(n, m)
+        candidates = everything(loads, np.ones((n, m), dtype=bool), capacity)
+        self.check(data, Assign(loads, capacity, kind="burden"), candidates, name, registered)
+
+    @given(data=st.data())
+    @settings(max_examples=60, deadline=None)
+    def test_whole_units(self, data, name, registered):
+        n, units = data.draw(st.integers(1, 3)), data.draw(st.integers(1, 4))
+        rates = np.array(data.draw(st.lists(st.floats(0.1, 3.0), min_size=n, max_size=n)))
+        parts = (part for part in itertools.product(range(units + 1), repeat=n) if sum(part) == units)
+        problem = Divide(units, rates, whole=True, kind="burden")
+        self.check(data, problem, (rates * part for part in parts), name, registered)
+
+    @staticmethod
+    def check(data, problem, candidates, name, registered):
+        memory, state, _ = data.draw(pasts(problem.n_agents))
+        rows = list(candidates)
+        named_one = allocate(problem, memory, state, name)
+        for own in (registered[name], lambda Z: OWN[name](Z)):
+            decision = allocate(problem, memory, state, own)
+            assert_least(decision, rows, memory, state, name, None)
+            assert decision.welfare_after == pytest.approx(named_one.welfare_after)
+            assert decision.welfare_before == pytest.approx(named_one.welfare_before)
+
+    def test_its_burden_is_told_above_zero(self, name, registered):
+        memory = Discounted(half_life=30)
+        state = memory.update(memory.init(3), [4.0, 0.0, 3.0])
+        problem = ChooseK([3.0, 9.0, 1.0], 1, kind="burden")
+        theirs = allocate(problem, memory, state, name, elapsed=0).explain()
+        assert re.search(f"The burden \\({name}\\) goes from [0-9]+ to [0-9]+, the least possible", theirs)
+        mine = allocate(problem, memory, state, registered[name], elapsed=0).explain()
+        assert mine == theirs.replace(name, registered[name])
+
+    def test_simulations_judge_it_alike(self, name):
+        memory = Discounted(half_life=5)
+        theirs, mine = (
+            simulate(OneStep(memory, each, kind="burden"), uniform(4), memory, each, 30, 2, kind="burden")
+            for each in (name, OWN[name])
+        )
+        np.testing.assert_allclose(mine.utilities, theirs.utilities)
+        np.testing.assert_allclose(mine.welfare_remembered, theirs.welfare_remembered)
+        assert mine.welfare_remembered[-1] < 0
+
+
+class TestFunctionsThatHaveNoMeaningForBurdens:
+    @pytest.mark.parametrize(
+        "own",
+        [lambda Z: np.log(Z + 1e-6).sum(axis=-1), lambda Z: (Z**0.5).sum(axis=-1), lambda Z: (-1 / Z).sum(axis=-1)],
+    )
+    def test_one_without_a_value_below_zero(self, own):
+        memory = PerfectRecall()
+        with pytest.raises(
+            ValueError, match=r"must be a number for every Z, got -?(nan|inf) for .* takes numbers below 0"
+        ):
+            allocate(ChooseK([3.0, 1.0], 1, kind="burden"), memory, memory.init(2), own)
+
+    @pytest.mark.parametrize("own", [lambda Z: -Z.max(axis=-1), lambda Z: -Z.sum(axis=-1), lambda Z: Z.prod(axis=-1)])
+    def test_one_that_is_about_loads_or_a_product(self, own):
+        memory, words = PerfectRecall(), "would have everybody carry as much as possible"
+        with pytest.raises(ValueError, match=words):
+            allocate(ChooseK([3.0, 1.0], 1, kind="burden"), memory, memory.init(2), own)
+        with pytest.raises(ValueError, match=words):
+            simulate(OneStep(memory, own, kind="burden"), uniform(2), memory, own, 3, 1, kind="burden")
+
+
 class TestOtherWaysToJudge:
-    def test_a_function_of_ones_own_is_given_the_loads(self):
+    def test_a_function_of_ones_own_is_given_the_loads_below_zero(self):
         memory, seen = PerfectRecall(), []
-        own = lambda Z: (seen.append(Z.copy()), -Z[0])[1]  # noqa: E731
+        own = lambda Z: (seen.append(Z.copy()), Z[0])[1]  # noqa: E731
         decision = allocate(ChooseK([4.0, 4.0], 1, kind="burden"), memory, memory.init(2), own, entitlements=[1.0, 2.0])
         assert decision.served.tolist() == [1]
-        assert {tuple(Z.tolist()) for Z in seen} == {(4.0, 0.0), (0.0, 2.0)}
+        tried = {(-1.0, -1.0), (-2.0, -2.0)}
+        assert {tuple(Z.tolist()) for Z in seen} == {(-4.0, 0.0), (0.0, -2.0)} | tried
 
     def test_a_memory_that_does_not_say_how_it_responds(self):
         memory = LastSteps(2)

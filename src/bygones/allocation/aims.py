@@ -20,6 +20,7 @@ total load, generalised Gini has its largest weight on the heaviest load, and `P
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -29,7 +30,7 @@ import numpy as np
 
 from bygones._arrays import Array, Operand
 from bygones.kinds import Kind
-from bygones.welfare import AlphaFair, PowerOfLoads, Ranked, Welfare
+from bygones.welfare import AlphaFair, PowerOfLoads, Ranked, Welfare, check_axis, judged
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,14 +153,16 @@ def entitled(welfare: Welfare, entitlements: np.ndarray | None, kind: Kind = "go
     """The welfare of remembered utilities per unit of entitlement, agents along the last axis.
 
     An agent counts as often as it is entitled. A welfare of no known form judges Z per unit of entitlement as it is.
-    Burdens are given with their sign turned, as in `outlook.py`; a function that is about loads is given the loads.
+    Burdens are given with their sign turned, as in `outlook.py`, and are judged so; only `PowerOfLoads` is about loads.
     """
     form = welfare.form
-    if isinstance(form, PowerOfLoads) or (kind == "burden" and form is None):
-        if entitlements is None or form is None:
+    if form is None:
+        return functools.partial(_with_a_value, welfare, kind)
+    if isinstance(form, PowerOfLoads):
+        if entitlements is None:
             return lambda Z: welfare(np.negative(Z) + 0.0)
         return lambda Z: np.sum(welfare(np.negative(Z)[..., None] + 0.0) * entitlements, axis=-1)
-    if entitlements is None or form is None:
+    if entitlements is None:
         return welfare
     if isinstance(form, Ranked):
         return _gini(form, entitlements).of
@@ -192,8 +195,12 @@ def aim(welfare: Welfare, base: np.ndarray, entitlements: np.ndarray | None = No
     return ConcaveSum(float(form.alpha), float(form.shift), form.product, mass)
 
 
-def check_form(welfare: Welfare, kind: Kind) -> None:
-    """Refuses a welfare that has no meaning for what is handed out."""
+def check_form(welfare: Welfare, kind: Kind, n_agents: int | None = None) -> None:
+    """Refuses a welfare that has no meaning for what is handed out.
+
+    If the number of agents is known, a function of no known form is tried. Of burdens, one that is better if everybody
+    carries more is about loads, or a product, and would decide the wrong way round.
+    """
     form = welfare.form
     if kind == "good" and isinstance(form, PowerOfLoads):
         raise ValueError(f"welfare {welfare} is for burdens: for goods use one such as 'egalitarian' or 'nash'")
@@ -202,6 +209,35 @@ def check_form(welfare: Welfare, kind: Kind) -> None:
             f"welfare {welfare} has no meaning for burdens: use egalitarian, utilitarian, generalized_gini or "
             "power_burden(p=2)"
         )
+    if form is not None or n_agents is None:
+        return
+    if welfare.is_named:  # A plain function is given one vector at a time.
+        check_axis(welfare, n_agents)
+    if kind == "burden":
+        with np.errstate(all="ignore"):
+            less, more = (judged(welfare, np.full(n_agents, -load)) for load in (1.0, 2.0))
+        if more > less:  # where there is no value, what is decided about tells whether one is needed
+            raise ValueError(
+                f"welfare {welfare} would have everybody carry as much as possible: what agents carry is given to it "
+                "below zero, as -3 for a load of 3, and a larger result must be better"
+            )
+
+
+def _with_a_value(welfare: Welfare, kind: Kind, Z: Array) -> Array:
+    """The welfare of Z by a function of no known form, refused where it has no value that can be compared."""
+    with np.errstate(all="ignore"):
+        found = judged(welfare, Z)
+    bad = np.isnan(found) if kind == "good" else ~np.isfinite(found)
+    if np.any(bad):
+        at = np.unravel_index(int(np.argmax(bad)), np.shape(bad))
+        where = f"welfare {welfare} must be a number for every Z, got {np.asarray(found)[at]} for {np.asarray(Z)[at]}"
+        if kind == "good":
+            raise ValueError(where)
+        raise ValueError(
+            f"{where}, which is what agents carry with its sign turned: for burdens use a function that takes numbers "
+            "below 0, or egalitarian, utilitarian, generalized_gini or power_burden(p=2)"
+        )
+    return found
 
 
 def _check_domain(welfare: Welfare, base: np.ndarray) -> None:

@@ -81,7 +81,8 @@ def allocate(
     then is leximin on what agents carry (the heaviest load as light as possible, then the next), `utilitarian` the
     least total, `generalized_gini` has its largest weight on the heaviest load, and `power_burden(p=2)` is the least
     $\sum_i Z_i^p$; other names have no meaning for burdens and are refused. Welfare is the burden with its sign turned,
-    so that larger is better throughout. A function of your own is given what agents carry.
+    so that larger is better throughout. So a function of your own is given what agents carry below zero, as -3 for a
+    load of 3: `Z.sum(axis=-1)` is `utilitarian`, and `Z.min(axis=-1)` judges by the heaviest load.
 
     Args:
         problem: what there is to hand out: `ChooseK`, `Assign`, `Divide`, or a kind of your own with a `solver`.
@@ -114,7 +115,7 @@ def allocate(
         check_between("time_limit", time_limit, 0.0, math.inf, "a number of seconds above 0, or None", open_low=True)
     n_agents = problem.n_agents
     function = named(welfare)
-    check_form(function, problem.kind)
+    check_form(function, problem.kind, n_agents)
     weights = None if entitlements is None else np.asarray(entitlements, dtype=float)
     judge: Callable[[Array], Array] = entitled(function, weights, problem.kind)
     look: Outlook | Unstructured

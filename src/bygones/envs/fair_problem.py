@@ -14,7 +14,7 @@ import numpy as np
 
 from bygones._arrays import Condition, Floats, Number, check_between, check_count, check_one_of
 from bygones.memory import Memory
-from bygones.welfare import AnyWelfare, Welfare, as_judge
+from bygones.welfare import AnyWelfare, Welfare, as_judge, check_axis
 
 Scale = Literal["none", "fixed", "window", "expected", "relative", "running"]
 End = Literal["truncation", "termination"]
@@ -129,12 +129,7 @@ class FairProblem(ABC):
             raise ValueError(f"memory must be a bygones memory such as Discounted(gamma=0.99), got {self.memory!r}")
         self.memory.init(self.n_agents)
         judge = as_judge(self.welfare)
-        judged = np.shape(judge(np.ones((2, self.n_agents))))
-        if judged != (2,):
-            raise ValueError(
-                f"welfare {judge} must judge the last axis of Z, one number per leading index, "
-                f"got shape {judged} for Z of shape {(2, self.n_agents)}"
-            )
+        check_axis(judge, self.n_agents)
         if self.memory.can_be_negative and judge.needs_non_negative:
             raise ValueError(
                 f"welfare {self.welfare} needs a memory that never falls below 0, which {type(self.memory).__name__} "
