@@ -3,6 +3,7 @@
 import contextlib
 import dataclasses
 import itertools
+import json
 import os
 import re
 import shutil
@@ -369,6 +370,13 @@ class TestWelfare:
         assert AllocationProblem(welfare="mean_less_spread").params().welfare.name == "mean_less_spread"
         with pytest.raises(ValueError, match="welfare mean_less_spread has no known form"):
             allocate(Assign(np.ones((30, 30))), memory, memory.init(30), "mean_less_spread")
+
+    def test_a_script_has_it_on_the_command_line(self, tmp_path):
+        (tmp_path / "spread.py").write_text(dict(BLOCKS["A welfare function"])["spread.py"], encoding="utf-8")
+        asked = "simulate --policy one-step --agents 3 --horizon 3 --json --welfare mean_less_spread(aversion=0.5)"
+        command = [sys.executable, "spread.py", *asked.split()]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+        assert list(json.loads(done.stdout)) == ["one-step"]
 
     def test_with_a_form_it_is_exact_at_any_size(self, page):
         # The marginal value of one more place: twice the gain in the root, whatever the others have.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -71,6 +72,14 @@ def test_a_description_rebuilds_the_problem() -> None:
 def test_a_scenario_of_ones_own_is_not_rebuilt_from_a_description() -> None:
     with pytest.raises(ValueError, match=r"the scenario .*Mine cannot be rebuilt from a description"):
         rebuilt(description(ScenarioProblem(Mine())))
+
+
+def test_a_description_imports_nothing_that_it_names() -> None:
+    described = description(ScenarioProblem(Donut()))
+    described["scenario"]["kind"] = "antigravity:Donut"
+    with pytest.raises(ValueError, match=r"scenario must be one of .*, got 'antigravity:Donut'"):
+        rebuilt(described)
+    assert "antigravity" not in sys.modules
 
 
 @dataclass(frozen=True)

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from tyro.conf import Positional, arg
 
+from bygones._text import listed
+from bygones.cli.arguments import optional
 from bygones.cli.console import print_json, print_sentences, print_table
+from bygones.envs import catalogue
 from bygones.envs.scenario_problem import ScenarioProblem, most_welfare
 from bygones.learn import TrainedPolicy
 from bygones.learn import evaluate as play
+from bygones.learn.descriptions import ForeignPartsError
 from bygones.learn.playing import EPISODES
 
 if TYPE_CHECKING:
@@ -33,6 +38,9 @@ def evaluate(
     policy: Annotated[
         Positional[Path], arg(metavar="POLICY", help="A policy that bygones has saved: a .safetensors file.")
     ],
+    scenario: Annotated[
+        str | None, optional("The scenario that the policy was trained on, if it is your own: module:Class.", "NAME")
+    ] = None,
     episodes: Annotated[int, arg(help="Episodes to play.")] = EPISODES,
     seed: Annotated[int, arg(help="Seed of the needs and of the actions that are drawn.")] = 0,
     deterministic: Annotated[bool, arg(help="Only take the most probable action at every step.")] = False,
@@ -45,7 +53,7 @@ def evaluate(
 
     Example: bygones evaluate out/train/seed-0.safetensors --episodes 100
     """
-    trained = TrainedPolicy.load(policy)
+    trained = _loaded(policy, scenario)
     ways = ("deterministic",) if deterministic else ("sampled", "deterministic")
     found = {way: play(trained, episodes=episodes, seed=seed, deterministic=way == "deterministic") for way in ways}
     others = _beside(trained)
@@ -71,6 +79,28 @@ def evaluate(
         print_sentences([BEST])
     elif (bound := _bound(trained)) is not None:
         print_sentences([f"No policy has a fairness score above {bound:.4f} on average, and possibly none reaches it."])
+
+
+def _loaded(policy: Path, scenario: str | None) -> TrainedPolicy:
+    try:
+        return TrainedPolicy.load(policy, scenario=None if scenario is None else catalogue.named(scenario))
+    except ForeignPartsError as error:
+        if not error.parts:
+            raise
+        if set(error.parts) == {"scenario"}:
+            world = error.parts["scenario"]
+            module, _, name = world["kind"].rpartition(".")
+            inside = ", ".join(f"{word}={value!r}" for word, value in world["numbers"].items())
+            asked = shlex.quote(f"{module}:{name}({inside})")
+            raise ValueError(
+                f"{policy} was trained on a scenario of your own: name it, as bygones evaluate "
+                f"{shlex.quote(str(policy))} --scenario {asked}"
+            ) from None
+        own = listed([f"the {name} {part['kind']}" for name, part in error.parts.items()])
+        raise ValueError(
+            f"{policy} was trained with {own}, which cannot be named on the command line: load it in Python with its "
+            "problem, TrainedPolicy.load(path, problem=...), and use bygones.learn.evaluate"
+        ) from None
 
 
 def _bound(trained: TrainedPolicy) -> float | None:

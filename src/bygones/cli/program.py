@@ -12,6 +12,7 @@ from typing import NoReturn
 from tyro.extras import SubcommandApp
 
 from bygones import __version__
+from bygones._imports import blamed
 from bygones._parts import MissingPartError, missing
 from bygones._secrets import redacted, secrets_in
 from bygones.cli import (
@@ -43,7 +44,7 @@ DESCRIPTION = """Decide who receives what this time, given what everyone receive
 Run bygones COMMAND --help for the options of a command, and bygones --version for the version."""
 
 FAILED = 1
-"""The exit code when a check failed, memory ran out, or bygones has a bug."""
+"""The exit code when a check failed, memory ran out, or bygones or a module of one's own has a bug."""
 
 REFUSED = 2
 """The exit code when the command line or its input is wrong, or a file cannot be read or written."""
@@ -177,7 +178,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         _refuse("there is not enough memory for this: choose smaller sizes", secrets, FAILED)
     except KeyboardInterrupt as stopped:
         _refuse(str(stopped) or "stopped", secrets, STOPPED)
-    except Exception:
+    except Exception as error:
+        if (told := blamed(error)) is not None:
+            _refuse(told, secrets, FAILED)
         # A bug. Python's own report would show a password that a library put into its message.
         say(*redacted(traceback.format_exc(), secrets).splitlines(), error=True)
         _refuse("this is a bug in bygones: please report the lines above", secrets, FAILED)

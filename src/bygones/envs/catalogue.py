@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from bygones._calls import as_call
+from bygones._imports import imported
 from bygones.envs.scenario import Scenario
 
 _FOLDER = Path(__file__).parent / "scenarios"
@@ -38,8 +39,9 @@ def kind_of(name: str) -> type[Scenario]:
         module, found = module.replace("-", "_"), class_name(module)
         if module not in names():
             raise ValueError(f"scenario must be one of {', '.join(names())}, or your own as module:Class, got {name!r}")
-        module = f"{_PACKAGE}.{module}"
-    kind = getattr(importlib.import_module(module), found, None)
+        kind = getattr(importlib.import_module(f"{_PACKAGE}.{module}"), found, None)
+    else:
+        kind = imported("scenario", name)
     if not (inspect.isclass(kind) and issubclass(kind, Scenario)):
         raise ValueError(f"scenario {name} must be a class that inherits from bygones.envs.scenario.Scenario")
     return kind

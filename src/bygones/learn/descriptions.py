@@ -11,6 +11,7 @@ import dataclasses
 import inspect
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any, TypeAlias
@@ -18,6 +19,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from bygones import memory, welfare
+from bygones._arrays import check_one_of
 from bygones.envs import catalogue, needs
 from bygones.envs.fair_problem import FairProblem
 from bygones.envs.problem import AllocationProblem
@@ -123,13 +125,27 @@ def description(problem: FairProblem) -> Description:
     return described
 
 
-def rebuilt(described: Description) -> FairProblem:
-    """The problem of a description; refused unless every part of it is bygones' own."""
+class ForeignPartsError(ValueError):
+    """Parts of a problem are not bygones' own, so that a description does not say all about them.
+
+    Attributes:
+        parts: their descriptions, by what they are, such as `scenario`.
+    """
+
+    def __init__(self, message: str, parts: Mapping[str, Description]) -> None:
+        super().__init__(message)
+        self.parts = parts
+
+
+def rebuilt(described: Description, scenario: Scenario | None = None) -> FairProblem:
+    """The problem of a description; refused unless every part of it is bygones' own, or given."""
     names = [name for name in ("memory", "welfare", "needs", "scenario") if name in described]
-    foreign = [name for name in names if "structure" in described[name]]
+    foreign: dict[str, Description] = {name: described[name] for name in names if "structure" in described[name]}
+    if scenario is not None:
+        foreign.pop("scenario", None)
     if foreign:
-        kinds = ", ".join(f"the {name} {described[name]['kind']}" for name in foreign)
-        raise ValueError(f"{kinds} cannot be rebuilt from a description")
+        kinds = ", ".join(f"the {name} {part['kind']}" for name, part in foreign.items())
+        raise ForeignPartsError(f"{kinds} cannot be rebuilt from a description", foreign)
     parts = {
         "memory": _rebuilt(memory, described["memory"]),
         "welfare": welfare.named(described["welfare"]["kind"], **described["welfare"]["numbers"]),
@@ -137,7 +153,11 @@ def rebuilt(described: Description) -> FairProblem:
     }
     if "scenario" in described:
         it = described["scenario"]
-        return ScenarioProblem(catalogue.made(it["kind"], it["numbers"]), **parts)
+        if scenario is None:
+            # A file may name anything, and only what people write themselves is imported.
+            check_one_of("scenario", it["kind"], catalogue.names())
+            scenario = catalogue.made(it["kind"], it["numbers"])
+        return ScenarioProblem(scenario, **parts)
     return AllocationProblem(needs=_rebuilt(needs, described["needs"]), **parts)
 
 

@@ -15,9 +15,10 @@ from bygones._arrays import AnyArray, Array, Ints, as_array, check_count, namesp
 from bygones._parts import needed_by
 from bygones._text import listed
 from bygones.envs.fair_problem import FairProblem
+from bygones.envs.scenario import Scenario
 from bygones.learn import safetensors
 from bygones.learn.actors import Actor, actor_of, served_by
-from bygones.learn.descriptions import Run, description, rebuilt
+from bygones.learn.descriptions import ForeignPartsError, Run, description, rebuilt
 from bygones.learn.networks import Layer, Networks
 from bygones.learn.normalisation import Normaliser, normalised
 from bygones.learn.recurrent import Recurrent
@@ -134,13 +135,16 @@ class TrainedPolicy:
         safetensors.save(path, _named(self.networks) | named, metadata)
 
     @classmethod
-    def load(cls, path: Path | str, problem: FairProblem | None = None) -> TrainedPolicy:
+    def load(
+        cls, path: Path | str, problem: FairProblem | None = None, scenario: Scenario | None = None
+    ) -> TrainedPolicy:
         """The policy that `save` wrote.
 
         Args:
             path: the file.
             problem: what the policy was trained on. It is only needed where the problem has a memory, welfare or needs
                 that are not bygones' own, which a file cannot hold.
+            scenario: the scenario of that problem, where nothing else in it is not bygones' own.
 
         Raises:
             ValueError: the file is damaged or not a saved policy, its problem must be given, or another one was given.
@@ -153,18 +157,22 @@ class TrainedPolicy:
             described = json.loads(metadata["problem"]) if "problem" in metadata else None
         except (TypeError, ValueError) as error:
             raise ValueError(f"{path} is damaged, or of a later version of bygones: {error}") from None
-        if problem is not None:
+        is_given = problem is not None or scenario is not None
+        if scenario is not None and "scenario" not in (described or {}):
+            raise ValueError(f"{path} was not trained on a scenario: leave the scenario out")
+        if problem is None and described is not None:
+            try:
+                problem = rebuilt(described, scenario)
+            except ValueError as error:
+                raise ForeignPartsError(
+                    f"{error}: give the problem that {path} was trained on, as TrainedPolicy.load(path, problem=...)",
+                    error.parts if isinstance(error, ForeignPartsError) else {},
+                ) from None
+        if problem is not None and is_given:
             trained, given = described or description(settings.problem()), description(problem)
             others = [name for name in trained | given if trained.get(name) != given.get(name)]
             if others:
                 raise ValueError(f"{path} was trained on another problem, which differs in {listed(others)}")
-        if problem is None and described is not None:
-            try:
-                problem = rebuilt(described)
-            except ValueError as error:
-                raise ValueError(
-                    f"{error}: give the problem that {path} was trained on, as TrainedPolicy.load(path, problem=...)"
-                ) from None
         count = actor_of(settings, problem or settings.problem()).depth
         try:
             networks = Networks(*(_layers(tensors, network, count) for network in Networks._fields))
