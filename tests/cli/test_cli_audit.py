@@ -52,7 +52,7 @@ def test_an_audit_in_the_terminal(run, rides):
         "Equal shares are assumed, because no entitlements were given: each of the 2 agents would receive 50.0%" in told
     )
     assert "What to do next\n- " in out
-    assert "serve first ben (owed " in out
+    assert "serve ben first (owed " in out
     assert "Holds at every half-life from 1d to inf\n- ben is owed most.\n" in out
     assert all(len(line) <= 80 for line in out.splitlines() if str(rides) not in line)
 
@@ -156,7 +156,7 @@ def test_needs_are_decided_again(run, tmp_path):
     path.write_text("agent,time,need,served\n" + rows)
     out = run(path, "--needs", "need", "--served", "served", "--half-life", "inf", "--welfare", "nash")
     assert "Actual decisions and the rule's, on the same needs" in out
-    assert "the allocator makes 2 of 4 decisions differently." in out
+    assert "the rule makes 2 of 4 decisions differently." in out
     result = json.loads(run(path, "--needs", "need", "--served", "served", "--half-life", "inf", "--json"))
     assert result["decided_again"]["inf"]["instead"]["gini"] == 0
 

@@ -53,10 +53,11 @@ def test_whoever_distributes_doses_sees_who_is_next_per_head(tmp_path, capsys):
         "--unit", "doses", "--title", "Doses by region",
     )  # fmt: skip
     first, second = missing.index[:2]
-    assert f"serve first {first} (owed {shown(missing[first])} doses), then {second}" in short
+    assert f"serve {first} first (owed {shown(missing[first])} doses), then {second}" in short
     last = missing.index[-1]
     others = faded[last] / (people[last] / people.sum()) - faded.sum()
-    assert f"{last}, furthest ahead, is at its share when the others have received {shown(others)} doses more" in short
+    until = f"once the others have received {shown(others)} doses more"
+    assert f"{last} is furthest ahead, and back at its share {until}" in short
     assert f"{first} is owed most per unit of entitlement" in short
     assert "Doses by region" in plain
     assert "Times were read with the month first" in plain
@@ -77,8 +78,8 @@ def test_whoever_runs_a_cluster_sees_whose_jobs_go_first(tmp_path, capsys):
     arguments = (DATA / "cluster.txt", "--entitlements", DATA / "shares.txt", "--half-life")
     plain, short = page_of(tmp_path, *arguments, "7d")
     first, second = missing.index[:2]
-    assert f"serve first {first} (owed {shown(missing[first])} GPU-hours), then {second}" in short
-    assert f"{missing.index[-1]}, furthest ahead" in short
+    assert f"serve {first} first (owed {shown(missing[first])} GPU-hours), then {second}" in short
+    assert f"{missing.index[-1]} is furthest ahead" in short
     assert "fair tree" in plain
     _, short = page_of(tmp_path, *arguments, "3d,7d,30d")
     # Whoever changes sides is named, with the half-life at which it does.
@@ -100,8 +101,8 @@ def test_whoever_makes_a_rota_sees_whose_turn_it_is(tmp_path, capsys):
     )  # fmt: skip
     first, second = missing.index[:2]
     assert f"the next turn is for {first} (due {shown(missing[first])} hours), then {second}" in short
-    assert f"{missing.index[-1]}, furthest ahead" in short
-    assert "when the others have carried" in short
+    assert f"{missing.index[-1]} is furthest ahead" in short
+    assert "once the others have carried" in short
     assert "owed" not in plain
     assert "received" not in plain
 

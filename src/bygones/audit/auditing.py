@@ -31,7 +31,7 @@ HALF_LIVES = ("1d", "7d", "30d", "inf")
 STEP_HALF_LIVES = ("10", "100", "1000", "inf")
 """The default half-lives where times are step numbers."""
 
-_UNNAMED = ("utility", "amount")
+_UNNAMED = ("utility", "amount", "need")
 
 LARGEST_START = 1e15
 """The largest number with which newcomers can start, as in a ledger."""

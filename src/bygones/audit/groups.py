@@ -91,19 +91,24 @@ def _next(
     if not first:
         return f"{where}, nobody has to come first: everybody is at the {words(audit.kind).share}."
     burden = audit.kind == "burden"
-    leads = [f"{audit.names[row]} ({words(audit.kind).owed} {_range(audit, stood, row)})" for row in first[:NEXT]]
+    owed = [f"({words(audit.kind).owed} {_range(audit, stood, row)})" for row in first[:NEXT]]
+    names = [audit.names[row] for row in first[:NEXT]]
+    does = "the next turn is for " if burden else "serve "
+    does += f"{names[0]} {'' if burden else 'first '}{owed[0]}"
+    does += "".join(f", then {name} {how}" for name, how in zip(names[1:], owed[1:], strict=True))
     # Several who are tied come first together; otherwise one comes after the other.
     relative = audit.conclusions.asked[stood[0].half_life]
     if len(first) > 1 and relative[first[0]] - relative[first[1]] <= TIED / max(1, int(audit.is_present.sum())):
-        names = listed([audit.names[row] for row in first], NEXT)
-        leads = [f"any of {names}, who are tied ({words(audit.kind).owed} {_each(audit, stood, first)})"]
-    does = ("the next turn is for " if burden else "serve first ") + ", then ".join(leads)
+        tied = f"any of {listed([audit.names[row] for row in first], NEXT)}, who are tied"
+        does = "the next turn is for " if burden else "serve first "
+        does += f"{tied} ({words(audit.kind).owed} {_each(audit, stood, first)})"
     waits = ""
     if last:
         others = [_until_level(audit, each, last[0]) for each in stood]
         verb = "have carried" if burden else "have received"
+        share = "its share" if audit.per_unit else "an equal share"
         waits = (
-            f"; {audit.names[last[0]]}, furthest ahead, is at its share when the others {verb} "
+            f"; {audit.names[last[0]]} is furthest ahead, and back at {share} once the others {verb} "
             f"{_amounts(audit, others)} more"
         )
     return sentence(f"{where}, {does}{waits}")
