@@ -56,7 +56,7 @@ def test_everything_the_audit_says_is_on_the_page(found):
     page = audit_page(found)
     assert [section.title for section in page.sections] == [
         "In short", "Where everybody stands", "What depends on the half-life", "Over time",
-        "If the allocator had decided", "Data and method", "Words",
+        "If the rule had decided", "Data and method", "Words",
     ]  # fmt: skip
     html = render(page)
     for words in (

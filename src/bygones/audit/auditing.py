@@ -78,7 +78,7 @@ def audit(
         at: the moment of the audit; later events are left out. By default the time of the last event.
         refine: whether to search for the half-lives at which conclusions flip, which queries the engine a few more
             times. By default true for histories of up to ten million events.
-        welfare: what the allocator maximises when decisions are replayed, where the history records who asked.
+        welfare: what the rule maximises when decisions are replayed, where the history records who asked.
         kind: `good` or `burden`; by default what a ledger's rules say, or goods. Of burdens an entitlement is the share
             of the load, and agents with 0 are exempt: they are left out.
         title: a title for the page.

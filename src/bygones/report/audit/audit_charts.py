@@ -161,7 +161,7 @@ def replay_chart(audit: Audit) -> Chart:
     """The final Gini coefficient of the actual history and of the replay."""
     x = [audit.clock.length_text(each.half_life) for each in audit.replays]
     worlds = (("actual", [each.actual.gini for each in audit.replays], MUTED),
-              ("allocator", [each.instead.gini for each in audit.replays], PALETTE[2]))  # fmt: skip
+              ("rule", [each.instead.gini for each in audit.replays], PALETTE[2]))  # fmt: skip
     traces = [
         {"type": "bar", "name": name, "x": x, "y": values, "marker": {"color": colour},
          "hovertemplate": "%{y:.3f}<extra>" + name + "</extra>"}
@@ -174,8 +174,8 @@ def replay_chart(audit: Audit) -> Chart:
               "bargap": 0.45, "bargroupgap": 0.08}  # fmt: skip
     return Chart(
         {"data": traces, "layout": layout},
-        alt=f"Gini coefficients of the actual decisions and of the allocator's: {pairs}.",
-        caption="Gini coefficient of what is remembered at the end, for the actual decisions and for the allocator's.",
+        alt=f"Gini coefficients of the actual decisions and of the rule's: {pairs}.",
+        caption="Gini coefficient of what is remembered at the end, for the actual decisions and for the rule's.",
         height=300,
     )
 

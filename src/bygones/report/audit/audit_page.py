@@ -88,7 +88,7 @@ def audit_page(audit: Audit) -> Page:
         Section("Over time", _over_time(audit)),
     ]
     if audit.replays:
-        sections.append(Section("If the allocator had decided", _replays(audit)))
+        sections.append(Section("If the rule had decided", _replays(audit)))
     sections.append(Section("Data and method", _method(audit)))
     words_used = fragment("audit/templates/glossary.html.jinja", words=GLOSSARY[audit.kind])
     sections.append(Section("Words", [words_used], "words"))
@@ -281,7 +281,7 @@ def _replays(audit: Audit) -> list[Block]:
     measures |= {} if burden else {"nash": "Nash"}
     outcomes: list[list[object]] = []
     for each in audit.replays:
-        for what, outcome in (("actual", each.actual), ("allocator", each.instead)):
+        for what, outcome in (("actual", each.actual), ("rule", each.instead)):
             numbers = [*(getattr(outcome, name) for name in measures), outcome.total]
             outcomes.append([duration(each.half_life), what, *numbers, None if what == "actual" else each.differ])
     rows = _some(audit, audit.standings[-1])
@@ -292,7 +292,7 @@ def _replays(audit: Audit) -> list[Block]:
     ]  # fmt: skip
     return [
         f"A replay of the {audit.replays[0].decisions:,} decisions with the same needs and the same number of agents "
-        "served each time. The allocator chooses from what it would have remembered of its own decisions.",
+        "served each time. The rule chooses from what it would have remembered of its own decisions.",
         replay_chart(audit),
         Table(
             f"The final result, of what is remembered: {listed(list(measures.values()))}.",
@@ -300,7 +300,7 @@ def _replays(audit: Audit) -> list[Block]:
             outcomes,
         ),
         Table(
-            f"What each agent {received_word} in total: actually, and from an allocator whose memory has each "
+            f"What each agent {received_word} in total: actually, and from a rule whose memory has each "
             "half-life.",
             ["agent", "actual", *(duration(each.half_life) for each in audit.replays)],
             received,
