@@ -300,8 +300,7 @@ def _replays(audit: Audit) -> list[Block]:
             outcomes,
         ),
         Table(
-            f"What each agent {received_word} in total: actually, and from a rule whose memory has each "
-            "half-life.",
+            f"What each agent {received_word} in total: actually, and from a rule whose memory has each half-life.",
             ["agent", "actual", *(duration(each.half_life) for each in audit.replays)],
             received,
         ),
