@@ -89,6 +89,6 @@ def _next(places: Array, directions: Array) -> Array:
 def _is_free(places: Array, directions: Array, side: int) -> Array:
     """Whether the cell next to each place is on the grid, and nobody is in it."""
     wanted = _next(places, directions)
-    is_inside: Array = ((wanted >= 0) & (wanted < side)).all(axis=-1)
-    is_taken: Array = (wanted[:, None] == places[None]).all(axis=-1).any(axis=-1)
-    return is_inside & ~is_taken
+    is_there = (wanted[:, None] == places[None]).all(axis=-1)
+    is_free: Array = ((wanted >= 0) & (wanted < side)).all(axis=-1) & ~is_there.any(axis=-1)
+    return is_free
