@@ -95,6 +95,8 @@ class TestMemory:
 
     def test_a_memory_that_cannot_be_asked_is_described_without_a_curve(self):
         class Refuses(bygones.Discounted):
+            half_life = 7.0  # restated, since the class changes `init`
+
             def init(self, n_agents):
                 raise ValueError("nobody fits")
 
