@@ -302,6 +302,8 @@ class TestOnesOwnWelfare:
         bounds = Box(0.0, 1.0, (n,))
         with pytest.raises(ValueError, match=message):
             Fairness(memory, sum, 0.5, 1.0, bounds, (n,))
+        one = Fairness(memory, sum, 1.0, 1.0, bounds)  # a single environment has one vector at a time
+        assert one.reward(np.ones(n)) == n
 
     def test_one_without_a_value_is_refused(self):
         memory = Discounted(gamma=0.5)

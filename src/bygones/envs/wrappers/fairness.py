@@ -16,7 +16,7 @@ from bygones import inequality
 from bygones._arrays import Bools, Floats, check_between
 from bygones.envs.wrappers.recall import Recall, over
 from bygones.memory import Memory, PerfectRecall
-from bygones.welfare import AnyWelfare, Welfare, as_judge, check_axis, named
+from bygones.welfare import AnyWelfare, Welfare, as_judge, check_axis, judged, named
 
 
 class Fairness:
@@ -40,8 +40,9 @@ class Fairness:
         self._true = Recall(PerfectRecall(average=memory.average), n_agents, batch)
         _check_signs(self.welfare, str(named(welfare)), memory, reward_space)
         self._has_shares = bool((reward_space.low >= 0).all())
-        check_axis(self.welfare, n_agents)
-        self._welfare_of_nothing = np.asarray(self.welfare(self._remembered.values))
+        if batch:
+            check_axis(self.welfare, n_agents)
+        self._welfare_of_nothing = np.asarray(judged(self.welfare, self._remembered.values))
         self._welfare = self._welfare_of_nothing
         self._utilities: Floats = np.zeros(self._remembered.shape)
 
