@@ -79,6 +79,7 @@ def test_an_error_inside_it_is_not_a_bug_of_bygones(folder, capsys):
     assert "Traceback" not in told
 
 
+@pytest.mark.soak
 def test_a_policy_is_evaluated_if_its_scenario_is_named(folder, capsys):
     problem = ScenarioProblem(catalogue.named("own_ward:Ward(horizon=6)"))
     trained = train(Settings(total_steps=64, rollout_steps=64, hidden=(4,)), problem=problem)
