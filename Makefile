@@ -5,7 +5,7 @@ BIN := .venv/bin
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 OUT ?= out
 
-.PHONY: help demo docs test soak explore mutation mutants dist matrix format clean
+.PHONY: help demo docs test approve soak explore mutation mutants checksums dist matrix format clean
 
 help:  ## Say what there is
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 14
@@ -34,6 +34,9 @@ soak: .venv/installed-soak  ## The long tests, and the environments on the oldes
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --upgrade --target .venv/gymnasium-oldest gymnasium==1.3.0
 	PYTHONPATH=.venv/gymnasium-oldest $(BIN)/pytest -n 2 -m "not soak" tests/envs
 
+approve: .venv/installed-dev  ## What every command prints, compared with the recordings; ACCEPT=1 keeps it, ONLY="goods docs" some
+	PYTHONPATH=tests $(BIN)/python -m approval --jobs 2 $(if $(ACCEPT),--accept) $(ONLY)
+
 explore: SEED ?= $(shell $(PYTHON) -c 'import secrets; print(secrets.randbits(32))')
 explore: .venv/installed-dev  ## Every property with ten times the examples and a fresh seed; SEED= and TEST= replay a failure
 	BYGONES_HYPOTHESIS=explore $(BIN)/pytest -n 2 -m hypothesis --hypothesis-seed=$(SEED) $(if $(TEST),'$(TEST)')
@@ -46,6 +49,9 @@ mutants: N ?= 300
 mutants: SEED ?= 1
 mutants: .venv/installed-dev  ## N small changes drawn at random beyond the core, each tried against the tests of its module
 	PYTHONPATH=tests $(BIN)/python -m support.mutants --number $(N) --seed $(SEED)
+
+checksums:  ## Note the checksums of new files under evidence/, and refuse files that have changed
+	$(PYTHON) -m benchmarks.checksums
 
 dist: export SOURCE_DATE_EPOCH = $(shell git log -1 --format=%ct)
 dist: .venv/installed-dev  ## Wheel and sdist in dist/, built twice and compared byte by byte

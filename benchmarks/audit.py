@@ -25,7 +25,7 @@ import duckdb
 from rich.progress import track
 
 from bygones.audit import audit, expression, read_history
-from bygones.audit.sums import periods
+from bygones.audit.measure.sums import periods
 
 YEAR = 365 * 86_400_000_000
 BEGAN = 1_735_689_600_000_000

@@ -30,7 +30,7 @@ from bygones.envs.problem import AllocationProblem
 from bygones.envs.vector_env import AllocationVectorEnv
 from bygones.envs.wrappers import FairReward, RememberRewards
 from bygones.envs.wrappers.fairness import Fairness
-from bygones.ledger.rules import Rules
+from bygones.ledger.model.rules import Rules
 from bygones.memory.contract import PROMISES, Response
 from bygones.pytrees import is_registered
 from support.brute_force import best, candidates

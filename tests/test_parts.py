@@ -38,7 +38,7 @@ NEEDED = {
     "bygones.leaderboard.": "learn,report",
     "bygones.learn.": "learn",
     "bygones.learn.sb3": "sb3",
-    "bygones.ledger.signing": "sign",
+    "bygones.ledger.proof.signing": "sign",
     "bygones.paper.": "results",
     "bygones.paper.run": "learn,report",
     "bygones.pytrees": "learn",
@@ -52,7 +52,7 @@ NEEDED = {
 
 NEED_NOTHING = {
     "bygones.allocation.solvers.carry", "bygones.allocation.solvers.choose", "bygones.allocation.solvers.divide",
-    "bygones.allocation.solvers.enumerate", "bygones.allocation.solvers.whole", "bygones.audit.inputs.formats",
+    "bygones.allocation.solvers.enumerate", "bygones.allocation.solvers.whole", "bygones.audit.read.formats",
     "bygones.learn.descriptions", "bygones.learn.policy", "bygones.learn.settings", "bygones.paper.evidence",
     "bygones.paper.examples", "bygones.paper.grid", "bygones.report.figures.example_figures",
     "bygones.report.figures.newcomer_figures", "bygones.report.figures.plan_figures",

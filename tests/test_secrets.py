@@ -11,7 +11,7 @@ from bygones._secrets import redacted, secrets_in
 from bygones.audit import read_history
 from bygones.cli import program
 from bygones.ledger import Ledger
-from bygones.ledger.store import LedgerError, Store
+from bygones.ledger.storage.store import LedgerError, Store
 from bygones.paper import provenance
 from support.servers import new_database, postgres  # noqa: F401 (fixtures)
 
@@ -24,6 +24,15 @@ URLS = [
     f"postgresql://127.0.0.1:9/db?user=u&pass%77ord={PASSWORD}",
     f"postgresql://127.0.0.1:9/db?sslpassword={PASSWORD}&user=u",
     f"postgres://u:{PASSWORD}@127.0.0.1:x/db",
+    f"postgresql://u:{PASSWORD}",
+    f"postgresql://u:{PASSWORD}/db",
+    f"postgresql+psycopg://u:{PASSWORD}",
+    f"postgresql:///u:{PASSWORD}",
+    f"postgresql://[::1]:{PASSWORD}",
+    f"postgresql://u@127.0.0.1:{PASSWORD}/db",
+    f"postgresql://u:x@127.0.0.1:{PASSWORD}/db",
+    f"postgresql:/u:{PASSWORD}@127.0.0.1/db",
+    f"postgresql:u:{PASSWORD}@127.0.0.1",
 ]
 
 
@@ -37,13 +46,23 @@ def test_a_url_is_shown_without_its_password(url):
 
 
 def test_everything_else_is_shown():
-    for text in ("postgresql://ana@host/db?sslmode=require", "at 10:30, ana@example.org", "a=b", "monkey=1", "x://y"):
+    for text in (
+        "postgresql://ana@host/db?sslmode=require", "postgresql://host:5432/db", "(postgresql://host:5432).",
+        "postgresql://host:5432, row 3", "http://host:80: refused", "postgresql://[::1]:5432/db", "file:///C:/ana/a.db",
+        "sqlite:///C:\\ana\\a.db", "C:\\ana@work\\a.db", "at 10:30, ana@example.org", "git@host:ana/a.git", "a=b",
+        "monkey=1", "x://y",
+    ):  # fmt: skip
         assert redacted(text) == text
 
 
 def test_a_long_text_takes_no_longer_than_it_is_long():
-    for text in ("z" * 1_000_000, "%" * 1_000_000, "a=" * 500_000, "a://" + "b" * 1_000_000):
+    for text in (
+        "z" * 1_000_000, "%" * 1_000_000, "a=" * 500_000, "a://" + "b" * 1_000_000, "a://b:1/" * 100_000,
+        "a://[" * 200_000, "a://%" * 200_000,
+    ):  # fmt: skip
         assert redacted(text) == text
+        assert not secrets_in(text)
+    assert redacted("a://" * 200_000 + "@" + "b" * 200_000) == "a://a:***@" + "b" * 200_000
 
 
 def test_a_password_is_recognised_wherever_it_is_repeated():
@@ -51,6 +70,11 @@ def test_a_password_is_recognised_wherever_it_is_repeated():
     assert {"a long one", "a%20long one", "in+query", "in%2Bquery"} <= found
     assert redacted("invalid: a long one", found) == "invalid: ***"
     assert secrets_in("not a url: password=x") == set()
+    assert (
+        redacted("'pw' is no port, as a password is", secrets_in("postgresql://u:pw"))
+        == "'***' is no port, as a password is"
+    )
+    assert redacted("no port: a long one", secrets_in("postgresql://u:a long one/db")) == "no port: ***"
 
 
 @pytest.mark.parametrize("url", URLS)

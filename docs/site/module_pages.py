@@ -57,10 +57,8 @@ PAGES = {
         "learners, policies and runs",
         ("learn", "learn.learners", "learn.iterations", "learn.ppo", "learn.sb3", "learn.logging", "pytrees"),
     ),
-    "ledger": ModulePage("Ledger", "a memory on disk between decisions", ("ledger", "ledger.copying")),
-    "audit": ModulePage(
-        "Audit", "a history under any half-life", ("audit", "audit.inputs.formats", "audit.inputs.sacct")
-    ),
+    "ledger": ModulePage("Ledger", "a memory on disk between decisions", ("ledger", "ledger.proof.copies")),
+    "audit": ModulePage("Audit", "a history under any half-life", ("audit", "audit.read.formats", "audit.read.sacct")),
     "paper": ModulePage(
         "The paper",
         "its examples, grid, results and claims, and the best possible policy",

@@ -5,7 +5,7 @@
 -- It can be run again, and in several databases of a server. Give every person or program a user of their own in this
 -- role:
 --     CREATE ROLE ana LOGIN PASSWORD '…' IN ROLE ledger_writer;
--- After an upgrade of bygones that changes the tables, open the ledger once as the owner.
+-- After an upgrade of bygones that changes the tables, open the ledger once as the owner, and run this again.
 
 BEGIN;
 
@@ -30,8 +30,13 @@ GRANT USAGE ON SEQUENCE agents_id_seq TO ledger_writer;
 GRANT SELECT, UPDATE ON ledger TO ledger_writer;
 GRANT SELECT ON schema_version TO ledger_writer;
 
--- Which events are void follows from the events too. The seed of the next draw is secret: whoever can decide can read it.
+-- So does what is void, corrected, linked or given: it is added to, and never removed.
 GRANT SELECT, INSERT, UPDATE ON voids TO ledger_writer;
+GRANT SELECT, INSERT, UPDATE ON corrected TO ledger_writer;
+GRANT SELECT, INSERT ON links TO ledger_writer;
+GRANT SELECT, INSERT ON given TO ledger_writer;
+
+-- The end of the chain of seeds is secret: whoever can decide can read it. It moves on when a chain is used up.
 GRANT SELECT, UPDATE ON draws TO ledger_writer;
 
 -- Nobody records in another user's name.
@@ -55,13 +60,13 @@ BEGIN
 END
 $$;
 
--- The secret seed stays until an event has revealed it.
+-- The secret stays until a decision has revealed it, the last of its chain.
 CREATE OR REPLACE FUNCTION check_seed() RETURNS trigger LANGUAGE plpgsql SET search_path = public, pg_temp AS $$
 BEGIN
     IF NEW.seed <> OLD.seed AND NOT EXISTS (
         SELECT FROM events WHERE seq > coalesce(OLD.event, 0) AND position(OLD.seed IN details) > 0
     ) THEN
-        RAISE EXCEPTION 'the seed of the next draw must stay until a decision reveals it';
+        RAISE EXCEPTION 'the secret of the draws must stay until a decision reveals it';
     END IF;
     RETURN NULL;
 END

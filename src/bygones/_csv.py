@@ -1,7 +1,9 @@
 """CSV tables: errors name the row, and what is written is safe to open in a spreadsheet.
 
-A cell that a spreadsheet would read as a formula (it begins with = + - @, a tab or a carriage return) is written with a
-leading apostrophe, which spreadsheets treat as a mark of text; reading removes the apostrophe again.
+What a spreadsheet would read as a formula (it begins with = + - @, a tab or a carriage return) is written with an
+apostrophe before it, which spreadsheets treat as a mark of text; reading removes the apostrophe again. This holds
+within a cell as well, after a semicolon, a tab, a bar or the end of a line: a spreadsheet may split a line there, and
+whether the cell is in quotes makes no difference then.
 
 Cells may be separated by commas, semicolons, tabs or bars; the separator is detected from the header. In a table
 separated by semicolons, a comma in a number is the decimal sign. If such a table has decimal commas, a number such as
@@ -25,7 +27,10 @@ COLUMNS = 100_000
 
 _LONGEST_HEADER = 10_000_000
 
-_FORMULA = re.compile(r"'*[=+\-@\t\r]")
+# The beginning of a cell, wherever the line is split; quotes and spaces may be taken away from it. Of what follows, the
+# apostrophes are those that were there.
+_BEGINNING, _FORMULA = r"((?:^|[;|\t\r\n])[\" ]*+)", r"(?='*+[=+\-@\uff1d\uff0b\uff0d\uff20\t\r])"
+_UNSHIELDED, _SHIELDED = re.compile(_BEGINNING + _FORMULA), re.compile(f"{_BEGINNING}'{_FORMULA}")
 _SEPARATORS = ",;\t|"
 _WORKBOOKS = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0")
 _DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+")
@@ -33,7 +38,6 @@ _APART = re.compile("[,' \u00a0\u202f]")
 _GROUPED = re.compile(rf"\d{{1,3}}({_APART.pattern}\d{{3}})+(\.\d+)?")
 _GROUPED_BY_POINTS = re.compile(r"[+-]?[1-9]\d{0,2}(\.\d{3})+")
 _POINTS_AND_COMMA = re.compile(r"\d{1,3}(\.\d{3})+,\d+")
-_SHIELDED = re.compile(r"'+[=+\-@\t\r]")
 
 
 class PerhapsThousands(str):
@@ -71,12 +75,12 @@ def not_text(path: Path, error: Exception) -> ValueError:
 
 def shield(cell: str) -> str:
     """The cell, protected so that no spreadsheet reads it as a formula."""
-    return f"'{cell}" if _FORMULA.match(cell) else cell
+    return _UNSHIELDED.sub(r"\1'", cell)
 
 
 def unshield(cell: str) -> str:
     """The cell as it was before `shield`."""
-    return cell[1:] if _SHIELDED.match(cell) else cell
+    return _SHIELDED.sub(r"\1", cell)
 
 
 def read(

@@ -3,49 +3,70 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from urllib.parse import unquote, unquote_plus
 
 HIDDEN = "***"
 """What is shown instead of a password."""
 
 # Each pattern starts at the beginning of a word and never goes back in it: a long text takes no longer than it is long.
-_SCHEME = r"[A-Za-z0-9+.\-]++"
-# A password may contain @ and /, so it ends at the last @ of the word.
-_USER_INFO = re.compile(rf"(?<![A-Za-z0-9+.\-])({_SCHEME}:/{{2,}}[^\s:/?#@]*+):[^\s'\"]*@")
+_WORD = re.compile(r"[^\s'\"]++")
+_PLACE = re.compile(r"(?<![A-Za-z0-9+.\-])[A-Za-z0-9+.\-]++:[/\\]++")
+_HOST = re.compile(r"(?:\[[\w:.%]{0,99}+\]|(?:[^:/?#\[%]|%(?!3[Aa]))*+)(?::|%3[Aa])")
+_PORT = re.compile(r"\d{0,5}+(?:[/\\?#]|[^\w%]*+$)")
 _PARAMETER = re.compile(r"(?<![\w%.\-])([\w%.\-]++)(\s*+=\s*+)('[^']*'|\"[^\"]*\"|[^\s&;,'\"]++)")
 _SECRET_NAME = re.compile(r"pass|pwd|secret|token|credential|(api|private|access|ssl)_?key", re.IGNORECASE)
 
 _SHORTEST = 4
-"""Shorter passwords are hidden only where it is clear that they are passwords: they also occur in other words."""
+"""Shorter passwords are hidden only in quotes and where it is clear that they are passwords: other words have them."""
 
 
 def redacted(text: str, secrets: Iterable[str] = ()) -> str:
     """The text without passwords: those in URLs, in parameters such as `password=…`, and these `secrets`."""
-    for secret in sorted(secrets, key=len, reverse=True):
-        text = text.replace(secret, HIDDEN)
-    return _PARAMETER.sub(_without_value, _USER_INFO.sub(rf"\1:{HIDDEN}@", text))
+    for secret in sorted(filter(None, secrets), key=len, reverse=True):
+        for quote in ("",) if len(secret) >= _SHORTEST else ("'", '"'):
+            text = text.replace(f"{quote}{secret}{quote}", f"{quote}{HIDDEN}{quote}")
+    return _PARAMETER.sub(_without_value, _WORD.sub(_without_user_info, text))
 
 
 def secrets_in(word: str) -> set[str]:
     """The passwords in a word of a command line, as they are written and as they are meant.
 
     A word that is a URL is known from its beginning to its end, so that even a password with spaces and quotes is
-    found, and recognised wherever a library repeats it.
+    found, and recognised wherever a library repeats it, whole or up to where it takes the path to begin.
     """
-    scheme, separator, rest = word.partition("://")
-    if not separator or not re.fullmatch(_SCHEME, scheme):
+    if not _PLACE.match(word):
         return set()
-    found = []
-    before, at, after = rest.rpartition("@")
-    if at:
-        found.append(before.partition(":")[2])
-    for part in re.split("[?&;]", after)[1:]:
+    found = [part for secret in _user_info(word) for part in (word[secret], re.split("[/?#]", word[secret])[0])]
+    for part in re.split("[?&;]", word.rpartition("@")[2])[1:]:
         name, _, value = part.partition("=")
         if _SECRET_NAME.search(unquote(name)):
             found.append(value)
-    both = {form for secret in found for form in (secret, unquote(secret), unquote_plus(secret))}
-    return {secret for secret in both if len(secret) >= _SHORTEST}
+    return {form for secret in found for form in (secret, unquote(secret), unquote_plus(secret)) if form}
+
+
+def _user_info(word: str) -> Iterator[slice]:
+    """Where a word that may be a URL has a password: between a colon and the last @, or where a port should be.
+
+    A password may contain @ and /, so it ends at the last @ of the word. Without an @, whatever follows the host and is
+    not a port is one, up to the end.
+    """
+    places, at = list(_PLACE.finditer(word)), word.rfind("@")
+    colon = word.find(":", places[0].end() if places else 0)
+    if 0 <= colon < at:
+        yield slice(colon + 1, at)
+    for start in sorted({max(place.end(), at + 1) for place in places if place[0].endswith("//")}):
+        host = _HOST.match(word, start)
+        if host is not None and not _PORT.match(word, host.end()):
+            yield slice(host.end(), len(word))
+            return
+
+
+def _without_user_info(found: re.Match[str]) -> str:
+    word = found[0]
+    for secret in reversed(list(_user_info(word))):
+        word = word[: secret.start] + HIDDEN + word[secret.stop :]
+    return word
 
 
 def _without_value(found: re.Match[str]) -> str:

@@ -12,8 +12,9 @@ from __future__ import annotations
 import difflib
 import re
 from datetime import UTC, date, datetime, timedelta
+from functools import cache
 from typing import TypeAlias
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
+from zoneinfo import ZoneInfo, available_timezones
 
 When: TypeAlias = datetime | date | str
 """A time as callers may give it: a datetime, a date (midnight at its start), or ISO 8601 text."""
@@ -25,6 +26,9 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 DAY_FIRST = r"^(\d\d?)\.(\d\d?)\.(\d{4})"
 """Matches the beginning of a time that is written with the day first."""
 
+
+_OF_THE_MACHINE = frozenset({"localtime", "posixrules"})
+"""Names under which each machine keeps a zone of its own."""
 
 _DAY = r"\d{4}-?\d\d-?\d\d|\d{4}-?W\d\d(-?\d)?|\d\d?\.\d\d?\.\d{4}"
 
@@ -66,15 +70,23 @@ def instant(value: When, name: str = "at", zone: str = "UTC") -> int:
 
 
 def check_zone(zone: object, name: str = "time_zone") -> str:
-    """The name of a time zone; raises ValueError, with a near name, if there is no such zone."""
-    try:
-        return ZoneInfo(str(zone)).key
-    except (ZoneInfoNotFoundError, ValueError, OSError):
-        names = sorted(available_timezones(), reverse=True)
-        known = {name.rpartition("/")[2].lower(): name for name in names} | {name.lower(): name for name in names}
-        near = difflib.get_close_matches(str(zone).strip().lower().replace(" ", "_"), known, n=1)
-        meant = f"; did you mean {known[near[0]]}?" if near else ""
-        raise ValueError(f"{name} must be a name such as UTC or Europe/Berlin, got {zone!r}{meant}") from None
+    """The name of a time zone that is the same on every machine; raises ValueError, with a near name, for others."""
+    key = str(zone)
+    if key == "UTC" or key in _zones():
+        return key
+    accepted = f"{name} must be a name such as UTC or Europe/Berlin, got {zone!r}"
+    if key in _OF_THE_MACHINE:
+        raise ValueError(f"{accepted}, which is another zone on another machine")
+    names = sorted(_zones(), reverse=True)
+    known = {name.rpartition("/")[2].lower(): name for name in names} | {name.lower(): name for name in names}
+    near = difflib.get_close_matches(key.strip().lower().replace(" ", "_"), known, n=1)
+    raise ValueError(accepted + (f"; did you mean {known[near[0]]}?" if near else ""))
+
+
+@cache
+def _zones() -> frozenset[str]:
+    """The names of all zones. ZoneInfo would take others on some machines: right/UTC, or europe/berlin on macOS."""
+    return frozenset(available_timezones() - _OF_THE_MACHINE)
 
 
 def _hint(text: str) -> str:

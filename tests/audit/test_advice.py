@@ -11,13 +11,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bygones.audit import advise, read_history
-from bygones.audit.advice import advice as advising
-from bygones.audit.advice.advice_facts import facts_of, round_lengths, suitable_period
-from bygones.audit.advice.advice_trials import JudgedTrials, Trial, _measure
-from bygones.audit.advice.advice_words import OTHERS_TOO, doubts, headline, reasons
-from bygones.audit.clock import Clock
-from bygones.audit.replays.alternatives import of_half_life
-from bygones.audit.replays.counterfactual import DecisionRequest
+from bygones.audit.advice import with_needs
+from bygones.audit.advice.facts import facts_of, round_lengths, suitable_period
+from bygones.audit.advice.recommendation import OTHERS_TOO
+from bygones.audit.advice.trials import Comparison, JudgedTrials, _measure
+from bygones.audit.read.clock import Clock
+from bygones.audit.replay.courses import Course, Run
+from bygones.audit.replay.decision_requests import DecisionRequest, Decisions
+from bygones.audit.replay.members import Members
+from bygones.audit.replay.memories import of_half_life
 
 DAY = 86_400e6
 
@@ -36,6 +38,11 @@ def drawn(needs_of, decisions=200, n=4, k=1, seed=3):
         served = set(rng.permutation(list(needs))[:k].tolist())
         rows += [(f"agent {i}", step, float(need), i in served) for i, need in needs.items()]
     return rows
+
+
+def decided(requests, n):
+    """Decisions among n agents."""
+    return Decisions(requests, Members(tuple(f"agent {i}" for i in range(n)), np.ones(n), "zero"), 1.0)
 
 
 def equal(step, rng, n):
@@ -62,16 +69,16 @@ def ask(needs_of, kind="good", reported=False):
 def test_equal_needs_make_no_difference_and_the_simplest_is_taken():
     advice = ask(equal)
     assert (advice.verdict, advice.memory.name, advice.rule) == ("hardly matters", "20", "one-step")
-    first, why = headline(advice)
+    first, why = advice.headline()
     assert first == "Take a half-life of 20 steps and the rule one-step."
     assert why == (
         "It hardly matters here: of 5 other choices of half-life and rule, none would have been clearly better for the "
         "quarter of agents who received least, so take the simplest."
     )
-    found = reasons(advice)
+    found = advice.reasons()
     assert "At each decision the needs of all are the same, so that it does not matter who has a turn when." in found
     assert "With a half-life of 20 steps, the rules one-step and prices do the same here." in found
-    assert not any("report their needs" in each for each in doubts(advice))
+    assert not any("report their needs" in each for each in advice.doubts())
 
 
 def test_needs_that_vary_are_worth_waiting_for():
@@ -81,26 +88,27 @@ def test_needs_that_vary_are_worth_waiting_for():
     for what in (judged.worst, judged.total):
         assert judged.mean(what, advice.chosen) > 1.2 * judged.mean(what, advice.simple)
     assert advice.gain(advice.chosen, advice.simple).low > 0
-    sentence = headline(advice)[1]
+    sentence = advice.headline()[1]
     assert sentence.startswith("The quarter of agents who received least would have received ")
     assert "in 20 steps on average, instead of " in sentence
     # Chosen by the first half alone, it is as good in the second.
     _, rule, gain = advice.held_out
     assert rule == "prices"
     assert gain > 0.1
-    assert any("If only the total counted: no memory gives most" in each for each in doubts(advice))
-    assert any("report their needs themselves" in each for each in doubts(advice))
+    assert any("If only the total counted: no memory gives most" in each for each in advice.doubts())
+    assert any("report their needs themselves" in each for each in advice.doubts())
 
 
 def test_the_longest_wait_is_compared_with_that_of_the_other_rule():
     advice = ask(varied)
     other = advice.index(advice.memory, "one-step")
-    (sentence,) = (each for each in reasons(advice) if each.startswith("With the rule one-step instead of prices"))
+    (sentence,) = (each for each in advice.reasons() if each.startswith("With the rule one-step instead of prices"))
     mine, theirs = advice.trials[advice.chosen].longest, advice.trials[other].longest
     assert mine != theirs
     assert f"at worst, somebody asked {theirs} times in a row in vain instead of {mine}." in sentence
-    alike = [replace(each, longest=mine) if i == other else each for i, each in enumerate(advice.trials)]
-    text = " ".join(reasons(replace(advice, trials=tuple(alike))))
+    as_long = replace(advice.trials[other], runs=tuple(run._replace(longest=mine) for run in advice.trials[other].runs))
+    alike = [as_long if i == other else each for i, each in enumerate(advice.trials)]
+    text = " ".join(replace(advice, trials=tuple(alike)).reasons())
     assert f"at worst, somebody asked {mine} times in a row in vain with both." in text
 
 
@@ -112,7 +120,7 @@ def test_after_a_sudden_change_a_memory_that_fades_beats_perfect_recall():
     assert judged.mean(judged.worst, advice.chosen) > 1.1 * judged.mean(judged.worst, inf)
     assert advice.trials[inf].longest > 2 * advice.trials[advice.chosen].longest
     assert advice.facts.drift > 0.25
-    assert any("prefer a shorter half-life" in each for each in doubts(advice))
+    assert any("prefer a shorter half-life" in each for each in advice.doubts())
 
 
 def test_of_burdens_less_is_better_and_all_is_said_in_their_words():
@@ -121,7 +129,7 @@ def test_of_burdens_less_is_better_and_all_is_said_in_their_words():
     assert judged.mean(judged.worst, advice.chosen) < 0.7 * judged.mean(judged.worst, 0)
     assert advice.gain(advice.chosen, 0).low > 0
     assert advice.verdict in ("better", "better in total")
-    text = " ".join([*headline(advice), *reasons(advice), *doubts(advice)])
+    text = " ".join([*advice.headline(), *advice.reasons(), *advice.doubts()])
     assert "the quarter of agents who carried most" in text
     assert "received" not in text
     assert "taken for goods" not in text
@@ -131,7 +139,7 @@ def test_an_unsaid_kind_is_taken_for_goods_and_said():
     advice = ask(equal, kind=None)
     assert (advice.kind, advice.kind_assumed) == ("good", True)
     assert (
-        doubts(advice)[0]
+        advice.doubts()[0]
         == "The history is taken to be about goods. If these are burdens, such as shifts, add --kind burden."
     )
 
@@ -139,8 +147,8 @@ def test_an_unsaid_kind_is_taken_for_goods_and_said():
 def test_reports_are_answered_with_the_rule_that_is_safe():
     advice = ask(varied, reported=True)
     assert advice.rule == "one-step"
-    assert headline(advice)[0].endswith(", with normalised reports.")
-    assert any("leaves nothing to gain by false reports" in each for each in reasons(advice))
+    assert advice.headline()[0].endswith(", with normalised reports.")
+    assert any("leaves nothing to gain by false reports" in each for each in advice.reasons())
 
 
 SMALL = {"half_lives": ["5"], "period": "10", "draws": 1}
@@ -221,7 +229,7 @@ def test_a_gain_is_as_certain_as_the_periods_are_alike():
     rng = np.random.default_rng(0)
     base = rng.normal(10, 1, (1, 2, 12))
     values = np.concatenate([base, base + 1, base + rng.normal(0, 3, base.shape)])
-    judged = JudgedTrials(1.0, values, values, values, np.full(3, 10.0), "good")
+    judged = JudgedTrials(values, values, values, np.full(3, 10.0), "good")
     assert judged.gain(values, 0, 0) == (0, 0, 0)
     assert judged.gain(values, 1, 0) == pytest.approx((1, 1, 1))
     noisy = judged.gain(values, 2, 0)
@@ -229,7 +237,7 @@ def test_a_gain_is_as_certain_as_the_periods_are_alike():
     assert noisy.low < noisy.mean < noisy.high
     wider = judged.gain(values, 2, 0, 10)
     assert wider.low < noisy.low < noisy.high < wider.high
-    burden = JudgedTrials(1.0, values, values, values, np.full(3, 10.0), "burden")
+    burden = JudgedTrials(values, values, values, np.full(3, 10.0), "burden")
     assert burden.gain(values, 1, 0) == pytest.approx((-1, -1, -1))
 
 
@@ -237,17 +245,23 @@ def test_a_small_difference_is_not_worth_a_word():
     base = np.full((1, 1, 10), 10.0)
     for more, clear in ((0.4, False), (0.6, True)):
         values = np.concatenate([base, base + more])
-        assert advising._clear(JudgedTrials(1.0, values, values, values, np.full(2, 10.0), "good"), 1, 0, 0, 1) == clear
+        judged = JudgedTrials(values, values, values, np.full(2, 10.0), "good")
+        assert judged.better(1, 0, simple=0, comparisons=1) == clear
 
 
 @pytest.mark.parametrize(("longest", "rule"), [(10, "prices"), (11, "one-step")])
 def test_what_is_better_only_in_total_must_not_let_anybody_wait_much_longer(longest, rule):
     memory = of_half_life(Clock(steps=True), "10")
-    trials = [Trial(memory, name, (), wait) for name, wait in (("actual", 5), ("one-step", 5), ("prices", longest))]
+    nobody, nothing = decided([], 0), np.zeros(0)
+    trials = tuple(
+        Course(nobody, memory, name, "good", (Run(nothing, *[0.0] * 7, wait, nothing),))
+        for name, wait in (("actual", 5), ("one-step", 5), ("prices", longest))
+    )
     worst, total = np.full((3, 1, 10), 10.0), np.full((3, 1, 10), 50.0)
     total[2] += 10
-    choice = advising._choose(trials, JudgedTrials(10.0, worst, total, worst, np.full(3, 10.0), "good"), 10.0, False)
-    assert trials[choice.trial].rule == rule
+    judged = JudgedTrials(worst, total, worst, np.full(3, 10.0), "good")
+    _, chosen = Comparison(trials=trials, judged=judged, period=10.0).choose(reported=False)
+    assert trials[chosen].rule == rule
 
 
 def test_entitlements_count_and_are_not_asked_for_again():
@@ -257,7 +271,7 @@ def test_entitlements_count_and_are_not_asked_for_again():
     assert advice.entitled
     # 40 in a period among 4 units of entitlement.
     assert advice.judged.mean(advice.judged.worst, advice.chosen) == pytest.approx(10, abs=1)
-    assert not any("--entitlements" in each for each in doubts(advice))
+    assert not any("--entitlements" in each for each in advice.doubts())
 
 
 def test_those_who_come_and_go_count_for_the_time_that_they_take_part():
@@ -269,36 +283,36 @@ def test_those_who_come_and_go_count_for_the_time_that_they_take_part():
     assert (advice.facts.joined, advice.facts.left) == (1, 1)
     # Whoever is there has an even share, so that nobody seems worse off for having been there for half of a period.
     assert advice.judged.gini[advice.chosen].max() < 0.1
-    assert any(each.startswith("1 joined later and 1 left before the end") for each in reasons(advice))
+    assert any(each.startswith("1 joined later and 1 left before the end") for each in advice.reasons())
 
 
 def test_a_short_history_is_called_too_short():
     advice = advise(asked(drawn(varied, decisions=9)))
     assert (advice.verdict, advice.judged, advice.rule) == ("cannot tell", None, "one-step")
-    first, why = headline(advice)
+    first, why = advice.headline()
     assert first.startswith("Begin with a half-life of ")
     assert first.endswith("this history is too short to compare others with it.")
     assert "It has 9 decisions about 4 agents" in why
-    assert reasons(advice)
+    assert advice.reasons()
 
 
 @pytest.mark.parametrize(("n", "k", "why"), [(1, 1, "only one agent"), (3, 3, "Everybody who asked was served")])
 def test_without_a_choice_there_is_nothing_to_decide(n, k, why):
     advice = advise(asked(drawn(varied, decisions=30, n=n, k=k)))
     assert (advice.verdict, advice.trials) == ("nothing to decide", ())
-    assert why in headline(advice)[1]
-    assert len(reasons(advice)) == (1 if n == 1 else 2)  # of one agent's needs there is nothing to say
-    assert (doubts(advice) == [OTHERS_TOO]) == (n == 1)
+    assert why in advice.headline()[1]
+    assert len(advice.reasons()) == (1 if n == 1 else 2)  # of one agent's needs there is nothing to say
+    assert (advice.doubts() == [OTHERS_TOO]) == (n == 1)
 
 
 def test_agents_who_ask_for_many_times_as_much_may_be_entitled_to_more():
     rows = drawn(lambda step, rng, n: {0: 100.0, 1: 4.0, 2: 5.0})
     advice = advise(asked(rows), half_lives=["10"], period="20", draws=1)
-    assert any("Some agents ask for 25 times as much as others" in each for each in doubts(advice))
+    assert any("Some agents ask for 25 times as much as others" in each for each in advice.doubts())
 
 
 def test_only_the_latest_decisions_of_a_long_history_are_replayed(monkeypatch):
-    monkeypatch.setattr(advising, "MOST_DECISIONS", 50)
+    monkeypatch.setattr(with_needs, "MOST_DECISIONS", 50)
     advice = advise(asked(drawn(equal)), half_lives=["10"], draws=1)
     assert (advice.facts.decisions, advice.facts.first) == (50, 150)
     assert "The latest 50 of 200 decisions were replayed." in advice.notes
@@ -342,7 +356,7 @@ def test_the_facts_of_a_history():
         (20.0, [0, 1, 2], [1.0, 2.0, 4.0], [True, False, True]),
         (30.0, [0], [3.0], [True]),
     ]
-    facts = facts_of([DecisionRequest(time, *map(np.array, request)) for time, *request in asking], 3, 1.0)
+    facts = facts_of(decided([DecisionRequest(time, *map(np.array, request)) for time, *request in asking], 3))
     assert (facts.decisions, facts.contested, facts.agents) == (4, 3, 3)
     assert (facts.asking, facts.served) == (8 / 4, 5 / 4)
     assert (facts.first, facts.last, facts.every, facts.span) == (0, 30, 10, 40)
@@ -355,9 +369,8 @@ def test_the_facts_of_a_history():
 
 
 def test_large_needs_do_not_overflow():
-    facts = facts_of(
-        [DecisionRequest(t, np.arange(2), np.array([1e300, 3e300]), np.array([True, False])) for t in range(4)], 2, 1.0
-    )
+    asking = [DecisionRequest(t, np.arange(2), np.array([1e300, 3e300]), np.array([True, False])) for t in range(4)]
+    facts = facts_of(decided(asking, 2))
     assert (facts.within, facts.between) == (0, (1e300, pytest.approx(3e300)))
 
 

@@ -7,8 +7,7 @@ import pyarrow as pa
 import pytest
 
 from bygones.audit import advise_received, audit, read_history
-from bygones.audit.advice.advice_received import received_text
-from bygones.audit.advice.advice_words import OTHERS_TOO
+from bygones.audit.advice.recommendation import OTHERS_TOO
 
 
 def received(rows, **options):
@@ -118,14 +117,13 @@ def test_one_agent_alone():
     advice = advise_received(received([("ana", 1.0, 2.0), ("ana", 2.0, 2.0)]))
     assert advice.reasons() == ["There is only one agent in this history, so there is nobody to be fair to."]
     assert advice.doubts() == [OTHERS_TOO]
-    assert received_text(advice).rows == []
+    assert advice.table().rows == []
     assert advice.notes[0] == "There is one agent, who counts as entitled to everything."
     assert json.dumps(advice.to_dict())
 
 
 def test_of_burdens_it_speaks_of_who_is_due():
     advice = advise_received(received(turns()), kind="burden")
-    text = received_text(advice)
-    assert text.columns[-1] == "due next"
-    assert text.headline[1].endswith("who carried what, but not who could have carried.")
+    assert advice.table().columns[-1] == "due next"
+    assert advice.headline()[1].endswith("who carried what, but not who could have carried.")
     assert not advice.kind_assumed

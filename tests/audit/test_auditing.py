@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from bygones.audit import audit, read_history
-from bygones.audit.trajectory import measure
+from bygones.audit.replay.members import measure
 from bygones.inequality import gini
 from bygones.ledger import Ledger, Rules
 
@@ -48,7 +48,7 @@ def test_since_is_never_before_anything_happened():
 
 def test_of_many_events_the_start_of_the_period_is_given(monkeypatch):
     for module in ("pasts", "findings"):
-        monkeypatch.setattr(f"bygones.audit.{module}.DATED_EVENTS", 4)
+        monkeypatch.setattr(f"bygones.audit.measure.{module}.DATED_EVENTS", 4)
     found = audit(steps(("a", 0, 4), ("b", 0, 4), ("a", 7, 2), ("a", 9, 2), ("b", 20, 1)), ["inf"], every="5")
     assert (found.since(found.standings[0], 1), found.since_note()) == (
         5, "Owed since: the start of the 5-step period in which the agent became owed.",
@@ -179,3 +179,13 @@ def test_who_is_owed_since_a_change_of_rules(tmp_path):
     assert list(since) == ["ana"]
     found = audit(read_history(tmp_path / "team.db"), ["30d"], at="2026-03-01")
     assert [found.since(found.standings[0], row) for row in range(3)] == [since["ana"], None, None]
+
+
+def test_rows_say_where_everybody_stands_the_most_owed_first():
+    found = audit(steps(("a", 0, 9), ("b", 0, 1), ("c", 0, 2), ("a", 30, 1), ("b", 30, 1)), ["inf"], gone_after="5")
+    first, second, away = found.rows(found.standings[0])
+    assert (first.agent, first.owed, first.owed_per_unit, first.owed_since) == ("b", 4, 4, 30)
+    assert (second.agent, second.remembered, second.share, second.entitled_share) == ("a", 10, 10 / 12, 0.5)
+    assert (away.agent, away.status, away.present, away.owed, away.share) == ("c", "away", False, None, None)
+    assert (away.received, away.factors) == (2, {})
+    assert found.rows(found.standings[0], [1]) == [first]

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from bygones.audit import audit, read_history
-from bygones.audit.groups import next_steps
+from bygones.audit.measure.groups import next_steps
 from bygones.cli import program
 from bygones.ledger import Ledger, Rules
 from bygones.report.audit.audit_page import write_audit

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from scipy.optimize import brentq
 
 from bygones.audit import audit, read_history
-from bygones.audit.conclusion_words import Conclusion, Flip, Tie
-from bygones.audit.conclusions import TIED, conclude
+from bygones.audit.measure.conclusions import TIED, Conclusion, Flip, Tie
+from bygones.audit.measure.flips import conclude
 
 EVENTS = st.lists(
     st.tuples(st.sampled_from(["a", "b", "c"]), st.integers(0, 60), st.integers(1, 9)), min_size=3, max_size=20
@@ -106,8 +106,8 @@ def test_the_largest_reversals_come_first():
 def test_pairs_that_are_not_listed_are_counted(monkeypatch):
     owed = {1.0: np.array([3.0, 2, 1, -6]), 2.0: np.array([1.0, 2, 3, -6])}
     assert len(conclude("abcd", owed, None).of("order", holds=False)) == 3
-    monkeypatch.setattr("bygones.audit.conclusions.LISTED", 2)
-    monkeypatch.setattr("bygones.audit.conclusions.NOTABLE", 0)
+    monkeypatch.setattr("bygones.audit.measure.flips.LISTED", 2)
+    monkeypatch.setattr("bygones.audit.measure.flips.NOTABLE", 0)
     found = conclude("abcd", owed, None)
     assert (found.pairs_flip, len(found.of("order", holds=False)), found.unlisted) == (3, 2, 1)
 
@@ -216,7 +216,7 @@ def test_pairs_are_counted_among_those_present_unless_there_are_too_many(monkeyp
     found = conclude(["a", "b", "c", "gone"], owed, None)
     assert (found.pairs, found.pairs_flip) == (3, 1)
     assert not [each for each in found.found if "gone" in (each.agent, each.other)]
-    monkeypatch.setattr("bygones.audit.conclusions.PAIRS_COUNTED", 2)
+    monkeypatch.setattr("bygones.audit.measure.flips.PAIRS_COUNTED", 2)
     assert conclude(["a", "b", "c", "gone"], owed, None).pairs is None
 
 

@@ -1,10 +1,12 @@
 """Had the allocator decided instead: the same needs, as many served, and fairer."""
 
+import math
+
 import pyarrow as pa
 import pytest
 
 from bygones.audit import audit, read_history, what_if
-from bygones.audit.replays import counterfactual
+from bygones.audit.replay import decision_requests
 
 
 def asked(*rows, **more):
@@ -106,6 +108,20 @@ def test_errors_name_the_row(monkeypatch):
         asked(("ana", 0, 4.0, "yes"), ("ben", 0, -3.0, "no"))
     with pytest.raises(ValueError, match="an agent asks twice at 0"):
         audit(asked(("ana", 0, 4.0, "yes"), ("ana", 0, 3.0, "no")), ["inf"])
-    monkeypatch.setattr(counterfactual, "MOST_ROWS", 1)
+    monkeypatch.setattr(decision_requests, "MOST_ROWS", 1)
     with pytest.raises(ValueError, match="in histories of up to 1 rows, got 2"):
         audit(asked(("ana", 0, 4.0, "yes"), ("ben", 0, 3.0, "no")), ["inf"])
+
+
+def test_before_the_first_decision_there_is_nothing_to_compare():
+    history = asked(("ana", 0, 4.0, False), ("ben", 0, 4.0, False), ("ana", 5, 4.0, True), ("ben", 5, 4.0, False))
+    (replay,) = audit(history, ["inf"], at="3").replays
+    assert (replay.decisions, replay.differ, replay.actual.total) == (0, 0, 0)
+    assert math.isnan(replay.actual.gini)
+
+
+def test_exempt_agents_are_never_chosen_and_as_many_carry_as_can():
+    rows = [("ana", 0, 4.0, True), ("ben", 0, 4.0, False), ("ana", 1, 4.0, True)]
+    (replay,) = audit(asked(*rows), ["inf"], kind="burden", entitlements={"ana": 0.0, "ben": 1.0}).replays
+    assert replay.instead.received.tolist() == [0, 4]
+    assert (replay.decisions, replay.differ) == (2, 2)

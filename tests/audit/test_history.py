@@ -12,9 +12,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from bygones.audit import audit, read_history
-from bygones.audit.clock import Clock, check_zone, offsets
-from bygones.audit.inputs.sources import readable
-from bygones.audit.inputs.time_columns import microseconds
+from bygones.audit.read.clock import Clock, check_zone, offsets
+from bygones.audit.read.sources import readable
+from bygones.audit.read.time_columns import microseconds
 from bygones.ledger import Ledger, Rules
 
 COLUMNS = {"agent": "driver", "time": "at", "utility": "fare"}
@@ -183,7 +183,7 @@ def test_step_numbers_in_csv(write):
 def test_a_ledger_and_its_export_are_the_same_history(tmp_path):
     import io
 
-    from bygones.ledger.csv_files import write_events
+    from bygones.ledger.actions.event_tables import write_events
 
     path, export = tmp_path / "team.db", tmp_path / "events.csv"
     with Ledger.new(path, Rules(half_life="7d"), began="2026-01-01") as ledger:
@@ -382,6 +382,19 @@ def test_columns_of_the_wrong_type_are_refused():
         read_history(pa.table({"agent": ["a"], "time": [1], "utility": [[1.0]]}))
 
 
+def test_needs_are_looked_for_only_if_that_is_asked():
+    table = pa.table({"agent": ["a", "b"], "time": [0, 0], "need": [4.0, 3.0], "served": [1, 0]})
+    with pytest.raises(ValueError, match="has no column 'utility'"):
+        read_history(table)
+    assert read_history(table, look_for_needs=True).requests is not None
+    plain = pa.table({"agent": ["a"], "time": [0], "utility": [4.0]})
+    assert read_history(plain, look_for_needs=True).requests is None
+    with pytest.raises(ValueError, match=r"a column .need., but .* who was served: name it with --served"):
+        read_history(table.drop_columns("served"), look_for_needs=True)
+    with pytest.raises(ValueError, match="give either --utility, or --needs and --served"):
+        read_history(table, utility="need", served="served", look_for_needs=True)
+
+
 def test_clocks_read_and_show_lengths_and_moments():
     clock, steps = Clock(zone="Europe/Berlin"), Clock(steps=True)
     assert clock.length("90min") == 5_400_000_000
@@ -537,3 +550,65 @@ def test_the_column_with_the_names_of_files_is_none_of_theirs(tmp_path):
         path.write_text("agent,time,utility\nana,1,2\n")
     with pytest.raises(ValueError, match=r"has no column 'state': found 'agent', 'time', 'utility'$"):
         read_history([one, other], where=["state=1"])
+
+
+def test_a_view_in_a_duckdb_file_reads_no_other_file(tmp_path):
+    path, secret = tmp_path / "rides.duckdb", tmp_path / "secret"
+    secret.write_text("hunter2")
+    with duckdb.connect(str(path)) as connection:
+        connection.execute("CREATE TABLE mine AS SELECT 'ana' AS agent, 1 AS time, 2.0 AS utility")
+        connection.execute("CREATE VIEW plain AS SELECT * FROM mine")
+        for name, read in (("text", "read_text"), ("lines", "read_csv"), ("names", "glob")):
+            column = "file" if read == "glob" else "*"
+            connection.execute(f"CREATE VIEW {name} AS SELECT {column} FROM {read}('{secret}')")
+    for url in (path, f"duckdb:///{path}"):
+        for name in ("text", "lines", "names"):
+            with pytest.raises(ValueError, match=r"cannot be read: Permission Error"):
+                read_history(url, table=name)
+        with read_history(url, table="plain") as history, read_history(url, table="mine") as other:
+            assert audit(history, ["inf"]).received.tolist() == audit(other, ["inf"]).received.tolist() == [2]
+            with pytest.raises(duckdb.Error, match="external access"):
+                history.source.table.get_backend().raw_sql("SET enable_external_access = true")
+
+
+def test_the_url_of_a_file_that_is_not_there_creates_none(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for scheme in ("sqlite", "duckdb"):
+        for url in (f"{scheme}:///typo.db", f"{scheme}://typo.db"):
+            missing = rf"{url} cannot be read: there is no file typo\.db; .* absolute path begins with {scheme}:////"
+            with pytest.raises(ValueError, match=missing):
+                read_history(url)
+        with pytest.raises(ValueError, match=rf"there is no file {tmp_path}/typo\.db$"):
+            read_history(f"{scheme}:///{tmp_path}/typo.db")
+    with pytest.raises(ValueError, match=rf"there is no file {tmp_path}/typo\.db"):
+        read_history(f"file://{tmp_path}/typo.db")
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_url_of_a_file_is_that_file(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    path, _ = in_sqlite(tmp_path)
+    for url in (f"sqlite:///{path.name}", f"sqlite:///{path}", f"file://{path}"):
+        assert audit(read_history(url, **COLUMNS), ["inf"]).received.tolist() == [0, 8.5, 4]
+    with pytest.raises(ValueError, match="is not a DuckDB file"):
+        read_history(f"duckdb:///{path}")
+
+
+def test_a_table_in_a_schema_must_be_there(tmp_path):
+    path = tmp_path / "rides.duckdb"
+    with duckdb.connect(str(path)) as connection:
+        connection.execute("CREATE TABLE rides AS SELECT 'ana' AS agent, 1 AS time, 2.0 AS utility")
+        connection.execute("CREATE SCHEMA old")
+        for name in ('old."rides"', '"dotted.rides"', "gone"):
+            connection.execute(f"CREATE TABLE {name} AS SELECT 'ana' AS agent, 1 AS time, 3.0 AS utility")
+        connection.execute("CREATE VIEW broken AS SELECT * FROM gone")
+        connection.execute("DROP TABLE gone")
+    for there, amount in {"rides": 2, "main.rides": 2, "old.rides": 3, "dotted.rides": 3}.items():
+        with read_history(path, table=there) as history:
+            assert audit(history, ["inf"]).received.tolist() == [amount]
+    with pytest.raises(ValueError, match=r"the schema 'old' of .*rides\.duckdb has no table 'typo': found 'rides'"):
+        read_history(path, table="old.typo")
+    with pytest.raises(ValueError, match=r"has no table 'rides': found none"):
+        read_history(path, table="typo.rides")
+    with pytest.raises(ValueError, match=r"cannot be read: "):
+        read_history(path, table="broken")

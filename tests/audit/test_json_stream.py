@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bygones.audit.inputs.json_stream import JsonFile, beginning
+from bygones.audit.read.json_stream import JsonFile, beginning
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),

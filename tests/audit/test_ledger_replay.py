@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from bygones.audit import audit, read_history
 from bygones.ledger import Ledger, Places, Rules
-from bygones.ledger.csv_files import write_events
-from bygones.ledger.plan_tables import DateNeeds
-from bygones.ledger.times import instant, iso
+from bygones.ledger.actions.event_tables import write_events
+from bygones.ledger.model.times import instant, iso
+from bygones.ledger.plans.date_needs import DateNeeds
 
 
 def agree(ledger, history, half_life, at):

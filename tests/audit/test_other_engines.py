@@ -69,6 +69,8 @@ def test_postgresql_with_zones_dates_and_schemas(rides, in_postgres):
     here = audit(read_history(rides, **COLUMNS), HALF_LIVES)
     with read_history(in_postgres, **COLUMNS | {"time": "moment"}, table="public.rides") as history:
         same(here, audit(history, HALF_LIVES))
+    with pytest.raises(ValueError, match=r"the schema 'public' of .* has no table 'typo': found 'bad', 'rides'"):
+        read_history(in_postgres, **COLUMNS, table="public.typo")
     days = rides.set_column(1, "at", rides["at"].cast(pa.date32(), safe=False))
     here = audit(read_history(days, **COLUMNS, timezone="Europe/Berlin"), HALF_LIVES)
     with read_history(in_postgres, **COLUMNS | {"time": "day"}, table="rides", timezone="Europe/Berlin") as history:
@@ -84,7 +86,7 @@ def test_postgresql_lets_what_is_long_past_vanish(rides, in_postgres):
 
 def test_postgresql_finds_the_same_flips_after_a_first_look(rides, in_postgres, monkeypatch):
     here = audit(read_history(rides, **COLUMNS), HALF_LIVES)
-    monkeypatch.setattr("bygones.audit.pasts.ASKED_AT_ONCE", 0)
+    monkeypatch.setattr("bygones.audit.measure.pasts.ASKED_AT_ONCE", 0)
     with read_history(in_postgres, **COLUMNS, table="rides") as history:
         same(here, audit(history, HALF_LIVES))
 
@@ -164,5 +166,5 @@ def test_spark_gives_the_same_numbers(rides, spark, tmp_path, zone, monkeypatch)
         here = audit(read_history(tmp_path / f"{name}.parquet", **COLUMNS, timezone=zone), HALF_LIVES)
         there = audit(read_history(table, **COLUMNS, timezone=zone), HALF_LIVES)
         same(here, there)
-    monkeypatch.setattr("bygones.audit.pasts.ASKED_AT_ONCE", 0)
+    monkeypatch.setattr("bygones.audit.measure.pasts.ASKED_AT_ONCE", 0)
     same(here, audit(read_history(table, **COLUMNS, timezone=zone), HALF_LIVES))

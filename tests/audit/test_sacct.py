@@ -5,8 +5,8 @@ import math
 import pytest
 
 from bygones.audit import audit, read_history
-from bygones.audit.inputs import sacct
-from bygones.audit.inputs.formats import Asked
+from bygones.audit.read import sacct
+from bygones.audit.read.formats import Asked
 
 HEADER = "JobID|User|Account|State|Start|End|Elapsed|AllocCPUS|AllocTRES"
 JOBS = """\

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from bygones.audit import audit, read_history
-from bygones.audit.inputs import engines, ledger_events, row_batches
+from bygones.audit.read import engines, ledger_events, sources
 from bygones.ledger import Ledger, Rules
 
 BATCH = 500
@@ -26,8 +26,8 @@ def sizes(monkeypatch):
         found.append(len(made))
         return made
 
-    monkeypatch.setattr(row_batches, "BATCH", BATCH)
-    monkeypatch.setattr(row_batches.pa, "table", counted)
+    monkeypatch.setattr(sources, "BATCH", BATCH)
+    monkeypatch.setattr(sources.pa, "table", counted)
     return found
 
 
@@ -92,7 +92,7 @@ def test_memory_does_not_grow_with_the_file(make, name, tmp_path, sizes):
 
 def test_a_ledger_is_read_in_batches(tmp_path, monkeypatch, sizes):
     monkeypatch.setattr(ledger_events, "BATCH", 3)
-    monkeypatch.setattr(row_batches, "BATCH", 3)
+    monkeypatch.setattr(sources, "BATCH", 3)
     read, columns = [], ledger_events._columns
     monkeypatch.setattr(ledger_events, "_columns", lambda batch, rows: read.append(len(batch)) or columns(batch, rows))
     with Ledger.new(tmp_path / "team.db", Rules(half_life="7d"), began="2026-01-01") as ledger:

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bygones.audit import audit, expression, read_history
-from bygones.audit.clock import Clock
-from bygones.audit.sums import Periods, periods
+from bygones.audit.measure.sums import Periods, periods
+from bygones.audit.read.clock import Clock
 from support.remembering import remembered
 
 MOMENTS = st.integers(0, 400 * 86_400_000_000)

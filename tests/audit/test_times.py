@@ -7,7 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from bygones.audit import read_history
-from bygones.audit.inputs import time_columns
+from bygones.audit.read import time_columns
 
 
 def read(times, **more):

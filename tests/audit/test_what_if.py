@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from bygones.audit import Clock, audit, read_history, replay_queue, what_if
-from bygones.audit.replays.alternatives import named_memory, of_half_life
+from bygones.audit.replay.memories import named_memory, of_half_life
 from bygones.cli import program
 from bygones.memory import Reset, SlidingWindow
 

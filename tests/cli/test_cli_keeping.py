@@ -83,7 +83,7 @@ def test_the_author_is_shown(ward, capsys, monkeypatch):
 
 
 def test_a_missing_package_names_its_extra(ward, capsys, monkeypatch):
-    monkeypatch.delitem(sys.modules, "bygones.ledger.signing", raising=False)
-    monkeypatch.delattr("bygones.ledger.signing", raising=False)
+    monkeypatch.delitem(sys.modules, "bygones.ledger.proof.signing", raising=False)
+    monkeypatch.delattr("bygones.ledger.proof.signing", raising=False)
     monkeypatch.setitem(sys.modules, "cryptography.exceptions", None)
     assert "pip install 'bygones[sign]'" in refused(capsys, "ledger", "key", "new", "ward.key")

@@ -120,7 +120,7 @@ def test_everything_for_programs(run, team, needs, tmp_path):
     assert decision["recorded"] is True
     assert decision["utilities"] == proposal["utilities"]
     received = json.loads(run("explain", team, 7, "--json"))
-    assert received["decision"]["details"]["reasons"] == decision["reasons"]
+    assert received["decision"]["reasons"] == decision["reasons"]
     assert json.loads(run("explain", team, "ana", "--at", "2026-01-09", "--json"))[0]["counts"] == 4
     assert json.loads(run("rules", team, "--json"))["half_life"] == "7d"
     assert json.loads(run("verify", team, "--json"))["ok"] is True
@@ -183,7 +183,7 @@ def test_sentences_fit_the_terminal(run, team, needs, monkeypatch):
     assert all(len(line) <= 60 for line in printed.splitlines())
     assert "\n  " in printed
     monkeypatch.delenv("COLUMNS")
-    explained = run("explain", team, 5).partition("Draws were made")[0]
+    explained = run("explain", team, 5).partition("Draw 1 was made")[0]
     assert " ".join(printed.split()).startswith(" ".join(explained.splitlines()[1:]))
 
 

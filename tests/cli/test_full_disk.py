@@ -12,10 +12,11 @@ from bygones.cli import ledger_commands
 from bygones.cli.console import RECORDED
 from bygones.cli.program import REFUSED, main
 from bygones.cli.usage import names_of
-from bygones.ledger import Entry, Ledger, Places, signing
-from bygones.ledger.plan_tables import read_dates
+from bygones.ledger import Entry, Ledger, Places
+from bygones.ledger.plans.date_needs import read_dates
+from bygones.ledger.proof import signing
 
-READ_ONLY = {"standing", "explain", "export", "newcomers", "planned", "verify"}
+READ_ONLY = {"standing", "explain", "export", "newcomers", "planned", "verify", "anchors"}
 FAR = f"{datetime.now(UTC) + timedelta(days=8):%Y-%m-%d}"
 NEXT = f"{datetime.now(UTC) + timedelta(days=9):%Y-%m-%d}"
 

@@ -24,7 +24,7 @@ import bygones
 from bygones import Discounted, Memory, PerfectRecall, welfare
 from bygones.allocation import Assign, ChooseK, allocate, decide
 from bygones.audit import audit, read_history
-from bygones.audit.inputs import formats
+from bygones.audit.read import formats
 from bygones.cli import program
 from bygones.envs import functional, needs, registration
 from bygones.envs.problem import AllocationProblem, problem_of
@@ -163,11 +163,11 @@ def test_contributed_recipes_touch_the_files_that_they_name(tmp_path):
     )
     create("learn/a2c.py", dict(BLOCKS["A learner"])["a2c.py"])
     insert("learn/learners.py", "LEARNERS = {", '    "a2c": NamedLearner("A2C.", "bygones.learn.a2c:ActorCritic"),')
-    create("audit/inputs/pbs.py", dict(BLOCKS["A log format"])["pbs.py"])
+    create("audit/read/pbs.py", dict(BLOCKS["A log format"])["pbs.py"])
     insert(
-        "audit/inputs/formats.py",
+        "audit/read/formats.py",
         "FORMATS = {",
-        '    "pbs": LogFormat("accounting logs of PBS", "bygones.audit.inputs.pbs"),',
+        '    "pbs": LogFormat("accounting logs of PBS", "bygones.audit.read.pbs"),',
     )
     command = (
         BLOCKS["A command"][0][1].replace("program.add(gini)", "").replace("from bygones.cli import program\n", "")

@@ -1,6 +1,7 @@
 import re
 
-from bygones.ledger import bounds, schema
+from bygones.ledger.model import bounds
+from bygones.ledger.storage import schema
 from support.guides import DOCS
 from support.walkthrough import walk_through
 
@@ -13,7 +14,7 @@ def test_the_guide_backs_up_moves_checks_and_signs(tmp_path, monkeypatch):
     walk_through(GUIDE, tmp_path)
     assert {path.name for path in tmp_path.iterdir()} == {
         "ward.db", "ward-2026-01-31.db", "restored.db", "copy.db", "from-python.db", "ward.key", "ward.pub",
-        "anchors.jsonl",
+        "ward.key.signed", "anchors.jsonl",
     }  # fmt: skip
 
 

@@ -1,5 +1,5 @@
-from bygones.ledger import times
-from bygones.ledger.times import instant
+from bygones.ledger.model import times
+from bygones.ledger.model.times import instant
 from support.guides import DOCS
 from support.walkthrough import walk_through
 

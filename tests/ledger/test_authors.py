@@ -7,7 +7,7 @@ import psycopg
 import pytest
 
 from bygones.ledger import Ledger, LedgerError, Places
-from bygones.ledger.repairing import rebuild
+from bygones.ledger.proof.rebuild import rebuild
 from support.guides import DOCS
 
 
@@ -95,7 +95,7 @@ def test_the_append_only_role_cannot_alter_or_remove(desk, statement):
         ("UPDATE ledger SET head = 1", "the head of the ledger must be its last event, got event 1"),
         ("UPDATE ledger SET head = head + 5", "the head of the ledger must be its last event"),
         ("UPDATE ledger SET head_hash = ''", "the head of the ledger must be its last event"),
-        ("UPDATE draws SET seed = '00'", "the seed of the next draw must stay until a decision reveals it"),
+        ("UPDATE draws SET seed = '00'", "the secret of the draws must stay until a decision reveals it"),
         (
             "CREATE TEMPORARY TABLE events AS SELECT 99 AS seq, ''::bytea AS hash, (SELECT seed FROM draws) AS details;"
             "UPDATE ledger SET head = 99, head_hash = ''",
@@ -114,8 +114,8 @@ def test_the_append_only_role_cannot_spoil_what_the_events_do_not_give_back(desk
 def test_what_the_append_only_role_can_spoil_is_found_and_rebuilt(desk):
     owner, url = desk
     spoilt = {
-        "UPDATE ledger SET rules = '[]'": "the rules in the ledger's snapshot are damaged",
-        "UPDATE ledger SET rules = 'x'": "the rules in the ledger's snapshot are damaged",
+        "UPDATE ledger SET rules = '[]'": "the rules in the snapshot do not follow",
+        "UPDATE ledger SET rules = 'x'": "the rules in the snapshot do not follow",
         "UPDATE ledger SET settled = 5": "the settled instant in the snapshot does not follow",
         "UPDATE agents SET remembered = 99": "the remembered utility of 'ana' does not follow",
         "UPDATE agents SET turns = '[]'": "the agents in the snapshot do not follow",
@@ -151,7 +151,7 @@ def test_the_script_of_the_append_only_role_can_be_run_again(desk):
 
 
 def test_the_append_only_role_cannot_record_in_another_name(desk, monkeypatch):
-    monkeypatch.setattr("bygones.ledger.recording.in_database", lambda connection, author: "Mary as postgres")
+    monkeypatch.setattr("bygones.ledger.storage.transaction.in_database", lambda connection, author: "Mary as postgres")
     with (
         Ledger.open(desk[1]) as ledger,
         pytest.raises(LedgerError, match="recorded by desk must name it as their author"),

@@ -7,8 +7,10 @@ import sqlalchemy as sa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bygones.ledger import Ledger, LedgerError, Rules, bounds, schema, store
-from bygones.ledger.repairing import rebuild
+from bygones.ledger import Ledger, LedgerError, Rules
+from bygones.ledger.model import bounds
+from bygones.ledger.proof.rebuild import rebuild
+from bygones.ledger.storage import migrations, schema, store
 from support.older_tables import to_version_1, without_what_came_later
 
 BEYOND = [1.1e15, 1.7e308, math.inf, -math.inf, math.nan, 10**400]
@@ -99,7 +101,7 @@ def test_a_snapshot_that_is_not_finite_is_neither_saved_nor_shown(team, monkeypa
 def test_a_ledger_from_before_there_were_bounds_opens_and_says_what_to_do(new_target, monkeypatch):
     target = new_target()
     without_what_came_later(monkeypatch)
-    checks = {table: schema._check(table) for table in (schema.agents, schema.events)}
+    checks = {table: migrations._check(table) for table in (schema.agents, schema.events)}
     with monkeypatch.context() as before:
         for table, check in checks.items():
             before.setattr(table, "constraints", table.constraints - {check})

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bygones.ledger import Amount, Items, Ledger, Places, Rules
-from bygones.ledger.newcomers import foresee_all
+from bygones.ledger.forecast import foresee_all
 
 
 @pytest.fixture

@@ -5,14 +5,17 @@ import itertools
 import json
 import sqlite3
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
-from bygones.ledger import Amount, Ledger, Places, Rules, StaleProposalError, check_draw
-from bygones.ledger.draws import Draw, commitment
+from bygones.ledger import Amount, DateNeeds, Ledger, Places, Rules, StaleProposalError, check_draw
+from bygones.ledger.model.draws import LENGTH, Draw, hashed, seed_of
+from bygones.ledger.model.times import instant
 from support.command_line import run
 
+MINUTE, DAY = 60_000_000, 86_400_000_000
 EVERYBODY = Places({"ana": 1, "ben": 1, "cem": 1})
 
 
@@ -59,22 +62,22 @@ def _drawn(team):
     return proposal.gets()
 
 
-def test_a_decision_reveals_the_seed_to_which_an_earlier_event_committed(team):
+def test_a_decision_reveals_the_seed_before_the_one_that_is_known(team):
     first, _ = team.accept(team.propose(EVERYBODY, at="2026-01-02"))
     second, _ = team.accept(team.propose(EVERYBODY, at="2026-01-03"))
-    assert first.details["draw"]["committed_in"] == 1
-    assert second.details["draw"]["committed_in"] == first.seq
+    assert [event.details["draw"]["number"] for event in (first, second)] == [1, 2]
     seed = second.details["draw"]["seed"]
-    assert hashlib.sha256(seed.encode()).hexdigest() == first.details["draw"]["next"] == commitment(seed)
+    assert hashlib.sha256(seed.encode()).hexdigest() == first.details["draw"]["seed"]
+    assert hashed(seed, 2) == hashed(first.details["draw"]["seed"]) == team.event(1).details["draw"]["chain"]
     assert check_draw(first, team.event(1))
-    assert check_draw(second, first)
-    assert not check_draw(second, team.event(1))
+    assert check_draw(second, team.event(1))
+    assert not check_draw(second, first)
     assert not check_draw(team.event(2), team.event(1))
 
 
 def test_a_proposal_shows_the_commitment_and_not_the_seed(team):
     shown = json.dumps(team.propose(EVERYBODY, at="2026-01-02").to_dict())
-    assert team.event(1).details["draw"]["next"] in shown
+    assert team.event(1).details["draw"]["chain"] in shown
     decision, _ = team.accept(team.propose(EVERYBODY, at="2026-01-02"))
     assert decision.details["draw"]["seed"] not in shown
 
@@ -82,16 +85,97 @@ def test_a_proposal_shows_the_commitment_and_not_the_seed(team):
 def test_a_proposal_of_another_seed_is_stale(team):
     proposal = team.propose(EVERYBODY, at="2026-01-02")
     with pytest.raises(StaleProposalError, match="decide again"):
-        team.accept(replace(proposal, commitment="another"))
+        team.accept(replace(proposal, draw=Draw("another", 1)))
 
 
 def test_explain_says_how_to_check_the_draw(team, capsys):
     decision, _ = team.accept(team.propose(EVERYBODY, at="2026-01-02"))
     printed = run(capsys, "ledger", "explain", team.name, decision.seq)
-    seed, published = decision.details["draw"]["seed"], team.event(1).details["draw"]["next"]
-    assert f"Draws were made with the seed {seed}." in printed
-    assert f"Event 1 had committed to it: its SHA-256 must be {published}, and it is." in printed
-    assert f"printf %s {seed} | sha256sum" in printed
+    seed, published = decision.details["draw"]["seed"], team.event(1).details["draw"]["chain"]
+    assert f"Draw 1 was made with the seed {seed}." in printed
+    assert f"Event 1 had committed to it: hashed 1 time with SHA-256 it must be {published}, and it is." in printed
+
+
+def test_the_lots_of_agents_do_not_depend_on_each_other():
+    draw = Draw("ab" * 32, 1)
+    names = [f"agent {i}" for i in range(20)]
+    order = [names[i] for i in draw.order(names)]
+    fewer = [name for name in reversed(names) if name not in ("agent 3", "agent 7")]
+    assert [fewer[i] for i in draw.order(fewer)] == [name for name in order if name in fewer]
+    assert [names[i] for i in draw._replace(day="2026-12-24").order(names)] != order
+
+
+def test_to_make_a_decision_void_and_decide_again_draws_nothing_new(new_path):
+    """As in the attack: void the decision and decide again, until the target is served."""
+    for _ in range(15):
+        with Ledger.new(new_path(), Rules(), began="2026-01-01") as ledger:
+            ledger.join_all(["ana", "ben", "cem"], at="2026-01-01")
+            first = ledger.decide(EVERYBODY, at="2026-01-02").gets()
+            for _ in range(3):
+                ledger.void(ledger.n_events() - 1)
+                ledger.record("ben", 0, at="2026-01-02")
+                assert ledger.decide(EVERYBODY, at="2026-01-02").gets() == first
+            assert ledger.decide(EVERYBODY, at="2026-01-03").draw.number == 2
+            assert ledger.verify().ok
+
+
+def planned(ledger, *times, needs=EVERYBODY.needs):
+    return [turn.agent for date in ledger.plans.draft([DateNeeds(at, False, Places(needs)) for at in times]).dates
+            for turn in date.turns]  # fmt: skip
+
+
+def test_to_move_a_date_by_minutes_draws_nothing_new(new_path):
+    """As in the attack: draft the night at 20:00, 20:01 and so on, until somebody is spared."""
+    night = instant(datetime.now(UTC).replace(hour=20, minute=0, second=0, microsecond=0)) + 3 * DAY
+    with Ledger.new(new_path(), Rules(half_life="inf"), began="2026-01-01") as ledger:
+        ledger.join_all(["ana", "ben", "cem"], at="2026-01-01")
+        first = planned(ledger, night)
+        assert all(planned(ledger, night + minute * MINUTE) == first for minute in range(1, 40))
+        assert len({tuple(planned(ledger, night + day * DAY)) for day in range(20)}) == 3, "every day has a draw"
+        ledger.plans.publish([DateNeeds(night, False, EVERYBODY)])
+        for later in range(3):
+            ledger.plans.void()
+            ledger.plans.publish([DateNeeds(night + later * MINUTE, False, EVERYBODY)])
+            assert [turn.agent for turn in ledger.plans.turns()] == first
+        assert ledger.verify().problems == ()
+
+
+def test_a_chain_that_is_used_up_publishes_the_next(team, monkeypatch):
+    monkeypatch.setattr("bygones.ledger.model.draws.LENGTH", 3)
+    monkeypatch.setattr("bygones.ledger.storage.draw_table.LENGTH", 3)
+    path = team.name.replace(".db", "-short.db")
+    with Ledger.new(path, Rules(), began="2026-01-01") as ledger:
+        ledger.join_all(["ana", "ben", "cem"], at="2026-01-01")
+        decisions = [ledger.accept(ledger.propose(EVERYBODY, at=f"2026-01-{day:02}"))[0] for day in range(2, 10)]
+        assert [event.details["draw"]["number"] for event in decisions] == list(range(1, 9))
+        assert [event.details["draw"].get("before") for event in decisions if "chain" in event.details["draw"]] == [
+            3,
+            6,
+        ]
+        assert ledger.verify().problems == ()
+        assert all(check_draw(event, ledger.committing(event)) for event in decisions)
+
+
+def test_the_chain_is_that_of_the_secret():
+    assert seed_of("ab" * 32, LENGTH) == "ab" * 32
+    assert hashed(seed_of("ab" * 32, 8), 8) == seed_of("ab" * 32, 0)
+    for beyond in (-1, LENGTH + 1, 2**63):  # the secret itself, or hashes for ever
+        with pytest.raises(ValueError, match="a chain of seeds has draws 0 to 10000"):
+            seed_of("ab" * 32, beyond)
+
+
+@pytest.mark.parametrize("change", ["event = NULL", "event = NULL, seed = '0'", "before = 1", "before = -1"])
+def test_verify_finds_that_the_seed_is_not_said_to_be_published(team, change):
+    team.decide(Places({"ana": 1, "ben": 1}), at="2026-01-02")
+    (first,) = [event for event, _ in team.events() if event.kind == "decision"]
+    connection = sqlite3.connect(team.name)
+    connection.execute(f"UPDATE draws SET {change}")
+    connection.commit()
+    connection.close()
+    assert team.verify().problems[0].startswith("the seed of the next draw is not the one that event")
+    if "event" in change:
+        with pytest.raises(ValueError, match="the table draws does not say which event published draw 1"):
+            team.committing(first)
 
 
 @pytest.mark.parametrize("seed", ["0" * 64, "not even a number"])
@@ -100,7 +184,7 @@ def test_verify_finds_a_seed_that_was_exchanged(team, seed):
     connection.execute("UPDATE draws SET seed = ?", [seed])
     connection.commit()
     connection.close()
-    assert team.verify().problems == ("the seed of the next decision is not the one that event 1 committed to",)
+    assert team.verify().problems == ("the seed of the next draw is not the one that event 1 committed to",)
 
 
 def test_verify_finds_a_decision_with_another_seed_than_was_committed_to(team):
@@ -119,7 +203,7 @@ def test_verify_finds_a_second_commitment_before_the_first_was_revealed(team):
     connection.close()
     team.record("ana", 1, at="2026-01-02")
     (problem,) = team.verify().problems
-    assert problem == "event 5 commits to another seed, but that of event 1 was not revealed"
+    assert problem == "event 5 begins another chain of seeds, but that of event 1 goes on"
 
 
 def test_an_old_ledger_commits_at_its_first_write(tmp_path):
@@ -147,8 +231,8 @@ def test_on_either_database_seeds_are_kept_and_verified(new_target):
         assert ledger.verify().ok
 
 
-def test_a_draw_is_the_same_for_the_same_seed():
-    assert Draw("ab" * 32, 1).rng.random() == Draw("ab" * 32, 2).rng.random()
+def test_a_draw_of_version_2_is_the_same_for_the_same_seed():
+    assert Draw("ab" * 32).rng.random() == Draw("ab" * 32).rng.random()
 
 
 def test_what_is_decided_again_is_what_would_have_been_decided_in_time(new_path, monkeypatch):
@@ -171,7 +255,7 @@ def test_what_is_decided_again_is_what_would_have_been_decided_in_time(new_path,
                 assert ledger.redecide("2026-01-03") == []
             assert ledger.verify().problems == ()
             made = [event for event, _ in ledger.events(in_effect=True) if event.kind == "decision"]
-        return [list(event.details["utilities"]) for event in sorted(made, key=lambda event: event.time)]
+        return [[each[0] for each in event.details["given"]] for event in sorted(made, key=lambda event: event.time)]
 
     much = (names[1], names[4], names[8])
     assert decided([], late=much) == decided(much, late=[])

@@ -214,3 +214,13 @@ def test_names_that_differ_in_spelling_only_are_refused_unless_one_insists(team,
     run(capsys, "ledger", "join", team.name, "Ben", "--distinct")
     team.record_all([Entry("BEN", 1)], join=True, distinct=True)
     assert team.standing().names == ("ana", "ben", "cem", "Ben", "BEN")
+
+
+def test_names_that_look_the_same_are_refused_unless_one_insists(team, capsys):
+    message = refused(capsys, "ledger", "join", team.name, "аna")
+    assert "'аna' (with a CYRILLIC SMALL LETTER A) and 'ana' are nearly the same name" in message
+    assert "did you mean 'ana'" in refused(capsys, "ledger", "record", team.name, "аna", "3")
+    with pytest.raises(ValueError, match="nearly the same name"):
+        team.record_all([Entry("bеn", 1)], join=True)
+    run(capsys, "ledger", "join", team.name, "аna", "--distinct")
+    assert team.standing().names == ("ana", "ben", "cem", "аna")

@@ -1,16 +1,24 @@
 """A ledger copied, backed up, restored and rebuilt: all of it, or nothing."""
 
+import os
+import shutil
 import sqlite3
+import subprocess
+import sys
+import tempfile
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
 
-from bygones.ledger import Ledger, LedgerError, Places, Rules, copying, rows, store
-from bygones.ledger.copying import backup, copy, restore
-from bygones.ledger.repairing import rebuild
-from bygones.ledger.store import Store
+from bygones.ledger import Ledger, LedgerError, Places, Rules
+from bygones.ledger.proof import copies as copying
+from bygones.ledger.proof.copies import backup, copy, restore
+from bygones.ledger.proof.rebuild import rebuild
+from bygones.ledger.storage import rows, schema, store
+from bygones.ledger.storage.store import Store
+from support.privileges import without_privileges
 
 
 def fill(target):
@@ -44,7 +52,12 @@ def test_a_copy_is_the_same_ledger_and_goes_on(new_target, other_target, monkeyp
     source, target = fill(new_target()), other_target()
     done = []
     found = copy(source, target, done.append)
-    assert sum(done) == copying.size(source) == found.events + found.agents + 2
+    with Ledger.open(source) as ledger, ledger._store.reading() as connection:
+        derived = sum(
+            connection.scalar(sa.select(sa.func.count()).select_from(table))
+            for table in (schema.voids, schema.corrected, schema.links, schema.given)
+        )
+    assert sum(done) == copying.size(source) == found.events + found.agents + derived + 2
     assert contents(target) == contents(source)
     with Ledger.open(target) as ledger:
         ledger.join("dana", at="2026-01-09")  # gets a number of their own
@@ -182,3 +195,76 @@ def test_a_ledger_whose_events_are_damaged_is_not_rebuilt(new_path, damage):
         rebuild(damaged)
     with closing(sqlite3.connect(path)) as connection:
         assert connection.execute("SELECT DISTINCT remembered FROM agents").fetchall() == [(99,)]
+
+
+FULL = """
+import resource, signal, sys
+from bygones.cli import program
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[1]), int(sys.argv[1])))
+program.main(sys.argv[2:])
+"""
+"""A command where no file can become larger, as on a full disk."""
+
+
+@pytest.mark.parametrize("limit", [4096, 40_000, 50_000])
+@pytest.mark.parametrize("command", ["backup", "copy", "restore"])
+def test_a_full_disk_is_one_sentence_and_leaves_nothing(new_path, tmp_path, command, limit):
+    source, target = fill(new_path()), tmp_path / "there.db"
+    words = [sys.executable, "-c", FULL, str(limit), "ledger", command, str(source), str(target)]
+    done = subprocess.run(
+        words, capture_output=True, text=True, check=False, env={**os.environ, "TMPDIR": str(tmp_path)}
+    )
+    assert done.returncode == 2, done.stderr
+    assert "Traceback" not in done.stderr
+    last = done.stderr.splitlines()[-1]
+    assert last.startswith("bygones: ")
+    assert str(target) in last or str(source) in last
+    assert not list(tmp_path.iterdir())
+    assert contents(source)
+
+
+def test_a_ledger_on_a_disk_that_cannot_be_written_is_backed_up(new_path, tmp_path):
+    source = fill(new_path())
+    there = contents(source)
+    with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as other:
+        sealed = Path(shutil.copy(source, folder))
+        sealed.chmod(0o444)
+        Path(folder).chmod(0o555)
+        Path(other).chmod(0o777)
+        with without_privileges():
+            backup(sealed, Path(other) / "backup.db")
+            with pytest.raises(LedgerError, match=r"x\.db cannot be written: Permission denied"):
+                backup(Path(other) / "backup.db", Path(folder) / "x.db")
+        assert contents(Path(other) / "backup.db") == there
+        Path(folder).chmod(0o755)
+
+
+def test_a_backup_with_commits_beside_it_is_restored_and_not_changed(new_path, tmp_path):
+    source, folder = fill(new_path()), tmp_path / "copied"
+    folder.mkdir()
+    with Ledger.open(source) as ledger:
+        ledger.record("ana", 1, at="2026-01-09")
+        for ending in ("", "-wal"):  # as somebody copies the files of a ledger that is open
+            shutil.copy(f"{source}{ending}", folder / f"backup.db{ending}")
+        expected = list(ledger.events())
+    before = {file.name: file.read_bytes() for file in folder.iterdir()}
+    assert len(before["backup.db-wal"]) > 0
+    restore(folder / "backup.db", tmp_path / "restored.db")
+    assert {file.name: file.read_bytes() for file in folder.iterdir()} == before
+    assert contents(tmp_path / "restored.db")[0] == expected
+
+
+def test_a_file_that_is_being_written_is_no_backup(new_path, tmp_path, monkeypatch):
+    source = fill(new_path())
+    copyfile = shutil.copyfile
+
+    def meanwhile(old, new):
+        copyfile(old, new)
+        with Ledger.open(source) as ledger:
+            ledger.record("ana", 1, at="2026-01-09")
+
+    monkeypatch.setattr(shutil, "copyfile", meanwhile)
+    with pytest.raises(LedgerError, match="is being written: restore a file that `bygones ledger backup` wrote"):
+        restore(source, tmp_path / "restored.db")
+    assert not (tmp_path / "restored.db").exists()

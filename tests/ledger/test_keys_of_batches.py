@@ -7,8 +7,9 @@ from threading import Barrier
 
 import pytest
 
-from bygones.ledger import DateNeeds, Entry, Ledger, LedgerError, Places, Rules, rows
-from bygones.ledger.times import instant
+from bygones.ledger import DateNeeds, Entry, Ledger, LedgerError, Places, Rules
+from bygones.ledger.model.times import instant
+from bygones.ledger.storage import rows
 from support.command_line import refused, run
 from support.ledger_driver import comparable
 from support.ledger_faults import CRASH, LOST, Crash, Fault

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from bygones.audit import audit, read_history
 from bygones.ledger import Amount, Ledger, Places, Rules
-from bygones.ledger.standing import per_unit, ranked
+from bygones.ledger.model.standing import per_unit, ranked
 from support.command_line import run
 
 

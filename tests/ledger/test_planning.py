@@ -10,11 +10,12 @@ from icalendar import Calendar
 
 from bygones._csv import read
 from bygones.allocation.requests import Amount, Items, Places
-from bygones.ledger import Ledger, Rules, times
-from bygones.ledger.availability import is_available
-from bygones.ledger.plan_files import plan_csv, plan_ics
-from bygones.ledger.plan_tables import DateNeeds, dates_from, has_dates, read_dates
-from bygones.ledger.times import instant
+from bygones.ledger import Ledger, Rules
+from bygones.ledger.model import times
+from bygones.ledger.model.times import instant
+from bygones.ledger.plans.availability import is_available
+from bygones.ledger.plans.date_needs import DateNeeds, dates_from, has_dates, read_dates
+from bygones.ledger.plans.plan_files import plan_csv, plan_ics
 from bygones.report.figures.plan_figures import plan_figure
 from support.command_line import run
 from support.forgery import rewrite
@@ -446,7 +447,7 @@ class TestAvailabilityThatChanges:
         assert printed is None or ("cem is not available" in printed and "Nothing was recorded" in printed)
         assert team.plans.redecide(needs=known) == []
         verified = team.verify()
-        assert (verified.problems, verified.decisions, verified.older) == ((), 6, 0)
+        assert (verified.problems, verified.decisions, len(verified.unchecked)) == ((), 6, 0)
 
     def test_items_and_amounts_follow_the_new_table(self, team, tmp_path):
         items = Items({name: {"night": 9.0, "evening": 4.0} for name in NAMES}, capacity=1)
@@ -470,7 +471,7 @@ class TestVerifying:
         team.hold("ben", at=ahead(3))
         team.plans.redecide(accept=True)
         found = team.verify()
-        assert (found.problems, found.decisions, found.older) == ((), 4, 0)
+        assert (found.problems, found.decisions, len(found.unchecked)) == ((), 4, 0)
 
     @pytest.mark.parametrize("rules", [{"rule": "prices", "welfare": "nash"}, {"reports": "normalised"}])
     def test_under_every_rule(self, new_path, rules):
@@ -483,7 +484,7 @@ class TestVerifying:
             ledger.redecide("2026-01-04", accept=True)
             found = ledger.verify()
             assert found.problems == ()
-            assert found.older == 0
+            assert not found.unchecked
             assert found.decisions >= 7
 
     def test_a_plan_in_favour_of_somebody_is_found(self, new_path):
@@ -496,7 +497,7 @@ class TestVerifying:
 
         def forged(event):
             if event.kind == "plan":
-                return event._replace(details=event.details | {"gets": {"ben": "a place"}, "utilities": {"ben": 1.0}})
+                return event._replace(details=event.details | {"given": [["ben", None, None, 1.0]]})
             return event._replace(agent="ben") if event.kind == "planned" else event
 
         rewrite(path, forged)
@@ -515,11 +516,11 @@ class TestVerifying:
             ledger.redecide("2026-01-03", accept=True)
             assert ledger.standing().received.tolist() == [0, 2, 2]
             found = ledger.verify()
-            assert (found.problems, found.decisions, found.older) == ((), 2, 0)
+            assert (found.problems, found.decisions, len(found.unchecked)) == ((), 2, 0)
 
         def forged(event):
             if "redecides" in (event.details or {}):
-                return event._replace(details=event.details | {"gets": {"cem": "a place"}, "utilities": {"cem": 1.0}})
+                return event._replace(details=event.details | {"given": [["cem", None, None, 1.0]]})
             return event._replace(agent="cem") if event.seq == 13 else event
 
         rewrite(path, forged)

@@ -7,9 +7,10 @@ import stat
 import pytest
 import sqlalchemy as sa
 
-from bygones.ledger import Ledger, LedgerError, Places, signing
-from bygones.ledger.anchors import read_anchors, table
-from bygones.ledger.store import read_url
+from bygones.ledger import Ledger, LedgerError, Places
+from bygones.ledger.proof import signing
+from bygones.ledger.proof.anchors import read_anchors, table
+from bygones.ledger.storage.store import read_url
 from support.forgery import rewrite
 
 
@@ -36,12 +37,12 @@ def public(key):
 
 def problems(path, key, anchors):
     with Ledger.open(path) as ledger:
-        return signing.verify(ledger, read_anchors(anchors), public(key), anchors.name).problems
+        return signing.verify(ledger, read_anchors(anchors), public(key)).problems
 
 
 def test_every_signed_head_is_in_the_chain(signed):
     assert problems(*signed) == ()
-    assert [anchor.seq for anchor in read_anchors(signed[2])] == [4, 6]
+    assert [anchor.seq for anchor in read_anchors(signed[2]).entries] == [4, 6]
 
 
 def test_a_rewritten_ledger_looks_right_and_is_found(signed):
@@ -50,7 +51,7 @@ def test_a_rewritten_ledger_looks_right_and_is_found(signed):
     with Ledger.open(path) as ledger:
         (problem,) = ledger.verify().problems  # only the decision that was based on it tells
         assert problem.startswith("decision 5 does not follow from what was recorded before it")
-    heads = [anchor.head for anchor in read_anchors(anchors)]
+    heads = [anchor.head for anchor in read_anchors(anchors).entries]
     rewritten = [problem for problem in problems(*signed) if not problem.startswith("decision")]
     assert rewritten == [
         f"event {seq} no longer has the hash {head}: the events up to it have changed"
@@ -79,6 +80,9 @@ def test_a_rewritten_ledger_is_not_signed_over(signed):
         ("time", "2026-01-01T00:00:00Z", "line 1: the signature does not match"),
         ("ledger", "0" * 64, "line 1: the signature does not match"),
         ("signature", "AAAA", "line 1: the signature does not match"),
+        ("previous", "0" * 64, "line 1: the signature does not match"),
+        ("root", "0" * 64, "line 1: the signature does not match"),
+        ("proof", "0" * 64, "line 1: the signature does not match"),
         ("key", "0" * 16, "line 1: signed with the key 0000000000000000, not with"),
     ],
 )
@@ -97,12 +101,16 @@ def test_anchors_of_another_key_another_ledger_or_out_of_order(signed, new_path,
     assert [problem.split(",")[0] for problem in problems(path, other, anchors)] == ["anchors.jsonl"] * 2
     lines = anchors.read_text().splitlines()
     anchors.write_text("\n".join(reversed(lines)) + "\n")
-    assert problems(path, key, anchors) == ("anchors.jsonl, line 2: is earlier than the line before",)
+    assert problems(path, key, anchors) == tuple(
+        f"anchors.jsonl, line {line}: does not follow the head signed before it: one is missing or was moved"
+        for line in (1, 2)
+    )
     elsewhere = tmp_path / "elsewhere.jsonl"
     with Ledger.new(new_path()) as ledger:
-        signing.sign(ledger, key, elsewhere)
-        with pytest.raises(LedgerError, match="line 1: belongs to another ledger"):
-            signing.sign(ledger, key, anchors)
+        for place in (elsewhere, anchors):
+            with pytest.raises(LedgerError, match="line 1: belongs to another ledger"):
+                signing.sign(ledger, key, place)
+        signing.sign(ledger, key, elsewhere, new_ledger=True)
     assert "belongs to another ledger" in problems(path, key, elsewhere)[0]
 
 
@@ -155,6 +163,29 @@ def test_files_that_are_something_else_are_refused(signed, tmp_path):
         signing.read_public_key(key)
 
 
+@pytest.mark.parametrize("ending", ["", "-wal", "-shm", "-journal"])
+def test_anchors_are_not_kept_in_a_part_of_a_database(signed, tmp_path, new_path, monkeypatch, ending):
+    path, key, _ = signed
+    os.symlink(path, tmp_path / "link.db")
+    monkeypatch.chdir(path.parent)
+    names = [
+        path,
+        path.name,
+        tmp_path / "link.db",
+        *([] if ending else [f"sqlite:///{path.name}", f"sqlite:///{path}"]),
+    ]
+    with Ledger.open(path) as ledger:
+        for name in names:
+            with pytest.raises(ValueError, match=r"is the ledger itself: keep|is part of a SQLite database"):
+                signing.sign(ledger, key, f"{name}{ending}")
+        other = new_path()
+        Ledger.new(other).close()
+        with pytest.raises(ValueError, match="is part of a SQLite database"):
+            signing.sign(ledger, key, f"{other}{ending}")
+        assert ledger.verify().ok
+    assert not [file for file in path.parent.iterdir() if file.name.endswith(("-wal", "-shm", "-journal"))]
+
+
 class TestAnchorsInATable:
     """Anchors in another database, which others hold."""
 
@@ -170,13 +201,13 @@ class TestAnchorsInATable:
             for _ in range(2):
                 signing.sign(ledger, key, elsewhere)
                 ledger.record("ana", 1, at="2026-01-05")
-        assert [anchor.seq for anchor in read_anchors(elsewhere)] == [7, 8]
+        assert [anchor.seq for anchor in read_anchors(elsewhere).entries] == [4, 6, 7, 8]
         with Ledger.open(path) as ledger:
             assert signing.verify(ledger, read_anchors(elsewhere), public(key)).ok
         rewrite(path, lambda event: event._replace(author="somebody else") if event.seq == 2 else event)
         with Ledger.open(path) as ledger:
             found = signing.verify(ledger, read_anchors(elsewhere), public(key))
-            assert len(found.problems) == 2
+            assert len(found.problems) == 4
             with pytest.raises(LedgerError, match="was not signed"):
                 signing.sign(ledger, key, elsewhere)
 
@@ -189,11 +220,10 @@ class TestAnchorsInATable:
             with engine.begin() as connection:
                 connection.execute(sa.text("CREATE ROLE signer LOGIN"))
                 connection.execute(sa.text(f"GRANT SELECT, INSERT ON {table.name} TO signer"))
-                connection.execute(sa.text(f"GRANT USAGE ON SEQUENCE {table.name}_id_seq TO signer"))
             engine.dispose()
             signer = url.replace("postgres@", "signer@", 1)
             signing.sign(ledger, key, signer)
-        assert len(read_anchors(url)) == 2
+        assert [anchor.seq for anchor in read_anchors(url).entries] == [4, 6, 7, 7]
         engine = sa.create_engine(read_url(signer))
         with engine.connect() as connection, pytest.raises(sa.exc.ProgrammingError, match="permission denied"):
             connection.execute(table.delete())
@@ -204,8 +234,10 @@ class TestAnchorsInATable:
         signing.new_key(key)
         with pytest.raises(LedgerError, match="there is no table bygones_anchors"):
             read_anchors(url)
-        with Ledger.new(url) as ledger, pytest.raises(LedgerError, match="keep anchors apart"):
-            signing.sign(ledger, key, url)
+        with Ledger.new(url) as ledger:
+            for same in (url, url.replace("postgres@", "somebody@", 1)):
+                with pytest.raises(LedgerError, match="keep anchors apart"):
+                    signing.sign(ledger, key, same)
         with pytest.raises(LedgerError, match="bygones_anchors in") as refused:
             read_anchors("postgresql://ana:geheim@127.0.0.1:1/none")
         assert "geheim" not in str(refused.value)

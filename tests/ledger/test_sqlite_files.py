@@ -1,17 +1,16 @@
 """A SQLite file is read while it is written, is one file at rest, and is waited for in turn."""
 
-import os
 import shutil
 import sqlite3
 import tempfile
-from contextlib import closing, contextmanager
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from bygones.ledger import Entry, Ledger, LedgerError, sqlite_files
-
-NOBODY = 65534
+from bygones.ledger import Entry, Ledger, LedgerError
+from bygones.ledger.storage import sqlite_files
+from support.privileges import without_privileges
 
 
 @pytest.fixture
@@ -116,19 +115,6 @@ def test_on_a_network_a_ledger_has_a_rollback_journal(path, monkeypatch):
         assert not sqlite_files.beside(path, "-wal").exists()
     with closing(sqlite3.connect(path)) as connection:
         assert connection.execute("PRAGMA journal_mode").fetchone() == ("delete",)
-
-
-@contextmanager
-def without_privileges():
-    """As somebody whom permissions concern."""
-    if os.geteuid() != 0:
-        yield
-        return
-    os.setresuid(NOBODY, NOBODY, 0)
-    try:
-        yield
-    finally:
-        os.setresuid(0, 0, 0)
 
 
 def test_a_ledger_in_a_folder_that_cannot_be_written_is_read(path):

@@ -8,7 +8,8 @@ from contextlib import ExitStack
 import pytest
 import sqlalchemy as sa
 
-from bygones.ledger import Entry, Ledger, LedgerError, Places, Rules, rows, schema, store
+from bygones.ledger import Entry, Ledger, LedgerError, Places, Rules
+from bygones.ledger.storage import migrations, rows, schema, store
 from support.older_tables import without_what_came_later
 
 
@@ -50,8 +51,8 @@ def test_older_tables_are_brought_up_to_date_one_version_at_a_time(path, monkeyp
         f"UPDATE schema_version SET version = {BEFORE - 1}",
         "ALTER TABLE agents RENAME COLUMN last TO last_served",
     )
-    monkeypatch.setitem(schema.MIGRATIONS, BEFORE - 1, lambda connection: done.append("the step before"))
-    monkeypatch.setitem(schema.MIGRATIONS, BEFORE, add_note)
+    monkeypatch.setitem(migrations.MIGRATIONS, BEFORE - 1, lambda connection: done.append("the step before"))
+    monkeypatch.setitem(migrations.MIGRATIONS, BEFORE, add_note)
     with Ledger.open(path) as ledger:
         assert ledger.verify().ok
     with Ledger.open(path):
@@ -122,7 +123,7 @@ def test_a_ledger_in_older_tables_loses_nothing(new_target, monkeypatch):
     events, stood, head = write_in_older_tables(target)
     with pytest.raises(LedgerError, match=f"tables of version 0, which cannot be migrated to version {schema.VERSION}"):
         Ledger.open(target)
-    monkeypatch.setitem(schema.MIGRATIONS, 0, from_version_0)
+    monkeypatch.setitem(migrations.MIGRATIONS, 0, from_version_0)
     for _ in range(2):  # the second time it is up to date
         with Ledger.open(target) as ledger:
             assert list(ledger.events()) == events
@@ -144,7 +145,7 @@ def test_a_migration_that_fails_changes_nothing(path, monkeypatch):
         connection.execute(sa.text("ALTER TABLE nowhere RENAME COLUMN last TO later"))
 
     edit(path, f"UPDATE schema_version SET version = {BEFORE}")
-    monkeypatch.setitem(schema.MIGRATIONS, BEFORE, half_way)
+    monkeypatch.setitem(migrations.MIGRATIONS, BEFORE, half_way)
     with pytest.raises(LedgerError, match="nowhere"):
         Ledger.open(path)
     edit(path, f"UPDATE schema_version SET version = {schema.VERSION}", "UPDATE agents SET last = last")
@@ -160,7 +161,7 @@ def test_older_tables_on_postgresql(new_database, monkeypatch):
         connection.execute(sa.text("ALTER TABLE agents RENAME COLUMN last TO later"))
     engine.dispose()
     rename = sa.text("ALTER TABLE agents RENAME COLUMN later TO last")
-    monkeypatch.setitem(schema.MIGRATIONS, BEFORE, lambda connection: connection.execute(rename))
+    monkeypatch.setitem(migrations.MIGRATIONS, BEFORE, lambda connection: connection.execute(rename))
     with Ledger.open(target) as ledger:
         ledger.join("ana")
         assert ledger.verify().ok

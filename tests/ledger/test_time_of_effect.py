@@ -9,9 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bygones import welfare
-from bygones.ledger import DateNeeds, Entry, Ledger, LedgerError, Places, Rules, rows, schema, store, times
-from bygones.ledger.repairing import rebuild
-from bygones.ledger.times import as_datetime, instant
+from bygones.ledger import DateNeeds, Entry, Ledger, LedgerError, Places, Rules
+from bygones.ledger.model import times
+from bygones.ledger.model.times import as_datetime, instant
+from bygones.ledger.proof.rebuild import rebuild
+from bygones.ledger.storage import rows, schema, store
 from support.ledger_faults import FULL, LOST, Fault
 from support.older_tables import to_version_1, without_what_came_later
 
@@ -286,7 +288,7 @@ class TestVoid:
                 change = ledger.change_rules(at=day(1), welfare="nash")
                 ledger.change_rules(at=day(2), rule="prices")
                 with pytest.raises(
-                    ValueError, match=f"event {change.seq} cannot be made void, since later rules depend on it"
+                    ValueError, match=f"event {change.seq} cannot be made void: later rules depend on it"
                 ):
                     ledger.void(change.seq)
         finally:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from bygones import _times
 from bygones.cli import program
 from bygones.ledger import Ledger, Places, Rules
-from bygones.ledger.times import as_datetime, day, instant, iso, named, shown
+from bygones.ledger.model.times import as_datetime, day, instant, iso, named, shown
 
 BERLIN = "Europe/Berlin"
 
@@ -78,6 +78,16 @@ class TestReading:
             Rules(time_zone=zone)
         with pytest.raises(ValueError, match=r"got '\.\./etc'$"):
             _times.check_zone("../etc")
+
+    @pytest.mark.parametrize("zone", ["localtime", "posixrules"])
+    def test_the_zone_of_a_machine_is_refused(self, zone):
+        with pytest.raises(ValueError, match=f"UTC or Europe/Berlin, got '{zone}', which is another zone on an"):
+            Rules(time_zone=zone)
+
+    @pytest.mark.parametrize("zone", ["right/UTC", "posix/Europe/Berlin", "europe/berlin"])
+    def test_a_zone_that_some_machines_have_is_refused_on_all(self, zone):
+        with pytest.raises(ValueError, match="time_zone must be a name such as UTC or Europe/Berlin"):
+            _times.check_zone(zone)
 
 
 @pytest.fixture

@@ -1,16 +1,18 @@
 """Instants, durations and tables as people write them."""
 
+import csv
 import io
 import math
 from datetime import UTC, date, datetime, timedelta, timezone
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from bygones import _csv
-from bygones.ledger import Entry, Ledger, csv_files
-from bygones.ledger.times import as_datetime, day, duration, instant, iso, now, shown
+from bygones.ledger import Entry, Ledger
+from bygones.ledger.actions import event_tables as csv_files
+from bygones.ledger.model.times import as_datetime, day, duration, instant, iso, now, shown
 
 
 def test_instants():
@@ -86,6 +88,20 @@ def test_durations():
 def test_text_that_looks_like_a_formula_comes_back_as_it_was(text):
     assert _csv.unshield(_csv.shield(text)) == text
     assert not _csv.shield(text).startswith(("=", "+", "-", "@", "\t", "\r"))
+
+
+@given(st.lists(st.text("x =+-@;,|'\"\t\r\n\uff1d"), min_size=1, max_size=4))
+@example(["ana", "x;=HYPERLINK(1)"])
+@example(["ana", 'x;"=HYPERLINK(1)'])
+@example(["ana", "x; \uff1dHYPERLINK(1)"])
+@example(["ana", "x\n=HYPERLINK(1)"])
+def test_no_formula_begins_wherever_a_spreadsheet_splits_a_line(cells):
+    text = io.StringIO(newline="")
+    csv.writer(text, lineterminator="\n").writerow(map(_csv.shield, cells))
+    for separator in ",;\t|":
+        for row in csv.reader(io.StringIO(text.getvalue(), newline=""), delimiter=separator):
+            for cell in row:
+                assert not cell.lstrip(' "').startswith(("=", "+", "-", "@", "\uff1d"))
 
 
 def test_an_apostrophe_that_is_part_of_a_name_stays():

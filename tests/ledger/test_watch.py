@@ -7,8 +7,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from bygones.ledger import Entry, Ledger, Rules, rows
-from bygones.ledger.times import as_datetime
+from bygones.ledger import Entry, Ledger, Rules
+from bygones.ledger.model.times import as_datetime
+from bygones.ledger.storage import rows
 
 BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
 NAMES = ("ana", "ben", "cem", "dan")

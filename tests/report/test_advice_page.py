@@ -6,8 +6,6 @@ from datetime import date, timedelta
 import pytest
 
 from bygones.audit import advise, advise_received, read_history
-from bygones.audit.advice.advice_received import received_text
-from bygones.audit.advice.advice_text import advice_text
 from bygones.report.audit.advice_page import advice_page, write_advice
 from bygones.report.page import render
 from support.browser import DESKTOP, PHONE, complaints, opened, overflow
@@ -18,7 +16,7 @@ COMMANDS = {"To begin with it": "bygones ledger new team.db --half-life 14d", "T
 
 
 @pytest.fixture(scope="module")
-def texts(tmp_path_factory):
+def advices(tmp_path_factory):
     """Advice of each kind: of goods, of burdens, and of a history that does not say who asked."""
     path = tmp_path_factory.mktemp("advice") / "history.csv"
     rows, quoted = ["agent,time,need,served"], HOSTILE.replace('"', '""')
@@ -29,30 +27,30 @@ def texts(tmp_path_factory):
     path.write_text("\n".join(rows), encoding="utf-8")
     with read_history(path, needs="need", served="served") as history:
         quick = {"half_lives": ["7d", "inf"], "period": "14d", "draws": 1}
-        found = {kind: advice_text(advise(history, kind=kind, **quick)) for kind in ("good", "burden")}
-        return found | {"received": received_text(advise_received(history))}
+        found = {kind: advise(history, kind=kind, **quick) for kind in ("good", "burden")}
+        return found | {"received": advise_received(history)}
 
 
-def test_the_recommended_row_stands_out_and_numbers_stand_to_the_right(texts):
-    html = render(advice_page(texts["good"], COMMANDS))
+def test_the_recommended_row_stands_out_and_numbers_stand_to_the_right(advices):
+    html = render(advice_page(advices["good"], COMMANDS))
     row = re.search(r'<tr class="recommended">(.*?)</tr>', html, re.DOTALL)[1]
     assert "recommended</td>" in row
     assert row.count('class="number"') == 4
     assert html.count('class="recommended"') == 1
 
 
-def test_sentences_are_a_list_and_options_are_code(texts):
-    html = render(advice_page(texts["good"], COMMANDS))
+def test_sentences_are_a_list_and_options_are_code(advices):
+    html = render(advice_page(advices["good"], COMMANDS))
     assert html.count('<ul class="sentences">') == 2
     assert "add <code>--reported</code>, which" in html
     assert '<code>bygones ledger new team.db <span class="option">--half-life</span> 14d</code>' in html
-    assert all(f"<li>{reason}</li>" in html for reason in texts["good"].reasons)
+    assert all(f"<li>{reason}</li>" in html for reason in advices["good"].reasons())
 
 
-def test_names_are_text(texts):
-    text = texts["received"]
-    assert any(HOSTILE in cell for row in text.rows for cell in row) or HOSTILE in " ".join(text.reasons)
-    html = render(advice_page(text, {HOSTILE: HOSTILE}))
+def test_names_are_text(advices):
+    advice = advices["received"]
+    assert any(HOSTILE in cell for row in advice.table().rows for cell in row) or HOSTILE in " ".join(advice.reasons())
+    html = render(advice_page(advice, {HOSTILE: HOSTILE}))
     assert "<script>alert" not in html
     assert "<img" not in html
 
@@ -60,8 +58,8 @@ def test_names_are_text(texts):
 @pytest.mark.soak
 @pytest.mark.parametrize("kind", ["good", "burden", "received"])
 @pytest.mark.parametrize(("viewport", "scheme"), [(DESKTOP, "dark"), (PHONE, "light")])
-def test_the_page_in_a_browser(chromium, texts, tmp_path, kind, viewport, scheme):
-    path = write_advice(texts[kind], COMMANDS, tmp_path / "advice.html")
+def test_the_page_in_a_browser(chromium, advices, tmp_path, kind, viewport, scheme):
+    path = write_advice(advices[kind], COMMANDS, tmp_path / "advice.html")
     with opened(chromium, path, viewport, scheme) as page:
         assert overflow(page) == 0
         charts = page.locator("[data-chart]")

@@ -4,8 +4,8 @@ import sqlite3
 from contextlib import closing
 
 from bygones.ledger import Ledger
-from bygones.ledger.events import GENESIS, details_text, digest
-from bygones.ledger.repairing import rebuild
+from bygones.ledger.model.events import GENESIS, details_text, digest
+from bygones.ledger.proof.rebuild import rebuild
 
 
 def rewrite(path, change):

@@ -16,6 +16,11 @@ from support.ledger_driver import NAMES, LedgerDriver, amounts, moment, past
 from support.ledger_model import DAY, GIVES, HOUR, MINUTE, hashed
 
 
+def given(decision):
+    """What each agent was given through a decision."""
+    return {agent: utility for agent, _, _, utility in decision.details["given"]}
+
+
 class Deciding(LedgerDriver):
     """Rules for decisions and plans."""
 
@@ -51,7 +56,8 @@ class Deciding(LedgerDriver):
         worth = {name: {"ward": ward, "icu": ward + more} for name in self.present(at)}
         new = self.write(lambda ledger: ledger.decide(Items(worth)), bool(worth))
         if new:
-            utilities, gets = self.check_made(new, before), new[0].details["gets"]
+            utilities = self.check_made(new, before)
+            gets = {agent: item for agent, item, _, _ in new[0].details["given"]}
             assert utilities == {name: worth[name][item] for name, item in gets.items()}
             assert before.is_best_assignment(at, worth, gets)
 
@@ -61,10 +67,10 @@ class Deciding(LedgerDriver):
         assert decision.kind == "decision"
         drawn = decision.details["draw"]
         assert hashed(drawn["seed"]) == before.commitment()
-        assert drawn["next"] != before.commitment(), "the next decision draws with a seed that is known"
+        assert self.model.commitment() == drawn["seed"], "the next decision draws with a seed that is known"
         assert all((e.kind, e.time, e.refers) == ("received", decision.time, decision.seq) for e in received)
         utilities = {event.agent: event.amount for event in received}
-        assert utilities == decision.details["utilities"]
+        assert utilities == given(decision)
         return utilities
 
     @rule(amount=amounts)
@@ -110,7 +116,7 @@ class Deciding(LedgerDriver):
                     request = event.details["request"]
                     without = self.model.until(event.seq - 1)
                     if "needs" in request and self.is_settled(event.time):
-                        assert without.is_best(event.time, request["needs"], request["k"], event.details["utilities"])
+                        assert without.is_best(event.time, request["needs"], request["k"], given(event))
             assert not [each for each in self.ledger.redecide(moment(start), moment(end)) if each.in_period]
         assert before.void <= self.model.void
 

@@ -7,14 +7,8 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant
 
-from bygones.ledger import (
-    Ledger,
-    LedgerError,
-    PastDecision,
-    Plan,
-    Proposal,
-    rows,
-)
+from bygones.ledger import Ledger, LedgerError, Plan, Proposal
+from bygones.ledger.storage import rows
 from support.ledger_faults import CRASH, LOST, Crash
 from support.ledger_model import CLOSE, MINUTE, Model
 
@@ -41,7 +35,7 @@ def told(events):
 
 def comparable(answer):
     """An answer as data that can be compared with another."""
-    return answer.to_dict() if isinstance(answer, Proposal | PastDecision | Plan) else answer
+    return answer.to_dict() if isinstance(answer, Proposal | Plan) else answer
 
 
 class LedgerDriver(RuleBasedStateMachine):

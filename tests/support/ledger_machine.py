@@ -34,12 +34,9 @@ import math
 from hypothesis import strategies as st
 from hypothesis.stateful import initialize, rule
 
-from bygones.ledger import (
-    Ledger,
-    Rules,
-    copying,
-)
-from bygones.ledger.repairing import rebuild
+from bygones.ledger import Ledger, Rules
+from bygones.ledger.proof import copies as copying
+from bygones.ledger.proof.rebuild import rebuild
 from support.ledger_damage import Damage
 from support.ledger_driver import NAMES, amounts, moment, names, which
 from support.ledger_model import CLOSE, DAY, GIVES, HOUR, Model
@@ -103,8 +100,8 @@ class LedgerMachine(Twists, Damage):
                 if later:
                     return False
         if fact.kind == "void":
-            made_again = {f.details.get("redecides") for f in model.counting("decision", "plan")}
-            return fact.refers not in made_again
+            target = model.facts[fact.refers - 1]
+            return model.slot(target) not in {model.slot(f) for f in model.counting("decision", "plan")}
         return True
 
     @rule(how=st.sampled_from(["copy", "restore", "rebuild", "verify"]))

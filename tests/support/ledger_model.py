@@ -264,8 +264,24 @@ class Model:
         return abs(sum(utilities.values()) - amount) < CLOSE and all(level < lowest + 1e-6 for level in served)
 
     def commitment(self):
-        """The hash of the seed of the next decision, as the latest fact that committed to one says."""
-        return next(f.details["draw"]["next"] for f in reversed(self.facts) if "draw" in (f.details or {}))
+        """The hash of the seed of the next decision: the one before it in the chain, which was published or revealed.
+
+        If nothing of the latest draw counts, it is used again.
+        """
+        drawn = [f for f in self.facts if "number" in (f.details or {}).get("draw", {})]
+        if not drawn:
+            return self.facts[0].details["draw"]["chain"]
+        latest = max(f.details["draw"]["number"] for f in drawn)
+        counts = any(f.details["draw"]["number"] == latest for f in drawn if f.seq not in self.void)
+        seed = next(f.details["draw"]["seed"] for f in drawn if f.details["draw"]["number"] == latest)
+        return seed if counts else hashed(seed)
+
+    @staticmethod
+    def slot(fact):
+        """What versions of one decision have in common: the decision made first, or the instant of a plan."""
+        if fact.kind == "plan":
+            return fact.kind, fact.time
+        return fact.kind, (fact.details or {}).get("redecides", fact.seq)
 
 
 def hashed(seed):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -15,7 +15,7 @@ from bygones._text import listed
 from bygones.allocation.aims import entitled
 from bygones.allocation.explain import as_data, sentences
 from bygones.allocation.pricing import PriceList
-from bygones.allocation.problem_contract import NAMED, Problem
+from bygones.allocation.problem_contract import NAMED, Given, Problem
 from bygones.memory import Memory
 from bygones.memory.contract import AnyState
 from bygones.memory.priced import PricedState
@@ -122,6 +122,39 @@ class Decision:
         names, items = self.agent_names, self.item_names
         return {names[i]: self.problem.gets(self.given, i, items) for i in self.served.tolist()}
 
+    @property
+    def handed_out(self) -> list[Given]:
+        """What was given to whom, by name."""
+        return self.problem.handed_out(self.given, self.agent_names, self.item_names)
+
+    def listed_as(self, problem: Problem, agents: Sequence[str]) -> Decision:
+        """The same decision with the agents in another order, in which `problem` is the same problem."""
+        row_of = {name: i for i, name in enumerate(self.agent_names)}
+        order = np.array([row_of[name] for name in agents], dtype=np.int64)
+
+        def in_order(given: np.ndarray) -> np.ndarray:
+            return problem.allocation_of(
+                self.problem.handed_out(given, self.agent_names, self.item_names), agents, self.item_names
+            )
+
+        def find_runner_up() -> np.ndarray | None:
+            other = self.find_runner_up()
+            return None if other is None else in_order(other)
+
+        prices = self.prices
+        return replace(
+            self,
+            problem=problem,
+            state=_reordered(self.state, order),
+            entitlements=None if self.entitlements is None else self.entitlements[order],
+            agents=tuple(agents),
+            given=in_order(self.given),
+            price_list=None if prices is None else PriceList(lambda who: prices[order][who]),
+            calibration=None if self.calibration is None else _reordered(self.calibration, order),
+            find_runner_up=find_runner_up,
+            unrounded=None if self.unrounded is None else self.unrounded[order],
+        )
+
     @cached_property
     def state_after(self) -> Any:
         """The memory once the utilities have been received."""
@@ -207,3 +240,10 @@ class Decision:
         from bygones.allocation.decision_card import as_html
 
         return as_html(self, self.reasons())
+
+
+def _reordered(state: Any, order: np.ndarray) -> Any:
+    """A state with the agents in another order; what is not per agent stays."""
+    if isinstance(state, tuple):
+        return type(state)(*(_reordered(part, order) for part in state))
+    return np.asarray(state)[..., order] if np.ndim(state) and np.shape(state)[-1] == len(order) else state

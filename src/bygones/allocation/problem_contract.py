@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -17,6 +17,22 @@ from bygones.kinds import Kind, words
 
 NAMED = 10
 """Sentences name as many agents; of more they give the number."""
+
+
+class Given(NamedTuple):
+    """Something that one agent was given.
+
+    Attributes:
+        agent: the agent's name.
+        item: which item it is, None for problems without items.
+        part: how much of an amount, None where nothing is divided.
+        utility: what it is worth to the agent, or what the agent carries.
+    """
+
+    agent: str
+    item: str | None
+    part: float | None
+    utility: float
 
 
 class Problem(ABC):
@@ -60,6 +76,15 @@ class Problem(ABC):
     @abstractmethod
     def column(self, given: np.ndarray, items: Sequence[str]) -> tuple[str, list[str] | list[float]]:
         """What each agent gets as a column of a table: its heading, and one cell per agent."""
+
+    def handed_out(self, given: np.ndarray, agents: Sequence[str], items: Sequence[str]) -> list[Given]:
+        """An allocation by name: what was given to whom, one entry each."""
+        utilities = self.utilities_of(given)
+        return [Given(agents[i], None, None, float(utilities[i])) for i in self.served(given).tolist()]
+
+    def allocation_of(self, handed: Sequence[Given], agents: Sequence[str], items: Sequence[str]) -> np.ndarray:
+        """The allocation of which these are the names; the agents may be in another order."""
+        raise ValueError(f"an allocation of {type(self).__name__} cannot be read by name: define allocation_of")
 
     def given_data(self, given: np.ndarray, agents: Sequence[str], items: Sequence[str]) -> dict[str, Any]:
         """What `served` and `utilities` leave open about the allocation, of the types that JSON has."""

@@ -27,7 +27,7 @@ import numpy as np
 from bygones._arrays import AnyArray, Bools, Floats, check_between, check_count
 from bygones._text import counted, listed
 from bygones.allocation.checks import allowed_agents, capacities, first_bad, is_sparse, matrix, per_agent
-from bygones.allocation.problem_contract import NAMED, Problem
+from bygones.allocation.problem_contract import NAMED, Given, Problem
 from bygones.allocation.ties import largest
 from bygones.kinds import Kind, check_kind
 
@@ -117,6 +117,11 @@ class ChooseK(Problem):
     def column(self, given: np.ndarray, items: Sequence[str]) -> tuple[str, list[str] | list[float]]:
         """Whether each agent is served."""
         return "served", ["yes" if is_served else "no" for is_served in np.isin(np.arange(self.n_agents), given)]
+
+    def allocation_of(self, handed: Sequence[Given], agents: Sequence[str], items: Sequence[str]) -> np.ndarray:
+        """The indices of the agents served."""
+        row_of = {name: i for i, name in enumerate(agents)}
+        return np.array(sorted(row_of[each.agent] for each in handed), dtype=np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -230,6 +235,16 @@ class Assign(Problem):
         owned = [np.flatnonzero(given == agent).tolist() for agent in range(self.n_agents)]
         return "items", ["; ".join(items[j] for j in mine) for mine in owned]
 
+    def handed_out(self, given: np.ndarray, agents: Sequence[str], items: Sequence[str]) -> list[Given]:
+        """Each item that somebody gets, in the order of the items."""
+        owned = [(int(i), j) for j, i in enumerate(given.tolist()) if i >= 0]
+        return [Given(agents[i], items[j], None, float(self.utilities[i, j])) for i, j in owned]
+
+    def allocation_of(self, handed: Sequence[Given], agents: Sequence[str], items: Sequence[str]) -> np.ndarray:
+        """The agent of each item, -1 if it is left over."""
+        row_of, owner = {name: i for i, name in enumerate(agents)}, {each.item: each.agent for each in handed}
+        return np.array([row_of[owner[item]] if item in owner else -1 for item in items], dtype=np.int64)
+
     def given_data(self, given: np.ndarray, agents: Sequence[str], items: Sequence[str]) -> dict[str, Any]:
         """The owner of each item."""
         return {"owners": {items[j]: None if i < 0 else agents[i] for j, i in enumerate(given.tolist())}}
@@ -326,6 +341,16 @@ class Divide(Problem):
     def column(self, given: np.ndarray, items: Sequence[str]) -> tuple[str, list[str] | list[float]]:
         """The amount of each agent."""
         return "amount", given.tolist()
+
+    def handed_out(self, given: np.ndarray, agents: Sequence[str], items: Sequence[str]) -> list[Given]:
+        """Each part of the amount."""
+        parts = [(i, float(given[i])) for i in self.served(given).tolist()]
+        return [Given(agents[i], None, part, float(self.rates[i] * part)) for i, part in parts]
+
+    def allocation_of(self, handed: Sequence[Given], agents: Sequence[str], items: Sequence[str]) -> np.ndarray:
+        """The amount of each agent."""
+        part = {each.agent: each.part for each in handed}
+        return np.array([part.get(name) or 0.0 for name in agents], dtype=float)
 
     def given_data(self, given: np.ndarray, agents: Sequence[str], items: Sequence[str]) -> dict[str, Any]:
         """The amount of each agent."""

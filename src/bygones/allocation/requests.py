@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from bygones._arrays import check_between
-from bygones.allocation.problem_contract import Problem
-from bygones.allocation.problems import Assign, ChooseK, Divide
+from bygones._text import listed
+from bygones.allocation.problem_contract import Given, Problem
+from bygones.allocation.problems import Assign, ChooseK, Divide, place_in_words
 from bygones.kinds import Kind
 
 
@@ -233,6 +234,33 @@ def request_from(data: Mapping[str, Any]) -> Request | None:
     if "rates" in data:
         return Amount(data["amount"], data["rates"], data["caps"], data.get("whole", False))
     return None
+
+
+def only(request: Request, agents: Collection[str]) -> Request:
+    """The request of some agents alone."""
+    if isinstance(request, Places):
+        return replace(request, needs={name: need for name, need in request.needs.items() if name in agents})
+    if isinstance(request, Items):
+        utilities = {name: mine for name, mine in request.utilities.items() if name in agents}
+        return replace(request, utilities=utilities, order=request.items)
+    if isinstance(request, Amount):
+        caps = None if request.caps is None else {name: cap for name, cap in request.caps.items() if name in agents}
+        return replace(request, rates={name: rate for name, rate in request.rates.items() if name in agents}, caps=caps)
+    raise ValueError(f"a request must be for places, items or an amount, got {type(request).__name__}")
+
+
+def in_words(given: Sequence[Given], request: Request | None, kind: Kind) -> dict[str, str]:
+    """What each agent was given, in words."""
+    found: dict[str, list[str]] = {}
+    for each in given:
+        if each.item is not None:
+            what = each.item
+        elif isinstance(request, Amount) and each.part is not None:
+            what = f"{each.part:.4g} of {request.amount:.4g}"
+        else:
+            what = place_in_words(each.utility, kind)
+        found.setdefault(each.agent, []).append(what)
+    return {agent: listed(words) for agent, words in found.items()}
 
 
 def _number(value: float, name: str, *, finite: bool = True) -> float:

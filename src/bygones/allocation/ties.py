@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -24,6 +24,27 @@ _AT_ONCE = 32_768
 
 Key: TypeAlias = Callable[[np.ndarray | slice], np.ndarray]
 """Numbers to be selected by, of the agents asked for."""
+
+
+class InOrder(np.random.Generator):
+    """Draws nothing: of equals, those who come first are chosen, where the order of the agents was drawn before."""
+
+    def __init__(self) -> None:
+        super().__init__(np.random.PCG64(0))
+
+    def choice(
+        self, a: Any, size: Any = None, replace: Any = True, p: Any = None, axis: Any = 0, shuffle: Any = True
+    ) -> Any:
+        """The first of the choices, or as many of them as are asked for."""
+        return a[0] if size is None else a[:size]
+
+    def permutation(self, x: Any, axis: Any = 0) -> Any:
+        """Everything in its place."""
+        return np.arange(x) if np.ndim(x) == 0 else np.array(x)
+
+    def random(self, size: Any = None, dtype: Any = np.float64, out: Any = None) -> Any:
+        """Weights that are larger the earlier they come."""
+        return 0.5 if size is None else np.linspace(1.0, 0.0, size, endpoint=False)
 
 
 def best_of(W: np.ndarray, Z: np.ndarray, rng: np.random.Generator) -> int:

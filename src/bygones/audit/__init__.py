@@ -13,19 +13,19 @@ from typing import TYPE_CHECKING
 from bygones._parts import on_first_use
 
 if TYPE_CHECKING:
-    from bygones.audit.advice.advice import Advice, advise
-    from bygones.audit.advice.advice_received import ReceivedAdvice, advise_received
-    from bygones.audit.auditing import audit
-    from bygones.audit.clock import Clock
-    from bygones.audit.conclusion_words import Conclusion, Flip
-    from bygones.audit.conclusions import Conclusions
-    from bygones.audit.findings import Audit
-    from bygones.audit.inputs.entitlements import Shares, read_shares
-    from bygones.audit.inputs.history import History, read_history
-    from bygones.audit.replays.courses import WhatIf, what_if
-    from bygones.audit.replays.queue_replay import QueueReplay, replay_queue
-    from bygones.audit.sums import Periods, Sums, expression
-    from bygones.audit.trajectory import Trajectory
+    from bygones.audit.advice.advice import Advice
+    from bygones.audit.advice.with_needs import advise
+    from bygones.audit.advice.without_needs import ReceivedAdvice, advise_received
+    from bygones.audit.measure.audit import audit
+    from bygones.audit.measure.conclusions import Conclusion, Conclusions, Flip
+    from bygones.audit.measure.findings import Audit
+    from bygones.audit.measure.sums import Periods, Sums, expression
+    from bygones.audit.measure.trajectory import Trajectory
+    from bygones.audit.read.clock import Clock
+    from bygones.audit.read.entitlements import Shares, read_shares
+    from bygones.audit.read.history import History, read_history
+    from bygones.audit.replay.queue_replay import QueueReplay, replay_queue
+    from bygones.audit.replay.what_if import WhatIf, what_if
 
 __all__ = [
     "Advice",
@@ -53,19 +53,19 @@ __all__ = [
 ]
 
 _NAMES = {
-    "advice.advice": ("Advice", "advise"),
-    "advice.advice_received": ("ReceivedAdvice", "advise_received"),
-    "auditing": ("audit",),
-    "findings": ("Audit",),
-    "clock": ("Clock",),
-    "conclusion_words": ("Conclusion", "Flip"),
-    "conclusions": ("Conclusions",),
-    "replays.courses": ("WhatIf", "what_if"),
-    "inputs.entitlements": ("Shares", "read_shares"),
-    "inputs.history": ("History", "read_history"),
-    "replays.queue_replay": ("QueueReplay", "replay_queue"),
-    "sums": ("Periods", "Sums", "expression"),
-    "trajectory": ("Trajectory",),
+    "advice.advice": ("Advice",),
+    "advice.with_needs": ("advise",),
+    "advice.without_needs": ("ReceivedAdvice", "advise_received"),
+    "measure.audit": ("audit",),
+    "measure.conclusions": ("Conclusion", "Conclusions", "Flip"),
+    "measure.findings": ("Audit",),
+    "measure.sums": ("Periods", "Sums", "expression"),
+    "measure.trajectory": ("Trajectory",),
+    "read.clock": ("Clock",),
+    "read.entitlements": ("Shares", "read_shares"),
+    "read.history": ("History", "read_history"),
+    "replay.queue_replay": ("QueueReplay", "replay_queue"),
+    "replay.what_if": ("WhatIf", "what_if"),
 }
 """The module that defines each name."""
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from tyro.conf import Positional, arg
 
-from bygones.audit.inputs import formats
+from bygones.audit.read import formats
 from bygones.cli.arguments import Json, one_of, optional
 from bygones.cli.console import print_json, print_paths, progress
 from bygones.cli.history_arguments import (
@@ -29,6 +29,9 @@ from bygones.cli.history_arguments import (
     names_in,
     read_entitlements,
 )
+
+if TYPE_CHECKING:
+    from bygones.audit.advice.recommendation import Recommendation
 
 
 def advise(
@@ -120,51 +123,47 @@ def advise(
         bygones advise nights.csv --kind burden --agent nurse --time date --needs hours --served worked
         bygones advise requests.csv --period 90d --reported --page advice.html
     """
-    from bygones.audit.advice.advice import advise as compare
-    from bygones.audit.advice.advice_reading import read_for_advice
-    from bygones.audit.advice.advice_received import advise_received, received_text
-    from bygones.audit.advice.advice_text import advice_data, advice_text
+    from bygones.audit import advise as compare
+    from bygones.audit import advise_received, read_history
     from bygones.cli.advice_tables import next_commands, print_advice
 
     check_files(history, page, entitlements)
-    reading = read_for_advice(
-        history, agent=agent, time=time, needs=needs, served=served, utility=utility, table=table, format=format,
-        fields=names_in(fields), where=where or (),
-        skip_unnamed=skip_unnamed, time_format=time_format, timezone=timezone, resource=resource,
+    reading = read_history(
+        list(history), agent=agent, time=time, needs=needs, served=served, utility=utility, table=table, format=format,
+        fields=names_in(fields), where=where or (), skip_unnamed=skip_unnamed, time_format=time_format,
+        timezone=timezone, resource=resource, look_for_needs=True,
     )  # fmt: skip
-    with reading as events:
+    with reading as events, ExitStack() as bar:
         half_lives = None if half_life is None else half_life.split(",")
         entitled = read_entitlements(events, entitlements, entitlement, agent, kind)
         weights = None if entitled is None else entitled.entitlements
-        if events.requests is None:
-            if reported:
-                raise ValueError("--reported needs a history with needs: name the columns with --needs and --served")
-            received = advise_received(
+        advice: Recommendation
+        if events.requests is not None:
+            advice = compare(
+                events, period=period, half_lives=half_lives, reported=reported, newcomers=newcomers or "mean",
+                entitlements=weights, others=others, kind=kind, draws=draws, advance=_shown(bar),
+            )  # fmt: skip
+        elif reported:
+            raise ValueError("--reported needs a history with needs: name the columns with --needs and --served")
+        else:
+            advice = advise_received(
                 events, period=period, half_lives=half_lives, newcomers=newcomers, entitlements=weights, others=others,
                 kind=kind,
             )  # fmt: skip
-            text, data = received_text(received), received.to_dict()
-        else:
-            with ExitStack() as bar:
-                advice = compare(
-                    events, period=period, half_lives=half_lives, reported=reported, newcomers=newcomers or "mean",
-                    entitlements=weights, others=others, kind=kind, draws=draws, advance=_shown(bar),
-                )  # fmt: skip
-            text, data = advice_text(advice), advice_data(advice)
     same = {"agent": agent, "time": time, "needs": needs, "served": served, "utility": utility,
             "entitlements": entitlements,
             "entitlement": entitlement, "others": others, "where": where, "skip-unnamed": skip_unnamed,
             "time-format": time_format, "fields": fields, "table": table, "format": format, "resource": resource,
             "timezone": timezone}  # fmt: skip
-    commands = next_commands(text, history, same)
+    commands = next_commands(advice, history, same)
     if page is not None:
         from bygones.report.audit.advice_page import write_advice
 
-        write_advice(text, commands, page)
+        write_advice(advice, commands, page)
     if json:
-        print_json(data | {"next": commands})
+        print_json(advice.to_dict() | {"next": commands})
     else:
-        print_advice(text, commands)
+        print_advice(advice, commands)
         print_paths([] if page is None else [page])
 
 

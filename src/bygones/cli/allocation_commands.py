@@ -186,7 +186,7 @@ def allocate(
 
 def _steps(half_life: str) -> float:
     """A half-life in steps of the memory, which are days if times are dates."""
-    from bygones.ledger.times import UNITS, duration
+    from bygones.ledger.model.times import UNITS, duration
 
     return float(half_life) if _is_number(half_life) else duration(half_life) / UNITS["d"]
 

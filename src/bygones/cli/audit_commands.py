@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from tyro.conf import Positional, arg
 
-from bygones.audit.inputs import formats
+from bygones.audit.read import formats
 from bygones.cli.arguments import Json, one_of, optional
 from bygones.cli.console import print_json, print_paths
 from bygones.cli.history_arguments import (

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from rich.text import Text
 
 from bygones._text import amount, counted, sentence
-from bygones.audit.findings import Audit
-from bygones.audit.groups import compared_note, grouped, settled
-from bygones.audit.trajectory import Trajectory
+from bygones.audit.measure.findings import Audit
+from bygones.audit.measure.groups import compared_note, grouped, settled
+from bygones.audit.measure.trajectory import Trajectory
 from bygones.cli.console import Column, print_fitting, print_sentences, print_table, say, say_bold
 from bygones.cli.ledger_tables import bar
 from bygones.kinds import words
@@ -43,7 +43,7 @@ def print_audit(audit: Audit) -> None:
     for trajectory in audit.standings:
         _print_standing(audit, trajectory)
     print_sentences([audit.owed_note()])
-    if audit.fair_tree(audit.standings[0]):
+    if audit.rows(audit.standings[0], [0])[0].factors:
         print_sentences([
             "Fair tree: Slurm's factor from what is remembered, the largest first; sshare: the factor that it reports.",
         ])  # fmt: skip
@@ -61,37 +61,30 @@ def _print_standing(audit: Audit, trajectory: Trajectory) -> None:
         if math.isinf(trajectory.half_life)
         else f"half-life {audit.clock.length_text(trajectory.half_life)}"
     )
-    word = words(audit.kind)
-    fair_tree, sshare = audit.fair_tree(trajectory), audit.sshare()
+    word, ranked = words(audit.kind), audit.ranked(trajectory)
+    hidden = len(ranked) - SHOWN
+    shown = audit.rows(trajectory, ranked if hidden <= 0 else [*ranked[: SHOWN // 2], *ranked[-SHOWN // 2 :]])
     entitled = "of the load" if audit.kind == "burden" else "entitled"
     columns = [
         Column("agent", "left", folds=True), Column(word.received, gives_way=3), Column("remembered", gives_way=4),
         Column("", "left", gives_way=1), Column("share"), Column(entitled, gives_way=2), Column(word.owed),
         *([Column("per unit")] if audit.per_unit else []), Column(f"{word.owed} since", "left"),
-        *([Column("fair tree")] if fair_tree else []), *([Column("sshare")] if sshare else []),
+        *(Column(name.replace("_", " ")) for name in shown[0].factors),
     ]  # fmt: skip
-    ranked = audit.ranked(trajectory)
     most, total = max([0.0, *trajectory.remembered.tolist()]), float(trajectory.remembered.sum())
-    per_unit = audit.per_unit_of(trajectory)
-    shown = ranked if len(ranked) <= SHOWN else [*ranked[: SHOWN // 2], -1, *ranked[len(ranked) - SHOWN // 2 :]]
+    unit = total / audit.members.entitlements.sum()
     rows: list[list[str | Text]] = []
     for row in shown:
-        if row < 0:
-            rows.append([Text(f"… {len(ranked) - SHOWN:,} more", style="dim"), *[""] * (len(columns) - 1)])
-            continue
-        since = audit.since(trajectory, row)
         rows.append([
-            audit.names[row],
-            settled(float(audit.received[row]), total),
-            settled(float(trajectory.remembered[row]), total),
-            Text(bar(float(trajectory.remembered[row]), most), style="cyan"),
-            _percent(trajectory.share[row], audit.statuses[row]),
-            _percent(audit.entitled[row], ""),
-            _signed(float(trajectory.owed[row]), total),
-            *([_signed(float(per_unit[row]), total / audit.members.entitlements.sum())] if audit.per_unit else []),
-            "" if since is None else audit.clock.day(since),
-            *(_factor(known.get(audit.names[row])) for known in (fair_tree, sshare) if known),
+            row.agent, settled(row.received, total), settled(row.remembered, total),
+            Text(bar(row.remembered, most), style="cyan"), _percent(row.share, row.status),
+            _percent(row.entitled_share, ""), _signed(row.owed, total),
+            *([_signed(row.owed_per_unit, unit)] if audit.per_unit else []),
+            "" if row.owed_since is None else audit.clock.day(row.owed_since),
+            *("" if factor is None else f"{factor:.2f}" for factor in row.factors.values()),
         ])  # fmt: skip
+    if hidden > 0:
+        rows.insert(SHOWN // 2, [Text(f"… {hidden:,} more", style="dim"), *[""] * (len(columns) - 1)])
     print_fitting(f"Standing, {counts}", columns, rows)
 
 
@@ -159,22 +152,18 @@ def spark(values: Sequence[float], width: int = _SPARKS) -> str:
     return "".join(_SPARK[round(7 * max(value, 0.0) / most) if most > 0 else 0] for value in numbers)
 
 
-def _factor(factor: float | None) -> str:
-    return "" if factor is None else f"{factor:.2f}"
-
-
 def _measure(value: float) -> str:
     return "–" if math.isnan(value) else amount(value)
 
 
-def _percent(share: float, away: str) -> str:
-    if math.isnan(share):
+def _percent(share: float | None, away: str) -> str:
+    if share is None:
         return away
     return f"{100 * share:.1f}%" if share >= 0.01 else f"{100 * share:.1g}%" if share > 1e-6 else "0%"
 
 
-def _signed(owed: float, total: float) -> Text:
-    if math.isnan(owed):
+def _signed(owed: float | None, total: float) -> Text:
+    if owed is None:
         return Text("")
     text = settled(owed, total, sign=True)
     return Text(text, style="" if text == "0" else "green" if owed > 0 else "yellow")

@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from bygones._text import counted
 from bygones.cli.console import Column, print_fitting, print_json, print_sentences, say
 from bygones.cli.ledger_tables import settings_in_words
 from bygones.kinds import Kind, words
 from bygones.ledger import Event, Ledger
-from bygones.ledger.aftermath import LaterChange
-from bygones.ledger.bounds import LARGEST, is_counted
-from bygones.ledger.contributions import Contribution
-from bygones.ledger.csv_files import event_dict
-from bygones.ledger.draws import check_draw
-from bygones.ledger.events import RECEIVED
-from bygones.ledger.times import day, iso, named
+from bygones.ledger.actions.contributions import Contribution
+from bygones.ledger.actions.event_tables import event_dict
+from bygones.ledger.actions.later_changes import LaterChange
+from bygones.ledger.actions.remade import Told
+from bygones.ledger.model.bounds import LARGEST, is_counted
+from bygones.ledger.model.draws import check_draw
+from bygones.ledger.model.events import RECEIVED
+from bygones.ledger.model.times import day, iso, named
 
 BEYOND = (
     f"An amount beyond {LARGEST:g}, which only an earlier version could record, does not count: correct it to what it "
@@ -28,24 +30,28 @@ class Explained(NamedTuple):
 
     Attributes:
         decision: the decision.
+        told: what it gave, and why.
         first: the decision in whose place it was made, and whose draw it has; the decision itself if there is none.
         committing: the event that had committed to the draw, None where none had.
         again: the decision that was made in its place and counts instead, None where there is none.
+        given_again: what that one gave, in words.
     """
 
     decision: Event
+    told: Told
     first: Event
     committing: Event | None
     again: Event | None
+    given_again: dict[str, str]
 
 
 def explained(ledger: Ledger, decision: Event) -> Explained:
     """A decision with what is told of it."""
     origin = (decision.details or {}).get("redecides")
     first = decision if origin is None else ledger.event(origin)
-    committed = ((first.details or {}).get("draw") or {}).get("committed_in")
-    committing = ledger.event(committed) if committed else None
-    return Explained(decision, first, committing, ledger.made_again(decision))
+    again = ledger.made_again(decision)
+    given_again = {} if again is None else ledger.told(again).gets
+    return Explained(decision, ledger.told(decision), first, ledger.committing(first), again, given_again)
 
 
 def print_contributions(agent: str, parts: Sequence[Contribution], json: bool, kind: Kind, zone: str = "UTC") -> None:
@@ -91,7 +97,8 @@ def print_event(
     """Prints an event and, if it is or follows from a decision, the reasons and the draw; and what changed it later."""
     if json:
         later = [event_dict(change.event) | {"was": change.was, "now": change.now} for change in changes]
-        data = {"decision": None if found is None else event_dict(found.decision), "changed_by": later}
+        decision = None if found is None else event_dict(found.decision) | found.told._asdict()
+        data = {"decision": decision, "changed_by": later}
         again = None if found is None or found.again is None else found.again.seq
         print_json(event_dict(event) | {"void_since": void_since, "decided_again_as": again} | data)
         return
@@ -113,7 +120,7 @@ def print_event(
     if event.kind == "rules":
         print_sentences(f"{name}: {setting}" for name, setting in settings_in_words(event.details or {}))
     if found is not None:
-        print_sentences([*(found.decision.details or {})["reasons"], *_draw(found), *_again(found)])
+        print_sentences([*found.told.reasons, *_draw(found), *_again(found)])
     print_sentences(change.sentence(received) for change in changes)
 
 
@@ -125,11 +132,20 @@ def _draw(found: Explained) -> list[str]:
     kept = "" if found.first is found.decision else f" of event {found.first.seq}, in whose place this was decided"
     if found.committing is None:
         return [f"Draws were made with the seed {drawn['seed']}{kept}, to which no earlier event had committed."]
-    is_kept = "and it is" if check_draw(found.first, found.committing) else "BUT IT IS NOT"
-    published = ((found.committing.details or {}).get("draw") or {}).get("next")
+    committing = found.committing
+    is_kept = "and it is" if check_draw(found.first, committing) else "BUT IT IS NOT"
+    published = (committing.details or {})["draw"]
+    if "chain" in published and "number" in drawn:
+        steps = drawn["number"] - published.get("before", 0)
+        return [
+            f"Draw {drawn['number']} was made with the seed {drawn['seed']}{kept}. An agent's lot is the SHA-256 of "
+            "the seed, the day of a plan and the name.",
+            f"Event {committing.seq} had committed to it: hashed {counted(steps, 'time')} with SHA-256 it must be "
+            f"{published['chain']}, {is_kept}.",
+        ]
     return [
         f"Draws were made with the seed {drawn['seed']}{kept}.",
-        f"Event {found.committing.seq} had committed to it: its SHA-256 must be {published}, {is_kept}. To check it "
+        f"Event {committing.seq} had committed to it: its SHA-256 must be {published['next']}, {is_kept}. To check it "
         f"yourself: printf %s {drawn['seed']} | sha256sum",
     ]
 
@@ -137,5 +153,5 @@ def _draw(found: Explained) -> list[str]:
 def _again(found: Explained) -> list[str]:
     if found.again is None:
         return []
-    gets = "; ".join(f"{agent}: {what}" for agent, what in (found.again.details or {})["gets"].items()) or "nobody"
+    gets = "; ".join(f"{agent}: {what}" for agent, what in found.given_again.items()) or "nobody"
     return [f"Decided again as event {found.again.seq}, with the same draw: {gets}."]

@@ -15,8 +15,8 @@ from bygones._files import check_output
 from bygones.cli.arguments import optional
 
 if TYPE_CHECKING:
-    from bygones.audit.inputs.entitlements import Shares
-    from bygones.audit.inputs.history import History
+    from bygones.audit.read.entitlements import Shares
+    from bygones.audit.read.history import History
 
 AgentColumn = Annotated[
     str | None, optional("Column with the names of the agents; agent if left out, or User for sacct.", "COLUMN")
@@ -75,7 +75,7 @@ def read_entitlements(
     history: History, file: Path | None, column: str | None, agent: str | None, kind: str | None
 ) -> Shares | None:
     """The entitlements of `--entitlements` and `--entitlement`; None if neither was given."""
-    from bygones.audit.inputs.entitlements import Shares, read_shares
+    from bygones.audit.read.entitlements import Shares, read_shares
 
     if file is None:
         return None if column is None else Shares(history.entitlements_in(column))

@@ -15,7 +15,7 @@ from bygones.cli.ledger_arguments import Author, Json, Key, Note, Target, note_k
 
 if TYPE_CHECKING:
     from bygones.ledger import Preview
-    from bygones.ledger.importing import Share
+    from bygones.ledger.actions.imports import Share
 
 
 def import_(
@@ -44,7 +44,7 @@ def import_(
         bygones ledger import team.db history.csv --dry-run
         bygones ledger import team.db history.csv
     """
-    from bygones.ledger.csv_files import read_entries
+    from bygones.ledger.actions.event_tables import read_entries
 
     entries = read_entries(history, agent, time, amount)
     with open_ledger(target, author) as ledger:
@@ -55,10 +55,8 @@ def import_(
                 ledger.record_all(entries, join=join, distinct=True, keep=False)  # refused as the import would be
             _print_preview(found, ledger.zone(), json)
             return
-        if not used:
-            found.check(again=again, distinct=distinct)
         before = ledger.n_events()
-        events = ledger.record_all(entries, join=join, distinct=distinct, key=key, source=history.name)
+        events = ledger.record_all(entries, join=join, distinct=distinct, again=again, key=key, source=history.name)
         new = [event for event in events if event.seq > before]
         put_back = 0 if new else ledger.n_events() - before
     with answering():
@@ -94,7 +92,7 @@ def undo_import(
     For example:
         bygones ledger undo-import team.db 5
     """
-    from bygones.ledger.csv_files import event_dict
+    from bygones.ledger.actions.event_tables import event_dict
 
     with open_ledger(target, author) as ledger:
         note_key(ledger, key)
@@ -109,7 +107,7 @@ def undo_import(
 
 def _print_preview(found: Preview, zone: str, json: bool) -> None:
     """Prints what an import would record."""
-    from bygones.ledger.times import day
+    from bygones.ledger.model.times import day
 
     if json:
         print_json(found.to_dict())

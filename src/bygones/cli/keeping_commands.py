@@ -29,7 +29,7 @@ def copy(source: Source, target: NewLedger, json: Json = False) -> None:
         bygones ledger copy team.db postgresql://user@host/name
         bygones ledger copy postgresql://user@host/name team.db
     """
-    from bygones.ledger import copying
+    from bygones.ledger.proof import copies as copying
 
     with progress("copying", copying.size(source)) as advance:
         found = copying.copy(source, target, advance)
@@ -46,7 +46,7 @@ def backup(
     For example:
         bygones ledger backup team.db backup-2026-03-02.db
     """
-    from bygones.ledger import copying
+    from bygones.ledger.proof import copies as copying
 
     with progress("backing up", copying.backup_size(target)) as advance:
         found = copying.backup(target, file, advance)
@@ -63,7 +63,7 @@ def restore(
     For example:
         bygones ledger restore backup-2026-03-02.db team.db
     """
-    from bygones.ledger import copying
+    from bygones.ledger.proof import copies as copying
 
     found = copying.restore(file, target)
     _print_written("Restored", found, json)
@@ -77,8 +77,8 @@ def rebuild(target: Target, json: Json = False) -> None:
     For example:
         bygones ledger rebuild team.db
     """
-    from bygones.ledger.repairing import rebuild
-    from bygones.ledger.store import Store
+    from bygones.ledger.proof.rebuild import rebuild
+    from bygones.ledger.storage.store import Store
 
     store = Store(target)
     try:

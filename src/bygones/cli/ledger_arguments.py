@@ -47,7 +47,7 @@ def open_ledger(target: str, author: str | None = None) -> Ledger:
 
 def print_recorded(events: Iterable[Event], json: bool, *sentences: str) -> None:
     """Prints what was recorded: the events for programs, sentences for people."""
-    from bygones.ledger.csv_files import event_dict
+    from bygones.ledger.actions.event_tables import event_dict
 
     with answering():
         if json:
@@ -73,6 +73,6 @@ def has_come(event: Event) -> bool:
 
 def from_when(event: Event, zone: str) -> str:
     """From when on an event counts, if it lies ahead."""
-    from bygones.ledger.times import named
+    from bygones.ledger.model.times import named
 
     return "" if has_come(event) else f" from {named(event.time, zone)} on"

@@ -131,7 +131,7 @@ def rules(
         bygones ledger rules team.db --half-life 60d --entitlement dana=2 --at 2026-06-01
     """
     from bygones.cli.ledger_tables import print_rules
-    from bygones.ledger.times import iso
+    from bygones.ledger.model.times import iso
 
     changes: dict[str, Any] = {"half_life": half_life, "welfare": welfare, "rule": rule, "newcomers": newcomers}
     changes["reports"], changes["time_zone"] = reports, time_zone
@@ -183,7 +183,7 @@ def standing(
         bygones ledger standing team.db --before 12
     """
     from bygones.cli.ledger_tables import print_standing, standing_data
-    from bygones.ledger.times import as_datetime, later_by
+    from bygones.ledger.model.times import as_datetime, later_by
 
     with open_ledger(target) as ledger:
         now = ledger.standing(at, as_recorded=as_recorded, before=before)
@@ -223,7 +223,7 @@ def decide(
     from bygones.allocation.tables import read_needs
     from bygones.cli.ledger_tables import agreed, print_decision
     from bygones.ledger import StaleProposalError
-    from bygones.ledger.plan_tables import has_dates
+    from bygones.ledger.plans.date_needs import has_dates
 
     if has_dates(needs):
         from bygones.cli.plan_commands import plan
@@ -278,7 +278,7 @@ def explain(
         bygones ledger explain team.db 12
     """
     from bygones.cli.explaining import explained, print_contributions, print_event
-    from bygones.ledger.events import DECISIONS, RECEIVED
+    from bygones.ledger.model.events import DECISIONS, RECEIVED
 
     with open_ledger(target) as ledger:
         if what.isdecimal() and what not in ledger.standing(at).names:
@@ -307,7 +307,7 @@ def export(
     For example:
         bygones ledger export team.db --out events.csv
     """
-    from bygones.ledger.csv_files import event_dict, of_kind, write_events
+    from bygones.ledger.actions.event_tables import event_dict, of_kind, write_events
 
     if out is not None:
         check_output(out, [target])
@@ -346,7 +346,7 @@ def newcomers(
         bygones ledger newcomers team.db --agent elif --decisions 20 --every 1d
     """
     from bygones.cli.ledger_tables import print_forecasts
-    from bygones.ledger.newcomers import foresee_all
+    from bygones.ledger.forecast import foresee_all
     from bygones.report.figures.newcomer_figures import newcomers_figure
 
     with open_ledger(target) as ledger:

@@ -11,14 +11,14 @@ from rich.text import Text
 from bygones._text import amount, counted
 from bygones.cli.console import Column, answering, print_fitting, print_json, print_sentences, print_table, say
 from bygones.kinds import Kind, words
-from bygones.ledger.deciding import PastDecision, Proposal
-from bygones.ledger.newcomers import Forecast
-from bygones.ledger.redeciding import Redecision
-from bygones.ledger.rules import NO_RULES, Change
-from bygones.ledger.snapshot import NEVER
-from bygones.ledger.standing import Standing
-from bygones.ledger.times import day, iso, named, shown
-from bygones.ledger.turns import PRESENT
+from bygones.ledger.actions.decisions import Proposal
+from bygones.ledger.actions.redecisions import Redecision
+from bygones.ledger.forecast import Forecast
+from bygones.ledger.model.fold import NEVER
+from bygones.ledger.model.participation import PRESENT
+from bygones.ledger.model.rules import NO_RULES, Change
+from bygones.ledger.model.standing import Standing
+from bygones.ledger.model.times import day, iso, named, shown
 
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 _WIDTH = 6
@@ -138,7 +138,7 @@ def _since(name: str, now: Standing, row: int, since: dict[str, int] | None) -> 
     return "" if now.last[row] == NEVER else day(int(now.last[row]), now.zone)
 
 
-def print_decision(proposal: Proposal | PastDecision, json: bool, *, recorded: bool) -> None:
+def print_decision(proposal: Proposal, json: bool, *, recorded: bool) -> None:
     """Prints who gets what and why."""
     with answering(recorded):
         if json:

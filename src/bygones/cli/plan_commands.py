@@ -56,8 +56,8 @@ def plan(
         bygones ledger plan ward.db people.csv --from 2026-12-01 --until 2027-01-01 --publish
     """
     from bygones.cli.plan_printing import print_plan
-    from bygones.ledger.keys import check_unused
-    from bygones.ledger.plan_tables import dates_from, read_dates
+    from bygones.ledger.plans.date_needs import dates_from, read_dates
+    from bygones.ledger.storage.keys import check_unused
     from bygones.report.figures.plan_figures import plan_figure
 
     if (from_ is None) != (until is None):
@@ -97,8 +97,8 @@ def planned(
         bygones ledger planned ward.db --agent Ana --out ana.ics
     """
     from bygones.cli.plan_printing import print_turns
-    from bygones.ledger.plan_files import plan_csv, plan_ics
-    from bygones.ledger.rows import unknown_agent
+    from bygones.ledger.plans.plan_files import plan_csv, plan_ics
+    from bygones.ledger.storage.rows import unknown_agent
 
     with open_ledger(target) as ledger:
         turns, zone, name = ledger.plans.turns(from_, until), ledger.zone(), Path(ledger.name).stem
@@ -143,8 +143,8 @@ def replan(
         bygones ledger replan ward.db --table people.csv --accept
     """
     from bygones.cli.plan_printing import print_replanned
-    from bygones.ledger.plan_tables import has_dates, read_dates
-    from bygones.ledger.times import iso
+    from bygones.ledger.model.times import iso
+    from bygones.ledger.plans.date_needs import has_dates, read_dates
 
     with open_ledger(target, author) as ledger:
         zone = ledger.zone()
@@ -175,7 +175,7 @@ def unplan(
         bygones ledger unplan ward.db --from 2026-12-15
     """
     from bygones._text import counted
-    from bygones.ledger.times import iso
+    from bygones.ledger.model.times import iso
 
     with open_ledger(target, author) as ledger:
         note_key(ledger, key)
@@ -203,7 +203,7 @@ def swap(
     For example:
         bygones ledger swap ward.db 31 37
     """
-    from bygones.ledger.times import named
+    from bygones.ledger.model.times import named
 
     with open_ledger(target, author) as ledger:
         note_key(ledger, key)

@@ -10,10 +10,10 @@ from rich.text import Text
 from bygones._text import amount, counted
 from bygones.cli.console import Column, print_fitting, say
 from bygones.kinds import words
-from bygones.ledger.planning import Plan, PlannedTurn, Turn
-from bygones.ledger.replanning import Replanned
-from bygones.ledger.times import day, shown
-from bygones.ledger.turns import PRESENT
+from bygones.ledger.model.participation import PRESENT
+from bygones.ledger.model.times import day, shown
+from bygones.ledger.plans.plan_changes import Replanned
+from bygones.ledger.plans.planned_dates import Plan, PlannedTurn, Turn
 
 
 def print_plan(plan: Plan, *, recorded: bool) -> None:

@@ -37,6 +37,7 @@ from bygones.cli import (
 )
 from bygones.cli.arguments import DEFAULT_LEDGER
 from bygones.cli.console import reason, say
+from bygones.cli.damage import damage_in, is_sentence
 from bygones.cli.usage import MissingArgumentsError, check_command, names_of, one_sentence, with_flag
 
 DESCRIPTION = """Decide who receives what this time, given what everyone received before.
@@ -84,7 +85,7 @@ LEARNING_EXTRAS = {"train": "learn", "evaluate": "learn", "reproduce": "learn,re
 
 LEDGER = "Keep a fairness memory in a file or database between decisions."
 
-NO_LEDGER_FIRST = ("key", "restore")
+NO_LEDGER_FIRST = ("anchors", "key", "restore")
 """The commands of the ledger whose first argument is not a ledger, so that the default is not put there."""
 
 SUMMARIES: dict[str, str] = {}
@@ -146,7 +147,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
     Exits with code 0 on success, `REFUSED` and one sentence for wrong usage or input, `FAILED` for a failure and
     `STOPPED` after Ctrl-C. Code 3 says that a ledger has recorded something, but that the answer could not be written,
-    as to a full disk. No password of the command line or of the default ledger's URL is ever printed.
+    as to a full disk; code 4, that the database did not say whether it has recorded anything. No password of the
+    command line or of the default ledger's URL is ever printed.
     """
     words = list(sys.argv[1:] if arguments is None else arguments)
     secrets = set().union(*map(secrets_in, (*words, os.environ.get(DEFAULT_LEDGER, ""))))
@@ -160,7 +162,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except UnicodeEncodeError as error:
         _refuse(f"text must be valid Unicode, got {error.object!r}", secrets)
     except ValueError as error:
-        _refuse(with_flag(str(error), words), secrets)
+        damage = None if is_sentence(error) else damage_in(words)
+        _refuse(damage or with_flag(str(error), words), secrets, getattr(error, "exit_code", REFUSED))
     except ModuleNotFoundError as error:
         extras = EXTRAS.get(words[0])
         if extras or not isinstance(error, MissingPartError):
@@ -181,6 +184,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except Exception as error:
         if (told := blamed(error)) is not None:
             _refuse(told, secrets, FAILED)
+        if (told := damage_in(words)) is not None:
+            _refuse(told, secrets)
         # A bug. Python's own report would show a password that a library put into its message.
         say(*redacted(traceback.format_exc(), secrets).splitlines(), error=True)
         _refuse("this is a bug in bygones: please report the lines above", secrets, FAILED)

@@ -216,7 +216,7 @@ def _turn(
 
 
 def _joined(ledger: Ledger, event: Event) -> str:
-    from bygones.ledger.times import as_datetime
+    from bygones.ledger.model.times import as_datetime
 
     zone = ledger.zone()
     if "start" in (event.details or {}):

@@ -75,7 +75,7 @@ def redecide(
 
 def _nobody(target: str, planned: Event, zone: str) -> str:
     """What is no longer planned, and how to plan it again."""
-    from bygones.ledger.times import SECOND, named, shown
+    from bygones.ledger.model.times import SECOND, named, shown
 
     when = named(planned.time, zone)
     if planned.kind == "plan":

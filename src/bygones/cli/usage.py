@@ -21,7 +21,7 @@ def names_of(app: SubcommandApp) -> Collection[str]:
 
 
 def check_command(known: Collection[str], words: Sequence[str], program: str) -> str:
-    """The program followed by the command with which the words begin, if they begin with a command and not a flag.
+    """The program followed by the command with which the words begin, unless they begin with a question for help.
 
     Raises:
         ValueError: with one helpful sentence, if there are no words or the first is not a known command.
@@ -29,8 +29,12 @@ def check_command(known: Collection[str], words: Sequence[str], program: str) ->
     if not words:
         raise ValueError(f"choose a command: {', '.join(known)}; see {program} --help")
     name = words[0]
-    if name.startswith("-") or not known:
+    if name in ("-h", "--help") or not known:
         return program
+    if name.startswith("-"):
+        command = next((word for word in words if word in known), None)
+        where = f": options come after {program} {command}" if command else ""
+        raise ValueError(f"{name!r} is not recognized{where}; see {program} --help")
     if name not in known:
         near = difflib.get_close_matches(name, known, n=1)
         hint = f"did you mean {near[0]!r}? See" if near else f"choose one of {', '.join(known)}; see"

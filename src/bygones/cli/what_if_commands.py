@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
 
 from tyro.conf import Positional, arg
 
-from bygones.audit.inputs import formats
+from bygones.audit.read import formats
 from bygones.cli.arguments import Json, one_of, optional
 from bygones.cli.console import print_json, print_paths
 from bygones.cli.history_arguments import (
@@ -113,9 +113,9 @@ def what_if(
         bygones what-if sacct.txt --half-life 3d,7d
     """
     from bygones.audit import read_history
-    from bygones.audit.auditing import HALF_LIVES, STEP_HALF_LIVES
-    from bygones.audit.replays.courses import what_if as run_what_if
-    from bygones.audit.replays.queue_replay import replay_queue
+    from bygones.audit.measure.audit import HALF_LIVES, STEP_HALF_LIVES
+    from bygones.audit.replay.queue_replay import replay_queue
+    from bygones.audit.replay.what_if import what_if as run_what_if
     from bygones.cli.what_if_tables import print_queue, print_what_if
 
     check_files(history, page, entitlements)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from bygones._text import amount, counted, listed
-from bygones.audit.replays.courses import Course, Reassignment, WhatIf
-from bygones.audit.replays.queue_replay import QueueReplay
+from bygones.audit.replay.courses import Course, Reassignment
+from bygones.audit.replay.queue_replay import QueueReplay
+from bygones.audit.replay.what_if import WhatIf
 from bygones.cli.console import print_sentences, print_table, say
 from bygones.kinds import words
 

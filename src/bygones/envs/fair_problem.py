@@ -105,6 +105,14 @@ class FairProblem(ABC):
 
     def _check(self) -> None:
         check_count("horizon", self.horizon)
+        for name in ("weight", "shaping_discount", "fixed_scale"):
+            if np.ndim(getattr(self, name)):
+                raise ValueError(f"{name} must be a single number, got {getattr(self, name)!r}")
+        if self.observe_memory not in (None, True, False) or self.observe_denominator not in (True, False):
+            raise ValueError(
+                "observe_memory must be True, False or None, and observe_denominator True or False, got "
+                f"{self.observe_memory!r} and {self.observe_denominator!r}"
+            )
         check_between("weight", self.weight, 0.0, 1.0, "between 0 and 1")
         check_between("shaping_discount", self.shaping_discount, 0.0, 1.0, "between 0 and 1")
         check_one_of("ends", self.ends, get_args(End))

@@ -137,8 +137,18 @@ class ForeignPartsError(ValueError):
         self.parts = parts
 
 
+MALFORMED = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError)
+"""What Python raises, besides ValueError, about names and numbers that were not written by `description`."""
+
+
 def rebuilt(described: Description, scenario: Scenario | None = None) -> FairProblem:
-    """The problem of a description; refused unless every part of it is bygones' own, or given."""
+    """The problem of a description; refused unless every part of it is bygones' own, or given.
+
+    Raises:
+        ForeignPartsError: a part is not bygones' own.
+        ValueError: a part says something that bygones does not accept.
+        MALFORMED: this is no description.
+    """
     names = [name for name in ("memory", "welfare", "needs", "scenario") if name in described]
     foreign: dict[str, Description] = {name: described[name] for name in names if "structure" in described[name]}
     if scenario is not None:
@@ -228,6 +238,9 @@ def _flattened(name: str, it: object) -> tuple[list[Any], str]:
 
 
 def _rebuilt(module: ModuleType, described: Description) -> Any:
+    # A file may name anything, and only what has a public name there is made.
+    made = [name for name, it in vars(module).items() if isinstance(it, type) and not name.startswith("_")]
+    check_one_of("kind", described["kind"], made)
     kind = getattr(module, described["kind"])
     return kind(**{name: _rebuilt_number(module, value) for name, value in described["numbers"].items()})
 

@@ -1,43 +1,15 @@
-"""Locks on files: one process at a time. The operating system releases them however the process ends."""
+"""Folders that one process at a time writes to, by a lock on a file in them."""
 
 from __future__ import annotations
 
 import errno
 import os
 import socket
-import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-_PAUSE = 0.05
-
-if sys.platform == "win32":
-    import msvcrt
-
-    _BEYOND = 1 << 30
-    """The byte that is locked. Windows lets nobody read a locked one, and who holds the lock is to be read."""
-
-    def _take(descriptor: int) -> bool:
-        os.lseek(descriptor, _BEYOND, os.SEEK_SET)
-        try:
-            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
-        except OSError:
-            return False
-        finally:
-            os.lseek(descriptor, 0, os.SEEK_END)
-        return True
-
-else:
-    import fcntl
-
-    def _take(descriptor: int) -> bool:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return False
-        return True
+from bygones._locks import take
 
 
 @contextmanager
@@ -53,16 +25,11 @@ def locked(lock: Path, place: Path, doing: str, patience: float = 0.0) -> Iterat
     Raises:
         BlockingIOError: another process holds the lock; says which one.
     """
-    until = time.monotonic() + patience
     with lock.open("a+", encoding="utf-8") as file:
-        while True:
-            if _take(file.fileno()):
-                break
-            if time.monotonic() >= until:
-                file.seek(0)
-                holder = file.read().strip() or "another process"
-                raise BlockingIOError(errno.EWOULDBLOCK, f"{holder} {doing}", str(place))
-            time.sleep(_PAUSE)
+        if not take(file.fileno(), patience):
+            file.seek(0)
+            holder = file.read().strip() or "another process"
+            raise BlockingIOError(errno.EWOULDBLOCK, f"{holder} {doing}", str(place))
         file.truncate(0)
         file.write(f"process {os.getpid()} on {socket.gethostname()}")
         file.flush()

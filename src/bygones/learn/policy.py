@@ -18,7 +18,7 @@ from bygones.envs.fair_problem import FairProblem
 from bygones.envs.scenario import Scenario
 from bygones.learn import safetensors
 from bygones.learn.actors import Actor, actor_of, served_by
-from bygones.learn.descriptions import ForeignPartsError, Run, description, rebuilt
+from bygones.learn.descriptions import MALFORMED, ForeignPartsError, Run, description, rebuilt
 from bygones.learn.networks import Layer, Networks
 from bygones.learn.normalisation import Normaliser, normalised
 from bygones.learn.recurrent import Recurrent
@@ -155,8 +155,8 @@ class TrainedPolicy:
         try:
             settings = Settings.from_dict(json.loads(metadata["settings"]))
             described = json.loads(metadata["problem"]) if "problem" in metadata else None
-        except (TypeError, ValueError) as error:
-            raise ValueError(f"{path} is damaged, or of a later version of bygones: {error}") from None
+        except (ValueError, *MALFORMED) as error:
+            raise _damaged(path, error) from None
         is_given = problem is not None or scenario is not None
         if scenario is not None and "scenario" not in (described or {}):
             raise ValueError(f"{path} was not trained on a scenario: leave the scenario out")
@@ -168,18 +168,35 @@ class TrainedPolicy:
                     f"{error}: give the problem that {path} was trained on, as TrainedPolicy.load(path, problem=...)",
                     error.parts if isinstance(error, ForeignPartsError) else {},
                 ) from None
+            except MALFORMED as error:
+                raise _damaged(path, error) from None
         if problem is not None and is_given:
             trained, given = described or description(settings.problem()), description(problem)
             others = [name for name in trained | given if trained.get(name) != given.get(name)]
             if others:
                 raise ValueError(f"{path} was trained on another problem, which differs in {listed(others)}")
-        count = actor_of(settings, problem or settings.problem()).depth
         try:
-            networks = Networks(*(_layers(tensors, network, count) for network in Networks._fields))
-            normaliser = _normaliser(tensors) if (problem or settings).observation_scale == "running" else None
+            return cls._of(tensors, settings, problem, custom=described is not None)
         except KeyError as missing:
             raise ValueError(f"{path} is damaged: it lacks tensor {missing}") from None
-        return cls(settings, networks, problem if described else None, normaliser)
+        except (ValueError, *MALFORMED) as error:
+            raise _damaged(path, error) from None
+
+    @classmethod
+    def _of(
+        cls, tensors: dict[str, np.ndarray], settings: Settings, problem: FairProblem | None, custom: bool
+    ) -> TrainedPolicy:
+        """The policy with these tensors, which has been asked once: they fit each other and the problem."""
+        count = actor_of(settings, problem or settings.problem()).depth
+        networks = Networks(*(_layers(tensors, network, count) for network in Networks._fields))
+        normaliser = _normaliser(tensors) if (problem or settings).observation_scale == "running" else None
+        policy = cls(settings, networks, problem if custom else None, normaliser)
+        nothing, scores = np.zeros(policy.problem.observation_size), policy._actor_in_training.n_scores
+        policy.problem.params(enumerates=False)
+        policy.value(nothing)
+        if policy(nothing).shape != (scores,):
+            raise ValueError(f"its networks do not score {scores} actions")
+        return policy
 
     def state_dict(self) -> dict[str, Any]:
         """The parameters as torch tensors, under the names of Stable-Baselines3's `MlpPolicy`."""
@@ -257,6 +274,10 @@ def _check_movable(settings: Settings) -> None:
         raise ValueError(_NOT_IN_SB3)
     if settings.learner not in ("ppo", "reinforce"):
         raise ValueError(_OF_PPO.format(settings.learner))
+
+
+def _damaged(path: Path | str, error: Exception) -> ValueError:
+    return ValueError(f"{path} is damaged, or of a later version of bygones: {error}")
 
 
 def _named(networks: Networks) -> dict[str, np.ndarray]:

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from bygones._arrays import check_count
 from bygones._files import replacing
 
 _HASH = "sha256"
@@ -64,14 +65,16 @@ def load(path: Path | str) -> tuple[dict[str, np.ndarray], dict[str, str]]:
 
 def _tensor(path: Path | str, name: str, place: Any, data: bytes) -> np.ndarray:
     try:
-        kind, shape, (begin, end) = str(place["dtype"]), [int(size) for size in place["shape"]], place["data_offsets"]
-        raw = data[begin:end]
+        kind, shape, (begin, end) = str(place["dtype"]), list(place["shape"]), place["data_offsets"]
+        for number in (*shape, begin, end):
+            check_count("number", number, least=0)
     except (KeyError, TypeError, ValueError):
         raise ValueError(f"{path} is damaged: its header does not say where tensor {name} lies") from None
     if kind != "F32":
         raise ValueError(f"{path}: tensor {name} must be F32, got {kind}")
     if end > len(data):
         raise ValueError(f"{path} is cut off: tensor {name} ends at byte {end} of {len(data)}")
-    if min(shape, default=0) < 0 or len(raw) != 4 * math.prod(shape):
+    raw = data[begin:end]
+    if len(raw) != 4 * math.prod(shape):
         raise ValueError(f"{path} is damaged: tensor {name} of shape {shape} takes {len(raw)} bytes")
     return np.frombuffer(raw, "<f4").reshape(shape).copy()

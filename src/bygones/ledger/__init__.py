@@ -16,21 +16,20 @@ from bygones._parts import on_first_use
 from bygones.allocation.requests import Amount, Items, Places, Request
 
 if TYPE_CHECKING:
-    from bygones.ledger.contributions import Contribution
-    from bygones.ledger.deciding import PastDecision, Proposal, StaleProposalError
-    from bygones.ledger.draws import check_draw
-    from bygones.ledger.events import Event
-    from bygones.ledger.importing import Preview
+    from bygones.ledger.actions.contributions import Contribution
+    from bygones.ledger.actions.decisions import Proposal, StaleProposalError
+    from bygones.ledger.actions.imports import Preview
+    from bygones.ledger.actions.redecisions import Redecision
     from bygones.ledger.ledger import Ledger
-    from bygones.ledger.plan_tables import DateNeeds
-    from bygones.ledger.planning import Plan, PlannedTurn
-    from bygones.ledger.redeciding import Redecision
-    from bygones.ledger.replanning import Replanned
-    from bygones.ledger.rules import NEWCOMER_RULES, RuleBook, Rules
-    from bygones.ledger.standing import Standing, newcomer_start
-    from bygones.ledger.store import LedgerError
-    from bygones.ledger.verifying import Verification
-    from bygones.ledger.writing import Entry
+    from bygones.ledger.model.draws import check_draw
+    from bygones.ledger.model.events import Entry, Event
+    from bygones.ledger.model.rules import NEWCOMER_RULES, RuleBook, Rules
+    from bygones.ledger.model.standing import Standing, newcomer_start
+    from bygones.ledger.plans.date_needs import DateNeeds
+    from bygones.ledger.plans.plan_changes import Replanned
+    from bygones.ledger.plans.planned_dates import Plan, PlannedTurn
+    from bygones.ledger.proof.verification import Verification
+    from bygones.ledger.storage.store import LedgerError
 
 __all__ = [
     "NEWCOMER_RULES",
@@ -42,7 +41,6 @@ __all__ = [
     "Items",
     "Ledger",
     "LedgerError",
-    "PastDecision",
     "Places",
     "Plan",
     "PlannedTurn",
@@ -61,21 +59,20 @@ __all__ = [
 ]
 
 _NAMES = {
-    "contributions": ("Contribution",),
-    "deciding": ("PastDecision", "Proposal", "StaleProposalError"),
-    "draws": ("check_draw",),
-    "events": ("Event",),
-    "importing": ("Preview",),
+    "actions.contributions": ("Contribution",),
+    "actions.decisions": ("Proposal", "StaleProposalError"),
+    "model.draws": ("check_draw",),
+    "model.events": ("Entry", "Event"),
+    "actions.imports": ("Preview",),
     "ledger": ("Ledger",),
-    "plan_tables": ("DateNeeds",),
-    "planning": ("Plan", "PlannedTurn"),
-    "redeciding": ("Redecision",),
-    "replanning": ("Replanned",),
-    "rules": ("NEWCOMER_RULES", "RuleBook", "Rules"),
-    "standing": ("Standing", "newcomer_start"),
-    "store": ("LedgerError",),
-    "verifying": ("Verification",),
-    "writing": ("Entry",),
+    "plans.date_needs": ("DateNeeds",),
+    "plans.planned_dates": ("Plan", "PlannedTurn"),
+    "actions.redecisions": ("Redecision",),
+    "plans.plan_changes": ("Replanned",),
+    "model.rules": ("NEWCOMER_RULES", "RuleBook", "Rules"),
+    "model.standing": ("Standing", "newcomer_start"),
+    "storage.store": ("LedgerError",),
+    "proof.verification": ("Verification",),
 }
 """The module that defines each name."""
 

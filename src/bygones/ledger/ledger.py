@@ -25,23 +25,19 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from bygones._text import check_text
 from bygones.allocation.requests import Request
-from bygones.allocation.settling import check_known
-from bygones.ledger import deciding, keys, rows, schema, voiding
-from bygones.ledger.authors import author_of, in_database
-from bygones.ledger.deciding import PastDecision, Proposal
-from bygones.ledger.events import Event, check_event
-from bygones.ledger.importing import check_distinct, put_back, undo
-from bygones.ledger.plans import Plans
+from bygones.ledger.actions import decisions, imports, records, redecisions, remade, voiding
+from bygones.ledger.actions.decisions import Proposal
+from bygones.ledger.actions.redecisions import Redecision
+from bygones.ledger.model.events import Entry, Event, check_event
+from bygones.ledger.model.rules import Rules
+from bygones.ledger.model.times import When
+from bygones.ledger.plans.plans import Plans
 from bygones.ledger.reading import Readable
-from bygones.ledger.recording import Recorder
-from bygones.ledger.redeciding import Redecision, redecide
-from bygones.ledger.rules import RuleBook, Rules, check_entitlement, check_newcomers
-from bygones.ledger.standing import newcomer_start, standing
-from bygones.ledger.store import TIMEOUT, Store
-from bygones.ledger.times import When
-from bygones.ledger.writing import Entry, LedgerWriter, begin
+from bygones.ledger.storage import keys, schema
+from bygones.ledger.storage.authors import author_of, in_database
+from bygones.ledger.storage.store import TIMEOUT, Store
+from bygones.ledger.storage.transaction import Recorder, Transaction, begin
 
 
 class Ledger(Readable):
@@ -140,43 +136,34 @@ class Ledger(Readable):
         key: str | None = None,
     ) -> list[Event]:
         """Several agents join at once; what they start with depends on those already present, not on one another."""
-
-        def write(writer: LedgerWriter) -> list[Event]:
-            names = [check_text("agent", agent, empty=False) for agent in agents]
-            if not distinct:
-                check_distinct(writer.connection, names)
-            time = writer.time(at)
-            if entitlement is not None:
-                kind = writer.book.at(time).kind
-                weights = {name: check_entitlement(entitlement, name, kind) for name in names}
-                writer.change_rules(time, {"entitlements": weights}, note)
-            others = standing(writer.connection, writer.book, time)
-            own = None if newcomers is None else check_newcomers(newcomers)
-            rule = own or others.rules.newcomers
-            kept = dict(zip(others.names, others.remembered.tolist(), strict=True))
-            weight = others.rules.entitlements
-            starts = [newcomer_start(others, rule, weight.get(name, 1.0)) - kept.get(name, 0.0) for name in names]
-            return [writer.join(name, time, max(s, 0.0), own, note) for name, s in zip(names, starts, strict=True)]
-
-        asked = ("join", at, list(agents), entitlement, None if newcomers is None else str(newcomers), note)
-        return [event for event in self._recorder.events(write, key, *asked) if event.kind == "join"]
+        rule = None if newcomers is None else str(newcomers)
+        shared: dict[str, Any] = {"entitlement": entitlement, "newcomers": newcomers, "distinct": distinct}
+        return self._recorder.once(
+            key,
+            lambda book: ["join", book.maybe(at), list(agents), entitlement, rule, note],
+            lambda tx: records.join(tx, agents, at, note=note, **shared),
+            lambda _, events: [event for event in events if event.kind == "join"],
+        )
 
     def leave(self, agent: str, *, at: When | None = None, note: str = "", key: str | None = None) -> Event:
         """An agent leaves; what is remembered of them continues to fade."""
-        return self._turn("leave", agent, at, note, key)
+        return self._take_part("leave", agent, at, note, key)
 
     def hold(self, agent: str, *, at: When | None = None, note: str = "", key: str | None = None) -> Event:
         """An agent goes on hold: they take no part in decisions, and their past stops fading if the rules say so."""
-        return self._turn("hold", agent, at, note, key)
+        return self._take_part("hold", agent, at, note, key)
 
     def resume(self, agent: str, *, at: When | None = None, note: str = "", key: str | None = None) -> Event:
         """An agent on hold takes part again."""
-        return self._turn("resume", agent, at, note, key)
+        return self._take_part("resume", agent, at, note, key)
 
-    def _turn(self, kind: str, agent: str, at: When | None, note: str, key: str | None) -> Event:
-        return self._recorder.events(
-            lambda writer: [writer.turn(kind, agent, writer.time(at), note)], key, kind, at, agent, note
-        )[0]
+    def _take_part(self, kind: str, agent: str, at: When | None, note: str, key: str | None) -> Event:
+        return self._recorder.once(
+            key,
+            lambda book: [kind, book.maybe(at), agent, note],
+            lambda tx: records.take_part(tx, kind, agent, at, note),
+            lambda _, events: events[0],
+        )
 
     def record(
         self, agent: str, amount: float, *, at: When | None = None, note: str = "", key: str | None = None
@@ -190,6 +177,7 @@ class Ledger(Readable):
         *,
         join: bool = False,
         distinct: bool = False,
+        again: bool = True,
         key: str | None = None,
         source: str = "",
         keep: bool = True,
@@ -200,6 +188,7 @@ class Ledger(Readable):
             entries: who received what, when; by default now. An entry with a key of its own is recorded once only.
             join: whether unknown agents join with their first entry, starting with zero.
             distinct: whether they may have the name of another but for capitals, accents, spaces and signs.
+            again: whether to record what the ledger has already: an equal agent, time and amount.
             key: of all of them together. The same entries with the same key are recorded once only.
             source: where they come from, such as a file; `undo_import` takes back what has a source.
             keep: whether to record them; otherwise they are checked in every way, and nothing is recorded.
@@ -208,69 +197,59 @@ class Ledger(Readable):
         if key is not None and any(entry.key is not None for entry in wanted):
             raise ValueError("give a key for all entries together, or keys of their own, not both")
 
-        def write(writer: LedgerWriter) -> list[Event]:
-            known = keys.recorded_entries(writer.connection, wanted, writer.book.instant)
-            new = [entry for entry in wanted if entry.key is None or keys.check_key(entry.key) not in known]
+        def act(tx: Transaction) -> list[Event]:
+            return imports.record(tx, wanted, join=join, distinct=distinct, again=again, source=source)
+
+        def read(tx: Transaction, events: list[Event]) -> list[Event]:
             if source:
-                put_back(writer, list(known.values()))
-            if join and not distinct:
-                check_distinct(writer.connection, [entry.agent for entry in new])
-            written = iter(writer.amounts("received", new, join=join))
-            if source:
-                writer.together(source=source)
-            # In the order of the entries, what was recorded before in its place.
-            return [known.get(str(entry.key)) or next(written) for entry in wanted]
+                imports.put_back(tx, events)
+            return [event for event in events if event.kind == "received"]
 
-        if key is None or not keep:
-            return self._recorder.write(write, keep=keep)
-
-        def asked(book: RuleBook) -> list[list[Any]]:
-            times = [None if entry.at is None else book.instant(entry.at) for entry in wanted]
-            return [
-                [entry.agent, keys.number(entry.amount), time, entry.note]
-                for time, entry in zip(times, wanted, strict=True)
-            ]
-
-        again = put_back if source else None
-        found = self._recorder.events(write, key, "record", None, asked, again=again)
-        return [event for event in found if event.kind == "received"]
+        if not keep:
+            return self._recorder.write(act, keep=False)
+        return self._recorder.once(key, lambda book: imports.asked(wanted, book), act, read)
 
     def offset(
         self, agent: str, amount: float, *, at: When | None = None, note: str = "", key: str | None = None
     ) -> Event:
         """Adds an amount to what is remembered of an agent, without changing what was received; it may be negative."""
         entry = Entry(agent, amount, at, note)
-        return self._recorder.events(
-            lambda writer: writer.amounts("offset", [entry]), key, "offset", at, agent, amount, note
-        )[0]
+        return self._recorder.once(
+            key,
+            lambda book: ["offset", book.maybe(at), agent, amount, note],
+            lambda tx: records.amounts(tx, "offset", [entry])[0],
+            lambda _, events: events[0],
+        )
 
     def correct(self, seq: int, amount: float = 0.0, *, note: str = "", key: str | None = None) -> Event:
         """Records a correction, after which event `seq` counts as if it had been recorded with this amount."""
-        return self._recorder.events(
-            lambda writer: [writer.correct(check_event(seq), amount, note)],
+        return self._recorder.once(
             key,
-            "correct",
-            None,
-            seq,
-            keys.number(amount),
-            note,
-        )[0]
+            lambda _: ["correct", None, seq, keys.number(amount), note],
+            lambda tx: records.correct(tx, check_event(seq), amount, note),
+            lambda _, events: events[0],
+        )
 
     def change_rules(self, *, at: When | None = None, note: str = "", key: str | None = None, **settings: Any) -> Event:
         """Changes these settings of `Rules` from an instant on, by default now."""
 
-        def write(writer: LedgerWriter) -> list[Event]:
-            named = list(settings.get("entitlements", ()))
-            known = rows.load_agents(writer.connection, named)[1].names if named else ()
-            check_known(named, known, "entitlements", "the ledger")
-            return [writer.change_rules(writer.time(at), settings, note)]
+        def act(tx: Transaction) -> Event:
+            records.check_entitled(tx, settings)
+            return records.change_rules(tx, tx.time(at), settings, note)
 
-        return self._recorder.events(write, key, "rules", at, settings, note)[0]
+        return self._recorder.once(
+            key, lambda book: ["rules", book.maybe(at), settings, note], act, lambda _, events: events[0]
+        )
 
     def undo_import(self, seq: int, *, note: str = "", key: str | None = None) -> list[Event]:
         """Takes back everything that an import recorded, found by any of its events."""
         seq = check_event(seq)
-        return self._recorder.events(lambda writer: undo(writer, seq, note), key, "undo-import", None, seq, note)
+        return self._recorder.once(
+            key,
+            lambda _: ["undo-import", None, seq, note],
+            lambda tx: imports.undo(tx, seq, note),
+            lambda _, events: events,
+        )
 
     def void(self, seq: int, *, note: str = "", key: str | None = None) -> Event:
         """Makes event `seq` void: from here on everything reads as if it had not been recorded.
@@ -279,7 +258,12 @@ class Ledger(Readable):
         the event back in effect. What would leave the ledger without sense is refused.
         """
         seq = check_event(seq)
-        return self._recorder.events(lambda writer: [voiding.void(writer, seq, note)], key, "void", None, seq, note)[0]
+        return self._recorder.once(
+            key,
+            lambda _: ["void", None, seq, note],
+            lambda tx: voiding.void(tx, seq, note),
+            lambda _, events: events[0],
+        )
 
     # ------------------------------------------------------------------------------------------------ deciding
 
@@ -287,32 +271,35 @@ class Ledger(Readable):
         """What would be decided now; nothing is recorded. The same ledger and request give the same proposal."""
         with self._store.reading() as connection:
             head = connection.execute(sa.select(schema.ledger)).one()
-            return deciding.propose(connection, head, request, at)
+            return decisions.propose(connection, head, request, at)
 
     def accept(self, proposal: Proposal, note: str = "", *, key: str | None = None) -> list[Event]:
         """Records a proposal; raises `StaleProposalError` if anything has been recorded since it was made."""
-        asked = ("decide", None, proposal.request.to_dict(), note)
-        return self._recorder.events(lambda writer: deciding.accept(writer, proposal, note), key, *asked)
+        return self._recorder.once(
+            key,
+            lambda _: ["decide", None, proposal.request.to_dict(), note],
+            lambda tx: decisions.accept(tx, proposal, note),
+            lambda _, events: events,
+        )
 
-    def decide(
-        self, request: Request, *, at: When | None = None, note: str = "", key: str | None = None
-    ) -> Proposal | PastDecision:
+    def decide(self, request: Request, *, at: When | None = None, note: str = "", key: str | None = None) -> Proposal:
         """Proposes and accepts in one transaction, so that no two decisions use the same standing.
 
         With a key that was used for the same request, nothing is decided: it returns what was decided then.
         """
 
-        def write(writer: LedgerWriter) -> Proposal | PastDecision:
+        def act(tx: Transaction) -> Proposal:
             # At the instant at which it is recorded, so that nothing of it waits for the next transaction.
-            proposed = deciding.propose(writer.connection, writer.head, request, at, writer.recorded)
-            deciding.accept(writer, proposed, note)
+            proposed = decisions.propose(tx.connection, tx.head, request, at, tx.recorded)
+            decisions.accept(tx, proposed, note)
             return proposed
 
-        return self._recorder.answer(
-            write, key, "decide", at, request.to_dict(), note,
-            tell=lambda made: made.besides(),
-            read=lambda events, _: PastDecision(events[0]),
-        )  # fmt: skip
+        return self._recorder.once(
+            key,
+            lambda book: ["decide", book.maybe(at), request.to_dict(), note],
+            act,
+            lambda tx, events: remade.answer(tx.connection, events[0]),
+        )
 
     def redecide(
         self,
@@ -340,20 +327,18 @@ class Ledger(Readable):
             The decisions that would be different, in the order of time.
         """
 
-        def until(book: RuleBook) -> int | None:
-            return None if end is None else book.instant(end, "to")
-
-        def write(writer: LedgerWriter) -> list[Redecision]:
-            return redecide(writer, writer.book.instant(start, "from"), until(writer.book), note)
+        def act(tx: Transaction) -> list[Redecision]:
+            return redecisions.redecide(tx, tx.book.instant(start, "from"), tx.book.maybe(end, "to"), note)
 
         if not accept:
             keys.check_unused(key)
-            return self._recorder.write(write, keep=False)
-        return self._recorder.answer(
-            write, key, "redecide", start, until, note,
-            tell=lambda found: [each.stored() for each in found],
-            read=lambda _, told: [Redecision.from_stored(each) for each in told],
-        )  # fmt: skip
+            return self._recorder.write(act, keep=False)
+        return self._recorder.once(
+            key,
+            lambda book: ["redecide", book.instant(start), book.maybe(end, "to"), note],
+            act,
+            redecisions.redecided,
+        )
 
     @property
     def plans(self) -> Plans:

@@ -9,17 +9,17 @@ from typing import TypeVar
 import sqlalchemy as sa
 
 from bygones._text import check_text
-from bygones.ledger import keys, rows, schema, verifying, voids
-from bygones.ledger.aftermath import LaterChange, changes_since, made_again
-from bygones.ledger.contributions import Contribution, contributions, owed_since
-from bygones.ledger.events import Event, check_event
-from bygones.ledger.importing import Preview, preview
-from bygones.ledger.rules import Change, RuleBook, Rules
-from bygones.ledger.standing import Standing, outlook, standing
-from bygones.ledger.store import Store
-from bygones.ledger.times import When
-from bygones.ledger.verifying import Verification
-from bygones.ledger.writing import Entry
+from bygones.ledger.actions.contributions import Contribution, contributions, owed_since
+from bygones.ledger.actions.imports import Preview, preview
+from bygones.ledger.actions.later_changes import LaterChange, changes_since, made_again
+from bygones.ledger.actions.remade import Told, told
+from bygones.ledger.model.events import Entry, Event, check_event
+from bygones.ledger.model.rules import Change, RuleBook, Rules
+from bygones.ledger.model.standing import Standing
+from bygones.ledger.model.times import When
+from bygones.ledger.proof.verification import Verification, verify
+from bygones.ledger.storage import draw_table, keys, revisions, rows, schema, timeline
+from bygones.ledger.storage.store import Store
 
 T = TypeVar("T")
 
@@ -55,7 +55,7 @@ class Readable:
         """
         with self._store.reading() as connection:
             book, time, head = self._asked(connection, at, as_recorded, before)
-            return standing(connection, book, time, head)
+            return timeline.standing(connection, book, time, head)
 
     def outlook(
         self, until: When, at: When | None = None, *, as_recorded: When | None = None, before: int | None = None
@@ -63,7 +63,7 @@ class Readable:
         """Where everybody stands at a later instant if nothing is received after `at`, by default now."""
         with self._store.reading() as connection:
             book, time, head = self._asked(connection, at, as_recorded, before)
-            return outlook(connection, book, time, book.instant(until, "until"), head)
+            return timeline.outlook(connection, book, time, book.instant(until, "until"), head)
 
     def owed_since(self, at: When | None = None) -> dict[str, int]:
         """For each agent who is owed something at an instant, since when they have been owed without a break."""
@@ -77,24 +77,31 @@ class Readable:
     def events(self, *, in_effect: bool = False) -> Generator[tuple[Event, bytes], None, None]:
         """All events with their hashes, in the order of recording, or only those that are not void."""
         with self._store.reading() as connection:
-            for chunk in rows.load_events(connection, [voids.in_effect()] if in_effect else []):
+            for chunk in rows.load_events(connection, [revisions.in_effect()] if in_effect else []):
                 yield from chunk
+
+    def hashes(self) -> Generator[bytes, None, None]:
+        """The hashes of all events, in the order of recording."""
+        query = sa.select(schema.events.c.hash).order_by(schema.events.c.seq)
+        with self._store.reading() as connection:
+            for part in connection.execute(query, execution_options=rows.IN_CHUNKS).partitions():
+                yield from (bytes(stored) for (stored,) in part)
 
     def event(self, seq: int) -> Event:
         """One event by its number."""
         check_event(seq)
         with self._store.reading() as connection:
-            found = [
-                event for chunk in rows.load_events(connection, [schema.events.c.seq == seq]) for event, _ in chunk
-            ]
-        if not found:
-            raise ValueError(f"there is no event {seq}")
-        return found[0]
+            return rows.load_event(connection, seq)
+
+    def told(self, decision: Event) -> Told:
+        """What a recorded decision or plan gave, and why, from what had been recorded before it."""
+        with self._store.reading() as connection:
+            return told(connection, decision)
 
     def void_since(self, seq: int) -> int | None:
         """The number of the event since which an event is void, or None if it counts."""
         with self._store.reading() as connection:
-            return voids.void_since(connection, seq)
+            return revisions.void_since(connection, seq)
 
     def zone(self) -> str:
         """The name of the ledger's time zone."""
@@ -115,12 +122,21 @@ class Readable:
         with self._store.reading() as connection:
             return made_again(connection, decision)
 
+    def committing(self, decision: Event) -> Event | None:
+        """The event that had committed to the draw of a decision, or None."""
+        drawn = (decision.details or {}).get("draw") or {}
+        with self._store.reading() as connection:
+            seq = drawn.get("committed_in") or draw_table.published_in(connection, drawn.get("number"))
+            return None if seq is None else rows.load_event(connection, seq)
+
     def decisions_at(self, at: When) -> list[int]:
         """The numbers of the decisions of one instant that count."""
 
         def read(connection: sa.Connection, _: RuleBook, time: int) -> list[int]:
             table = schema.events
-            query = sa.select(table.c.seq).where(table.c.kind == "decision", table.c.time == time, voids.in_effect())
+            query = sa.select(table.c.seq).where(
+                table.c.kind == "decision", table.c.time == time, revisions.in_effect()
+            )
             return list(connection.execute(query.order_by(table.c.seq)).scalars())
 
         return self._read(read, at)
@@ -128,7 +144,7 @@ class Readable:
     def joined_before(self, join: Event) -> bool:
         """Whether the agent who joins with this event had joined before, so that it returns."""
         table, agents = schema.events, schema.agents
-        earlier = [agents.c.name == join.agent, table.c.kind == "join", table.c.seq < join.seq, voids.in_effect()]
+        earlier = [agents.c.name == join.agent, table.c.kind == "join", table.c.seq < join.seq, revisions.in_effect()]
         query = sa.select(table.c.seq).join_from(table, agents, table.c.agent == agents.c.id).where(*earlier)
         with self._store.reading() as connection:
             return connection.execute(query.limit(1)).scalar() is not None
@@ -156,7 +172,7 @@ class Readable:
 
         Args:
             head: a hash noted earlier, which must be one of the chain.
-            noted: further hashes, each with the number of its event; see `bygones.ledger.signing`.
+            noted: further hashes, each with the number of its event; see `bygones.ledger.proof.signing`.
         """
         if head is not None:
             head = head.strip().lower()
@@ -164,7 +180,7 @@ class Readable:
                 raise ValueError(f"head must be the 64 digits and letters that verify prints, got {head!r}")
             noted = [(head, None), *noted]
         with self._store.reading() as connection:
-            return verifying.verify(connection, noted)
+            return verify(connection, noted)
 
     def _read(self, what: Callable[[sa.Connection, RuleBook, int], T], at: When | None) -> T:
         with self._store.reading() as connection:

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 from bygones._html import bar, card, note, table
 from bygones._text import amount
 from bygones.kinds import words
-from bygones.ledger.snapshot import NEVER
-from bygones.ledger.times import day, named
-from bygones.ledger.turns import PRESENT
+from bygones.ledger.model.fold import NEVER
+from bygones.ledger.model.participation import PRESENT
+from bygones.ledger.model.times import day, named
 
 if TYPE_CHECKING:
-    from bygones.ledger.standing import Standing
+    from bygones.ledger.model.standing import Standing
 
 
 def as_html(standing: Standing) -> str:

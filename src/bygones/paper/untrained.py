@@ -59,20 +59,20 @@ def reached(rule: str, run: Settings, horizons: Sequence[int]) -> dict[int, Reac
         received = {horizon: stored[key] for horizon, key in keys.items()}
     else:
         received = _simulated_once(rule, problem, tuple(sorted(set(horizons))))
-    judge = as_judge(run.welfare)
-    found = {}
-    for horizon in horizons:
-        totals = received[horizon]
-        means = totals / horizon
-        metrics = (
-            inequality.gini(totals),
-            judge(means if run.aggregation == "averaged" else totals),
-            means.sum(axis=-1),
-            means.min(axis=-1),
-            means.max(axis=-1),
-        )
-        found[horizon] = Reached(*(float(np.mean(metric)) for metric in metrics))
-    return found
+    return {horizon: as_reached(received[horizon], run, horizon) for horizon in horizons}
+
+
+def as_reached(received: Floats, run: Settings, horizon: int) -> Reached:
+    """What agents received in episodes of a horizon, one row for each, in the metrics of a run; means over episodes."""
+    means = received / horizon
+    metrics = (
+        inequality.gini(received),
+        as_judge(run.welfare)(means if run.aggregation == "averaged" else received),
+        means.sum(axis=-1),
+        means.min(axis=-1),
+        means.max(axis=-1),
+    )
+    return Reached(*(float(np.mean(metric)) for metric in metrics))
 
 
 def simulated(rule: str, run: Settings, horizons: Sequence[int], seeds: int = FEW_SEEDS) -> dict[int, Floats]:

@@ -1,354 +1,382 @@
-"""Which half-life and rule to choose, by what they would have done on a history.
-
-Half-lives, other memories and both rules are replayed on the needs of the history and judged by what the worst-off
-quarter of the agents would have received (of burdens, carried) within periods; see `advice_trials`. The simple choice
-is a half-life as long as a period and the rule `one-step`. Another is recommended only if it is clearly better: by at
-least 5%, with an interval above zero that allows for the number of comparisons. It may be better for the worst-off
-quarter, or no worse for them, without much longer waits, and better in total. Of several such, the simplest is taken
-that is within 5% of the best for them.
-"""
+"""Advice where rules were replayed: what to take, why, and what would change it."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, get_args
+from typing import Any
 
 import numpy as np
 
-from bygones._arrays import check_count
-from bygones._text import counted
-from bygones.allocation.decide import Rule
-from bygones.audit.advice.advice_facts import PERIODS, HistoryFacts, facts_of, round_lengths, suitable_period, written
-from bygones.audit.advice.advice_trials import Gain, JudgedTrials, Trial, judge, trials
-from bygones.audit.clock import Clock
-from bygones.audit.inputs.history import History
-from bygones.audit.replays.alternatives import Alternative, alternatives, named_memory, of_half_life
-from bygones.audit.replays.counterfactual import DecisionRequest
-from bygones.audit.replays.replay_setting import ReplaySetting, replay_setting
-from bygones.kinds import Kind, check_kind
+from bygones._text import amount, counted, listed
+from bygones.audit.advice.facts import PERIODS, HistoryFacts
+from bygones.audit.advice.recommendation import KIND_ASSUMED, OTHERS_TOO, AdviceTable, Recommendation
+from bygones.audit.advice.trials import AdviceVerdict, Comparison, JudgedTrials
+from bygones.audit.replay.memories import Alternative
+from bygones.kinds import words
 
-DRAWS = 3
-"""How often each trial is run, with other draws among ties."""
+MUCH_DRIFT = 0.25
+"""A history has changed much if this share of all needs moved to other agents from one half to the other."""
 
-MOST_DECISIONS = 2000
-"""The most decisions that are replayed, the latest."""
-
-WORTH = 0.05
-"""The least difference that is worth a word, as a share of what everybody would receive if it were equal."""
-
-LONGER = 2
-"""What is better only in total may let nobody ask in vain, or carry, more than this many times as often in a row."""
-
-LEAST_PERIODS = 4
-"""The fewest independent periods by which trials are compared."""
-
-_AROUND = 10.0
-
-AdviceVerdict = Literal["better", "better in total", "hardly matters", "cannot tell", "nothing to decide"]
-"""How what is recommended compares with the simple choice: better for the worst-off quarter, no worse for them and
-better in total, the simple choice itself since nothing is better, the simple choice since there are too few periods to
-compare, or since there never was a choice."""
+MUCH_MORE = 5.0
+"""Agents differ much if one asks for this many times as much as another on average."""
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Advice:
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class Advice(Recommendation, Comparison):
     """The result of `advise`.
 
     Attributes:
-        label: where the history came from.
-        clock: what its times mean.
-        kind: goods or burdens.
-        kind_assumed: whether it was not said, and goods are assumed.
         facts: what the history is like.
-        period: the time over which shares should even out.
         verdict: how sure the advice is.
         memory: the half-life that is recommended.
-        rule: the rule that is recommended.
-        reported: whether needs are what agents report themselves.
-        newcomers: the newcomer rule.
-        trials: what was replayed; what happened comes first. Empty if there was nothing to decide.
-        judged: the trials judged by what was received within periods; None if there are too few.
         others: what would be recommended for other periods, by their length.
         held_out: the choice by the first half of the periods alone, and its gain over the simple one in the second.
         entitled: whether entitlements differ.
-        notes: what was skipped or assumed, in sentences.
     """
 
-    label: str
-    clock: Clock
-    kind: Kind
-    kind_assumed: bool
     facts: HistoryFacts
-    period: float
     verdict: AdviceVerdict
     memory: Alternative
-    rule: str
-    reported: bool
-    newcomers: str
-    trials: tuple[Trial, ...]
-    judged: JudgedTrials | None
     others: Mapping[float, tuple[Alternative, str]]
     held_out: tuple[Alternative, str, float] | None
     entitled: bool
-    notes: tuple[str, ...]
 
     def __repr__(self) -> str:
         return f"<Advice for {self.label}: half-life {self.memory.name}, rule {self.rule}>"
 
-    def _repr_html_(self) -> str:
-        from bygones.audit.advice.advice_card import advice_html
-        from bygones.audit.advice.advice_text import advice_text
+    @property
+    def takes(self) -> str:
+        return self.memory.name
 
-        return advice_html(advice_text(self))
-
-    def index(self, memory: Alternative, rule: str) -> int:
-        """The trial of a memory and a rule."""
-        return _index(self.trials, memory, rule)
+    @property
+    def was_replayed(self) -> bool:
+        return bool(self.trials)
 
     @property
     def chosen(self) -> int:
         """The trial that is recommended."""
         return self.index(self.memory, self.rule)
 
-    @property
-    def simple(self) -> int:
-        """The trial of the simple choice."""
-        return _simple(self.trials, self.period)
-
-    def fading(self) -> list[int]:
-        """The trials of half-lives, perfect recall among them."""
-        return _fading(self.trials)
-
-    def gain(self, trial: int, other: int) -> Gain:
-        """What a trial gives the worst-off quarter more than another, as all comparisons together allow to say."""
+    def headline(self) -> list[str]:
+        take = f"{self._named(self.memory)} and the rule {self.rule}"
+        if self.reported:
+            take += ", with normalised reports"
+        if self.verdict == "nothing to decide":
+            return [f"Begin with {take}.", self._nothing_to_decide()]
         if self.judged is None:
-            raise ValueError("there are too few periods to compare trials")
-        return self.judged.gain(self.judged.worst, trial, other, len(self.fading()) - 1)
+            return [f"Begin with {take}: this history is too short to compare others with it.", self._too_short()]
+        if self.verdict == "hardly matters":
+            tried = counted(len(self.fading()) - 1, "other choice")
+            return [
+                f"Take {take}.",
+                f"It hardly matters here: of {tried} of half-life and rule, none would have been clearly better for "
+                f"{self._worst_off}, so take the simplest.",
+            ]
+        than = f"instead of {_worst(self.judged, self.simple)} with {self._trial(self.simple)}"
+        change = _change(self.judged.worst, self.chosen, self.simple)
+        first = (
+            f"{self._worst_off} would have {words(self.kind).received} {_worst(self.judged, self.chosen)} "
+            f"in {self.length(self.period)} on average, {than} ({change})"
+        )
+        if self.verdict == "better in total":
+            total = _change(self.judged.total, self.chosen, self.simple)
+            first += f", and all together {_total(self.judged, self.chosen)} ({total})"
+        return [f"Take {take}.", f"{_capital(first)}."]
 
-    def clearly_better(self, trial: int, other: int) -> bool:
-        """Whether a trial is better for the worst-off quarter than another, beyond chance and by more than a little."""
-        return self.judged is not None and _clear(self.judged, trial, other, self.simple, len(self.fading()) - 1)
+    def _nothing_to_decide(self) -> str:
+        if self.facts.agents == 1:
+            return "There is only one agent in this history, so there was nobody to choose between."
+        who = "could carry did" if self.kind == "burden" else "asked was served"
+        rows = "could have carried and did not" if self.kind == "burden" else "asked and was not served"
+        return (
+            f"Everybody who {who}, every time, so there was nothing to choose and rules cannot be compared: add a row, "
+            f"with served 0, for each agent who {rows}."
+        )
 
-    def alike(self, rule: str) -> list[Alternative]:
-        """The half-lives under a rule that are neither clearly better nor clearly worse than what is recommended."""
-        return [
-            self.trials[i].memory
-            for i in self.fading()
-            if self.trials[i].rule == rule
-            and not self.clearly_better(i, self.chosen)
-            and not self.clearly_better(self.chosen, i)
+    def _too_short(self) -> str:
+        facts = self.facts
+        wanted = max(round(PERIODS * self.period / facts.every), facts.decisions + 1)
+        return (
+            f"It has {counted(facts.decisions, 'decision')} about {counted(facts.agents, 'agent')}, and a turn comes "
+            f"about every {self.length(facts.turn)}; a comparison by periods of {self.length(self.period)} needs about "
+            f"{wanted:,} decisions."
+        )
+
+    def reasons(self) -> list[str]:
+        facts = self.facts
+        asked, did = ("could carry it", "did") if self.kind == "burden" else ("asked", "was served")
+        do = did if f"{facts.served:.2g}" == "1" or self.kind == "burden" else "were served"
+        found = [
+            f"There were {counted(facts.decisions, 'decision')}, one every {self.length(facts.every)} on average. "
+            f"{amount(facts.asking, 2)} of {counted(facts.agents, 'agent')} {asked} and {amount(facts.served, 2)} "
+            f"{do}, so that each has a turn about every {self.length(facts.turn)}."
         ]
+        if facts.joined or facts.left:
+            stayed = f"; half of those had stayed no longer than {self.length(facts.stay)}" if facts.left else ""
+            found.append(
+                f"{facts.joined:,} joined later and {facts.left:,} left before the end{stayed} (newcomer rule: "
+                f"{self.newcomers})."
+            )
+        if facts.agents > 1:
+            found.append(self._about_needs())
+        if self.judged is not None:
+            found += [
+                f"All were judged within periods of {self.length(self.period)}, about "
+                f"{counted(max(round(self.period / facts.turn), 1), 'turn')} for each agent; "
+                f"{counted(self.judged.n_periods, 'period')} could be compared.",
+                self._about_the_rule(self.judged),
+                self._about_the_half_life(self.judged),
+                *self._about_memory(self.judged),
+            ]
+        return found
 
+    def _about_needs(self) -> str:
+        if self.facts.equal:
+            return "At each decision the needs of all are the same, so that it does not matter who has a turn when."
+        low, high = (amount(each) for each in self.facts.between)
+        spread = "" if self.reported else f", and their means go from {low} to {high} between agents"
+        return f"The needs of an agent vary by {self.facts.within:.0%} around their mean{spread}."
 
-class _Choice(NamedTuple):
-    verdict: AdviceVerdict
-    trial: int
-
-
-def advise(
-    history: History,
-    *,
-    period: str | float | None = None,
-    half_lives: Sequence[str | float] | None = None,
-    reported: bool = False,
-    newcomers: str | float = "mean",
-    entitlements: Mapping[str, float] | None = None,
-    others: str | float | None = None,
-    kind: Kind | None = None,
-    draws: int = DRAWS,
-    advance: Callable[[float], None] = lambda done: None,
-) -> Advice:
-    """Recommends a half-life and a rule for a history that records who asked.
-
-    Args:
-        history: see `read_history(needs=…, served=…)`.
-        period: the time over which shares should even out; by default long enough for three turns each.
-        half_lives: the half-lives to try; by default round ones around the period, and perfect recall.
-        reported: whether needs are what agents report themselves. They then count as multiples of what each usually
-            reports, and only the rule that is safe with them is recommended.
-        newcomers: the newcomer rule, for agents who ask for the first time; by default that of a ledger.
-        entitlements: of each agent; by default the same for everyone.
-        others: the entitlement of agents that `entitlements` does not name, see `audit`.
-        kind: goods or burdens; goods if left out, and the advice says so.
-        draws: how often each trial is run, with other draws among ties.
-        advance: called after each trial with the share of the work that is done.
-    """
-    if history.requests is None:
-        raise ValueError("advise needs to know who asked: name the columns with needs and served")
-    check_count("draws", draws, most=1000)
-    about: Kind = "good" if kind is None else check_kind(kind)
-    clock = history.clock
-    setting = replay_setting(history, newcomers, entitlements, others)
-    notes = [clock.sentence(), *history.notes]
-    if len(setting.requests) > MOST_DECISIONS:
-        notes.append(f"The latest {MOST_DECISIONS:,} of {len(setting.requests):,} decisions were replayed.")
-        setting = setting._replace(requests=setting.requests[-MOST_DECISIONS:])
-    if len(setting.requests) < 2 and period is None:
-        raise ValueError(
-            f"{history.source.label} is too short to advise on: it has {counted(len(setting.requests), 'decision')}, "
-            f"so that it does not show how often a turn comes; give more of the history, or --period with the time "
-            f"over which shares should even out"
+    def _about_the_rule(self, judged: JudgedTrials) -> str:
+        mine, theirs = self.chosen, self.index(self.memory, "prices" if self.rule == "one-step" else "one-step")
+        if (
+            max(abs(judged.mean(each, mine) - judged.mean(each, theirs)) for each in (judged.worst, judged.total))
+            < 1e-9
+        ):
+            return f"With {self._named(self.memory)}, the rules one-step and prices do the same here."
+        row = "carried {} times in a row" if self.kind == "burden" else "asked {} times in a row in vain"
+        longest, other_longest = self.trials[mine].longest, self.trials[theirs].longest
+        than = "with both" if longest == other_longest else f"instead of {longest}"
+        text = (
+            f"With the rule {self.trials[theirs].rule} instead of {self.rule}, {self._worst_off} would have "
+            f"{words(self.kind).received} {_worst(judged, theirs)} instead of {_worst(judged, mine)} and all together "
+            f"{_total(judged, theirs)} instead of {_total(judged, mine)}; at worst, somebody "
+            f"{row.format(other_longest)} {than}."
         )
-    if reported:
-        setting = setting._replace(requests=_as_multiples(setting.requests, len(setting.who.names)))
-    facts = facts_of(setting.requests, len(setting.who.names), setting.usual)
-    over = suitable_period(clock, facts.turn, facts.span) if period is None else clock.length(period, "period")
-    if math.isinf(over):
-        raise ValueError("period must be finite, got inf")
-    if over < facts.turn and period is not None:
-        least = clock.length_text(facts.turn)
-        raise ValueError(
-            f"period must be at least as long as it takes until everybody has had a turn, {least}, got {period!r}: "
-            f"nobody could come out even within it"
+        if self.reported:
+            text += (
+                " But with normalised reports one-step leaves nothing to gain by false reports, and prices leave a "
+                "little."
+            )
+        elif self.rule == "one-step":
+            text += " One-step is also easier to check: whoever is furthest behind is next."
+        return text
+
+    def _about_the_half_life(self, judged: JudgedTrials) -> str:
+        same_rule = [i for i in self.fading() if self.trials[i].rule == self.rule and i != self.chosen]
+        worse = [i for i in same_rule if self.clearly_better(self.chosen, i)]
+        alike = [i for i in same_rule if i not in worse and not self.clearly_better(i, self.chosen)]
+        text = "No other half-life does as well with this rule."
+        if alike:
+            verb = "does" if len(alike) == 1 else "do"
+            which = listed([self.clock.length_text(self.trials[i].memory.length) for i in alike])
+            half_lives = f"{'A half-life' if len(alike) == 1 else 'Half-lives'} of {which}"
+            text = f"{half_lives}{' steps' if self.clock.steps else ''} {verb} about as well with this rule."
+            if self.memory.length == self.period:
+                text = (
+                    f"{text[:-1]}; {self.length(self.memory.length)} is as long as the period: what happened a period "
+                    f"ago counts half."
+                )
+        if worse:
+            listing = listed([f"{_worst(judged, i)} with {self._named(self.trials[i].memory)}" for i in worse])
+            text += f" Clearly worse for {self._worst_off}: {listing}, instead of {_worst(judged, self.chosen)}."
+        return text
+
+    def _about_memory(self, judged: JudgedTrials) -> list[str]:
+        """What no memory, what happened, and memories without a half-life would do; what the first half alone says."""
+        none = next(i for i, each in enumerate(self.trials) if i and each.memory.kind == "instantaneous")
+        received = words(self.kind).received
+        found = [
+            f"Without any memory, {self._worst_off} would have {received} {_worst(judged, none)} in "
+            f"{self.length(self.period)}; with the actual decisions, they {received} {_worst(judged, 0)}. With "
+            f"the recommendation it is {_worst(judged, self.chosen)}."
+        ]
+        rest = [i for i, each in enumerate(self.trials) if i and each.memory.kind in ("sliding_window", "reset")]
+        better = [i for i in rest if self.clearly_better(i, self.chosen)]
+        if better:
+            listing = listed([f"{self._trial(i)} ({_change(judged.worst, i, self.chosen)})" for i in better])
+            found.append(
+                f"Other memories would do better still for them: {listing}. A ledger has "
+                f"half-lives only, but Python has these memories, too."
+            )
+        if self.held_out is not None and self.verdict not in ("hardly matters", "cannot tell"):
+            memory, rule, gain = self.held_out
+            first = "The first half of the history alone would have led to"
+            if (memory, rule) == (self.memory, self.rule):
+                off = f"{abs(gain):.0%} {'better' if gain >= 0 else 'worse'} off"
+                found.append(
+                    f"{first} the same recommendation; in the second half, which was not used for it, "
+                    f"{self._worst_off} would have been {off} than with {self._trial(self.simple)}."
+                )
+            else:
+                found.append(
+                    f"{first} {self._named(memory)} and the rule {rule}, so the recommendation is not firm: ask "
+                    f"again when the history is longer."
+                )
+        return found
+
+    def doubts(self) -> list[str]:
+        if self.facts.agents == 1:
+            return [OTHERS_TOO]
+        found = [KIND_ASSUMED] if self.kind_assumed else []
+        for period, (memory, rule) in self.others.items():
+            text = f"{self._named(memory)} and the rule {rule}"
+            found.append(f"If shares should even out within {self.length(period)} (--period): {text}.")
+        if self.judged is not None:
+            found += self._other_aims(self.judged)
+        if not self.reported and not self.facts.equal:
+            found.append(
+                "If agents report their needs themselves, they can gain by reporting little: add --reported, which "
+                "counts reports as multiples of what each usually reports."
+            )
+        low, high = self.facts.between
+        if not self.entitled and self.kind == "burden":
+            found.append("If some agents have a smaller share of the load, such as half-timers, give --entitlements.")
+        elif not self.entitled and low > 0 and high > MUCH_MORE * low and not self.reported:
+            found.append(
+                f"Some agents ask for {high / low:.0f} times as much as others, and all count as entitled to the same. "
+                f"If those who ask for more are larger, such as a clinic with more patients, give --entitlements."
+            )
+        elif not self.entitled:
+            found.append("If some agents are entitled to more than others, give --entitlements.")
+        if self.facts.drift > MUCH_DRIFT:
+            found.append(
+                f"From the first half of the history to the second, {self.facts.drift:.0%} of all needs moved to other "
+                f"agents. If that goes on, prefer a shorter half-life to a longer one."
+            )
+        return found
+
+    def _other_aims(self, judged: JudgedTrials) -> list[str]:
+        """What would be taken if only the total counted, or only the longest wait."""
+        found, sign = [], -1.0 if self.kind == "burden" else 1.0
+        most = max(range(1, len(self.trials)), key=lambda i: sign * judged.mean(judged.total, i))
+        if judged.gain(judged.total, most, self.chosen).low > 0:
+            which = "least" if self.kind == "burden" else "most"
+            found.append(
+                f"If only the total counted: {self._trial(most)} gives {which}, {_total(judged, most)} in "
+                f"{self.length(self.period)} ({_change(judged.total, most, self.chosen)}), but leaves "
+                f"{_worst(judged, most)} for {self._worst_off} instead of {_worst(judged, self.chosen)}."
+            )
+        shortest = min(self.fading(), key=lambda i: (self.trials[i].longest, i != self.chosen))
+        if self.trials[shortest].longest < 0.8 * self.trials[self.chosen].longest:
+            row = "carry many times in a row" if self.kind == "burden" else "ask many times in vain"
+            found.append(
+                f"If nobody should {row}: {self._trial(shortest)}, at most {self.trials[shortest].longest} "
+                f"instead of {self.trials[self.chosen].longest}; {self._worst_off} would then have "
+                f"{words(self.kind).received} {_worst(judged, shortest)}."
+            )
+        return found
+
+    def table(self) -> AdviceTable:
+        burden = self.kind == "burden"
+        quarter, row = ("heaviest quarter", "in a row") if burden else ("worst-off quarter", "in vain")
+        most, streak = ("carried most", "carried") if burden else ("received least", "asked in vain")
+        judged = self.judged
+        return AdviceTable(
+            f"What would have been {words(self.kind).received} in {self.length(self.period)}",
+            ["memory", "rule", quarter, "all together", "Gini", row, "for that quarter"],
+            [] if judged is None else [self._row(judged, i) for i in self.shown()],
+            f"{_capital(quarter)}: the mean of the quarter of agents who {most}. {_capital(row)}: the most times in a "
+            f"row that anybody {streak}. The last column compares with the recommendation; its ranges allow for "
+            f"chance, for ties and for the number of comparisons.",
         )
-    tried = _memories(clock, over, facts, half_lives)
-    found: list[Trial] = []
-    if facts.contested and facts.agents > 1:
-        found = trials(setting, tried, get_args(Rule), about, draws, advance)
-    judged = judge(setting, found, over, about) if found else None
-    if judged is not None and judged.n_periods < LEAST_PERIODS:
-        judged = None
-    choice = _choose(found, judged, over, reported) if found else None
-    chosen = found[choice.trial] if choice else None
-    return Advice(
-        label=history.source.label,
-        clock=clock,
-        kind=about,
-        kind_assumed=kind is None,
-        facts=facts,
-        period=over,
-        verdict=choice.verdict if choice else "nothing to decide",
-        memory=chosen.memory if chosen else _nearest(tried, over),
-        rule=chosen.rule if chosen else "one-step",
-        reported=reported,
-        newcomers=setting.who.newcomers,
-        trials=tuple(found),
-        judged=judged,
-        others=_other_periods(setting, found, clock, over, facts, about, reported) if judged else {},
-        held_out=_held_out(found, judged, over, reported),
-        entitled=len(set(setting.who.entitlements.tolist())) > 1,
-        notes=tuple(notes),
-    )
+
+    def shown(self) -> list[int]:
+        """The trials in the table: what happened, the recommended rule under all memories, the other under its own."""
+        rest = [i for i, each in enumerate(self.trials) if i and (each.rule == self.rule or each.memory == self.memory)]
+        return [0, *sorted(rest, key=lambda i: (i != self.chosen, self.trials[i].memory != self.memory, i))]
+
+    def _row(self, judged: JudgedTrials, i: int) -> list[str]:
+        trial, gain, was = self.trials[i], self.gain(i, self.chosen), judged.mean(judged.worst, self.chosen)
+        # Of burdens more is worse: the column says what happens to the number, as the others do.
+        low, high = (gain.low, gain.high) if self.kind == "good" else (-gain.high, -gain.low)
+        change = _change(judged.worst, i, self.chosen)
+        change = f"{change} ({_percent(low / was)} to {_percent(high / was)})" if was > 0 else ""
+        has_rule = i > 0 and trial.memory.kind != "instantaneous"
+        return [
+            "as it was" if i == 0 else trial.memory.name, trial.rule if has_rule else "",
+            _worst(judged, i), _total(judged, i), f"{judged.mean(judged.gini, i):.2f}", str(trial.longest),
+            "recommended" if i == self.chosen else change,
+        ]  # fmt: skip
+
+    def to_dict(self) -> dict[str, Any]:
+        length, time = self.clock.length_text, self.clock.json_time
+        facts = self.facts._asdict() | {"first": time(self.facts.first), "last": time(self.facts.last)}
+        facts |= {name: length(facts[name]) for name in ("every", "turn", "stay")}
+        return {
+            "history": self.label,
+            "kind": self.kind,
+            "recommendation": {
+                "half_life": self.memory.name,
+                "rule": self.rule,
+                "newcomers": self.newcomers,
+                "reports": "normalised" if self.reported else "as-reported",
+                "verdict": self.verdict,
+                "sentences": self.headline(),
+            },
+            "reasons": self.reasons(),
+            "would_change_it": self.doubts(),
+            "period": length(self.period),
+            "facts": facts,
+            "trials": [self._trial_data(i) for i in range(len(self.trials))],
+            "other_periods": {length(p): {"half_life": m.name, "rule": r} for p, (m, r) in self.others.items()},
+            "notes": list(self.notes),
+        }
+
+    def _trial_data(self, i: int) -> dict[str, Any]:
+        trial, worst = self.trials[i], "heaviest_quarter" if self.kind == "burden" else "worst_off_quarter"
+        found: dict[str, Any] = {
+            "memory": None if i == 0 else trial.memory.name,
+            "rule": trial.rule,
+            "longest_in_a_row": trial.longest,
+        }
+        if self.judged is not None:
+            of = self.judged
+            found |= {worst: of.mean(of.worst, i), "total": of.mean(of.total, i), "gini": of.mean(of.gini, i)}
+            found["gain"] = self.gain(i, self.simple)._asdict()
+        return found
+
+    @property
+    def _worst_off(self) -> str:
+        return f"the quarter of agents who {words(self.kind).received} {'most' if self.kind == 'burden' else 'least'}"
+
+    def _trial(self, i: int) -> str:
+        """A trial in a sentence."""
+        trial = self.trials[i]
+        rule = "" if trial.memory.kind == "instantaneous" else f" and the rule {trial.rule}"
+        return f"{self._named(trial.memory)}{rule}"
+
+    def _named(self, memory: Alternative) -> str:
+        """A memory in a sentence: `a half-life of 30d`, or `perfect recall`."""
+        if memory.kind == "discounted":
+            return f"a half-life of {self.length(memory.length)}"
+        is_timed = self.clock.steps and math.isfinite(memory.length)
+        return f"{memory.phrase.removeprefix('With ')}{' steps' if is_timed else ''}"
 
 
-def _as_multiples(requests: Sequence[DecisionRequest], n_agents: int) -> list[DecisionRequest]:
-    """The needs as multiples of the mean of what each agent has reported so far, as a ledger counts them."""
-    sums, counts, found = np.zeros(n_agents), np.zeros(n_agents), []
-    for request in requests:
-        reports = request.needs > 0
-        sums[request.who] += request.needs
-        counts[request.who] += reports
-        usual = sums[request.who] / np.maximum(counts[request.who], 1)
-        found.append(request._replace(needs=request.needs / np.where(usual > 0, usual, 1.0)))
-    return found
+def _worst(judged: JudgedTrials, i: int) -> str:
+    """What the worst-off quarter of a trial has in a period."""
+    return amount(judged.mean(judged.worst, i))
 
 
-def _memories(
-    clock: Clock, period: float, facts: HistoryFacts, half_lives: Sequence[str | float] | None
-) -> list[Alternative]:
-    """The memories to try: half-lives, and a window and resets of one period."""
-    if half_lives is None:
-        known = round_lengths(clock, min(facts.span, _AROUND * period))
-        around = [length for length in known if length >= period / _AROUND]
-        fading = [of_half_life(clock, written(clock, length)) for length in dict.fromkeys([*around, period])]
-        fading = [*sorted(fading, key=lambda each: each.length), of_half_life(clock, "inf")]
-    else:
-        fading = alternatives(clock, half_lives, ())
-    if not fading:
-        raise ValueError("half_lives must not be empty")
-    text = written(clock, period)
-    rest = [f"sliding_window(length={text})", f"reset(every={text})", "none"]
-    return [*fading, *(named_memory(clock, name) for name in rest)]
+def _total(judged: JudgedTrials, i: int) -> str:
+    """What all agents of a trial have in a period."""
+    return amount(judged.mean(judged.total, i))
 
 
-def _fading(found: Sequence[Trial]) -> list[int]:
-    """The trials of half-lives; what happened comes first, and is none of them."""
-    return [i for i, each in enumerate(found) if i and each.memory.kind in ("discounted", "perfect_recall")]
+def _change(what: np.ndarray, i: int, other: int) -> str:
+    """How much more of something a trial gives than another, in percent."""
+    was = float(what[other].mean())
+    return _percent(float(what[i].mean()) / was - 1) if was > 0 else "from nothing"
 
 
-def _index(found: Sequence[Trial], memory: Alternative, rule: str) -> int:
-    return next(i for i, each in enumerate(found) if i and each.memory == memory and each.rule == rule)
+def _percent(change: float) -> str:
+    """A change in percent with its sign; nothing falls by more than all of it."""
+    points = max(round(100 * change), -100)
+    return f"{points:+d}%" if points else "0%"
 
 
-def _nearest(memories: Sequence[Alternative], period: float) -> Alternative:
-    """The half-life nearest to a period, by ratio."""
-    fading = [each for each in memories if each.kind in ("discounted", "perfect_recall")]
-    return min(fading, key=lambda each: abs(math.log(each.length / period)))
-
-
-def _simple(found: Sequence[Trial], period: float) -> int:
-    return _index(found, _nearest([found[i].memory for i in _fading(found)], period), "one-step")
-
-
-def _clear(judged: JudgedTrials, trial: int, other: int, simple: int, comparisons: int) -> bool:
-    """Whether a trial is clearly better for the worst-off quarter, by a part of what is an even share of a period."""
-    gain = judged.gain(judged.worst, trial, other, max(comparisons, 1))
-    return gain.low > 0 and gain.mean >= WORTH * judged.level[simple]
-
-
-def _clear_in_total(judged: JudgedTrials, trial: int, simple: int, comparisons: int) -> bool:
-    """Whether a trial is clearly better in total than the simple choice, and no worse for the worst-off quarter."""
-    gain = judged.gain(judged.total, trial, simple, max(comparisons, 1))
-    enough = gain.mean >= WORTH * judged.mean(judged.total, simple)
-    return gain.low > 0 and enough and judged.gain(judged.worst, trial, simple).mean >= 0
-
-
-def _choose(found: Sequence[Trial], judged: JudgedTrials | None, period: float, reported: bool) -> _Choice:
-    """The simple choice, or the simplest of those that are clearly better and about as good as the best."""
-    simple, pool = _simple(found, period), _fading(found)
-    if judged is None:
-        return _Choice("cannot tell", simple)
-    comparisons = len(pool) - 1
-    if reported:
-        pool = [i for i in pool if found[i].rule == "one-step"]
-    verdict: AdviceVerdict = "better"
-    better = [i for i in pool if _clear(judged, i, simple, simple, comparisons)]
-    if not better:
-        verdict = "better in total"
-        patient = [i for i in pool if found[i].longest <= LONGER * found[simple].longest]
-        better = [i for i in patient if _clear_in_total(judged, i, simple, comparisons)]
-    if not better:
-        return _Choice("hardly matters", simple)
-    sign = -1.0 if judged.kind == "burden" else 1.0
-    best = max(better, key=lambda i: sign * judged.mean(judged.worst, i))
-    good = [i for i in better if judged.gain(judged.worst, best, i).mean < WORTH * judged.level[simple]]
-    of_period = {i: abs(math.log(found[i].memory.length / period)) for i in good}
-    return _Choice(verdict, min(good, key=lambda i: (found[i].rule != "one-step", of_period[i])))
-
-
-def _other_periods(
-    setting: ReplaySetting,
-    found: Sequence[Trial],
-    clock: Clock,
-    period: float,
-    facts: HistoryFacts,
-    kind: Kind,
-    reported: bool,
-) -> dict[float, tuple[Alternative, str]]:
-    """What would be recommended for the next shorter and the next longer period by which it can be judged."""
-    known = [each for each in round_lengths(clock, facts.span / PERIODS) if each >= facts.turn]
-    near = [*[each for each in known if each < period][-1:], *[each for each in known if each > period][:1]]
-    chosen = {}
-    for other in near:
-        judged = judge(setting, found, other, kind)
-        if judged is not None and judged.n_periods >= LEAST_PERIODS:
-            trial = found[_choose(found, judged, other, reported).trial]
-            chosen[other] = (trial.memory, trial.rule)
-    return chosen
-
-
-def _held_out(
-    found: Sequence[Trial], judged: JudgedTrials | None, period: float, reported: bool
-) -> tuple[Alternative, str, float] | None:
-    """The choice by the first half of the periods, and its gain in the second as a share of the simple choice's."""
-    if judged is None or judged.n_periods < 2 * LEAST_PERIODS:
-        return None
-    middle, simple = judged.n_periods // 2, _simple(found, period)
-    trial = _choose(found, judged.part(slice(0, middle)), period, reported).trial
-    later = judged.part(slice(middle, None))
-    usual = later.mean(later.worst, simple)
-    if not usual:
-        return None
-    return found[trial].memory, found[trial].rule, later.gain(later.worst, trial, simple).mean / usual
+def _capital(text: str) -> str:
+    return f"{text[0].upper()}{text[1:]}"

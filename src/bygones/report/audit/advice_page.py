@@ -7,7 +7,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from bygones._text import amount
-from bygones.audit.advice.advice_text import AdviceText, TrialPoint
+from bygones.audit import Advice
+from bygones.audit.advice.recommendation import AdviceTable, Recommendation
+from bygones.audit.advice.trials import JudgedTrials
+from bygones.kinds import words
 from bygones.report.page import Block, Chart, Page, Section, asset, fragment, label, write
 from bygones.report.style import MUTED, PALETTE
 
@@ -16,26 +19,28 @@ _NUMBER = re.compile(r"[\d.,]+")
 _APART = {"ticks": "outside", "ticklen": 10, "tickcolor": "rgba(0,0,0,0)"}  # room between the names and the points
 
 
-def write_advice(text: AdviceText, commands: Mapping[str, str], path: Path) -> Path:
+def write_advice(advice: Recommendation, commands: Mapping[str, str], path: Path) -> Path:
     """Writes advice as a self-contained HTML file."""
-    return write(advice_page(text, commands), path)
+    return write(advice_page(advice, commands), path)
 
 
-def advice_page(text: AdviceText, commands: Mapping[str, str]) -> Page:
+def advice_page(advice: Recommendation, commands: Mapping[str, str]) -> Page:
     """The page of some advice, with the commands to type next by what they are for."""
-    compared: list[Block] = [_chart(text)] if text.points else []
-    compared += [_trials(text)] if text.rows else []
+    table, compared = advice.table(), list[Block]()
+    if isinstance(advice, Advice) and advice.judged is not None:
+        compared.append(_chart(advice, advice.judged))
+    compared += [_trials(table)] if table.rows else []
     return Page(
         title="Which rule?",
-        lede=" ".join(text.headline),
+        lede=" ".join(advice.headline()),
         sections=[
             Section("What to type next", [_commands(commands)], "next"),
-            Section("Why", [_sentences(text.reasons)]),
-            *([Section(text.title, compared, "compared")] if compared else []),
-            Section("What would change this", [_sentences(text.doubts)], "change"),
-            Section("Data", [" ".join(text.notes)]),
+            Section("Why", [_sentences(advice.reasons())]),
+            *([Section(table.title, compared, "compared")] if compared else []),
+            Section("What would change this", [_sentences(advice.doubts())], "change"),
+            Section("Data", [" ".join(advice.notes)]),
         ],
-        kicker=text.label,
+        kicker=advice.label,
         footer="Made by bygones advise.",
         styles=[asset("audit/templates/audit.css"), asset("audit/templates/advice.css")],
     )
@@ -52,24 +57,31 @@ def _sentences(sentences: Sequence[str]) -> Block:
     return fragment("audit/templates/sentences.html.jinja", sentences=[_OPTION.split(each) for each in sentences])
 
 
-def _trials(text: AdviceText) -> Block:
+def _trials(table: AdviceTable) -> Block:
     """The table of what was compared, with what is recommended standing out."""
-    numeric = [all(_NUMBER.fullmatch(cell) for cell in column) for column in zip(*text.rows, strict=True)]
-    shown = {"columns": text.columns, "rows": text.rows, "numeric": numeric}
-    return fragment("audit/templates/trials.html.jinja", title=text.title, about=text.about, **shown)
+    numeric = [all(_NUMBER.fullmatch(cell) for cell in column) for column in zip(*table.rows, strict=True)]
+    shown = {"columns": table.columns, "rows": table.rows, "numeric": numeric}
+    return fragment("audit/templates/trials.html.jinja", title=table.title, about=table.about, **shown)
 
 
-def _chart(text: AdviceText) -> Chart:
+def _chart(advice: Advice, judged: JudgedTrials) -> Chart:
     """What the worst-off quarter has in each trial, with its uncertainty beside what is recommended."""
-    names, rows = [label(_name(each)) for each in text.points], list(range(len(text.points)))
-    colours = [PALETTE[0] if each.recommended else MUTED for each in text.points]
+    shown, chosen = advice.shown(), advice.chosen
+    names, rows = [label(_name(advice, i)) for i in shown], list(range(len(shown)))
+    worst, recommended = [judged.mean(judged.worst, i) for i in shown], judged.mean(judged.worst, chosen)
+    sign = -1.0 if advice.kind == "burden" else 1.0
+    gains = [advice.gain(i, chosen) for i in shown]
+    ends = [sorted(recommended + sign * end for end in (gain.low, gain.high)) for gain in gains]
     trace = {
-        "type": "scatter", "mode": "markers", "x": [each.worst for each in text.points], "y": rows,
-        "marker": {"size": [14 if each.recommended else 10 for each in text.points], "color": colours, "opacity": 1},
+        "type": "scatter", "mode": "markers", "x": worst, "y": rows,
+        "marker": {
+            "size": [14 if i == chosen else 10 for i in shown],
+            "color": [PALETTE[0] if i == chosen else MUTED for i in shown], "opacity": 1,
+        },
         "error_x": {
             "type": "data", "symmetric": False, "color": MUTED, "thickness": 1.5,
-            "array": [max(each.high - each.worst, 0.0) for each in text.points],
-            "arrayminus": [max(each.worst - each.low, 0.0) for each in text.points],
+            "array": [max(high - x, 0.0) for x, (_, high) in zip(worst, ends, strict=True)],
+            "arrayminus": [max(x - max(low, 0.0), 0.0) for x, (low, _) in zip(worst, ends, strict=True)],
         },
         "cliponaxis": False, "customdata": names, "hovertemplate": "%{customdata}: %{x:,.3g}<extra></extra>",
     }  # fmt: skip
@@ -78,19 +90,26 @@ def _chart(text: AdviceText) -> Chart:
         "yaxis": {**_APART, "tickvals": rows, "ticktext": names, "range": [len(rows) - 0.4, -0.6], "zeroline": False},
         "hovermode": "closest", "showlegend": False,
     }  # fmt: skip
-    better = "Further to the left is better." if text.kind == "burden" else "Further to the right is better."
-    values = "; ".join(f"{_name(each)}: {amount(each.worst)}" for each in text.points)
+    better = "Further to the left is better." if advice.kind == "burden" else "Further to the right is better."
+    values = "; ".join(f"{_name(advice, i)}: {amount(x)}" for i, x in zip(shown, worst, strict=True))
+    quarter = "heaviest quarter" if advice.kind == "burden" else "worst-off quarter"
+    axis = f"{words(advice.kind).received.capitalize()} by the {quarter} in {advice.length(advice.period)}"
     return Chart(
         {"data": [trace], "layout": layout},
-        alt=f"{text.axis[0].upper()}{text.axis[1:]}. {values}.",
-        caption=f"{text.axis[0].upper()}{text.axis[1:]}; what is recommended is large and blue. {better} Bars are the "
-        "uncertainty of the difference from what is recommended.",
+        alt=f"{axis}. {values}.",
+        caption=f"{axis}; what is recommended is large and blue. {better} Bars are the uncertainty of the difference "
+        "from what is recommended.",
         height=120 + 30 * len(rows),
     )
 
 
-def _name(point: TrialPoint) -> str:
+def _name(advice: Advice, i: int) -> str:
     """A trial in few words."""
-    memory = re.sub(r"sliding_window\(length=(.*)\)", r"window \1", point.memory)
-    memory = re.sub(r"reset\(every=(.*)\)", r"reset \1", memory).replace("instantaneous", "no memory")
-    return f"{memory}, {point.rule}" if point.rule else memory
+    trial = advice.trials[i]
+    if i == 0:
+        return "as it was"
+    if trial.memory.kind == "instantaneous":
+        return "no memory"
+    memory = re.sub(r"sliding_window\(length=(.*)\)", r"window \1", trial.memory.name)
+    memory = re.sub(r"reset\(every=(.*)\)", r"reset \1", memory)
+    return f"{memory}, {trial.rule}"

@@ -10,7 +10,7 @@ import numpy as np
 
 from bygones._text import amount
 from bygones.audit import Audit, Trajectory
-from bygones.audit.replays.counterfactual import ReplayedDecisions
+from bygones.audit.replay.courses import ReplayedDecisions
 from bygones.kinds import words
 from bygones.report.page import Chart, label
 from bygones.report.style import MUTED, PALETTE
@@ -209,9 +209,9 @@ def _listed(values: np.ndarray) -> list[float | None]:
     return [None if math.isnan(value) else float(value) for value in values]
 
 
-def percent(share: float, away: str = "") -> str:
+def percent(share: float | None, away: str = "") -> str:
     """A share as text, or where there is none, why the agent does not take part."""
-    if math.isnan(share):
+    if share is None:
         return away
     return f"{share:.1%}" if share >= 0.01 else f"{100 * share:.2g}%" if share > 1e-6 else "0%"
 

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from bygones._text import amount, counted, listed
-from bygones.audit import Audit, Trajectory
-from bygones.audit.conclusions import TIED
-from bygones.audit.findings import MEASURES
-from bygones.audit.groups import Group, compared_note, grouped, settled
+from bygones.audit import Audit, Clock, Trajectory
+from bygones.audit.measure.conclusions import TIED
+from bygones.audit.measure.findings import MEASURES, AgentStanding
+from bygones.audit.measure.groups import Group, compared_note, grouped, settled
 from bygones.kinds import words
-from bygones.ledger.watch import SETTLED
+from bygones.ledger.model.owed_since import SETTLED
 from bygones.report.audit.audit_charts import (
     agents_chart,
     half_life_chart,
@@ -141,7 +141,7 @@ def _standings(audit: Audit) -> list[Block]:
             word=words(audit.kind),
             entitled="of the load" if audit.kind == "burden" else "entitled",
             per_unit=audit.per_unit,
-            factors=[(column, name) for column, name, known in _factors(audit, audit.standings[0]) if known],
+            factors=[(column, column.replace("_", " ")) for column in audit.rows(audit.standings[0], [0])[0].factors],
             note=" ".join(filter(None, (audit.owed_note().replace("(-)", "(−)"), audit.since_note(), _unit(audit)))),
             rows=_standing_rows(audit, audit.standings[0])[:ROWS],
             shown=ROWS,
@@ -170,54 +170,36 @@ def _unit(audit: Audit) -> str:
     return f"Amounts: {audit.unit}." if audit.unit else ""
 
 
-def _factors(audit: Audit, stood: Trajectory) -> list[tuple[str, str, dict[str, float]]]:
-    """Slurm's factors: columns, their names and the factor of each agent; none without an account tree."""
-    return [("fair_tree", "fair tree", audit.fair_tree(stood)), ("sshare", "sshare", audit.sshare())]
-
-
 def _standing_rows(audit: Audit, stood: Trajectory) -> list[dict[str, Any]]:
     """All agents under a half-life, the most owed first, for people and as numbers."""
-    per_unit, known = audit.per_unit_of(stood), {column: each for column, _, each in _factors(audit, stood) if each}
-    return [
-        _standing_row(
-            audit,
-            stood,
-            row,
-            float(per_unit[row]),
-            {column: each.get(audit.names[row]) for column, each in known.items()},
-        )
-        for row in audit.ranked(stood)
-    ]
+    total = float(stood.remembered.sum())
+    return [_standing_row(row, total, audit.clock) for row in audit.rows(stood)]
 
 
-def _standing_row(
-    audit: Audit, stood: Trajectory, row: int, per_unit: float, factors: dict[str, float | None]
-) -> dict[str, Any]:
-    since, total = audit.since(stood, row), float(stood.remembered.sum())
-    is_present = bool(audit.is_present[row])
-    settled_owed = 0.0 if abs(stood.owed[row]) <= SETTLED * total else float(stood.owed[row])
+def _standing_row(row: AgentStanding, total: float, clock: Clock) -> dict[str, Any]:
+    owed = None if row.owed is None else 0.0 if abs(row.owed) <= SETTLED * total else row.owed
     return {
-        "agent": audit.names[row],
-        "side": "owed" if settled_owed > 0 else "ahead" if settled_owed < 0 else "",
+        "agent": row.agent,
+        "side": "owed" if owed and owed > 0 else "ahead" if owed else "",
         "shown": {
-            "owed": _signed(settled_owed) if is_present else "",
-            "per_unit": _signed(per_unit if settled_owed else 0.0) if is_present else "",
-            "since": "" if since is None else audit.clock.day(since),
-            "share": percent(stood.share[row], audit.statuses[row]),
-            "entitled": percent(audit.entitled[row]),
-            "remembered": settled(float(stood.remembered[row]), total, digits=4),
-            "received": settled(float(audit.received[row]), total, digits=4),
-            **{column: "" if factor is None else f"{factor:.2f}" for column, factor in factors.items()},
+            "owed": _signed(owed),
+            "per_unit": _signed(row.owed_per_unit if owed else owed),
+            "since": "" if row.owed_since is None else clock.day(row.owed_since),
+            "share": percent(row.share, row.status),
+            "entitled": percent(row.entitled_share),
+            "remembered": settled(row.remembered, total, digits=4),
+            "received": settled(row.received, total, digits=4),
+            **{column: "" if factor is None else f"{factor:.2f}" for column, factor in row.factors.items()},
         },
         "number": {
-            "owed": settled_owed if is_present else None,
-            "per_unit": per_unit if is_present else None,
-            "since": None if since is None else audit.clock.json_time(since),
-            "share": float(stood.share[row]) if is_present else None,
-            "entitled": float(audit.entitled[row]) if is_present else None,
-            "remembered": float(stood.remembered[row]),
-            "received": float(audit.received[row]),
-            **factors,
+            "owed": owed,
+            "per_unit": row.owed_per_unit,
+            "since": None if row.owed_since is None else clock.json_time(row.owed_since),
+            "share": row.share,
+            "entitled": row.entitled_share,
+            "remembered": row.remembered,
+            "received": row.received,
+            **row.factors,
         },
     }
 
@@ -327,5 +309,5 @@ def _some(audit: Audit, stood: Trajectory, *, present: bool = False) -> list[int
     return ranked if len(ranked) <= SHOWN else [*ranked[: SHOWN // 2], *ranked[-SHOWN // 2 :]]
 
 
-def _signed(owed: float) -> str:
-    return amount(owed, digits=4, sign=True).replace("-", "−")
+def _signed(owed: float | None) -> str:
+    return "" if owed is None else amount(owed, digits=4, sign=True).replace("-", "−")

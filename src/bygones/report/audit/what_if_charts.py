@@ -9,7 +9,7 @@ import numpy as np
 
 from bygones._text import amount
 from bygones.audit import QueueReplay, WhatIf
-from bygones.audit.replays.courses import Course, Spread
+from bygones.audit.replay.courses import Course, Spread
 from bygones.kinds import words
 from bygones.report.page import Chart, label
 from bygones.report.style import MUTED, PALETTE

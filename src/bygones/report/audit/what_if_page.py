@@ -8,8 +8,8 @@ import numpy as np
 
 from bygones._text import counted, listed
 from bygones.audit import QueueReplay, WhatIf
-from bygones.audit.groups import Group
-from bygones.audit.replays.courses import Course
+from bygones.audit.measure.groups import Group
+from bygones.audit.replay.courses import Course
 from bygones.kinds import words
 from bygones.report.audit.audit_page import opened
 from bygones.report.audit.what_if_charts import course_name, fairness_chart, gains_chart, largest, waits_chart

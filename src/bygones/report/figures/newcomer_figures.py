@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bygones.kinds import Kind, words
-from bygones.ledger.newcomers import Forecast
+from bygones.ledger.forecast import Forecast
 from bygones.report.style import MUTED, PALETTE, house_style
 
 if TYPE_CHECKING:

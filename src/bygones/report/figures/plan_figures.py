@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bygones.kinds import words
-from bygones.ledger.planning import Plan
-from bygones.ledger.times import day
+from bygones.ledger.model.times import day
+from bygones.ledger.plans.planned_dates import Plan
 from bygones.report.style import INK, MUTED, PALETTE, house_style
 
 if TYPE_CHECKING:

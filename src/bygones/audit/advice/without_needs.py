@@ -1,0 +1,248 @@
+"""Which half-life to begin with where a history records who received what, but not who asked.
+
+Rules cannot be replayed then. What such a history does tell is how often each agent has a turn and how long agents
+stay, and whether the half-life makes a difference to who is first in line now.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from bygones._text import counted, listed
+from bygones.audit.advice.facts import AROUND, TURNS, period_of, round_lengths
+from bygones.audit.advice.recommendation import KIND_ASSUMED, OTHERS_TOO, AdviceTable, Recommendation
+from bygones.audit.measure.audit import audit
+from bygones.audit.read.clock import Clock
+from bygones.audit.read.entitlements import Shares
+from bygones.audit.read.history import History
+from bygones.kinds import Kind, words
+from bygones.ledger.model.times import SECOND
+
+GONE = 2.0
+"""After this many periods without an event, an agent counts as away."""
+
+MANY = 0.25
+"""If at least this part of the agents has gone, the half-life is no longer than they stayed."""
+
+
+class FirstInLine(NamedTuple):
+    """A half-life, how unequal what it remembers is now, and who is owed most, or due next."""
+
+    half_life: float
+    gini: float
+    first: str | None
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class ReceivedAdvice(Recommendation):
+    """The result of `advise_received`.
+
+    Attributes:
+        events: the number of events.
+        agents: the number of agents.
+        turn: the mean time between two events of the same agent.
+        stay: the median time between the first and the last event of those who have gone; infinite if few have.
+        half_life: what to begin with.
+        standings: who is first in line under several half-lives, the shortest first.
+        otherwise: who would be first in line under the newcomer rule of an audit, as a sentence; empty if the same.
+    """
+
+    events: int
+    agents: int
+    turn: float
+    stay: float
+    half_life: float
+    standings: tuple[FirstInLine, ...]
+    otherwise: str
+
+    def __repr__(self) -> str:
+        return f"<ReceivedAdvice for {self.label}: half-life {self.takes}>"
+
+    @property
+    def takes(self) -> str:
+        return self.clock.length_text(self.half_life)
+
+    def headline(self) -> list[str]:
+        first = f"Begin with a half-life of {self.length(self.half_life)} and the rule one-step."
+        if self.is_log:
+            return [first, "Rules were not compared: the queue of a cluster is replayed by bygones what-if."]
+        who = "could have carried" if self.kind == "burden" else "asked"
+        what = f"who {words(self.kind).received} what, but not who {who}"
+        return [first, f"Rules could not be compared: this history records {what}."]
+
+    def reasons(self) -> list[str]:
+        if self.agents < 2:
+            return ["There is only one agent in this history, so there is nobody to be fair to."]
+        stayed = "few have left"
+        if math.isfinite(self.stay):
+            stayed = f"half of those who left had stayed no longer than {self.length(self.stay)}"
+        found = [
+            f"There are {counted(self.events, 'event')} of {counted(self.agents, 'agent')}. An agent has a turn about "
+            f"every {self.length(self.turn)}, and {stayed}.",
+            f"A half-life should be long enough for about {TURNS:.0f} turns each, or it forgets before they come out "
+            f"even, and no longer than agents stay, or they leave before it counts.",
+        ]
+        return [*found, self._about_the_line()]
+
+    def _about_the_line(self) -> str:
+        first = "due next" if self.kind == "burden" else "owed most"
+        rule = f", with the newcomer rule {self.newcomers}" if self.otherwise else ""
+        runs = [(name, list(each)) for name, each in groupby(self.standings, key=lambda each: each.first)]
+        if len(runs) == 1:
+            who = "nobody" if runs[0][0] is None else runs[0][0]
+            return f"Who is {first} now does not depend on the half-life: {who}, at every one that was compared{rule}."
+        phrases = [
+            f"{name or 'nobody'} at {self.length(each[0].half_life)}"
+            + ("" if len(each) == 1 else f" to {self.length(each[-1].half_life)}")
+            for name, each in runs
+        ]
+        return f"Who is {first} now depends on the half-life: {listed(phrases)}{rule}."
+
+    def doubts(self) -> list[str]:
+        if self.agents < 2:
+            return [OTHERS_TOO]
+        found = [KIND_ASSUMED] if self.kind_assumed else []
+        found.append("If shares should even out sooner or later than that, say so with --period.")
+        if self.otherwise:
+            found.append(self.otherwise)
+        if not self.is_log:
+            who = "could have carried it" if self.kind == "burden" else "asked"
+            found.append(
+                f"To compare rules as well, record one row for each agent who {who}, each time, with the columns "
+                f"agent, time, need (how much it would have been for them) and served (1 or 0)."
+            )
+        return found
+
+    def table(self) -> AdviceTable:
+        length, first = self.clock.length_text, "due next" if self.kind == "burden" else "owed most"
+        rows = [[length(each.half_life), f"{each.gini:.2f}", each.first or "nobody"] for each in self.standings]
+        return AdviceTable(
+            "Where everybody stands now",
+            ["half-life", "Gini", first],
+            rows if self.agents > 1 else [],
+            "Gini: how unequally what is remembered is spread now; 0 means equally.",
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        length = self.clock.length_text
+        return {
+            "history": self.label,
+            "kind": self.kind,
+            "recommendation": {
+                "half_life": length(self.half_life),
+                "rule": "one-step",
+                "verdict": "not compared",
+                "sentences": self.headline(),
+            },
+            "reasons": self.reasons(),
+            "would_change_it": self.doubts(),
+            "period": length(self.period),
+            "facts": {
+                "events": self.events,
+                "agents": self.agents,
+                "turn": length(self.turn),
+                "stay": length(self.stay),
+            },
+            "half_lives": [
+                {"half_life": length(each.half_life), "gini": each.gini, "first": each.first} for each in self.standings
+            ],
+            "notes": list(self.notes),
+        }
+
+
+def advise_received(
+    history: History,
+    *,
+    period: str | float | None = None,
+    half_lives: Sequence[str | float] | None = None,
+    newcomers: str | float | None = None,
+    entitlements: Mapping[str, float] | Shares | None = None,
+    others: str | float | None = None,
+    kind: Kind | None = None,
+) -> ReceivedAdvice:
+    """Recommends a half-life to begin with, for a history that does not record who asked.
+
+    Args:
+        history: see `read_history`; also a ledger, or the log of a cluster.
+        period: the time over which shares should even out; by default long enough for three turns each.
+        half_lives: the half-lives to look at; by default round ones around the period, and perfect recall.
+        newcomers: the newcomer rule; by default `mean`, or that of a ledger.
+        entitlements: of each agent; by default the same for everyone, or those of a ledger.
+        others: the entitlement of agents that `entitlements` does not name, see `audit`.
+        kind: goods or burdens; by default what a ledger is about, or goods.
+    """
+    clock, span = history.clock, float(history.last - history.first)
+    events = history.events
+    turns = history.fetch(
+        events.group_by("agent").aggregate(first=events.time.min(), last=events.time.max(), n=events.count())
+    )
+    stays = np.asarray(turns["last"].to_numpy(), dtype=float) - np.asarray(turns["first"].to_numpy(), dtype=float)
+    counts = np.asarray(turns["n"].to_numpy())
+    between = float(stays.sum()) / max(int((counts - 1).sum()), 1)
+    if not between and period is None:
+        raise ValueError(
+            f"{history.source.label} is too short to advise on: it has {counted(history.n_events, 'event')}, and no "
+            f"agent has two at different times, so that it does not show how often a turn comes; give more of the "
+            f"history, or --period with the time over which shares should even out"
+        )
+    turn = between or span or 1.0
+    over = period_of(clock, period, turn, math.inf)
+    gone = np.asarray(turns["last"].to_numpy(), dtype=float) < history.last - GONE * over
+    stay = float(np.median(stays[gone])) if gone.mean() >= MANY else math.inf
+    shorter = [length for length in round_lengths(clock, min(stay, over)) if length >= turn]
+    half_life = over if period is not None or over <= stay or not shorter else shorter[-1]
+    known = [each for each in round_lengths(clock, max(span, half_life)) if half_life / AROUND <= each]
+    around = [each for each in known if each <= AROUND * half_life]
+    asked = half_lives or [_written(clock, each) for each in sorted({*around, half_life})] + ["inf"]
+    rule = newcomers if newcomers is not None or history.ledger is not None else "mean"
+    away = None if history.ledger is not None else _written(clock, GONE * over)
+    found = audit(
+        history,
+        asked,
+        entitlements=entitlements,
+        others=others,
+        newcomers=rule,
+        refine=False,
+        kind=kind,
+        gone_after=away,
+    )
+    standings = []
+    for each in found.standings:
+        row = found.ranked(each)[0]
+        is_owed = found.is_present[row] and each.owed[row] > 0
+        standings.append(FirstInLine(each.half_life, float(each.gini[-1]), found.names[row] if is_owed else None))
+    return ReceivedAdvice(
+        label=found.label,
+        clock=clock,
+        kind=found.kind,
+        kind_assumed=kind is None and history.ledger is None,
+        events=found.n_events,
+        agents=len(found.names),
+        turn=turn,
+        stay=stay,
+        period=over,
+        half_life=half_life,
+        standings=tuple(standings),
+        newcomers=found.members.newcomers,
+        otherwise=" ".join(found.newcomer_notes()[1:]),
+        gone_after="" if away is None else clock.length_text(GONE * over),
+        is_ledger=history.ledger is not None,
+        is_log="submit" in history.columns,
+        notes=(
+            found.entitlement_note(),
+            *([] if away is None else [f"Agents without an event for {clock.length_text(GONE * over)} count as away."]),
+            *found.notes,
+            *found.newcomer_notes()[:1],
+        ),
+    )
+
+
+def _written(clock: Clock, length: float) -> str:
+    """A length of time as `Clock.length` reads it, to the last digit."""
+    return repr(float(length)) if clock.steps else f"{length / SECOND!r}s"

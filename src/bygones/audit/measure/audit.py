@@ -1,0 +1,179 @@
+"""The audit: who is owed under several half-lives, how equal it was over time, and which conclusions hold."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from bygones._arrays import check_between
+from bygones._names import alike
+from bygones._text import check_text, listed
+from bygones.allocation.aims import check_form
+from bygones.allocation.problem_contract import NAMED
+from bygones.audit.measure.findings import Audit
+from bygones.audit.measure.flips import SEARCHED, conclude
+from bygones.audit.measure.pasts import LedgerAudit, Past, TablePast, relative
+from bygones.audit.measure.sums import periods
+from bygones.audit.measure.trajectory import Attendance, entitled_shares
+from bygones.audit.read.clock import Clock
+from bygones.audit.read.entitlements import Shares
+from bygones.audit.read.history import History
+from bygones.audit.replay.courses import ReplayedDecisions, replay_decisions
+from bygones.audit.replay.decision_requests import decisions_among
+from bygones.kinds import Kind, check_kind
+from bygones.ledger.model.rules import NEWCOMER_RULES, check_entitlement, check_newcomers
+from bygones.welfare import AnyWelfare, named
+
+HALF_LIVES = ("1d", "7d", "30d", "inf")
+"""The default half-lives where times are instants."""
+
+STEP_HALF_LIVES = ("10", "100", "1000", "inf")
+"""The default half-lives where times are step numbers."""
+
+_UNNAMED = ("utility", "amount", "need")
+
+LARGEST_START = 1e15
+"""The largest number with which newcomers can start, as in a ledger."""
+
+FEW_EVENTS = 100_000
+"""In a history of up to this many events, more flips are searched for."""
+
+SEARCHED_EVENTS = 10_000_000
+"""In a longer history, the search for the half-lives at which conclusions flip is off by default."""
+
+
+def audit(
+    history: History,
+    half_lives: Sequence[str | float] | None = None,
+    *,
+    entitlements: Mapping[str, float] | Shares | None = None,
+    others: str | float | None = None,
+    newcomers: str | float | None = None,
+    gone_after: str | None = None,
+    every: str | None = None,
+    at: str | None = None,
+    refine: bool | None = None,
+    welfare: AnyWelfare = "egalitarian",
+    kind: Kind | None = None,
+    title: str = "",
+    unit: str = "",
+    remarks: Sequence[str] = (),
+) -> Audit:
+    """Audits a history under several half-lives.
+
+    Args:
+        history: the events, see `read_history`. A ledger is replayed by its own rules under each half-life.
+        half_lives: durations such as `7d`, or numbers of steps; with `inf` nothing fades. By default 1d, 7d, 30d and
+            inf, or 10, 100, 1000 and inf steps; of a ledger also its own.
+        entitlements: the entitlement of each agent, or what `read_shares` read. Agents without events take part from
+            the beginning. By default those in a ledger's rules at the moment of the audit, or the same for everyone.
+        others: the entitlement of agents that `entitlements` does not name: a number, or `proportional`, which entitles
+            them to what they received, so that they are neither owed nor ahead in total. By default they are refused.
+        newcomers: the newcomer rule: with how much remembered utility an agent who joins later starts, as in the
+            ledger. By default zero, so that only what was received is remembered; of a ledger, its own rule.
+        gone_after: an agent without an event for this long counts as away. By default never, because receiving nothing
+            is exactly what an audit should show.
+        every: the length of a period.
+        at: the moment of the audit; later events are left out. By default the time of the last event.
+        refine: whether to search for the half-lives at which conclusions flip, which queries the engine a few more
+            times. By default true for histories of up to ten million events.
+        welfare: what the rule maximises when decisions are replayed, where the history records who asked.
+        kind: `good` or `burden`; by default what a ledger's rules say, or goods. Of burdens an entitlement is the share
+            of the load, and agents with 0 are exempt: they are left out.
+        title: a title for the page.
+        unit: the unit of what was received, such as doses; by default the name of its column.
+        remarks: notes for the reader.
+
+    Returns:
+        Standings, measures over time and conclusions under each half-life.
+    """
+    clock = history.clock
+    end = history.last if at is None else clock.moment(at)
+    if end < history.first:
+        raise ValueError(f"at must not be before the first event ({clock.shown(history.first)}), got {at!r}")
+    book = None if history.ledger is None else history.ledger.book
+    own = None if book is None else book.at(max(int(end), book.began))
+    chosen = _half_lives(clock, half_lives, None if own is None else own.half_life)
+    rule = None if newcomers is None else check_newcomers(newcomers)
+    if rule is not None and rule not in NEWCOMER_RULES:
+        check_between("newcomers", float(rule), 0.0, LARGEST_START, f"at most {LARGEST_START:g}")
+    about: Kind = check_kind(kind) if kind is not None else "good" if own is None else own.kind
+    judge = named(welfare)
+    check_form(judge, about)
+    shares = Shares(dict(entitlements)) if isinstance(entitlements, Mapping) else entitlements
+    given = None
+    if shares is not None:
+        given = {name: check_entitlement(weight, name, about) for name, weight in shares.entitlements.items()}
+    cut = periods(clock, history.first, end, every)
+    if history.ledger is not None:
+        if gone_after is not None:
+            raise ValueError("gone_after does not apply to a ledger, which records who leaves and when")
+        known: Past = LedgerAudit(history, history.ledger, cut, given, others, rule)
+    else:
+        away = math.inf if gone_after is None else clock.length(gone_after, "gone_after")
+        known = TablePast(history, cut, chosen, given, others, rule or "zero", away)
+    standings = tuple(known.standing(half_life) for half_life in chosen)
+    is_present = ~np.isnan(standings[0].owed)
+    who = known.who
+    searched = known.n_events <= SEARCHED_EVENTS if refine is None else refine
+    asked = {each.half_life: relative(each.owed, each.remembered, who.entitlements) for each in standings}
+    present = who.entitlements[is_present]
+    conclusions = conclude(
+        who.names, asked, (lambda wanted: known.owed_at(wanted, is_present)) if searched else None,
+        guess=known.guess(chosen, is_present) if searched and len(chosen) > 1 else None, kind=about,
+        per_unit=len(set(present.tolist())) > 1,
+        searched=SEARCHED if known.n_events > FEW_EVENTS else 4 * SEARCHED,
+    )  # fmt: skip
+    replays: tuple[ReplayedDecisions, ...] = ()
+    if history.requests is not None:
+        replays = replay_decisions(decisions_among(history, who, end), clock, chosen, end, judge, about)
+    return Audit(
+        label=history.source.label,
+        clock=clock,
+        utility=history.columns["utility"],
+        n_events=known.n_events,
+        first=history.first,
+        periods=cut,
+        members=who,
+        received=known.received,
+        is_present=is_present,
+        entitled=entitled_shares(who, is_present),
+        standings=standings,
+        conclusions=conclusions,
+        replays=replays,
+        statuses=_statuses(known, is_present),
+        equal_assumed=given is None and not (own is not None and own.entitlements),
+        past=known,
+        notes=(
+            clock.sentence(),
+            *history.notes,
+            *known.notes,
+            *_exempt(who),
+            *alike(who.names),
+            *(() if shares is None else shares.notes),
+        ),
+        shares=shares,
+        kind=about,
+        is_ledger=history.ledger is not None,
+        title=check_text("title", title),
+        unit=check_text("unit", unit) or ("" if (name := history.columns["utility"]) in _UNNAMED else name),
+        remarks=tuple(check_text("note", remark) for remark in remarks),
+    )
+
+
+def _statuses(known: Past, is_present: np.ndarray) -> tuple[str, ...]:
+    """Whether each agent is present, away, on hold or exempt."""
+    pairs = zip(known.statuses(is_present), known.who.entitlements.tolist(), strict=True)
+    return tuple(status if weight else "exempt" for status, weight in pairs)
+
+
+def _exempt(who: Attendance) -> list[str]:
+    names = [name for name, weight in zip(who.names, who.entitlements.tolist(), strict=True) if not weight]
+    return [f"Left out, since exempt from the load: {listed(names, NAMED)}."] if names else []
+
+
+def _half_lives(clock: Clock, given: Sequence[str | float] | None, own: str | None) -> list[float]:
+    defaults = STEP_HALF_LIVES if clock.steps else HALF_LIVES
+    return sorted({clock.length(each) for each in given or (*defaults, *(() if own is None else (own,)))})

@@ -1,0 +1,337 @@
+"""What an audit found, as numbers, as sentences about them, and as plain data."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from bygones._text import counted, listed
+from bygones.audit.measure.conclusions import TIED, Conclusions
+from bygones.audit.measure.groups import audit_html
+from bygones.audit.measure.pasts import DATED_EVENTS, Past
+from bygones.audit.measure.sums import Periods
+from bygones.audit.measure.trajectory import Attendance, Trajectory
+from bygones.audit.read.clock import Clock
+from bygones.audit.read.entitlements import Shares
+from bygones.audit.replay.courses import ReplayedDecisions
+from bygones.kinds import Kind, words
+from bygones.ledger.model.standing import per_unit, ranked
+
+MEASURES = {"good": ("gini", "egalitarian", "nash", "mean"), "burden": ("gini", "heaviest", "mean")}
+"""What is measured over time; of burdens the worst-off carries most, and a geometric mean has no meaning."""
+
+OTHER_DEFAULT = {"zero": ("mean", "advise"), "mean": ("zero", "audit")}
+"""For the default newcomer rules of an audit and of advice, the other one and the command whose default it is.
+
+An audit counts only what was received. Advice is about what to do from now on, and a ledger starts newcomers with the
+mean."""
+
+
+class AgentStanding(NamedTuple):
+    """Where an agent stands under a half-life, by the names that JSON has; None where there is no such number.
+
+    Attributes:
+        agent: its name.
+        present: whether it takes part at the moment of the audit.
+        status: `present`, `away`, `on hold` or `exempt`.
+        joined: the time of its first event, or at which it joined a ledger.
+        received: the true total.
+        remembered: what still counts of it.
+        entitlement: relative to the others.
+        share: of everything remembered.
+        entitled_share: the share to which it is entitled.
+        owed: how far it is below that share, negative if above.
+        owed_per_unit: the same per unit of entitlement.
+        owed_since: the moment since which it has been owed without interruption.
+        factors: of a cluster with an account tree, Slurm's `fair_tree` factor from what is remembered and, as far as it
+            was read, the one that `sshare` itself gives.
+    """
+
+    agent: str
+    present: bool
+    status: str
+    joined: float
+    received: float
+    remembered: float
+    entitlement: float
+    share: float | None
+    entitled_share: float | None
+    owed: float | None
+    owed_per_unit: float | None
+    owed_since: float | None
+    factors: dict[str, float | None]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Audit:
+    """The result of `audit`.
+
+    Attributes:
+        label: where the history came from.
+        clock: what its times mean.
+        utility: the name of the column with what was received.
+        n_events: the number of events up to the moment of the audit.
+        first: the time of the first event.
+        periods: the periods at whose ends standings are computed.
+        members: who takes part, and from when.
+        received: the total that each agent received, which never fades.
+        is_present: who takes part at the moment of the audit.
+        entitled: the share to which each of those is entitled; NaN for the others.
+        standings: where everybody stands under each half-life, the shortest first.
+        conclusions: what holds at every half-life and what depends on it.
+        replays: for each half-life, the outcome if the allocator had decided instead; empty where the history does not
+            record who asked.
+        statuses: whether each agent is `present`, `away`, `on hold` or `exempt`.
+        equal_assumed: whether entitlements were not given, so that everybody counts as entitled to the same.
+        past: the history that was audited, which answers further questions.
+        notes: what was skipped or assumed, in sentences.
+        kind: whether what was received are goods, or burdens that were carried. The sums are the same; what is *owed*
+            of goods is *due* of burdens.
+        is_ledger: whether the history is a ledger, replayed by its own rules.
+        title: the title that was given for the page.
+        unit: of what was received; empty if it is not known.
+        remarks: notes that were given for the reader.
+        shares: the entitlements as they were read, with a cluster's account tree.
+    """
+
+    label: str
+    clock: Clock
+    utility: str
+    n_events: int
+    first: float
+    periods: Periods
+    members: Attendance
+    received: np.ndarray
+    is_present: np.ndarray
+    entitled: np.ndarray
+    standings: tuple[Trajectory, ...]
+    conclusions: Conclusions
+    replays: tuple[ReplayedDecisions, ...]
+    statuses: tuple[str, ...]
+    equal_assumed: bool
+    past: Past
+    notes: tuple[str, ...]
+    kind: Kind = "good"
+    is_ledger: bool = False
+    title: str = ""
+    unit: str = ""
+    remarks: tuple[str, ...] = ()
+    shares: Shares | None = None
+
+    def __repr__(self) -> str:
+        half_lives = listed([self.clock.length_text(each.half_life) for each in self.standings])
+        return f"<Audit of {self.label}: {counted(self.n_events, 'event')}, half-lives {half_lives}>"
+
+    def _repr_html_(self) -> str:
+        return audit_html(self)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The agents."""
+        return self.members.names
+
+    @property
+    def per_unit(self) -> bool:
+        """Whether entitlements differ, so that agents are compared per unit of entitlement."""
+        return len(set(self.members.entitlements[self.members.entitlements > 0].tolist())) > 1
+
+    def per_unit_of(self, trajectory: Trajectory) -> np.ndarray:
+        """What each agent is owed per unit of entitlement; NaN for agents who are away or exempt."""
+        return per_unit(trajectory.owed, self.members.entitlements)
+
+    def rows(self, trajectory: Trajectory, which: Sequence[int] | None = None) -> list[AgentStanding]:
+        """Where agents stand under a half-life: everybody, as `ranked`, or those in some rows."""
+        known: dict[str, dict[str, float]] = {}
+        if self.shares is not None and self.shares.tree is not None:
+            usage = dict(zip(self.names, trajectory.remembered.tolist(), strict=True))
+            tree, by_user = self.shares.tree, self.shares.by_user
+            known = {"fair_tree": tree.factors(usage, by_user=by_user), "sshare": tree.given(by_user=by_user)}
+        per_unit = self.per_unit_of(trajectory)
+        return [
+            AgentStanding(
+                agent=self.names[row],
+                present=bool(self.is_present[row]),
+                status=self.statuses[row],
+                joined=self.joined(row),
+                received=float(self.received[row]),
+                remembered=float(trajectory.remembered[row]),
+                entitlement=float(self.members.entitlements[row]),
+                share=_plain(trajectory.share[row]),
+                entitled_share=_plain(self.entitled[row]),
+                owed=_plain(trajectory.owed[row]),
+                owed_per_unit=_plain(per_unit[row]),
+                owed_since=self.since(trajectory, row),
+                factors={name: each.get(self.names[row]) for name, each in known.items() if each},
+            )
+            for row in (self.ranked(trajectory) if which is None else which)
+        ]
+
+    def ranked(self, trajectory: Trajectory) -> list[int]:
+        """The rows of the agents, the most owed per unit of entitlement first, those who are away last."""
+        return ranked(self.per_unit_of(trajectory), self.names)
+
+    def since(self, trajectory: Trajectory, row: int) -> float | None:
+        """Since when an agent has been owed without interruption, accurate to one period; None if it is not owed.
+
+        Of a ledger, to the instant.
+        """
+        return _plain(trajectory.since[row])
+
+    def newcomers(self) -> list[int]:
+        """The rows of the agents who joined after the first period."""
+        # Usage that lasts may begin where the first period ends, and its agent was there from the beginning.
+        late = (self.members.first < self.periods.count - 1) & (self.past.joined > self.first)
+        return [int(row) for row in np.flatnonzero(late)]
+
+    def newcomers_note(self) -> str:
+        """By which rule those who joined after the first period started, as far as one was applied."""
+        late = [self.names[row] for row in self.newcomers()]
+        by_rule = late if self.members.by_rule is None else [name for name in late if name in self.members.by_rule]
+        if len(by_rule) == len(late):
+            return f"newcomer rule: {self.members.newcomers}"
+        if not by_rule:
+            return "starting with what the ledger records"
+        rule = f"newcomer rule for {listed(by_rule, 5)}: {self.members.newcomers}"
+        return f"{rule}; the others start with what the ledger records"
+
+    def newcomer_notes(self) -> list[str]:
+        """How many joined later and by which rule they started, and who would be owed most under another."""
+        late = self.newcomers()
+        if not late:
+            return []
+        appear = f"{counted(len(late), 'agent')} first {'appears' if len(late) == 1 else 'appear'}"
+        begins = f"more than {self.clock.length_text(self.periods.length)} after the history begins"
+        return [f"{appear} {begins} ({self.newcomers_note()}).", *self._otherwise()]
+
+    def _otherwise(self) -> list[str]:
+        """Who would be owed most if newcomers started by the default of the other command; empty if it is the same."""
+        other, command = OTHER_DEFAULT.get(self.members.newcomers, ("", ""))
+        asked = {each.half_life: self.conclusions.asked[each.half_life] for each in self.standings}
+        would = {each: self.past.owed_if(other, each) for each in asked} if other else {}
+        if not would or all(
+            relative is None or self._most(asked[each]) == self._most(relative) for each, relative in would.items()
+        ):
+            return []
+        length = self.clock.length_text
+        firsts = [(self._most(relative), length(each)) for each, relative in would.items() if relative is not None]
+        runs = [(names, [at for _, at in some]) for names, some in groupby(firsts, key=lambda first: first[0])]
+        first = "due next" if self.kind == "burden" else "owed most"
+        where = f"With the newcomer rule {other}, the default of bygones {command},"
+        if len(runs) == 1:
+            every = " at every half-life" if len(asked) > 1 else ""
+            return [f"{where} {listed(runs[0][0], 3) or 'nobody'} would be {first}{every}."]
+        who = [
+            f"{listed(names, 3) or 'nobody'} at {at[0]}{f' to {at[-1]}' if len(at) > 1 else ''}" for names, at in runs
+        ]
+        return [f"{where} {listed(who)} would be {first}."]
+
+    def _most(self, relative: np.ndarray) -> tuple[str, ...]:
+        """Who is owed most, and who is tied with them; nobody if nobody is owed anything."""
+        little = TIED / max(1, int(self.is_present.sum()))
+        known = np.nan_to_num(relative, nan=-math.inf)
+        rows = np.flatnonzero(known >= known.max() - little) if known.max() > little else ()
+        return tuple(self.names[int(row)] for row in rows)
+
+    def joined(self, row: int) -> float:
+        """When an agent joined: at its first event, or as a ledger records it."""
+        return float(self.past.joined[row])
+
+    def entitlement_note(self) -> str:
+        """To what the agents count as entitled, in one sentence."""
+        counted = int(self.is_present.sum())
+        if not self.equal_assumed:
+            unit = "share of the load" if self.kind == "burden" else "entitlement"
+            return f"Agents are compared per unit of {unit}: each is entitled to its own share of the total."
+        if counted == 1:
+            return "There is one agent, who counts as entitled to everything."
+        each = f"{100 / max(counted, 1):.2g}%" if counted > 200 else f"{1 / max(counted, 1):.1%}"
+        what = "carry" if self.kind == "burden" else "receive"
+        return (
+            f"Equal shares are assumed, because no entitlements were given: each of the {counted:,} agents would "
+            f"{what} {each} of the total."
+        )
+
+    def since_note(self) -> str:
+        """What `since` means, in one sentence."""
+        owed = words(self.kind).owed
+        if self.is_ledger:
+            return f"{owed.capitalize()} since: the moment at which the agent became {owed}, as in the ledger."
+        length = self.clock.length_text(self.periods.length) + ("-step" if self.clock.steps else "")
+        moment = "first event" if self.n_events <= DATED_EVENTS else "start"
+        return f"{owed.capitalize()} since: the {moment} of the {length} period in which the agent became {owed}."
+
+    def owed_note(self) -> str:
+        """What `owed` means, in one sentence."""
+        word = words(self.kind)
+        share = "its share of the load in" if self.kind == "burden" else "its entitled share of"
+        return f"{word.owed.capitalize()}: how far an agent is below (+) or above (-) {share} everything remembered."
+
+    def over_time(self, trajectory: Trajectory, rows: Sequence[int]) -> np.ndarray:
+        """Some agents' shares of everything remembered at the end of each period; NaN while an agent is away."""
+        shares = []
+        for each in self.past.course(trajectory.half_life):
+            total = each.remembered[each.is_present & (each.entitlements > 0)].sum()
+            shares.append(np.where(each.is_present[rows], each.remembered[rows] / (total or 1.0), math.nan))
+        return np.array(shares)
+
+    def ends(self) -> list[float]:
+        """The ends of the periods, the earliest first."""
+        return [self.periods.end_of(period) for period in range(self.periods.count - 1, -1, -1)]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The audit as plain data for JSON."""
+        time, length = self.clock.json_time, self.clock.length_text
+        return {
+            "history": self.label,
+            "title": self.title or None,
+            "utility": self.utility,
+            "unit": self.unit or None,
+            "remarks": list(self.remarks),
+            "kind": self.kind,
+            "events": self.n_events,
+            "first": time(self.first),
+            "at": time(self.periods.end),
+            "timezone": None if self.clock.steps else self.clock.zone,
+            "times_without_zone": self.clock.assumed,
+            "period": length(self.periods.length),
+            "newcomer_rule": self.members.newcomers,
+            "equal_shares_assumed": self.equal_assumed,
+            "notes": [self.entitlement_note(), *self.notes, *self.newcomer_notes()],
+            "half_lives": [self._standing_dict(trajectory) for trajectory in self.standings],
+            "decided_again": {length(each.half_life): each.to_dict(self.names) for each in self.replays},
+            "conclusions": {
+                "pairs": self.conclusions.pairs,
+                "pairs_that_flip": self.conclusions.pairs_flip,
+                "pairs_that_flip_not_listed": self.conclusions.unlisted,
+                "agents_that_flip": self.conclusions.sides_flip,
+                "found": [
+                    each.to_dict(self._number) | {"sentence": each.sentence(length)} for each in self.conclusions.found
+                ],
+            },
+        }
+
+    def _standing_dict(self, trajectory: Trajectory) -> dict[str, Any]:
+        time, agents = self.clock.json_time, []
+        for row in self.rows(trajectory):
+            since = None if row.owed_since is None else time(row.owed_since)
+            plain = row._asdict() | {"joined": time(row.joined), "owed_since": since}
+            agents.append(plain | plain.pop("factors"))
+        series = {name: [_plain(x) for x in getattr(trajectory, name)] for name in MEASURES[self.kind]}
+        return {
+            "half_life": self.clock.length_text(trajectory.half_life),
+            "agents": agents,
+            "over_time": {"at": [time(end) for end in self.ends()], **series},
+        }
+
+    def _number(self, half_life: float) -> float:
+        """A half-life as a number for JSON: in days, or in steps."""
+        return half_life if self.clock.steps else half_life / 86_400e6
+
+
+def _plain(number: float) -> float | None:
+    return None if math.isnan(number) else float(number)

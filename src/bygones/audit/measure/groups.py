@@ -1,0 +1,211 @@
+"""The conclusions of an audit in groups, the important first, as the terminal, the page and notebooks show them."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, NamedTuple
+
+from bygones._html import Markup, bar, bullets, card, heading, note, table
+from bygones._text import amount, counted, listed, sentence
+from bygones.audit.measure.conclusions import TIED
+from bygones.audit.measure.trajectory import Trajectory
+from bygones.kinds import words
+from bygones.ledger.model.owed_since import SETTLED
+
+if TYPE_CHECKING:
+    from bygones.audit.measure.findings import Audit
+
+NEXT = 3
+"""The number of agents named as next."""
+
+NAMED = 10
+"""The most agents that are named in one sentence."""
+
+IN_CARD = 5
+"""The most conclusions of each kind that a notebook shows."""
+
+
+class Group(NamedTuple):
+    """Conclusions under a heading: sentences, and how many more there are that are not listed."""
+
+    title: str
+    sentences: list[str]
+    unlisted: int = 0
+
+
+def grouped(audit: Audit) -> list[Group]:
+    """What to do next; what holds throughout; who changes sides; and which pairs change their order."""
+    found, length = audit.conclusions, audit.clock.length_text
+    word = words(audit.kind)
+    throughout = [each.held(length) for each in found.of("most", holds=True)]
+    sides: dict[str, list[str]] = {"owed": [], "ahead": []}
+    for each in found.of("owed", holds=True):
+        answers = set(each.answers.values())
+        for side in sides:
+            if answers == {side}:
+                sides[side].append(each.agent)
+    for side, names in sides.items():
+        if names:
+            verb = "is" if len(names) == 1 else "are"
+            throughout.append(f"{listed(names, NAMED)} {verb} {word.owed if side == 'owed' else side}.")
+    throughout += [each.held(length) for each in found.informative if each.kind == "order"]
+    groups = [
+        Group("What to do next", next_steps(audit)),
+        Group(f"Holds at {span(audit)}", throughout),
+        Group(
+            f"Depends on the half-life: who is {word.owed} and who is ahead{_sides_note(audit)}",
+            [each.sentence(length) for kind in ("most", "owed") for each in found.of(kind, holds=False)],
+            max(0, found.sides_flip - len(found.of("owed", holds=False))),
+        ),
+        Group(
+            f"Depends on the half-life: {pairs_note(audit)}",
+            [each.sentence(length) for each in found.of("order", holds=False)],
+            found.unlisted,
+        ),
+    ]
+    return [group for group in groups if group.sentences]
+
+
+def next_steps(audit: Audit) -> list[str]:
+    """What follows for the next decision: who comes first, by how much, and who can wait; one sentence per half-life.
+
+    Half-lives with the same answer share a sentence.
+    """
+    lines: dict[tuple[tuple[int, ...], tuple[int, ...]], list[Trajectory]] = {}
+    for stood in audit.standings:
+        relative = audit.conclusions.asked[stood.half_life]
+        little = TIED / max(1, int(audit.is_present.sum()))
+        ranked = [row for row in audit.ranked(stood) if audit.is_present[row]]
+        owed = [row for row in ranked if relative[row] > little]
+        tied = [row for row in owed if relative[row] >= relative[owed[0]] - little]
+        first = tuple(tied if len(tied) > 1 else owed[:NEXT])
+        last = tuple(row for row in reversed(ranked) if relative[row] < -little)[:1]
+        lines.setdefault((first, last), []).append(stood)
+    if not audit.is_present.any() or len(audit.names) < 2:
+        return []
+    together = len(lines) == 1
+    return [_next(audit, first, last, stood, together=together) for (first, last), stood in lines.items()]
+
+
+def _next(
+    audit: Audit, first: tuple[int, ...], last: tuple[int, ...], stood: list[Trajectory], *, together: bool
+) -> str:
+    lengths = [audit.clock.length_text(each.half_life) for each in stood]
+    where = f"With {'a half-life' if len(lengths) == 1 else 'half-lives'} of {listed(lengths)}"
+    where = "If nothing fades" if [each.half_life for each in stood] == [math.inf] else where
+    where = "At every half-life of this audit" if together and len(lengths) > 1 else where
+    if not first:
+        return f"{where}, nobody has to come first: everybody is at the {words(audit.kind).share}."
+    burden = audit.kind == "burden"
+    owed = [f"({words(audit.kind).owed} {_range(audit, stood, row)})" for row in first[:NEXT]]
+    names = [audit.names[row] for row in first[:NEXT]]
+    does = "the next turn is for " if burden else "serve "
+    does += f"{names[0]} {'' if burden else 'first '}{owed[0]}"
+    does += "".join(f", then {name} {how}" for name, how in zip(names[1:], owed[1:], strict=True))
+    # Several who are tied come first together; otherwise one comes after the other.
+    relative = audit.conclusions.asked[stood[0].half_life]
+    if len(first) > 1 and relative[first[0]] - relative[first[1]] <= TIED / max(1, int(audit.is_present.sum())):
+        tied = f"any of {listed([audit.names[row] for row in first], NEXT)}, who are tied"
+        does = "the next turn is for " if burden else "serve first "
+        does += f"{tied} ({words(audit.kind).owed} {_each(audit, stood, first)})"
+    waits = ""
+    if last:
+        others = [_until_level(audit, each, last[0]) for each in stood]
+        verb = "have carried" if burden else "have received"
+        share = "its share" if audit.per_unit else "an equal share"
+        waits = (
+            f"; {audit.names[last[0]]} is furthest ahead, and back at {share} once the others {verb} "
+            f"{_amounts(audit, others)} more"
+        )
+    return sentence(f"{where}, {does}{waits}")
+
+
+def _until_level(audit: Audit, stood: Trajectory, row: int) -> float:
+    """How much the others have to receive until an agent who is ahead is at its share."""
+    total = float(stood.remembered[audit.is_present].sum())
+    return float(stood.remembered[row] / audit.entitled[row] - total)
+
+
+def _range(audit: Audit, stood: list[Trajectory], row: int) -> str:
+    return _amounts(audit, [float(each.owed[row]) for each in stood])
+
+
+def _each(audit: Audit, stood: list[Trajectory], rows: tuple[int, ...]) -> str:
+    """What each of several who are tied is owed; where their entitlements differ, they are tied per unit of it."""
+    if len(set(audit.members.entitlements[list(rows)].tolist())) == 1:
+        return f"{_range(audit, stood, rows[0])} each"
+    unit = "share of the load" if audit.kind == "burden" else "entitlement"
+    per_unit = [float(audit.per_unit_of(each)[rows[0]]) for each in stood]
+    return f"{_amounts(audit, per_unit)} per unit of {unit}"
+
+
+def _amounts(audit: Audit, values: list[float]) -> str:
+    low, high = amount(min(values)), amount(max(values))
+    text = low if low == high else f"{low} to {high}"
+    return f"{text} {audit.unit}" if audit.unit else text
+
+
+def _sides_note(audit: Audit) -> str:
+    flips, present = audit.conclusions.sides_flip, int(audit.is_present.sum())
+    return f" ({flips:,} of {present:,} agents)" if flips > NAMED else ""
+
+
+def pairs_note(audit: Audit) -> str:
+    """How many pairs of agents change their order with the half-life, as a clause."""
+    found = audit.conclusions
+    if found.pairs is None:
+        return "the order of some of the pairs that were compared"
+    if found.pairs == 1:
+        return "the order of the two" if found.pairs_flip else "not the order of the two"
+    return f"the order of {found.pairs_flip:,} of {found.pairs:,} pairs of agents"
+
+
+def compared_note(audit: Audit) -> str:
+    """Which pairs were compared where there are too many agents for all, as a sentence."""
+    return (
+        f"Not all pairs were compared: with {int(audit.is_present.sum()):,} agents, only those of the "
+        f"{len(audit.conclusions.notable)} agents most {words(audit.kind).owed} or furthest ahead."
+    )
+
+
+def span(audit: Audit) -> str:
+    """The half-lives of the audit as a phrase."""
+    half_lives = [audit.clock.length_text(trajectory.half_life) for trajectory in audit.standings]
+    if len(half_lives) == 1:
+        return f"a half-life of {half_lives[0]}"
+    return f"every half-life from {half_lives[0]} to {half_lives[-1]}"
+
+
+def settled(value: float, total: float, *, digits: int = 3, sign: bool = False) -> str:
+    """An amount; what is only rounding beside the total is 0."""
+    return "0" if abs(value) <= SETTLED * abs(total) else amount(value, digits, sign=sign)
+
+
+def audit_html(audit: Audit) -> str:
+    """The audit in a notebook: what to do next, what holds, what depends on the half-life, and all standings."""
+    clock = audit.clock
+    size = f"{counted(audit.n_events, 'event')} for {counted(len(audit.names), 'agent')}"
+    title = f"{audit.label}: {size}, from {clock.shown(audit.first)} to {clock.shown(audit.periods.end)}"
+    parts = [note(audit.entitlement_note())]
+    for group in grouped(audit):
+        more = max(0, len(group.sentences) - IN_CARD) + group.unlisted
+        parts += [heading(group.title), bullets(group.sentences[:IN_CARD])]
+        parts += [note(f"and {more:,} more")] if more else []
+    for stood in audit.standings:
+        fades = "nothing fades" if math.isinf(stood.half_life) else f"half-life {clock.length_text(stood.half_life)}"
+        parts += [heading(f"Standing, {fades}"), _standing(audit, stood)]
+    return card(title, *parts, name="Audit")
+
+
+def _standing(audit: Audit, stood: Trajectory) -> Markup:
+    word, total = words(audit.kind), float(stood.remembered.sum())
+    most = max(stood.remembered.max(initial=0.0), 0.0) or 1.0
+    rows = [
+        [
+            row.agent, settled(row.received, total), settled(row.remembered, total), bar(row.remembered / most),
+            row.status if row.owed is None else settled(row.owed, total, sign=True),
+            "" if row.owed_since is None else audit.clock.day(row.owed_since),
+        ]
+        for row in audit.rows(stood)
+    ]  # fmt: skip
+    return table(["agent", word.received, "remembered", "", word.owed, f"{word.owed} since"], rows)

@@ -1,0 +1,295 @@
+"""Reads the usage of a Slurm cluster from `sacct -P`: who used how many CPUs, GPUs or other resources, and when.
+
+A job uses its allocated resources from its start to its end. Its usage, in resource-hours, is spread evenly over that
+time; the total is resources times `Elapsed`, or `ElapsedRaw`. Jobs that are still running count for what they have used
+so far. Job steps (`123.batch`) repeat the usage of their job and are skipped, and so are jobs that never ran.
+
+DuckDB reads and parses the files, so that they may be larger than the memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import ibis
+import numpy as np
+import pyarrow as pa
+
+from bygones._text import counted, listed
+from bygones.audit.read.conditions import only, weights_of
+from bygones.audit.read.file_tables import first_line
+from bygones.audit.read.formats import Asked, Usage
+from bygones.audit.read.sources import Source, check_columns, duckdb, label_of, readable, repeated_files, repeats_note
+
+NEEDED = ("JobID", "Start", "End")
+"""The columns that every job must have, besides the agent's, Elapsed or ElapsedRaw, and AllocTRES or AllocCPUS."""
+
+PART = 3_600_000_000
+"""The longest part of a job's usage that `read` gives, in microseconds."""
+
+_UNKNOWN = "('', 'unknown', 'none', 'n/a')"
+_NUMBER = r"^[0-9]+(\.[0-9]+)?[KMGTPkmgtp]?[cn]?$"
+_ELAPSED = r"^([0-9]+-)?([0-9]+:)?[0-9]+:[0-9]+(\.[0-9]+)?$"
+_SECONDS = f"""
+    CASE WHEN regexp_matches(trim(Elapsed), '{_ELAPSED}') THEN
+        86400 * coalesce(try_cast(regexp_extract(trim(Elapsed), '^([0-9]+)-', 1) AS DOUBLE), 0)
+        + list_reduce(
+            [try_cast(part AS DOUBLE) FOR part IN string_split(regexp_replace(trim(Elapsed), '^[0-9]+-', ''), ':')],
+            (total, part) -> 60 * total + part
+        )
+    END"""
+_RAW_SECONDS = "CASE WHEN regexp_matches(trim(ElapsedRaw), '^[0-9]+$') THEN try_cast(trim(ElapsedRaw) AS DOUBLE) END"
+_OVERLAP = 7_200_000_000
+"""Clocks are set back by at most two hours, in microseconds: only then can a job end before it starts."""
+
+
+def recognises(path: str | Path) -> bool:
+    """Whether the first line of a file is a header written by `sacct -P`."""
+    try:
+        return has_columns([name.strip() for name in first_line(Path(path)).split("|")])
+    except (OSError, ValueError):
+        return False
+
+
+def has_columns(names: Sequence[str]) -> bool:
+    """Whether these are columns of `sacct`."""
+    return set(NEEDED) <= set(names) and not {"Elapsed", "ElapsedRaw"}.isdisjoint(names)
+
+
+def read(path: str | Path, agent: str | None = None, resource: str | None = None) -> Usage:
+    """Reads the usage from a file as an Arrow table with parts of at most one hour, each at its end.
+
+    A ledger, which records what happens at an instant, can take these parts as they are.
+    """
+    usage = scan([Path(path)], Asked(agent, resource))
+    jobs = usage.table.to_pyarrow()
+    usage.table.get_backend().disconnect()
+    start, end = (jobs[name].cast(pa.timestamp("us")).cast(pa.int64()).to_numpy() for name in ("start", "time"))
+    parts = np.maximum(-(-(end - start) // PART), 1)
+    job = np.repeat(np.arange(len(parts)), parts)
+    nth = np.arange(len(job)) - np.repeat(np.cumsum(parts) - parts, parts) + 1
+    times = start[job] + np.round((end - start)[job] * (nth / parts[job])).astype(np.int64)
+    table = {
+        "agent": jobs["agent"].take(pa.array(job)),
+        "time": pa.array(times).cast(pa.timestamp("us")),
+        "utility": (jobs["utility"].to_numpy() / parts)[job],
+    }
+    return Usage(pa.table(table), usage.unit, usage.notes)
+
+
+def scan(paths: Sequence[Path], asked: Asked) -> Usage:
+    """Reads the usage from files written by `sacct -P`.
+
+    `asked.agent` is a column such as `Account`, by default `User`. `asked.resource` is what to count, by its name in
+    AllocTRES: `cpu`, `gpu` (for `gres/gpu`), `mem` (in GiB), `billing`, …; or several with their weights, as in
+    TRESBillingWeights. By default GPUs if most jobs have one, otherwise CPUs.
+    """
+    label = label_of(paths)
+    agent, engine = asked.agent or "User", duckdb(asked.threads, asked.memory)
+    source = _lines(engine, paths, label, agent, asked)
+    con = engine.con
+    with readable(label):
+        con.execute(f"CREATE TEMP TABLE jobs AS {_jobs(agent, source.columns)}")
+    _check(con, agent, source.columns, label, len(paths) > 1, 0 if asked.fields else 1, asked.skip_unnamed)
+    with readable(label):
+        n, skipped, running, unnamed = con.execute(
+            "SELECT count(*) FILTER (ran AND named), count(*) FILTER (NOT ran), "
+            "count(*) FILTER (ran AND named AND is_running), count(*) FILTER (ran AND NOT named) FROM jobs"
+        ).fetchone()
+        if not n:
+            raise ValueError(f"{label} contains no job that ran")
+        known = [name for (name,) in con.execute(_KNOWN).fetchall()]
+        weights, notes = _resources(con, asked.resource, known, n, label)
+        amount = " + ".join(f"{weight!r} * {_amount(name)}" for name, weight in weights.items())
+        con.execute(
+            "CREATE TEMP TABLE usage AS SELECT agent, job, coalesce(submit, start) AS submit, start, time, "
+            f"({amount}) * elapsed / 3600 AS utility FROM jobs WHERE ran AND named"
+        )
+    unit = _unit(weights)
+    notes = [f"Usage is in {unit}, spread evenly over each job's run time.", *notes]
+    if running:
+        notes.append(f"Included {counted(running, 'job')} still running, with the usage so far.")
+    if skipped:
+        notes.append(f"Skipped {counted(skipped, 'job')} that never ran.")
+    notes += _repeats(con, paths, label)
+    if unnamed:
+        notes.append(f"Skipped {counted(unnamed, 'job')} without {agent}.")
+    table = engine.table("usage")
+    return Usage(table if "Submit" in source.columns else table.drop("submit"), unit, tuple(notes))
+
+
+def _repeats(con: Any, paths: Sequence[Path], label: str) -> tuple[str, ...]:
+    """How many jobs are in several files; a job that was requeued has the same JobID, but another Start."""
+    if len(paths) == 1:
+        return ()
+    with readable(label):
+        (number,) = con.execute(
+            "SELECT count(*) FROM (SELECT job, start FROM jobs WHERE ran AND named GROUP BY job, start "
+            "HAVING count(DISTINCT filename) > 1 OR bool_or(list_contains($repeated, filename)))",
+            {"repeated": list(repeated_files(paths))},
+        ).fetchone()
+    return repeats_note(int(number), "job", " (same JobID and Start)")
+
+
+def _lines(engine: Any, paths: Sequence[Path], label: str, agent: str, asked: Asked) -> Source:
+    """The lines of the files as a view `lines`, all cells as text, with only those that meet the conditions."""
+    try:
+        line = first_line(paths[0])
+    except ValueError:
+        raise ValueError(f"{paths[0]} is not the output of sacct -P: it is not text in UTF-8") from None
+    found = [name.strip() for name in line.rstrip("\r\n").split("|")]
+    # `sacct -p` ends each line with a bar, `sacct -P` does not.
+    found = found[:-1] if len(found) > 1 and not found[-1] else found
+    if len(found) < 2:
+        raise ValueError(f"{paths[0]} is not the output of sacct -P: its first line has no cells separated by |")
+    if asked.fields and len(asked.fields) != len(found):
+        raise ValueError(f"{paths[0]}: fields must name all {len(found)} columns, got {len(asked.fields)} names")
+    if not asked.fields and not set(found) & {*NEEDED, "Elapsed", "User", "Account", "AllocTRES", "AllocCPUS"}:
+        raise ValueError(
+            f"{paths[0]} has no header line: it begins with {', '.join(map(repr, found[:3]))}; run sacct without "
+            "--noheader, or name the columns in the order of its --format with --fields JobID,User,…"
+        )
+    names = list(asked.fields) if asked.fields else found
+    for path in () if asked.fields else paths[1:]:
+        if first_line(path).strip().rstrip("|") != line.strip().rstrip("|"):
+            raise ValueError(
+                f"{path} has a different header from {paths[0]}: run sacct with the same --format for both"
+            )
+    check_columns(names, (agent, *NEEDED), label)
+    if "ElapsedRaw" not in names:
+        check_columns(names, ("Elapsed",), label)
+    if "AllocTRES" not in names and "AllocCPUS" not in names:
+        check_columns(names, ("AllocTRES",), label)
+    with readable(label):
+        table = engine.read_csv(
+            [str(path) for path in paths], header=not asked.fields, auto_detect=False, delim="|", quote="", escape="",
+            null_padding=True, filename=True, columns=dict.fromkeys([*names, "_bar"], "VARCHAR"),
+        )  # fmt: skip
+    # Rows are counted before any is left out, so that errors name those of the file.
+    engine.create_view("all_lines", table.mutate(row=ibis.row_number() + 1))
+    lines = engine.table("all_lines")
+    source = Source(lines, label, hidden=("_bar", "filename", "row"))
+    engine.create_view("lines", only(source, lines, asked.where))
+    return source
+
+
+def _jobs(agent: str, columns: Sequence[str]) -> str:
+    """The query for the jobs: who, from when to when, how long, and with what."""
+    quoted = '"' + agent.replace('"', '""') + '"'
+    tres = "coalesce(AllocTRES, '')" if "AllocTRES" in columns else "''"
+    cpus = "coalesce(AllocCPUS, '')" if "AllocCPUS" in columns else "''"
+
+    def moment(name: str) -> str:
+        return f'CASE WHEN lower(trim("{name}")) NOT IN {_UNKNOWN} THEN try_cast(trim("{name}") AS TIMESTAMP) END'
+
+    submitted = moment("Submit") if "Submit" in columns else "NULL::TIMESTAMP"
+    elapsed = "Elapsed" if "Elapsed" in columns else "ElapsedRaw"
+    return f"""
+        WITH parsed AS (
+            SELECT row, filename, trim({quoted}) AS agent, "Start" AS start_text,
+                   "End" AS end_text, {elapsed} AS elapsed_text, {tres} AS tres, trim({cpus}) AS cpus,
+                   JobID AS job, {moment("Start")} AS began, {moment("End")} AS ended,
+                   {submitted} AS submitted,
+                   {_SECONDS if elapsed == "Elapsed" else _RAW_SECONDS} AS seconds
+            FROM lines
+        )
+        SELECT row, filename, agent, start_text, end_text, elapsed_text, tres, cpus, job, submitted AS submit,
+               began AS start, floor(seconds) AS elapsed, ended,
+               CASE WHEN ended IS NULL OR (ended < began AND epoch_us(began) - epoch_us(ended) <= {_OVERLAP})
+                    THEN began + to_microseconds((1e6 * floor(seconds))::BIGINT) ELSE ended END AS time,
+               began IS NOT NULL AND coalesce(seconds, 1) > 0 AS ran, coalesce(agent, '') != '' AS named,
+               ended IS NULL AS is_running
+        FROM parsed WHERE contains(job, '.') IS NOT TRUE
+    """
+
+
+_PAIRS = "regexp_extract_all(tres, '([^,=]+)=', 1)"
+_KNOWN = (
+    "SELECT DISTINCT name FROM (SELECT unnest(list_transform("
+    f"{_PAIRS}, part -> split_part(regexp_replace(trim(part), '^gres/', ''), ':', 1))) AS name FROM jobs WHERE ran "
+    "UNION ALL SELECT 'cpu' FROM jobs WHERE ran AND cpus != '') WHERE name != '' ORDER BY name"
+)
+
+
+def _check(
+    con: Any, agent: str, columns: Sequence[str], label: str, several: bool, above: int, skip_unnamed: bool
+) -> None:
+    """Raises for the first job with a cell that cannot be read."""
+    elapsed = "Elapsed must be [DD-[HH:]]MM:SS" if "Elapsed" in columns else "ElapsedRaw must be whole seconds"
+    values = "[split_part(part, '=', 2) FOR part IN string_split(tres, ',') IF trim(part) != '']"
+    bad_value = f"len([v FOR v IN {values} IF NOT regexp_matches(trim(v), '{_NUMBER}')]) > 0"
+    a_time = "a time such as 2026-03-02T22:00:00 or Unknown"
+    checks = [
+        ("elapsed_text IS NULL", "cells", "expected as many cells as in the header, got fewer", None),
+        (f"start IS NULL AND lower(trim(start_text)) NOT IN {_UNKNOWN}", "start_text", f"Start must be {a_time}", ""),
+        (f"ended IS NULL AND lower(trim(end_text)) NOT IN {_UNKNOWN}", "end_text", f"End must be {a_time}", ""),
+        ("elapsed IS NULL", "elapsed_text", elapsed, ""),
+        ("ran AND time < start", "end_text", "End must not be before Start", ""),
+        (f"ran AND {bad_value}", "tres", "AllocTRES must be numbers, optionally followed by K, M, G or T", ""),
+        (f"ran AND cpus != '' AND NOT regexp_matches(cpus, '{_NUMBER}')", "cpus", "AllocCPUS must be a number", ""),
+    ]
+    if not skip_unnamed:
+        checks.append(("ran AND NOT named", "agent", f"{agent} must be a name", ""))
+    for condition, column, problem, got in checks:
+        shown = "NULL" if got is None else column
+        with readable(label):
+            found = con.execute(
+                f"SELECT row, filename, {shown} FROM jobs WHERE {condition} ORDER BY row LIMIT 1"
+            ).fetchone()
+        if found:
+            row, path, value = found
+            (first,) = con.execute("SELECT min(row) FROM all_lines WHERE filename = ?", [path]).fetchone()
+            line = row - (first - 1 if several else 0) + above
+            end = "" if got is None else f", got {value!r}" if value else ", got nothing"
+            raise ValueError(f"{path if several else label}, row {line}: {problem}{end}")
+
+
+def _resources(
+    con: Any, resource: str | Mapping[str, float] | None, known: Sequence[str], n: int, label: str
+) -> tuple[dict[str, float], list[str]]:
+    """What to count, with weights, and what to say about it."""
+    if resource is None:
+        (gpus,) = con.execute(f"SELECT count(*) FROM jobs WHERE ran AND named AND {_amount('gpu')} > 0").fetchone()
+        if not gpus:
+            return {"cpu" if "cpu" in known else known[0]: 1.0}, []
+        jobs = f"{gpus:,} of {counted(n, 'job')} used GPUs"
+        if 2 * gpus >= n or "cpu" not in known:
+            return {"gpu": 1.0}, [] if gpus == n else [f"GPUs are counted: {jobs}; --resource cpu counts CPUs."]
+        return {"cpu": 1.0}, [f"CPUs are counted: only {jobs}; --resource gpu counts those."]
+    weights = weights_of(resource, "resource") if isinstance(resource, str) else dict(resource)
+    weights = {name.removeprefix("gres/").lower(): float(weight) for name, weight in weights.items()}
+    for name in weights:
+        if name.split(":")[0] not in known:
+            raise ValueError(f"resource must be one that a job in {label} uses ({', '.join(known)}), got {name!r}")
+    return weights, []
+
+
+def _amount(name: str) -> str:
+    """The query for how much of a resource a job has; typed GPUs such as `gpu:a100` count if there is no total."""
+    literal = "".join(letter if letter.isalnum() else f"[{letter}]" for letter in name).replace("'", "''")
+    total = _number(f"regexp_extract(tres, '(?:^|,)\\s*(?:gres/)?{literal}=([^,]*)', 1)", name)
+    typed = f"regexp_extract_all(tres, '(?:^|,)\\s*(?:gres/)?{literal}:[^=,]*=([^,]*)', 1)"
+    of_types = f"coalesce(list_sum([{_number('part', name)} FOR part IN {typed}]), 0)"
+    otherwise = f"coalesce({_number('cpus', name)}, {of_types})" if name == "cpu" else of_types
+    return f"coalesce({total}, {otherwise})"
+
+
+def _number(text: str, name: str) -> str:
+    """The query for a number with a suffix, NULL if the text is empty; memory without a suffix is in megabytes."""
+    number = f"try_cast(regexp_extract({text}, '^\\s*([0-9.]+)', 1) AS DOUBLE)"
+    suffix = f"upper(regexp_extract({text}, '^\\s*[0-9.]+([KMGTPkmgtp]?)', 1))"
+    if name == "mem":
+        powers = {"": -10, "K": -20, "M": -10, "G": 0, "T": 10, "P": 20}
+        cases = " ".join(f"WHEN '{letter}' THEN {2.0**power!r}" for letter, power in powers.items())
+    else:
+        cases = " ".join(f"WHEN '{letter}' THEN {1000.0**power!r}" for power, letter in enumerate(("", *"KMGTP")))
+    return f"({number} * CASE {suffix} {cases} END)"
+
+
+def _unit(weights: Mapping[str, float]) -> str:
+    if len(weights) == 1 and next(iter(weights.values())) == 1:
+        (name,) = weights
+        return "GiB-hours of memory" if name == "mem" else f"{name.upper() if len(name) == 3 else name}-hours"
+    return f"weighted hours ({listed([f'{name} × {weight:g}' for name, weight in weights.items()])})"

@@ -1,0 +1,211 @@
+"""The table that a history comes from, the engine that reads it, and an engine's errors in one sentence."""
+
+from __future__ import annotations
+
+import difflib
+import itertools
+import os
+import re
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import pyarrow as pa
+
+from bygones._arrays import check_count
+from bygones._text import counted
+
+LEDGER_COLUMNS = ("seq", "kind", "time", "agent", "amount", "refers")
+"""The columns of every export of a ledger."""
+
+BATCH = 50_000
+"""The number of rows that are held at once."""
+
+THREADS = 1024
+"""The most threads that DuckDB may be given."""
+
+_WRONG_LENGTH = re.compile(r"CSV Error on Line: (\d+)\n.*Expected Number of Columns: (\d+) Found: (\d+)", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Source:
+    """The table that a history comes from.
+
+    Attributes:
+        table: the Ibis table.
+        label: its name in messages.
+        above: the number of lines above the first row, so that row numbers agree with an editor's line numbers.
+        shielded: whether names may have a leading apostrophe that protects spreadsheets from formulas.
+        decimal_comma: whether a comma in a number is the decimal sign.
+        instants: whether times are whole microseconds since 1970, as in the tables of a ledger.
+        rules: for a ledger, all its rules, as its tables store them.
+        owned: whether the connection was opened for this source, and is closed with it.
+        several: whether the rows come from several files, named in the column `filename`.
+        filtered: whether some rows were left out, so that row numbers do not count them.
+        parquet: the Parquet files, whose footers say what the first and the last time is.
+        repeated: the files that were given more than once, as the column `filename` names them.
+        hidden: columns that were added while reading, and are none of the file's.
+    """
+
+    table: Any
+    label: str
+    above: int = 0
+    shielded: bool = False
+    decimal_comma: bool = False
+    instants: bool = False
+    rules: str | None = None
+    owned: bool = True
+    several: bool = False
+    filtered: bool = False
+    parquet: tuple[str, ...] = ()
+    repeated: tuple[str, ...] = ()
+    hidden: tuple[str, ...] = ()
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the columns."""
+        return tuple(name for name in self.table.columns if name not in self.hidden)
+
+    @property
+    def engine(self) -> str:
+        """The name of the engine in Ibis."""
+        return str(self.table.get_backend().name)
+
+    def close(self) -> None:
+        """Closes the connection, if it was opened for this source."""
+        if self.owned:
+            self.table.get_backend().disconnect()
+
+    def is_ledger(self) -> bool:
+        """Whether these are the events of a ledger."""
+        return set(LEDGER_COLUMNS) <= set(self.columns)
+
+
+def check_columns(
+    found: Sequence[str], wanted: Sequence[str], label: str, flags: Mapping[str, str] = MappingProxyType({})
+) -> None:
+    """Raises ValueError for a missing column, with the columns that exist and the nearest match.
+
+    Args:
+        found: the columns that exist.
+        wanted: the columns that are needed.
+        label: the name of the source.
+        flags: for columns of which another may be named, the option that names it.
+    """
+    for name in wanted:
+        if name not in found:
+            near = difflib.get_close_matches(name.lower(), [each.lower() for each in found], n=1)
+            meant = next((each for each in found if near and each.lower() == near[0]), None)
+            hint = "" if meant is None else f" (did you mean {meant!r}?)"
+            there = ", ".join(map(repr, found)) or "none"
+            how = f"; name the column with {flags[name]}" if name in flags else ""
+            raise ValueError(f"{label} has no column {name!r}{hint}: found {there}{how}")
+
+
+def repeated_files(files: Sequence[str | os.PathLike[str]]) -> tuple[str, ...]:
+    """The files that were given more than once, in each way in which DuckDB may name them: as given, or absolute."""
+    times = Counter(map(os.path.realpath, files))
+    twice = [file for file in files if times[os.path.realpath(file)] > 1]
+    return tuple(sorted({way(file) for file in twice for way in (str, os.path.abspath, os.path.realpath)}))
+
+
+def repeats_note(number: int, noun: str, by: str = "") -> tuple[str, ...]:
+    """That some rows are in several files, in one sentence; nothing if none is."""
+    occur, count = ("occurs", "counts") if number == 1 else ("occur", "count")
+    found = f"{counted(number, noun)} {occur} in more than one file{by} and {count} each time"
+    return (f"{found}; if that is not meant, leave out one of the files.",) if number else ()
+
+
+@contextmanager
+def readable(label: str) -> Iterator[None]:
+    """Turns an engine's error into a ValueError with one sentence."""
+    try:
+        yield
+    except _refusals() as error:
+        length = _WRONG_LENGTH.search(str(error))
+        if length is not None:
+            row, expected, got = length.groups()
+            raise ValueError(f"{label}, row {row}: expected {expected} cells as in the header, got {got}") from None
+        if "utf-8" in str(error).lower():
+            raise ValueError(f"{label} is not a CSV file in UTF-8: save it again as CSV in UTF-8") from None
+        raise ValueError(f"{label} cannot be read: {first_line_of(error)}") from None
+
+
+def _refusals() -> tuple[type[Exception], ...]:
+    """The error types of the engines that have been imported; no other engine can have raised an error."""
+    known = (("duckdb", "Error"), ("ibis.common.exceptions", "IbisError"), ("ibis.common.exceptions", "TableNotFound"),
+             ("psycopg", "Error"), ("sqlite3", "Error"), ("pyspark.errors", "PySparkException"))  # fmt: skip
+    return tuple(getattr(sys.modules[module], name) for module, name in known if module in sys.modules)
+
+
+def first_line_of(error: Exception) -> str:
+    """The first line of an error that says something."""
+    return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
+
+
+def duckdb(threads: int | None, memory: str, file: Path | None = None) -> Any:
+    """A DuckDB through Ibis, in memory or in a file, that spills to disk beyond this much memory.
+
+    Whoever made the file may have put a view over `read_text` or `read_csv` into it. So a file is opened read-only, and
+    all that its views could reach outside it, such as other files and the network, is shut off.
+    """
+    import duckdb
+    import ibis
+
+    settings = {} if threads is None else {"threads": check_count("threads", threads, most=THREADS)}
+    where: dict[str, Any] = {} if file is None else {"database": file, "read_only": True}
+    try:
+        connection = ibis.duckdb.connect(**where, memory_limit=memory, **settings)
+    except duckdb.ParserException:
+        raise ValueError(f"memory must be an amount such as 3GB, got {memory!r}") from None
+    # Error messages name the row, so rows must keep their order.
+    connection.raw_sql("SET preserve_insertion_order = true")
+    if file is not None:
+        connection.raw_sql("SET enable_external_access = false")
+    return connection
+
+
+def constant(number: float, kind: Any = "float64") -> Any:
+    """A number as an engine's constant, to the last digit: of that type if it is whole, else a double.
+
+    Engines read a literal with a point as a decimal, and DuckDB makes the nearest double but one of some: an event at
+    the moment of the audit would come after it. What is read from text is exact.
+    """
+    import ibis
+
+    if ibis.dtype(kind).is_integer() and float(number).is_integer():
+        return ibis.literal(int(number), type=kind)
+    return ibis.literal(repr(float(number))).cast("float64")
+
+
+def fill(engine: Any, name: str, schema: pa.Schema, rows: Iterable[Sequence[Any]]) -> Any:
+    """Makes a temporary table of rows that come one after the other, some at a time: it may be larger than the memory.
+
+    Args:
+        engine: a DuckDB through Ibis, which moves the table to disk where the memory it may use is full.
+        name: of the table.
+        schema: the names and types of its columns.
+        rows: their cells, in this order.
+
+    Returns:
+        The table in Ibis.
+    """
+    con, coming = engine.con, iter(rows)
+    con.register("coming", schema.empty_table())
+    con.execute(f'CREATE TEMP TABLE "{name}" AS SELECT * FROM coming')
+    while some := list(itertools.islice(coming, BATCH)):
+        columns = [pa.array(c, type=kind) for c, kind in zip(zip(*some, strict=True), schema.types, strict=True)]
+        con.register("coming", pa.table(columns, schema=schema))
+        con.execute(f'INSERT INTO "{name}" SELECT * FROM coming')
+    con.unregister("coming")
+    return engine.table(name)
+
+
+def label_of(paths: Sequence[os.PathLike[str]]) -> str:
+    """The name of some files in messages."""
+    return str(paths[0]) if len(paths) == 1 else f"{paths[0]} and {counted(len(paths) - 1, 'other file')}"

@@ -1,0 +1,141 @@
+"""The decisions of a history that records who asked and each agent's need, not only who was served.
+
+Every time at which somebody was served is a decision. These are what a replay decides again.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from bygones.allocation.settling import settle
+from bygones.audit.read.history import History
+from bygones.audit.read.sources import constant
+from bygones.audit.replay.members import Members
+from bygones.ledger.model.rules import check_newcomers
+
+MOST_ROWS = 200_000
+"""The largest history, in rows, whose decisions can be replayed."""
+
+
+class DecisionRequest(NamedTuple):
+    """Who asked at one time, for how much, and who was served."""
+
+    time: float
+    who: np.ndarray
+    needs: np.ndarray
+    served: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Decisions:
+    """What all courses of a replay share.
+
+    Attributes:
+        requests: the decisions, in the order of time.
+        who: the agents.
+        usual: the usual time between two decisions, which is a step of the memories.
+    """
+
+    requests: Sequence[DecisionRequest]
+    who: Members
+    usual: float
+
+    @cached_property
+    def times(self) -> np.ndarray:
+        """The time of each decision."""
+        return np.array([request.time for request in self.requests])
+
+    @cached_property
+    def index(self) -> np.ndarray:
+        """For each request of an agent, the number of its decision; `rows`, `needs` and `served` say what it was."""
+        sizes = np.array([len(request.who) for request in self.requests], dtype=np.int64)
+        return np.repeat(np.arange(len(sizes)), sizes)
+
+    @cached_property
+    def rows(self) -> np.ndarray:
+        """The agent of each request."""
+        return np.concatenate([request.who for request in self.requests])
+
+    @cached_property
+    def needs(self) -> np.ndarray:
+        """The need of each request."""
+        return np.concatenate([request.needs for request in self.requests])
+
+    @cached_property
+    def asked(self) -> tuple[np.ndarray, np.ndarray]:
+        """The first and the last decision in which each agent asked; whoever never did has a first after the last."""
+        n = len(self.who.names)
+        first, last = np.full(n, len(self.requests)), np.full(n, -1)
+        np.minimum.at(first, self.rows, self.index)
+        np.maximum.at(last, self.rows, self.index)
+        return first, last
+
+    @cached_property
+    def served(self) -> np.ndarray:
+        """Whether each request was served."""
+        return np.concatenate([np.zeros(0, dtype=bool), *(request.served for request in self.requests)])
+
+
+def decisions_of(
+    history: History,
+    newcomers: str | float = "zero",
+    entitlements: Mapping[str, float] | None = None,
+    others: str | float | None = None,
+) -> Decisions:
+    """All decisions of a history, among the agents who asked.
+
+    Args:
+        history: see `read_history(needs=…, served=…)`.
+        newcomers: the newcomer rule, for agents who ask for the first time.
+        entitlements: of each agent; by default the same for everyone.
+        others: the entitlement of agents that `entitlements` does not name, see `audit`.
+    """
+    asked = history.fetch(history.requests.select("agent").distinct())["agent"].to_pylist()
+    names = tuple(sorted({history.clean_name(str(name)) for name in asked}))
+    found = decisions_among(history, Members(names, np.ones(len(names)), "zero"))
+    if not found.requests:
+        raise ValueError(f"{history.source.label}: nobody was served, so there is no decision to replay")
+    weights = dict.fromkeys(names, 1.0)
+    if entitlements is not None:
+        weights = settle(entitlements, weights, others, history.source.label)
+    who = Members(names, np.array([weights[name] for name in names]), check_newcomers(newcomers))
+    return replace(found, who=who)
+
+
+def decisions_among(history: History, who: Members, until: float = math.inf) -> Decisions:
+    """The decisions of a history up to a moment; all who asked must be among the members."""
+    requests = list(_requests(history, who.names, until))
+    gaps = np.diff([request.time for request in requests])
+    return Decisions(requests, who, float(np.median(gaps[gaps > 0])) if (gaps > 0).any() else 1.0)
+
+
+def _requests(history: History, names: Sequence[str], until: float) -> Iterator[DecisionRequest]:
+    """Who asked and who was served, for each time at which agents were served, in chronological order."""
+    if history.n_events > MOST_ROWS:
+        raise ValueError(
+            f"decisions can be replayed in histories of up to {MOST_ROWS:,} rows, got {history.n_events:,}"
+        )
+    asked = history.requests
+    if not math.isinf(until):
+        asked = asked.filter(asked.time <= constant(until, asked.time.type()))
+    table = history.fetch(asked.order_by("time"))
+    row_of = {name: row for row, name in enumerate(names)}
+    agents = np.array([row_of[history.clean_name(str(name))] for name in table["agent"].to_pylist()], dtype=np.int64)
+    times = table["time"].to_numpy()
+    needs, served = np.asarray(table["need"].to_numpy(), dtype=float), table["served"].to_numpy().astype(bool)
+    edges = np.flatnonzero(np.diff(times, prepend=math.nan) != 0).tolist()
+    for low, high in zip(edges, [*edges[1:], len(times)], strict=True):
+        if len(np.unique(agents[low:high])) < high - low:
+            when = history.clock.shown(times[low])
+            raise ValueError(
+                f"{history.source.label}: an agent asks twice at {when}, so decisions cannot be replayed: keep "
+                "one row for each agent and time"
+            )
+        if served[low:high].any():
+            yield DecisionRequest(float(times[low]), agents[low:high], needs[low:high], served[low:high])

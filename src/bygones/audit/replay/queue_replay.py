@@ -1,0 +1,264 @@
+r"""Which jobs of a cluster would have started earlier under another half-life.
+
+Every start in the history is an opening. Under a half-life, each opening goes to the pending job of the user with the
+least remembered usage per unit of entitlement, and of that user's jobs to the one submitted first. A job then uses its
+resources from its new start for as long as it ran. The sizes of jobs are not matched with the sizes of openings, so the
+result is an order of jobs with times, not a schedule that the cluster could have run as it is.
+
+Usage fades while it accrues: over a time $\tau$ in which a user runs jobs at a rate $r$,
+
+$$ Z \leftarrow 2^{-\tau/h} Z + r\,\frac{h}{\ln 2}\,\bigl(1 - 2^{-\tau/h}\bigr) . $$
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from bygones._arrays import check_count
+from bygones._text import counted, sentence
+from bygones.allocation.settling import settle
+from bygones.audit.read.clock import Clock
+from bygones.audit.read.history import History
+from bygones.audit.replay.what_if import DRAWS
+from bygones.ledger.model.owed_since import SETTLED
+
+MOST_JOBS = 500_000
+"""The largest number of jobs that are replayed."""
+
+_LISTED = 200
+_MINUTE = 60e6
+
+
+class Moved(NamedTuple):
+    """A job that would start at another time.
+
+    Attributes:
+        job: its number.
+        agent: whose it is.
+        before: its start under the half-life it is compared with.
+        after: its start under this half-life.
+        certain: whether it starts earlier in every draw.
+    """
+
+    job: str
+    agent: str
+    before: float
+    after: float
+    certain: bool
+
+
+@dataclass(frozen=True, eq=False)
+class QueueReplay:
+    """The result of `replay_queue`.
+
+    Attributes:
+        label: where the history came from.
+        clock: what its times mean.
+        names: the users.
+        jobs: the number of jobs.
+        half_lives: the half-lives, the longest last.
+        waits: by half-life, each user's mean wait in microseconds, over all draws; under `actual` as it was.
+        earlier: by half-life, the jobs that would start earlier than under the longest, the largest gain first.
+        n_earlier: by half-life, how many do, in the least and in the most favourable draw.
+        draws: how often each course was run.
+    """
+
+    label: str
+    clock: Clock
+    names: tuple[str, ...]
+    jobs: int
+    half_lives: tuple[float, ...]
+    waits: dict[str, np.ndarray]
+    earlier: dict[float, tuple[Moved, ...]]
+    n_earlier: dict[float, tuple[int, int]]
+    draws: int
+
+    def sentences(self) -> list[str]:
+        """How many jobs would start earlier under each half-life, and which gain most."""
+        longest, length = self.half_lives[-1], self.clock.length_text
+        found = []
+        for half_life, jobs in self.earlier.items():
+            low, high = self.n_earlier[half_life]
+            number = f"{low:,}" if low == high else f"{low:,} to {high:,}"
+            which = ", ".join(
+                f"{each.job} of {each.agent} by {length(each.before - each.after)}" for each in jobs[:3] if each.certain
+            )
+            gains = "the largest gain" if high == 1 else "the largest gains"
+            most = f"; {gains}: {which}" if which else ""
+            found.append(
+                sentence(
+                    f"At {length(half_life)} instead of {length(longest)}, {number} of {counted(self.jobs, 'job')} "
+                    f"would have started earlier{most}"
+                )
+            )
+        return found
+
+    def to_dict(self) -> dict[str, Any]:
+        """The result as plain data for JSON; waits in hours."""
+        time, length = self.clock.json_time, self.clock.length_text
+        return {
+            "history": self.label,
+            "jobs": self.jobs,
+            "draws": self.draws,
+            "compared_with": length(self.half_lives[-1]),
+            "mean_wait_hours": {
+                name: dict(zip(self.names, (waits / 3600e6).tolist(), strict=True))
+                for name, waits in self.waits.items()
+            },
+            "earlier": {
+                length(half_life): {
+                    "jobs": list(self.n_earlier[half_life]),
+                    "listed": [
+                        each._asdict() | {"before": time(each.before), "after": time(each.after)} for each in jobs
+                    ],
+                }
+                for half_life, jobs in self.earlier.items()
+            },
+        }
+
+
+def replay_queue(
+    history: History,
+    half_lives: Sequence[str | float],
+    *,
+    entitlements: dict[str, float] | None = None,
+    others: str | float | None = None,
+    draws: int = DRAWS,
+) -> QueueReplay:
+    """Replays the order of a cluster's jobs under several half-lives.
+
+    Args:
+        history: usage that records when each job was submitted, as `sacct` does with its field Submit.
+        half_lives: at least two; each is compared with the longest.
+        entitlements: of each user; by default the same for everyone.
+        others: the entitlement of users that `entitlements` does not name, see `audit`.
+        draws: how often each course is run, with other draws among users with the same usage.
+    """
+    check_count("draws", draws, most=10_000)
+    if "submit" not in history.events.columns:
+        raise ValueError(
+            f"{history.source.label} does not say when jobs were submitted: add Submit to the --format of sacct"
+        )
+    chosen = sorted({history.clock.length(each) for each in half_lives})
+    if len(chosen) < 2:
+        raise ValueError("half_lives must name at least two, so that there is something to compare")
+    if history.n_events > MOST_JOBS:
+        raise ValueError(
+            f"up to {MOST_JOBS:,} jobs can be replayed, got {history.n_events:,}: choose some with --where"
+        )
+    jobs = _Jobs.of(history)
+    weights = np.ones(len(jobs.names))
+    if entitlements is not None:
+        settled = settle(entitlements, dict.fromkeys(jobs.names, 1.0), others, history.source.label)
+        weights = np.array([settled[name] for name in jobs.names])
+    starts = {h: [_replay(jobs, weights, h, seed) for seed in range(draws)] for h in chosen}
+    waits = {"actual": jobs.mean_wait(jobs.start)}
+    for half_life, each in starts.items():
+        waits[history.clock.length_text(half_life)] = np.mean([jobs.mean_wait(one) for one in each], axis=0)
+    earlier, n_earlier = {}, {}
+    for half_life in chosen[:-1]:
+        before, after = starts[chosen[-1]][0], starts[half_life][0]
+        gains = np.array(starts[chosen[-1]]) - np.array(starts[half_life])
+        is_earlier = gains > _MINUTE
+        n_earlier[half_life] = (int(is_earlier.sum(axis=1).min()), int(is_earlier.sum(axis=1).max()))
+        least = gains.min(axis=0)
+        order = [int(i) for i in np.argsort(-least, kind="stable") if is_earlier[:, i].any()][:_LISTED]
+        earlier[half_life] = tuple(
+            Moved(
+                jobs.number[i], jobs.names[jobs.who[i]], float(before[i]), float(after[i]),
+                bool(is_earlier[:, i].all()),
+            )
+            for i in order
+        )  # fmt: skip
+    return QueueReplay(
+        history.source.label,
+        history.clock,
+        jobs.names,
+        len(jobs.start),
+        tuple(chosen),
+        waits,
+        earlier,
+        n_earlier,
+        draws,
+    )
+
+
+class _Jobs(NamedTuple):
+    """The jobs: whose, their numbers, when submitted and started, how long they ran, and what they used of it."""
+
+    names: tuple[str, ...]
+    who: np.ndarray
+    number: list[str]
+    submit: np.ndarray
+    start: np.ndarray
+    lasts: np.ndarray
+    used: np.ndarray
+
+    @classmethod
+    def of(cls, history: History) -> _Jobs:
+        events = history.events
+        # What ran before it was evicted has no name of its own: it was not started from the queue in one piece.
+        jobs = events.filter(events.job.notnull())
+        table = history.fetch(jobs.select("agent", "job", "submit", "start", "time", "utility"))
+        agents = [history.clean_name(str(name)) for name in table["agent"].to_pylist()]
+        names = tuple(sorted(set(agents)))
+        row_of = {name: row for row, name in enumerate(names)}
+        start, end = (np.asarray(table[name].to_numpy(), dtype=float) for name in ("start", "time"))
+        submit = np.asarray(table["submit"].to_numpy(), dtype=float)
+        submit = np.where(np.isnan(submit), start, np.minimum(submit, start))
+        who = np.array([row_of[name] for name in agents], dtype=np.int64)
+        used = np.asarray(table["utility"].to_numpy(), dtype=float)
+        return cls(names, who, table["job"].to_pylist(), submit, start, np.maximum(end - start, 1.0), used)
+
+    def mean_wait(self, start: np.ndarray) -> np.ndarray:
+        """Each user's mean wait."""
+        counts = np.maximum(np.bincount(self.who, minlength=len(self.names)), 1)
+        return np.asarray(np.bincount(self.who, start - self.submit, len(self.names)) / counts)
+
+
+def _replay(jobs: _Jobs, weights: np.ndarray, half_life: float, seed: int) -> np.ndarray:
+    """The start of each job under a half-life."""
+    rng, n = np.random.default_rng(seed), len(jobs.names)
+    by_submit, openings = np.argsort(jobs.submit, kind="stable"), np.sort(jobs.start)
+    remembered, rate, now = np.zeros(n), np.zeros(n), float(openings[0])
+    pending: list[deque[int]] = [deque() for _ in range(n)]
+    running: list[tuple[float, int, float]] = []
+    starts, next_job = np.empty(len(jobs.start)), 0
+
+    def go(until: float) -> None:
+        nonlocal remembered, now
+        if until > now:
+            if math.isinf(half_life):
+                remembered = remembered + rate * (until - now)
+            else:
+                left = 2.0 ** (-(until - now) / half_life)
+                remembered = remembered * left + rate * (half_life / math.log(2)) * (1 - left)
+            now = until
+
+    for opening in openings.tolist():
+        while running and running[0][0] <= opening:
+            end, row, used = heapq.heappop(running)
+            go(end)
+            rate[row] -= used
+        go(opening)
+        while next_job < len(by_submit) and jobs.submit[by_submit[next_job]] <= opening:
+            job = int(by_submit[next_job])
+            pending[jobs.who[job]].append(job)
+            next_job += 1
+        waiting = [row for row in range(n) if pending[row]]
+        levels = np.maximum(remembered[waiting], 0.0) / weights[waiting]
+        least = np.flatnonzero(levels <= levels.min() + SETTLED * max(levels.max(), 1e-300))
+        row = waiting[int(rng.choice(least))] if len(least) > 1 else waiting[int(least[0])]
+        job = pending[row].popleft()
+        starts[job] = opening
+        used = float(jobs.used[job] / jobs.lasts[job])
+        rate[row] += used
+        heapq.heappush(running, (opening + float(jobs.lasts[job]), row, used))
+    return starts

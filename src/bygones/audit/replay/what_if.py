@@ -1,0 +1,188 @@
+"""What a history would have been under other memories and rules, on the same needs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, get_args
+
+import numpy as np
+
+from bygones._arrays import check_count, check_one_of
+from bygones._text import amount, counted, listed, sentence
+from bygones.allocation.aims import check_form
+from bygones.allocation.decide import Rule
+from bygones.audit.read.clock import Clock
+from bygones.audit.read.history import History
+from bygones.audit.replay.courses import ACTUAL, Course, replay
+from bygones.audit.replay.decision_requests import Decisions, decisions_of
+from bygones.audit.replay.memories import Alternative, alternatives
+from bygones.kinds import Kind, check_kind
+from bygones.welfare import AnyWelfare, named
+
+DRAWS = 10
+"""How often each course is run."""
+
+
+@dataclass(frozen=True, eq=False)
+class WhatIf:
+    """The result of `what_if`.
+
+    Attributes:
+        label: where the history came from.
+        clock: what its times mean.
+        names: the agents.
+        decisions: the number of decisions.
+        draws: how often each course was run.
+        courses: for each memory the actual course, then one per rule.
+        kind: goods or burdens.
+        notes: what was skipped or assumed, in sentences.
+    """
+
+    label: str
+    clock: Clock
+    names: tuple[str, ...]
+    decisions: int
+    draws: int
+    courses: tuple[Course, ...]
+    kind: Kind
+    notes: tuple[str, ...]
+
+    @property
+    def worst(self) -> str:
+        """What the worst-off has, in a word: the least of goods, the heaviest of burdens."""
+        return "heaviest" if self.kind == "burden" else "least"
+
+    def actual(self, course: Course) -> Course:
+        """What happened, judged by the memory of a course."""
+        return next(each for each in self.courses if each.is_actual and each.memory == course.memory)
+
+    def alternatives(self) -> list[Course]:
+        """The courses that did not happen."""
+        return [course for course in self.courses if not course.is_actual]
+
+    def sentences(self) -> list[str]:
+        """What each rule would have changed, in sentences."""
+        return [
+            f"{course.memory.phrase} and the rule {course.rule}, {self.change(course)}"
+            for course in self.alternatives()
+        ]
+
+    def change(self, course: Course) -> str:
+        """What a course would have changed, as the end of a sentence."""
+        was = self.actual(course)
+        return sentence(
+            f"{course.differ.text} of {counted(self.decisions, 'decision')} would have been different: the Gini "
+            f"coefficient would be {course.gini.text} instead of {was.gini.text}, and the total {course.total.text} "
+            f"instead of {was.total.text}{self._who_gains(course.received - was.received)}"
+        )
+
+    def _who_gains(self, gains: np.ndarray) -> str:
+        """Who would have received most more, and who most less, as the end of a sentence."""
+        verb = "carried" if self.kind == "burden" else "received"
+        ends = [(int(np.argmax(gains)), "more"), (int(np.argmin(gains)), "less")]
+        phrases = [
+            f"{self.names[row]} would have {verb} {amount(abs(gains[row]))} {which}"
+            for row, which in ends
+            if (gains[row] > 1e-9) == (which == "more") and abs(gains[row]) > 1e-9
+        ]
+        return f"; {listed(phrases)}" if phrases else ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The result as plain data for JSON."""
+        time = self.clock.json_time
+        spreads = {"differ": "differ", "gini": "gini", self.worst: "worst", "gini_received": "gini_received",
+                   "total": "total"}  # fmt: skip
+        return {
+            "history": self.label,
+            "kind": self.kind,
+            "decisions": self.decisions,
+            "draws": self.draws,
+            "notes": list(self.notes),
+            "courses": [
+                {
+                    "memory": each.memory.name,
+                    "half_life": each.memory.name if each.memory.kind == "discounted" else None,
+                    "rule": each.rule,
+                    **{key: getattr(each, name)._asdict() for key, name in spreads.items()},
+                    "received": dict(zip(self.names, each.received.tolist(), strict=True)),
+                    "changes": [change._asdict() | {"time": time(change.time)} for change in each.changes],
+                }
+                for each in self.courses
+            ],
+        }
+
+
+def what_if(
+    history: History,
+    half_lives: Sequence[str | float] = (),
+    rules: Sequence[str] = ("one-step",),
+    *,
+    memories: Sequence[str] = (),
+    newcomers: str | float = "zero",
+    welfare: AnyWelfare = "egalitarian",
+    entitlements: dict[str, float] | None = None,
+    others: str | float | None = None,
+    kind: Kind = "good",
+    draws: int = DRAWS,
+) -> WhatIf:
+    """Replays the decisions of a history under other memories and rules.
+
+    Args:
+        history: a history that records who asked, see `read_history(needs=…, served=…)`.
+        half_lives: durations such as `7d`, or numbers of steps; `inf` remembers everything.
+        rules: `one-step`, `prices`, or both.
+        memories: other memories, such as `sliding_window(length=30d)`; see `bygones.audit.replay.memories`.
+        newcomers: the newcomer rule, for agents who ask for the first time.
+        welfare: what decisions maximise.
+        entitlements: of each agent; by default the same for everyone.
+        others: the entitlement of agents that `entitlements` does not name, see `audit`.
+        kind: goods or burdens.
+        draws: how often each course is run, with other draws among ties.
+    """
+    if history.requests is None:
+        raise ValueError("what_if needs to know who asked: name the columns with needs and served")
+    for rule in rules:
+        check_one_of("rule", rule, get_args(Rule))
+    check_count("draws", draws, most=10_000)
+    check_kind(kind)
+    check_form(named(welfare), kind)
+    clock = history.clock
+    chosen = alternatives(clock, half_lives, memories)
+    if not chosen:
+        raise ValueError("what_if needs at least one half-life or memory")
+    decisions = decisions_of(history, newcomers, entitlements, others)
+    courses = []
+    for memory in chosen:
+        courses.append(replay(decisions, memory, ACTUAL, kind))
+        courses += [replay(decisions, memory, rule, kind, welfare, draws=draws) for rule in rules]
+    return WhatIf(
+        history.source.label,
+        clock,
+        decisions.who.names,
+        len(decisions.requests),
+        draws,
+        tuple(courses),
+        kind,
+        (
+            clock.sentence(),
+            *history.notes,
+            *_step_notes(chosen, decisions.usual, clock),
+            *_newcomer_notes(decisions),
+        ),
+    )
+
+
+def _step_notes(chosen: Sequence[Alternative], usual: float, clock: Clock) -> list[str]:
+    """That a window counts in steps, and how long those are."""
+    steps = {clock.length_text(each.memory(usual)[1]) for each in chosen if each.counts_in_steps}
+    return (
+        [f"The sliding window moves in steps of {listed(sorted(steps))}; times are rounded to them."] if steps else []
+    )
+
+
+def _newcomer_notes(decisions: Decisions) -> list[str]:
+    late = len(decisions.who.names) - len(decisions.requests[0].who)
+    if not late:
+        return []
+    return [f"{counted(late, 'agent')} asked for the first time later on (newcomer rule: {decisions.who.newcomers})."]

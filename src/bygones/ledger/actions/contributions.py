@@ -1,0 +1,93 @@
+"""Questions that need the events again: what a standing consists of, and since when an agent has been owed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+import sqlalchemy as sa
+
+from bygones.ledger.model.bounds import counted
+from bygones.ledger.model.events import AMOUNTS
+from bygones.ledger.model.fold import Facts
+from bygones.ledger.model.owed_since import Watch
+from bygones.ledger.model.participation import Clocks
+from bygones.ledger.model.rules import RuleBook
+from bygones.ledger.storage import rows, schema, timeline
+from bygones.ledger.storage.revisions import in_effect
+
+
+class Contribution(NamedTuple):
+    """What is still remembered of one event: `counts`, its `amount` times its `weight` by now."""
+
+    seq: int
+    kind: str
+    time: int
+    amount: float
+    weight: float
+    counts: float
+    note: str
+
+
+def contributions(connection: sa.Connection, book: RuleBook, at: int, agent: str) -> list[Contribution]:
+    """The events of an agent up to an instant with what is still remembered of each, the largest first."""
+    _, agents = rows.load_agents(connection, [agent])
+    if not len(agents):
+        raise rows.unknown_agent(agent, rows.load_names(connection))
+    table = schema.events
+    where = [schema.agents.c.name == agent, table.c.time <= at, table.c.kind.in_(AMOUNTS), in_effect()]
+    starts = {start.joining.key: start.amount for start in timeline.due(connection, book, at)}
+    events = [
+        event._replace(amount=starts.get(event.seq, event.amount))
+        for chunk in rows.load_events(connection, where)
+        for event, _ in chunk
+    ]
+    start = np.array([event.time for event in events], dtype=np.int64)
+    who, end = np.zeros(len(events), dtype=np.int64), np.full(len(events), at)
+    weights = np.exp2(-Clocks(book, agents.turns).half_lives(who, start, end)).tolist()
+    parts = []
+    for event, weight in zip(events, weights, strict=True):
+        amount = event.amount or 0.0
+        counts = counted(amount) * weight
+        parts.append(Contribution(event.seq, event.kind, event.time, amount, weight, counts, event.note))
+    return sorted(parts, key=lambda part: (-abs(part.counts), part.seq))
+
+
+def owed_since(connection: sa.Connection, book: RuleBook, at: int) -> dict[str, int]:
+    """Since when each of those who are owed something at an instant has been, without a break.
+
+    All events up to then are read once, in the order of time; see `Watch`.
+    """
+    ids, agents = rows.load_agents(connection)
+    watch = Watch(book, agents)
+    for facts in _in_order(connection, book, ids, at):
+        watch.follow(facts)
+    return {name: int(since) for name, since in zip(agents.names, watch.owed_since, strict=True) if since >= 0}
+
+
+def _in_order(connection: sa.Connection, book: RuleBook, ids: np.ndarray, at: int) -> Iterator[Facts]:
+    """The facts up to an instant in the order of time, many at once, those of one instant always together."""
+    starts = timeline.due(connection, book, at)
+    parts = [Facts.amounts([s.joining.row], s.joining.time, [s.amount], is_received=False) for s in starts]
+    waiting = _joined(parts)
+    kept = _joined([])
+    for facts in timeline.facts(connection, ids, [schema.events.c.time <= at]):
+        kept = _joined([kept, facts])
+        last = int(kept.time[-1])
+        kept = _sorted(_joined([kept, waiting.part(0, int(np.searchsorted(waiting.time, last, side="right")))]))
+        waiting = waiting.part(int(np.searchsorted(waiting.time, last, side="right")), None)
+        whole = int(np.searchsorted(kept.time, last))
+        yield kept.part(0, whole)
+        kept = kept.part(whole, None)
+    yield kept
+
+
+def _joined(parts: list[Facts]) -> Facts:
+    empty = Facts.amounts([], 0, [], is_received=False)
+    return Facts(*(np.concatenate(columns) for columns in zip(empty, *parts, strict=True)))
+
+
+def _sorted(facts: Facts) -> Facts:
+    order = np.argsort(facts.time, kind="stable")
+    return Facts(*(column[order] for column in facts))

@@ -1,0 +1,360 @@
+"""Who gets what now, from everybody's standing and under the ledger's rule.
+
+A decision is recorded as data: what was asked for, what was given to whom, by which rule with which prices, and the
+draw. Its reasons are told from that and from where everybody stood before it, whenever somebody asks. Between equally
+good choices lots decide that were fixed before the proposal; see `model/draws.py`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import sqlalchemy as sa
+
+from bygones._text import check_text, listed
+from bygones.allocation import Decision, allocate, normalised, usual_reports
+from bygones.allocation.explain import sentences
+from bygones.allocation.problem_contract import NAMED, Given, Problem
+from bygones.allocation.requests import Items, Places, Request, only
+from bygones.kinds import words
+from bygones.ledger.actions import learned_prices, records
+from bygones.ledger.model.draws import Draw
+from bygones.ledger.model.events import DECISIONS, RECEIVED, Entry, Event
+from bygones.ledger.model.fold import NEVER
+from bygones.ledger.model.participation import ON_HOLD, PRESENT
+from bygones.ledger.model.rules import RuleBook, Rules
+from bygones.ledger.model.standing import Standing
+from bygones.ledger.model.times import UNITS, When, as_datetime, iso, named
+from bygones.ledger.storage import draw_table, rows, schema, timeline
+from bygones.ledger.storage.revisions import in_effect
+from bygones.ledger.storage.store import LedgerError
+from bygones.ledger.storage.transaction import SKEW, Transaction
+from bygones.memory import Discounted, Memory, MemoryState, PerfectRecall
+
+METHOD = 2
+"""Goes up by one when the same request, rules and past would be decided otherwise than before. Method 1 drew lots in
+another way; `verify` makes decisions of both methods again."""
+
+METHODS = (1, METHOD)
+"""The methods that this version can repeat."""
+
+
+class StaleProposalError(LedgerError):
+    """Something has been recorded since the proposal was made."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Proposal:
+    """A decision, made but perhaps not recorded.
+
+    Attributes:
+        request: what there was to hand out.
+        head: the number of the ledger's last event, from whose standing this follows.
+        standing: where everybody stood.
+        members: the rows of `standing` of those who took part in the decision, in the order of `allocation`.
+        allocation: who gets what.
+        draw: by which equally good choices were told apart.
+        usual: what each agent usually reports, where reports are normalised; else empty.
+        learned_from: from how many decisions prices were learned.
+    """
+
+    request: Request
+    head: int
+    standing: Standing
+    members: np.ndarray
+    allocation: Decision
+    draw: Draw
+    usual: Mapping[str, float] = field(default_factory=dict)
+    learned_from: int = 0
+
+    @property
+    def at(self) -> int:
+        """The instant of the decision."""
+        return self.standing.at
+
+    @property
+    def given(self) -> list[Given]:
+        """What is given to whom."""
+        return self.allocation.handed_out
+
+    @property
+    def utilities(self) -> dict[str, float]:
+        """The utility of each agent who is served."""
+        worth = self.allocation.utilities
+        return {self._name(row): float(worth[row]) for row in self.allocation.served.tolist()}
+
+    @property
+    def commitment(self) -> str:
+        """The hash that was published before the seed of the draw."""
+        return self.draw.commitment
+
+    def gets(self) -> dict[str, str]:
+        """What each agent who is served gets, in words."""
+        return self.allocation.gets
+
+    def reasons(self) -> list[str]:
+        """The decision and its reasons, with what those who are served are owed (due) and when they last received."""
+        names = set(self.request.asking)
+        asking = {row for row, name in enumerate(self.allocation.agent_names) if name in names}
+        return [*sentences(self.allocation, self._standing_of, asking), *self._normalised()]
+
+    def details(self) -> dict[str, Any]:
+        """What a ledger stores of the decision."""
+        return {
+            "method": METHOD,
+            "request": self.request.to_dict(),
+            "given": [list(each) for each in self.given],
+            "welfare": self.standing.rules.welfare,
+            "half_life": self.standing.rules.half_life,
+            **({} if self.allocation.prices is None else self._priced() | {"learned_from": self.learned_from}),
+            **({"usual": dict(self.usual)} if self.usual else {}),
+            "optimal": self.allocation.optimal,
+            "gap": self.allocation.gap,
+        }
+
+    def to_dict(self) -> dict[str, Any]:
+        """The decision and its reasons, of the types that JSON has.
+
+        It has the keys of `Decision.to_dict`, where `utilities` are by name and only of those who are served, and
+        `prices` are by name and only of those who asked.
+        """
+        reasons = self.reasons()
+        return {
+            **self.allocation.to_dict(),
+            "at": iso(self.at),
+            "welfare": self.standing.rules.welfare,
+            "half_life": self.standing.rules.half_life,
+            **({} if self.allocation.prices is None else self._priced()),
+            **({"usual": dict(self.usual)} if self.usual else {}),
+            "utilities": self.utilities,
+            "commitment": self.commitment,
+            "reasons": reasons,
+            "explanation": " ".join(reasons),
+        }
+
+    def __repr__(self) -> str:
+        return f"<Proposal at {named(self.at, self.standing.zone)}: {self.allocation!r}>"
+
+    def _repr_html_(self) -> str:
+        from bygones.allocation.decision_card import as_html
+
+        return as_html(self.allocation, self.reasons())
+
+    def _normalised(self) -> list[str]:
+        means = [f"{name} {self.usual[name]:.4g}" for name in self.request.agents if name in self.usual][:NAMED]
+        if not means:
+            return []
+        return [f"Reports count as multiples of what each usually reports: {listed(means)} on average."]
+
+    def _priced(self) -> dict[str, Any]:
+        """The rule, and what a unit counted for each of those who asked, where that is `prices`."""
+        paid = dict(zip(self.allocation.agent_names, np.asarray(self.allocation.prices).tolist(), strict=True))
+        return {"rule": self.allocation.rule, "prices": {name: paid[name] for name in self.request.agents}}
+
+    def _name(self, row: int) -> str:
+        return self.allocation.agent_names[row]
+
+    def _standing_of(self, row: int) -> str:
+        member = self.members[row]
+        owed, last = self.standing.owed[member], int(self.standing.last[member])
+        word = words(self.standing.rules.kind)
+        each = (
+            f" ({abs(self.standing.per_unit[member]):.4g} per unit)" if self.standing.entitlements[member] != 1 else ""
+        )
+        stood = f"{word.owed} {owed:.4g}{each}" if owed >= 0 else f"ahead by {-owed:.4g}{each}"
+        before = (
+            f"nothing {word.received} before"
+            if last == NEVER
+            else f"last {word.received} {named(last, self.standing.zone)}"
+        )
+        return f"{stood}; {before}"
+
+
+def propose(
+    connection: sa.Connection, head: sa.Row[Any], request: Request, at: When | None, now: int | None = None
+) -> Proposal:
+    """The best allocation from the standing at an instant, by default now, as the clock says or the caller knows.
+
+    It cannot be ahead of the clock, and not before anything that has been received or decided by now.
+    """
+    book = rows.load_book(head.rules)
+    time = _time(connection, book, at, rows.clock(connection) if now is None else now)
+    stood = timeline.standing(connection, book, time)
+    return proposal(connection, stood, request, int(head.head), draw_table.next_draw(connection))
+
+
+def proposal(
+    connection: sa.Connection,
+    stood: Standing,
+    request: Request,
+    head: int,
+    draw: Draw,
+    without: Collection[int] = (),
+) -> Proposal:
+    """The best allocation from a standing.
+
+    Args:
+        connection: the ledger.
+        stood: where everybody stands.
+        request: what there is to hand out.
+        head: the number of the last event that is known.
+        draw: decides between equally good choices.
+        without: decisions from whose requests nothing is learned.
+    """
+    members = stood.present
+    names = [stood.names[row] for row in members]
+    _check_agents(request, stood, names)
+    rules = stood.rules
+    by_prices, normalising = rules.rule == "prices", rules.reports == "normalised"
+    past = learned_prices.requests(connection, stood.at, head, without) if by_prices or normalising else []
+    usual = usual_reports([*past, request]) if normalising else {}
+    asked = normalised(request, usual) if usual else request
+    past = [normalised(each, usual) for each in past] if usual else past
+    listed_problem = asked.problem(names, rules.kind)
+    # A problem of somebody's own kind may not know its agents by name; its draw depends on their order.
+    by_lot = type(listed_problem).allocation_of is not Problem.allocation_of
+    order = draw.order(names) if by_lot else list(range(len(names)))
+    drawn, rows_drawn = [names[i] for i in order], members[order]
+    problem = listed_problem if drawn == names else asked.problem(drawn, rules.kind)
+    remembered = stood.remembered[rows_drawn]
+    learned = learned_prices.learned(past, rules, drawn) if by_prices else None
+    allocation = allocate(
+        problem,
+        memory_of(rules),
+        _state(remembered, learned_prices.steps_like(problem, remembered) if by_prices else 0.0),
+        rules.welfare,
+        elapsed=0,
+        entitlements=stood.entitlements[rows_drawn] if rules.entitlements else None,
+        agents=drawn,
+        items=request.items,
+        time_unit="day",
+        rule=rules.rule,
+        calibration=None if learned is None else learned.prices,
+        learned_from=learned_prices.described(learned),
+        rng=draw.rng if by_lot else np.random.default_rng(int(draw.seed, 16)),
+    )
+    if drawn != names:
+        allocation = allocation.listed_as(listed_problem, names)
+    count = 0 if learned is None else learned.requests
+    return Proposal(request, head, stood, members, allocation, draw, usual, count)
+
+
+def accept(tx: Transaction, proposal: Proposal, note: str = "") -> list[Event]:
+    """Records a decision and the utilities received through it."""
+    nothing_since = proposal.head in (tx.began_with, tx.head.head)
+    if not nothing_since or draw_table.next_draw(tx.connection).seed != proposal.draw.seed:
+        raise StaleProposalError("something has been recorded since this proposal was made: decide again")
+    drawn = draw_table.reveal(tx.connection, proposal.draw, tx.next)
+    time = tx.time(as_datetime(proposal.at), ahead=SKEW)
+    return record(tx, time, proposal, {**proposal.details(), "draw": drawn}, note)
+
+
+def record(tx: Transaction, time: int, proposal: Proposal, details: dict[str, Any], note: str) -> list[Event]:
+    """Records a decision and what is received through it."""
+    decision = tx.append("decision", time, details=details, note=check_text("note", note))
+    entries = [Entry(name, utility, as_datetime(time)) for name, utility in proposal.utilities.items()]
+    return [decision, *records.amounts(tx, "received", entries, refers=decision.seq)]
+
+
+def possible(request: Request, stood: Standing) -> tuple[Request, dict[str, str]]:
+    """The request of those who take part at an instant, and why others do not."""
+    status = dict(zip(stood.names, stood.status, strict=True))
+    for agent in request.agents:
+        if agent not in status:
+            raise rows.unknown_agent(agent, stood.names)
+    left_out = {agent: status[agent] for agent in request.agents if status[agent] != PRESENT}
+    return only(request, [agent for agent in request.agents if agent not in left_out]), left_out
+
+
+def fill(
+    connection: sa.Connection,
+    stood: Standing,
+    request: Request,
+    taken: Collection[str],
+    vacant: Sequence[str | None],
+    head: int,
+    draw: Draw,
+) -> tuple[Proposal, bool]:
+    """Who gets what is vacant, among those who have nothing yet; or everything anew if they cannot take it.
+
+    Args:
+        connection: the ledger.
+        stood: where everybody stands.
+        request: what there was to hand out, to those who can take part.
+        taken: those who keep what they have.
+        vacant: the items that are vacant, or None for each place.
+        head: the number of the last event that is known.
+        draw: decides between equally good choices.
+
+    Returns:
+        The decision, and whether those who had something keep it.
+    """
+    free = only(request, [agent for agent in request.agents if agent not in taken])
+    rest: Request | None = None
+    if isinstance(free, Places):
+        rest = replace(free, k=len(vacant))
+    elif isinstance(free, Items):
+        utilities = {
+            name: {item: worth for item, worth in mine.items() if item in vacant}
+            for name, mine in free.utilities.items()
+        }
+        rest = replace(free, utilities=utilities, order=tuple(item for item in request.items or () if item in vacant))
+    if rest is not None:
+        try:
+            return proposal(connection, stood, rest, head, draw), True
+        except ValueError:
+            pass  # those who are left cannot fill what is vacant
+    return proposal(connection, stood, request, head, draw), False
+
+
+def _time(connection: sa.Connection, book: RuleBook, at: When | None, now: int) -> int:
+    """The instant of a decision."""
+    time = max(now, book.began) if at is None else book.instant(at)
+    if time > now + SKEW:
+        raise ValueError(
+            f"at must not be in the future (it is now {book.named(now)}), got "
+            f"{book.named(time) if at is None else at}: decide when the time has come, or plan it (bygones ledger plan)"
+        )
+    table = schema.events
+    kinds = (*DECISIONS, *RECEIVED, "offset", "correction")
+    later = [table.c.time > time, table.c.time <= now, table.c.kind.in_(kinds), in_effect()]
+    query = sa.select(table.c.time).where(*later).order_by(table.c.time.desc()).limit(1)
+    latest = connection.execute(query).scalar()
+    if latest is not None:
+        raise ValueError(
+            f"at must not be before what was last received or decided ({book.named(latest)}), got {at}: "
+            "to decide a past period again, use `bygones ledger redecide`"
+        )
+    return time
+
+
+def memory_of(rules: Rules) -> Memory:
+    """The memory of these rules, whose step is a day."""
+    days = rules.seconds / UNITS["d"]
+    return PerfectRecall() if math.isinf(days) else Discounted(half_life=days)
+
+
+def _state(remembered: np.ndarray, steps: float) -> MemoryState:
+    return MemoryState(remembered, np.asarray(steps), np.zeros_like(remembered), np.zeros(()))
+
+
+def _check_agents(request: Request, stood: Standing, names: Sequence[str]) -> None:
+    status = dict(zip(stood.names, stood.status, strict=True))
+    for agent in sorted(set(request.agents) - set(names)):
+        if agent not in status:
+            raise rows.unknown_agent(agent, stood.names)
+        raise ValueError(
+            f"agent {agent!r} is {status[agent]} at {named(stood.at, stood.zone)} and cannot take part in this "
+            f"decision: {'resume' if status[agent] == ON_HOLD else 'join'} them first, or leave them out of the request"
+        )
+    if not names:
+        raise ValueError("no agent is present: let somebody join first")
+    if stood.rules.kind == "burden" and not request.asking:
+        raise ValueError(
+            f"nobody can carry this burden at {named(stood.at, stood.zone)}: everybody who was named is on hold, away, "
+            "not available or has an empty cell; name somebody who can"
+        )

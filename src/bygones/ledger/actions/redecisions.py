@@ -1,0 +1,228 @@
+"""Decides a past period again with what is known now, and finds the later decisions that depended on it.
+
+Decisions are taken in the order of time. Each is asked again from the standing as it follows from everything that is
+now in effect: what was recorded late, corrected or made void since, and what the decisions before it now say.
+
+A decision keeps its lot: it draws with the seed of the decision that was made first, however often it is made again. So
+it comes out as it would have, had everything been known in time; where nothing has changed, it comes out as it was; and
+nobody gains by asking again.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import sqlalchemy as sa
+
+from bygones.allocation.problem_contract import Given
+from bygones.allocation.requests import in_words, request_from
+from bygones.ledger.actions import decisions, remade, voiding
+from bygones.ledger.actions.decisions import Proposal, possible, proposal
+from bygones.ledger.model import fold
+from bygones.ledger.model.events import RECEIVED, Event
+from bygones.ledger.model.fold import Facts, Snapshot
+from bygones.ledger.model.rules import RuleBook
+from bygones.ledger.model.standing import standing_of
+from bygones.ledger.model.times import iso
+from bygones.ledger.storage import derived, keys, revisions, rows, schema, timeline
+from bygones.ledger.storage.revisions import in_effect
+from bygones.ledger.storage.transaction import Transaction
+
+CANNOT = "it could not be made with what is known now"
+
+
+class Redecision(NamedTuple):
+    """A decision that would now be different.
+
+    Attributes:
+        seq: the decision.
+        time: its instant.
+        before: what each agent who was served got, in words.
+        after: what each would get now; empty if it could not be made.
+        in_period: whether it is in the period that is decided again; if not, it stays and only depends on it.
+        reasons: of the new decision, where it is in the period; or that it could not be made.
+    """
+
+    seq: int
+    time: int
+    before: Mapping[str, str]
+    after: Mapping[str, str]
+    in_period: bool
+    reasons: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The decision, of the types that JSON has."""
+        return self._asdict() | {"time": iso(self.time), "reasons": list(self.reasons)}
+
+
+def redecided(tx: Transaction, events: Sequence[Event]) -> list[Redecision]:
+    """The decisions that some events made again, and the later ones that were found to depend on them."""
+    answers = []
+    for event in (event for event in events if event.kind == "decision"):
+        first = rows.load_event(tx.connection, _replaced(tx.connection, event))
+        before = _in_words(tx, first, derived.load_given(tx.connection, first.seq))
+        told = remade.told(tx.connection, event)
+        answers.append(Redecision(first.seq, first.time, before, told.gets, True, tuple(told.reasons)))
+    for seq, given in keys.together_with(events).get("later", []):
+        decision = rows.load_event(tx.connection, seq)
+        before = _in_words(tx, decision, derived.load_given(tx.connection, seq))
+        after = {} if given is None else _in_words(tx, decision, [Given(*each) for each in given])
+        reasons = (CANNOT,) if given is None else ()
+        answers.append(Redecision(seq, decision.time, before, after, False, reasons))
+    return sorted(answers, key=lambda each: (each.time, each.seq))
+
+
+def _in_words(tx: Transaction, decision: Event, given: Sequence[Given]) -> dict[str, str]:
+    return in_words(given, request_from((decision.details or {})["request"]), tx.book.at(decision.time).kind)
+
+
+def _replaced(connection: sa.Connection, event: Event) -> int:
+    """The decision that was made void to make way for this one, which was recorded right before it."""
+    table = schema.events
+    query = sa.select(table.c.refers).where(table.c.seq == event.seq - 1)
+    return int(connection.execute(query).scalar_one())
+
+
+def redecide(tx: Transaction, start: int, end: int | None, note: str = "") -> list[Redecision]:
+    """Decides the decisions from an instant until before another again; the decisions that are different now."""
+    book, first = tx.book, max(start, tx.book.began)
+    if first > tx.recorded:
+        raise ValueError(
+            f"from must not be in the future (it is now {book.named(tx.recorded)}), got {book.named(first)}"
+        )
+    end = tx.recorded + 1 if end is None else end
+    if end <= first:
+        raise ValueError(f"to must be after from ({book.named(first)}), got {book.named(end)}")
+    past = _Past(tx.connection, book, first, tx.recorded)
+    if not any(first <= decision.time < end for decision in past.decisions):
+        raise ValueError(f"no decision was made between {book.named(first)} and {book.named(end)}")
+    differ: list[Redecision] = []
+    replaced: list[tuple[Event, Proposal]] = []
+    later: list[list[Any]] = []
+    with tx.trying():  # prices are learned from the decisions before, with those that were made again
+        for decision, again in past.walk():
+            given = derived.load_given(tx.connection, decision.seq)
+            if past.was_swapped(decision) or (isinstance(again, Proposal) and is_same(again.given, given)):
+                past.keep(decision)
+                continue
+            in_period = decision.time < end
+            before = _in_words(tx, decision, given)
+            if isinstance(again, Proposal):
+                reasons = tuple(again.reasons()) if in_period else ()
+                differ.append(Redecision(decision.seq, decision.time, before, again.gets(), in_period, reasons))
+                if not in_period:
+                    later.append([decision.seq, [list(each) for each in again.given]])
+                if in_period:
+                    _replace(tx, decision, again, note)
+                    tx.finish()
+                    replaced.append((decision, again))
+                    past.put(decision.time, again.utilities)
+                    continue
+            elif in_period:
+                raise ValueError(f"decision {decision.seq} ({book.named(decision.time)}) cannot be made again: {again}")
+            else:
+                differ.append(Redecision(decision.seq, decision.time, before, {}, in_period, (CANNOT,)))
+                later.append([decision.seq, None])
+            past.keep(decision)
+    for decision, made in replaced:
+        _replace(tx, decision, made, note)
+    if replaced and later:
+        tx.together(later=later)
+    return differ
+
+
+def is_same(one: Sequence[Given], other: Sequence[Given]) -> bool:
+    """Whether the same was given to everybody, up to rounding."""
+    mine, theirs = ({(each.agent, each.item): each for each in given} for given in (one, other))
+    return mine.keys() == theirs.keys() and all(_is_close(mine[key], theirs[key]) for key in mine)
+
+
+def _is_close(one: Given, other: Given) -> bool:
+    pairs = ((one.utility, other.utility), (one.part or 0.0, other.part or 0.0))
+    return all(math.isclose(a, b, rel_tol=1e-9, abs_tol=1e-12) for a, b in pairs)
+
+
+class _Past:
+    """The events in effect from an instant on, and the snapshot as the walk through them goes on."""
+
+    def __init__(self, connection: sa.Connection, book: RuleBook, first: int, until: int) -> None:
+        self._connection, self._book = connection, book
+        known = timeline.rebuilt(connection, first - 1)
+        self._agents: Snapshot = known.agents
+        self._row_of = {name: row for row, name in enumerate(known.agents.names)}
+        table = schema.events
+        within = [table.c.time >= first, table.c.time <= until, in_effect()]
+        decided = [table.c.kind == "decision", *within]
+        events = (event for chunk in rows.load_events(connection, decided) for event, _ in chunk)
+        self.decisions = sorted(events, key=lambda event: (event.time, _origin(event)))
+        seqs = [decision.seq for decision in self.decisions]
+        through = [table.c.kind.in_(RECEIVED), table.c.refers.in_(seqs), in_effect()]
+        self._through: dict[int, list[Event]] = {}
+        for event in (event for chunk in rows.load_events(connection, through) for event, _ in chunk):
+            self._through.setdefault(int(event.refers or 0), []).append(event)
+        others = [*within, sa.or_(table.c.refers.is_(None), table.c.refers.not_in(seqs))]
+        found = list(timeline.facts(connection, known.ids, others))
+        self._others = Facts(*(np.concatenate(column) for column in zip(*found, strict=True))) if found else None
+
+    def walk(self) -> Iterator[tuple[Event, Proposal | ValueError]]:
+        """Each decision with what it would be now, or why it could not be made; the caller says what came of it."""
+        done = 0
+        for i, decision in enumerate(self.decisions):
+            if self._others is not None:
+                until = int(np.searchsorted(self._others.time, decision.time, side="right"))
+                self._agents = fold.add(self._agents, self._book, self._others.part(done, until))
+                done = until
+            not_yet = [each.seq for each in self.decisions[i:] if each.time == decision.time]
+            try:
+                yield decision, self._again(decision, not_yet)
+            except ValueError as error:
+                yield decision, error
+
+    def _again(self, decision: Event, not_yet: Sequence[int]) -> Proposal:
+        request = request_from((decision.details or {})["request"])
+        draw = remade.draw_of(self._connection, decision)
+        if request is None or draw is None:
+            raise ValueError("its kind of request is not known to this version")
+        stood = standing_of(self._book, self._agents, decision.time)
+        request, _ = possible(request, stood)  # somebody may have been on hold or away, as is known now
+        head = int(self._connection.execute(sa.select(schema.ledger.c.head)).scalar_one())
+        return proposal(self._connection, stood, request, head, draw, not_yet)
+
+    def keep(self, decision: Event) -> None:
+        """A decision stays as it is."""
+        received = self._through.get(decision.seq, [])
+        corrected = revisions.amounts_of(self._connection, [event.seq for event in received])
+        self.put(
+            decision.time, [(str(event.agent), corrected.get(event.seq, event.amount or 0.0)) for event in received]
+        )
+
+    def was_swapped(self, decision: Event) -> bool:
+        """Whether somebody else served in the end; what was agreed on then is not decided again."""
+        received = self._through.get(decision.seq, [])
+        return any(derived.linked(self._connection, "takes", event.seq) for event in received)
+
+    def put(self, time: int, amounts: Mapping[str, float] | Sequence[tuple[str, float]]) -> None:
+        """Something is received through a decision."""
+        pairs = list(amounts.items() if isinstance(amounts, Mapping) else amounts)
+        who, received = [self._row_of[name] for name, _ in pairs], [amount for _, amount in pairs]
+        self._agents = fold.add(self._agents, self._book, Facts.amounts(who, time, received, is_received=True))
+
+
+def _origin(decision: Event) -> int:
+    """The number of the decision that was made first; those made in its place have its draw."""
+    return int((decision.details or {}).get("redecides", decision.seq))
+
+
+def _replace(tx: Transaction, decision: Event, made: Proposal, note: str) -> None:
+    """Makes a decision void and records another in its place."""
+    voiding.void(tx, decision.seq, note)
+    details: dict[str, Any] = made.details() | {"request": (decision.details or {})["request"]}
+    details["redecides"] = _origin(decision)
+    if made.draw.number is not None:
+        details["draw"] = {"number": made.draw.number, "seed": made.draw.seed}
+    else:
+        details["method"] = 1  # it keeps its draw, and so the way to draw
+    decisions.record(tx, decision.time, made, details, note)

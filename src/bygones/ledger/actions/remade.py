@@ -1,0 +1,150 @@
+"""Recorded decisions made again, from what had been recorded before them.
+
+This is how a decision is explained long after it was made, how a command that is repeated with its key gives the same
+answer, and how `verify` sees that a decision follows from its past.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import sqlalchemy as sa
+
+from bygones.allocation.problem_contract import Given
+from bygones.allocation.requests import Items, Request, in_words, request_from
+from bygones.ledger.actions.decisions import METHODS, Proposal, fill, possible, proposal
+from bygones.ledger.model.draws import Draw
+from bygones.ledger.model.events import Event, load_details
+from bygones.ledger.model.standing import Standing
+from bygones.ledger.model.times import day
+from bygones.ledger.storage import derived, rows, schema, timeline
+
+
+class Told(NamedTuple):
+    """What can be told of a recorded decision: what each agent got, and why, in words."""
+
+    gets: dict[str, str]
+    reasons: list[str]
+
+
+def told(connection: sa.Connection, event: Event) -> Told:
+    """What a recorded decision gave, and why."""
+    details, given = event.details or {}, derived.load_given(connection, event.seq)
+    stood = standing_before(connection, event)
+    gets = in_words(given, request_from(details["request"]), stood.rules.kind)
+    again = as_recorded(connection, event, stood, given)
+    if again is None:
+        return Told(gets, ["; ".join(f"{agent} gets {what}" for agent, what in gets.items()) or "Nobody is served."])
+    return Told(gets, again.reasons())
+
+
+def answer(connection: sa.Connection, event: Event) -> Proposal:
+    """A recorded decision as it was answered when it was made."""
+    again = as_recorded(connection, event, standing_before(connection, event))
+    if again is None:
+        raise ValueError(f"decision {event.seq} was made by an earlier version and cannot be told again: see `explain`")
+    return again
+
+
+def as_recorded(
+    connection: sa.Connection, event: Event, stood: Standing, given: Sequence[Given] | None = None
+) -> Proposal | None:
+    """A recorded decision with everything that justifies it, or None if it cannot be told from what is there."""
+    given = derived.load_given(connection, event.seq) if given is None else given
+    try:
+        again = decided_again(connection, event, stood)
+    except ValueError:
+        return None
+    if again is None or {*again.given} == {*given}:
+        return again
+    # Made by another method: the reasons are those of what was given, without a next best choice.
+    allocation = again.allocation
+    try:
+        recorded = allocation.problem.allocation_of(given, allocation.agent_names, allocation.item_names)
+    except (KeyError, ValueError):
+        return None
+    kept = replace(allocation, given=recorded, find_runner_up=lambda: None, unrounded=None)
+    return replace(again, allocation=kept)
+
+
+def decided_again(connection: sa.Connection, event: Event, stood: Standing) -> Proposal | None:
+    """A recorded decision made again from a standing; None if its request or its draw is not known.
+
+    Raises:
+        ValueError: it could not have been made.
+    """
+    details = event.details or {}
+    request, draw = request_from(details.get("request", {})), draw_of(connection, event)
+    if request is None or draw is None:
+        return None
+    if "turns" in details or "kept" in details:
+        here, (kept, vacant) = possible(request, stood)[0], kept_and_vacant(details)
+        return fill(connection, stood, here, [agent for agent, *_ in kept], vacant, event.seq - 1, draw)[0]
+    if event.kind == "plan" or "redecides" in details:
+        request, _ = possible(request, stood)  # somebody may have been on hold or away
+    return proposal(connection, stood, request, event.seq - 1, draw, _made_together(connection, event))
+
+
+def kept_and_vacant(details: dict[str, Any]) -> tuple[list[list[Any]], list[str | None]]:
+    """Of a date that was decided again: the turns that could stay, each with its agent first, and the vacant items."""
+    if "turns" not in details:  # version 2 stored both
+        return details["kept"], details["vacant"]
+    turns = details["turns"]
+    return [turn for turn in turns if not turn[-1]], [turn[1] for turn in turns if turn[-1]]
+
+
+def can_repeat(details: dict[str, Any], request: Request) -> bool:
+    """Whether this version decides a request as it was decided then."""
+    # Version 0.2.0 did not record in which order the items of a request were, on which a draw depends.
+    unordered = isinstance(request, Items) and request.order is None
+    return details.get("method") in METHODS and not unordered
+
+
+def standing_before(connection: sa.Connection, event: Event) -> Standing:
+    """Where everybody stood at the time of an event, as far as had been recorded before it."""
+    book = rows.load_changes(connection, event.seq - 1)
+    return timeline.standing(connection, book, max(event.time, book.began), event.seq - 1)
+
+
+def draw_of(connection: sa.Connection, event: Event) -> Draw | None:
+    """The draw of a decision: its own, or that of the decision in whose place it was made; None if it is not known."""
+    details = event.details or {}
+    drawn = details.get("draw", {})
+    if "number" in drawn:
+        zone = rows.load_changes(connection, event.seq - 1).zone
+        return Draw(str(drawn["seed"]), int(drawn["number"]), day(event.time, zone) if event.kind == "plan" else "")
+    return _draw_of_version_2(connection, event, details)
+
+
+def _draw_of_version_2(connection: sa.Connection, event: Event, details: dict[str, Any]) -> Draw | None:
+    """Decisions had a seed of their own; the dates of a plan shared that of the first, hashed with their instants."""
+    table = schema.events
+    if event.kind == "plan" and "redecides" in details:
+        query = sa.select(table.c.hash).where(table.c.seq == details["redecides"])
+        return Draw(bytes(connection.execute(query).scalar_one()).hex())
+    if event.kind == "plan":
+        plans = sa.select(table.c.details).where(table.c.kind == "plan", table.c.seq <= event.seq)
+        for text in connection.execute(plans.order_by(table.c.seq.desc())).scalars():
+            seed = load_details(text).get("draw", {}).get("seed")
+            if seed is not None:
+                return Draw(hashlib.sha256(f"{seed} {event.time}".encode()).hexdigest())
+        return None
+    origin = int(details.get("redecides", event.seq))
+    seed = rows.details_of(connection, origin).get("draw", {}).get("seed")
+    if seed is not None:
+        return Draw(str(seed))
+    # Before there were commitments, the hash before a decision was the seed of its draw.
+    query = sa.select(table.c.hash).where(table.c.seq == origin - 1)
+    return Draw(bytes(connection.execute(query).scalar_one()).hex())
+
+
+def _made_together(connection: sa.Connection, event: Event) -> list[int]:
+    """The dates of the same plan, which were decided at once and did not learn from each other's requests."""
+    if event.kind != "plan" or "redecides" in (event.details or {}):
+        return []
+    table = schema.events
+    query = sa.select(table.c.seq).where(table.c.kind == "plan", table.c.recorded == event.recorded)
+    return list(connection.execute(query.where(table.c.seq <= event.seq)).scalars())

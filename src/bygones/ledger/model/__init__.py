@@ -1,0 +1,1 @@
+"""What a ledger says, apart from where it is kept: events, rules, who takes part, and the fold over them."""

@@ -1,0 +1,112 @@
+"""The events a ledger is made of, and the chain of hashes over them.
+
+Events are only ever appended. Each carries the SHA-256 of its predecessor's hash and its own text, so that whoever
+edits, removes or inserts an event later must change every hash after it; `verify` shows the first that does not fit.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Any, NamedTuple
+
+from bygones._times import When
+
+RECEIVED = ("received", "planned")
+"""Kinds of event by which an agent receives something: it was received, or it is planned and counts from its day on."""
+
+AMOUNTS = (*RECEIVED, "offset", "correction", "join")
+"""Kinds of event with an amount: a utility received or planned; an offset, remembered though it was not received; the
+difference that corrects one of the others; what a newcomer starts with."""
+
+DECISIONS = ("decision", "plan")
+"""Kinds of event that say who gets what: a decision, or the plan for a date ahead."""
+
+PARTICIPATION = ("join", "leave", "hold", "resume")
+"""Kinds of event that say when an agent takes part and when not."""
+
+KINDS = ("rules", "decision", "received", "offset", "correction", *PARTICIPATION, "plan", "planned", "void")
+
+GENESIS = bytes(32)
+"""The hash before the first event."""
+
+
+class Event(NamedTuple):
+    """One line of the ledger.
+
+    Attributes:
+        seq: its number, from 1 on without gaps.
+        kind: one of `KINDS`.
+        time: the instant from which it counts.
+        recorded: the instant at which it was recorded.
+        agent: the agent it is about; None for rules and decisions.
+        amount: the amount, for the kinds that have one.
+        refers: the event that a correction corrects or that is void from here on, or the decision or plan through
+            which something is received.
+        note: a remark by whoever recorded it.
+        details: the settings of a rule change; a decision's or a plan's needs and reasons; what is planned, in words.
+        author: who recorded it, as far as they said.
+        key: chosen by whoever recorded it, so that recording it again has no effect.
+    """
+
+    seq: int
+    kind: str
+    time: int
+    recorded: int
+    agent: str | None = None
+    amount: float | None = None
+    refers: int | None = None
+    note: str = ""
+    details: dict[str, Any] | None = None
+    author: str = ""
+    key: str | None = None
+
+
+class Entry(NamedTuple):
+    """Something received, or an offset, to be recorded; by default now. With a key it is recorded once only.
+
+    `where` says where it was read, such as a file and a row of it, for messages.
+    """
+
+    agent: str
+    amount: float
+    at: When | None = None
+    note: str = ""
+    key: str | None = None
+    where: str = ""
+
+
+_encoder = json.JSONEncoder(ensure_ascii=False, allow_nan=False, sort_keys=True, separators=(",", ":"))
+
+
+def check_event(seq: int) -> int:
+    """The number of an event, refused if no database could hold so many."""
+    if not 0 < seq < 2**63:
+        raise ValueError(f"there is no event {seq}: events are numbered from 1 on")
+    return seq
+
+
+def load_details(text: str | None) -> dict[str, Any]:
+    """An event's details from their JSON text."""
+    return {} if text is None else dict(json.loads(text))
+
+
+def canonical(value: object) -> str:
+    """JSON in one spelling: keys in order, no spaces, numbers in their shortest exact form."""
+    return _encoder.encode(value)
+
+
+def details_text(event: Event) -> str | None:
+    """An event's details as they are stored."""
+    return None if event.details is None else canonical(event.details)
+
+
+def digest(previous: bytes, event: Event, details: str | None) -> bytes:
+    """The hash of an event, its details as they are stored, that follows the event of hash `previous`.
+
+    What later versions added to an event is hashed where it is there, so that older events keep their hashes.
+    """
+    *first, _, author, key = event
+    added = {name: value for name, value in (("author", author), ("key", key)) if value}
+    text = canonical((*first, details, added) if added else (*first, details))
+    return hashlib.sha256(previous + text.encode()).digest()

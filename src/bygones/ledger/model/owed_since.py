@@ -1,0 +1,129 @@
+r"""Who is owed something, followed through a history without looking at everybody after every event.
+
+Everybody who is present fades alike, so that the sign of what is owed changes at events only. Counted in the amounts of
+one instant, $\tilde Z = 2^{H} Z$, nothing fades: agent $i$'s $\tilde Z_i$ changes at its own events, and it is owed
+something exactly while the level of all, $\tilde m = \sum_j \tilde Z_j / \sum_j w_j$, is above
+$\tilde Z_i / w_i$. As long as nobody comes or goes and nothing is taken back the level only rises. Then, between two of
+its own events, an agent is first not owed and from some instant on owed, and one search in the rising levels
+finds that instant: a stretch of $k$ events takes $k\log k$ operations, however many agents there are.
+
+A hold does not end the time for which somebody has been owed. Nobody is owed anything while on hold, but whoever is
+owed something again on resuming has been since before.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bygones.ledger.model.fold import Facts, Snapshot
+from bygones.ledger.model.participation import ON_HOLD, PRESENT, Clocks, status
+from bygones.ledger.model.rules import RuleBook
+from bygones.ledger.model.standing import owed
+
+SETTLED = 1e-9
+"""An agent is owed something if it is more than this share of all that is remembered."""
+
+LONGEST = 4.0
+"""Half-lives after which a stretch is counted in the amounts of a later instant, so that no digits are lost."""
+
+
+class Watch:
+    """What is remembered of everybody, and since when they have been owed, event by event."""
+
+    def __init__(self, book: RuleBook, agents: Snapshot) -> None:
+        n = len(agents)
+        self._book, self._agents, self._clocks = book, agents, Clocks(book, agents.turns)
+        self._everybody, self._present = np.arange(n), np.zeros(n, dtype=bool)
+        self._on_hold = np.zeros(n, dtype=bool)
+        self._remembered, self._now = np.zeros(n), book.began
+        self._since = np.full(n, -1, dtype=np.int64)
+
+    @property
+    def owed_since(self) -> np.ndarray:
+        """Since when each of those present has been owed; -1 for the others."""
+        return np.where(self._present, self._since, -1)
+
+    def follow(self, events: Facts) -> None:
+        """Goes on to the last of these events, which are in the order of time, all of one instant together."""
+        if not len(events.time):
+            return
+        times, first = np.unique(events.time, return_index=True)
+        alone = np.logical_or.reduceat(events.is_change | (events.amount < 0), first)
+        passed = self._book.half_lives(np.full(len(times), times[0]), times) // LONGEST
+        new = np.ones(len(times), dtype=bool)
+        new[1:] = alone[1:] | alone[:-1] | (passed[1:] != passed[:-1])
+        starts = np.append(first[new], len(events.time)).tolist()
+        for start, end, is_alone in zip(starts[:-1], starts[1:], alone[new].tolist(), strict=True):
+            (self._step if is_alone else self._sweep)(events.part(start, end))
+
+    def _step(self, events: Facts) -> None:
+        """One instant at which anything may happen."""
+        time = int(events.time[0])
+        self._fade(time)
+        for row, amount, is_turn in zip(events.who.tolist(), events.amount.tolist(), events.is_change, strict=True):
+            if row >= 0:
+                self._remembered[row] += amount
+                if is_turn:
+                    state = status(self._agents.turns[row], time)
+                    self._present[row], self._on_hold[row] = state == PRESENT, state == ON_HOLD
+        present = np.flatnonzero(self._present)
+        missing = owed(self._remembered, self._entitlements(time), present)  # NaN, which is not more, if absent
+        is_owed = missing > SETTLED * self._remembered[present].sum()
+        self._keep(is_owed, np.where(self._since < 0, time, self._since))
+
+    def _sweep(self, events: Facts) -> None:
+        """Many instants at which something was received and nothing else happened."""
+        times, instant = np.unique(events.time, return_inverse=True)
+        self._fade(int(times[0]))
+        passed = self._clocks.half_lives(events.who, np.full(len(events.who), times[0]), events.time)
+        amount = events.amount * np.exp2(passed)
+        weights = self._entitlements(int(times[0]))
+        counts = self._present & (weights > 0)
+        present, seen = np.flatnonzero(counts), counts[events.who]
+        total = weights[present].sum()
+        received = np.bincount(instant, amount * seen, len(times))
+        level = (self._remembered[present].sum() + np.cumsum(received)) / max(total, 1e-300)
+        # Of each agent who is present, what it had and what it got, in the order of time.
+        who = np.concatenate([present, events.who[seen]])
+        order = np.argsort(who, kind="stable")
+        who = who[order]
+        start = np.concatenate([np.zeros(len(present), dtype=np.int64), instant[seen]])[order]
+        is_first = np.diff(who, prepend=-1) != 0
+        end = np.where(np.append(is_first, True)[1:], len(times), np.append(start, 0)[1:]) - 1
+        held = _running(np.concatenate([self._remembered[present], amount[seen]])[order], is_first)
+        share = weights[who] - SETTLED * total
+        with np.errstate(divide="ignore"):
+            enough = np.where(share > 0, held / share, np.inf)
+        settled = np.minimum(np.searchsorted(level, enough, side="right") - 1, end)
+        last_settled = np.full(len(self._since), -1)
+        np.maximum.at(last_settled, who[settled >= start], settled[settled >= start])
+        began = times[np.minimum(last_settled + 1, len(times) - 1)]
+        began = np.where((last_settled < 0) & (self._since >= 0), self._since, began)
+        self._keep(counts & (last_settled < len(times) - 1), began)
+        # Still in the amounts of the first instant, from which the next stretch goes on fading.
+        self._remembered += np.bincount(events.who, amount, len(self._since))
+
+    def _keep(self, is_owed: np.ndarray, began: np.ndarray) -> None:
+        self._since = np.where(is_owed, began, np.where(self._on_hold, self._since, -1))
+
+    def _fade(self, until: int) -> None:
+        now, then = np.full(len(self._since), self._now), np.full(len(self._since), until)
+        self._remembered = self._remembered * np.exp2(-self._clocks.half_lives(self._everybody, now, then))
+        self._now = until
+
+    def _entitlements(self, time: int) -> np.ndarray:
+        return self._book.at(time).entitlements_of(self._agents.names)
+
+
+def _running(amounts: np.ndarray, is_first: np.ndarray) -> np.ndarray:
+    """Running sums that begin anew at each entry marked as its group's first.
+
+    By doubling, within groups only: a difference of running sums over all groups would lose what is small in one group
+    beside what is large in another.
+    """
+    group, sums = np.cumsum(is_first), amounts.copy()
+    longest, shift = np.bincount(group).max(initial=0), 1
+    while shift < longest:
+        sums[shift:] += np.where(group[shift:] == group[:-shift], sums[:-shift], 0.0)
+        shift *= 2
+    return sums

@@ -1,0 +1,136 @@
+"""What there is to hand out on dates ahead, read from a table.
+
+A table with a column `date` has the needs of each date: the rows of one date are a table of needs. A table without one
+is the people's table; it holds for every date that is asked for. In either, a column `available` says who can take
+part: `yes` or `no`, or days and dates, see `plans.availability`. Somebody who is not available is left out. An
+empty cell is something that the person cannot take.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from datetime import timedelta
+from itertools import pairwise
+from pathlib import Path
+from typing import NamedTuple
+from zoneinfo import ZoneInfo
+
+from bygones._csv import read
+from bygones._times import instant
+from bygones.allocation.requests import Request
+from bygones.allocation.tables import Row, request_of
+from bygones.ledger.model.times import UNITS, as_datetime, duration
+from bygones.ledger.plans.availability import is_available
+
+MOST_DATES = 1_000
+"""The most dates of one plan."""
+
+_DAY = re.compile(r"\d{4}-\d\d-\d\d|\d\d?\.\d\d?\.\d{4}")
+
+
+class DateNeeds(NamedTuple):
+    """What there is to hand out on a date.
+
+    Attributes:
+        at: the instant, the start of the day where no time was given.
+        all_day: whether no time was given.
+        request: what there is to hand out, to those who are available.
+        unavailable: those who are not.
+    """
+
+    at: int
+    all_day: bool
+    request: Request
+    unavailable: tuple[str, ...] = ()
+
+
+def has_dates(path: Path) -> bool:
+    """Whether a table has a column `date`."""
+    return "date" in read(path, ("agent",))[0][1]
+
+
+def read_dates(
+    path: Path,
+    zone: str,
+    dates: Sequence[str] = (),
+    *,
+    k: int | None = None,
+    capacity: int | None = None,
+    amount: float | None = None,
+    whole: bool = False,
+) -> list[DateNeeds]:
+    """What there is to hand out on each date, in the order of time.
+
+    Args:
+        path: the CSV file.
+        zone: the ledger's time zone.
+        dates: the dates, for a table without a column `date`; see `dates_from`.
+        k: the number of places on each date, for a table of needs.
+        capacity: the most items that one agent may take on a date, for a table of items.
+        amount: the amount to divide on each date.
+        whole: whether it is divided in whole units.
+    """
+    rows = [(line, row) for line, row in read(path, ("agent",)) if any(row.values())]
+    by_date: dict[str, list[Row]] = {}
+    if rows and "date" in rows[0][1]:
+        if dates:
+            raise ValueError(f"{path} has a column 'date': leave out the dates, or delete the column")
+        for line, row in rows:
+            by_date.setdefault(row["date"], []).append((line, row))
+    else:
+        if not dates:
+            raise ValueError(f"{path} has no column 'date': add one, or give the dates with --from and --until")
+        by_date = dict.fromkeys(dates, rows)
+    if len(by_date) > MOST_DATES:
+        raise ValueError(f"a plan must have at most {MOST_DATES} dates, got {len(by_date)}")
+    found = [
+        _of_date(path, text, each, zone, k=k, capacity=capacity, amount=amount, whole=whole)
+        for text, each in by_date.items()
+    ]
+    found.sort(key=lambda needs: needs.at)
+    for one, other in pairwise(found):
+        if one.at == other.at:
+            raise ValueError(f"{path} has one date in two spellings: {as_datetime(one.at):%Y-%m-%d}")
+    return found
+
+
+def dates_from(first: str, until: str, every: str, zone: str) -> list[str]:
+    """The dates from the first until before another, as text; `every` is a number of days such as `1d` or `1w`."""
+    days = duration(every, "every") / UNITS["d"]
+    if not days < 366 or days != int(days):
+        raise ValueError(f"every must be a whole number of days, less than a year, got {every!r}")
+    start, end = (as_datetime(instant(text, name, zone)).astimezone(ZoneInfo(zone))
+                  for text, name in ((first, "from"), (until, "until")))  # fmt: skip
+    clock = "" if _DAY.fullmatch(first.strip()) else f"T{start:%H:%M}"
+    count = -(-(end.date() - start.date()).days // int(days))
+    if not 1 <= count <= MOST_DATES:
+        raise ValueError(f"until must be after from, by at most {MOST_DATES} dates, got {first} and {until}")
+    return [f"{start.date() + timedelta(days=int(days) * i)}{clock}" for i in range(count)]
+
+
+def _of_date(
+    path: Path,
+    text: str,
+    rows: Sequence[Row],
+    zone: str,
+    *,
+    k: int | None,
+    capacity: int | None,
+    amount: float | None,
+    whole: bool,
+) -> DateNeeds:
+    at = instant(text, f"{path}, row {rows[0][0]}: column 'date'" if "date" in rows[0][1] else "from", zone)
+    day = as_datetime(at).astimezone(ZoneInfo(zone)).date()
+    here: list[Row] = []
+    away: list[Row] = []
+    for line, row in rows:
+        answer = row.get("available", "")
+        is_here = is_available(answer, day, f"{path}, row {line}: column 'available'")
+        left = {name: cell for name, cell in row.items() if name not in ("date", "available")}
+        (here if is_here else away).append((line, left))
+    if not here:
+        raise ValueError(f"{path}: nobody is available on {day}")
+    request = request_of(path, here, k=k, capacity=capacity, amount=amount, whole=whole)
+    gone = dict.fromkeys(row["agent"] for _, row in away if row["agent"] not in request.agents)
+    return DateNeeds(at, _DAY.fullmatch(text.strip()) is not None, request, tuple(gone))

@@ -1,0 +1,261 @@
+"""Changes of a published plan: with the fewest turns reassigned, taken back, or two turns swapped."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import sqlalchemy as sa
+
+from bygones._text import check_text
+from bygones.allocation.problem_contract import Given
+from bygones.allocation.requests import Items, Places, Request, only, request_from
+from bygones.ledger.actions import records, voiding
+from bygones.ledger.actions.decisions import Proposal, fill, possible
+from bygones.ledger.model.events import RECEIVED, Entry, Event, load_details
+from bygones.ledger.model.participation import PRESENT
+from bygones.ledger.model.times import as_datetime, iso
+from bygones.ledger.plans.date_needs import DateNeeds
+from bygones.ledger.plans.planned_dates import (
+    PlannedTurn,
+    Turn,
+    planned,
+    record_date,
+    turn_details,
+    turns_of,
+    what_of,
+)
+from bygones.ledger.storage import derived, draw_table, keys, revisions, rows, schema, timeline
+from bygones.ledger.storage.revisions import in_effect
+from bygones.ledger.storage.transaction import Transaction
+
+NOBODY_ELSE = "nobody else can take it"
+
+
+class Replanned(NamedTuple):
+    """A date of a plan that was decided again.
+
+    Attributes:
+        at: the instant.
+        all_day: whether the date has no time.
+        before: who had which turn.
+        after: who has which turn now.
+        why: for each turn that could not stay, the reason.
+    """
+
+    at: int
+    all_day: bool
+    before: tuple[Turn, ...]
+    after: tuple[Turn, ...]
+    why: tuple[str, ...]
+
+    @property
+    def changed(self) -> int:
+        """How many turns went to somebody else."""
+        left = [(turn.agent, turn.what) for turn in self.before]
+        for turn in self.after:
+            if (turn.agent, turn.what) in left:
+                left.remove((turn.agent, turn.what))
+        return len(left)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The date, of the types that JSON has."""
+        before, after = ([turn._asdict() for turn in turns] for turns in (self.before, self.after))
+        return self._asdict() | {
+            "at": iso(self.at), "before": before, "after": after, "why": list(self.why), "changed": self.changed
+        }  # fmt: skip
+
+
+def replan(
+    tx: Transaction, start: int, note: str = "", needs: Mapping[int, DateNeeds] | None = None
+) -> list[Replanned]:
+    """Decides the planned dates from an instant on again, where somebody can no longer take a turn.
+
+    Every turn that its agent can still take stays: no plan in which all can take their turns changes fewer. The others
+    go to whoever the rule says, among those who have no turn on that date yet. With `needs`, by instant, who is
+    available and what they need on a date is as they say now.
+    """
+    changes: list[Replanned] = []
+    stuck: list[list[Any]] = []
+    for plan in _plans(tx, start):
+        turns = [turn for turn in _of_plan(tx, plan.seq) if turn.at > tx.recorded]
+        details = load_details(plan.details)
+        now = (needs or {}).get(int(plan.time))
+        request = _asked(request_from(details["request"]), now)
+        why = {turn.seq: _cannot(turn, now) for turn in turns}
+        if not any(why.values()) or request is None:
+            continue
+        had = [[turn.agent, turn.item, turn.part, turn.amount, why[turn.seq]] for turn in turns]
+        before, all_day = tuple(turn.turn for turn in turns), turns[0].all_day
+        kept = [turn for turn in turns if not why[turn.seq]]
+        try:
+            made, stay = _filled(tx, plan, request, kept, [turn.item for turn in turns if why[turn.seq]])
+        except ValueError:
+            changes.append(Replanned(plan.time, all_day, before, before, (*_reasons(had), NOBODY_ELSE)))
+            stuck.append([plan.seq, had])
+            continue
+        voiding.void(tx, plan.seq, note)
+        staying = [Given(turn.agent, turn.item, turn.part, turn.amount) for turn in kept] if stay else []
+        about = made.details() | {
+            "request": request.to_dict(),
+            "turns": had,
+            "draw": draw_table.reveal(tx.connection, made.draw, tx.next),
+            "all_day": all_day,
+            "redecides": plan.seq,
+        }
+        record_date(tx, plan.time, about, [*staying, *made.given], check_text("note", note))
+        after = (*(turn.turn for turn in kept if stay), *turns_of(made.given, made))
+        changes.append(Replanned(plan.time, all_day, before, after, _reasons(had)))
+    if stuck and len(stuck) < len(changes):
+        tx.together(stuck=stuck)
+    return changes
+
+
+def _filled(
+    tx: Transaction, plan: sa.Row[Any], request: Request, kept: Sequence[PlannedTurn], vacant: Sequence[str | None]
+) -> tuple[Proposal, bool]:
+    """Who gets what is vacant on a date whose plan is void, and whether the other turns stay; refused if nobody can."""
+    with tx.trying():
+        voiding.void(tx, plan.seq)
+        tx.finish()
+        stood = timeline.standing(tx.connection, tx.book, plan.time)
+        here, _ = possible(request, stood)
+        draw = draw_table.draw_for_date(tx.connection, plan.time, tx.book.zone)
+        return fill(tx.connection, stood, here, {turn.agent for turn in kept}, vacant, int(tx.head.head), draw)
+
+
+def _reasons(had: Sequence[Sequence[Any]]) -> tuple[str, ...]:
+    """Who cannot take a turn, and why."""
+    return tuple(f"{agent} is {why}" for agent, *_, why in had if why)
+
+
+def replanned(tx: Transaction, events: Sequence[Event]) -> list[Replanned]:
+    """The dates of a plan that some events decided again, and those for which nobody could be found."""
+    changes = []
+    for seq, turns in keys.together_with(events).get("stuck", []):
+        plan = rows.load_event(tx.connection, seq)
+        details, kind = plan.details or {}, tx.book.at(plan.time).kind
+        given = [Given(*fields) for *fields, _ in turns]
+        before = tuple(
+            Turn(each.agent, what_of(each, request_from(details["request"]), kind), each.utility) for each in given
+        )
+        changes.append(Replanned(plan.time, details["all_day"], before, before, (*_reasons(turns), NOBODY_ELSE)))
+    for event in (event for event in events if event.kind == "plan"):
+        details, kind = event.details or {}, tx.book.at(event.time).kind
+        request = request_from(details["request"])
+        had = [Given(*fields) for *fields, _ in details["turns"]]
+        after = [derived.load_given(tx.connection, turn.seq)[0] for turn in events if turn.refers == event.seq]
+        before, now = (
+            tuple(Turn(each.agent, what_of(each, request, kind), each.utility) for each in given)
+            for given in (had, after)
+        )
+        changes.append(Replanned(event.time, details["all_day"], before, now, _reasons(details["turns"])))
+    return sorted(changes, key=lambda change: change.at)
+
+
+def _asked(planned_for: Request | None, now: DateNeeds | None) -> Request | None:
+    """What a plan hands out, to those who are available now and for what they need now."""
+    if planned_for is None or now is None:
+        return planned_for
+    if isinstance(planned_for, Places) and isinstance(now.request, Places):
+        return replace(now.request, k=planned_for.k)
+    if isinstance(planned_for, Items) and isinstance(now.request, Items):
+        return replace(now.request, capacity=planned_for.capacity)
+    return only(planned_for, [agent for agent in planned_for.agents if agent in now.request.asking])
+
+
+def _cannot(turn: PlannedTurn, now: DateNeeds | None) -> str:
+    """Why a turn cannot be taken any more; empty if it can."""
+    if turn.status != PRESENT:
+        return turn.status
+    if now is None:
+        return ""
+    if isinstance(now.request, Items):
+        can = turn.item in now.request.utilities.get(turn.agent, {})
+    else:
+        can = turn.agent in now.request.asking
+    return "" if can else "not available"
+
+
+def unplan(tx: Transaction, start: int, end: int | None = None, note: str = "") -> list[Event]:
+    """Takes back what is planned from an instant on; the events by which each date's plan is void."""
+    found = [voiding.void(tx, plan.seq, note) for plan in _plans(tx, start) if end is None or plan.time < end]
+    if not found:
+        raise ValueError(f"nothing is planned from {tx.book.named(max(start, tx.recorded))} on")
+    return found
+
+
+def swap(tx: Transaction, first: int, second: int, note: str = "") -> list[Event]:
+    """Exchanges two agents' turns, planned or already received: from here on each counts for whoever serves."""
+    one, other = (_turn(tx, seq) for seq in (first, second))
+    if one.name == other.name:
+        raise ValueError(f"events {first} and {second} are both turns of {one.name!r}: there is nothing to swap")
+    terms = [_terms(tx, row, given) for row, given in ((one, other), (other, one))]
+    for row in (one, other):
+        voiding.void(tx, row.seq, note, swapping=True)
+    taken: list[Event] = []
+    for row, given in zip((one, other), terms, strict=True):
+        note_of = check_text("note", note or f"swapped, was event {row.seq}")
+        entry = Entry(given.agent, given.utility, as_datetime(row.time), note_of)
+        details = {"swapped": [one.seq, other.seq], **(turn_details(given) or {})}
+        taken += records.amounts(tx, row.kind, [entry], refers=row.refers, details=[details])
+    return taken
+
+
+def _plans(tx: Transaction, start: int) -> Sequence[sa.Row[Any]]:
+    """The plans of dates ahead, from an instant on."""
+    table = schema.events
+    query = sa.select(table).where(table.c.kind == "plan", table.c.time >= max(start, tx.recorded), in_effect())
+    return tx.connection.execute(query.order_by(table.c.time, table.c.seq)).all()
+
+
+def _of_plan(tx: Transaction, plan: int) -> list[PlannedTurn]:
+    at = tx.connection.execute(sa.select(schema.events.c.time).where(schema.events.c.seq == plan)).scalar_one()
+    return [turn for turn in planned(tx.connection, tx.book, at, at + 1) if turn.plan == plan]
+
+
+def _turn(tx: Transaction, seq: int) -> sa.Row[Any]:
+    table, names = schema.events, schema.agents
+    query = sa.select(table, names.c.name).join(names, table.c.agent == names.c.id).where(table.c.seq == seq)
+    found = tx.connection.execute(query).one_or_none() if 0 < seq <= tx.head.head else None
+    if found is None or found.kind not in RECEIVED:
+        raise ValueError(f"event {seq} is not a turn: give the number of something planned or received")
+    since = revisions.void_since(tx.connection, seq)
+    if since is not None:
+        raise ValueError(f"event {seq} has been void since event {since}")
+    return found
+
+
+def _terms(tx: Transaction, row: sa.Row[Any], given: sa.Row[Any]) -> Given:
+    """What an agent who gives another turn for it is given with a turn, refused if they cannot take it."""
+    taker, when = given.name, tx.book.named(row.time)
+    stood = timeline.standing(tx.connection, tx.book, row.time)
+    status = dict(zip(stood.names, stood.status, strict=True)).get(taker, "not a member")
+    if status != PRESENT:
+        raise ValueError(f"{taker!r} is {status} at {when} and cannot take event {row.seq}")
+    counts = revisions.amounts_of(tx.connection, [row.seq])
+    amount = counts.get(row.seq, row.amount)
+    if row.refers is None:
+        return Given(taker, None, None, amount)
+    table = schema.events
+    of_taker = [table.c.agent == given.agent, table.c.refers == row.refers, table.c.kind.in_(RECEIVED), in_effect()]
+    mine = sa.select(sa.func.min(table.c.seq)).where(*of_taker, table.c.seq != given.seq)
+    there = tx.connection.execute(mine).scalar()
+    if there is not None:
+        raise ValueError(f"{taker!r} has a turn at {when} already (event {there})")
+    request = request_from(rows.details_of(tx.connection, row.refers)["request"])
+    turn = derived.load_given(tx.connection, row.seq) or [
+        each for each in derived.load_given(tx.connection, row.refers) if each.agent == row.name
+    ]
+    item = turn[0].item if len(turn) == 1 else None
+    worth: float | None = amount
+    if isinstance(request, Places):
+        worth = request.needs.get(taker)
+    elif isinstance(request, Items):
+        worth = request.utilities.get(taker, {}).get(item or "")
+    if worth is None:
+        raise ValueError(f"{taker!r} is not available for event {row.seq} at {when}")
+    if row.seq in counts:
+        worth = amount  # what a turn was corrected to, it is for whoever serves
+    return Given(taker, item, turn[0].part if len(turn) == 1 else None, worth)

@@ -1,0 +1,237 @@
+"""Who gets what on dates ahead, decided date after date.
+
+Each date is decided from the standing as it will be then, with the holds, joins and rules of then, and with what the
+dates before it give. What is planned is an event of its own kind. Its time lies ahead: until then it waits, and from
+then on it counts as received, without any command.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import sqlalchemy as sa
+
+from bygones._text import check_text
+from bygones.allocation.problem_contract import Given
+from bygones.allocation.requests import in_words, request_from
+from bygones.kinds import Kind
+from bygones.ledger.actions import records, remade
+from bygones.ledger.actions.decisions import Proposal, possible, proposal
+from bygones.ledger.model import fold
+from bygones.ledger.model.events import Entry, Event, load_details
+from bygones.ledger.model.fold import Facts
+from bygones.ledger.model.rules import RuleBook
+from bygones.ledger.model.standing import Standing, standing_of
+from bygones.ledger.model.times import as_datetime, iso
+from bygones.ledger.plans.date_needs import DateNeeds
+from bygones.ledger.storage import derived, draw_table, rows, schema, timeline
+from bygones.ledger.storage.revisions import corrects, in_effect
+from bygones.ledger.storage.transaction import FURTHEST, Transaction
+
+
+class Turn(NamedTuple):
+    """What one agent gets on a date, in words, and its utility."""
+
+    agent: str
+    what: str
+    amount: float
+
+
+class PlannedTurn(NamedTuple):
+    """A turn of a published plan.
+
+    Attributes:
+        seq: the event.
+        plan: the event of its date's plan.
+        at: the instant.
+        all_day: whether the date has no time.
+        agent: whose turn it is.
+        what: what it is, in words.
+        amount: its utility, as corrected.
+        status: whether the agent is `present` then, `on hold` or `away`.
+        recorded: when it was planned.
+        item: which item it is, None for a place or a part of an amount.
+        part: how much of an amount it is.
+    """
+
+    seq: int
+    plan: int
+    at: int
+    all_day: bool
+    agent: str
+    what: str
+    amount: float
+    status: str
+    recorded: int
+    item: str | None = None
+    part: float | None = None
+
+    @property
+    def turn(self) -> Turn:
+        """The turn itself."""
+        return Turn(self.agent, self.what, self.amount)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The turn, of the types that JSON has."""
+        return self._asdict() | {"at": iso(self.at), "recorded": iso(self.recorded)}
+
+
+@dataclass(frozen=True, eq=False)
+class PlannedDate:
+    """The plan for a date: what there is to hand out, who gets what, and who was left out for which reason."""
+
+    needs: DateNeeds
+    proposal: Proposal
+    turns: list[Turn]
+    left_out: dict[str, str]
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """Dates ahead, with everybody's standing before and, if all goes as planned, after them."""
+
+    dates: tuple[PlannedDate, ...]
+    before: Standing
+    after: Standing
+
+    def to_dict(self) -> dict[str, Any]:
+        """The plan, of the types that JSON has."""
+        dates = [
+            {
+                "date": iso(each.needs.at),
+                "turns": [turn._asdict() for turn in each.turns],
+                "left_out": each.left_out,
+                "reasons": each.proposal.reasons(),
+            }
+            for each in self.dates
+        ]
+        return {"dates": dates, "before": self.before.to_dict(), "after": self.after.to_dict()}
+
+
+def draft(
+    connection: sa.Connection, head: sa.Row[Any], wanted: Sequence[DateNeeds], recorded: int | None = None
+) -> Plan:
+    """Decides date after date from what is known now, as the clock says or the caller knows; nothing is recorded."""
+    book, now = rows.load_book(head.rules), rows.clock(connection) if recorded is None else recorded
+    _check_dates(connection, book, now, wanted)
+    before = timeline.standing(connection, book, now)
+    known = timeline.known_at(connection, book, wanted[0].at)
+    row_of = {name: row for row, name in enumerate(known.agents.names)}
+    reached, dates = wanted[0].at, list[PlannedDate]()
+    for needs in wanted:
+        agents, _ = timeline.advance(connection, known, reached, needs.at)
+        reached = needs.at
+        stood = standing_of(book, agents, needs.at)
+        request, left_out = possible(needs.request, stood)
+        drawn = draw_table.draw_for_date(connection, needs.at, book.zone)
+        try:
+            made = proposal(connection, stood, request, int(head.head), drawn)
+        except ValueError as error:
+            raise ValueError(f"{book.named(needs.at)}: {error}") from None
+        left_out |= dict.fromkeys(needs.unavailable, "not available")
+        dates.append(PlannedDate(needs, made, turns_of(made.given, made), left_out))
+        who, amounts = [row_of[each.agent] for each in made.given], [each.utility for each in made.given]
+        known = known._replace(agents=fold.add(agents, book, Facts.amounts(who, reached, amounts, is_received=True)))
+    return Plan(tuple(dates), before, standing_of(book, known.agents, reached))
+
+
+def publish(tx: Transaction, plan: Plan, note: str = "") -> None:
+    """Records a plan."""
+    note = check_text("note", note)
+    for each in plan.dates:
+        drawn = draw_table.reveal(tx.connection, each.proposal.draw, tx.next)
+        details = each.proposal.details() | {"request": each.needs.request.to_dict(), "draw": drawn}
+        left_out = [list(pair) for pair in each.left_out.items()]
+        details |= {"all_day": each.needs.all_day, **({"left_out": left_out} if left_out else {})}
+        record_date(tx, each.needs.at, details, each.proposal.given, note)
+
+
+def record_date(tx: Transaction, at: int, details: dict[str, Any], given: Sequence[Given], note: str = "") -> None:
+    """Records the plan for a date, and a turn for everything that is given on it."""
+    event = tx.append("plan", tx.time(as_datetime(at)), details=details, note=note)
+    entries = [Entry(each.agent, each.utility, as_datetime(at)) for each in given]
+    records.amounts(tx, "planned", entries, refers=event.seq, details=[turn_details(each) for each in given])
+
+
+def turn_details(given: Given) -> dict[str, Any] | None:
+    """What a turn stores of what is given: which item it is, or how much of an amount."""
+    told = {"item": given.item, "part": given.part}
+    return {name: value for name, value in told.items() if value is not None} or None
+
+
+def published(tx: Transaction, wanted: Sequence[DateNeeds], events: Sequence[Event]) -> Plan:
+    """The plan for these dates that was published by some events."""
+    connection, head = tx.connection, events[0].seq - 1
+    dates = []
+    for needs, event in zip(wanted, (event for event in events if event.kind == "plan"), strict=True):
+        stood = remade.standing_before(connection, event)
+        made = remade.as_recorded(connection, event, stood)
+        if made is None:
+            raise ValueError(f"the plan of event {event.seq} was made by an earlier version: use another key")
+        left_out = (event.details or {}).get("left_out", [])
+        dates.append(PlannedDate(needs, made, turns_of(made.given, made), dict(left_out)))
+    last = next(event for event in reversed(events) if event.kind == "plan")
+    book = rows.load_changes(connection, head)
+    before = timeline.standing(connection, book, events[0].recorded, head)
+    return Plan(tuple(dates), before, timeline.standing(connection, book, last.time, events[-1].seq))
+
+
+def turns_of(given: Sequence[Given], made: Proposal) -> list[Turn]:
+    """What is given in a decision as turns, one for each item."""
+    return [Turn(each.agent, what_of(each, made.request, made.standing.rules.kind), each.utility) for each in given]
+
+
+def what_of(given: Given, request: Any, kind: Kind) -> str:
+    """What one agent is given, in words."""
+    return in_words([given], request, kind)[given.agent]
+
+
+def planned(connection: sa.Connection, book: RuleBook, start: int, end: int | None = None) -> list[PlannedTurn]:
+    """The turns that are planned from an instant on, in the order of time."""
+    table, names, instead = schema.events, schema.agents, schema.corrected
+    plans = schema.events.alias("plans")
+    query = (
+        sa.select(
+            table, names.c.name, names.c.turns, plans.c.details.label("plan_details"), instead.c.amount.label("instead")
+        )
+        .join_from(table, names, table.c.agent == names.c.id)
+        .join(plans, plans.c.seq == table.c.refers)
+        .outerjoin(instead, corrects())
+        .where(table.c.kind == "planned", table.c.time >= start, in_effect())
+    )
+    if end is not None:
+        query = query.where(table.c.time < end)
+    turns = []
+    for row in connection.execute(query.order_by(table.c.time, table.c.seq)).all():
+        details, amount = load_details(row.plan_details), row.amount if row.instead is None else row.instead
+        (given,) = derived.load_given(connection, row.seq)
+        what = what_of(given._replace(utility=amount), request_from(details["request"]), book.at(row.time).kind)
+        turns.append(PlannedTurn(
+            row.seq, row.refers, row.time, bool(details.get("all_day")), row.name, what, amount,
+            rows.status_of(row.turns, row.time), row.recorded, given.item, given.part,
+        ))  # fmt: skip
+    return turns
+
+
+def _check_dates(connection: sa.Connection, book: RuleBook, now: int, wanted: Sequence[DateNeeds]) -> None:
+    if not wanted:
+        raise ValueError("a plan must have at least one date, got none")
+    if wanted[0].at <= now:
+        raise ValueError(
+            f"a plan must lie in the future, got {book.named(wanted[0].at)}: leave out dates that have begun, or give "
+            "a time as well"
+        )
+    if wanted[-1].at > now + FURTHEST:
+        raise ValueError(f"a plan must not reach more than a year ahead, got {book.named(wanted[-1].at)}")
+    table = schema.events
+    query = sa.select(table.c.seq, table.c.time).where(
+        table.c.kind == "plan", table.c.time.in_([needs.at for needs in wanted]), in_effect()
+    )
+    there = connection.execute(query.order_by(table.c.time).limit(1)).one_or_none()
+    if there is not None:
+        raise ValueError(
+            f"{book.named(there.time)} is planned already (event {there.seq}): take it back with `bygones ledger "
+            "unplan`, or decide it again with `bygones ledger replan`"
+        )

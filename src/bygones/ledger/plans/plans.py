@@ -1,0 +1,122 @@
+"""`Ledger.plans`: dates ahead, from a draft to what was received."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import sqlalchemy as sa
+
+from bygones.ledger.model.events import RECEIVED, Event
+from bygones.ledger.model.times import When
+from bygones.ledger.plans import plan_changes, planned_dates
+from bygones.ledger.plans.date_needs import DateNeeds
+from bygones.ledger.plans.plan_changes import Replanned
+from bygones.ledger.plans.planned_dates import Plan, PlannedTurn
+from bygones.ledger.storage import keys, rows, schema
+from bygones.ledger.storage.store import Store
+from bygones.ledger.storage.transaction import Recorder, Transaction
+
+
+class Plans:
+    """What is planned for dates ahead in a ledger; each turn counts as received from its time on.
+
+    What is recorded takes a key of the caller's choice. The same again with the same key records nothing and returns
+    the first answer.
+    """
+
+    def __init__(self, store: Store, recorder: Recorder) -> None:
+        self._store, self._recorder = store, recorder
+
+    def draft(self, dates: Sequence[DateNeeds]) -> Plan:
+        """What would be planned for dates ahead, decided one after the other; nothing is recorded."""
+        with self._store.reading() as connection:
+            head = connection.execute(sa.select(schema.ledger)).one()
+            return planned_dates.draft(connection, head, dates)
+
+    def publish(self, dates: Sequence[DateNeeds], *, note: str = "", key: str | None = None) -> Plan:
+        """Plans dates ahead and records the plan."""
+
+        def act(tx: Transaction) -> Plan:
+            plan = planned_dates.draft(tx.connection, tx.head, dates, tx.recorded)
+            planned_dates.publish(tx, plan, note)
+            return plan
+
+        return self._recorder.once(
+            key,
+            lambda _: ["plan", None, _asked(dates), note],
+            act,
+            lambda tx, events: planned_dates.published(tx, dates, events),
+        )
+
+    def turns(self, start: When | None = None, end: When | None = None) -> list[PlannedTurn]:
+        """The turns that are planned from an instant on, by default now, until before another."""
+        with self._store.reading() as connection:
+            book = rows.load_book(connection.execute(sa.select(schema.ledger.c.rules)).scalar_one())
+            first = rows.clock(connection) if start is None else book.instant(start, "from")
+            return planned_dates.planned(connection, book, first, None if end is None else book.instant(end, "until"))
+
+    def redecide(
+        self,
+        start: When | None = None,
+        *,
+        needs: Sequence[DateNeeds] = (),
+        source: str = "",
+        accept: bool = False,
+        note: str = "",
+        key: str | None = None,
+    ) -> list[Replanned]:
+        """Decides planned dates again where somebody can no longer take a turn, with the fewest turns reassigned.
+
+        Args:
+            start: the first instant that may change; by default now.
+            needs: who is available on which date and what they need, instead of what the plan was made from.
+            source: what the needs were read from, such as the text of a table. It stands for them where they are read
+                for the dates that are still ahead, so that a later retry is the same.
+            accept: whether to record the result; otherwise nothing is recorded.
+            note: a remark.
+            key: chosen by the caller. The same again with the same key records nothing and returns the first answer.
+        """
+        by_date = {each.at: each for each in needs}
+
+        def act(tx: Transaction) -> list[Replanned]:
+            return plan_changes.replan(tx, tx.time(start, name="from"), note, by_date)
+
+        if not accept:
+            keys.check_unused(key)
+            return self._recorder.write(act, keep=False)
+        return self._recorder.once(
+            key,
+            lambda book: ["replan", book.maybe(start), source or _asked(needs), note],
+            act,
+            plan_changes.replanned,
+        )
+
+    def void(
+        self, start: When | None = None, end: When | None = None, *, note: str = "", key: str | None = None
+    ) -> list[int]:
+        """Takes back what is planned from an instant on, by default now, until before another; the instants."""
+
+        def act(tx: Transaction) -> list[Event]:
+            return plan_changes.unplan(tx, tx.time(start, name="from"), tx.book.maybe(end, "until"), note)
+
+        events = self._recorder.once(
+            key,
+            lambda book: ["unplan", book.maybe(start), book.maybe(end, "until"), note],
+            act,
+            lambda _, events: events,
+        )
+        return [event.time for event in events]
+
+    def swap(self, first: int, second: int, *, note: str = "", key: str | None = None) -> list[Event]:
+        """Exchanges two agents' turns, by the numbers of their events, and credits whoever serves."""
+        return self._recorder.once(
+            key,
+            lambda _: ["swap", None, first, second, note],
+            lambda tx: plan_changes.swap(tx, first, second, note),
+            lambda _, events: [event for event in events if event.kind in RECEIVED],
+        )
+
+
+def _asked(dates: Sequence[DateNeeds]) -> list[Any]:
+    return [[each.at, each.all_day, each.request.to_dict(), list(each.unavailable)] for each in dates]

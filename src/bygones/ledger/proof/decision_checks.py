@@ -1,0 +1,228 @@
+"""Every decision made again from what had been recorded before it, to see that it was decided as it says.
+
+What is compared is data: what was given to whom. A decision that cannot be repeated (of a kind of request of somebody's
+own, not proven to be the best, or by a method that this version does not know) is compared only with what was received
+through it, and named.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import sqlalchemy as sa
+
+from bygones.allocation.problem_contract import Given
+from bygones.allocation.requests import in_words, request_from
+from bygones.ledger.actions.decisions import Proposal
+from bygones.ledger.actions.redecisions import is_same
+from bygones.ledger.actions.remade import can_repeat, decided_again, kept_and_vacant
+from bygones.ledger.model.events import DECISIONS, RECEIVED, Event
+from bygones.ledger.model.standing import Standing, standing_of
+from bygones.ledger.storage import derived, draw_table, rows, schema, timeline
+from bygones.ledger.storage.revisions import in_effect
+from bygones.ledger.storage.timeline import Known
+
+CLOSE = 1e-9
+"""Numbers that differ by no more than this share are the same."""
+
+
+@dataclass
+class Checked:
+    """What came of making decisions again.
+
+    Attributes:
+        decisions: how many were made again.
+        unchecked: by its number, why a decision could only be compared with what was received through it.
+        problems: which do not come out as recorded, one sentence each.
+    """
+
+    decisions: int = 0
+    unchecked: dict[int, str] = field(default_factory=dict)
+    problems: list[str] = field(default_factory=list)
+
+
+def check_decisions(connection: sa.Connection) -> Checked:
+    """Makes every decision of a ledger again."""
+    checked, past = Checked(), _Past(connection)
+    decided = [schema.events.c.kind.in_(DECISIONS)]
+    for chunk in rows.load_events(connection, decided):
+        for event, _ in chunk:
+            given = derived.load_given(connection, event.seq)
+            _compare_receipts(connection, event, given, checked)
+            why = _cannot_be_repeated(connection, event)
+            if why:
+                checked.unchecked[event.seq] = why
+            else:
+                _decide_again(connection, event, given, past.before(event), checked)
+    return checked
+
+
+def _cannot_be_repeated(connection: sa.Connection, event: Event) -> str:
+    details = event.details or {}
+    request = request_from(details.get("request", {}))
+    if request is None:
+        return "its request is of a kind that this program does not know"
+    if not can_repeat(details, request):
+        return "it was made by an earlier version, in another way"
+    if not details.get("optimal", False):
+        return "it was not proven to be the best"
+    if "redecides" in details and event.kind == "decision" and _decided_at(connection, event):
+        # Decisions of one instant that are decided again do not see each other, which the events do not tell.
+        return "it was decided again together with others of the same instant"
+    if event.kind == "decision" and "redecides" not in details and "seed" not in details.get("draw", {}):
+        return "it does not say how it was drawn"
+    return ""
+
+
+def _decide_again(
+    connection: sa.Connection, event: Event, given: Sequence[Given], stood: Standing, checked: Checked
+) -> None:
+    checked.decisions += 1
+    try:
+        again = decided_again(connection, event, stood)
+    except ValueError as error:
+        checked.problems.append(f"decision {event.seq} could not have been made: {error}")
+        return
+    if again is None:
+        checked.problems.append(f"decision {event.seq} does not say how it was drawn")
+        return
+    drawn = (event.details or {}).get("draw", {})
+    if event.kind == "decision" and "redecides" not in (event.details or {}) and "number" in drawn:
+        expected = draw_table.next_number(connection, event.seq - 1)
+        if drawn["number"] != expected:
+            checked.problems.append(
+                f"decision {event.seq} has draw {drawn['number']}, but it was the turn of {expected}"
+            )
+    if not is_same(again.given, given) and not _is_as_good(again, given, event):
+        checked.problems.append(
+            f"decision {event.seq} does not follow from what was recorded before it: with the same request, rules and "
+            f"past, {_told(again.gets())}, but it was recorded that "
+            f"{_told(in_words(given, again.request, stood.rules.kind))}"
+        )
+
+
+def _is_as_good(again: Proposal, given: Sequence[Given], event: Event) -> bool:
+    """Whether what was recorded is as good as what is found now, so that only the draw is another.
+
+    By the first method corrected amounts left rounding errors behind, which could decide between equals.
+    """
+    if (event.details or {}).get("method") != 1:
+        return False
+    allocation = again.allocation
+    try:
+        recorded = allocation.problem.allocation_of(given, allocation.agent_names, allocation.item_names)
+    except (KeyError, ValueError):
+        return False
+    utilities = allocation.problem.utilities_of(recorded)
+    theirs = np.sort(np.asarray(allocation.memory.ahead(allocation.state, utilities, allocation.elapsed)))
+    mine = np.sort(np.asarray(allocation.memory.read(allocation.state_after)))
+    size = float(np.abs(mine).max(initial=1.0))
+    same_worth = all(
+        math.isclose(each.utility, utility, rel_tol=CLOSE)
+        for each in given
+        for agent, utility in zip(allocation.agent_names, utilities.tolist(), strict=True)
+        if agent == each.agent and each.item is None
+    )
+    return same_worth and bool(np.allclose(mine, theirs, rtol=CLOSE, atol=CLOSE * size))
+
+
+class _Past:
+    """Where everybody stood before each decision, in the order of recording; only those concerned are folded again."""
+
+    def __init__(self, connection: sa.Connection) -> None:
+        self._connection = connection
+        self._known: Known | None = None
+        self._head, self._time = 0, -(2**63)
+
+    def before(self, event: Event) -> Standing:
+        """Where everybody stood at the time of an event, as far as had been recorded before it."""
+        head = event.seq - 1
+        book = rows.load_changes(self._connection, head)
+        time = max(event.time, book.began)
+        if self._known is None or time < self._time or self._rules_changed(head):
+            known = timeline.rebuilt(self._connection, time, head)
+        else:
+            known = self._moved_on(self._known._replace(book=book), time, head)
+        self._known, self._head, self._time = known, head, time
+        return standing_of(known.book, known.agents, time)
+
+    def _moved_on(self, known: Known, time: int, head: int) -> Known:
+        """The snapshot with those looked at again of whom something was recorded, or came to its time, meanwhile."""
+        again = timeline.rebuilt(self._connection, time, head, self._concerned(time, head))
+        new = set(again.ids.tolist()) - set(known.ids.tolist())
+        if new or len(again.ids) == len(known.ids):
+            return timeline.rebuilt(self._connection, time, head) if new else again
+        where = np.searchsorted(known.ids, again.ids)
+        return known._replace(agents=known.agents.put(where, again.agents))
+
+    def _concerned(self, time: int, head: int) -> list[int]:
+        table = schema.events
+        new = sa.and_(table.c.seq > self._head, table.c.seq <= head)
+        due = sa.and_(table.c.seq <= head, table.c.time > self._time, table.c.time <= time)
+        agents = sa.select(table.c.agent).where(table.c.agent.is_not(None), new | due).distinct()
+        found = set(self._connection.execute(agents).scalars())
+        for revised in (schema.voids, schema.corrected):
+            since = sa.and_(revised.c.since > self._head, revised.c.since <= head)
+            until = sa.and_(revised.c.until > self._head, revised.c.until <= head)
+            query = sa.select(table.c.agent).join(revised, revised.c.event == table.c.seq).where(since | until)
+            found |= set(self._connection.execute(query.where(table.c.agent.is_not(None))).scalars())
+        return sorted(found)
+
+    def _rules_changed(self, head: int) -> bool:
+        table = schema.events
+        rules = sa.select(table.c.seq).where(table.c.kind == "rules")
+        new = sa.select(table.c.seq).where(table.c.seq > self._head, table.c.seq <= head)
+        changed = new.where((table.c.kind == "rules") | (table.c.refers.in_(rules)))
+        return self._connection.execute(changed.limit(1)).first() is not None
+
+
+def _decided_at(connection: sa.Connection, event: Event) -> bool:
+    """Whether something else had been decided at the instant of a decision."""
+    table = schema.events
+    query = sa.select(table.c.seq).where(
+        table.c.kind == "decision", table.c.time == event.time, in_effect(head=event.seq - 1)
+    )
+    return connection.execute(query.limit(1)).first() is not None
+
+
+def _compare_receipts(connection: sa.Connection, decision: Event, given: Sequence[Given], checked: Checked) -> None:
+    """What was recorded as received through a decision must be what it says was given."""
+    details, table = decision.details or {}, schema.events
+    told = _totals(given)
+    query = sa.select(schema.agents.c.name, table.c.amount).join_from(table, schema.agents)
+    through = [table.c.refers == decision.seq, table.c.kind.in_(RECEIVED), ~derived.was_taken_over(table)]
+    received = _totals(Given(name, None, None, amount) for name, amount in connection.execute(query.where(*through)))
+    if "redecides" in details and decision.kind == "plan":
+        if "kept" not in details and "turns" not in details:
+            return  # an earlier version did not say which turns stayed
+        if received.keys() != told.keys():
+            for agent, *_, amount in (turn[:4] for turn in kept_and_vacant(details)[0]):
+                told[agent] = told.get(agent, 0.0) + amount
+    if not _same(told, received):
+        checked.problems.append(
+            f"decision {decision.seq} says that {_listed(told)}, but what was recorded as received through it says "
+            f"that {_listed(received)}"
+        )
+
+
+def _totals(given: Iterable[Given]) -> dict[str, float]:
+    totals: dict[str, float] = {}
+    for each in given:
+        totals[each.agent] = totals.get(each.agent, 0.0) + each.utility
+    return totals
+
+
+def _same(a: Mapping[str, float], b: Mapping[str, float]) -> bool:
+    return a.keys() == b.keys() and all(math.isclose(a[name], b[name], rel_tol=CLOSE, abs_tol=1e-12) for name in a)
+
+
+def _told(gets: Mapping[str, str]) -> str:
+    return ", ".join(f"{name} gets {what}" for name, what in gets.items()) or "nobody gets anything"
+
+
+def _listed(totals: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name} gets {amount:g}" for name, amount in totals.items()) or "nobody gets anything"

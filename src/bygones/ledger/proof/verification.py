@@ -1,0 +1,138 @@
+"""Whether the database is in order, the events are as they were recorded, and all else follows from them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import NamedTuple
+
+import numpy as np
+import sqlalchemy as sa
+
+from bygones.ledger.model import fold
+from bygones.ledger.model.events import GENESIS
+from bygones.ledger.proof import integrity
+from bygones.ledger.proof.chain import Chain, read_chain
+from bygones.ledger.proof.decision_checks import Checked, check_decisions
+from bygones.ledger.storage import derived, draw_table, revisions, rows, schema, timeline
+from bygones.memory import MemoryState
+
+TOLERANCE = 1e-9
+"""Replay and snapshot add the same numbers in a different order, and may differ by this share of their size."""
+
+ROUNDING = 1e-13
+"""Amounts that were recorded and taken back leave a rounding error of up to this share of all ever recorded."""
+
+
+class Verification(NamedTuple):
+    """What `verify` found; `problems` is empty if nothing is wrong.
+
+    Attributes:
+        events: how many events there are.
+        agents: how many agents.
+        head: the hash of the last event.
+        problems: what is wrong, one sentence each.
+        decisions: how many decisions were made again, with the same result unless a problem says otherwise.
+        unchecked: by its number, why a decision could not be made again, and was only compared with what was received
+            through it.
+    """
+
+    events: int
+    agents: int
+    head: str
+    problems: tuple[str, ...]
+    decisions: int = 0
+    unchecked: Mapping[int, str] = MappingProxyType({})
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing was found."""
+        return not self.problems
+
+
+def verify(
+    connection: sa.Connection, noted: Sequence[tuple[str, int | None]] = (), *, decisions: bool = True
+) -> Verification:
+    """Checks the database, the chain of hashes, the snapshot against a replay of every event, and every decision.
+
+    Args:
+        connection: the ledger, at one moment.
+        noted: hashes noted earlier, each with the number of its event if that was noted too.
+        decisions: whether to make every decision again.
+    """
+    problems = integrity.faults(connection)
+    heads: dict[int, str] | None = {0: GENESIS.hex()} if noted else None
+    made = Checked()
+    with integrity.without_indexes(connection):
+        row = connection.execute(sa.select(schema.ledger)).one()
+        try:
+            chain = read_chain(connection, heads)
+            problems += chain.problems
+            if not chain.ends_with(row.head, row.head_hash):
+                problems.append(f"the ledger's head is event {row.head}, but the chain ends with event {chain.seq}")
+            problems += _missing(noted, heads or {})
+            problems += chain.commitments.end(draw_table.held(connection))
+            if not chain.broken:
+                problems += _compare(connection, row, chain)
+            if decisions and not chain.broken:
+                made = check_decisions(connection)
+                problems += made.problems
+        except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
+            return Verification(0, 0, bytes(row.head_hash).hex(), (*problems, f"the tables cannot be read: {error}"))
+    count = int(connection.scalar(sa.select(sa.func.count()).select_from(schema.agents)) or 0)
+    head = bytes(row.head_hash).hex()
+    return Verification(chain.count, count, head, tuple(problems), made.decisions, MappingProxyType(made.unchecked))
+
+
+def _missing(noted: Sequence[tuple[str, int | None]], heads: dict[int, str]) -> list[str]:
+    """The noted heads that are not in the chain."""
+    known = set(heads.values())
+    return [
+        f"the noted head {head} is not the hash of any event: the events up to it have changed"
+        if seq is None
+        else f"event {seq} no longer has the hash {head}: the events up to it have changed"
+        for head, seq in noted
+        if (head not in known if seq is None else heads.get(seq) != head)
+    ]
+
+
+def _compare(connection: sa.Connection, row: sa.Row[tuple[object, ...]], chain: Chain) -> list[str]:
+    """Everything that is kept besides the events, against what follows from them."""
+    named = {"links": "links between events", "given": "records of what was given"}
+    problems = [f"the {named[table]} do not follow from the events" for table in derived.differ(connection)]
+    found = revisions.all_revisions(connection)
+    voids, corrected = (connection.execute(sa.select(table)).all() for table in (schema.voids, schema.corrected))
+    if {(event, since): until for event, since, until in voids} != found.voids:
+        problems.append("which events are void does not follow from the events")
+    if {(event, since): (until, amount) for event, since, until, amount in corrected} != found.corrected:
+        problems.append("which amounts were corrected does not follow from the events")
+    if problems:
+        return problems  # by which everything else would be judged
+    settled = int(row.settled)
+    if settled != chain.latest:
+        problems.append("the settled instant in the snapshot does not follow from the events")
+    known = timeline.rebuilt(connection, settled)
+    if rows.save_book(known.book) != row.rules:
+        problems.append("the rules in the snapshot do not follow from the events")
+    ids, stored = rows.load_agents(connection)
+    if ids.tolist() != known.ids.tolist() or stored.names != known.agents.names:
+        return [*chain.beyond.values(), *problems, "the agents in the snapshot do not follow from the events"]
+    folded = known.agents
+    recorded = np.array([chain.recorded.get(name, 0.0) for name in stored.names])
+    differs = {
+        "turns": np.array([a != b for a, b in zip(stored.turns, folded.turns, strict=True)], dtype=bool),
+        "latest event": stored.as_of != folded.as_of,
+        "last time served": stored.last != folded.last,
+        "received total": _apart(stored.received, folded.received, recorded),
+        "remembered utility": _apart(stored.remembered, folded.remembered, recorded),
+    }
+    for what, where in differs.items():
+        problems += [
+            f"the {what} of {stored.names[i]!r} does not follow from the events" for i in np.flatnonzero(where)[:10]
+        ]
+    return [*chain.beyond.values(), *problems]
+
+
+def _apart(stored: MemoryState, folded: MemoryState, recorded: np.ndarray) -> np.ndarray:
+    a, b = fold.values(stored), fold.values(folded)
+    return np.asarray(~(np.abs(a - b) <= TOLERANCE * np.abs(b) + ROUNDING * recorded))

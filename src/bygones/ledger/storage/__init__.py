@@ -1,0 +1,1 @@
+"""Where a ledger is kept: tables, files and databases, and one transaction at a time."""

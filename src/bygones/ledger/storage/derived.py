@@ -1,0 +1,206 @@
+"""What follows from the events and is kept in tables of its own, so that nobody has to look for it in their details.
+
+- `links`: events that belong to others in another way than `refers` says.
+- `given`: what a decision, a plan or a planned turn gave to whom.
+- `voids` and `corrected`: what counts, see `revisions`.
+- `agents` and the ledger's row: everybody's standing, see `timeline`.
+
+New events are stored with their rows. Those of earlier versions had no data for what was given, only words: the words
+are read here, once, when a ledger is migrated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import sqlalchemy as sa
+
+from bygones.allocation import normalised
+from bygones.allocation.problem_contract import Given
+from bygones.allocation.requests import Amount, Items, Request, request_from
+from bygones.ledger.model.events import DECISIONS, RECEIVED, Event
+from bygones.ledger.storage import dialects, revisions, rows, schema, timeline
+
+LINKS = ("redecides", "swaps", "takes", "undoes", "import", "draw")
+"""Kinds of link: to the decision or plan in whose place another was made; from each half of a swap to both turns that
+were swapped, and to the one that it takes over; from a correction to the first event of the import that it takes back;
+from the event that says what was imported together to the last of it; and to the number of the draw of a decision."""
+
+
+def links_of(event: Event) -> Iterator[tuple[str, int]]:
+    """The links of an event, by kind."""
+    details = event.details or {}
+    if event.kind in DECISIONS and "redecides" in details:
+        yield "redecides", int(details["redecides"])
+    if event.kind in DECISIONS and "number" in details.get("draw", {}):
+        yield "draw", int(details["draw"]["number"])
+    if event.kind in RECEIVED:
+        yield from (("swaps", int(seq)) for seq in details.get("swapped", ()))
+    if event.kind == "correction" and "undoes" in details:
+        yield "undoes", int(details["undoes"])
+    if "source" in details.get("batch", {}) and event.kind != "rules":
+        yield "import", event.seq + int(details["batch"]["events"]) - int(details["batch"].get("before", 0)) - 1
+
+
+def given_by(event: Event, cause: Mapping[str, Any] | None = None) -> list[Given]:
+    """What an event gave; `cause` are the details of the plan through which a turn is given."""
+    details = event.details or {}
+    if event.kind in DECISIONS and "request" in details:
+        return [Given(*each) for each in details["given"]] if "given" in details else list(_in_words(details))
+    if event.kind not in RECEIVED or cause is None or event.agent is None:
+        return []
+    if "what" not in details:
+        return [Given(event.agent, details.get("item"), details.get("part"), float(event.amount or 0.0))]
+    told = str(details.get("planned_as", details["what"]))
+    return list(_told(_counted(cause), event.agent, told, float(event.amount or 0.0)))
+
+
+def load_given(connection: sa.Connection, seq: int) -> list[Given]:
+    """What an event gave."""
+    table = schema.given
+    query = sa.select(table.c.agent, table.c.item, table.c.part, table.c.utility).where(table.c.event == seq)
+    return [Given(*row) for row in connection.execute(query.order_by(table.c.position))]
+
+
+def other_ends(connection: sa.Connection, kind: str, other: int) -> list[int]:
+    """The events that have a link of this kind to another."""
+    table = schema.links
+    query = sa.select(table.c.event).where(table.c.kind == kind, table.c.other == other)
+    return list(connection.execute(query.order_by(table.c.event)).scalars())
+
+
+def linked(connection: sa.Connection, kind: str, event: int) -> list[int]:
+    """The events to which an event has a link of this kind."""
+    table = schema.links
+    query = sa.select(table.c.other).where(table.c.kind == kind, table.c.event == event)
+    return list(connection.execute(query.order_by(table.c.other)).scalars())
+
+
+def was_taken_over(events: sa.FromClause = schema.events) -> sa.ColumnElement[bool]:
+    """Whether an event is a turn that somebody took over in a swap."""
+    return sa.exists().where(schema.links.c.event == events.c.seq, schema.links.c.kind == "takes")
+
+
+def taken_over(connection: sa.Connection, turns: Iterable[int]) -> set[int]:
+    """These turns, and those that took them over in a swap, and those that took over these."""
+    found = new = set(turns)
+    table = schema.links
+    while new:
+        wanted = sorted(new)
+        parts = (wanted[start : start + dialects.MANY] for start in range(0, len(wanted), dialects.MANY))
+        queries = (sa.select(table.c.event).where(table.c.kind == "takes", table.c.other.in_(part)) for part in parts)
+        new = {seq for query in queries for seq in connection.execute(query).scalars()}
+        found = found | new
+    return found
+
+
+def save(connection: sa.Connection, events: Iterable[Event]) -> None:
+    """Adds the links of events, and what they gave."""
+    found_links, found_given = _rows(connection, events)
+    for table, found in ((schema.links, found_links), (schema.given, found_given)):
+        if found:
+            dialects.insert(connection, table, found)
+
+
+def rebuild(connection: sa.Connection) -> None:
+    """Makes everything that follows from the events anew."""
+    for table in (schema.links, schema.given):
+        connection.execute(table.delete())
+    for chunk in rows.load_events(connection):
+        save(connection, [event for event, _ in chunk])
+    revisions.rebuild(connection)
+    timeline.rebuild(connection)
+
+
+def differ(connection: sa.Connection) -> list[str]:
+    """Which of the tables `links` and `given` do not follow from the events."""
+    wrong: set[str] = set()
+    count = dict.fromkeys(("links", "given"), 0)
+    for chunk in rows.load_events(connection):
+        events = [event for event, _ in chunk]
+        expected = dict(zip(("links", "given"), _rows(connection, events), strict=True))
+        for name, table in (("links", schema.links), ("given", schema.given)):
+            within = [table.c.event >= events[0].seq, table.c.event <= events[-1].seq]
+            stored = connection.execute(sa.select(table).where(*within)).all()
+            count[name] += len(stored)
+            wanted = {tuple(row[column.name] for column in table.c) for row in expected[name]}
+            if {tuple(row) for row in stored} != wanted or len(stored) != len(wanted):
+                wrong.add(name)
+    for name, table in (("links", schema.links), ("given", schema.given)):
+        if connection.scalar(sa.select(sa.func.count()).select_from(table)) != count[name]:
+            wrong.add(name)
+    return sorted(wrong)
+
+
+def _rows(connection: sa.Connection, events: Iterable[Event]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """The rows of `links` and `given` that follow from events."""
+    found_links: list[dict[str, Any]] = []
+    found_given: list[dict[str, Any]] = []
+    causes: dict[int, dict[str, Any]] = {}
+    halves: dict[tuple[int, ...], int] = {}
+    for event in events:
+        if event.kind in DECISIONS:
+            causes[event.seq] = event.details or {}
+        found_links += [{"event": event.seq, "kind": kind, "other": other} for kind, other in links_of(event)]
+        swapped = tuple((event.details or {}).get("swapped", ())) if event.kind in RECEIVED else ()
+        if swapped:
+            # The first half that is recorded takes over the first turn.
+            first = halves.setdefault(swapped, min([event.seq, *other_ends(connection, "swaps", swapped[0])]))
+            taken = swapped[0] if event.seq == first else swapped[1]
+            found_links.append({"event": event.seq, "kind": "takes", "other": taken})
+        is_turn = event.kind == "planned" or (event.kind == "received" and event.details is not None)
+        cause = None
+        if is_turn and event.refers is not None:
+            if event.refers not in causes:
+                causes[event.refers] = rows.details_of(connection, event.refers)
+            cause = causes[event.refers]
+        found_given += [
+            {"event": event.seq, "position": position, **each._asdict()}
+            for position, each in enumerate(given_by(event, cause))
+        ]
+    return found_links, found_given
+
+
+def _in_words(details: Mapping[str, Any]) -> Iterator[Given]:
+    """What a decision of an earlier version gave, from its request, its utilities and its words."""
+    request = _counted(details)
+    for agent, utility in details.get("utilities", {}).items():
+        yield from _told(request, agent, str(details.get("gets", {}).get(agent, "")), float(utility))
+
+
+def _counted(details: Mapping[str, Any]) -> Request | None:
+    """The request of a decision in the units in which it was decided."""
+    request = request_from(details.get("request", {}))
+    return normalised(request, details["usual"]) if request is not None and details.get("usual") else request
+
+
+def _told(request: Request | None, agent: str, words: str, utility: float) -> Iterator[Given]:
+    """What one agent was given, of which an earlier version stored the utility and words."""
+    if isinstance(request, Items):
+        items, mine = _items_in(words, request.items), request.utilities.get(agent, {})
+        total = sum(mine.get(item, 0.0) for item in items)
+        for item in items:
+            share = mine.get(item, 0.0) / total if len(items) > 1 and total else 1.0 / len(items)
+            yield Given(agent, item, None, utility * share)
+    elif isinstance(request, Amount):
+        rate = request.rates.get(agent, 0.0)
+        yield Given(agent, None, utility / rate if rate else 0.0, utility)
+    else:
+        yield Given(agent, None, None, utility)
+
+
+def _items_in(words: str, items: Sequence[str]) -> list[str]:
+    """The items of which earlier versions wrote `a`, `a and b` or `a, b and c`; names may contain commas and `and`."""
+    left, found = words, list[str]()
+    while left:
+        item = max((item for item in items if _begins(left, item)), key=len, default=None)
+        if item is None:
+            return found
+        found.append(item)
+        left = left[len(item) :].removeprefix(", ").removeprefix(" and ")
+    return found
+
+
+def _begins(words: str, item: str) -> bool:
+    return words == item or words.startswith((f"{item}, ", f"{item} and "))

@@ -1,0 +1,128 @@
+"""Keys chosen by whoever records, so that recording the same again has no effect.
+
+After a crash or a lost answer nobody knows whether something was recorded. With a key they need not know: they record
+it again, and get back what was recorded the first time. The key stands in one event of what was recorded together,
+mostly the first. Its details say how many events belong together and how many of them come before it, what was asked
+for, as a hash. The answer follows from the events. The same key for something else is refused.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import sqlalchemy as sa
+
+from bygones._text import check_text
+from bygones.ledger.model.events import Event, canonical
+from bygones.ledger.model.times import When
+from bygones.ledger.storage import rows, schema
+
+if TYPE_CHECKING:
+    from bygones.ledger.model.events import Entry
+
+
+def check_key(key: object) -> str:
+    """The key, refused unless it is text that is not empty."""
+    return check_text("key", key, empty=False)
+
+
+def check_unused(key: str | None) -> None:
+    """Refuses a key where nothing is to be recorded."""
+    if key is not None:
+        raise ValueError(
+            f"key {key!r} is for something that is recorded, but this is only shown: record it (--accept, --publish), "
+            "or leave out the key"
+        )
+
+
+def fingerprint(asked: list[Any]) -> str:
+    """The hash of what was asked for; a time that was left open stays open, so that a later retry is the same."""
+    return hashlib.sha256(canonical(asked).encode()).hexdigest()
+
+
+def number(amount: float) -> float | str:
+    """An amount for a fingerprint, 6 being the same as 6.0; what is no number is refused later."""
+    try:
+        found = float(amount)
+    except (TypeError, ValueError, OverflowError):
+        return repr(amount)
+    return found if math.isfinite(found) else repr(found)
+
+
+def batch(count: int, before: int, content: str, **more: Any) -> dict[str, Any]:
+    """What one of some events says of all of them: how many there are, and how many come before it."""
+    return {
+        "events": count,
+        **({"before": before} if before else {}),
+        **({"content": content} if content else {}),
+        **more,
+    }
+
+
+def together(connection: sa.Connection, event: Event) -> list[Event]:
+    """The events that were recorded together with the one that says so."""
+    seq, first, count = schema.events.c.seq, _first(event), int(_batch(event).get("events", 1))
+    found = rows.load_events(connection, [seq >= first, seq < first + count])
+    return [event for chunk in found for event, _ in chunk]
+
+
+def events_of(connection: sa.Connection, key: str) -> list[Event]:
+    """What was recorded with this key; empty if it was not used yet."""
+    found = [event for chunk in rows.load_events(connection, [schema.events.c.key == key]) for event, _ in chunk]
+    return together(connection, found[0]) if found else []
+
+
+def recorded(connection: sa.Connection, key: str, content: str) -> list[Event]:
+    """What was recorded with this key, if it was for the same content; empty if it was not used yet."""
+    found = events_of(connection, key)
+    for event in found:
+        if event.key == key and _batch(event).get("content") != content:
+            raise _differs(event)
+    return found
+
+
+def recorded_entries(
+    connection: sa.Connection, entries: Sequence[Entry], instant_of: Callable[[When, str], int]
+) -> dict[str, Event]:
+    """By key, what was recorded of entries that have keys of their own; refused where it was something else."""
+    wanted: dict[str, Entry] = {}
+    for entry in entries:
+        if entry.key is None:
+            continue
+        key = check_key(entry.key)
+        if key in wanted:
+            raise ValueError(f"key must be used only once, got {key!r} twice")
+        wanted[key] = entry
+    found: dict[str, Event] = {}
+    names = list(wanted)
+    for start in range(0, len(names), rows.FEW):
+        where = [schema.events.c.key.in_(names[start : start + rows.FEW])]
+        found |= {str(event.key): event for chunk in rows.load_events(connection, where) for event, _ in chunk}
+    for key, event in found.items():
+        entry = wanted[key]
+        asked = (check_text("agent", entry.agent), entry.amount, check_text("note", entry.note))
+        same = asked == (event.agent, event.amount, event.note) and event.kind == "received"
+        if not same or (entry.at is not None and instant_of(entry.at, "at") != event.time):
+            raise _differs(event)
+    return found
+
+
+def together_with(events: Sequence[Event]) -> dict[str, Any]:
+    """What one of some events says of all of them."""
+    return next((_batch(event) for event in events if _batch(event)), {})
+
+
+def _batch(event: Event) -> dict[str, Any]:
+    return (event.details or {}).get("batch") or {}
+
+
+def _first(event: Event) -> int:
+    """The number of the first event of those of which this one tells."""
+    return event.seq - int(_batch(event).get("before", 0))
+
+
+def _differs(event: Event) -> ValueError:
+    return ValueError(f"key {event.key!r} was used for something else, event {_first(event)}: choose another key")

@@ -1,0 +1,341 @@
+"""One writing transaction, and how a command records: everything of it or nothing, and with a key once only.
+
+An action collects events with `append`. `finish` saves them together with all that follows from them: links, what was
+given, what no longer counts, everybody's snapshot, and the head of the chain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+import numpy as np
+import sqlalchemy as sa
+
+from bygones.ledger.model import fold, participation
+from bygones.ledger.model.bounds import check_settings
+from bygones.ledger.model.events import DECISIONS, GENESIS, PARTICIPATION, RECEIVED, Event, details_text, load_details
+from bygones.ledger.model.fold import Facts, Snapshot
+from bygones.ledger.model.rules import MEMORY_SETTINGS, Change, RuleBook, Rules
+from bygones.ledger.model.times import SECOND, When, instant
+from bygones.ledger.storage import derived, draw_table, keys, revisions, rows, schema, timeline
+from bygones.ledger.storage.authors import in_database
+from bygones.ledger.storage.revisions import in_effect
+from bygones.ledger.storage.store import Store
+
+T = TypeVar("T")
+
+FURTHEST = 366 * 86400 * SECOND
+"""Nothing is recorded more than a year ahead, which would be a typing error."""
+
+SKEW = 300 * SECOND
+"""What was received can be this far ahead of the clock, since clocks differ; further ahead, nothing has been."""
+
+
+class ImpossibleError(ValueError):
+    """What would be in effect makes no sense; the message says why."""
+
+
+def begin(connection: sa.Connection, rules: Rules, began: When | None, author: str = "") -> None:
+    """The first event of a ledger: its rules."""
+    check_settings(rules.to_dict())
+    recorded = rows.clock(connection)
+    time = recorded if began is None else instant(began, "began", rules.time_zone)
+    details = {**rules.to_dict(), "draw": draw_table.publish(connection, 1)}
+    event = Event(1, "rules", time, recorded, details=details, author=author)
+    book = RuleBook([Change(event.time, event.seq, rules.to_dict())])
+    head = rows.save_events(connection, [event], [None], GENESIS)
+    row = {"id": 1, "head": 1, "head_hash": head, "settled": recorded, "rules": rows.save_book(book)}
+    connection.execute(schema.ledger.insert(), row)
+
+
+class Transaction:
+    """Collects the events of one transaction; `finish` saves them.
+
+    The snapshot holds the events up to `settled`, which is now or, if clocks have been put back, later. Events that lie
+    ahead wait in the table of events; the first transaction after their time adds them to the snapshot.
+    """
+
+    def __init__(self, connection: sa.Connection, head: sa.Row[Any], author: str = "") -> None:
+        self.connection, self.head, self.author = connection, head, author
+        self.book = rows.load_book(head.rules)
+        self.recorded = rows.clock(connection)
+        self.settled = int(head.settled)
+        self.began_with = int(head.head)
+        """The number of the last event before this transaction."""
+        self._is_committed = draw_table.is_published(connection)
+        self._events: list[Event] = []
+        self._ids: list[int | None] = []
+        self._late: set[int] = set()
+        if self.recorded > self.settled:
+            self._settle()
+        self._settled_with = int(self.head.head)
+
+    def time(self, at: When | None, *, ahead: int = FURTHEST, name: str = "at") -> int:
+        """The instant of an event, refused if it is before the ledger began or too far ahead."""
+        time = max(self.recorded, self.book.began) if at is None else self.book.instant(at, name)
+        if time < self.book.began:
+            raise ValueError(
+                f"{name} must not be before the ledger began ({self.book.named(self.book.began)}), got {at}: to record "
+                "an earlier past, make a ledger that begins earlier (--began)"
+            )
+        if time > self.recorded + ahead:
+            given = self.book.named(time) if at is None else at
+            if ahead == SKEW:
+                raise ValueError(
+                    f"{name} must not be in the future (it is now {self.book.named(self.recorded)}), got {given}: "
+                    "nothing can have been received then yet; check the date, or plan it (bygones ledger plan)"
+                )
+            raise ValueError(f"{name} must not be more than a year ahead, got {given}")
+        return time
+
+    @property
+    def recorded_something(self) -> bool:
+        """Whether this transaction has recorded any event."""
+        return bool(self._events) or self.head.head > self.began_with
+
+    @property
+    def next(self) -> int:
+        """The number of the next event."""
+        return int(self.head.head) + len(self._events) + 1
+
+    def append(self, kind: str, time: int, number: int | None = None, **fields: Any) -> Event:
+        """Adds an event to those that `finish` saves; `number` is its agent's."""
+        if not self._is_committed:
+            # A ledger of before there were commitments makes its first.
+            self._is_committed = True
+            fields["details"] = {
+                "draw": draw_table.publish(self.connection, self.next),
+                **(fields.get("details") or {}),
+            }
+        event = Event(self.next, kind, time, self.recorded, author=self.author, **fields)
+        self._events.append(event)
+        self._ids.append(number)
+        return event
+
+    def together(self, content: str = "", key: str | None = None, **more: Any) -> Event | None:
+        """Marks all events so far as recorded together, with a key, in the details of the first that is not saved.
+
+        That event as it will be saved, or None if there are no events.
+        """
+        saved = int(self.head.head) - self._settled_with
+        if saved + len(self._events) == 0:
+            return None
+        first = self._events[0]
+        details = dict(first.details or {})
+        batch = keys.batch(saved + len(self._events), saved, content, **more)
+        details["batch"] = {**details.get("batch", {}), **batch}
+        self._events[0] = first._replace(key=key or first.key, details=details)
+        return self._events[0]
+
+    @contextmanager
+    def trying(self) -> Iterator[None]:
+        """Whatever is recorded in a `with` block, and before it, can be read there; at its end the block is undone."""
+        events, ids, late = list(self._events), list(self._ids), set(self._late)
+        head, book = self.head, self.book
+        savepoint = self.connection.begin_nested()
+        try:
+            self.finish()
+            yield
+        finally:
+            savepoint.rollback()
+            self._events, self._ids, self._late, self.head, self.book = events, ids, late, head, book
+
+    def add(self, ids: np.ndarray, agents: Snapshot, facts: Facts) -> None:
+        """Adds facts to the snapshot of some agents, except those that lie ahead, which still wait.
+
+        Whoever has later ones already is folded again once all events are saved.
+        """
+        is_late = np.isin(ids, sorted(self._late))
+        is_late[facts.who[facts.time < agents.as_of[facts.who]]] = True
+        self._late.update(ids[is_late].tolist())
+        is_due = (facts.time <= self.settled) & ~is_late[facts.who]
+        known = fold.add(agents, self.book, Facts(*(column[is_due] for column in facts)))
+        rows.save_agents(self.connection, ids, known)
+
+    def finish(self) -> list[sa.Row[Any]]:
+        """Saves the events so far and all that follows from them; the events that now count otherwise than before."""
+        if not self._events:
+            return []
+        connection, events = self.connection, self._events
+        head_hash = rows.save_events(connection, events, self._ids, self.head.head_hash)
+        derived.save(connection, events)
+        connection.execute(schema.ledger.update().values(head=events[-1].seq, head_hash=head_hash))
+        self._events, self._ids = [], []
+        revising = [event.seq for event in events if _revises(event)]
+        concerned = revisions.refresh(connection, revising) if revising else []
+        self._follow(concerned)
+        connection.execute(schema.ledger.update().values(rules=rows.save_book(self.book)))
+        self.head = connection.execute(sa.select(schema.ledger)).one()
+        return concerned
+
+    def _follow(self, concerned: Collection[sa.Row[Any]]) -> None:
+        """Makes rules and snapshots follow from events some of which count otherwise than before."""
+        changed = {name for row in concerned if row.kind == "rules" for name in load_details(row.details)}
+        if changed:
+            try:
+                self.book = rows.load_changes(self.connection)
+            except ValueError as error:
+                raise ImpossibleError(f"later rules depend on it: {error}") from None
+        if not changed.isdisjoint(MEMORY_SETTINGS):
+            self.refold_since(self.book.began)
+        numbers = {row.agent for row in concerned if row.agent is not None} | self._late
+        self._late = set()
+        if numbers:
+            self._refold(sorted(numbers))
+
+    def _refold(self, numbers: list[int]) -> None:
+        """The snapshots of some agents from their events in effect alone, refused if these make no sense."""
+        table = schema.agents
+        names = {row.id: row.name for row in self.connection.execute(sa.select(table.c.id, table.c.name))}
+        turns = timeline.load_participation(self.connection, numbers)
+        for number in numbers:
+            impossible = participation.first_impossible(turns.get(number, ()))
+            if impossible is not None:
+                raise ImpossibleError(self._impossible(number, names[number], *impossible))
+            if number not in turns:
+                rows.save_nobody(self.connection, number)
+        here = [number for number in numbers if number in turns]
+        if here:
+            empty = fold.empty([names[number] for number in here], [turns[number] for number in here])
+            ids = np.array(here, dtype=np.int64)
+            known = timeline.refolded(self.connection, self.book, ids, empty, self.settled)
+            rows.save_agents(self.connection, ids, known)
+
+    def _impossible(self, number: int, name: str, position: int, state: str) -> str:
+        table = schema.events
+        query = sa.select(table.c.seq, table.c.time, table.c.kind).order_by(table.c.time, table.c.seq)
+        mine = query.where(table.c.agent == number, table.c.kind.in_(PARTICIPATION), in_effect())
+        row = self.connection.execute(mine).all()[position]
+        when = self.book.named(row.time)
+        return f"{name!r} would be {state} at {when} and could not {row.kind} then; void event {row.seq} first"
+
+    def refold_since(self, time: int) -> None:
+        """Makes the snapshot anew of those who have an event after an instant, from which on other rules count.
+
+        Once clocks have been put back, the snapshot holds events that lie ahead.
+        """
+        ids, agents = rows.load_agents(self.connection)
+        late = np.flatnonzero(agents.as_of > time)
+        if len(late):
+            known = timeline.refolded(self.connection, self.book, ids[late], agents.take(late), self.settled)
+            rows.save_agents(self.connection, ids[late], known)
+
+    def _settle(self) -> None:
+        """Adds the events whose time has come to the snapshot."""
+        table = schema.events
+        due = [table.c.time > self.settled, table.c.time <= self.recorded, table.c.agent.is_not(None)]
+        names = sa.select(schema.agents.c.name).join(table, table.c.agent == schema.agents.c.id).where(*due).distinct()
+        concerned = list(self.connection.execute(names).scalars())
+        starts: list[fold.Start] = []
+        if concerned:
+            # What somebody who joined meanwhile starts with depends on everybody.
+            joining = self.connection.execute(
+                sa.select(table.c.seq).where(*due, table.c.kind == "join").limit(1)
+            ).first()
+            ids, agents = rows.load_agents(self.connection, None if joining else concerned)
+            known = timeline.Known(self.book, ids, agents)
+            known_now, starts = timeline.advance(self.connection, known, self.settled, self.recorded)
+            rows.save_agents(self.connection, ids, known_now)
+        self.settled = self.recorded
+        self.connection.execute(schema.ledger.update().values(settled=self.settled))
+        for each in starts:
+            row = each.joining.row
+            fields = {"agent": agents.names[row], "amount": each.amount, "refers": each.joining.key}
+            details = {"to": each.amount}
+            self.append(
+                "correction", each.joining.time, int(ids[row]), note="start when joining", details=details, **fields
+            )
+        self.finish()
+
+    def check_units(self, before: RuleBook) -> None:
+        """Refuses what would leave the memory in two units, by the rules before the transaction and now.
+
+        Under normalised reports a decision records multiples of what each agent usually reports, otherwise the needs
+        themselves. Added up in one memory, 8 hours would count eight times an ordinary day. So from the first that was
+        received on, `reports` must stay as it is.
+        """
+        if len({rules.reports for book in (before, self.book) for rules in book.history}) == 1:
+            return
+        table = schema.events
+        counts = sa.select(sa.func.min(table.c.time)).where(table.c.kind.in_((*RECEIVED, "offset")), in_effect())
+        first = self.connection.execute(counts).scalar()
+        if first is not None and len(before.reports_since(first) | self.book.reports_since(first)) > 1:
+            raise ValueError(
+                "reports cannot change once something was received or is planned, since what is remembered would be "
+                "in two units, needs as they were reported and multiples of what each agent usually reports: make a "
+                "new ledger (bygones ledger new --reports), or make void what was received and planned before"
+            )
+
+
+def _revises(event: Event) -> bool:
+    """Whether an event may change what others count."""
+    again = event.kind in DECISIONS and "redecides" in (event.details or {})
+    return again or event.kind in ("void", "correction", "plan")
+
+
+class Recorder:
+    """Records in one ledger in the name of one author."""
+
+    def __init__(self, store: Store, author: str) -> None:
+        self._store, self._author = store, author
+
+    def write(self, act: Callable[[Transaction], T], *, keep: bool = True) -> T:
+        """Does something to the ledger in one transaction; unless it is to be kept, it is undone again."""
+        with self._store.writing() as (connection, head):
+            transaction = Transaction(connection, head, in_database(connection, self._author))
+            answer = act(transaction)
+            if keep and transaction.recorded_something:
+                transaction.finish()
+                transaction.check_units(rows.load_book(head.rules))
+            else:
+                # If nothing was recorded, waiting events would have been settled without a trace.
+                connection.rollback()
+        return answer
+
+    def once(
+        self,
+        key: str | None,
+        asked: Callable[[RuleBook], list[Any]],
+        act: Callable[[Transaction], T],
+        read: Callable[[Transaction, list[Event]], T],
+    ) -> T:
+        """Does something with a key or, if that was done before, reads its answer from the events recorded then.
+
+        However often and by how many at once it is asked for, it is done once, since writers wait for each other.
+
+        Args:
+            key: chosen by the caller; without one it is done in any case.
+            asked: what is asked for, by the rules, which know the time zone: its name, its time or None, and the rest.
+            act: does it; its answer.
+            read: the same answer, from the events.
+        """
+        if key is None:
+            return self.write(act)
+        name = keys.check_key(key)
+
+        def act_once(transaction: Transaction) -> T:
+            content = keys.fingerprint(asked(transaction.book))
+            known = keys.recorded(transaction.connection, name, content)
+            if known:
+                return read(transaction, known)
+            answer = act(transaction)
+            return _with(answer, transaction.together(content, name))
+
+        return self.write(act_once)
+
+
+def _with(answer: T, marked: Event | None) -> T:
+    """An answer that consists of events, as it is read again: with the key, and details in the order of their names."""
+    if isinstance(answer, Event):
+        (event,) = _with([answer], marked)
+        return event
+    if not (isinstance(answer, list) and answer and isinstance(answer[0], Event)):
+        return answer
+    saved = [marked if marked is not None and event.seq == marked.seq else event for event in answer]
+    return [_as_stored(event) for event in saved]  # type: ignore[return-value]
+
+
+def _as_stored(event: Event) -> Event:
+    return event if event.details is None else event._replace(details=load_details(details_text(event)))
