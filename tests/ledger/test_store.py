@@ -4,6 +4,7 @@ import gc
 import sqlite3
 import threading
 from contextlib import ExitStack
+from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
@@ -197,6 +198,12 @@ def test_what_is_no_ledger_is_refused_in_one_sentence(path, tmp_path):
         Ledger.new(text)
     with pytest.raises(LedgerError, match="cannot be opened"):
         Ledger.new(tmp_path / "no" / "folder.db")
+
+
+@pytest.mark.skipif(not Path("/dev/null").is_char_device(), reason="needs a device")
+def test_a_device_is_not_a_new_file():
+    with pytest.raises(LedgerError, match="/dev/null already exists: give a new ledger a new file"):
+        Ledger.new("/dev/null")
 
 
 def test_a_newer_ledger_is_refused_and_left_as_it_is(new_target):

@@ -62,7 +62,7 @@ class Store:
     @contextmanager
     def creating(self) -> Iterator[sa.Connection]:
         """The tables of a new ledger, kept if the `with` block succeeds; refused if there is a ledger already."""
-        if self.is_sqlite and self.path.exists() and self.path.stat().st_size:
+        if self.is_sqlite and self.path.exists() and (self.path.stat().st_size or not self.path.is_file()):
             raise LedgerError(f"{self.name} already exists: give a new ledger a new file")
         if self.is_sqlite:
             self._make_private()
