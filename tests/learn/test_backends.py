@@ -213,6 +213,23 @@ def test_a_ray_cluster_finishes_though_a_node_dies(cluster) -> None:
 
 @pytest.mark.soak
 @pytest.mark.filterwarnings("ignore")
+def test_a_ray_cluster_is_joined_only_where_somebody_says_so(cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The one of this test is the last that was started on this machine, and Ray itself would join it."""
+
+    def joined(address: str | None = None) -> str:
+        with ray_tasks.cluster(address) as ray:
+            return ray.get_runtime_context().gcs_address
+
+    monkeypatch.setenv("RAY_AUTH_MODE", "disabled")  # or Ray would choose one, for all tests that come later
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    assert joined() != cluster.address
+    assert joined(cluster.address) == cluster.address
+    monkeypatch.setenv("RAY_ADDRESS", cluster.address)
+    assert joined() == cluster.address
+
+
+@pytest.mark.soak
+@pytest.mark.filterwarnings("ignore")
 def test_no_run_on_ray_is_lost_with_its_news(cluster, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ray_tasks, "Board", fake_trainer.DyingBoard)
     heard = Ears()

@@ -75,14 +75,19 @@ def test_an_address_means_ray(tmp_path):
 
 @pytest.mark.soak
 @pytest.mark.parametrize("scheme", ["", "ray://"])
-def test_an_address_without_a_cluster_is_refused_at_once(scheme, tmp_path):
+def test_an_address_without_a_cluster_is_refused_at_once(scheme, tmp_path, monkeypatch):
     pytest.importorskip("ray")
     with socket.socket() as nobody:
         nobody.bind(("127.0.0.1", 0))
         address = f"{scheme}127.0.0.1:{nobody.getsockname()[1]}"
+        refusal = f"no Ray cluster answers at {address}: Connection refused"
         for act in (estimate, execute):
-            with pytest.raises(ConnectionError, match=f"no Ray cluster answers at {address}: Connection refused"):
+            with pytest.raises(ConnectionError, match=refusal):
                 act(RUNS, tmp_path / "some", address=address)
+        monkeypatch.setenv("RAY_ADDRESS", address)
+        for act in (estimate, execute):
+            with pytest.raises(ConnectionError, match=refusal):
+                act(RUNS, tmp_path / "some", on="ray")
 
 
 def test_equal_runs_are_refused(tmp_path):
@@ -200,10 +205,34 @@ def fake_learner(runs, progress, evaluation_episodes):
     return [dataclasses.replace(result, played=one) for result, one in zip(trained, played, strict=True)]
 
 
-def start(folder, *words):
-    return subprocess.Popen(
-        [sys.executable, str(SCRIPT), str(folder), *words], stderr=subprocess.PIPE, text=True, start_new_session=True
-    )
+@contextlib.contextmanager
+def started(folder, *words):
+    """A program that executes a grid; after the `with` block it has ended, with all that it started, and is closed."""
+    command = [sys.executable, str(SCRIPT), str(folder), *words]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True) as process:
+        try:
+            yield process
+        finally:
+            kill(process)
+
+
+def kill(process):
+    with contextlib.suppress(ProcessLookupError):  # all have ended
+        os.killpg(process.pid, signal.SIGKILL)
+
+
+def said(process):
+    """What a program has written as an error, after which it has ended."""
+    how = "still going" if process.poll() is None else f"ended with {process.returncode}"
+    kill(process)  # what it started may hold the pipe open
+    return f"{how}: {process.communicate()[1]}"
+
+
+def wait_for(condition, process, pause=0.02):
+    """Waits until something is true, which the program must live to see."""
+    while not condition():
+        assert process.poll() is None, said(process)
+        time.sleep(pause)
 
 
 @pytest.mark.soak
@@ -219,17 +248,15 @@ def test_killed_at_twenty_random_moments_and_resumed_nothing_is_lost_or_doubled(
             break  # on a machine that lets them go on while this process waits; something must be left for the last
         # Every other one is killed while it starts, the others after a number of results.
         enough = n_files() + rng.randint(1, 3) if attempt % 2 else 0
-        process = start(tmp_path / "killed")
-        while n_files() < enough:
-            assert process.poll() is None
-            time.sleep(0.01)
-        time.sleep(rng.uniform(0.0, 0.2 if attempt % 2 else 1.5))
-        os.kill(process.pid, signal.SIGKILL)
-        process.communicate()
+        with started(tmp_path / "killed") as process:
+            wait_for(lambda enough=enough: n_files() >= enough, process, 0.01)
+            time.sleep(rng.uniform(0.0, 0.2 if attempt % 2 else 1.5))
+            os.kill(process.pid, signal.SIGKILL)
+            process.communicate()
     assert 10 <= len(read(tmp_path / "killed")) < len(runs)
-    last = start(tmp_path / "killed")
-    last.communicate()
-    assert last.returncode == 0
+    with started(tmp_path / "killed") as last:
+        _, error = last.communicate()
+    assert last.returncode == 0, error
     whole = execute(runs, tmp_path / "whole", on="cpu", workers=2, trainer=fake_trainer.train)
     killed = read(tmp_path / "killed")
     assert sorted(killed["run"]) == sorted(identity(run) for run in runs)
@@ -238,9 +265,9 @@ def test_killed_at_twenty_random_moments_and_resumed_nothing_is_lost_or_doubled(
 
 @pytest.mark.soak
 def test_two_processes_never_write_to_the_same_folder(tmp_path):
-    processes = [start(tmp_path) for _ in range(2)]
-    errors = [process.communicate()[1] for process in processes]
-    assert sorted(process.returncode for process in processes) == [0, 1]
+    with started(tmp_path) as one, started(tmp_path) as other:
+        errors = [process.communicate()[1] for process in (one, other)]
+    assert sorted(process.returncode for process in (one, other)) == [0, 1], errors
     # Whoever is refused at the very moment at which the other begins does not know its name yet.
     assert re.search("process.* is writing to this folder", "".join(errors))
     assert len(read(tmp_path)) == len(grid("quick", seeds=4).runs())
@@ -253,17 +280,15 @@ def test_ctrl_c_stops_all_processes(tmp_path, monkeypatch, on):
         pytest.importorskip("ray")
     mark = f"BYGONES_STARTED_IN={tmp_path}"
     monkeypatch.setenv(*mark.split("="))
-    process = start(tmp_path / "results", on)
-    while not list(tmp_path.glob("results/*.parquet")):
-        assert process.poll() is None
-        time.sleep(0.05)
-    assert len(marked(mark)) > 2
-    os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to all that are in the foreground
-    _, error = process.communicate()
-    assert "stopped;" in error
-    assert error.strip().endswith("the same command goes on from there")
-    while marked(mark):
-        time.sleep(0.1)
+    with started(tmp_path / "results", on) as process:
+        wait_for(lambda: list(tmp_path.glob("results/*.parquet")), process)
+        assert len(marked(mark)) > 2, said(process)
+        os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to all that are in the foreground
+        _, error = process.communicate()
+        assert "stopped;" in error
+        assert error.strip().endswith("the same command goes on from there")
+        while marked(mark):
+            time.sleep(0.1)
 
 
 @pytest.mark.soak
@@ -275,19 +300,18 @@ def test_ctrl_c_stops_ray_at_any_moment_however_often_it_is_pressed(tmp_path, mo
         folder = tmp_path / str(attempt)
         mark = f"BYGONES_STARTED_IN={folder}"
         monkeypatch.setenv(*mark.split("="))
-        process = start(folder, "ray")
-        while not (list(folder.glob("*.parquet")) if attempt % 2 else len(marked(mark)) > 1):
-            assert process.poll() is None
-            time.sleep(0.02)
-        time.sleep(rng.uniform(0.0, 0.5 if attempt % 2 else 4.0))
-        for _ in range(rng.randint(1, 3)):
-            os.killpg(process.pid, signal.SIGINT)
-            time.sleep(rng.uniform(0.0, 0.2))
-        _, error = process.communicate()
-        assert process.returncode == 1, error
-        assert error.strip().endswith("the same command goes on from there")
-        while marked(mark):
-            time.sleep(0.1)
+        some_done, ray_starts = (lambda at=folder: list(at.glob("*.parquet"))), (lambda of=mark: len(marked(of)) > 1)
+        with started(folder, "ray") as process:
+            wait_for(some_done if attempt % 2 else ray_starts, process)
+            time.sleep(rng.uniform(0.0, 0.5 if attempt % 2 else 4.0))
+            for _ in range(rng.randint(1, 3)):
+                os.killpg(process.pid, signal.SIGINT)
+                time.sleep(rng.uniform(0.0, 0.2))
+            _, error = process.communicate()
+            assert process.returncode == 1, error
+            assert error.strip().endswith("the same command goes on from there")
+            while marked(mark):
+                time.sleep(0.1)
 
 
 @pytest.mark.soak
@@ -295,18 +319,17 @@ def test_when_ray_dies_a_sentence_says_so_and_what_is_finished_is_kept(tmp_path,
     pytest.importorskip("ray")
     mark = f"BYGONES_STARTED_IN={tmp_path}"
     monkeypatch.setenv(*mark.split("="))
-    process = start(tmp_path / "results", "ray")
-    while not list(tmp_path.glob("results/*.parquet")):
-        assert process.poll() is None
-        time.sleep(0.05)
-    (raylet,) = (each for each in marked(mark) if each.joinpath("comm").read_text() == "raylet\n")
-    os.kill(int(raylet.name), signal.SIGKILL)
-    _, error = process.communicate()
-    assert process.returncode == 1
-    assert error.strip().endswith("Ray died (killed, or out of memory?); what was finished is kept")
-    assert len(read(tmp_path / "results")) > 0
-    while marked(mark):
-        time.sleep(0.1)
+    with started(tmp_path / "results", "ray") as process:
+        wait_for(lambda: list(tmp_path.glob("results/*.parquet")), process)
+        raylets = [each for each in marked(mark) if each.joinpath("comm").read_text() == "raylet\n"]
+        assert len(raylets) == 1, said(process)
+        os.kill(int(raylets[0].name), signal.SIGKILL)
+        _, error = process.communicate()
+        assert process.returncode == 1, error
+        assert error.strip().endswith("Ray died (killed, or out of memory?); what was finished is kept")
+        assert len(read(tmp_path / "results")) > 0
+        while marked(mark):
+            time.sleep(0.1)
 
 
 def marked(mark):

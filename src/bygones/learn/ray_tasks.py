@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import os
 import re
 import socket
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
@@ -33,7 +34,7 @@ def in_tasks(
         job: called on a worker as `job(report, *task)`; what it gives to `report` is heard here.
         tasks: the arguments of each call.
         heard: called here with every report.
-        address: of the cluster; without one, Ray runs on this machine.
+        address: of the cluster, by default that in `RAY_ADDRESS`; without one, Ray runs on this machine.
         environment: variables of the workers.
 
     Raises:
@@ -78,12 +79,16 @@ def in_tasks(
 def cluster(address: str | None = None) -> Iterator[Any]:
     """Ray, connected to the cluster at this address or started on this machine; an open connection is used as it is.
 
+    Without an address, that in `RAY_ADDRESS` counts. Ray itself would also join the cluster that was started last on
+    this machine, whoever may have started it, and wait for it if it has crashed.
+
     Ctrl-C cannot disturb Ray while it starts or ends: it takes effect before or after.
     """
     ray = _ray()
     if ray.is_initialized():
         yield ray
         return
+    address = address or os.environ.get("RAY_ADDRESS") or "local"
     _check_answers(address)
     with put_off() as ctrl_c:
         try:
@@ -149,9 +154,9 @@ def _with_board(board: Any, job: Callable[..., Any], *task: Any) -> Any:
     return job(board.put.remote, *task)
 
 
-def _check_answers(address: str | None) -> None:
+def _check_answers(address: str) -> None:
     """Refuses an address where nobody listens, for which Ray itself would go on asking for many minutes."""
-    place = re.fullmatch(r"(?:ray://)?(.+):(\d+)", address or "")
+    place = re.fullmatch(r"(?:ray://)?(.+):(\d+)", address)
     if place is None:
         return
     try:

@@ -85,7 +85,8 @@ def execute(
         progress: told of every advance.
         workers: processes on the CPU; by default one per core.
         batch: most runs in an accelerator batch. Each batch is kept when it is done.
-        address: of a Ray cluster, which is then where it runs; without, Ray runs on this machine.
+        address: of a Ray cluster, which is then where it runs; without, and with no `RAY_ADDRESS` in the environment,
+            Ray runs on this machine.
         command: how to run this again, kept beside the results; by default this process's own command.
         evaluation_episodes: how many episodes each policy plays when it has been trained, both with actions drawn and
             with the most probable ones (the columns `sampled_…` and `deterministic_…`); 0 for none.
