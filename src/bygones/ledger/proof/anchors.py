@@ -22,7 +22,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import sqlalchemy as sa
 
@@ -57,8 +57,6 @@ _HASH = "[0-9a-f]{64}"
 _FORMATS = {"ledger": _HASH, "head": _HASH, "key": "[0-9a-f]{16}",
             "previous": f"({_HASH})?", "root": _HASH, "proof": f"({_HASH})*"}  # fmt: skip
 _LOCK = 0x6279676F6E6573  # "bygones": signers hold it in turn while they append rows
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -168,7 +166,7 @@ def read_anchors(where: Where, *, new: bool = False) -> Anchors:
 
 @contextmanager
 def open_anchors(where: Where) -> Iterator[tuple[Anchors, Callable[[Sequence[Anchor]], None]]]:
-    """The anchors in a file or table, with a function that appends to them; nobody else appends until the block ends.
+    """The anchors in a file or table, and a function to append to them once; nobody else can until the block ends.
 
     Appended anchors take the place of an unfinished line. The file or table is made if there is none.
     """
@@ -242,11 +240,8 @@ def _read_table(where: Where) -> Anchors | None:
 
 def _read_rows(connection: sa.Connection, where: Where) -> Anchors:
     rows = connection.execute(sa.text(f"SELECT * FROM {table.name} ORDER BY id")).mappings()
-
-    def fields(row: sa.RowMapping) -> dict[str, object]:
-        return {name: row[name] for name in FIELDS if name in row}  # a table of version 1 has fewer columns
-
-    return Anchors(named(where), _parsed(rows, fields, where, "row"))
+    entries = [{name: row[name] for name in FIELDS if name in row} for row in rows]  # version 1 has fewer columns
+    return Anchors(named(where), _parsed(entries, dict, where, "row"))
 
 
 def _append_rows(connection: sa.Connection, where: Where, new: Sequence[Anchor]) -> None:
@@ -286,7 +281,7 @@ def _database(where: Where) -> Iterator[sa.Connection]:
 # ---------------------------------------------------------------------------------------------------------- both
 
 
-def _parsed(entries: Iterable[T], read: Callable[[T], object], where: Where, row: str) -> tuple[Anchor, ...]:
+def _parsed(entries: Iterable[Any], read: Callable[[Any], object], where: Where, row: str) -> tuple[Anchor, ...]:
     """The anchors in lines or rows, each of which `read` turns into a dictionary."""
     anchors = []
     for number, entry in enumerate(entries, 1):

@@ -18,7 +18,7 @@ import base64
 import hashlib
 import os
 import stat
-from collections.abc import Collection, Generator, Iterable, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -35,9 +35,6 @@ from bygones.ledger.proof.hash_tree import HashTree
 from bygones.ledger.proof.verification import Verification
 from bygones.ledger.storage.store import LedgerError, read_url
 
-RECORD = ".signed"
-"""Ends the name of a key's record, the file next to the key in which its anchors are noted."""
-
 
 class Signable(Protocol):
     """The parts of a ledger that signing needs."""
@@ -45,15 +42,12 @@ class Signable(Protocol):
     @property
     def name(self) -> str:
         """The file or the URL, without the password."""
-        ...
 
     def hashes(self) -> Generator[bytes, None, None]:
         """The hashes of all events, in the order of recording."""
-        ...
 
     def verify(self, head: str | None = None) -> Verification:
         """Checks everything, and that a head noted earlier is in the chain."""
-        ...
 
 
 class Signed(NamedTuple):
@@ -138,7 +132,7 @@ def read_public_key(file: Path) -> Ed25519PublicKey:
 
 def record_of(key_file: Path) -> Path:
     """The file next to a key in which its anchors are noted."""
-    return Path(f"{key_file.resolve()}{RECORD}")
+    return Path(f"{key_file.resolve()}.signed")
 
 
 # -------------------------------------------------------------------------------------------------------- signing
@@ -288,37 +282,39 @@ def check_consistency(anchors: Anchors, key: Ed25519PublicKey, earlier: Anchors 
     return Consistency(ledgers, len(signed), len(signed) - len(_linked(signed)), tuple(problems))
 
 
-def _follow(anchors: Anchors, ledgers: Collection[str], key: Ed25519PublicKey) -> tuple[list[str], list[Anchor]]:
+def _follow(anchors: Anchors, ledgers: Iterable[str], key: Ed25519PublicKey) -> tuple[list[str], list[Anchor]]:
     """What is wrong with the anchors of some ledgers and with their order, and those that are signed."""
     problems: list[str] = []
     signed: list[Anchor] = []
-    older: dict[tuple[str, str | None], Anchor] = {}
-    last: dict[str, Anchor] = {}
+    # For each ledger, what the next anchor may be linked to, by its hash: nothing or any anchor of version 1 at first,
+    # then only the last linked anchor.
+    links: dict[str, dict[str | None, Anchor | None]] = {ledger: {"": None} for ledger in ledgers}
     for anchor in anchors.entries:
-        before = last.get(anchor.ledger)
         if anchor.key == _id(key) and not _is_signed(anchor, key):  # of whatever ledger: its id may have been edited
             problems.append(f"{anchor.place}: the signature does not match")
-        elif anchor.ledger not in ledgers:
             continue
-        elif anchor.key != _id(key):
+        if anchor.ledger not in links:
+            continue
+        if anchor.key != _id(key):
             problems.append(f"{anchor.place}: signed with the key {anchor.key}, not with {_id(key)}")
-        elif not anchor.is_linked:
-            signed.append(anchor)
-            older[anchor.ledger, anchor.hash] = anchor
-            if before:
-                problems.append(
-                    f"{anchor.place}: is not linked to the head signed before it, as version 1 signed, but is later"
-                )
-        else:
-            signed.append(anchor)
-            last[anchor.ledger] = anchor
-            before = before or older.get((anchor.ledger, anchor.previous))
-            if anchor.previous != (before.hash if before else ""):
+            continue
+        signed.append(anchor)
+        allowed = links[anchor.ledger]
+        before = allowed.get(anchor.previous)
+        if anchor.is_linked:
+            links[anchor.ledger] = {anchor.hash: anchor}
+            if anchor.previous not in allowed:
                 problems.append(
                     f"{anchor.place}: does not follow the head signed before it: one is missing or was moved"
                 )
             elif before and not anchor.extends(before):
                 problems.append(f"{anchor.place}: does not have event {before.seq} as it was signed before")
+        elif "" in allowed:
+            allowed[anchor.hash] = anchor
+        else:
+            problems.append(
+                f"{anchor.place}: is not linked to the head signed before it, as version 1 signed, but is later"
+            )
     return problems, signed
 
 
