@@ -188,9 +188,6 @@ def open_anchors(where: Where) -> Iterator[tuple[Anchors, Callable[[Sequence[Anc
         yield anchors, partial(_append_lines, file, data.removesuffix(anchors.unfinished.encode()))
 
 
-# ---------------------------------------------------------------------------------------------------------- files
-
-
 def _read_lines(data: bytes, path: Path) -> Anchors:
     try:
         *lines, last = data.decode("utf-8").split("\n")
@@ -225,9 +222,6 @@ def _append_lines(file: io.FileIO, kept: bytes, new: Sequence[Anchor]) -> None:
             file.truncate(len(kept))
         raise
     sync_folder(Path(file.name).parent)
-
-
-# --------------------------------------------------------------------------------------------------------- tables
 
 
 def _read_table(where: Where) -> Anchors | None:
@@ -276,9 +270,6 @@ def _database(where: Where) -> Iterator[sa.Connection]:
         raise LedgerError(redacted(f"{named(where)}: {problem}", secret)) from error
     finally:
         engine.dispose()
-
-
-# ---------------------------------------------------------------------------------------------------------- both
 
 
 def _parsed(entries: Iterable[Any], read: Callable[[Any], object], where: Where, row: str) -> tuple[Anchor, ...]:

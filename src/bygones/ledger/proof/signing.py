@@ -93,9 +93,6 @@ def ledger_id(ledger: Signable) -> str:
         return next(hashes).hex()
 
 
-# ----------------------------------------------------------------------------------------------------------- keys
-
-
 def new_key(file: Path) -> str:
     """Makes a key in a new file that only its owner can read; the id of its public key."""
     record = record_of(file)
@@ -135,9 +132,6 @@ def record_of(key_file: Path) -> Path:
     return Path(f"{key_file.resolve()}.signed")
 
 
-# -------------------------------------------------------------------------------------------------------- signing
-
-
 def sign(ledger: Signable, key_file: Path, where: Where, *, repair: bool = False, new_ledger: bool = False) -> Signed:
     """Verifies a ledger, with all its anchors so far, signs its head and appends it to a file or table of anchors.
 
@@ -157,10 +151,9 @@ def sign(ledger: Signable, key_file: Path, where: Where, *, repair: bool = False
     with open_anchors(record_of(key_file)) as (record, note):
         while True:
             anchors = read_anchors(where, new=True)
-            logs = (anchors, record)
-            _check_accepted(id_, logs, repair, new_ledger)
-            known = _united(id_, record, anchors)
-            anchor = _signed_head(ledger, key, known, logs)
+            _check_accepted(id_, anchors, record, repair, new_ledger)
+            known = [*record.of(id_), *_missing(record.of(id_), anchors.of(id_))]
+            anchor = _signed_head(ledger, key, known, [anchors, record])
             added = _missing(anchors.of(id_), known)
             with open_anchors(where) as (current, append):
                 # Another signer may have appended while the ledger was verified.
@@ -169,7 +162,7 @@ def sign(ledger: Signable, key_file: Path, where: Where, *, repair: bool = False
                     break
         noted = _missing(record.of(id_), known)
         note([*noted, anchor])
-    return Signed(anchor, len(added), len(noted), tuple(log.unfinished for log in logs if log.unfinished))
+    return Signed(anchor, len(added), len(noted), tuple(filter(None, (anchors.unfinished, record.unfinished))))
 
 
 def _check_apart(ledger: Signable, key_file: Path, where: Where) -> None:
@@ -194,41 +187,32 @@ def _check_apart(ledger: Signable, key_file: Path, where: Where) -> None:
             raise LedgerError(f"{file} is not a file for anchors: give them a file that others can have a copy of")
 
 
-def _check_accepted(id_: str, logs: Sequence[Anchors], repair: bool, new_ledger: bool) -> None:
-    """Refuses unfinished lines and anchors of other ledgers only, unless the caller accepts them."""
-    for log in logs:
-        if log.unfinished and not repair:
-            raise LedgerError(f"nothing was signed: {_unfinished(log)}")
-    entries = [anchor for log in logs for anchor in log.entries]
-    if entries and not new_ledger and all(anchor.ledger != id_ for anchor in entries):
-        raise LedgerError(f"nothing was signed: {_of_another(entries[0])}; sign with --new-ledger if this one is new")
-
-
-def _united(id_: str, record: Anchors, anchors: Anchors) -> list[Anchor]:
-    """All anchors of a ledger that are in the key's record or in the file or table, in their order."""
-    ours, theirs = record.of(id_), anchors.of(id_)
-    for our, their in zip(_linked(ours), _linked(theirs), strict=False):
+def _check_accepted(id_: str, anchors: Anchors, record: Anchors, repair: bool, new_ledger: bool) -> None:
+    """Refuses anchors to which nothing can be appended, or only if the caller accepts what is removed or begun."""
+    problems = [] if repair else [*_unfinished(anchors), *_unfinished(record)]
+    if not new_ledger:
+        others = _of_others([*anchors.entries, *record.entries], id_)
+        problems += [f"{problem}; sign with --new-ledger if this one is new" for problem in others]
+    for our, their in zip(_linked(record.of(id_)), _linked(anchors.of(id_)), strict=False):
         if our != their:
-            raise LedgerError(
-                f"nothing was signed: {anchors.name} has a head of event {their.seq} where {record.name} has another, "
-                f"of event {our.seq}. This key was used in two places that did not know of each other: make a new key, "
-                "and begin new anchors with it"
+            problems.append(
+                f"{anchors.name} has a head of event {their.seq} where {record.name} has another, of event {our.seq}. "
+                "This key was used in two places that did not know of each other: make a new key, and begin new "
+                "anchors with it"
             )
-    return [*ours, *_missing(ours, theirs)]
+    if problems:
+        raise LedgerError(f"nothing was signed: {problems[0]}")
 
 
 def _signed_head(ledger: Signable, key: Ed25519PrivateKey, known: Sequence[Anchor], logs: Sequence[Anchors]) -> Anchor:
     """The next anchor of a ledger, which must be in order and have all known anchors in its past."""
-    id_, public = ledger_id(ledger), key.public_key()
-    before = next(reversed(_linked(known) or known), None)
-    followed = [_follow(log, [id_], public) for log in logs]
-    problems = [problem for faults, _ in followed for problem in faults]
-    tree, head, misfits = _compare(ledger, [anchor for _, signed in followed for anchor in signed], before)
-    problems += [*misfits, *ledger.verify(head).problems]
+    public, before = key.public_key(), next(reversed(_linked(known) or known), None)
+    tree, head, problems = _compare(ledger, logs, public, before)
+    problems += ledger.verify(head).problems
     if problems:
         raise LedgerError(f"{ledger.name} was not signed, since it did not pass verification: {problems[0]}")
     unsigned = Anchor(
-        id_, tree.size, head, iso(now()), _id(public), "",
+        ledger_id(ledger), tree.size, head, iso(now()), _id(public), "",
         previous=before.hash if before else "", root=tree.root.hex(), proof=b"".join(tree.path).hex(),
     )  # fmt: skip
     return replace(unsigned, signature=base64.b64encode(key.sign(unsigned.message)).decode())
@@ -244,19 +228,12 @@ def _missing(anchors: Sequence[Anchor], known: Iterable[Anchor]) -> list[Anchor]
     return [anchor for anchor in known if anchor not in present and (anchor.is_linked or not has_links)]
 
 
-# ------------------------------------------------------------------------------------------------------- checking
-
-
 def verify(ledger: Signable, anchors: Anchors, key: Ed25519PublicKey, head: str | None = None) -> Verification:
     """Verifies a ledger, and that its anchors are signed with the key, linked to each other, and in the chain."""
-    id_ = ledger_id(ledger)
-    problems = [_unfinished(anchors)] if anchors.unfinished else []
-    if anchors.entries and not anchors.of(id_):
-        problems.append(_of_another(anchors.entries[0]))
-    faults, signed = _follow(anchors, [id_], key)
-    _, _, misfits = _compare(ledger, signed)
+    _, _, problems = _compare(ledger, [anchors], key)
+    problems = [*_unfinished(anchors), *_of_others(anchors.entries, ledger_id(ledger)), *problems]
     verification = ledger.verify(head)
-    return verification._replace(problems=(*problems, *faults, *misfits, *verification.problems))
+    return verification._replace(problems=(*problems, *verification.problems))
 
 
 def check_consistency(anchors: Anchors, key: Ed25519PublicKey, earlier: Anchors | None = None) -> Consistency:
@@ -268,7 +245,7 @@ def check_consistency(anchors: Anchors, key: Ed25519PublicKey, earlier: Anchors 
         earlier: a copy that was made before, whose anchors must all be there still.
     """
     ledgers = {anchor.ledger: 0 for anchor in anchors.entries if anchor.key == _id(key)}
-    problems = [_unfinished(anchors)] if anchors.unfinished else []
+    problems = _unfinished(anchors)
     if not ledgers:
         problems.append(f"{anchors.name} has no head that was signed with the key {_id(key)}")
     faults, signed = _follow(anchors, ledgers, key)
@@ -319,13 +296,17 @@ def _follow(anchors: Anchors, ledgers: Iterable[str], key: Ed25519PublicKey) -> 
 
 
 def _compare(
-    ledger: Signable, signed: Iterable[Anchor], watched: Anchor | None = None
+    ledger: Signable, logs: Iterable[Anchors], key: Ed25519PublicKey, watched: Anchor | None = None
 ) -> tuple[HashTree, str, list[str]]:
-    """The tree over a ledger's events, with the path of an anchor's head; the head; and anchors that do not fit."""
+    """The tree over a ledger's events, with the path of an anchor's head; the head; and what is wrong with anchors."""
+    problems: list[str] = []
     by_event: dict[int, list[Anchor]] = {}
-    for anchor in signed:
-        by_event.setdefault(anchor.seq, []).append(anchor)
-    tree, head, problems = HashTree(watched=watched.seq if watched else None), "", []
+    for log in logs:
+        faults, signed = _follow(log, [ledger_id(ledger)], key)
+        problems += faults
+        for anchor in signed:
+            by_event.setdefault(anchor.seq, []).append(anchor)
+    tree, head = HashTree(watched=watched.seq if watched else None), ""
     for leaf in ledger.hashes():
         tree.add(leaf)
         head = leaf.hex()
@@ -345,15 +326,21 @@ def _compare(
     return tree, head, problems
 
 
-def _unfinished(anchors: Anchors) -> str:
-    return (
+def _unfinished(anchors: Anchors) -> list[str]:
+    """The problem that the last line is unfinished, if it is."""
+    if not anchors.unfinished:
+        return []
+    return [
         f"{anchors.name}, line {len(anchors.entries) + 1}: is unfinished, since signing was interrupted or the file "
         "was cut off: get a complete copy, or sign with --repair"
-    )
+    ]
 
 
-def _of_another(anchor: Anchor) -> str:
-    return f"{anchor.place}: belongs to another ledger, whose first event has the hash {anchor.ledger}"
+def _of_others(anchors: Sequence[Anchor], id_: str) -> list[str]:
+    """The problem that anchors are of other ledgers only, if they are."""
+    if not anchors or any(anchor.ledger == id_ for anchor in anchors):
+        return []
+    return [f"{anchors[0].place}: belongs to another ledger, whose first event has the hash {anchors[0].ledger}"]
 
 
 def _is_signed(anchor: Anchor, key: Ed25519PublicKey) -> bool:
