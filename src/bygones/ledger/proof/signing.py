@@ -261,37 +261,36 @@ def check_consistency(anchors: Anchors, key: Ed25519PublicKey, earlier: Anchors 
 
 def _follow(anchors: Anchors, ledgers: Iterable[str], key: Ed25519PublicKey) -> tuple[list[str], list[Anchor]]:
     """What is wrong with the anchors of some ledgers and with their order, and those that are signed."""
+    own = _id(key)
     problems: list[str] = []
     signed: list[Anchor] = []
     # For each ledger, what the next anchor may be linked to, by its hash: nothing or any anchor of version 1 at first,
     # then only the last linked anchor.
     links: dict[str, dict[str | None, Anchor | None]] = {ledger: {"": None} for ledger in ledgers}
     for anchor in anchors.entries:
-        if anchor.key == _id(key) and not _is_signed(anchor, key):  # of whatever ledger: its id may have been edited
-            problems.append(f"{anchor.place}: the signature does not match")
+        allowed, problem = links.get(anchor.ledger), ""
+        if anchor.key == own and not _is_signed(anchor, key):  # of whatever ledger: its id may have been edited
+            problem = "the signature does not match"
+        elif allowed is None:
             continue
-        if anchor.ledger not in links:
-            continue
-        if anchor.key != _id(key):
-            problems.append(f"{anchor.place}: signed with the key {anchor.key}, not with {_id(key)}")
-            continue
-        signed.append(anchor)
-        allowed = links[anchor.ledger]
-        before = allowed.get(anchor.previous)
-        if anchor.is_linked:
+        elif anchor.key != own:
+            problem = f"signed with the key {anchor.key}, not with {own}"
+        elif anchor.is_linked:
+            signed.append(anchor)
             links[anchor.ledger] = {anchor.hash: anchor}
+            before = allowed.get(anchor.previous)
             if anchor.previous not in allowed:
-                problems.append(
-                    f"{anchor.place}: does not follow the head signed before it: one is missing or was moved"
-                )
+                problem = "does not follow the head signed before it: one is missing or was moved"
             elif before and not anchor.extends(before):
-                problems.append(f"{anchor.place}: does not have event {before.seq} as it was signed before")
-        elif "" in allowed:
-            allowed[anchor.hash] = anchor
+                problem = f"does not have event {before.seq} as it was signed before"
         else:
-            problems.append(
-                f"{anchor.place}: is not linked to the head signed before it, as version 1 signed, but is later"
-            )
+            signed.append(anchor)
+            if "" in allowed:
+                allowed[anchor.hash] = anchor
+            else:
+                problem = "is not linked to the head signed before it, as version 1 signed, but is later"
+        if problem:
+            problems.append(f"{anchor.place}: {problem}")
     return problems, signed
 
 
