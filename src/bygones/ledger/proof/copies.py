@@ -59,22 +59,22 @@ def restore(file: Path, target: Target, progress: Progress = lambda _: None) -> 
     if not is_sqlite(file):
         raise LedgerError(f"{file} is not a backup that can be read: it is not a SQLite file")
     with tempfile.TemporaryDirectory() as folder:
-        stamps = _stamps(file)
-        for part in stamps:
+        copied, stamps = Path(folder) / "backup.db", _stamps(file)
+        for ending in stamps:
             with _writing(f"a copy of {file} in {folder}"):
-                shutil.copyfile(part, Path(folder) / part.name)
+                shutil.copyfile(beside(file, ending), beside(copied, ending))
         if _stamps(file) != stamps:
             raise LedgerError(f"{file} is being written: restore a file that `bygones ledger backup` wrote")
-        with _opened(Path(folder) / file.name, str(file)) as ledger:
+        with _opened(copied, str(file)) as ledger:
             with ledger.reading() as connection:
                 _verified(connection, ledger, decisions=True)
             return _copy(ledger, target, progress)
 
 
-def _stamps(file: Path) -> dict[Path, tuple[int, int]]:
-    """The files of a SQLite database; their values differ once one of them has been written."""
-    parts = [beside(file, ending) for ending in ("", "-wal", "-journal")]
-    return {part: (part.stat().st_mtime_ns, part.stat().st_size) for part in parts if part.exists()}
+def _stamps(file: Path) -> dict[str, tuple[int, int]]:
+    """The files of a SQLite database by the ends of their names; a stamp differs once its file has been written."""
+    parts = {ending: beside(file, ending) for ending in ("", "-wal", "-journal")}
+    return {ending: (part.stat().st_mtime_ns, part.stat().st_size) for ending, part in parts.items() if part.exists()}
 
 
 def size(source: Target) -> int:
