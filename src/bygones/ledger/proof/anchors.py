@@ -1,7 +1,7 @@
 """Signed heads of ledgers, kept in a file or in a table of another database, which others hold.
 
-A file has one line of JSON for each. A table, named by the URL of its database, has one row for each; whoever signs
-needs the right to read it and to append to it (SELECT, INSERT), and no other. Both can hold the heads of several
+A file has one line of JSON for each head. A table, named by the URL of its database, has one row for each. A signer
+needs the right to read the table and to append to it (SELECT, INSERT), and no other. Both can hold the heads of several
 ledgers. Anchors are only ever appended, by one signer at a time.
 
 Each anchor has the hash of the one before it of the same ledger, and shows with the hash tree of its events that it has
@@ -17,11 +17,12 @@ import io
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import sqlalchemy as sa
 
@@ -34,25 +35,22 @@ from bygones.ledger.proof.hash_tree import contains
 from bygones.ledger.storage.store import TIMEOUT, LedgerError, read_url
 
 PURPOSES = (b"bygones ledger head, version 1\n", b"bygones ledger head, version 2\n")
-"""Come before what is signed, by version, so that a signature for something else is none for this."""
+"""Precede the signed bytes, by version: a signature for another purpose is not valid for an anchor."""
 
 Where = str | os.PathLike[str]
 """The path of a file, or the URL of a database."""
 
 LINKS = ("previous", "root", "proof")
-"""What anchors of version 1 do not have."""
+"""The fields that anchors of version 1 do not have."""
+
+FIELDS = ("ledger", "seq", "head", "time", "key", "signature", *LINKS)
+"""The fields of a line and the columns of a row."""
 
 table = sa.Table(
     "bygones_anchors",
     sa.MetaData(),
     sa.Column("id", sa.Integer, sa.Identity(), primary_key=True),
-    sa.Column("ledger", sa.Text, nullable=False),
-    sa.Column("seq", sa.BigInteger, nullable=False),
-    sa.Column("head", sa.Text, nullable=False),
-    sa.Column("time", sa.Text, nullable=False),
-    sa.Column("key", sa.Text, nullable=False),
-    sa.Column("signature", sa.Text, nullable=False),
-    *(sa.Column(name, sa.Text) for name in LINKS),
+    *(sa.Column(name, sa.BigInteger if name == "seq" else sa.Text, nullable=name in LINKS) for name in FIELDS),
 )
 
 _HASH = "[0-9a-f]{64}"
@@ -61,19 +59,21 @@ _FORMATS = {"ledger": _HASH, "head": _HASH, "key": "[0-9a-f]{16}",
 _LOCK = 0x6279676F6E6573  # "bygones": signers hold it in turn while they append rows
 
 
-class Anchor(NamedTuple):
+@dataclass(frozen=True)
+class Anchor:
     """One signed head.
 
     Attributes:
         ledger: the ledger's id, the hash of its first event.
         seq: the number of its last event then.
         head: the hash of that event.
-        time: when it was signed, by the clock of whoever signed. It is for people: nothing depends on it.
+        time: when it was signed, by the signer's clock. It is for people: nothing depends on it.
         key: the id of the public key.
-        signature: of all the others, in Base64; in version 1, of the first four.
+        signature: of all other fields, in Base64; in version 1, of the first four.
         previous: the hash of the anchor before, empty if there was none; None in version 1, like the next two.
         root: the root of the hash tree over the events up to the head.
         proof: hashes, one after the other, which show that the head before is in that tree.
+        place: the words for the line or row it was read from; no part of the anchor itself.
     """
 
     ledger: str
@@ -85,6 +85,7 @@ class Anchor(NamedTuple):
     previous: str | None = None
     root: str | None = None
     proof: str | None = None
+    place: str = field(default="", compare=False)
 
     @property
     def is_linked(self) -> bool:
@@ -92,8 +93,8 @@ class Anchor(NamedTuple):
         return self.root is not None
 
     def stored(self) -> dict[str, Any]:
-        """What is written of it."""
-        return {name: value for name, value in self._asdict().items() if value is not None}
+        """The fields that are written."""
+        return {name: getattr(self, name) for name in (FIELDS if self.is_linked else FIELDS[: -len(LINKS)])}
 
     @property
     def hash(self) -> str:
@@ -102,7 +103,7 @@ class Anchor(NamedTuple):
 
     @property
     def message(self) -> bytes:
-        """What is signed."""
+        """The bytes that are signed."""
         if not self.is_linked:
             return PURPOSES[0] + canonical([self.ledger, self.seq, self.head, self.time]).encode()
         signed = {name: value for name, value in self.stored().items() if name != "signature"}
@@ -115,32 +116,22 @@ class Anchor(NamedTuple):
         return contains(bytes.fromhex(self.root or ""), self.seq, before.seq, bytes.fromhex(before.head), path)
 
 
-Placed = tuple[str, Anchor]
-"""An anchor, and before it the words for its place."""
-
-
 @dataclass(frozen=True)
 class Anchors:
     """The anchors in a file or table, in their order.
 
     Attributes:
         name: what sentences call the file or table.
-        row: what they call one of its entries.
         entries: the anchors, of whatever ledger.
-        unfinished: what stands behind them: the beginning of a line whose writing was interrupted, or that was cut off.
+        unfinished: the beginning of a last line whose writing was interrupted, or that was cut off.
     """
 
     name: str
-    row: str
-    entries: tuple[Anchor, ...]
+    entries: tuple[Anchor, ...] = ()
     unfinished: str = ""
 
-    def places(self) -> list[Placed]:
-        """The anchors, each with the words for its place."""
-        return [(f"{self.name}, {self.row} {number}", anchor) for number, anchor in enumerate(self.entries, 1)]
-
     def of(self, ledger: str) -> list[Anchor]:
-        """Those of one ledger."""
+        """The anchors of one ledger."""
         return [anchor for anchor in self.entries if anchor.ledger == ledger]
 
 
@@ -155,160 +146,101 @@ def named(where: Where) -> str:
 
 
 def read_anchors(where: Where, *, new: bool = False) -> Anchors:
-    """The anchors in a file or table; none where there is none yet, if that is accepted."""
+    """The anchors in a file or table; none where there is no file or table yet, if `new` accepts that."""
     if is_table(where):
-        found = _read_table(where, new)
+        anchors = _read_table(where)
     elif new and not Path(where).exists():
-        found = Anchors(named(where), "line", ())
+        anchors = None
     else:
-        found = _parsed(Path(where).read_bytes(), Path(where))
-    if not found.entries and not found.unfinished and not new:
+        anchors = _read_lines(Path(where).read_bytes(), Path(where))
+    if new:
+        return anchors or Anchors(named(where))
+    if anchors is None:
+        raise LedgerError(f"there is no table {named(where)}: `bygones ledger sign` makes it")
+    if not anchors.entries and not anchors.unfinished:
         raise LedgerError(
             f"{named(where)} has no signed head, so nothing can be checked: `bygones ledger sign` adds one"
         )
-    return found
-
-
-def append_anchors(where: Where, known: Anchors, new: Sequence[Anchor]) -> bool:
-    """Appends anchors of one ledger to a file or table, which is made if there is none, in place of an unfinished line.
-
-    Args:
-        where: the file or table.
-        known: what was there when it was last read.
-        new: the anchors to append.
-
-    Returns:
-        Whether they were appended. They are not if others have appended anchors of this ledger since.
-    """
-    ledger = new[0].ledger
-    if is_table(where):
-        return _append_rows(where, known, new)
-    with open_anchors(Path(where)) as file:
-        now = file.anchors
-        if now.of(ledger) != known.of(ledger) or now.unfinished != known.unfinished:
-            return False
-        file.append(new)
-    return True
-
-
-# ---------------------------------------------------------------------------------------------------------- files
-
-
-class AnchorFile:
-    """A file of anchors that nobody else writes to."""
-
-    def __init__(self, file: io.FileIO, path: Path) -> None:
-        self._file, self._path = file, path
-        file.seek(0)
-        data = file.readall()
-        self.anchors = _parsed(data, path)
-        self._end = len(data) - len(self.anchors.unfinished.encode())
-        # An editor or a mail program may have taken away the end of the last line.
-        self._ended = data[: self._end][-1:] in (b"", b"\n")
-
-    def append(self, new: Sequence[Anchor]) -> None:
-        """Appends anchors in place of an unfinished line; once this returns they are on the disk."""
-        lines = [canonical(anchor.stored()).encode() + b"\n" for anchor in new]
-        text = b"".join([b"" if self._ended else b"\n", *lines])
-        try:
-            self._file.truncate(self._end)
-            if self._file.write(text) != len(text):
-                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self._path))
-            os.fsync(self._file.fileno())
-        except OSError:
-            with suppress(OSError):  # no part of a line is to stay
-                self._file.truncate(self._end)
-            raise
-        sync_folder(self._path.parent)
+    return anchors
 
 
 @contextmanager
-def open_anchors(path: Path) -> Iterator[AnchorFile]:
-    """A file of anchors for reading and appending by nobody else; it is made if there is none."""
-    with open(path, "a+b", buffering=0) as file:
+def open_anchors(where: Where) -> Iterator[tuple[Anchors, Callable[[Sequence[Anchor]], None]]]:
+    """The anchors in a file or table, and a function to append to them once; nobody else can until the block ends.
+
+    Appended anchors take the place of an unfinished line. The file or table is made if there is none.
+    """
+    if is_table(where):
+        with _database(where) as connection:
+            if connection.dialect.name == "sqlite":
+                connection.exec_driver_sql("BEGIN IMMEDIATE")
+            else:  # a lock on the table itself would take more than the right to append
+                connection.execute(sa.text(f"SELECT pg_advisory_xact_lock({_LOCK})"))
+            table.create(connection, checkfirst=True)
+            yield _read_rows(connection, where), partial(_append_rows, connection, where)
+        return
+    with open(where, "a+b", buffering=0) as file:
         if not take(file.fileno(), TIMEOUT):
-            raise LedgerError(f"{path} is being written by another process: try again later")
-        yield AnchorFile(file, path)
+            raise LedgerError(f"{where} is being written by another process: try again later")
+        file.seek(0)
+        data = file.readall()
+        anchors = _read_lines(data, Path(where))
+        yield anchors, partial(_append_lines, file, data.removesuffix(anchors.unfinished.encode()))
 
 
-def _parsed(data: bytes, path: Path) -> Anchors:
+def _read_lines(data: bytes, path: Path) -> Anchors:
     try:
         *lines, last = data.decode("utf-8").split("\n")
     except UnicodeDecodeError:
         raise LedgerError(f"{path} is not a file of anchors") from None
-    anchors = _anchors(map(_fields, lines), f"{path}, line")
-    unfinished = last if _is_unfinished(last) else ""
-    if last and not unfinished:
-        anchors += _anchors([_fields(last)], f"{path}, line", len(lines) + 1)
-    return Anchors(named(path), "line", tuple(anchors), unfinished)
+    if not _is_unfinished(last):
+        lines, last = [*lines, last], ""
+    return Anchors(path.name, _parsed(lines, json.loads, path, "line"), last)
 
 
 def _is_unfinished(last: str) -> bool:
-    """Whether the text behind the last end of a line is part of an anchor; after a power cut it may end in zeros."""
+    """Whether the text behind the last end of a line is empty or part of an anchor; a power cut may leave zeros."""
     try:
         json.loads(last)
     except ValueError:
-        return last.strip("\0")[:1] in ("", "{") and last != ""
+        return last.strip("\0")[:1] in ("", "{")
     return False
 
 
-def _fields(line: str) -> object:
+def _append_lines(file: io.FileIO, kept: bytes, new: Sequence[Anchor]) -> None:
+    """Writes anchors behind the bytes that are kept. They are on the disk when this returns; if it fails, none is."""
+    text = b"".join(canonical(anchor.stored()).encode() + b"\n" for anchor in new)
+    if kept and not kept.endswith(b"\n"):  # an editor or a mail program took away the end of the last line
+        text = b"\n" + text
     try:
-        return json.loads(line)
-    except ValueError:
-        return None
+        file.truncate(len(kept))
+        if file.write(text) != len(text):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(file.name))
+        os.fsync(file.fileno())
+    except OSError:
+        with suppress(OSError):
+            file.truncate(len(kept))
+        raise
+    sync_folder(Path(file.name).parent)
 
 
-# --------------------------------------------------------------------------------------------------------- tables
-
-
-def _read_table(where: Where, new: bool) -> Anchors:
+def _read_table(where: Where) -> Anchors | None:
     url = read_url(where)
-    there = url.get_backend_name() != "sqlite" or Path(str(url.database)).exists()  # to open a file would make it
-    found = None
-    if there:
-        with _database(where) as connection:
-            found = _rows(connection, named(where))
-    if found is None and not new:
-        raise LedgerError(f"there is no table {named(where)}: `bygones ledger sign` makes it")
-    return found or Anchors(named(where), "row", ())
-
-
-def _rows(connection: sa.Connection, name: str) -> Anchors | None:
-    if not sa.inspect(connection).has_table(table.name):
+    if url.get_backend_name() == "sqlite" and not Path(str(url.database)).exists():  # opening it would make the file
         return None
-    lacking = _lacking(connection)
-    columns = [table.c[field] for field in Anchor._fields if field not in lacking]
-    rows = connection.execute(sa.select(*columns).order_by(table.c.id)).mappings()
-    return Anchors(name, "row", tuple(_anchors(map(dict, rows), f"{name}, row")))
-
-
-def _append_rows(where: Where, known: Anchors, new: Sequence[Anchor]) -> bool:
-    ledger = new[0].ledger
     with _database(where) as connection:
-        if connection.dialect.name == "sqlite":
-            connection.exec_driver_sql("BEGIN IMMEDIATE")
-        else:  # locks on the table itself would take more than the right to append
-            connection.execute(sa.text(f"SELECT pg_advisory_xact_lock({_LOCK})"))
-        now = _rows(connection, named(where))
-        if (now.of(ledger) if now else []) != known.of(ledger):
-            return False
-        if now is None:
-            table.create(connection)
-        _add_columns(connection, where)
-        for anchor in new:
-            connection.execute(table.insert().values(anchor.stored()))
-    return True
+        return _read_rows(connection, where) if sa.inspect(connection).has_table(table.name) else None
 
 
-def _lacking(connection: sa.Connection) -> list[str]:
-    """The columns that a table of version 1 does not have."""
-    there = {column["name"] for column in sa.inspect(connection).get_columns(table.name)}
-    return [name for name in LINKS if name not in there]
+def _read_rows(connection: sa.Connection, where: Where) -> Anchors:
+    rows = connection.execute(sa.text(f"SELECT * FROM {table.name} ORDER BY id")).mappings()
+    entries = [{name: row[name] for name in FIELDS if name in row} for row in rows]  # version 1 has fewer columns
+    return Anchors(named(where), _parsed(entries, dict, where, "row"))
 
 
-def _add_columns(connection: sa.Connection, where: Where) -> None:
-    statements = [f"ALTER TABLE {table.name} ADD COLUMN {name} TEXT" for name in _lacking(connection)]
+def _append_rows(connection: sa.Connection, where: Where, new: Sequence[Anchor]) -> None:
+    columns = [column["name"] for column in sa.inspect(connection).get_columns(table.name)]
+    statements = [f"ALTER TABLE {table.name} ADD COLUMN {name} TEXT" for name in LINKS if name not in columns]
     try:
         for statement in statements:
             connection.execute(sa.text(statement))
@@ -317,6 +249,8 @@ def _add_columns(connection: sa.Connection, where: Where) -> None:
             f"{named(where)} was made by an earlier version, and only its owner can bring it up to date: "
             f"run {'; '.join(statements)}"
         ) from error
+    for anchor in new:
+        connection.execute(table.insert().values(anchor.stored()))
 
 
 @contextmanager
@@ -338,28 +272,27 @@ def _database(where: Where) -> Iterator[sa.Connection]:
         engine.dispose()
 
 
-# ---------------------------------------------------------------------------------------------------------- both
-
-
-def _anchors(found: Iterable[object], where: str, first: int = 1) -> list[Anchor]:
+def _parsed(entries: Iterable[Any], read: Callable[[Any], object], where: Where, row: str) -> tuple[Anchor, ...]:
+    """The anchors in lines or rows, each of which `read` turns into a dictionary."""
     anchors = []
-    for number, fields in enumerate(found, first):
+    for number, entry in enumerate(entries, 1):
         try:
-            anchors.append(_anchor(fields))
+            anchors.append(_anchor(read(entry), f"{named(where)}, {row} {number}"))
         except (ValueError, TypeError):
-            raise LedgerError(f"{where} {number}: not an anchor that `bygones ledger sign` wrote") from None
-    return anchors
+            place = named(where) if is_table(where) else where
+            raise LedgerError(f"{place}, {row} {number}: not an anchor that `bygones ledger sign` wrote") from None
+    return tuple(anchors)
 
 
-def _anchor(fields: object) -> Anchor:
-    if not isinstance(fields, Mapping):
+def _anchor(entry: object, place: str) -> Anchor:
+    if not isinstance(entry, dict):
         raise TypeError
-    anchor = Anchor(**fields)
-    stored = anchor.stored()
+    fields = {name: value for name, value in entry.items() if value is not None}
+    anchor = Anchor(**fields, place=place)
     instant(anchor.time)
     base64.b64decode(anchor.signature, validate=True)
-    if type(anchor.seq) is not int or anchor.seq < 1 or len(stored) not in (len(anchor) - len(LINKS), len(anchor)):
+    if type(anchor.seq) is not int or anchor.seq < 1 or anchor.stored() != fields:
         raise ValueError
-    if not all(re.fullmatch(form, stored[name]) for name, form in _FORMATS.items() if name in stored):
+    if not all(re.fullmatch(form, fields[name]) for name, form in _FORMATS.items() if name in fields):
         raise ValueError
     return anchor

@@ -1,7 +1,7 @@
 """Whether the database itself is in order, and reading it without its indexes.
 
-An index is a second copy of some columns. Where it is damaged, the database finds other rows through it than there are,
-and says nothing. So `verify` has the database check its indexes, and then reads the tables without them.
+An index is a second copy of some columns. Through a damaged index the database finds other rows than the table has, and
+reports no error. So `verify` has the database check its indexes, and then reads the tables without them.
 """
 
 from __future__ import annotations
@@ -21,21 +21,18 @@ MOST = 20
 
 _TABLE = re.compile(rf"\b(FROM|JOIN) ({'|'.join(schema.metadata.tables)})\b( AS \w+)?")
 
-_WITHOUT = ("enable_indexscan", "enable_indexonlyscan", "enable_bitmapscan")
-
 
 def faults(connection: sa.Connection) -> list[str]:
-    """What the database's own check finds: damaged pages, and indexes that do not fit their tables."""
+    """The results of the database's own check: damaged pages, and indexes that do not fit their tables."""
     return _sqlite_faults(connection) if connection.dialect.name == "sqlite" else _postgresql_faults(connection)
 
 
 @contextmanager
 def without_indexes(connection: sa.Connection) -> Iterator[None]:
-    """Within this context every table is read as it is, row after row; only in the current transaction."""
+    """Within this context every table is read row after row; only in the current transaction."""
     if connection.dialect.name != "sqlite":
-        _allow(connection, dict.fromkeys(_WITHOUT, False))
-        yield
-        _allow(connection, dict.fromkeys(_WITHOUT, True))
+        with _disabled(connection, "indexscan", "indexonlyscan", "bitmapscan"):
+            yield
         return
 
     def rewrite(_: object, __: object, statement: str, parameters: Any, *___: object) -> tuple[str, Any]:
@@ -49,7 +46,7 @@ def without_indexes(connection: sa.Connection) -> Iterator[None]:
 
 
 def rebuild_indexes(connection: sa.Connection) -> None:
-    """Makes all indexes anew from the tables."""
+    """Builds all indexes again from the tables."""
     if connection.dialect.name == "sqlite":
         connection.execute(sa.text("REINDEX"))
         return
@@ -58,29 +55,29 @@ def rebuild_indexes(connection: sa.Connection) -> None:
 
 
 def _sqlite_faults(connection: sa.Connection) -> list[str]:
-    found = [row[0] for row in connection.execute(sa.text(f"PRAGMA integrity_check({MOST})")) if row[0] != "ok"]
+    pages = [row[0] for row in connection.execute(sa.text(f"PRAGMA integrity_check({MOST})")) if row[0] != "ok"]
     orphans = connection.execute(sa.text("PRAGMA foreign_key_check")).all()
     return [
-        *(f"the file is damaged: {' '.join(fault.split())}" for fault in found),
+        *(f"the file is damaged: {' '.join(fault.split())}" for fault in pages),
         *sqlite_types.faults(cast(sqlite3.Connection, connection.connection.dbapi_connection)),
         *(f"row {row[1]} of {row[0]} is about an agent who does not exist" for row in orphans[:MOST]),
     ]
 
 
 def _postgresql_faults(connection: sa.Connection) -> list[str]:
-    found = []
+    database, problems = sa.inspect(connection), []
     for table in schema.metadata.sorted_tables:
-        for index in sa.inspect(connection).get_indexes(table.name):
-            fault = _fault_of(connection, table, str(index["name"]), list(filter(None, index["column_names"])))
-            found += [f"index {index['name']} is damaged: {fault}"] if fault else []
-        key = sa.inspect(connection).get_pk_constraint(table.name)
-        fault = _fault_of(connection, table, str(key["name"]), key["constrained_columns"])
-        found += [f"index {key['name']} is damaged: {fault}"] if fault else []
-    return found
+        key = database.get_pk_constraint(table.name)
+        indexes = {str(index["name"]): index["column_names"] for index in database.get_indexes(table.name)}
+        for index, columns in (indexes | {str(key["name"]): key["constrained_columns"]}).items():
+            fault = _fault_of(connection, table, index, list(filter(None, columns)))
+            if fault:
+                problems.append(f"index {index} is damaged: {fault}")
+    return problems
 
 
 def _fault_of(connection: sa.Connection, table: sa.Table, index: str, columns: list[str]) -> str | None:
-    """What is wrong with one index, by PostgreSQL's amcheck where this role may use it, else by what it finds."""
+    """The fault of one index: by PostgreSQL's amcheck if this role may use it, else by comparing it with its table."""
     if connection.scalar(sa.text("SELECT to_regprocedure('bt_index_check(regclass, boolean)')")):
         try:
             with connection.begin_nested():
@@ -98,9 +95,8 @@ def _fault_of(connection: sa.Connection, table: sa.Table, index: str, columns: l
         "SELECT count(*), sum(CAST(hashtextextended(CAST(entry AS text), 0) AS numeric)) FROM "
         f"(SELECT {listed} FROM {table.name} WHERE {where or 'true'} ORDER BY {listed}) AS entry"
     )
-    _allow(connection, {"enable_seqscan": False, "enable_sort": False, "enable_bitmapscan": False})
-    by_index = connection.execute(query).one()
-    _allow(connection, {"enable_seqscan": True, "enable_sort": True, "enable_bitmapscan": True})
+    with _disabled(connection, "seqscan", "sort", "bitmapscan"):
+        by_index = connection.execute(query).one()
     with without_indexes(connection):
         by_table = connection.execute(query).one()
     if by_index == by_table:
@@ -108,6 +104,11 @@ def _fault_of(connection: sa.Connection, table: sa.Table, index: str, columns: l
     return f"the {by_index[0]} rows that it finds are not the {by_table[0]} rows of the table"
 
 
-def _allow(connection: sa.Connection, settings: dict[str, bool]) -> None:
-    for setting, value in settings.items():
-        connection.execute(sa.text(f"SET LOCAL {setting} = {'on' if value else 'off'}"))
+@contextmanager
+def _disabled(connection: sa.Connection, *plans: str) -> Iterator[None]:
+    """Keeps PostgreSQL from using some kinds of query plans where there are others."""
+    for plan in plans:
+        connection.execute(sa.text(f"SET LOCAL enable_{plan} = off"))
+    yield
+    for plan in plans:
+        connection.execute(sa.text(f"SET LOCAL enable_{plan} = on"))
