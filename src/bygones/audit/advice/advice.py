@@ -10,8 +10,14 @@ from typing import Any
 import numpy as np
 
 from bygones._text import amount, counted, listed
-from bygones.audit.advice.facts import PERIODS, HistoryFacts
-from bygones.audit.advice.recommendation import KIND_ASSUMED, OTHERS_TOO, AdviceTable, Recommendation
+from bygones.audit.advice.recommendation import (
+    KIND_ASSUMED,
+    OTHERS_TOO,
+    PERIODS,
+    AdviceTable,
+    HistoryFacts,
+    Recommendation,
+)
 from bygones.audit.advice.trials import AdviceVerdict, Comparison, JudgedTrials
 from bygones.audit.replay.memories import Alternative
 from bygones.kinds import words

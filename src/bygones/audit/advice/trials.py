@@ -25,8 +25,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from bygones.audit.replay.courses import Course
-from bygones.audit.replay.decision_requests import Decisions
-from bygones.audit.replay.members import measure
+from bygones.audit.replay.decisions import Decisions, measure
 from bygones.audit.replay.memories import Alternative
 from bygones.kinds import Kind
 

@@ -18,12 +18,12 @@ from bygones._arrays import check_count
 from bygones._text import counted
 from bygones.allocation.decide import Rule
 from bygones.audit.advice.advice import Advice
-from bygones.audit.advice.facts import AROUND, PERIODS, HistoryFacts, facts_of, period_of, round_lengths
+from bygones.audit.advice.recommendation import AROUND, PERIODS, HistoryFacts, facts_of, period_of, round_lengths
 from bygones.audit.advice.trials import AdviceVerdict, Comparison, compare, nearest
 from bygones.audit.read.clock import Clock
 from bygones.audit.read.history import History
 from bygones.audit.replay.courses import ACTUAL, Course, replay
-from bygones.audit.replay.decision_requests import DecisionRequest, Decisions, decisions_of
+from bygones.audit.replay.decisions import DecisionRequest, Decisions, decisions_of
 from bygones.audit.replay.memories import Alternative, alternatives, named_memory, of_length
 from bygones.kinds import Kind, check_kind
 

@@ -9,15 +9,23 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from bygones._text import counted, listed
-from bygones.audit.advice.facts import AROUND, TURNS, period_of, round_lengths
-from bygones.audit.advice.recommendation import KIND_ASSUMED, OTHERS_TOO, AdviceTable, Recommendation
+from bygones.audit.advice.recommendation import (
+    AROUND,
+    KIND_ASSUMED,
+    OTHERS_TOO,
+    TURNS,
+    AdviceTable,
+    Recommendation,
+    period_of,
+    round_lengths,
+)
 from bygones.audit.measure.audit import audit
+from bygones.audit.measure.findings import stretches
 from bygones.audit.read.clock import Clock
 from bygones.audit.read.entitlements import Shares
 from bygones.audit.read.history import History
@@ -93,16 +101,14 @@ class ReceivedAdvice(Recommendation):
     def _about_the_line(self) -> str:
         first = "due next" if self.kind == "burden" else "owed most"
         rule = f", with the newcomer rule {self.newcomers}" if self.otherwise else ""
-        runs = [(name, list(each)) for name, each in groupby(self.standings, key=lambda each: each.first)]
+        runs = stretches(
+            [each.first for each in self.standings], [self.length(each.half_life) for each in self.standings]
+        )
         if len(runs) == 1:
-            who = "nobody" if runs[0][0] is None else runs[0][0]
+            who = runs[0][0] or "nobody"
             return f"Who is {first} now does not depend on the half-life: {who}, at every one that was compared{rule}."
-        phrases = [
-            f"{name or 'nobody'} at {self.length(each[0].half_life)}"
-            + ("" if len(each) == 1 else f" to {self.length(each[-1].half_life)}")
-            for name, each in runs
-        ]
-        return f"Who is {first} now depends on the half-life: {listed(phrases)}{rule}."
+        phrases = listed([f"{name or 'nobody'} at {lengths}" for name, lengths in runs])
+        return f"Who is {first} now depends on the half-life: {phrases}{rule}."
 
     def doubts(self) -> list[str]:
         if self.agents < 2:

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from bygones._html import Markup, bar, bullets, card, heading, note, table
 from bygones._text import amount, counted, listed, sentence
-from bygones.audit.measure.conclusions import TIED
-from bygones.audit.measure.trajectory import Trajectory
+from bygones.audit.measure.pasts import Trajectory
 from bygones.kinds import words
 from bygones.ledger.model.owed_since import SETTLED
 
@@ -74,12 +73,11 @@ def next_steps(audit: Audit) -> list[str]:
     lines: dict[tuple[tuple[int, ...], tuple[int, ...]], list[Trajectory]] = {}
     for stood in audit.standings:
         relative = audit.conclusions.asked[stood.half_life]
-        little = TIED / max(1, int(audit.is_present.sum()))
         ranked = [row for row in audit.ranked(stood) if audit.is_present[row]]
-        owed = [row for row in ranked if relative[row] > little]
-        tied = [row for row in owed if relative[row] >= relative[owed[0]] - little]
+        owed = [row for row in ranked if relative[row] > audit.little]
+        tied = [row for row in owed if relative[row] >= relative[owed[0]] - audit.little]
         first = tuple(tied if len(tied) > 1 else owed[:NEXT])
-        last = tuple(row for row in reversed(ranked) if relative[row] < -little)[:1]
+        last = tuple(row for row in reversed(ranked) if relative[row] < -audit.little)[:1]
         lines.setdefault((first, last), []).append(stood)
     if not audit.is_present.any() or len(audit.names) < 2:
         return []
@@ -104,7 +102,7 @@ def _next(
     does += "".join(f", then {name} {how}" for name, how in zip(names[1:], owed[1:], strict=True))
     # Several who are tied come first together; otherwise one comes after the other.
     relative = audit.conclusions.asked[stood[0].half_life]
-    if len(first) > 1 and relative[first[0]] - relative[first[1]] <= TIED / max(1, int(audit.is_present.sum())):
+    if len(first) > 1 and relative[first[0]] - relative[first[1]] <= audit.little:
         tied = f"any of {listed([audit.names[row] for row in first], NEXT)}, who are tied"
         does = "the next turn is for " if burden else "serve first "
         does += f"{tied} ({words(audit.kind).owed} {_each(audit, stood, first)})"

@@ -19,7 +19,6 @@ import json
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from types import TracebackType
 from typing import Any, TextIO
 
 from bygones._csv import check_file
@@ -50,9 +49,7 @@ class JsonFile:
     def __enter__(self) -> JsonFile:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *failure: object) -> None:
         self._file.close()
 
     def value(self) -> Any:

@@ -18,10 +18,19 @@ import numpy as np
 import pyarrow as pa
 
 from bygones._text import counted, listed
-from bygones.audit.read.conditions import only, weights_of
-from bygones.audit.read.file_tables import first_line
+from bygones.audit.read.engines import first_line
 from bygones.audit.read.formats import Asked, Usage
-from bygones.audit.read.sources import Source, check_columns, duckdb, label_of, readable, repeated_files, repeats_note
+from bygones.audit.read.sources import (
+    Source,
+    check_columns,
+    duckdb,
+    label_of,
+    readable,
+    repeated_files,
+    repeats_note,
+    resource_weights,
+    unit_of,
+)
 
 NEEDED = ("JobID", "Start", "End")
 """The columns that every job must have, besides the agent's, Elapsed or ElapsedRaw, and AllocTRES or AllocCPUS."""
@@ -107,7 +116,7 @@ def scan(paths: Sequence[Path], asked: Asked) -> Usage:
             "CREATE TEMP TABLE usage AS SELECT agent, job, coalesce(submit, start) AS submit, start, time, "
             f"({amount}) * elapsed / 3600 AS utility FROM jobs WHERE ran AND named"
         )
-    unit = _unit(weights)
+    unit = unit_of(weights, listed)
     notes = [f"Usage is in {unit}, spread evenly over each job's run time.", *notes]
     if running:
         notes.append(f"Included {counted(running, 'job')} still running, with the usage so far.")
@@ -171,7 +180,7 @@ def _lines(engine: Any, paths: Sequence[Path], label: str, agent: str, asked: As
     engine.create_view("all_lines", table.mutate(row=ibis.row_number() + 1))
     lines = engine.table("all_lines")
     source = Source(lines, label, hidden=("_bar", "filename", "row"))
-    engine.create_view("lines", only(source, lines, asked.where))
+    engine.create_view("lines", source.only(lines, asked.where))
     return source
 
 
@@ -258,12 +267,11 @@ def _resources(
         if 2 * gpus >= n or "cpu" not in known:
             return {"gpu": 1.0}, [] if gpus == n else [f"GPUs are counted: {jobs}; --resource cpu counts CPUs."]
         return {"cpu": 1.0}, [f"CPUs are counted: only {jobs}; --resource gpu counts those."]
-    weights = weights_of(resource, "resource") if isinstance(resource, str) else dict(resource)
-    weights = {name.removeprefix("gres/").lower(): float(weight) for name, weight in weights.items()}
-    for name in weights:
-        if name.split(":")[0] not in known:
-            raise ValueError(f"resource must be one that a job in {label} uses ({', '.join(known)}), got {name!r}")
-    return weights, []
+    return resource_weights(resource, _canonical, known, f"job in {label}"), []
+
+
+def _canonical(name: str) -> str:
+    return name.removeprefix("gres/").lower()
 
 
 def _amount(name: str) -> str:
@@ -286,10 +294,3 @@ def _number(text: str, name: str) -> str:
     else:
         cases = " ".join(f"WHEN '{letter}' THEN {1000.0**power!r}" for power, letter in enumerate(("", *"KMGTP")))
     return f"({number} * CASE {suffix} {cases} END)"
-
-
-def _unit(weights: Mapping[str, float]) -> str:
-    if len(weights) == 1 and next(iter(weights.values())) == 1:
-        (name,) = weights
-        return "GiB-hours of memory" if name == "mem" else f"{name.upper() if len(name) == 3 else name}-hours"
-    return f"weighted hours ({listed([f'{name} × {weight:g}' for name, weight in weights.items()])})"

@@ -27,8 +27,7 @@ import numpy as np
 from bygones._text import amount
 from bygones.allocation import ChooseK, allocate
 from bygones.audit.read.clock import Clock
-from bygones.audit.replay.decision_requests import DecisionRequest, Decisions
-from bygones.audit.replay.members import Measured, measure
+from bygones.audit.replay.decisions import DecisionRequest, Decisions, Measured, measure
 from bygones.audit.replay.memories import Alternative, of_length
 from bygones.kinds import Kind
 from bygones.welfare import AnyWelfare
