@@ -147,11 +147,11 @@ def round_lengths(clock: Clock, span: float) -> list[float]:
     """The round lengths of time up to a span, the shortest first, each about two or three times the one before."""
     if clock.steps:
         top = math.ceil(math.log10(max(span, 1.0)))
-        found = [float(n * 10**power) for power in range(top + 1) for n in (1, 3)]
+        lengths = [float(n * 10**power) for power in range(top + 1) for n in (1, 3)]
     else:
         years = [n * UNITS["y"] * SECOND for n in range(2, _MOST_YEARS + 1, 3)]
-        found = [*(n * UNITS[unit] * SECOND for n, unit in _ROUND), *years]
-    return [length for length in found if length <= span] or found[:1]
+        lengths = [*(n * UNITS[unit] * SECOND for n, unit in _ROUND), *years]
+    return [length for length in lengths if length <= span] or lengths[:1]
 
 
 def suitable_period(clock: Clock, turn: float, span: float) -> float:
@@ -238,8 +238,26 @@ class Recommendation(ABC):
         """The numbers behind it."""
 
     @abstractmethod
+    def _choice(self) -> dict[str, Any]:
+        """What else there is to the choice of a half-life and a rule, as plain data."""
+
+    @abstractmethod
+    def _numbers(self) -> dict[str, Any]:
+        """The numbers behind it, as plain data."""
+
     def to_dict(self) -> dict[str, Any]:
         """The advice as plain data for JSON."""
+        choice = {"half_life": self.takes, "rule": self.rule, **self._choice(), "sentences": self.headline()}
+        return {
+            "history": self.label,
+            "kind": self.kind,
+            "recommendation": choice,
+            "reasons": self.reasons(),
+            "would_change_it": self.doubts(),
+            "period": self.clock.length_text(self.period),
+            **self._numbers(),
+            "notes": list(self.notes),
+        }
 
     def length(self, value: float) -> str:
         """A length of time in a sentence: `30d`, or `30 steps`."""

@@ -120,13 +120,13 @@ def advise(
 def _as_multiples(decisions: Decisions) -> list[DecisionRequest]:
     """The needs as multiples of the mean of what each agent has reported so far, as a ledger counts them."""
     n = len(decisions.who.names)
-    sums, counts, found = np.zeros(n), np.zeros(n), []
+    sums, counts, multiples = np.zeros(n), np.zeros(n), []
     for request in decisions.requests:
         sums[request.who] += request.needs
         counts[request.who] += request.needs > 0
         usual = sums[request.who] / np.maximum(counts[request.who], 1)
-        found.append(request._replace(needs=request.needs / np.where(usual > 0, usual, 1.0)))
-    return found
+        multiples.append(request._replace(needs=request.needs / np.where(usual > 0, usual, 1.0)))
+    return multiples
 
 
 def _memories(

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -207,23 +208,21 @@ def _past(events: LedgerEvents, until: int) -> LedgerEvents:
     A change of rules is of no agent, but it can change who is owed something.
     """
     changes = [change for change in events.book.changes if change.time <= until]
-    kept = (events.time <= until) & ~events.are("rules", *DECISIONS)
-    none = [NOBODY] * len(changes)
-    seq = _with(events.seq[kept], [change.seq for change in changes])
-    time = _with(events.time[kept], [change.time for change in changes])
-    order = np.lexsort((seq, time))
-    return events._replace(
-        seq=seq[order],
-        time=time[order],
-        kind=_with(events.kind[kept], [KINDS.index("rules")] * len(changes))[order],
-        agent=_with(events.agent[kept], none)[order],
-        amount=_with(events.amount[kept], [0.0] * len(changes))[order],
-        refers=_with(events.refers[kept], none)[order],
-    )
-
-
-def _with(column: np.ndarray, added: Sequence[float]) -> np.ndarray:
-    return np.concatenate([column, np.array(added, dtype=column.dtype)])
+    kept, nobody = (events.time <= until) & ~events.are("rules", *DECISIONS), [NOBODY] * len(changes)
+    added = {
+        "seq": [change.seq for change in changes],
+        "time": [change.time for change in changes],
+        "kind": [KINDS.index("rules")] * len(changes),
+        "agent": nobody,
+        "amount": [0.0] * len(changes),
+        "refers": nobody,
+    }
+    columns: dict[str, Any] = {}
+    for name, values in added.items():
+        column = getattr(events, name)[kept]
+        columns[name] = np.concatenate([column, np.array(values, dtype=column.dtype)])
+    order = np.lexsort((columns["seq"], columns["time"]))
+    return events._replace(**{name: column[order] for name, column in columns.items()})
 
 
 def _original_kinds(past: LedgerEvents) -> np.ndarray:

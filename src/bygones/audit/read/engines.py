@@ -179,22 +179,22 @@ def first_line(path: Path) -> str:
 
 def _names(path: Path, line: str, between: str, fields: Sequence[str] | None) -> list[str]:
     """The names of the columns: given, or in the first line."""
-    found = [name.strip() for name in next(csv.reader([line], delimiter=between), [])]
+    names = [name.strip() for name in next(csv.reader([line], delimiter=between), [])]
     if fields:
-        if len(fields) != len(found):
-            raise ValueError(f"{path}: fields must name all {len(found)} columns, got {len(fields)} names")
+        if len(fields) != len(names):
+            raise ValueError(f"{path}: fields must name all {len(names)} columns, got {len(fields)} names")
         return list(fields)
-    if len(found) > COLUMNS or len(line) >= _LONGEST_LINE:
-        raise ValueError(f"{path} must have at most {COLUMNS:,} columns, got {len(found):,} or more in its first line")
-    twice = [name for name, times in Counter(found).items() if times > 1]
-    if any(map(_is_data, found)):
+    if len(names) > COLUMNS or len(line) >= _LONGEST_LINE:
+        raise ValueError(f"{path} must have at most {COLUMNS:,} columns, got {len(names):,} or more in its first line")
+    twice = [name for name, times in Counter(names).items() if times > 1]
+    if any(map(_is_data, names)):
         raise ValueError(
-            f"{path} has no header line: it begins with {', '.join(map(repr, found[:4]))}; name its columns with "
+            f"{path} has no header line: it begins with {', '.join(map(repr, names[:4]))}; name its columns with "
             "--fields"
         )
-    if twice or not any(found):
+    if twice or not any(names):
         raise ValueError(f"{path} has the column {twice[0]!r} twice" if any(twice) else f"{path} has no header")
-    return found
+    return names
 
 
 def _is_data(cell: str) -> bool:
@@ -224,8 +224,8 @@ def _copied(engine: Any, connection: sqlite3.Connection, table: str) -> Any:
     quoted = _quoted(table)
     names = [row[1] for row in connection.execute(f"PRAGMA table_info({quoted})")]
     kinds = ", ".join(f"group_concat(DISTINCT typeof({_quoted(name)}))" for name in names)
-    found = connection.execute(f"SELECT {kinds} FROM {quoted}").fetchone()
-    types = [_type(set((kind or "").split(","))) for kind in found]
+    stored = connection.execute(f"SELECT {kinds} FROM {quoted}").fetchone()
+    types = [_type(set((kind or "").split(","))) for kind in stored]
     cells = ", ".join(
         f"CAST({_quoted(name)} AS TEXT)" if kind == pa.string() else _quoted(name)
         for name, kind in zip(names, types, strict=True)

@@ -64,9 +64,9 @@ class ShareTree:
 
     def entitlements(self, *, by_user: bool) -> dict[str, float]:
         """The share of every user, added up over accounts, or of every account that has users or nothing below it."""
-        found: dict[str, float] = {}
-        _share_out(self.root, 1.0, found, by_user=by_user)
-        return {name: share for name, share in found.items() if share > 0}
+        shares: dict[str, float] = {}
+        _share_out(self.root, 1.0, shares, by_user=by_user)
+        return {name: share for name, share in shares.items() if share > 0}
 
     def factors(self, usage: Mapping[str, float], *, by_user: bool) -> dict[str, float]:
         """The fair-tree factor of every user, or account, from what each used; those in several accounts have none."""
@@ -120,16 +120,16 @@ def read_shares(path: Path, column: str | None = None, *, agent: str | None = No
 
 
 def _read_table(path: Path, agent: str, column: str, *, exempt: bool) -> dict[str, float]:
-    found: dict[str, float] = {}
+    weights: dict[str, float] = {}
     for line, row in read(path, (agent, column)):
         where = f"{path}, row {line}: "
         name = check_text(f"{where}{agent}", row[agent], empty=False)
-        if name in found:
+        if name in weights:
             raise ValueError(f"{where}{name!r} appears twice")
-        found[name] = number(f"{where}{column}", row[column])
-        if not found[name] and not exempt:
+        weights[name] = number(f"{where}{column}", row[column])
+        if not weights[name] and not exempt:
             raise ValueError(f"{where}{column} must be above 0, got {row[column]!r}")
-    return found
+    return weights
 
 
 def _is_tree(header: str) -> bool:
@@ -202,25 +202,25 @@ def _check_one_cluster(path: Path, header: list[str], lines: list[str]) -> None:
     """Refuses the associations of several clusters, whose accounts may have the same names."""
     if "Cluster" in header:
         at = header.index("Cluster")
-        found = sorted({line.split("|")[at].strip() for line in lines if line.count("|") >= at} - {""})
-        if len(found) > 1:
+        clusters = sorted({line.split("|")[at].strip() for line in lines if line.count("|") >= at} - {""})
+        if len(clusters) > 1:
             raise ValueError(
-                f"{path} has the associations of several clusters ({', '.join(found)}): choose one with cluster="
-                f"{found[0]}"
+                f"{path} has the associations of several clusters ({', '.join(clusters)}): choose one with cluster="
+                f"{clusters[0]}"
             )
 
 
-def _share_out(node: Node, share: float, found: dict[str, float], *, by_user: bool) -> None:
+def _share_out(node: Node, share: float, shares: dict[str, float], *, by_user: bool) -> None:
     total = sum(child.shares for child in node.children)
     for child in node.children:
         part = share * child.shares / total if total else 0.0
         if child.is_user:
             name = child.name if by_user else node.name
-            found[name] = found.get(name, 0.0) + part
+            shares[name] = shares.get(name, 0.0) + part
         elif child.children:
-            _share_out(child, part, found, by_user=by_user)
+            _share_out(child, part, shares, by_user=by_user)
         elif not by_user:
-            found[child.name] = found.get(child.name, 0.0) + part
+            shares[child.name] = shares.get(child.name, 0.0) + part
 
 
 def _leaves(node: Node, *, by_user: bool) -> list[Node]:

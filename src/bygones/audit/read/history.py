@@ -106,16 +106,18 @@ class History:
         table = self.source.table
         pairs = table.select(agent=table[self.columns["agent"]], weight=self.source.number(table[column], column))
         pairs = pairs.filter(pairs.agent.notnull()).distinct().order_by("agent", "weight")
-        found: dict[str, float] = {}
+        weights: dict[str, float] = {}
         for pair in self.fetch(pairs).to_pylist():
             name = self.clean_name(str(pair["agent"]))
             if not name:
                 continue
-            if pair["weight"] is None or (name in found and found[name] != pair["weight"]):
-                two = "a row without one" if pair["weight"] is None else f"both {found[name]:g} and {pair['weight']:g}"
+            if pair["weight"] is None or (name in weights and weights[name] != pair["weight"]):
+                two = (
+                    "a row without one" if pair["weight"] is None else f"both {weights[name]:g} and {pair['weight']:g}"
+                )
                 raise ValueError(f"{self.source.label}: {column} must be one number for {name!r}, got {two}")
-            found[name] = pair["weight"]
-        return found
+            weights[name] = pair["weight"]
+        return weights
 
 
 def read_history(
@@ -259,7 +261,7 @@ def _from_source(
 
 def _with_needs(source: Source, given: dict[str, str | None], utility: object) -> dict[str, str | None]:
     """The columns with needs and with who was served, if the source has them; refuses it where any other is missing."""
-    columns, found = source.columns, ", ".join(map(repr, source.columns)) or "none"
+    columns, known = source.columns, ", ".join(map(repr, source.columns)) or "none"
     if utility is None:
         given = given | {what: given[what] or (what if what in columns else None) for what in ("need", "served")}
         need, served = given["need"], given["served"]
@@ -269,7 +271,7 @@ def _with_needs(source: Source, given: dict[str, str | None], utility: object) -
             )
             raise ValueError(
                 f"{source.label} has a column {there!r}, but it is not known which column tells {what}: name it with "
-                f"{flag}; found {found}"
+                f"{flag}; found {known}"
             )
     named = {"agent": given["agent"], "time": given["time"], "utility": given["need"] or utility}
     missing = [name for name, column in named.items() if column is None and name not in columns]
@@ -278,7 +280,7 @@ def _with_needs(source: Source, given: dict[str, str | None], utility: object) -
         flags = listed([f"--{name} COLUMN" for name in missing])
         or_needs = " (or --needs and --served, if it records who asked)" if "utility" in missing else ""
         raise ValueError(
-            f"{source.label} has no {noun} called {listed(missing)}: name {them} with {flags}{or_needs}; found {found}"
+            f"{source.label} has no {noun} called {listed(missing)}: name {them} with {flags}{or_needs}; found {known}"
         )
     return given
 

@@ -164,12 +164,12 @@ def _used(item: Mapping[str, Any], where: str) -> list[tuple[str, float]]:
             containers = pods.get("template", {}).get("spec", {}).get("containers", ())
             sets += [_requests(container) for container in containers]
             counts += [float(pods.get("count", 1))] * len(containers)
-    found: dict[str, float] = {}
+    used: dict[str, float] = {}
     for quantities, count in zip(sets, counts, strict=True):
         for name, quantity in quantities.items():
             what, amount = _canonical(name), count * _quantity(quantity, f"{where}{name}")
-            found[what] = found.get(what, 0.0) + (amount / 2.0**30 if what == "mem" else amount)
-    return list(found.items())
+            used[what] = used.get(what, 0.0) + (amount / 2.0**30 if what == "mem" else amount)
+    return list(used.items())
 
 
 def _requests(container: Mapping[str, Any]) -> dict[str, Any]:

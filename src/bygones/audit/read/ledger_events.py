@@ -105,8 +105,8 @@ def read_events(source: Source, everything: Any, clean_name: Callable[[str], str
     codes = {code: names.setdefault(clean_name(name), len(names)) for name, code in row_of.items() if name}
     seq, kind, time, agent, amount, refers = (np.concatenate(column) for column in zip(*parts, strict=True))
     same = np.array([codes[code] for code in range(len(codes))] + [NOBODY], dtype=np.int32)
-    found = LedgerEvents(tuple(names), seq, kind, time, same[agent], amount, refers, book)
-    return found if found.are("join").any() else None
+    events = LedgerEvents(tuple(names), seq, kind, time, same[agent], amount, refers, book)
+    return events if events.are("join").any() else None
 
 
 def _columns(batch: pa.RecordBatch, row_of: dict[str | None, int]) -> tuple[np.ndarray, ...]:
@@ -138,8 +138,8 @@ def _read_book(source: Source, rows: Any) -> RuleBook | None:
     if "details" not in rows.columns:
         return None
     rules = source.fetch(rows.filter(rows.kind == "rules").order_by("seq")).to_pylist()
-    found = [Change(int(r["time"]), int(r["seq"]), json.loads(r["details"])) for r in rules if r["details"]]
-    return RuleBook(found) if found else None
+    changes = [Change(int(r["time"]), int(r["seq"]), json.loads(r["details"])) for r in rules if r["details"]]
+    return RuleBook(changes) if changes else None
 
 
 def _in_effect(source: Source, events: Any) -> Any:
@@ -153,6 +153,6 @@ def _in_effect(source: Source, events: Any) -> Any:
     out = [int(void["refers"]) for void in voids if int(void["seq"]) not in again]
     resting = numbered.kind.isin([*RECEIVED, "correction"])
     for _ in range(2):  # what was received through a decision, and the corrections of it
-        found = numbered.filter(resting & numbered.refers.isin(out)).select("seq").to_pyarrow().to_pylist()
-        out = sorted({*out, *(int(row["seq"]) for row in found)})
+        dependent = numbered.filter(resting & numbered.refers.isin(out)).select("seq").to_pyarrow().to_pylist()
+        out = sorted({*out, *(int(row["seq"]) for row in dependent)})
     return events.filter((events.kind != "void") & ~source.number(events.seq, "seq").isin(out))

@@ -148,19 +148,19 @@ def _lines(engine: Any, paths: Sequence[Path], label: str, agent: str, asked: As
         line = first_line(paths[0])
     except ValueError:
         raise ValueError(f"{paths[0]} is not the output of sacct -P: it is not text in UTF-8") from None
-    found = [name.strip() for name in line.rstrip("\r\n").split("|")]
+    header = [name.strip() for name in line.rstrip("\r\n").split("|")]
     # `sacct -p` ends each line with a bar, `sacct -P` does not.
-    found = found[:-1] if len(found) > 1 and not found[-1] else found
-    if len(found) < 2:
+    header = header[:-1] if len(header) > 1 and not header[-1] else header
+    if len(header) < 2:
         raise ValueError(f"{paths[0]} is not the output of sacct -P: its first line has no cells separated by |")
-    if asked.fields and len(asked.fields) != len(found):
-        raise ValueError(f"{paths[0]}: fields must name all {len(found)} columns, got {len(asked.fields)} names")
-    if not asked.fields and not set(found) & {*NEEDED, "Elapsed", "User", "Account", "AllocTRES", "AllocCPUS"}:
+    if asked.fields and len(asked.fields) != len(header):
+        raise ValueError(f"{paths[0]}: fields must name all {len(header)} columns, got {len(asked.fields)} names")
+    if not asked.fields and not set(header) & {*NEEDED, "Elapsed", "User", "Account", "AllocTRES", "AllocCPUS"}:
         raise ValueError(
-            f"{paths[0]} has no header line: it begins with {', '.join(map(repr, found[:3]))}; run sacct without "
+            f"{paths[0]} has no header line: it begins with {', '.join(map(repr, header[:3]))}; run sacct without "
             "--noheader, or name the columns in the order of its --format with --fields JobID,User,…"
         )
-    names = list(asked.fields) if asked.fields else found
+    names = list(asked.fields) if asked.fields else header
     for path in () if asked.fields else paths[1:]:
         if first_line(path).strip().rstrip("|") != line.strip().rstrip("|"):
             raise ValueError(
@@ -244,11 +244,11 @@ def _check(
     for condition, column, problem, got in checks:
         shown = "NULL" if got is None else column
         with readable(label):
-            found = con.execute(
+            bad = con.execute(
                 f"SELECT row, filename, {shown} FROM jobs WHERE {condition} ORDER BY row LIMIT 1"
             ).fetchone()
-        if found:
-            row, path, value = found
+        if bad:
+            row, path, value = bad
             (first,) = con.execute("SELECT min(row) FROM all_lines WHERE filename = ?", [path]).fetchone()
             line = row - (first - 1 if several else 0) + above
             end = "" if got is None else f", got {value!r}" if value else ", got nothing"

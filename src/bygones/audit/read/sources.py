@@ -169,22 +169,22 @@ class Source:
 
 
 def check_columns(
-    found: Sequence[str], wanted: Sequence[str], label: str, flags: Mapping[str, str] = MappingProxyType({})
+    known: Sequence[str], wanted: Sequence[str], label: str, flags: Mapping[str, str] = MappingProxyType({})
 ) -> None:
     """Raises ValueError for a missing column, with the columns that exist and the nearest match.
 
     Args:
-        found: the columns that exist.
+        known: the columns that exist.
         wanted: the columns that are needed.
         label: the name of the source.
         flags: for columns of which another may be named, the option that names it.
     """
     for name in wanted:
-        if name not in found:
-            near = difflib.get_close_matches(name.lower(), [each.lower() for each in found], n=1)
-            meant = next((each for each in found if near and each.lower() == near[0]), None)
+        if name not in known:
+            near = difflib.get_close_matches(name.lower(), [each.lower() for each in known], n=1)
+            meant = next((each for each in known if near and each.lower() == near[0]), None)
             hint = "" if meant is None else f" (did you mean {meant!r}?)"
-            there = ", ".join(map(repr, found)) or "none"
+            there = ", ".join(map(repr, known)) or "none"
             how = f"; name the column with {flags[name]}" if name in flags else ""
             raise ValueError(f"{label} has no column {name!r}{hint}: found {there}{how}")
 
@@ -199,8 +199,8 @@ def repeated_files(files: Sequence[str | os.PathLike[str]]) -> tuple[str, ...]:
 def repeats_note(number: int, noun: str, by: str = "") -> tuple[str, ...]:
     """That some rows are in several files, in one sentence; nothing if none is."""
     occur, count = ("occurs", "counts") if number == 1 else ("occur", "count")
-    found = f"{counted(number, noun)} {occur} in more than one file{by} and {count} each time"
-    return (f"{found}; if that is not meant, leave out one of the files.",) if number else ()
+    repeated = f"{counted(number, noun)} {occur} in more than one file{by} and {count} each time"
+    return (f"{repeated}; if that is not meant, leave out one of the files.",) if number else ()
 
 
 @contextmanager
@@ -292,13 +292,13 @@ def label_of(paths: Sequence[os.PathLike[str]]) -> str:
 
 def weights_of(text: str, name: str) -> dict[str, float]:
     """Weights by name, from text such as `cpu=1,gpu=40`; a weight that is left out is 1."""
-    found: dict[str, float] = {}
+    weights: dict[str, float] = {}
     for part in text.split(","):
         what, given, weight = part.partition("=")
         if not what.strip() or (given and not is_number(weight)):
             raise ValueError(f"{name} must be names with weights such as cpu=1,gpu=40, got {text!r}")
-        found[what.strip()] = check_weight(what.strip(), float(weight) if given else 1.0)
-    return found
+        weights[what.strip()] = check_weight(what.strip(), float(weight) if given else 1.0)
+    return weights
 
 
 def resource_weights(

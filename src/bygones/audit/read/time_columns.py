@@ -39,18 +39,13 @@ _DATES = {
 }
 
 
-def _builtin(name: str, moment: Any, result: Any) -> Any:
-    """A built-in function of an engine that takes a moment."""
-    make = ibis.udf.scalar.builtin(name=name, signature=((moment,), result))
-    return make(lambda moment: None)
-
-
-_TRY_STRPTIME = ibis.udf.scalar.builtin(
-    name="try_strptime", signature=((dt.string, dt.Array(dt.string)), dt.timestamp)
-)(lambda text, formats: None)
-_EPOCH_US = _builtin("epoch_us", dt.timestamp, dt.int64)
-_UNIX_MICROS = _builtin("unix_micros", dt.Timestamp("UTC"), dt.int64)
-_TYPEOF = _builtin("typeof", dt.timestamp, dt.string)
+_builtin = ibis.udf.scalar.builtin
+_TRY_STRPTIME = _builtin(name="try_strptime", signature=((dt.string, dt.Array(dt.string)), dt.timestamp))(
+    lambda text, formats: None
+)
+_EPOCH_US = _builtin(name="epoch_us", signature=((dt.timestamp,), dt.int64))(lambda moment: None)
+_UNIX_MICROS = _builtin(name="unix_micros", signature=((dt.Timestamp("UTC"),), dt.int64))(lambda moment: None)
+_TYPEOF = _builtin(name="typeof", signature=((dt.timestamp,), dt.string))(lambda moment: None)
 
 
 class Timed(NamedTuple):

@@ -157,14 +157,14 @@ def decisions_of(
     """
     asked = history.fetch(history.requests.select("agent").distinct())["agent"].to_pylist()
     names = tuple(sorted({history.clean_name(str(name)) for name in asked}))
-    found = decisions_among(history, Members(names, np.ones(len(names)), "zero"))
-    if not found.requests:
+    decisions = decisions_among(history, Members(names, np.ones(len(names)), "zero"))
+    if not decisions.requests:
         raise ValueError(f"{history.source.label}: nobody was served, so there is no decision to replay")
     weights = dict.fromkeys(names, 1.0)
     if entitlements is not None:
         weights = settle(entitlements, weights, others, history.source.label)
     who = Members(names, np.array([weights[name] for name in names]), check_newcomers(newcomers))
-    return replace(found, who=who)
+    return replace(decisions, who=who)
 
 
 def decisions_among(history: History, who: Members, until: float = math.inf) -> Decisions:
