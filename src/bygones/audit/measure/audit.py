@@ -122,7 +122,7 @@ def audit(
     conclusions = conclude(
         who.names,
         {each.half_life: relative(each.owed, each.remembered, who.entitlements) for each in standings},
-        (lambda others: past.owed_at(others, is_present)) if searched else None,
+        (lambda asked: past.owed_at(asked, is_present)) if searched else None,
         guess=past.guess(chosen, is_present) if searched and len(chosen) > 1 else None,
         kind=about,
         per_unit=len(set(weights[is_present].tolist())) > 1,

@@ -25,7 +25,7 @@ import pyarrow as pa
 
 from bygones.allocation.settling import settle
 from bygones.audit.measure.flips import Ask
-from bygones.audit.measure.sums import Moments, Periods, Sums, collect, expression, moments_expression
+from bygones.audit.measure.sums import Moments, Periods, Sums, agents_of, collect, expression, moments_expression
 from bygones.audit.read.history import History
 from bygones.audit.read.sources import constant
 from bygones.audit.replay.decisions import Measured, Members, measure
@@ -54,10 +54,10 @@ class Attendance(Members):
     gone_after: float = math.inf
     by_rule: frozenset[str] | None = None
 
-    def rows(self, sums: Sums) -> np.ndarray:
-        """The agent of each entry of the sums, as a row of `names`."""
+    def rows(self, names: Sequence[str], codes: np.ndarray) -> np.ndarray:
+        """The row of the agent of each entry, whose code is its place in other names."""
         row_of = {name: row for row, name in enumerate(self.names)}
-        return np.asarray(np.array([row_of[name] for name in sums.names], dtype=np.int64)[sums.agent])
+        return np.asarray(np.array([row_of[name] for name in names], dtype=np.int64)[codes])
 
 
 class PeriodEnd(NamedTuple):
@@ -199,7 +199,7 @@ class TablePast(Past):
         first, n = np.full(len(names), -1), len(names)
         entitled = np.array([weights.get(name, 1.0) for name in names])
         who = Attendance(names, entitled, newcomers, first, gone_after / cut.length)
-        rows = who.rows(sums)
+        rows = who.rows(sums.names, sums.agent)
         np.maximum.at(first, rows, sums.period)
         self.who = replace(who, first=np.where(first < 0, cut.count - 1, first))
         self.received = np.bincount(rows, sums.received, n)
@@ -218,7 +218,7 @@ class TablePast(Past):
 
     def _walk(self, sums: Sums, who: Attendance, half_life: float) -> Iterator[PeriodEnd]:
         """What is remembered at the end of each period, the earliest first."""
-        rows, count = who.rows(sums), self.cut.count
+        rows, count = who.rows(sums.names, sums.agent), self.cut.count
         order = np.argsort(-sums.period, kind="stable")
         edges = np.searchsorted(-sums.period[order], -np.arange(count)[::-1], side="left").tolist()
         amounts = sums.decayed[half_life]
@@ -241,7 +241,7 @@ class TablePast(Past):
         if self.who.newcomers == "zero":
             # Only the events count then, not the periods between.
             sums = self._ask(wanted, self.cut.as_one())
-            rows = self.who.rows(sums)
+            rows = self.who.rows(sums.names, sums.agent)
             return {h: np.bincount(rows, sums.decayed[h], len(self.who.names)) for h in wanted}
         sums = self._ask(wanted, self.cut)
         return {h: list(self._walk(sums, self.who, h))[-1].remembered for h in wanted}
@@ -260,11 +260,9 @@ class TablePast(Past):
             events = events.mutate(time=((events.start + events.time) / 2).floor().cast(events.time.type()))
             events = events.filter(events.time <= newest)
         table = self._history.fetch(moments_expression(events, newest, shortest))
-        agents = table["agent"].combine_chunks().dictionary_encode()
-        row_of = {name: row for row, name in enumerate(self.who.names)}
-        names = [self._history.clean_name(str(name)) for name in agents.dictionary.to_pylist()]
-        rows = np.array([row_of[name] for name in names], dtype=np.int64)
-        moments = Moments(table, rows[agents.indices.to_numpy(zero_copy_only=False)], len(row_of), shortest)
+        names, codes = agents_of(table)
+        rows = self.who.rows([self._history.clean_name(name) for name in names], codes)
+        moments = Moments(table, rows, len(self.who.names), shortest)
         return lambda wanted: {h: self._owed(moments.remembered(h), is_present) for h in wanted}
 
     def owed_if(self, newcomers: str, half_life: float) -> np.ndarray:

@@ -192,22 +192,24 @@ def _weight(parts: Any, longest: float, half_life: float) -> Any:
 
 def collect(table: pa.Table, half_lives: Sequence[float], cut: Periods) -> Sums:
     """The sums from the result of the engine; where the first events are not known, the starts of the periods."""
-    agents = table["agent"].combine_chunks().dictionary_encode()
+    names, codes = agents_of(table)
     received = _numbers(table["received"])
     decayed = {
         half_life: _numbers(table[f"decayed_{i}"]) if math.isfinite(half_life) else received
         for i, half_life in enumerate(half_lives)
     }
-    names = np.array([str(name) for name in agents.dictionary.to_pylist()], dtype=object)
     # Engines return rows in any order; sorting makes the audit independent of it.
-    order = np.argsort(names, kind="stable")
-    rank = np.empty(len(names), dtype=np.int64)
-    rank[order] = np.arange(len(names))
-    codes = rank[agents.indices.to_numpy(zero_copy_only=False)]
+    order = np.argsort(np.array(names, dtype=object), kind="stable")
+    agent = np.argsort(order)[codes]
     period = _numbers(table["period"]).astype(np.int64)
     oldest = _numbers(table["oldest"]) if "oldest" in table.column_names else (period + 1) * cut.length
-    first = cut.end - oldest
-    return Sums(tuple(names[order]), codes, period, received, decayed, first)
+    return Sums(tuple(names[row] for row in order), agent, period, received, decayed, cut.end - oldest)
+
+
+def agents_of(table: pa.Table) -> tuple[list[str], np.ndarray]:
+    """The names of the agents in a result of the engine and, for each entry, the place of its agent among them."""
+    agents = table["agent"].combine_chunks().dictionary_encode()
+    return [str(name) for name in agents.dictionary.to_pylist()], agents.indices.to_numpy(zero_copy_only=False)
 
 
 def _age(time: Any, end: float) -> Any:
