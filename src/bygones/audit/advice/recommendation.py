@@ -95,9 +95,8 @@ def facts_of(decisions: Decisions) -> HistoryFacts:
     """The facts about some decisions."""
     requests, times, rows, needs = decisions.requests, decisions.times, decisions.rows, decisions.needs
     n_agents = len(decisions.who.names)
-    first, last = decisions.asked
-    asked = last >= 0
-    first, last = first[asked], last[asked]
+    asked = decisions.last >= 0
+    first, last = decisions.first[asked], decisions.last[asked]
     every = _every(np.diff(times), decisions.usual)
     served = int(decisions.served.sum())
     turn = float((last - first + 1).sum()) / served * every

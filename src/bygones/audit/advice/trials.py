@@ -164,7 +164,7 @@ def _exposure(decisions: Decisions, of_decision: np.ndarray, shape: tuple[int, i
 
     An agent takes part from its first request in the history to its last, and not in a period in which it never asks.
     """
-    (first, last), asks = decisions.asked, np.zeros(shape)
+    first, last, asks = decisions.first, decisions.last, np.zeros(shape)
     np.add.at(asks, (of_decision[decisions.index], decisions.rows), 1)
     edges = np.searchsorted(of_decision, np.arange(shape[0] + 1))
     exposure = np.zeros(shape)

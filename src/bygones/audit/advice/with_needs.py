@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from itertools import product
 from typing import get_args
 
@@ -71,7 +70,7 @@ def advise(
     number = len(decisions.requests)
     if number > MOST_DECISIONS:
         notes.append(f"The latest {MOST_DECISIONS:,} of {number:,} decisions were replayed.")
-        decisions = replace(decisions, requests=decisions.requests[-MOST_DECISIONS:])
+        decisions = Decisions(decisions.requests[-MOST_DECISIONS:], decisions.who, decisions.usual)
     if number < 2 and period is None:
         raise ValueError(
             f"{history.source.label} is too short to advise on: it has {counted(number, 'decision')}, so that it does "
@@ -79,7 +78,7 @@ def advise(
             f"should even out"
         )
     if reported:
-        decisions = replace(decisions, requests=_as_multiples(decisions))
+        decisions = Decisions(_as_multiples(decisions), decisions.who, decisions.usual)
     facts = facts_of(decisions)
     over = period_of(clock, period, facts.turn, facts.span)
     if over < facts.turn and period is not None:

@@ -222,7 +222,7 @@ class _Replay:
         n = len(self._who.names)
         self._state: Any = self._memory.init(n)
         self._now: float | None = None
-        self._first = 0.0
+        self._first = decisions.times[0] if len(decisions.times) else 0.0
         self._has_asked = np.zeros(n, dtype=bool)
         self._received = np.zeros(n)
         self._streaks = np.zeros(n, dtype=np.int64)
@@ -281,7 +281,6 @@ class _Replay:
 
     def _advance(self, added: np.ndarray, time: float) -> None:
         self._state = self._memory.advance(self._state, added, self._elapsed(time))
-        self._first = time if self._now is None else self._first
         self._now = time
 
     def _elapsed(self, time: float) -> float:

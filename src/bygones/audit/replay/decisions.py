@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -91,7 +90,6 @@ class DecisionRequest(NamedTuple):
     served: np.ndarray
 
 
-@dataclass(frozen=True, eq=False)
 class Decisions:
     """What all courses of a replay share.
 
@@ -99,46 +97,27 @@ class Decisions:
         requests: the decisions, in the order of time.
         who: the agents.
         usual: the usual time between two decisions, which is a step of the memories.
+        times: the time of each decision.
+        index: for each request of an agent, the number of its decision.
+        rows: the agent of each request.
+        needs: the need of each request.
+        served: whether each request was served.
+        first: the first decision in which each agent asked; after the last for agents who never did.
+        last: the last decision in which each agent asked; -1 for agents who never did.
     """
 
-    requests: Sequence[DecisionRequest]
-    who: Members
-    usual: float
-
-    @cached_property
-    def times(self) -> np.ndarray:
-        """The time of each decision."""
-        return np.array([request.time for request in self.requests])
-
-    @cached_property
-    def index(self) -> np.ndarray:
-        """For each request of an agent, the number of its decision; `rows`, `needs` and `served` say what it was."""
-        sizes = np.array([len(request.who) for request in self.requests], dtype=np.int64)
-        return np.repeat(np.arange(len(sizes)), sizes)
-
-    @cached_property
-    def rows(self) -> np.ndarray:
-        """The agent of each request."""
-        return np.concatenate([request.who for request in self.requests])
-
-    @cached_property
-    def needs(self) -> np.ndarray:
-        """The need of each request."""
-        return np.concatenate([request.needs for request in self.requests])
-
-    @cached_property
-    def asked(self) -> tuple[np.ndarray, np.ndarray]:
-        """The first and the last decision in which each agent asked; whoever never did has a first after the last."""
-        n = len(self.who.names)
-        first, last = np.full(n, len(self.requests)), np.full(n, -1)
-        np.minimum.at(first, self.rows, self.index)
-        np.maximum.at(last, self.rows, self.index)
-        return first, last
-
-    @cached_property
-    def served(self) -> np.ndarray:
-        """Whether each request was served."""
-        return np.concatenate([np.zeros(0, dtype=bool), *(request.served for request in self.requests)])
+    def __init__(self, requests: Sequence[DecisionRequest], who: Members, usual: float) -> None:
+        """Takes the decisions, the agents and the usual time between two decisions."""
+        self.requests, self.who, self.usual = requests, who, usual
+        self.times = np.array([request.time for request in requests])
+        sizes = np.array([len(request.who) for request in requests], dtype=np.int64)
+        self.index = np.repeat(np.arange(len(sizes)), sizes)
+        self.rows = np.concatenate([np.zeros(0, dtype=np.int64), *(request.who for request in requests)])
+        self.needs = np.concatenate([np.zeros(0), *(request.needs for request in requests)])
+        self.served = np.concatenate([np.zeros(0, dtype=bool), *(request.served for request in requests)])
+        self.first, self.last = np.full(len(who.names), len(requests)), np.full(len(who.names), -1)
+        np.minimum.at(self.first, self.rows, self.index)
+        np.maximum.at(self.last, self.rows, self.index)
 
 
 def decisions_of(
@@ -164,7 +143,7 @@ def decisions_of(
     if entitlements is not None:
         weights = settle(entitlements, weights, others, history.source.label)
     who = Members(names, np.array([weights[name] for name in names]), check_newcomers(newcomers))
-    return replace(decisions, who=who)
+    return Decisions(decisions.requests, who, decisions.usual)
 
 
 def decisions_among(history: History, who: Members, until: float = math.inf) -> Decisions:
