@@ -12,13 +12,11 @@ from hypothesis import strategies as st
 
 from bygones.audit import advise, read_history
 from bygones.audit.advice import with_needs
-from bygones.audit.advice.facts import facts_of, round_lengths, suitable_period
-from bygones.audit.advice.recommendation import OTHERS_TOO
+from bygones.audit.advice.recommendation import OTHERS_TOO, facts_of, round_lengths, suitable_period
 from bygones.audit.advice.trials import Comparison, JudgedTrials, _measure
 from bygones.audit.read.clock import Clock
 from bygones.audit.replay.courses import Course, Run
-from bygones.audit.replay.decision_requests import DecisionRequest, Decisions
-from bygones.audit.replay.members import Members
+from bygones.audit.replay.decisions import DecisionRequest, Decisions, Members
 from bygones.audit.replay.memories import of_half_life
 
 DAY = 86_400e6

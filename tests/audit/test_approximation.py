@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bygones.audit import audit, read_history
-from bygones.audit.measure import approximation
 from bygones.audit.measure.flips import conclude
+from bygones.audit.measure.sums import Moments, moments_expression
 from support.remembering import remembered
 
 EVENTS = st.lists(
@@ -27,10 +27,10 @@ def history(events):
 @given(EVENTS, st.floats(0.5, 50), st.floats(1, 1e6))
 def test_every_half_life_from_the_shortest_on_is_answered_closely(events, shortest, longer):
     found = history(events)
-    table = found.fetch(approximation.expression(found.events, found.last, shortest))
+    table = found.fetch(moments_expression(found.events, found.last, shortest))
     names = sorted({name for name, _, _ in events})
     rows = np.array([names.index(name) for name in table["agent"].to_pylist()])
-    known = approximation.Moments(table, rows, len(names), shortest)
+    known = Moments(table, rows, len(names), shortest)
     received = sum(utility for _, _, utility in events)
     for half_life in (shortest, shortest * longer, math.inf):
         expected = remembered(events, half_life, found.last)

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from bygones.audit.measure.audit import audit
     from bygones.audit.measure.conclusions import Conclusion, Conclusions, Flip
     from bygones.audit.measure.findings import Audit
+    from bygones.audit.measure.pasts import Trajectory
     from bygones.audit.measure.sums import Periods, Sums, expression
-    from bygones.audit.measure.trajectory import Trajectory
     from bygones.audit.read.clock import Clock
     from bygones.audit.read.entitlements import Shares, read_shares
     from bygones.audit.read.history import History, read_history
@@ -60,7 +60,7 @@ _NAMES = {
     "measure.conclusions": ("Conclusion", "Conclusions", "Flip"),
     "measure.findings": ("Audit",),
     "measure.sums": ("Periods", "Sums", "expression"),
-    "measure.trajectory": ("Trajectory",),
+    "measure.pasts": ("Trajectory",),
     "read.clock": ("Clock",),
     "read.entitlements": ("Shares", "read_shares"),
     "read.history": ("History", "read_history"),

@@ -10,7 +10,7 @@ from rich.text import Text
 from bygones._text import amount, counted, sentence
 from bygones.audit.measure.findings import Audit
 from bygones.audit.measure.groups import compared_note, grouped, settled
-from bygones.audit.measure.trajectory import Trajectory
+from bygones.audit.measure.pasts import Trajectory
 from bygones.cli.console import Column, print_fitting, print_sentences, print_table, say, say_bold
 from bygones.cli.ledger_tables import bar
 from bygones.kinds import words

@@ -10,8 +10,14 @@ from typing import Any
 import numpy as np
 
 from bygones._text import amount, counted, listed
-from bygones.audit.advice.facts import PERIODS, HistoryFacts
-from bygones.audit.advice.recommendation import KIND_ASSUMED, OTHERS_TOO, AdviceTable, Recommendation
+from bygones.audit.advice.recommendation import (
+    KIND_ASSUMED,
+    OTHERS_TOO,
+    PERIODS,
+    AdviceTable,
+    HistoryFacts,
+    Recommendation,
+)
 from bygones.audit.advice.trials import AdviceVerdict, Comparison, JudgedTrials
 from bygones.audit.replay.memories import Alternative
 from bygones.kinds import words
@@ -108,21 +114,21 @@ class Advice(Recommendation, Comparison):
         facts = self.facts
         asked, did = ("could carry it", "did") if self.kind == "burden" else ("asked", "was served")
         do = did if f"{facts.served:.2g}" == "1" or self.kind == "burden" else "were served"
-        found = [
+        sentences = [
             f"There were {counted(facts.decisions, 'decision')}, one every {self.length(facts.every)} on average. "
             f"{amount(facts.asking, 2)} of {counted(facts.agents, 'agent')} {asked} and {amount(facts.served, 2)} "
             f"{do}, so that each has a turn about every {self.length(facts.turn)}."
         ]
         if facts.joined or facts.left:
             stayed = f"; half of those had stayed no longer than {self.length(facts.stay)}" if facts.left else ""
-            found.append(
+            sentences.append(
                 f"{facts.joined:,} joined later and {facts.left:,} left before the end{stayed} (newcomer rule: "
                 f"{self.newcomers})."
             )
         if facts.agents > 1:
-            found.append(self._about_needs())
+            sentences.append(self._about_needs())
         if self.judged is not None:
-            found += [
+            sentences += [
                 f"All were judged within periods of {self.length(self.period)}, about "
                 f"{counted(max(round(self.period / facts.turn), 1), 'turn')} for each agent; "
                 f"{counted(self.judged.n_periods, 'period')} could be compared.",
@@ -130,7 +136,7 @@ class Advice(Recommendation, Comparison):
                 self._about_the_half_life(self.judged),
                 *self._about_memory(self.judged),
             ]
-        return found
+        return sentences
 
     def _about_needs(self) -> str:
         if self.facts.equal:
@@ -188,7 +194,7 @@ class Advice(Recommendation, Comparison):
         """What no memory, what happened, and memories without a half-life would do; what the first half alone says."""
         none = next(i for i, each in enumerate(self.trials) if i and each.memory.kind == "instantaneous")
         received = words(self.kind).received
-        found = [
+        sentences = [
             f"Without any memory, {self._worst_off} would have {received} {_worst(judged, none)} in "
             f"{self.length(self.period)}; with the actual decisions, they {received} {_worst(judged, 0)}. With "
             f"the recommendation it is {_worst(judged, self.chosen)}."
@@ -197,7 +203,7 @@ class Advice(Recommendation, Comparison):
         better = [i for i in rest if self.clearly_better(i, self.chosen)]
         if better:
             listing = listed([f"{self._trial(i)} ({_change(judged.worst, i, self.chosen)})" for i in better])
-            found.append(
+            sentences.append(
                 f"Other memories would do better still for them: {listing}. A ledger has "
                 f"half-lives only, but Python has these memories, too."
             )
@@ -206,55 +212,57 @@ class Advice(Recommendation, Comparison):
             first = "The first half of the history alone would have led to"
             if (memory, rule) == (self.memory, self.rule):
                 off = f"{abs(gain):.0%} {'better' if gain >= 0 else 'worse'} off"
-                found.append(
+                sentences.append(
                     f"{first} the same recommendation; in the second half, which was not used for it, "
                     f"{self._worst_off} would have been {off} than with {self._trial(self.simple)}."
                 )
             else:
-                found.append(
+                sentences.append(
                     f"{first} {self._named(memory)} and the rule {rule}, so the recommendation is not firm: ask "
                     f"again when the history is longer."
                 )
-        return found
+        return sentences
 
     def doubts(self) -> list[str]:
         if self.facts.agents == 1:
             return [OTHERS_TOO]
-        found = [KIND_ASSUMED] if self.kind_assumed else []
+        sentences = [KIND_ASSUMED] if self.kind_assumed else []
         for period, (memory, rule) in self.others.items():
             text = f"{self._named(memory)} and the rule {rule}"
-            found.append(f"If shares should even out within {self.length(period)} (--period): {text}.")
+            sentences.append(f"If shares should even out within {self.length(period)} (--period): {text}.")
         if self.judged is not None:
-            found += self._other_aims(self.judged)
+            sentences += self._other_aims(self.judged)
         if not self.reported and not self.facts.equal:
-            found.append(
+            sentences.append(
                 "If agents report their needs themselves, they can gain by reporting little: add --reported, which "
                 "counts reports as multiples of what each usually reports."
             )
         low, high = self.facts.between
         if not self.entitled and self.kind == "burden":
-            found.append("If some agents have a smaller share of the load, such as half-timers, give --entitlements.")
+            sentences.append(
+                "If some agents have a smaller share of the load, such as half-timers, give --entitlements."
+            )
         elif not self.entitled and low > 0 and high > MUCH_MORE * low and not self.reported:
-            found.append(
+            sentences.append(
                 f"Some agents ask for {high / low:.0f} times as much as others, and all count as entitled to the same. "
                 f"If those who ask for more are larger, such as a clinic with more patients, give --entitlements."
             )
         elif not self.entitled:
-            found.append("If some agents are entitled to more than others, give --entitlements.")
+            sentences.append("If some agents are entitled to more than others, give --entitlements.")
         if self.facts.drift > MUCH_DRIFT:
-            found.append(
+            sentences.append(
                 f"From the first half of the history to the second, {self.facts.drift:.0%} of all needs moved to other "
                 f"agents. If that goes on, prefer a shorter half-life to a longer one."
             )
-        return found
+        return sentences
 
     def _other_aims(self, judged: JudgedTrials) -> list[str]:
         """What would be taken if only the total counted, or only the longest wait."""
-        found, sign = [], -1.0 if self.kind == "burden" else 1.0
+        sentences, sign = [], -1.0 if self.kind == "burden" else 1.0
         most = max(range(1, len(self.trials)), key=lambda i: sign * judged.mean(judged.total, i))
         if judged.gain(judged.total, most, self.chosen).low > 0:
             which = "least" if self.kind == "burden" else "most"
-            found.append(
+            sentences.append(
                 f"If only the total counted: {self._trial(most)} gives {which}, {_total(judged, most)} in "
                 f"{self.length(self.period)} ({_change(judged.total, most, self.chosen)}), but leaves "
                 f"{_worst(judged, most)} for {self._worst_off} instead of {_worst(judged, self.chosen)}."
@@ -262,12 +270,12 @@ class Advice(Recommendation, Comparison):
         shortest = min(self.fading(), key=lambda i: (self.trials[i].longest, i != self.chosen))
         if self.trials[shortest].longest < 0.8 * self.trials[self.chosen].longest:
             row = "carry many times in a row" if self.kind == "burden" else "ask many times in vain"
-            found.append(
+            sentences.append(
                 f"If nobody should {row}: {self._trial(shortest)}, at most {self.trials[shortest].longest} "
                 f"instead of {self.trials[self.chosen].longest}; {self._worst_off} would then have "
                 f"{words(self.kind).received} {_worst(judged, shortest)}."
             )
-        return found
+        return sentences
 
     def table(self) -> AdviceTable:
         burden = self.kind == "burden"
@@ -301,42 +309,31 @@ class Advice(Recommendation, Comparison):
             "recommended" if i == self.chosen else change,
         ]  # fmt: skip
 
-    def to_dict(self) -> dict[str, Any]:
+    def _choice(self) -> dict[str, Any]:
+        reports = "normalised" if self.reported else "as-reported"
+        return {"newcomers": self.newcomers, "reports": reports, "verdict": self.verdict}
+
+    def _numbers(self) -> dict[str, Any]:
         length, time = self.clock.length_text, self.clock.json_time
         facts = self.facts._asdict() | {"first": time(self.facts.first), "last": time(self.facts.last)}
-        facts |= {name: length(facts[name]) for name in ("every", "turn", "stay")}
         return {
-            "history": self.label,
-            "kind": self.kind,
-            "recommendation": {
-                "half_life": self.memory.name,
-                "rule": self.rule,
-                "newcomers": self.newcomers,
-                "reports": "normalised" if self.reported else "as-reported",
-                "verdict": self.verdict,
-                "sentences": self.headline(),
-            },
-            "reasons": self.reasons(),
-            "would_change_it": self.doubts(),
-            "period": length(self.period),
-            "facts": facts,
+            "facts": facts | {name: length(facts[name]) for name in ("every", "turn", "stay")},
             "trials": [self._trial_data(i) for i in range(len(self.trials))],
             "other_periods": {length(p): {"half_life": m.name, "rule": r} for p, (m, r) in self.others.items()},
-            "notes": list(self.notes),
         }
 
     def _trial_data(self, i: int) -> dict[str, Any]:
         trial, worst = self.trials[i], "heaviest_quarter" if self.kind == "burden" else "worst_off_quarter"
-        found: dict[str, Any] = {
+        data: dict[str, Any] = {
             "memory": None if i == 0 else trial.memory.name,
             "rule": trial.rule,
             "longest_in_a_row": trial.longest,
         }
         if self.judged is not None:
             of = self.judged
-            found |= {worst: of.mean(of.worst, i), "total": of.mean(of.total, i), "gini": of.mean(of.gini, i)}
-            found["gain"] = self.gain(i, self.simple)._asdict()
-        return found
+            data |= {worst: of.mean(of.worst, i), "total": of.mean(of.total, i), "gini": of.mean(of.gini, i)}
+            data["gain"] = self.gain(i, self.simple)._asdict()
+        return data
 
     @property
     def _worst_off(self) -> str:

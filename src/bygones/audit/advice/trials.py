@@ -25,8 +25,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from bygones.audit.replay.courses import Course
-from bygones.audit.replay.decision_requests import Decisions
-from bygones.audit.replay.members import measure
+from bygones.audit.replay.decisions import Decisions, measure
 from bygones.audit.replay.memories import Alternative
 from bygones.kinds import Kind
 
@@ -131,7 +130,7 @@ def _draws(n_draws: int, n_periods: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def judge(decisions: Decisions, trials: Sequence[Course], period: float, kind: Kind) -> JudgedTrials | None:
-    """Judges trials by what was received within periods; None if there is not one after the first."""
+    """Judges trials by what was received within periods; None if there are too few periods after the first."""
     times, part = decisions.times, period / QUARTERS
     of_decision = np.floor((times - times[0]) / part).astype(int)
     n_parts = int((times[-1] - times[0] + decisions.usual) // part)
@@ -143,7 +142,7 @@ def judge(decisions: Decisions, trials: Sequence[Course], period: float, kind: K
     groups = [usable[i : i + QUARTERS] for i in range(0, len(usable), QUARTERS)]
     if len(groups) > 1 and len(groups[-1]) < QUARTERS:
         groups[-2:] = [groups[-2] + groups[-1]]
-    if not groups:
+    if len(groups) < LEAST_PERIODS:
         return None
     n_draws = max(len(each.runs) for each in trials)
     measured = np.empty((len(trials), n_draws, len(groups), 3))
@@ -165,16 +164,16 @@ def _exposure(decisions: Decisions, of_decision: np.ndarray, shape: tuple[int, i
 
     An agent takes part from its first request in the history to its last, and not in a period in which it never asks.
     """
-    (first, last), asks = decisions.asked, np.zeros(shape)
+    first, last, asks = decisions.first, decisions.last, np.zeros(shape)
     np.add.at(asks, (of_decision[decisions.index], decisions.rows), 1)
     edges = np.searchsorted(of_decision, np.arange(shape[0] + 1))
-    found = np.zeros(shape)
+    exposure = np.zeros(shape)
     for start in range(shape[0]):
         low, high = edges[start], edges[min(start + QUARTERS, shape[0])]
         if high > low:
             part = np.clip(np.minimum(last + 1, high) - np.maximum(first, low), 0, None) / (high - low)
-            found[start] = np.where(asks[start : start + QUARTERS].sum(axis=0) > 0, part, 0.0)
-    return found
+            exposure[start] = np.where(asks[start : start + QUARTERS].sum(axis=0) > 0, part, 0.0)
+    return exposure
 
 
 def _measure(received: np.ndarray, weights: np.ndarray, kind: Kind) -> tuple[float, float, float]:
@@ -268,8 +267,6 @@ class Comparison:
 def compare(decisions: Decisions, trials: Sequence[Course], period: float, kind: Kind) -> Comparison:
     """Compares trials by what was received within periods."""
     judged = judge(decisions, trials, period, kind) if trials else None
-    if judged is not None and judged.n_periods < LEAST_PERIODS:
-        judged = None
     return Comparison(trials=tuple(trials), judged=judged, period=period)
 
 

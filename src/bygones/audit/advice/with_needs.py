@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from itertools import product
 from typing import get_args
 
@@ -18,12 +17,12 @@ from bygones._arrays import check_count
 from bygones._text import counted
 from bygones.allocation.decide import Rule
 from bygones.audit.advice.advice import Advice
-from bygones.audit.advice.facts import AROUND, PERIODS, HistoryFacts, facts_of, period_of, round_lengths
+from bygones.audit.advice.recommendation import AROUND, PERIODS, HistoryFacts, facts_of, period_of, round_lengths
 from bygones.audit.advice.trials import AdviceVerdict, Comparison, compare, nearest
 from bygones.audit.read.clock import Clock
 from bygones.audit.read.history import History
 from bygones.audit.replay.courses import ACTUAL, Course, replay
-from bygones.audit.replay.decision_requests import DecisionRequest, Decisions, decisions_of
+from bygones.audit.replay.decisions import DecisionRequest, Decisions, decisions_of
 from bygones.audit.replay.memories import Alternative, alternatives, named_memory, of_length
 from bygones.kinds import Kind, check_kind
 
@@ -71,7 +70,7 @@ def advise(
     number = len(decisions.requests)
     if number > MOST_DECISIONS:
         notes.append(f"The latest {MOST_DECISIONS:,} of {number:,} decisions were replayed.")
-        decisions = replace(decisions, requests=decisions.requests[-MOST_DECISIONS:])
+        decisions = Decisions(decisions.requests[-MOST_DECISIONS:], decisions.who, decisions.usual)
     if number < 2 and period is None:
         raise ValueError(
             f"{history.source.label} is too short to advise on: it has {counted(number, 'decision')}, so that it does "
@@ -79,7 +78,7 @@ def advise(
             f"should even out"
         )
     if reported:
-        decisions = replace(decisions, requests=_as_multiples(decisions))
+        decisions = Decisions(_as_multiples(decisions), decisions.who, decisions.usual)
     facts = facts_of(decisions)
     over = period_of(clock, period, facts.turn, facts.span)
     if over < facts.turn and period is not None:
@@ -120,13 +119,13 @@ def advise(
 def _as_multiples(decisions: Decisions) -> list[DecisionRequest]:
     """The needs as multiples of the mean of what each agent has reported so far, as a ledger counts them."""
     n = len(decisions.who.names)
-    sums, counts, found = np.zeros(n), np.zeros(n), []
+    sums, counts, multiples = np.zeros(n), np.zeros(n), []
     for request in decisions.requests:
         sums[request.who] += request.needs
         counts[request.who] += request.needs > 0
         usual = sums[request.who] / np.maximum(counts[request.who], 1)
-        found.append(request._replace(needs=request.needs / np.where(usual > 0, usual, 1.0)))
-    return found
+        multiples.append(request._replace(needs=request.needs / np.where(usual > 0, usual, 1.0)))
+    return multiples
 
 
 def _memories(

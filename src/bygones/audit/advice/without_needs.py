@@ -9,15 +9,23 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from bygones._text import counted, listed
-from bygones.audit.advice.facts import AROUND, TURNS, period_of, round_lengths
-from bygones.audit.advice.recommendation import KIND_ASSUMED, OTHERS_TOO, AdviceTable, Recommendation
+from bygones.audit.advice.recommendation import (
+    AROUND,
+    KIND_ASSUMED,
+    OTHERS_TOO,
+    TURNS,
+    AdviceTable,
+    Recommendation,
+    period_of,
+    round_lengths,
+)
 from bygones.audit.measure.audit import audit
+from bygones.audit.measure.findings import stretches
 from bygones.audit.read.clock import Clock
 from bygones.audit.read.entitlements import Shares
 from bygones.audit.read.history import History
@@ -82,42 +90,40 @@ class ReceivedAdvice(Recommendation):
         stayed = "few have left"
         if math.isfinite(self.stay):
             stayed = f"half of those who left had stayed no longer than {self.length(self.stay)}"
-        found = [
+        sentences = [
             f"There are {counted(self.events, 'event')} of {counted(self.agents, 'agent')}. An agent has a turn about "
             f"every {self.length(self.turn)}, and {stayed}.",
             f"A half-life should be long enough for about {TURNS:.0f} turns each, or it forgets before they come out "
             f"even, and no longer than agents stay, or they leave before it counts.",
         ]
-        return [*found, self._about_the_line()]
+        return [*sentences, self._about_the_line()]
 
     def _about_the_line(self) -> str:
         first = "due next" if self.kind == "burden" else "owed most"
         rule = f", with the newcomer rule {self.newcomers}" if self.otherwise else ""
-        runs = [(name, list(each)) for name, each in groupby(self.standings, key=lambda each: each.first)]
+        runs = stretches(
+            [each.first for each in self.standings], [self.length(each.half_life) for each in self.standings]
+        )
         if len(runs) == 1:
-            who = "nobody" if runs[0][0] is None else runs[0][0]
+            who = runs[0][0] or "nobody"
             return f"Who is {first} now does not depend on the half-life: {who}, at every one that was compared{rule}."
-        phrases = [
-            f"{name or 'nobody'} at {self.length(each[0].half_life)}"
-            + ("" if len(each) == 1 else f" to {self.length(each[-1].half_life)}")
-            for name, each in runs
-        ]
-        return f"Who is {first} now depends on the half-life: {listed(phrases)}{rule}."
+        phrases = listed([f"{name or 'nobody'} at {lengths}" for name, lengths in runs])
+        return f"Who is {first} now depends on the half-life: {phrases}{rule}."
 
     def doubts(self) -> list[str]:
         if self.agents < 2:
             return [OTHERS_TOO]
-        found = [KIND_ASSUMED] if self.kind_assumed else []
-        found.append("If shares should even out sooner or later than that, say so with --period.")
+        sentences = [KIND_ASSUMED] if self.kind_assumed else []
+        sentences.append("If shares should even out sooner or later than that, say so with --period.")
         if self.otherwise:
-            found.append(self.otherwise)
+            sentences.append(self.otherwise)
         if not self.is_log:
             who = "could have carried it" if self.kind == "burden" else "asked"
-            found.append(
+            sentences.append(
                 f"To compare rules as well, record one row for each agent who {who}, each time, with the columns "
                 f"agent, time, need (how much it would have been for them) and served (1 or 0)."
             )
-        return found
+        return sentences
 
     def table(self) -> AdviceTable:
         length, first = self.clock.length_text, "due next" if self.kind == "burden" else "owed most"
@@ -129,30 +135,15 @@ class ReceivedAdvice(Recommendation):
             "Gini: how unequally what is remembered is spread now; 0 means equally.",
         )
 
-    def to_dict(self) -> dict[str, Any]:
+    def _choice(self) -> dict[str, Any]:
+        return {"verdict": "not compared"}
+
+    def _numbers(self) -> dict[str, Any]:
         length = self.clock.length_text
+        turns = {"turn": length(self.turn), "stay": length(self.stay)}
         return {
-            "history": self.label,
-            "kind": self.kind,
-            "recommendation": {
-                "half_life": length(self.half_life),
-                "rule": "one-step",
-                "verdict": "not compared",
-                "sentences": self.headline(),
-            },
-            "reasons": self.reasons(),
-            "would_change_it": self.doubts(),
-            "period": length(self.period),
-            "facts": {
-                "events": self.events,
-                "agents": self.agents,
-                "turn": length(self.turn),
-                "stay": length(self.stay),
-            },
-            "half_lives": [
-                {"half_life": length(each.half_life), "gini": each.gini, "first": each.first} for each in self.standings
-            ],
-            "notes": list(self.notes),
+            "facts": {"events": self.events, "agents": self.agents, **turns},
+            "half_lives": [each._asdict() | {"half_life": length(each.half_life)} for each in self.standings],
         }
 
 
@@ -202,7 +193,7 @@ def advise_received(
     asked = half_lives or [_written(clock, each) for each in sorted({*around, half_life})] + ["inf"]
     rule = newcomers if newcomers is not None or history.ledger is not None else "mean"
     away = None if history.ledger is not None else _written(clock, GONE * over)
-    found = audit(
+    audited = audit(
         history,
         asked,
         entitlements=entitlements,
@@ -213,32 +204,32 @@ def advise_received(
         gone_after=away,
     )
     standings = []
-    for each in found.standings:
-        row = found.ranked(each)[0]
-        is_owed = found.is_present[row] and each.owed[row] > 0
-        standings.append(FirstInLine(each.half_life, float(each.gini[-1]), found.names[row] if is_owed else None))
+    for each in audited.standings:
+        row = audited.ranked(each)[0]
+        is_owed = audited.is_present[row] and each.owed[row] > 0
+        standings.append(FirstInLine(each.half_life, float(each.gini[-1]), audited.names[row] if is_owed else None))
     return ReceivedAdvice(
-        label=found.label,
+        label=audited.label,
         clock=clock,
-        kind=found.kind,
+        kind=audited.kind,
         kind_assumed=kind is None and history.ledger is None,
-        events=found.n_events,
-        agents=len(found.names),
+        events=audited.n_events,
+        agents=len(audited.names),
         turn=turn,
         stay=stay,
         period=over,
         half_life=half_life,
         standings=tuple(standings),
-        newcomers=found.members.newcomers,
-        otherwise=" ".join(found.newcomer_notes()[1:]),
+        newcomers=audited.members.newcomers,
+        otherwise=" ".join(audited.newcomer_notes()[1:]),
         gone_after="" if away is None else clock.length_text(GONE * over),
         is_ledger=history.ledger is not None,
         is_log="submit" in history.columns,
         notes=(
-            found.entitlement_note(),
+            audited.entitlement_note(),
             *([] if away is None else [f"Agents without an event for {clock.length_text(GONE * over)} count as away."]),
-            *found.notes,
-            *found.newcomer_notes()[:1],
+            *audited.notes,
+            *audited.newcomer_notes()[:1],
         ),
     )
 

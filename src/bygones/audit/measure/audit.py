@@ -14,14 +14,13 @@ from bygones.allocation.aims import check_form
 from bygones.allocation.problem_contract import NAMED
 from bygones.audit.measure.findings import Audit
 from bygones.audit.measure.flips import SEARCHED, conclude
-from bygones.audit.measure.pasts import LedgerAudit, Past, TablePast, relative
+from bygones.audit.measure.ledger_past import LedgerPast
+from bygones.audit.measure.pasts import Past, TablePast, relative
 from bygones.audit.measure.sums import periods
-from bygones.audit.measure.trajectory import Attendance, entitled_shares
-from bygones.audit.read.clock import Clock
 from bygones.audit.read.entitlements import Shares
 from bygones.audit.read.history import History
 from bygones.audit.replay.courses import ReplayedDecisions, replay_decisions
-from bygones.audit.replay.decision_requests import decisions_among
+from bygones.audit.replay.decisions import decisions_among
 from bygones.kinds import Kind, check_kind
 from bygones.ledger.model.rules import NEWCOMER_RULES, check_entitlement, check_newcomers
 from bygones.welfare import AnyWelfare, named
@@ -95,7 +94,9 @@ def audit(
         raise ValueError(f"at must not be before the first event ({clock.shown(history.first)}), got {at!r}")
     book = None if history.ledger is None else history.ledger.book
     own = None if book is None else book.at(max(int(end), book.began))
-    chosen = _half_lives(clock, half_lives, None if own is None else own.half_life)
+    defaults = STEP_HALF_LIVES if clock.steps else HALF_LIVES
+    wanted = half_lives or (defaults if own is None else (*defaults, own.half_life))
+    chosen = sorted({clock.length(each) for each in wanted})
     rule = None if newcomers is None else check_newcomers(newcomers)
     if rule is not None and rule not in NEWCOMER_RULES:
         check_between("newcomers", float(rule), 0.0, LARGEST_START, f"at most {LARGEST_START:g}")
@@ -110,47 +111,53 @@ def audit(
     if history.ledger is not None:
         if gone_after is not None:
             raise ValueError("gone_after does not apply to a ledger, which records who leaves and when")
-        known: Past = LedgerAudit(history, history.ledger, cut, given, others, rule)
+        past: Past = LedgerPast(history, history.ledger, cut, given, others, rule)
     else:
         away = math.inf if gone_after is None else clock.length(gone_after, "gone_after")
-        known = TablePast(history, cut, chosen, given, others, rule or "zero", away)
-    standings = tuple(known.standing(half_life) for half_life in chosen)
+        past = TablePast(history, cut, chosen, given, others, rule or "zero", away)
+    who, standings = past.who, tuple(past.standing(half_life) for half_life in chosen)
     is_present = ~np.isnan(standings[0].owed)
-    who = known.who
-    searched = known.n_events <= SEARCHED_EVENTS if refine is None else refine
-    asked = {each.half_life: relative(each.owed, each.remembered, who.entitlements) for each in standings}
-    present = who.entitlements[is_present]
+    weights = np.where(is_present, who.entitlements, math.nan)
+    searched = past.n_events <= SEARCHED_EVENTS if refine is None else refine
     conclusions = conclude(
-        who.names, asked, (lambda wanted: known.owed_at(wanted, is_present)) if searched else None,
-        guess=known.guess(chosen, is_present) if searched and len(chosen) > 1 else None, kind=about,
-        per_unit=len(set(present.tolist())) > 1,
-        searched=SEARCHED if known.n_events > FEW_EVENTS else 4 * SEARCHED,
-    )  # fmt: skip
+        who.names,
+        {each.half_life: relative(each.owed, each.remembered, who.entitlements) for each in standings},
+        (lambda asked: past.owed_at(asked, is_present)) if searched else None,
+        guess=past.guess(chosen, is_present) if searched and len(chosen) > 1 else None,
+        kind=about,
+        per_unit=len(set(weights[is_present].tolist())) > 1,
+        searched=SEARCHED if past.n_events > FEW_EVENTS else 4 * SEARCHED,
+    )
     replays: tuple[ReplayedDecisions, ...] = ()
     if history.requests is not None:
         replays = replay_decisions(decisions_among(history, who, end), clock, chosen, end, judge, about)
+    statuses = tuple(
+        past.status(row, bool(is_present[row])) if who.entitlements[row] else "exempt" for row in range(len(who.names))
+    )
+    exempt = [name for name, status in zip(who.names, statuses, strict=True) if status == "exempt"]
+    utility = history.columns["utility"]
     return Audit(
         label=history.source.label,
         clock=clock,
-        utility=history.columns["utility"],
-        n_events=known.n_events,
+        utility=utility,
+        n_events=past.n_events,
         first=history.first,
         periods=cut,
         members=who,
-        received=known.received,
+        received=past.received,
         is_present=is_present,
-        entitled=entitled_shares(who, is_present),
+        entitled=weights / np.nansum(weights),
         standings=standings,
         conclusions=conclusions,
         replays=replays,
-        statuses=_statuses(known, is_present),
+        statuses=statuses,
         equal_assumed=given is None and not (own is not None and own.entitlements),
-        past=known,
+        past=past,
         notes=(
             clock.sentence(),
             *history.notes,
-            *known.notes,
-            *_exempt(who),
+            *past.notes,
+            *([f"Left out, since exempt from the load: {listed(exempt, NAMED)}."] if exempt else []),
             *alike(who.names),
             *(() if shares is None else shares.notes),
         ),
@@ -158,22 +165,6 @@ def audit(
         kind=about,
         is_ledger=history.ledger is not None,
         title=check_text("title", title),
-        unit=check_text("unit", unit) or ("" if (name := history.columns["utility"]) in _UNNAMED else name),
+        unit=check_text("unit", unit) or ("" if utility in _UNNAMED else utility),
         remarks=tuple(check_text("note", remark) for remark in remarks),
     )
-
-
-def _statuses(known: Past, is_present: np.ndarray) -> tuple[str, ...]:
-    """Whether each agent is present, away, on hold or exempt."""
-    pairs = zip(known.statuses(is_present), known.who.entitlements.tolist(), strict=True)
-    return tuple(status if weight else "exempt" for status, weight in pairs)
-
-
-def _exempt(who: Attendance) -> list[str]:
-    names = [name for name, weight in zip(who.names, who.entitlements.tolist(), strict=True) if not weight]
-    return [f"Left out, since exempt from the load: {listed(names, NAMED)}."] if names else []
-
-
-def _half_lives(clock: Clock, given: Sequence[str | float] | None, own: str | None) -> list[float]:
-    defaults = STEP_HALF_LIVES if clock.steps else HALF_LIVES
-    return sorted({clock.length(each) for each in given or (*defaults, *(() if own is None else (own,)))})

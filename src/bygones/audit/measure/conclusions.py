@@ -133,16 +133,16 @@ class Conclusion:
         until = [f"{claim} up to {_until(flip, length_text)}" for claim, flip in zip(claims, flips, strict=False)]
         if len(flips) > CHANGES:
             low, high = length_text(flips[0].low), length_text(flips[-1].high)
-            found = (
+            clause = (
                 f"{claims[0]} at the shortest half-life, and {claims[-1]} at the longest; between {low} and {high} "
                 f"the answer changes {len(flips)} times"
             )
         elif flips:
-            found = f"{'; then '.join(until)}; beyond that {claims[-1]}"
+            clause = f"{'; then '.join(until)}; beyond that {claims[-1]}"
         else:
-            found = f"{claims[0]} at every finite half-life"
+            clause = f"{claims[0]} at every finite half-life"
         at_infinity = f"; if nothing fades, {self._claim(self.flips[-1].after)}" if len(flips) < len(self.flips) else ""
-        return _whole(f"{found}{at_infinity}")
+        return _whole(f"{clause}{at_infinity}")
 
     def _ties(self, length_text: Callable[[float], str]) -> str:
         """At which half-lives of the audit there is no answer, if there is one at others."""

@@ -6,16 +6,15 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from bygones._text import counted, listed
 from bygones.audit.measure.conclusions import TIED, Conclusions
 from bygones.audit.measure.groups import audit_html
-from bygones.audit.measure.pasts import DATED_EVENTS, Past
+from bygones.audit.measure.pasts import DATED_EVENTS, Attendance, Past, Trajectory
 from bygones.audit.measure.sums import Periods
-from bygones.audit.measure.trajectory import Attendance, Trajectory
 from bygones.audit.read.clock import Clock
 from bygones.audit.read.entitlements import Shares
 from bygones.audit.replay.courses import ReplayedDecisions
@@ -30,6 +29,8 @@ OTHER_DEFAULT = {"zero": ("mean", "advise"), "mean": ("zero", "audit")}
 
 An audit counts only what was received. Advice is about what to do from now on, and a ledger starts newcomers with the
 mean."""
+
+_Answer = TypeVar("_Answer")
 
 
 class AgentStanding(NamedTuple):
@@ -140,6 +141,11 @@ class Audit:
         """Whether entitlements differ, so that agents are compared per unit of entitlement."""
         return len(set(self.members.entitlements[self.members.entitlements > 0].tolist())) > 1
 
+    @property
+    def little(self) -> float:
+        """The share of everything remembered below which a difference is a tie."""
+        return TIED / max(1, int(self.is_present.sum()))
+
     def per_unit_of(self, trajectory: Trajectory) -> np.ndarray:
         """What each agent is owed per unit of entitlement; NaN for agents who are away or exempt."""
         return per_unit(trajectory.owed, self.members.entitlements)
@@ -211,29 +217,23 @@ class Audit:
     def _otherwise(self) -> list[str]:
         """Who would be owed most if newcomers started by the default of the other command; empty if it is the same."""
         other, command = OTHER_DEFAULT.get(self.members.newcomers, ("", ""))
-        asked = {each.half_life: self.conclusions.asked[each.half_life] for each in self.standings}
-        would = {each: self.past.owed_if(other, each) for each in asked} if other else {}
-        if not would or all(
-            relative is None or self._most(asked[each]) == self._most(relative) for each, relative in would.items()
-        ):
+        half_lives = [each.half_life for each in self.standings]
+        would = [self.past.owed_if(other, each) for each in half_lives] if other else []
+        firsts = [self._most(relative) for relative in would if relative is not None]
+        if not firsts or firsts == [self._most(self.conclusions.asked[each]) for each in half_lives]:
             return []
-        length = self.clock.length_text
-        firsts = [(self._most(relative), length(each)) for each, relative in would.items() if relative is not None]
-        runs = [(names, [at for _, at in some]) for names, some in groupby(firsts, key=lambda first: first[0])]
+        runs = stretches(firsts, [self.clock.length_text(each) for each in half_lives])
         first = "due next" if self.kind == "burden" else "owed most"
         where = f"With the newcomer rule {other}, the default of bygones {command},"
         if len(runs) == 1:
-            every = " at every half-life" if len(asked) > 1 else ""
+            every = " at every half-life" if len(half_lives) > 1 else ""
             return [f"{where} {listed(runs[0][0], 3) or 'nobody'} would be {first}{every}."]
-        who = [
-            f"{listed(names, 3) or 'nobody'} at {at[0]}{f' to {at[-1]}' if len(at) > 1 else ''}" for names, at in runs
-        ]
-        return [f"{where} {listed(who)} would be {first}."]
+        who = listed([f"{listed(names, 3) or 'nobody'} at {lengths}" for names, lengths in runs])
+        return [f"{where} {who} would be {first}."]
 
     def _most(self, relative: np.ndarray) -> tuple[str, ...]:
         """Who is owed most, and who is tied with them; nobody if nobody is owed anything."""
-        little = TIED / max(1, int(self.is_present.sum()))
-        known = np.nan_to_num(relative, nan=-math.inf)
+        known, little = np.nan_to_num(relative, nan=-math.inf), self.little
         rows = np.flatnonzero(known >= known.max() - little) if known.max() > little else ()
         return tuple(self.names[int(row)] for row in rows)
 
@@ -335,3 +335,12 @@ class Audit:
 
 def _plain(number: float) -> float | None:
     return None if math.isnan(number) else float(number)
+
+
+def stretches(answers: Sequence[_Answer], lengths: Sequence[str]) -> list[tuple[_Answer, str]]:
+    """Neighbouring half-lives with the same answer: the answer, and `7d` or `7d to 30d`."""
+    runs = []
+    for answer, group in groupby(zip(answers, lengths, strict=True), key=lambda pair: pair[0]):
+        first, *more = [length for _, length in group]
+        runs.append((answer, f"{first} to {more[-1]}" if more else first))
+    return runs

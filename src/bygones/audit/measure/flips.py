@@ -78,12 +78,12 @@ def conclude(
         known = _search(questions(known), known, ask, searched, only_first=guess is not None)
     everywhere = _Known(known)
     flipping = _flipping_pairs(everywhere, audited, present, little)
-    found = tuple(each.conclusion(audited, everywhere, kind, per_unit) for each in questions(known))
+    conclusions = tuple(each.conclusion(audited, everywhere, kind, per_unit) for each in questions(known))
     return Conclusions(
-        found=found,
+        found=conclusions,
         pairs=None if flipping is None else len(present) * (len(present) - 1) // 2,
         pairs_flip=None if flipping is None else len(flipping),
-        unlisted=max(0, len(flipping or ()) - sum(each.kind == "order" and not each.holds for each in found)),
+        unlisted=max(0, len(flipping or ()) - sum(each.kind == "order" and not each.holds for each in conclusions)),
         sides_flip=int((_swing(everywhere, present) > little).sum()) if len(present) else 0,
         asked=known,
         notable=tuple(notable),
@@ -155,15 +155,15 @@ class _Question:
         """Where the answer is reversed, between neighbouring half-lives; ties are passed over."""
         answers = self.answer(known.values, self.little)
         decided = [i for i, answer in enumerate(answers) if not isinstance(answer, Tie)]
-        found = []
+        gaps = []
         for i, j in itertools.pairwise(decided):
             if answers[i] != answers[j]:
                 margins = self.margin(known.values[i : j + 1], answers[i], answers[j])
                 first = int(np.argmax(margins <= 0))
                 low, high = known.half_lives[i + first - 1 : i + first + 1]
                 ends = (float(margins[first - 1]), float(margins[first]))
-                found.append(_Gap(low, high, answers[i], answers[j], ends))
-        return found
+                gaps.append(_Gap(low, high, answers[i], answers[j], ends))
+        return gaps
 
     def conclusion(self, audited: _Known, known: _Known, kind: Kind, per_unit: bool) -> Conclusion:
         """The conclusion, with the answers at the half-lives of the audit."""
@@ -240,10 +240,10 @@ def _search(questions: Sequence[_Question], known: Owed, ask: Ask, searched: int
     pursued = list(questions)
     for _ in range(_PASSES):
         table = _Known(known)
-        found = [(each, gap) for each in pursued for gap in each.gaps(table)]
-        found = found[:searched] if only_first else found
-        pursued = list(dict.fromkeys(each for each, _ in found))
-        gaps = [(each, gap) for each, gap in found if not is_narrow(gap.low, gap.high)]
+        flips = [(each, gap) for each in pursued for gap in each.gaps(table)]
+        flips = flips[:searched] if only_first else flips
+        pursued = list(dict.fromkeys(each for each, _ in flips))
+        gaps = [(each, gap) for each, gap in flips if not is_narrow(gap.low, gap.high)]
         wanted = {h for _, gap in gaps[:searched] for h in _aim(gap)} - set(known)
         if not wanted:
             break

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from bygones._html import Markup, bar, bullets, card, heading, note, table
 from bygones._text import amount, counted, listed, sentence
-from bygones.audit.measure.conclusions import TIED
-from bygones.audit.measure.trajectory import Trajectory
+from bygones.audit.measure.pasts import Trajectory
 from bygones.kinds import words
 from bygones.ledger.model.owed_since import SETTLED
 
@@ -35,11 +34,11 @@ class Group(NamedTuple):
 
 def grouped(audit: Audit) -> list[Group]:
     """What to do next; what holds throughout; who changes sides; and which pairs change their order."""
-    found, length = audit.conclusions, audit.clock.length_text
+    conclusions, length = audit.conclusions, audit.clock.length_text
     word = words(audit.kind)
-    throughout = [each.held(length) for each in found.of("most", holds=True)]
+    throughout = [each.held(length) for each in conclusions.of("most", holds=True)]
     sides: dict[str, list[str]] = {"owed": [], "ahead": []}
-    for each in found.of("owed", holds=True):
+    for each in conclusions.of("owed", holds=True):
         answers = set(each.answers.values())
         for side in sides:
             if answers == {side}:
@@ -48,19 +47,19 @@ def grouped(audit: Audit) -> list[Group]:
         if names:
             verb = "is" if len(names) == 1 else "are"
             throughout.append(f"{listed(names, NAMED)} {verb} {word.owed if side == 'owed' else side}.")
-    throughout += [each.held(length) for each in found.informative if each.kind == "order"]
+    throughout += [each.held(length) for each in conclusions.informative if each.kind == "order"]
     groups = [
         Group("What to do next", next_steps(audit)),
         Group(f"Holds at {span(audit)}", throughout),
         Group(
             f"Depends on the half-life: who is {word.owed} and who is ahead{_sides_note(audit)}",
-            [each.sentence(length) for kind in ("most", "owed") for each in found.of(kind, holds=False)],
-            max(0, found.sides_flip - len(found.of("owed", holds=False))),
+            [each.sentence(length) for kind in ("most", "owed") for each in conclusions.of(kind, holds=False)],
+            max(0, conclusions.sides_flip - len(conclusions.of("owed", holds=False))),
         ),
         Group(
             f"Depends on the half-life: {pairs_note(audit)}",
-            [each.sentence(length) for each in found.of("order", holds=False)],
-            found.unlisted,
+            [each.sentence(length) for each in conclusions.of("order", holds=False)],
+            conclusions.unlisted,
         ),
     ]
     return [group for group in groups if group.sentences]
@@ -74,12 +73,11 @@ def next_steps(audit: Audit) -> list[str]:
     lines: dict[tuple[tuple[int, ...], tuple[int, ...]], list[Trajectory]] = {}
     for stood in audit.standings:
         relative = audit.conclusions.asked[stood.half_life]
-        little = TIED / max(1, int(audit.is_present.sum()))
         ranked = [row for row in audit.ranked(stood) if audit.is_present[row]]
-        owed = [row for row in ranked if relative[row] > little]
-        tied = [row for row in owed if relative[row] >= relative[owed[0]] - little]
+        owed = [row for row in ranked if relative[row] > audit.little]
+        tied = [row for row in owed if relative[row] >= relative[owed[0]] - audit.little]
         first = tuple(tied if len(tied) > 1 else owed[:NEXT])
-        last = tuple(row for row in reversed(ranked) if relative[row] < -little)[:1]
+        last = tuple(row for row in reversed(ranked) if relative[row] < -audit.little)[:1]
         lines.setdefault((first, last), []).append(stood)
     if not audit.is_present.any() or len(audit.names) < 2:
         return []
@@ -104,7 +102,7 @@ def _next(
     does += "".join(f", then {name} {how}" for name, how in zip(names[1:], owed[1:], strict=True))
     # Several who are tied come first together; otherwise one comes after the other.
     relative = audit.conclusions.asked[stood[0].half_life]
-    if len(first) > 1 and relative[first[0]] - relative[first[1]] <= TIED / max(1, int(audit.is_present.sum())):
+    if len(first) > 1 and relative[first[0]] - relative[first[1]] <= audit.little:
         tied = f"any of {listed([audit.names[row] for row in first], NEXT)}, who are tied"
         does = "the next turn is for " if burden else "serve first "
         does += f"{tied} ({words(audit.kind).owed} {_each(audit, stood, first)})"
@@ -152,12 +150,12 @@ def _sides_note(audit: Audit) -> str:
 
 def pairs_note(audit: Audit) -> str:
     """How many pairs of agents change their order with the half-life, as a clause."""
-    found = audit.conclusions
-    if found.pairs is None:
+    conclusions = audit.conclusions
+    if conclusions.pairs is None:
         return "the order of some of the pairs that were compared"
-    if found.pairs == 1:
-        return "the order of the two" if found.pairs_flip else "not the order of the two"
-    return f"the order of {found.pairs_flip:,} of {found.pairs:,} pairs of agents"
+    if conclusions.pairs == 1:
+        return "the order of the two" if conclusions.pairs_flip else "not the order of the two"
+    return f"the order of {conclusions.pairs_flip:,} of {conclusions.pairs:,} pairs of agents"
 
 
 def compared_note(audit: Audit) -> str:

@@ -139,21 +139,21 @@ def offsets(zone: str, first: int, last: int) -> list[tuple[int, int]]:
     All values are in microseconds; the first offset holds from the beginning. A local time that occurs twice is read as
     the earlier instant, and one that a clock change skips is read with the offset before the change.
     """
-    found = [(first, _offset(zone, first))]
+    changes = [(first, _offset(zone, first))]
     step = 7 * 86400 * SECOND
     at = first
     while at < last:
         ahead = min(at + step, last)
-        if _offset(zone, ahead) != found[-1][1]:
+        if _offset(zone, ahead) != changes[-1][1]:
             low, high = at, ahead
             while high - low > SECOND:
                 middle = (low + high) // 2
-                low, high = (middle, high) if _offset(zone, middle) == found[-1][1] else (low, middle)
+                low, high = (middle, high) if _offset(zone, middle) == changes[-1][1] else (low, middle)
             # Zones change on whole minutes.
             edge = -(-low // (60 * SECOND)) * 60 * SECOND
-            found.append((edge, _offset(zone, edge)))
+            changes.append((edge, _offset(zone, edge)))
         at = ahead
-    return found
+    return changes
 
 
 def _offset(zone: str, local: int) -> int:

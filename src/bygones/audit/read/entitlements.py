@@ -16,21 +16,22 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 
 from bygones._csv import number, read, separator
 from bygones._text import check_text, counted
-from bygones.audit.read.conditions import is_number
-from bygones.audit.read.file_tables import first_line
+from bygones.audit.read.engines import first_line
+from bygones.audit.read.sources import is_number
 
 _SHARES = ("RawShares", "Share", "Fairshare", "FairShare", "Shares")
 _PARENTS = ("ParentName", "Par Name", "Parent")
 
 
-@dataclass
+@dataclass(eq=False)
 class Node:
     """An account, or a user of one.
 
@@ -63,17 +64,18 @@ class ShareTree:
 
     def entitlements(self, *, by_user: bool) -> dict[str, float]:
         """The share of every user, added up over accounts, or of every account that has users or nothing below it."""
-        found: dict[str, float] = {}
-        _share_out(self.root, 1.0, found, by_user=by_user)
-        return {name: share for name, share in found.items() if share > 0}
+        shares: dict[str, float] = {}
+        _share_out(self.root, 1.0, shares, by_user=by_user)
+        return {name: share for name, share in shares.items() if share > 0}
 
     def factors(self, usage: Mapping[str, float], *, by_user: bool) -> dict[str, float]:
         """The fair-tree factor of every user, or account, from what each used; those in several accounts have none."""
         leaves = _leaves(self.root, by_user=by_user)
-        used = {id(leaf): usage.get(leaf.name, 0.0) for leaf in leaves}
-        found: dict[int, float] = {}
-        _rank([self.root], {id(leaf) for leaf in leaves}, used, found, [len(leaves), len(leaves)])
-        return {leaf.name: found[id(leaf)] / len(leaves) for leaf in _once(leaves)}
+        used = {leaf: usage.get(leaf.name, 0.0) for leaf in leaves}
+        factors: dict[Node, float] = {}
+        for tied in _ranked([self.root], used):
+            factors |= dict.fromkeys(tied, (len(leaves) - len(factors)) / len(leaves))
+        return {leaf.name: factors[leaf] for leaf in _once(leaves)}
 
     def given(self, *, by_user: bool) -> dict[str, float]:
         """The factor that `sshare` gives of every user, or account, that is there once."""
@@ -118,16 +120,16 @@ def read_shares(path: Path, column: str | None = None, *, agent: str | None = No
 
 
 def _read_table(path: Path, agent: str, column: str, *, exempt: bool) -> dict[str, float]:
-    found: dict[str, float] = {}
+    weights: dict[str, float] = {}
     for line, row in read(path, (agent, column)):
         where = f"{path}, row {line}: "
         name = check_text(f"{where}{agent}", row[agent], empty=False)
-        if name in found:
+        if name in weights:
             raise ValueError(f"{where}{name!r} appears twice")
-        found[name] = number(f"{where}{column}", row[column])
-        if not found[name] and not exempt:
+        weights[name] = number(f"{where}{column}", row[column])
+        if not weights[name] and not exempt:
             raise ValueError(f"{where}{column} must be above 0, got {row[column]!r}")
-    return found
+    return weights
 
 
 def _is_tree(header: str) -> bool:
@@ -200,25 +202,25 @@ def _check_one_cluster(path: Path, header: list[str], lines: list[str]) -> None:
     """Refuses the associations of several clusters, whose accounts may have the same names."""
     if "Cluster" in header:
         at = header.index("Cluster")
-        found = sorted({line.split("|")[at].strip() for line in lines if line.count("|") >= at} - {""})
-        if len(found) > 1:
+        clusters = sorted({line.split("|")[at].strip() for line in lines if line.count("|") >= at} - {""})
+        if len(clusters) > 1:
             raise ValueError(
-                f"{path} has the associations of several clusters ({', '.join(found)}): choose one with cluster="
-                f"{found[0]}"
+                f"{path} has the associations of several clusters ({', '.join(clusters)}): choose one with cluster="
+                f"{clusters[0]}"
             )
 
 
-def _share_out(node: Node, share: float, found: dict[str, float], *, by_user: bool) -> None:
+def _share_out(node: Node, share: float, shares: dict[str, float], *, by_user: bool) -> None:
     total = sum(child.shares for child in node.children)
     for child in node.children:
         part = share * child.shares / total if total else 0.0
         if child.is_user:
             name = child.name if by_user else node.name
-            found[name] = found.get(name, 0.0) + part
+            shares[name] = shares.get(name, 0.0) + part
         elif child.children:
-            _share_out(child, part, found, by_user=by_user)
+            _share_out(child, part, shares, by_user=by_user)
         elif not by_user:
-            found[child.name] = found.get(child.name, 0.0) + part
+            shares[child.name] = shares.get(child.name, 0.0) + part
 
 
 def _leaves(node: Node, *, by_user: bool) -> list[Node]:
@@ -237,35 +239,28 @@ def _once(nodes: Sequence[Node]) -> list[Node]:
     return [node for node in nodes if times[node.name] == 1]
 
 
-def _rank(
-    nodes: list[Node], leaves: set[int], used: Mapping[int, float], found: dict[int, float], at: list[int]
-) -> None:
-    """Ranks the leaves below these nodes, whose children compete; `at` is the rank and how many are left to rank."""
+def _ranked(nodes: Sequence[Node], used: Mapping[Node, float]) -> Iterator[list[Node]]:
+    """The leaves below these nodes, whose children compete, in the order of their rank; those who are tied together.
+
+    `used` has the usage of every leaf.
+    """
     ratios: list[tuple[float, Node]] = []
     for node in nodes:
         shares = sum(child.shares for child in node.children) or 1.0
-        usage = {id(child): _usage(child, leaves, used) for child in node.children}
+        usage = {child: _usage(child, used) for child in node.children}
         total = sum(usage.values())
         for child in node.children:
-            part = usage[id(child)] / total if total else 0.0
+            part = usage[child] / total if total else 0.0
             ratios.append((child.shares / shares / part if part else math.inf, child))
     ratios.sort(key=lambda pair: -pair[0])
-    i = 0
-    while i < len(ratios):
-        alike = [child for ratio, child in ratios[i:] if ratio == ratios[i][0]]
-        i += len(alike)
-        at[0] = at[1]
-        for child in alike:
-            if id(child) in leaves:
-                found[id(child)] = at[0]
-                at[1] -= 1
+    for _, group in groupby(ratios, key=lambda pair: pair[0]):
+        tied = [child for _, child in group]
+        yield [child for child in tied if child in used]
         # Accounts that are tied are ranked as if their children were of one account.
-        accounts = [child for child in alike if id(child) not in leaves and child.children]
+        accounts = [child for child in tied if child not in used and child.children]
         if accounts:
-            _rank(accounts, leaves, used, found, at)
+            yield from _ranked(accounts, used)
 
 
-def _usage(node: Node, leaves: set[int], used: Mapping[int, float]) -> float:
-    if id(node) in leaves:
-        return used[id(node)]
-    return sum(_usage(child, leaves, used) for child in node.children)
+def _usage(node: Node, used: Mapping[Node, float]) -> float:
+    return used[node] if node in used else sum(_usage(child, used) for child in node.children)

@@ -46,7 +46,7 @@ class Asked(NamedTuple):
         agent: the column that names the agent, or None for the format's own.
         resource: what to count, or several resources with their weights.
         fields: the names of the columns, for files without a header line.
-        where: conditions on columns, see `bygones.audit.read.conditions.only`.
+        where: conditions on columns, see `bygones.audit.read.sources.Source.only`.
         skip_unnamed: whether entries without an agent are skipped and counted.
         threads: the number of threads that an engine may use; None for all.
         memory: how much memory an engine may use.

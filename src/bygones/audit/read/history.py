@@ -22,10 +22,9 @@ from bygones._csv import unshield
 from bygones._text import counted, listed, printable
 from bygones.audit.read import formats, ledger_events
 from bygones.audit.read.clock import Clock, check_zone
-from bygones.audit.read.conditions import as_number, only, only_named, refuse, utility_columns, utility_of
-from bygones.audit.read.engines import in_memory, open_source
+from bygones.audit.read.engines import in_memory, open_source, paths_of
 from bygones.audit.read.ledger_events import LedgerEvents
-from bygones.audit.read.sources import Source, check_columns, label_of, readable, repeats_note
+from bygones.audit.read.sources import Source, check_columns, label_of, repeats_note, utility_columns, utility_of
 from bygones.audit.read.time_columns import check_time_format, with_times
 
 _YES, _NO = ("1", "true", "yes", "y", "t"), ("0", "false", "no", "n", "f")
@@ -79,8 +78,7 @@ class History:
 
     def fetch(self, expression: Any) -> Any:
         """Evaluates an expression in the engine; the result is an Arrow table."""
-        with readable(self.source.label):
-            return expression.to_pyarrow()
+        return self.source.fetch(expression)
 
     def check_sums(self, table: Any) -> None:
         """Raises ValueError for the first event without a valid agent or utility."""
@@ -88,13 +86,13 @@ class History:
             agent = self.events.agent
             is_bad = agent.isnull() | (agent.cast("string").strip() == "")
             hint = "; leave out rows without one with --skip-unnamed"
-            refuse(self.source, self.events, "agent", self.columns["agent"], is_bad, "a name", hint)
+            self.source.refuse(self.events, "agent", self.columns["agent"], is_bad, "a name", hint)
         with np.errstate(over="ignore"):
             total = np.asarray(table["received"].to_numpy(), dtype=float).sum()
         if not math.isfinite(total):
             utility = self.events.utility
             is_bad = ~(utility >= 0).fill_null(False) | utility.isnan() | utility.isinf()
-            refuse(self.source, self.events, "utility", self.columns["utility"], is_bad, _A_NUMBER)
+            self.source.refuse(self.events, "utility", self.columns["utility"], is_bad, _A_NUMBER)
             raise ValueError(f"{self.source.label}: the sum of the utilities is too large for a floating-point number")
 
     def clean_name(self, name: str) -> str:
@@ -106,18 +104,20 @@ class History:
         """The entitlement of each agent, from a column of the history; refused if an agent has two."""
         check_columns(self.source.columns, [column, self.columns["agent"]], self.source.label)
         table = self.source.table
-        pairs = table.select(agent=table[self.columns["agent"]], weight=as_number(table[column], self.source, column))
+        pairs = table.select(agent=table[self.columns["agent"]], weight=self.source.number(table[column], column))
         pairs = pairs.filter(pairs.agent.notnull()).distinct().order_by("agent", "weight")
-        found: dict[str, float] = {}
+        weights: dict[str, float] = {}
         for pair in self.fetch(pairs).to_pylist():
             name = self.clean_name(str(pair["agent"]))
             if not name:
                 continue
-            if pair["weight"] is None or (name in found and found[name] != pair["weight"]):
-                two = "a row without one" if pair["weight"] is None else f"both {found[name]:g} and {pair['weight']:g}"
+            if pair["weight"] is None or (name in weights and weights[name] != pair["weight"]):
+                two = (
+                    "a row without one" if pair["weight"] is None else f"both {weights[name]:g} and {pair['weight']:g}"
+                )
                 raise ValueError(f"{self.source.label}: {column} must be one number for {name!r}, got {two}")
-            found[name] = pair["weight"]
-        return found
+            weights[name] = pair["weight"]
+        return weights
 
 
 def read_history(
@@ -181,7 +181,7 @@ def read_history(
         )
     if look_for_needs and utility is not None and (needs is not None or served is not None):
         raise ValueError("give either --utility, or --needs and --served: what was received follows from them")
-    paths = _paths(source)
+    paths = paths_of(source)
     plain = paths is not None and time is None and utility is None and needs is None
     log = format if format in formats.FORMATS else None
     if format == "auto" and plain and paths:
@@ -215,14 +215,6 @@ class _Reading(NamedTuple):
     look_for_needs: bool = False
 
 
-def _paths(source: Any) -> list[Path] | None:
-    """The files of a source; None if it is a table in memory."""
-    if isinstance(source, str | Path):
-        return [Path(source)]
-    is_list = isinstance(source, list | tuple) and all(isinstance(each, str | Path) for each in source)
-    return [Path(each) for each in source] if is_list and len(source) else None
-
-
 def _from_log(log: str, paths: Sequence[Path], asked: formats.Asked, zone: str) -> History:
     """The usage in files of a log format."""
     usage = formats.read(log, paths, asked)
@@ -253,24 +245,23 @@ def _from_source(
     flags = {name: "--needs" if what == "need" else f"--{what}" for what, name in columns.items()}
     flags |= dict.fromkeys(weights, "--utility")
     check_columns(opened.columns, list(flags), opened.label, flags)
-    rows = only(opened, opened.table, reading.where)
-    parts = {f"utility_{i}": as_number(rows[name], opened, name) for i, name in enumerate(weights)}
+    whole = opened.only(opened.table, reading.where)
+    utilities = utility_of(opened, whole, weights)
     if opened.several:
         columns["filename"] = "filename"
-    rows = rows.select(**{what: rows[name] for what, name in columns.items()}, **utility_of(rows, weights, parts))
+    rows = whole.select(**{what: whole[name] for what, name in columns.items()}, **utilities)
     opened = replace(opened, filtered=bool(reading.where or reading.skip_unnamed))
     if weights:
         columns["utility"] = " + ".join(
             name if weight == 1 else f"{weight:g} × {name}" for name, weight in weights.items()
         )
     history = _history(opened, rows, columns, reading)
-    whole = only(opened, opened.table, reading.where)
     return replace(history, notes=(*history.notes, *_repeats(opened, whole, history)))
 
 
 def _with_needs(source: Source, given: dict[str, str | None], utility: object) -> dict[str, str | None]:
     """The columns with needs and with who was served, if the source has them; refuses it where any other is missing."""
-    columns, found = source.columns, ", ".join(map(repr, source.columns)) or "none"
+    columns, known = source.columns, ", ".join(map(repr, source.columns)) or "none"
     if utility is None:
         given = given | {what: given[what] or (what if what in columns else None) for what in ("need", "served")}
         need, served = given["need"], given["served"]
@@ -280,7 +271,7 @@ def _with_needs(source: Source, given: dict[str, str | None], utility: object) -
             )
             raise ValueError(
                 f"{source.label} has a column {there!r}, but it is not known which column tells {what}: name it with "
-                f"{flag}; found {found}"
+                f"{flag}; found {known}"
             )
     named = {"agent": given["agent"], "time": given["time"], "utility": given["need"] or utility}
     missing = [name for name, column in named.items() if column is None and name not in columns]
@@ -289,7 +280,7 @@ def _with_needs(source: Source, given: dict[str, str | None], utility: object) -
         flags = listed([f"--{name} COLUMN" for name in missing])
         or_needs = " (or --needs and --served, if it records who asked)" if "utility" in missing else ""
         raise ValueError(
-            f"{source.label} has no {noun} called {listed(missing)}: name {them} with {flags}{or_needs}; found {found}"
+            f"{source.label} has no {noun} called {listed(missing)}: name {them} with {flags}{or_needs}; found {known}"
         )
     return given
 
@@ -314,7 +305,7 @@ def _history(
 ) -> History:
     """The history in rows with the columns `agent`, `time` and `utility`, of any type."""
     if reading.skip_unnamed:
-        rows, skipped = only_named(source, rows)
+        rows, skipped = source.only_named(rows)
         notes = (*notes, f"Skipped {counted(skipped, 'row')} without an agent.") if skipped else notes
     timed = with_times(source, rows, columns["time"], reading.zone, reading.time_format)
     rows, bounds = timed.rows, timed.bounds
@@ -326,7 +317,7 @@ def _history(
     if "start" in columns:
         rows, begun = _also_timed(source, rows, "start", columns["start"], reading)
         late = rows.start > rows.time
-        refuse(source, rows, "start", columns["start"], late, f"at or before {columns['time']}")
+        source.refuse(rows, "start", columns["start"], late, f"at or before {columns['time']}")
         bounds = bounds | {"first": begun["first"]}
     requests = None
     if "need" in columns:
@@ -334,7 +325,7 @@ def _history(
         if "utility" not in columns:
             columns = columns | {"utility": columns["need"]}
             rows = requests.mutate(utility=ibis.ifelse(requests.served, requests.need, 0.0))
-    utility = as_number(rows.utility, source, columns["utility"])
+    utility = source.number(rows.utility, columns["utility"])
     events = rows.mutate(utility=utility, utility_raw=rows.utility)
     notes = (*timed.notes, *notes)
     return History(source, events, timed.clock, bounds["first"], bounds["last"], bounds["n"], columns, requests, notes)
@@ -350,17 +341,17 @@ def _also_timed(source: Source, rows: Any, what: str, name: str, reading: _Readi
 
 def _requests(source: Source, rows: Any, columns: dict[str, str]) -> Any:
     """The rows with each agent's need and whether it was served; raises ValueError where either is missing."""
-    need, answer = as_number(rows.need, source, columns["need"]), rows.served
+    need, answer = source.number(rows.need, columns["need"]), rows.served
     if answer.type().is_string():
         word = answer.strip().lower()
         served = ibis.cases((word.isin(_YES), True), (word.isin(_NO), False))
     else:
-        number = as_number(answer, source, columns["served"])
+        number = source.number(answer, columns["served"])
         served = ibis.cases((number == 1, True), (number == 0, False))
     asked = rows.mutate(need=need, served=served, need_raw=rows.need, served_raw=answer)
-    refuse(source, asked, "served", columns["served"], asked.served.isnull(), "1 or 0, true or false, yes or no")
+    source.refuse(asked, "served", columns["served"], asked.served.isnull(), "1 or 0, true or false, yes or no")
     bad = ~(asked.need >= 0).fill_null(False) | asked.need.isnan() | asked.need.isinf()
-    refuse(source, asked, "need", columns["need"], bad, _A_NUMBER)
+    source.refuse(asked, "need", columns["need"], bad, _A_NUMBER)
     return asked
 
 

@@ -19,7 +19,6 @@ import json
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from types import TracebackType
 from typing import Any, TextIO
 
 from bygones._csv import check_file
@@ -50,9 +49,7 @@ class JsonFile:
     def __enter__(self) -> JsonFile:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *failure: object) -> None:
         self._file.close()
 
     def value(self) -> Any:
@@ -60,7 +57,7 @@ class JsonFile:
         self.peek()
         while True:
             try:
-                found, end = _DECODER.raw_decode(self._text, self._at)
+                value, end = _DECODER.raw_decode(self._text, self._at)
             except json.JSONDecodeError as error:
                 # What is only cut off is wrong at its end, or in a string that has not ended.
                 is_cut_off = error.pos > len(self._text) - _LONGEST_TOKEN or error.msg.startswith("Unterminated")
@@ -71,7 +68,7 @@ class JsonFile:
             # At the end of what was read so far, a number may go on: after `1.` may come `5`.
             if (end < len(self._text) and self._text[end] not in _IN_NUMBERS) or not self._more():
                 self._at = end
-                return found
+                return value
 
     def members(self) -> Iterator[str]:
         """The keys of the object that comes next."""
@@ -127,9 +124,9 @@ class JsonFile:
             self._take(",")
 
     def _take(self, expected: str) -> None:
-        found = self.peek()
-        if found != expected:
-            raise self._refused(f"expected {expected}, got {found or 'the end of the file'}")
+        character = self.peek()
+        if character != expected:
+            raise self._refused(f"expected {expected}, got {character or 'the end of the file'}")
         self._at += 1
 
     def _more(self) -> bool:

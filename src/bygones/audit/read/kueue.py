@@ -22,15 +22,14 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 
 from bygones._text import counted
-from bygones.audit.read.conditions import only, only_named, weights_of
 from bygones.audit.read.formats import Asked, Usage
 from bygones.audit.read.json_stream import JsonFile, beginning
-from bygones.audit.read.sources import Source, duckdb, fill, label_of, readable
+from bygones.audit.read.sources import Source, duckdb, fill, label_of, readable, resource_weights, unit_of
 
 AGENTS = ("queue", "namespace", "clusterQueue")
 """What may be the agent: the local queue, its namespace, or the cluster queue."""
@@ -45,25 +44,15 @@ _INSTANT = pa.timestamp("us", "UTC")
 _KNOWN = "SELECT DISTINCT unnest(map_keys(resources)) AS name FROM runs ORDER BY name"
 
 
-class _Run(NamedTuple):
-    """A time during which a workload used resources: its latest run has its name as `job`; `end` is None if it runs."""
-
-    job: str | None
-    queue: str
-    namespace: str
-    cluster_queue: str
-    submit: datetime
-    start: datetime
-    end: datetime | None
-    seconds: float | None
-    resources: list[tuple[str, float]]
-
-
 _RUNS = pa.schema([
     ("job", pa.string()), ("queue", pa.string()), ("namespace", pa.string()), ("clusterQueue", pa.string()),
     ("submit", _INSTANT), ("start", _INSTANT), ("finish", _INSTANT), ("seconds", pa.float64()),
     ("resources", pa.map_(pa.string(), pa.float64())),
 ])  # fmt: skip
+"""The times during which workloads used resources. Only the latest run of a workload has its name as `job`, and one
+that still runs has no `finish`."""
+
+_Run: TypeAlias = tuple[Any, ...]
 
 
 def recognises(path: str | Path) -> bool:
@@ -81,8 +70,17 @@ def scan(paths: Sequence[Path], asked: Asked) -> Usage:
     agent = asked.agent or "queue"
     if agent not in AGENTS:
         raise ValueError(f"agent must be one of {', '.join(AGENTS)} for Kueue, got {agent!r}")
-    engine, skipped = duckdb(asked.threads, asked.memory), _Count()
-    fill(engine, "runs", _RUNS, (run for path in paths for run in _runs(path, skipped)))
+    engine, skipped = duckdb(asked.threads, asked.memory), 0
+
+    def runs() -> Iterator[_Run]:
+        nonlocal skipped
+        for path in paths:
+            for workload in _workloads(path):
+                its_runs = _runs_of(workload, path)
+                skipped += not its_runs
+                yield from its_runs
+
+    fill(engine, "runs", _RUNS, runs())
     con = engine.con
     with readable(label):
         n, running, past = con.execute(
@@ -94,8 +92,8 @@ def scan(paths: Sequence[Path], asked: Asked) -> Usage:
         weights, notes = _resources(con, asked.resource, label)
         con.execute(_usage(weights))
     source = Source(engine.table("usage"), label)
-    rows = only(source, source.table, asked.where)
-    unit = _unit(weights)
+    rows = source.only(source.table, asked.where)
+    unit = unit_of(weights, ", ".join)
     notes = [f"Usage is in {unit}, from the admission of a workload until it finished.", *notes]
     if running:
         notes.append(f"Included {counted(running, 'workload')} still running, up to the latest time in the file.")
@@ -104,9 +102,9 @@ def scan(paths: Sequence[Path], asked: Asked) -> Usage:
             f"{counted(past, 'workload')} also ran before being evicted: that usage is spread from creation to the "
             "latest admission."
         )
-    if skipped.number:
-        notes.append(f"Skipped {counted(skipped.number, 'workload')} that were not admitted.")
-    rows, unnamed = only_named(source, rows, agent)
+    if skipped:
+        notes.append(f"Skipped {counted(skipped, 'workload')} that were not admitted.")
+    rows, unnamed = source.only_named(rows, agent)
     if unnamed and not asked.skip_unnamed:
         gone = " (newer releases of Kueue forget it when a workload finishes)" if agent == "clusterQueue" else ""
         number = counted(unnamed, "workload")
@@ -117,29 +115,19 @@ def scan(paths: Sequence[Path], asked: Asked) -> Usage:
     return Usage(table, unit, tuple(notes))
 
 
-class _Count:
-    """How many workloads were skipped."""
-
-    number = 0
-
-
-def _runs(path: Path, skipped: _Count) -> Iterator[_Run]:
-    """The runs of the workloads in a list, or of a single workload."""
+def _workloads(path: Path) -> Iterator[dict[str, Any]]:
+    """The workloads in a list, or a single workload."""
     alone: dict[str, Any] = {}
     with JsonFile(path) as file:
         for key in file.members():
             if key == "items":
                 for _ in file.elements():
-                    found = _runs_of(file.value(), path)
-                    skipped.number += not found
-                    yield from found
+                    yield file.value()
             else:
                 alone[key] = file.value()
         file.end()
     if alone.get("kind") == "Workload":
-        found = _runs_of(alone, path)
-        skipped.number += not found
-        yield from found
+        yield alone
 
 
 def _runs_of(item: Mapping[str, Any], path: Path) -> list[_Run]:
@@ -158,10 +146,10 @@ def _runs_of(item: Mapping[str, Any], path: Path) -> list[_Run]:
     used = _used(item, where)
     if not is_admitted:
         start = max(created, changed - timedelta(seconds=past))
-        return [_Run(name, *place, created, start, changed, past, used)]
+        return [(name, *place, created, start, changed, past, used)]
     end = _moment(finished["lastTransitionTime"], where) if finished.get("status") == "True" else None
-    runs = [_Run(name, *place, created, changed, None if end is None else max(end, changed), None, used)]
-    return [*runs, _Run(None, *place, created, min(created, changed), changed, past, used)] if past else runs
+    latest = (name, *place, created, changed, None if end is None else max(end, changed), None, used)
+    return [latest, (None, *place, created, min(created, changed), changed, past, used)] if past else [latest]
 
 
 def _used(item: Mapping[str, Any], where: str) -> list[tuple[str, float]]:
@@ -172,19 +160,16 @@ def _used(item: Mapping[str, Any], where: str) -> list[tuple[str, float]]:
         sets = [each.get("resources", {}) for each in status.get("resourceRequests", ())]
     counts = [1.0] * len(sets)
     if not any(sets):
-        pods = [(each, float(each.get("count", 1))) for each in item.get("spec", {}).get("podSets", ())]
-        requests = [(_requests(container), count) for each, count in pods for container in _containers(each)]
-        sets, counts = [each for each, _ in requests], [count for _, count in requests]
-    found: dict[str, float] = {}
+        for pods in item.get("spec", {}).get("podSets", ()):
+            containers = pods.get("template", {}).get("spec", {}).get("containers", ())
+            sets += [_requests(container) for container in containers]
+            counts += [float(pods.get("count", 1))] * len(containers)
+    used: dict[str, float] = {}
     for quantities, count in zip(sets, counts, strict=True):
         for name, quantity in quantities.items():
-            what, amount = _resource(name), count * _quantity(quantity, f"{where}{name}")
-            found[what] = found.get(what, 0.0) + (amount / 2.0**30 if what == "mem" else amount)
-    return list(found.items())
-
-
-def _containers(pods: Mapping[str, Any]) -> list[dict[str, Any]]:
-    return list(pods.get("template", {}).get("spec", {}).get("containers", ()))
+            what, amount = _canonical(name), count * _quantity(quantity, f"{where}{name}")
+            used[what] = used.get(what, 0.0) + (amount / 2.0**30 if what == "mem" else amount)
+    return list(used.items())
 
 
 def _requests(container: Mapping[str, Any]) -> dict[str, Any]:
@@ -226,7 +211,7 @@ def _quantity(text: object, name: str) -> float:
     return float(match[1]) * _SUFFIXES[match[2]]
 
 
-def _resource(name: str) -> str:
+def _canonical(name: str) -> str:
     return "mem" if name == "memory" else "gpu" if name.endswith("/gpu") else name
 
 
@@ -241,16 +226,4 @@ def _resources(con: Any, resource: str | Mapping[str, float] | None, label: str)
             return {"gpu": 1.0}, []
         used = f"only {gpus:,} of {counted(runs, 'workload')} used GPUs; --resource gpu counts those."
         return {"cpu" if "cpu" in known else (known or ["cpu"])[0]: 1.0}, [f"CPUs are counted: {used}"] if gpus else []
-    weights = weights_of(resource, "resource") if isinstance(resource, str) else dict(resource)
-    weights = {_resource(name): float(weight) for name, weight in weights.items()}
-    for name in weights:
-        if name not in known:
-            raise ValueError(f"resource must be one that a workload in {label} uses ({', '.join(known)}), got {name!r}")
-    return weights, []
-
-
-def _unit(weights: Mapping[str, float]) -> str:
-    if len(weights) == 1 and next(iter(weights.values())) == 1:
-        (name,) = weights
-        return "GiB-hours of memory" if name == "mem" else f"{name.upper() if len(name) == 3 else name}-hours"
-    return f"weighted hours ({', '.join(f'{name} × {weight:g}' for name, weight in weights.items())})"
+    return resource_weights(resource, _canonical, known, f"workload in {label}"), []

@@ -14,7 +14,6 @@ import ibis
 import numpy as np
 import pyarrow as pa
 
-from bygones.audit.read.conditions import as_number
 from bygones.audit.read.sources import BATCH, LEDGER_COLUMNS, Source, check_columns, readable
 from bygones.audit.read.time_columns import with_times
 from bygones.ledger.model.bounds import LARGEST_CORRECTION
@@ -51,7 +50,7 @@ class LedgerEvents(NamedTuple):
 
     def are(self, *kinds: str) -> np.ndarray:
         """Which events are of one of these kinds."""
-        return are(self.kind, *kinds)
+        return np.asarray(np.isin(self.kind, [KINDS.index(each) for each in kinds]))
 
     def span(self) -> tuple[int, int]:
         """The times of the first and the last event that is no rule and no decision.
@@ -61,11 +60,6 @@ class LedgerEvents(NamedTuple):
         times = self.time[~self.are("rules", *DECISIONS)]
         come = times[times <= now()]
         return int(times.min()), int((come if len(come) else times).max())
-
-
-def are(kind: np.ndarray, *kinds: str) -> np.ndarray:
-    """Which entries, places in `KINDS`, are of one of these kinds."""
-    return np.asarray(np.isin(kind, [KINDS.index(each) for each in kinds]))
 
 
 def all_events(source: Source) -> Any:
@@ -78,7 +72,7 @@ def all_events(source: Source) -> Any:
 def received(source: Source, everything: Any) -> Any:
     """What was received, after corrections, with the columns `agent`, `time` and `utility`; who joins receives 0."""
     events = everything.filter(everything.kind.isin([*RECEIVED, "correction", "join"]))
-    amount, seq, refers = (as_number(events[name], source, name) for name in ("amount", "seq", "refers"))
+    amount, seq, refers = (source.number(events[name], name) for name in ("amount", "seq", "refers"))
     amount = ibis.ifelse(amount.abs() <= LARGEST_CORRECTION, amount, 0.0)  # as in the ledger itself
     events = events.mutate(amount=amount, original=ibis.ifelse(events.kind == "correction", refers, seq))
     net = events.group_by("original", "agent", "time").aggregate(
@@ -95,7 +89,7 @@ def received(source: Source, everything: Any) -> Any:
 def read_events(source: Source, everything: Any, clean_name: Callable[[str], str]) -> LedgerEvents | None:
     """All events for the replay; None if they lack the rules or who joined."""
     rows = with_times(source, everything, "time", "UTC").rows
-    numbers = {name: as_number(rows[name], source, name) for name in ("amount", "seq", "refers")}
+    numbers = {name: source.number(rows[name], name) for name in ("amount", "seq", "refers")}
     rows = rows.mutate(**numbers).drop("time_raw")
     book = _read_book(source, rows)
     if book is None:
@@ -111,8 +105,8 @@ def read_events(source: Source, everything: Any, clean_name: Callable[[str], str
     codes = {code: names.setdefault(clean_name(name), len(names)) for name, code in row_of.items() if name}
     seq, kind, time, agent, amount, refers = (np.concatenate(column) for column in zip(*parts, strict=True))
     same = np.array([codes[code] for code in range(len(codes))] + [NOBODY], dtype=np.int32)
-    found = LedgerEvents(tuple(names), seq, kind, time, same[agent], amount, refers, book)
-    return found if found.are("join").any() else None
+    events = LedgerEvents(tuple(names), seq, kind, time, same[agent], amount, refers, book)
+    return events if events.are("join").any() else None
 
 
 def _columns(batch: pa.RecordBatch, row_of: dict[str | None, int]) -> tuple[np.ndarray, ...]:
@@ -143,25 +137,22 @@ def _read_book(source: Source, rows: Any) -> RuleBook | None:
         return load_book(source.rules)
     if "details" not in rows.columns:
         return None
-    with readable(source.label):
-        rules = rows.filter(rows.kind == "rules").order_by("seq").to_pyarrow().to_pylist()
-    found = [Change(int(r["time"]), int(r["seq"]), json.loads(r["details"])) for r in rules if r["details"]]
-    return RuleBook(found) if found else None
+    rules = source.fetch(rows.filter(rows.kind == "rules").order_by("seq")).to_pylist()
+    changes = [Change(int(r["time"]), int(r["seq"]), json.loads(r["details"])) for r in rules if r["details"]]
+    return RuleBook(changes) if changes else None
 
 
 def _in_effect(source: Source, events: Any) -> Any:
     """The events of a ledger that are not void."""
-    numbered = events.mutate(**{name: as_number(events[name], source, name) for name in ("seq", "refers")})
-    with readable(source.label):
-        voids = (
-            numbered.filter(numbered.kind == "void").order_by("seq").select("seq", "refers").to_pyarrow().to_pylist()
-        )
+    numbered = events.mutate(**{name: source.number(events[name], name) for name in ("seq", "refers")})
+    voided = numbered.filter(numbered.kind == "void").order_by("seq").select("seq", "refers")
+    voids = source.fetch(voided).to_pylist()
     if not voids:
         return events
     again = {int(void["refers"]) for void in voids} & {int(void["seq"]) for void in voids}
     out = [int(void["refers"]) for void in voids if int(void["seq"]) not in again]
     resting = numbered.kind.isin([*RECEIVED, "correction"])
     for _ in range(2):  # what was received through a decision, and the corrections of it
-        found = numbered.filter(resting & numbered.refers.isin(out)).select("seq").to_pyarrow().to_pylist()
-        out = sorted({*out, *(int(row["seq"]) for row in found)})
-    return events.filter((events.kind != "void") & ~as_number(events.seq, source, "seq").isin(out))
+        dependent = numbered.filter(resting & numbered.refers.isin(out)).select("seq").to_pyarrow().to_pylist()
+        out = sorted({*out, *(int(row["seq"]) for row in dependent)})
+    return events.filter((events.kind != "void") & ~source.number(events.seq, "seq").isin(out))

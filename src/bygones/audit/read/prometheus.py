@@ -18,7 +18,6 @@ from typing import Any
 import pyarrow as pa
 
 from bygones._text import counted, listed
-from bygones.audit.read.conditions import only, only_named
 from bygones.audit.read.formats import Asked, Usage
 from bygones.audit.read.json_stream import JsonFile, beginning
 from bygones.audit.read.sources import Source, check_columns, duckdb, fill, label_of, readable
@@ -64,8 +63,8 @@ def scan(paths: Sequence[Path], asked: Asked) -> Usage:
         scale = _GIB if metric.endswith("bytes") else 1.0
         engine.con.execute(_usage(step, scale))
     source = Source(engine.table("usage"), label)
-    rows = only(source, source.table, asked.where)
-    rows, unnamed = only_named(source, rows, agent)
+    rows = source.only(source.table, asked.where)
+    rows, unnamed = source.only_named(rows, agent)
     if unnamed and not asked.skip_unnamed:
         raise ValueError(f"{label}: {counted(unnamed, 'sample')} have no {agent}; leave them out with --skip-unnamed")
     unit = _unit(metric)

@@ -18,10 +18,19 @@ import numpy as np
 import pyarrow as pa
 
 from bygones._text import counted, listed
-from bygones.audit.read.conditions import only, weights_of
-from bygones.audit.read.file_tables import first_line
+from bygones.audit.read.engines import first_line
 from bygones.audit.read.formats import Asked, Usage
-from bygones.audit.read.sources import Source, check_columns, duckdb, label_of, readable, repeated_files, repeats_note
+from bygones.audit.read.sources import (
+    Source,
+    check_columns,
+    duckdb,
+    label_of,
+    readable,
+    repeated_files,
+    repeats_note,
+    resource_weights,
+    unit_of,
+)
 
 NEEDED = ("JobID", "Start", "End")
 """The columns that every job must have, besides the agent's, Elapsed or ElapsedRaw, and AllocTRES or AllocCPUS."""
@@ -107,7 +116,7 @@ def scan(paths: Sequence[Path], asked: Asked) -> Usage:
             "CREATE TEMP TABLE usage AS SELECT agent, job, coalesce(submit, start) AS submit, start, time, "
             f"({amount}) * elapsed / 3600 AS utility FROM jobs WHERE ran AND named"
         )
-    unit = _unit(weights)
+    unit = unit_of(weights, listed)
     notes = [f"Usage is in {unit}, spread evenly over each job's run time.", *notes]
     if running:
         notes.append(f"Included {counted(running, 'job')} still running, with the usage so far.")
@@ -139,19 +148,19 @@ def _lines(engine: Any, paths: Sequence[Path], label: str, agent: str, asked: As
         line = first_line(paths[0])
     except ValueError:
         raise ValueError(f"{paths[0]} is not the output of sacct -P: it is not text in UTF-8") from None
-    found = [name.strip() for name in line.rstrip("\r\n").split("|")]
+    header = [name.strip() for name in line.rstrip("\r\n").split("|")]
     # `sacct -p` ends each line with a bar, `sacct -P` does not.
-    found = found[:-1] if len(found) > 1 and not found[-1] else found
-    if len(found) < 2:
+    header = header[:-1] if len(header) > 1 and not header[-1] else header
+    if len(header) < 2:
         raise ValueError(f"{paths[0]} is not the output of sacct -P: its first line has no cells separated by |")
-    if asked.fields and len(asked.fields) != len(found):
-        raise ValueError(f"{paths[0]}: fields must name all {len(found)} columns, got {len(asked.fields)} names")
-    if not asked.fields and not set(found) & {*NEEDED, "Elapsed", "User", "Account", "AllocTRES", "AllocCPUS"}:
+    if asked.fields and len(asked.fields) != len(header):
+        raise ValueError(f"{paths[0]}: fields must name all {len(header)} columns, got {len(asked.fields)} names")
+    if not asked.fields and not set(header) & {*NEEDED, "Elapsed", "User", "Account", "AllocTRES", "AllocCPUS"}:
         raise ValueError(
-            f"{paths[0]} has no header line: it begins with {', '.join(map(repr, found[:3]))}; run sacct without "
+            f"{paths[0]} has no header line: it begins with {', '.join(map(repr, header[:3]))}; run sacct without "
             "--noheader, or name the columns in the order of its --format with --fields JobID,User,…"
         )
-    names = list(asked.fields) if asked.fields else found
+    names = list(asked.fields) if asked.fields else header
     for path in () if asked.fields else paths[1:]:
         if first_line(path).strip().rstrip("|") != line.strip().rstrip("|"):
             raise ValueError(
@@ -171,7 +180,7 @@ def _lines(engine: Any, paths: Sequence[Path], label: str, agent: str, asked: As
     engine.create_view("all_lines", table.mutate(row=ibis.row_number() + 1))
     lines = engine.table("all_lines")
     source = Source(lines, label, hidden=("_bar", "filename", "row"))
-    engine.create_view("lines", only(source, lines, asked.where))
+    engine.create_view("lines", source.only(lines, asked.where))
     return source
 
 
@@ -235,11 +244,11 @@ def _check(
     for condition, column, problem, got in checks:
         shown = "NULL" if got is None else column
         with readable(label):
-            found = con.execute(
+            bad = con.execute(
                 f"SELECT row, filename, {shown} FROM jobs WHERE {condition} ORDER BY row LIMIT 1"
             ).fetchone()
-        if found:
-            row, path, value = found
+        if bad:
+            row, path, value = bad
             (first,) = con.execute("SELECT min(row) FROM all_lines WHERE filename = ?", [path]).fetchone()
             line = row - (first - 1 if several else 0) + above
             end = "" if got is None else f", got {value!r}" if value else ", got nothing"
@@ -258,12 +267,11 @@ def _resources(
         if 2 * gpus >= n or "cpu" not in known:
             return {"gpu": 1.0}, [] if gpus == n else [f"GPUs are counted: {jobs}; --resource cpu counts CPUs."]
         return {"cpu": 1.0}, [f"CPUs are counted: only {jobs}; --resource gpu counts those."]
-    weights = weights_of(resource, "resource") if isinstance(resource, str) else dict(resource)
-    weights = {name.removeprefix("gres/").lower(): float(weight) for name, weight in weights.items()}
-    for name in weights:
-        if name.split(":")[0] not in known:
-            raise ValueError(f"resource must be one that a job in {label} uses ({', '.join(known)}), got {name!r}")
-    return weights, []
+    return resource_weights(resource, _canonical, known, f"job in {label}"), []
+
+
+def _canonical(name: str) -> str:
+    return name.removeprefix("gres/").lower()
 
 
 def _amount(name: str) -> str:
@@ -286,10 +294,3 @@ def _number(text: str, name: str) -> str:
     else:
         cases = " ".join(f"WHEN '{letter}' THEN {1000.0**power!r}" for power, letter in enumerate(("", *"KMGTP")))
     return f"({number} * CASE {suffix} {cases} END)"
-
-
-def _unit(weights: Mapping[str, float]) -> str:
-    if len(weights) == 1 and next(iter(weights.values())) == 1:
-        (name,) = weights
-        return "GiB-hours of memory" if name == "mem" else f"{name.upper() if len(name) == 3 else name}-hours"
-    return f"weighted hours ({listed([f'{name} × {weight:g}' for name, weight in weights.items()])})"

@@ -1,23 +1,31 @@
-"""The table that a history comes from, the engine that reads it, and an engine's errors in one sentence."""
+"""The table that a history comes from: the engine that reads it, its columns, conditions on its rows, and its errors.
+
+An error of the engine becomes one sentence, and one about a value names its row.
+"""
 
 from __future__ import annotations
 
 import difflib
 import itertools
+import math
+import operator
 import os
 import re
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import reduce
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+import ibis
 import pyarrow as pa
 
-from bygones._arrays import check_count
+from bygones._arrays import check_between, check_count
+from bygones._csv import number_hint, thousands_hint
 from bygones._text import counted
 
 LEDGER_COLUMNS = ("seq", "kind", "time", "agent", "amount", "refers")
@@ -30,6 +38,8 @@ THREADS = 1024
 """The most threads that DuckDB may be given."""
 
 _WRONG_LENGTH = re.compile(r"CSV Error on Line: (\d+)\n.*Expected Number of Columns: (\d+) Found: (\d+)", re.DOTALL)
+_CONDITION = re.compile(r"\s*(.+?)\s*(!=|>=|<=|=|>|<)\s*(.*?)\s*", re.DOTALL)
+_ORDERS = {">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.lt}
 
 
 @dataclass(frozen=True)
@@ -85,24 +95,96 @@ class Source:
         """Whether these are the events of a ledger."""
         return set(LEDGER_COLUMNS) <= set(self.columns)
 
+    def fetch(self, expression: Any) -> Any:
+        """Evaluates an expression in the engine; the result is an Arrow table, or a value."""
+        with readable(self.label):
+            return expression.to_pyarrow()
+
+    def number(self, column: Any, name: str) -> Any:
+        """A column of numbers, from numbers or text; text that is not a number becomes NULL."""
+        kind = column.type()
+        if kind.is_string():
+            text = self._with_points(column.strip()) if self.decimal_comma else column.strip()
+            return text.try_cast("float64") if self.engine == "duckdb" else column.cast("float64")
+        if not (kind.is_numeric() or kind.is_boolean()):
+            raise ValueError(f"{self.label}: {name} must be numbers, got a column of type {kind}")
+        return column.cast("float64")
+
+    def _with_points(self, text: Any) -> Any:
+        """Numbers with a decimal point for a comma; with commas, 1.000 may be a thousand, and becomes NULL."""
+        clean = text.replace(",", ".")
+        if not self.fetch(text.re_search(r"^[+-]?\d*,\d+$").any()).as_py():
+            return clean
+        return ibis.ifelse(text.re_search(r"^[+-]?[1-9]\d{0,2}(\.\d{3})+$"), ibis.null("string"), clean)
+
+    def only(self, rows: Any, conditions: Sequence[str]) -> Any:
+        """The rows that meet all conditions, such as `state=COMPLETED,TIMEOUT`, `user!=root` or `fare>=10`.
+
+        Numbers are compared as numbers, everything else as text, so that dates must be in ISO 8601.
+        """
+        for condition in conditions:
+            match = _CONDITION.fullmatch(condition)
+            if match is None:
+                raise ValueError(f"where must be a condition such as state=COMPLETED or fare>=10, got {condition!r}")
+            name, sign, value = match.groups()
+            check_columns(self.columns, [name], self.label)
+            if sign in _ORDERS and is_number(value):
+                rows = rows.filter(_ORDERS[sign](self.number(rows[name], name), constant(float(value))))
+                continue
+            text = rows[name].cast("string").strip()
+            if sign in _ORDERS:
+                rows = rows.filter(_ORDERS[sign](text, value))
+            else:
+                listed = text.isin([each.strip() for each in value.split(",")]).fill_null(False)
+                rows = rows.filter(listed if sign == "=" else ~listed)
+        return rows
+
+    def only_named(self, rows: Any, agent: str = "agent") -> tuple[Any, int]:
+        """The rows that name an agent, in that column, and the number of those that do not."""
+        is_named = (rows[agent].notnull() & (rows[agent].cast("string").strip() != "")).fill_null(False)
+        return rows.filter(is_named), int(self.fetch(rows.filter(~is_named).count()).as_py())
+
+    def refuse(self, rows: Any, what: str, column: str, is_bad: Any, accepted: str, hint: str = "") -> None:
+        """Raises for the first row in which a value is bad, if there is one; `hint` says what to do about it."""
+        judged = rows.mutate(bad=is_bad)
+        first = self._first_bad(judged)
+        if first is None:
+            return
+        label, row = self.label, first["row"] + 1
+        if self.several and "filename" in first:
+            label = first["filename"]
+            row = (self._first_bad(judged.filter(judged.filename == label)) or first)["row"] + 1
+        where = f"row {row} of those kept" if self.filtered else f"row {row + self.above}"
+        value = first.get(f"{what}_raw", first[what])
+        if isinstance(value, str) and value.strip() and not hint:
+            hint = (self.decimal_comma and thousands_hint(value.strip())) or number_hint(value.strip())
+        shown = "nothing" if value is None or value == "" else repr(value) if isinstance(value, str) else str(value)
+        raise ValueError(f"{label}, {where}: {column} must be {accepted}, got {shown}{hint}")
+
+    def _first_bad(self, rows: Any) -> dict[str, Any] | None:
+        """The first bad row, with its number."""
+        numbered = rows.mutate(row=ibis.row_number())
+        bad = self.fetch(numbered.filter(numbered.bad).order_by("row").limit(1)).to_pylist()
+        return bad[0] if bad else None
+
 
 def check_columns(
-    found: Sequence[str], wanted: Sequence[str], label: str, flags: Mapping[str, str] = MappingProxyType({})
+    known: Sequence[str], wanted: Sequence[str], label: str, flags: Mapping[str, str] = MappingProxyType({})
 ) -> None:
     """Raises ValueError for a missing column, with the columns that exist and the nearest match.
 
     Args:
-        found: the columns that exist.
+        known: the columns that exist.
         wanted: the columns that are needed.
         label: the name of the source.
         flags: for columns of which another may be named, the option that names it.
     """
     for name in wanted:
-        if name not in found:
-            near = difflib.get_close_matches(name.lower(), [each.lower() for each in found], n=1)
-            meant = next((each for each in found if near and each.lower() == near[0]), None)
+        if name not in known:
+            near = difflib.get_close_matches(name.lower(), [each.lower() for each in known], n=1)
+            meant = next((each for each in known if near and each.lower() == near[0]), None)
             hint = "" if meant is None else f" (did you mean {meant!r}?)"
-            there = ", ".join(map(repr, found)) or "none"
+            there = ", ".join(map(repr, known)) or "none"
             how = f"; name the column with {flags[name]}" if name in flags else ""
             raise ValueError(f"{label} has no column {name!r}{hint}: found {there}{how}")
 
@@ -117,8 +199,8 @@ def repeated_files(files: Sequence[str | os.PathLike[str]]) -> tuple[str, ...]:
 def repeats_note(number: int, noun: str, by: str = "") -> tuple[str, ...]:
     """That some rows are in several files, in one sentence; nothing if none is."""
     occur, count = ("occurs", "counts") if number == 1 else ("occur", "count")
-    found = f"{counted(number, noun)} {occur} in more than one file{by} and {count} each time"
-    return (f"{found}; if that is not meant, leave out one of the files.",) if number else ()
+    repeated = f"{counted(number, noun)} {occur} in more than one file{by} and {count} each time"
+    return (f"{repeated}; if that is not meant, leave out one of the files.",) if number else ()
 
 
 @contextmanager
@@ -155,7 +237,6 @@ def duckdb(threads: int | None, memory: str, file: Path | None = None) -> Any:
     all that its views could reach outside it, such as other files and the network, is shut off.
     """
     import duckdb
-    import ibis
 
     settings = {} if threads is None else {"threads": check_count("threads", threads, most=THREADS)}
     where: dict[str, Any] = {} if file is None else {"database": file, "read_only": True}
@@ -176,8 +257,6 @@ def constant(number: float, kind: Any = "float64") -> Any:
     Engines read a literal with a point as a decimal, and DuckDB makes the nearest double but one of some: an event at
     the moment of the audit would come after it. What is read from text is exact.
     """
-    import ibis
-
     if ibis.dtype(kind).is_integer() and float(number).is_integer():
         return ibis.literal(int(number), type=kind)
     return ibis.literal(repr(float(number))).cast("float64")
@@ -209,3 +288,75 @@ def fill(engine: Any, name: str, schema: pa.Schema, rows: Iterable[Sequence[Any]
 def label_of(paths: Sequence[os.PathLike[str]]) -> str:
     """The name of some files in messages."""
     return str(paths[0]) if len(paths) == 1 else f"{paths[0]} and {counted(len(paths) - 1, 'other file')}"
+
+
+def weights_of(text: str, name: str) -> dict[str, float]:
+    """Weights by name, from text such as `cpu=1,gpu=40`; a weight that is left out is 1."""
+    weights: dict[str, float] = {}
+    for part in text.split(","):
+        what, given, weight = part.partition("=")
+        if not what.strip() or (given and not is_number(weight)):
+            raise ValueError(f"{name} must be names with weights such as cpu=1,gpu=40, got {text!r}")
+        weights[what.strip()] = check_weight(what.strip(), float(weight) if given else 1.0)
+    return weights
+
+
+def resource_weights(
+    resource: str | Mapping[str, float], canonical: Callable[[str], str], known: Sequence[str], user: str
+) -> dict[str, float]:
+    """The resources of a log to count, by their canonical names, with weights; `user` says what uses those known."""
+    weights = weights_of(resource, "resource") if isinstance(resource, str) else resource
+    chosen = {canonical(name): float(weight) for name, weight in weights.items()}
+    for name in chosen:
+        if name.split(":")[0] not in known:
+            raise ValueError(f"resource must be one that a {user} uses ({', '.join(known)}), got {name!r}")
+    return chosen
+
+
+def unit_of(weights: Mapping[str, float], together: Callable[[list[str]], str]) -> str:
+    """The unit of usage, such as `GPU-hours`; `together` puts several weighted resources into one phrase."""
+    if len(weights) == 1 and next(iter(weights.values())) == 1:
+        (name,) = weights
+        return "GiB-hours of memory" if name == "mem" else f"{name.upper() if len(name) == 3 else name}-hours"
+    return f"weighted hours ({together([f'{name} × {weight:g}' for name, weight in weights.items()])})"
+
+
+def check_weight(name: object, weight: float) -> float:
+    """A weight above 0."""
+    return float(
+        check_between(f"weight of {name}", weight, 0.0, float("inf"), "a number above 0", open_low=True, open_high=True)
+    )
+
+
+def utility_columns(utility: str | Sequence[str] | Mapping[str, float], known: Sequence[str]) -> dict[str, float]:
+    """The columns that make up the utility, with their weights: `pfizer=1,moderna=0.5` as text."""
+    if isinstance(utility, Mapping):
+        return {str(name): check_weight(name, weight) for name, weight in utility.items()}
+    if not isinstance(utility, str):
+        return dict.fromkeys(utility, 1.0)
+    if utility in known or not set(",=") & set(utility):
+        return {utility: 1.0}
+    return weights_of(utility, "utility")
+
+
+def utility_of(source: Source, rows: Any, weights: Mapping[str, float]) -> dict[str, Any]:
+    """The utility of each row: one column as it is, or the weighted sum of several."""
+    parts = {name: source.number(rows[name], name) for name in weights}
+    if not weights:
+        return {}
+    if len(weights) == 1:
+        ((name, weight),) = weights.items()
+        return {"utility": rows[name] if weight == 1 else weight * parts[name]}
+    # Each term has to be a number: a negative one must not hide behind a positive one.
+    is_bad = reduce(operator.or_, [(~(part >= 0)).fill_null(True) for part in parts.values()])
+    total = reduce(operator.add, [weight * parts[name] for name, weight in weights.items()])
+    return {"utility": ibis.ifelse(is_bad, ibis.literal(math.nan, type="float64"), total)}
+
+
+def is_number(text: str) -> bool:
+    """Whether the text is a number."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

@@ -16,8 +16,7 @@ import ibis.expr.datatypes as dt
 
 from bygones._times import DAY_FIRST
 from bygones.audit.read.clock import Clock, offsets
-from bygones.audit.read.conditions import is_number, refuse
-from bygones.audit.read.sources import Source, readable
+from bygones.audit.read.sources import Source, is_number, readable
 
 _ZONED = r":\d\d(\.\d+)?\s*([zZ]|UTC|[+-]\d\d(:?\d\d)?)$"
 """Matches the text of a time that names its zone."""
@@ -40,18 +39,13 @@ _DATES = {
 }
 
 
-def _builtin(name: str, moment: Any, result: Any) -> Any:
-    """A built-in function of an engine that takes a moment."""
-    make = ibis.udf.scalar.builtin(name=name, signature=((moment,), result))
-    return make(lambda moment: None)
-
-
-_TRY_STRPTIME = ibis.udf.scalar.builtin(
-    name="try_strptime", signature=((dt.string, dt.Array(dt.string)), dt.timestamp)
-)(lambda text, formats: None)
-_EPOCH_US = _builtin("epoch_us", dt.timestamp, dt.int64)
-_UNIX_MICROS = _builtin("unix_micros", dt.Timestamp("UTC"), dt.int64)
-_TYPEOF = _builtin("typeof", dt.timestamp, dt.string)
+_builtin = ibis.udf.scalar.builtin
+_TRY_STRPTIME = _builtin(name="try_strptime", signature=((dt.string, dt.Array(dt.string)), dt.timestamp))(
+    lambda text, formats: None
+)
+_EPOCH_US = _builtin(name="epoch_us", signature=((dt.timestamp,), dt.int64))(lambda moment: None)
+_UNIX_MICROS = _builtin(name="unix_micros", signature=((dt.Timestamp("UTC"),), dt.int64))(lambda moment: None)
+_TYPEOF = _builtin(name="typeof", signature=((dt.timestamp,), dt.string))(lambda moment: None)
 
 
 class Timed(NamedTuple):
@@ -147,8 +141,7 @@ def _has_zone(source: Source, rows: Any) -> bool:
     if source.engine != "pyspark":
         return bool(rows.time.type().timezone is not None)
     # Ibis does not distinguish Spark's two types of timestamp, so Spark itself is asked.
-    with readable(source.label):
-        kinds = rows.limit(1).select(kind=_TYPEOF(rows.limit(1).time)).to_pyarrow()["kind"].to_pylist()
+    kinds = source.fetch(rows.limit(1).select(kind=_TYPEOF(rows.limit(1).time)))["kind"].to_pylist()
     return bool(kinds == ["timestamp"])
 
 
@@ -170,8 +163,7 @@ def _with_text_times(source: Source, rows: Any, name: str, zone: str, how: str) 
             f"{source.label}: {name} must be times, dates or numbers, got text: cast it in a view or query"
         )
     text = rows.time.strip()
-    with readable(source.label):
-        sample = rows.select(time=text).filter(text.length() > 0).limit(1).to_pyarrow()["time"].to_pylist()
+    sample = source.fetch(rows.select(time=text).filter(text.length() > 0).limit(1))["time"].to_pylist()
     first = sample[0] if sample else ""
     if is_number(first) and "%" not in how:
         ready = rows.mutate(time=text.try_cast("float64"), time_raw=rows.time)
@@ -191,8 +183,7 @@ def _with_text_times(source: Source, rows: Any, name: str, zone: str, how: str) 
     ready = rows.mutate(time=time, time_raw=rows.time, is_zoned=is_zoned)
     bounds = _bounds(source, ready, name, ready.time.min(), ready.time.max(), ready.time.count(), accepted)
     _check_span(source, name, bounds)
-    with readable(source.label):
-        assumed = ready.filter(~ready.is_zoned).count().to_pyarrow().as_py() > 0
+    assumed = source.fetch(ready.filter(~ready.is_zoned).count()).as_py() > 0
     notes: tuple[str, ...] = ()
     if formats and bounds["n"]:
         read = ready.filter(text == first).limit(1).select("time").to_pyarrow()["time"].to_pylist()[0]
@@ -222,8 +213,7 @@ def _order(source: Source, rows: Any, name: str, text: Any, first: str) -> str:
     parts = rows.select(
         one=text.re_extract(_SLASHES, 1).try_cast("int64"), two=text.re_extract(_SLASHES, 2).try_cast("int64")
     )
-    with readable(source.label):
-        most = parts.aggregate(one=parts.one.max(), two=parts.two.max()).to_pyarrow().to_pylist()[0]
+    most = source.fetch(parts.aggregate(one=parts.one.max(), two=parts.two.max())).to_pylist()[0]
     one, two = (most["one"] or 0) > 12, (most["two"] or 0) > 12
     if one != two:
         return "day-first" if one else "month-first"
@@ -248,12 +238,11 @@ def _bounds(
     source: Source, rows: Any, name: str, first: Any, last: Any, timed: Any, accepted: str = "given"
 ) -> dict[str, Any]:
     asked = rows.aggregate(n=rows.count(), first=first, last=last, timed=timed)
-    with readable(source.label):
-        bounds: dict[str, Any] = asked.to_pyarrow().to_pylist()[0]
+    bounds: dict[str, Any] = source.fetch(asked).to_pylist()[0]
     if bounds["timed"] < bounds["n"]:
-        refuse(source, rows, "time", name, rows.time.isnull(), accepted)
+        source.refuse(rows, "time", name, rows.time.isnull(), accepted)
     if bounds["n"] and not all(math.isfinite(bounds[edge]) for edge in ("first", "last")):
-        refuse(source, rows, "time", name, rows.time.isnan() | rows.time.isinf(), "a finite number")
+        source.refuse(rows, "time", name, rows.time.isnan() | rows.time.isinf(), "a finite number")
     return bounds
 
 

@@ -27,8 +27,7 @@ import numpy as np
 from bygones._text import amount
 from bygones.allocation import ChooseK, allocate
 from bygones.audit.read.clock import Clock
-from bygones.audit.replay.decision_requests import DecisionRequest, Decisions
-from bygones.audit.replay.members import Measured, measure
+from bygones.audit.replay.decisions import DecisionRequest, Decisions, Measured, measure
 from bygones.audit.replay.memories import Alternative, of_length
 from bygones.kinds import Kind
 from bygones.welfare import AnyWelfare
@@ -166,13 +165,13 @@ class Course:
     def changes(self) -> tuple[Reassignment, ...]:
         """The decisions that would have been others."""
         index, was, served = self.decisions.index, self.decisions.served, self.runs[0].served
-        found = []
+        changes = []
         for i in np.unique(index[served != was]).tolist():
             here = slice(*np.searchsorted(index, [i, i + 1]).tolist())
             certain = all(np.array_equal(run.served[here], served[here]) for run in self.runs)
             gains, loses = (self._names(i, each[here]) for each in (served & ~was, was & ~served))
-            found.append(Reassignment(self.decisions.requests[i].time, gains, loses, certain))
-        return tuple(found)
+            changes.append(Reassignment(self.decisions.requests[i].time, gains, loses, certain))
+        return tuple(changes)
 
     def _spread(self, measure: str) -> Spread:
         return Spread.of([getattr(run, measure) for run in self.runs])
@@ -223,7 +222,7 @@ class _Replay:
         n = len(self._who.names)
         self._state: Any = self._memory.init(n)
         self._now: float | None = None
-        self._first = 0.0
+        self._first = decisions.times[0] if len(decisions.times) else 0.0
         self._has_asked = np.zeros(n, dtype=bool)
         self._received = np.zeros(n)
         self._streaks = np.zeros(n, dtype=np.int64)
@@ -282,7 +281,6 @@ class _Replay:
 
     def _advance(self, added: np.ndarray, time: float) -> None:
         self._state = self._memory.advance(self._state, added, self._elapsed(time))
-        self._first = time if self._now is None else self._first
         self._now = time
 
     def _elapsed(self, time: float) -> float:
@@ -319,22 +317,22 @@ class ReplayedDecisions:
 
     def to_dict(self, names: tuple[str, ...]) -> dict[str, Any]:
         """The replay as plain data for JSON."""
-        found: dict[str, Any] = {"decisions": self.decisions, "differ": self.differ}
+        data: dict[str, Any] = {"decisions": self.decisions, "differ": self.differ}
         for which, run in (("actual", self.actual), ("instead", self.instead)):
             received = dict(zip(names, run.received.tolist(), strict=True))
             measures = {name: getattr(run, name) for name in ("total", *Measured._fields)}
-            found[which] = {"received": received, **measures}
-        return found
+            data[which] = {"received": received, **measures}
+        return data
 
 
 def replay_decisions(
     decisions: Decisions, clock: Clock, half_lives: Sequence[float], end: float, welfare: AnyWelfare, kind: Kind
 ) -> tuple[ReplayedDecisions, ...]:
     """Compares what happened with the rule `one-step`, whose memory has each of these half-lives."""
-    found = []
+    replays = []
     for half_life in half_lives:
         memory = of_length(clock, half_life)
         courses = [replay(decisions, memory, rule, kind, welfare, until=end) for rule in (ACTUAL, "one-step")]
         runs = [course.runs[0] for course in courses]
-        found.append(ReplayedDecisions(half_life, len(decisions.requests), int(courses[1].differ.low), *runs))
-    return tuple(found)
+        replays.append(ReplayedDecisions(half_life, len(decisions.requests), int(courses[1].differ.low), *runs))
+    return tuple(replays)

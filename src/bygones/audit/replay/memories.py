@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -60,8 +60,8 @@ class Alternative:
         if self.kind == "instantaneous":
             return Instantaneous(), usual
         steps = min(max(round(self.length / usual), 1), MOST_STEPS)
-        made: Callable[[int], Memory[Any]] = SlidingWindow if self.kind == "sliding_window" else Reset
-        return made(steps), self.length / steps
+        memory: Memory[Any] = SlidingWindow(steps) if self.kind == "sliding_window" else Reset(steps)
+        return memory, self.length / steps
 
     @property
     def is_half_life(self) -> bool:
@@ -110,7 +110,7 @@ def named_memory(clock: Clock, text: str) -> Alternative:
 def alternatives(clock: Clock, half_lives: Sequence[str | float], memories: Sequence[str]) -> list[Alternative]:
     """Half-lives, the shortest first, and other memories in the order given, each once."""
     fading = sorted((of_half_life(clock, each) for each in half_lives), key=lambda each: each.length)
-    found: dict[tuple[str, float], Alternative] = {}
+    chosen: dict[tuple[str, float], Alternative] = {}
     for each in [*fading, *(named_memory(clock, text) for text in memories)]:
-        found.setdefault((each.kind, each.length), each)
-    return list(found.values())
+        chosen.setdefault((each.kind, each.length), each)
+    return list(chosen.values())

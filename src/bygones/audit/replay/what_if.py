@@ -15,8 +15,8 @@ from bygones.allocation.decide import Rule
 from bygones.audit.read.clock import Clock
 from bygones.audit.read.history import History
 from bygones.audit.replay.courses import ACTUAL, Course, replay
-from bygones.audit.replay.decision_requests import Decisions, decisions_of
-from bygones.audit.replay.memories import Alternative, alternatives
+from bygones.audit.replay.decisions import decisions_of
+from bygones.audit.replay.memories import alternatives
 from bygones.kinds import Kind, check_kind
 from bygones.welfare import AnyWelfare, named
 
@@ -156,33 +156,13 @@ def what_if(
     for memory in chosen:
         courses.append(replay(decisions, memory, ACTUAL, kind))
         courses += [replay(decisions, memory, rule, kind, welfare, draws=draws) for rule in rules]
-    return WhatIf(
-        history.source.label,
-        clock,
-        decisions.who.names,
-        len(decisions.requests),
-        draws,
-        tuple(courses),
-        kind,
-        (
-            clock.sentence(),
-            *history.notes,
-            *_step_notes(chosen, decisions.usual, clock),
-            *_newcomer_notes(decisions),
-        ),
-    )
-
-
-def _step_notes(chosen: Sequence[Alternative], usual: float, clock: Clock) -> list[str]:
-    """That a window counts in steps, and how long those are."""
-    steps = {clock.length_text(each.memory(usual)[1]) for each in chosen if each.counts_in_steps}
-    return (
-        [f"The sliding window moves in steps of {listed(sorted(steps))}; times are rounded to them."] if steps else []
-    )
-
-
-def _newcomer_notes(decisions: Decisions) -> list[str]:
-    late = len(decisions.who.names) - len(decisions.requests[0].who)
-    if not late:
-        return []
-    return [f"{counted(late, 'agent')} asked for the first time later on (newcomer rule: {decisions.who.newcomers})."]
+    names, notes = decisions.who.names, [clock.sentence(), *history.notes]
+    steps = {clock.length_text(each.memory(decisions.usual)[1]) for each in chosen if each.counts_in_steps}
+    if steps:
+        notes.append(f"The sliding window moves in steps of {listed(sorted(steps))}; times are rounded to them.")
+    late = len(names) - len(decisions.requests[0].who)
+    if late:
+        rule = decisions.who.newcomers
+        notes.append(f"{counted(late, 'agent')} asked for the first time later on (newcomer rule: {rule}).")
+    number = len(decisions.requests)
+    return WhatIf(history.source.label, clock, names, number, draws, tuple(courses), kind, tuple(notes))

@@ -1,0 +1,234 @@
+"""The past of a ledger under another half-life, by the ledger's own rules: its replay, clocks and newcomer rule.
+
+Holds stop the clock where the rules say so, offsets are remembered, and whoever left is away. What a newcomer started
+with is recorded in the ledger. Where the newcomer rule gave that amount, the rule gives it again under the other
+half-life, from what the others have then; any other amount stays as it was recorded. With the half-life of the rules
+the standing is the ledger's own.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from bygones._text import listed
+from bygones.allocation.settling import settle
+from bygones.audit.measure.pasts import Attendance, Past, PeriodEnd, Trajectory
+from bygones.audit.measure.sums import Periods
+from bygones.audit.read.history import History
+from bygones.audit.read.ledger_events import NOBODY, LedgerEvents
+from bygones.ledger.model import fold
+from bygones.ledger.model.bounds import LARGEST, LARGEST_CORRECTION
+from bygones.ledger.model.events import DECISIONS, KINDS, PARTICIPATION, RECEIVED
+from bygones.ledger.model.fold import Facts, Joining, Snapshot, Start
+from bygones.ledger.model.owed_since import Watch
+from bygones.ledger.model.participation import PRESENT, Turns, status
+from bygones.ledger.model.rules import Change, RuleBook, check_newcomers
+from bygones.ledger.model.times import SECOND
+
+_CLOSE = 1e-9
+
+SHOWN = 5
+"""The most events that a note names."""
+
+
+class LedgerPast(Past):
+    """The events of a ledger up to the moment of the audit, replayed by its own rules under any half-life."""
+
+    def __init__(
+        self,
+        history: History,
+        events: LedgerEvents,
+        cut: Periods,
+        entitlements: Mapping[str, float] | None,
+        others: str | float | None,
+        newcomers: str | None,
+    ) -> None:
+        """Takes the events; entitlements and a newcomer rule here replace the ledger's own."""
+        self.cut, self.began = cut, np.zeros(cut.count)
+        self._book, self._newcomers = events.book, newcomers
+        past = _past(events, int(cut.end))
+        self.n_events = int(((events.time <= cut.end) & ~events.are("rules", "decision")).sum())
+        turns: dict[int, list[tuple[int, str]]] = {}
+        for i in np.flatnonzero(past.are(*PARTICIPATION)).tolist():
+            turns.setdefault(int(past.agent[i]), []).append((int(past.time[i]), KINDS[past.kind[i]]))
+        joined = sorted(turns, key=lambda row: events.names[row])
+        self._names = tuple(events.names[row] for row in joined)
+        self._turns: tuple[Turns, ...] = tuple(tuple(turns[row]) for row in joined)
+        self.joined = np.array([changes[0][0] for changes in self._turns], dtype=float)
+        row_of = np.full(len(events.names) + 1, NOBODY, dtype=np.int64)
+        row_of[joined] = np.arange(len(joined))
+        counts = np.abs(past.amount) <= LARGEST_CORRECTION  # as in the ledger itself
+        self._too_large = past.seq[~counts].tolist()
+        amount = np.where(counts, past.amount, 0.0)
+        who, is_received = row_of[past.agent], past._replace(kind=_original_kinds(past)).are(*RECEIVED)
+        self._facts = Facts(who, past.time, amount, is_received, past.are(*PARTICIPATION, "rules"))
+        self._joining = self._joins_by_rule(past, who)
+        theirs = is_received & (who >= 0)
+        # What is corrected to nothing is nothing, whatever rounding leaves.
+        self.received = np.maximum(np.bincount(who[theirs], amount[theirs], len(joined)), 0.0)
+        rules = self._book.at(max(int(cut.end), self._book.began))
+        self._weights = None if entitlements is None else self._settled(entitlements, others, history.source.label)
+        weights = rules.entitlements_of(self._names) if self._weights is None else self._weights
+        first = np.minimum(np.floor((cut.end - self.joined) / cut.length).astype(np.int64), cut.count - 1)
+        rule = rules.newcomers if newcomers is None else check_newcomers(newcomers)
+        by_rule = frozenset(self._names[each.row] for each in self._joining)
+        self.who = Attendance(self._names, weights, rule, first, by_rule=by_rule)
+        self.notes = (self._note(),)
+
+    def _joins_by_rule(self, past: LedgerEvents, who: np.ndarray) -> list[Joining]:
+        """Those who started with what the newcomer rule gives, not with an amount of their own, as imports record."""
+        corrected = set(past.refers[past.are("correction")].tolist())
+        joins = [int(i) for i in np.flatnonzero(past.are("join")) if int(past.seq[i]) not in corrected]
+        joining = [Joining(int(past.time[i]), int(who[i]), self._newcomers, i) for i in joins]
+        if self._newcomers is not None:
+            return joining
+        recorded = self._facts.amount
+        starts = self._starts(self._book, joining, lambda start: float(recorded[start.joining.key]))
+        return [
+            start.joining
+            for start in starts
+            if math.isclose(start.amount, recorded[start.joining.key], rel_tol=_CLOSE, abs_tol=1e-12)
+        ]
+
+    def _settled(self, entitlements: Mapping[str, float], others: str | float | None, label: str) -> np.ndarray:
+        received = dict(zip(self._names, self.received.tolist(), strict=True))
+        settled = settle(entitlements, received, others, label)
+        unknown = sorted(set(settled) - set(self._names))
+        if unknown:
+            raise ValueError(f"entitlements must name agents of the ledger, got {unknown[0]!r}, who has not joined")
+        return np.array([settled[name] for name in self._names])
+
+    def course(self, half_life: float) -> Iterator[PeriodEnd]:
+        return self._walk(self.cut, half_life)
+
+    def remembered(self, wanted: Sequence[float]) -> dict[float, np.ndarray]:
+        return {h: next(self._walk(self.cut.as_one(), h)).remembered for h in wanted}
+
+    def status(self, row: int, is_present: bool) -> str:
+        return status(self._turns[row], int(self._facts.time[-1]) if len(self._facts.time) else 0)
+
+    def standing(self, half_life: float) -> Trajectory:
+        # The ledger knows to the instant since when somebody has been owed.
+        return replace(super().standing(half_life), since=self._since(half_life))
+
+    def _under(self, half_life: float) -> RuleBook:
+        """The rules as if this half-life, in microseconds, had always been in force."""
+        text = "never" if math.isinf(half_life) else f"{half_life / SECOND!r}s"
+        first, *later = self._book.changes
+        changes = [Change(first.time, first.seq, {**first.settings, "half_life": text})]
+        for change in later:
+            settings = {name: value for name, value in change.settings.items() if name != "half_life"}
+            changes.append(Change(change.time, change.seq, settings))
+        return RuleBook(changes)
+
+    def _walk(self, cut: Periods, half_life: float) -> Iterator[PeriodEnd]:
+        """What is remembered at the end of each period, the earliest first."""
+        book = self._under(half_life)
+        facts, state, done = self._with_starts(book), self._empty(), 0
+        for period in range(cut.count - 1, -1, -1):
+            at = max(round(cut.end_of(period)), book.began)
+            until = int(np.searchsorted(facts.time, at, side="right"))
+            state, done = fold.add(state, book, facts.part(done, until)), until
+            entitlements = book.at(at).entitlements_of(self._names) if self._weights is None else self._weights
+            is_present = np.array([status(turns, at) == PRESENT for turns in self._turns], dtype=bool)
+            # Nothing is remembered of those who join later.
+            known = replace(state, as_of=np.minimum(state.as_of, at))
+            yield PeriodEnd(period, fold.values(fold.fade(known, book, at).remembered), is_present, entitlements)
+
+    def _since(self, half_life: float) -> np.ndarray:
+        """Since when each agent has been owed without a break, NaN if it is not, as `ledger standing` reports it."""
+        book = self._under(half_life)
+        if self._weights is not None:
+            given = dict(zip(self._names, self._weights.tolist(), strict=True))
+            book = RuleBook([Change(c.time, c.seq, {**c.settings, "entitlements": given}) for c in book.changes])
+        watch = Watch(book, self._empty())
+        watch.follow(self._with_starts(self._under(half_life)))
+        return np.where(watch.owed_since < 0, math.nan, watch.owed_since.astype(float))
+
+    def _note(self) -> str:
+        """What the audit does with the ledger, in sentences."""
+        own = self._book.history[-1]
+        half_lives = [rules.half_life for rules in self._book.history]
+        changed = len({rules.seconds for rules in self._book.history}) > 1
+        past = f" It changed from {half_lives[0]}, and the ledger used each while it was in force." if changed else ""
+        rule = own.newcomers if self._newcomers is None else self._newcomers
+        return (
+            "This history is a ledger, replayed by its own rules under each half-life: holds, offsets, departures"
+            f"{f', entitlements and the newcomer rule ({rule})' if self._joining else ' and entitlements'} count. "
+            f"Its own half-life is {half_lives[-1]}.{past}{self._beyond()}"
+        )
+
+    def _beyond(self) -> str:
+        if not self._too_large:
+            return ""
+        which = "event" if len(self._too_large) == 1 else "events"
+        numbers = listed([str(seq) for seq in self._too_large], SHOWN)
+        return (
+            f" Amounts beyond {LARGEST:g} do not count ({which} {numbers}): correct them to what they should have been."
+        )
+
+    def _with_starts(self, book: RuleBook) -> Facts:
+        """The facts with what newcomers would have started with under these rules."""
+        amount = self._facts.amount.copy()
+        for start in self._starts(book, self._joining):
+            amount[start.joining.key] = start.amount
+        return self._facts._replace(amount=amount)
+
+    def _starts(
+        self, book: RuleBook, joining: Sequence[Joining], given: Callable[[Start], float] = lambda start: start.amount
+    ) -> list[Start]:
+        """What the newcomer rule gives those who join by it, from what the others have at that moment."""
+        if not joining:
+            return []
+        amount = self._facts.amount.copy()
+        amount[[each.key for each in joining]] = 0.0
+        facts, done = self._facts._replace(amount=amount), 0
+        # What was recorded after a join, even for the same instant, was not known to it.
+        first_at = {each.time: each.key for each in reversed(joining)}
+
+        def load(_: int | None, until: int) -> Iterable[Facts]:
+            nonlocal done
+            since, done = done, first_at.pop(until, int(np.searchsorted(facts.time, until, side="right")))
+            return [facts.part(since, done)]
+
+        return fold.fold(self._empty(), book, load, None, joining[-1].time, joining, given)[1]
+
+    def _empty(self) -> Snapshot:
+        return fold.empty(self._names, self._turns)
+
+
+def _past(events: LedgerEvents, until: int) -> LedgerEvents:
+    """What has happened by a moment in the order of time, and within an instant of recording, without decisions.
+
+    A change of rules is of no agent, but it can change who is owed something.
+    """
+    changes = [change for change in events.book.changes if change.time <= until]
+    kept, nobody = (events.time <= until) & ~events.are("rules", *DECISIONS), [NOBODY] * len(changes)
+    added = {
+        "seq": [change.seq for change in changes],
+        "time": [change.time for change in changes],
+        "kind": [KINDS.index("rules")] * len(changes),
+        "agent": nobody,
+        "amount": [0.0] * len(changes),
+        "refers": nobody,
+    }
+    columns: dict[str, Any] = {}
+    for name, values in added.items():
+        column = getattr(events, name)[kept]
+        columns[name] = np.concatenate([column, np.array(values, dtype=column.dtype)])
+    order = np.lexsort((columns["seq"], columns["time"]))
+    return events._replace(**{name: column[order] for name, column in columns.items()})
+
+
+def _original_kinds(past: LedgerEvents) -> np.ndarray:
+    """The kind of each event; of a correction, that of the event which it corrects."""
+    by_number = np.argsort(past.seq)
+    place = np.searchsorted(past.seq[by_number], past.refers)
+    original = by_number[np.minimum(place, len(by_number) - 1)]
+    is_known = past.are("correction") & (past.seq[original] == past.refers)
+    return np.where(is_known, past.kind[original], np.where(past.are("correction"), NOBODY, past.kind))
