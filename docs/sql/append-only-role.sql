@@ -25,7 +25,7 @@ GRANT SELECT, INSERT ON events TO ledger_writer;
 -- and `bygones ledger rebuild` puts them right. An agent's number and name stay, since events refer to them.
 REVOKE UPDATE ON agents FROM ledger_writer;
 GRANT SELECT, INSERT ON agents TO ledger_writer;
-GRANT UPDATE (turns, as_of, received, received_lost, remembered, remembered_lost, last) ON agents TO ledger_writer;
+GRANT UPDATE (participation, as_of, last, counters) ON agents TO ledger_writer;
 GRANT USAGE ON SEQUENCE agents_id_seq TO ledger_writer;
 GRANT SELECT, UPDATE ON ledger TO ledger_writer;
 GRANT SELECT ON schema_version TO ledger_writer;

@@ -187,3 +187,17 @@ def test_any_ledger_agrees_with_its_audit(tmp_path_factory, steps, rule, stops):
                 continue  # the ledger refuses what makes no sense
         with read_history(path) as history:
             agree(ledger, history, "7d", "2026-01-20")
+
+
+def test_a_ledger_with_another_memory_is_audited_under_half_lives_and_the_audit_says_how_it_remembers(tmp_path):
+    path, rules = tmp_path / "quota.db", Rules(memory="reset(every=month)", cap=6, newcomers="mean")
+    with Ledger.new(path, rules, began="2026-01-01") as ledger:
+        ledger.join_all(["ana", "ben"], at="2026-01-01")
+        ledger.record("ana", 8, at="2026-01-02")
+        ledger.record("ben", 2, at="2026-02-03")
+        ledger.join("cem", at="2026-02-03")
+        ledger.record("cem", 1, at="2026-02-05")
+        found = audit(read_history(path), ["inf"], at="2026-02-05")
+    assert "Its own memory is reset every month, at most 6." in " ".join(found.notes)
+    # Under perfect recall cem would have started with the mean of 8 and 2.
+    assert dict(zip(found.names, found.standings[0].remembered, strict=True)) == {"ana": 8, "ben": 2, "cem": 6}

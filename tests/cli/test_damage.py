@@ -62,7 +62,7 @@ def test_a_column_that_may_be_empty_is_told_from_one_that_may_not(path):
         assert problem == "event 4 is not what was recorded: its hash does not match"
 
 
-@pytest.mark.parametrize("column", ["remembered", "last", "as_of"])
+@pytest.mark.parametrize("column", ["counters", "last", "as_of"])
 def test_a_snapshot_of_other_types_is_made_anew(path, column):
     damage(path, f"UPDATE agents SET {column} = 'x' WHERE name = 'ana'")
     program.main(["ledger", "rebuild", str(path)])

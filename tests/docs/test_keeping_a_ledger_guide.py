@@ -13,7 +13,7 @@ def test_the_guide_backs_up_moves_checks_and_signs(tmp_path, monkeypatch):
     monkeypatch.delenv("BYGONES_AUTHOR", raising=False)
     walk_through(GUIDE, tmp_path)
     assert {path.name for path in tmp_path.iterdir()} == {
-        "ward.db", "ward-2026-01-31.db", "restored.db", "copy.db", "from-python.db", "ward.key", "ward.pub",
+        "ward.db", "quota.db", "ward-2026-01-31.db", "restored.db", "copy.db", "from-python.db", "ward.key", "ward.pub",
         "ward.key.signed", "anchors.jsonl",
     }  # fmt: skip
 

@@ -117,9 +117,10 @@ def test_what_the_append_only_role_can_spoil_is_found_and_rebuilt(desk):
         "UPDATE ledger SET rules = '[]'": "the rules in the snapshot do not follow",
         "UPDATE ledger SET rules = 'x'": "the rules in the snapshot do not follow",
         "UPDATE ledger SET settled = 5": "the settled instant in the snapshot does not follow",
-        "UPDATE agents SET remembered = 99": "the remembered utility of 'ana' does not follow",
-        "UPDATE agents SET turns = '[]'": "the agents in the snapshot do not follow",
-        "UPDATE agents SET turns = 'x'": "the turns of the agents are damaged",
+        "UPDATE agents SET counters = replace(counters, '[', '[9')": "the remembered utility of 'ana' does not follow",
+        "UPDATE agents SET counters = 'x'": "the counters of the agents are damaged",
+        "UPDATE agents SET participation = '[]'": "the agents in the snapshot do not follow",
+        "UPDATE agents SET participation = 'x'": "the participation of the agents is damaged",
         "INSERT INTO voids VALUES (4, 5, NULL)": "which events are void does not follow",
     }
     for statement, problem in spoilt.items():

@@ -159,8 +159,9 @@ def test_an_old_backup_is_restored_and_not_changed(tmp_path):
 @pytest.mark.parametrize(
     "damage",
     [
-        "UPDATE agents SET remembered = 99, received = 7 WHERE name = 'ana'",
-        "UPDATE agents SET turns = '[[0, 1]', last = 5",
+        "UPDATE agents SET counters = replace(counters, '[', '[9') WHERE name = 'ana'",
+        "UPDATE agents SET counters = '{' WHERE name = 'ana'",
+        "UPDATE agents SET participation = '[[0, 1]', last = 5",
         "UPDATE ledger SET rules = '[]', settled = 3",
     ],
 )
@@ -190,11 +191,11 @@ def test_a_ledger_whose_events_are_damaged_is_not_rebuilt(new_path, damage):
     path = fill(new_path())
     with closing(sqlite3.connect(path)) as connection, connection:
         connection.execute(damage)
-        connection.execute("UPDATE agents SET remembered = 99")
+        connection.execute("UPDATE agents SET counters = 'spoilt'")
     with closing(Store(path)) as damaged, pytest.raises(LedgerError, match=r"cannot be rebuilt.*restore a backup"):
         rebuild(damaged)
     with closing(sqlite3.connect(path)) as connection:
-        assert connection.execute("SELECT DISTINCT remembered FROM agents").fetchall() == [(99,)]
+        assert connection.execute("SELECT DISTINCT counters FROM agents").fetchall() == [("spoilt",)]
 
 
 FULL = """

@@ -336,6 +336,12 @@ def test_entitlements_may_be_dated_back_and_rules_lie_ahead(team):
     assert team.verify().ok
 
 
+def counter(name, place, more):
+    """An edit that adds to one of the numbers of a counter of ana's."""
+    where = f"'$.{name}[{place}]'"
+    return f"UPDATE agents SET counters = json_set(counters, {where}, json_extract(counters, {where}) + {more})"
+
+
 @pytest.mark.parametrize(
     ("sentence", "edit"),
     [
@@ -344,14 +350,17 @@ def test_entitlements_may_be_dated_back_and_rules_lie_ahead(team):
         ("event 5 is missing", "DELETE FROM events WHERE seq = 5"),
         ("head is event 7", "DELETE FROM events WHERE seq = 7"),
         ("event 1 is not", """UPDATE events SET details = '{"half_life":"1d"}' WHERE seq = 1"""),
-        ("remembered utility of 'ana'", "UPDATE agents SET remembered = remembered + 0.001 WHERE name = 'ana'"),
-        ("received total of 'ana'", "UPDATE agents SET received = 7 WHERE name = 'ana'"),
-        ("turns of 'ben'", "UPDATE agents SET turns = '[[1767225600000001,\"join\"]]' WHERE name = 'ben'"),
+        ("remembered utility of 'ana'", counter("remembered", 0, 0.001)),
+        ("remembered utility of 'ana'", counter("remembered", 1, 0.001)),
+        ("received total of 'ana'", counter("received", 0, 7)),
+        ("received total of 'ana'", counter("received", 2, 1)),
+        ("participation of 'ben'", "UPDATE agents SET participation = '[[1767225600000001,\"join\"]]' WHERE id = 2"),
         ("last time served", "UPDATE agents SET last = 5 WHERE name = 'ana'"),
         ("rules in the snapshot", """UPDATE ledger SET rules = replace(rules, '7d', '8d')"""),
         ("settled instant", "UPDATE ledger SET settled = settled + 1"),
         ("which events are void", "INSERT INTO voids VALUES (6, 7, NULL)"),
-        ("agents in the snapshot", "INSERT INTO agents SELECT 9, 'z', turns, 0, 0, 0, 0, 0, 0 FROM agents LIMIT 1"),
+        ("agents in the snapshot",
+         "INSERT INTO agents SELECT 9, 'z', participation, 0, 0, counters FROM agents WHERE id = 1"),
         ("event 4 is not what was recorded", "UPDATE agents SET name = 'zed' WHERE name = 'cem'"),
     ],
 )  # fmt: skip
@@ -371,7 +380,9 @@ def test_verify_shows_any_later_edit(new_path, sentence, edit):
 
 def test_rule_books():
     book = RuleBook([Change(0, 1, {"half_life": "1s"}), Change(2_000_000, 2, {"half_life": "2s"})])
-    assert book.half_lives([0, 0, 1_000_000], [1_000_000, 4_000_000, 4_000_000]).tolist() == [1, 3, 2]
+    clocks = book.clocks(book.at(0).remembering, ["ana"], [((0, "join"),)])
+    start, end = np.array([0, 0, 1_000_000]), np.array([1_000_000, 4_000_000, 4_000_000])
+    assert clocks.steps(np.zeros(3, dtype=int), start, end).tolist() == [1, 3, 2]
     with pytest.raises(ValueError, match="began"):
         book.at(-1)
 

@@ -102,6 +102,9 @@ def write_in_older_tables(target):
         for statement in OLDER.format(**types).split(";"):
             connection.execute(sa.text(statement))
         rows["schema_version"] = [{"version": 0}]
+        rows["agents"] = [
+            {**row, "turns": row["participation"], "received": 0.0, "remembered": 0.0} for row in rows["agents"]
+        ]
         for table in tables:
             there = {column["name"] for column in sa.inspect(connection).get_columns(table.name)}
             kept = [{name: value for name, value in row.items() if name in there} for row in rows[table.name]]

@@ -156,12 +156,11 @@ class TestWaiting:
         with engine.begin() as connection:  # as version 1 left it: the snapshot at the future event
             with Ledger.open(target) as ledger:
                 stood = ledger.standing()
-            ids, agents = rows.load_agents(connection)
+            numbers = rows.numbers_of(connection, ["cem"])
             head = connection.execute(sa.select(schema.ledger)).one()
             event = rows.Event(head.head + 1, "received", far, head.settled, "cem", 5.0)
-            number = int(ids[agents.names.index("cem")])
-            hashed = rows.save_events(connection, [event], [number], bytes(head.head_hash))
-            connection.execute(schema.agents.update().where(schema.agents.c.id == number).values(as_of=far, received=5))
+            hashed = rows.save_events(connection, [event], numbers, bytes(head.head_hash))
+            connection.execute(schema.agents.update().where(schema.agents.c.id == numbers["cem"]).values(as_of=far))
             connection.execute(schema.ledger.update().values(head=event.seq, head_hash=hashed, settled=far))
             to_version_1(connection)
         engine.dispose()

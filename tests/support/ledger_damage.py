@@ -17,9 +17,9 @@ from support.ledger_model import DAY, HOUR
 JUMP, RETRY, FLIP = "clock jump", "retry with the same key", "flipped bit"
 SPOIL, FORGERY = "spoilt snapshot", "forged event"
 SPOILS = (
-    "UPDATE agents SET remembered = remembered + 1 WHERE id = 1",
-    "UPDATE agents SET received = received + 1, last = last + 1 WHERE id = 2",
-    "UPDATE agents SET turns = '[[0,\"join\"]]' WHERE id = 3",
+    "UPDATE agents SET counters = replace(counters, 'remembered\":[', 'remembered\":[9') WHERE id = 1",
+    "UPDATE agents SET counters = replace(counters, 'received\":[', 'received\":[9'), last = last + 1 WHERE id = 2",
+    "UPDATE agents SET participation = '[[0,\"join\"]]' WHERE id = 3",
     "UPDATE ledger SET settled = settled + 1",
     "DELETE FROM voids",
     "INSERT INTO voids VALUES (2, 3, NULL)",

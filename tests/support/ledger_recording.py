@@ -83,7 +83,13 @@ class Recording(LedgerDriver):
             ),
             (),
         )
-        mine = [f.seq for f in before.counting("received") if f.seq in of_import]
+        imported, halves = set(of_import), set()
+        for swapped in before.facts:  # the first half of a swap takes over the first turn, the second the other
+            turns = tuple((swapped.details or {}).get("swapped", ())) if swapped.kind == "received" else ()
+            if turns and turns[turns in halves] in imported:
+                imported.add(swapped.seq)
+            halves.add(turns)
+        mine = [f.seq for f in before.counting("received") if f.seq in imported]
         left = {
             seq: before.facts[seq - 1].amount + sum(f.amount for f in before.counting("correction") if f.refers == seq)
             for seq in mine

@@ -4,6 +4,25 @@ import sqlalchemy as sa
 
 from bygones.ledger.storage import migrations, schema
 
+SQLITE = (
+    "PRAGMA legacy_alter_table = ON",
+    "ALTER TABLE agents RENAME TO new_agents",
+    "CREATE TABLE agents (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, turns TEXT NOT NULL, as_of BIGINT NOT "
+    "NULL, received DOUBLE NOT NULL, received_lost DOUBLE NOT NULL, remembered DOUBLE NOT NULL, remembered_lost DOUBLE "
+    "NOT NULL, last BIGINT NOT NULL)",
+    "INSERT INTO agents SELECT id, name, participation, as_of, 0, 0, 0, 0, last FROM new_agents",
+    "DROP TABLE new_agents",
+)
+POSTGRESQL = (
+    "ALTER TABLE agents DROP CONSTRAINT IF EXISTS agents_bounds",
+    "ALTER TABLE events DROP CONSTRAINT IF EXISTS events_bounds",
+    "ALTER TABLE agents DROP COLUMN counters",
+    "ALTER TABLE agents RENAME COLUMN participation TO turns",
+    *(
+        f"ALTER TABLE agents ADD COLUMN {name} DOUBLE PRECISION NOT NULL DEFAULT 0"
+        for name in ("received", "received_lost", "remembered", "remembered_lost")
+    ),
+)
 STATEMENTS = (
     "ALTER TABLE ledger RENAME COLUMN settled TO latest",
     "DROP TABLE voids",
@@ -37,9 +56,6 @@ def without_what_came_later(monkeypatch):
 
 def to_version_1(connection):
     """Takes from the tables what version 1 did not have; SQLite keeps the bounds, if there are any."""
-    if connection.dialect.name == "postgresql":
-        for table in ("agents", "events"):
-            connection.execute(sa.text(f"ALTER TABLE {table} DROP CONSTRAINT IF EXISTS {table}_bounds"))
-    for statement in STATEMENTS:
+    for statement in (*(POSTGRESQL if connection.dialect.name == "postgresql" else SQLITE), *STATEMENTS):
         connection.execute(sa.text(statement))
     connection.execute(schema.schema_version.update().values(version=1))

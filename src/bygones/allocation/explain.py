@@ -35,7 +35,10 @@ _NOTABLE = 0.05
 
 
 def sentences(
-    decision: Decision, notes: Callable[[int], str] | None = None, asking: Collection[int] | None = None
+    decision: Decision,
+    notes: Callable[[int], str] | None = None,
+    asking: Collection[int] | None = None,
+    remembers: str = "",
 ) -> list[str]:
     """The decision and its reasons.
 
@@ -43,14 +46,16 @@ def sentences(
         decision: who gets what.
         notes: what else is known about where an agent stood, by the agent's index.
         asking: the agents who could have been served, by their indices; by default all.
+        remembers: how the past is remembered, where the memory of the decision is only that of one instant.
     """
+    past = [remembers] if remembers else _past(decision)
     who = decision.problem.describe(decision.given, decision.agent_names, decision.item_names)
     stood = [*_rounded(decision), *(_stood(decision, agent, notes) for agent in decision.served.tolist()[:NAMED])]
     if decision.prices is not None:
         learned = decision.learned_from
         basis = [] if learned is None else [f"Prices were learned from {learned}."]
-        return [who, *stood, *_past(decision), *_by_prices(decision), *basis]
-    return [who, *stood, *_passed_over(decision, asking), *_past(decision), _welfare(decision), *_runner_up(decision)]
+        return [who, *stood, *past, *_by_prices(decision), *basis]
+    return [who, *stood, *_passed_over(decision, asking), *past, _welfare(decision), *_runner_up(decision)]
 
 
 def as_data(decision: Decision) -> dict[str, Any]:

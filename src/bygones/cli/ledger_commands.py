@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TextIO
 import tyro
 from tyro.conf import Positional, UseAppendAction, arg
 
+from bygones._csv import number
 from bygones._files import check_output, replacing_text
 from bygones._text import check_text, listed
 from bygones.cli.allocation_commands import AmountToDivide, Capacity, Needs, NumberOfPlaces, Whole
@@ -66,6 +67,16 @@ def new(
     time_zone: Annotated[
         str, arg(help="The time zone in which days begin and times are read and shown, such as Europe/Berlin.")
     ] = "UTC",
+    memory: Annotated[
+        str,
+        arg(
+            help="How the past is remembered: discounted fades by the half-life, 'sliding_window(length=28d)' counts "
+            "the last 28 days in full, 'reset(every=month)' starts over each month."
+        ),
+    ] = "discounted",
+    cap: Annotated[
+        float | None, optional("The most that is remembered of anybody (default: no limit).", "NUMBER")
+    ] = None,
     began: Annotated[str | None, optional("The earliest time that can be recorded (default: now).", "TIME")] = None,
     author: Author = None,
     json: Json = False,
@@ -76,12 +87,14 @@ def new(
         bygones ledger new team.db --half-life 30d --began 2026-01-01
         bygones ledger new nights.db --kind burden --time-zone Europe/Berlin
         bygones ledger new gpus.db --rule prices
+        bygones ledger new quota.db --memory 'reset(every=month)'
     """
     from bygones.ledger import Ledger, Rules
 
     rules = Rules(
-        half_life, welfare, newcomers, hold_stops_clock, kind=kind, rule=rule, reports=reports, time_zone=time_zone
-    )
+        half_life, welfare, newcomers, hold_stops_clock, kind=kind, rule=rule, reports=reports, time_zone=time_zone,
+        memory=memory, cap=cap,
+    )  # fmt: skip
     with Ledger.new(target, rules, began=began, author=author) as ledger:
         print_recorded([ledger.event(1)], json, f"Created {ledger.name}.")
 
@@ -90,6 +103,15 @@ def new(
 def rules(
     target: Target,
     half_life: Annotated[str | None, optional("The new half-life.", "DURATION")] = None,
+    half_life_of: Annotated[
+        tuple[tuple[str, ...], ...],
+        UseAppendAction,
+        optional("The half-life of one agent, if it is not that of the others, such as dana=14d.", "AGENT=DURATION"),
+    ] = (),
+    memory: Annotated[
+        str | None, optional("How the past is remembered, such as 'sliding_window(length=28d)'.", "MEMORY")
+    ] = None,
+    cap: Annotated[str | None, optional("The most that is remembered of anybody, or none.", "NUMBER")] = None,
     welfare: Annotated[str | None, optional("What decisions maximise.", "WELFARE")] = None,
     rule: Annotated[Literal["one-step", "prices"] | None, optional("How to decide.", "{one-step,prices}")] = None,
     reports: Annotated[
@@ -134,7 +156,8 @@ def rules(
     from bygones.ledger.model.times import iso
 
     changes: dict[str, Any] = {"half_life": half_life, "welfare": welfare, "rule": rule, "newcomers": newcomers}
-    changes["reports"], changes["time_zone"] = reports, time_zone
+    changes |= {"reports": reports, "time_zone": time_zone, "memory": memory}
+    changes["half_lives"] = dict(_parse_half_life(text) for texts in half_life_of for text in texts) or None
     changes["hold_stops_clock"] = None if hold_stops_clock is None else hold_stops_clock == "yes"
     weights = dict(_parse_entitlement(text) for texts in entitlement for text in texts)
     changes["entitlements"] = weights or None
@@ -144,6 +167,8 @@ def rules(
         elif others is not None:
             raise ValueError("others is for --entitlements: give a file, or leave others out")
         changes = {name: value for name, value in changes.items() if value is not None}
+        if cap is not None:
+            changes["cap"] = None if cap.strip().lower() == "none" else number("cap", cap)
         if changes:
             note_key(ledger, key)
             event = ledger.change_rules(at=at, note=note, key=key, **changes)
@@ -383,6 +408,13 @@ def _note_same_moment(ledger: Ledger, at: str) -> None:
     if there:
         events = f"event{'' if len(there) == 1 else 's'} {listed(there)}"
         say(f"There is a decision for this moment already ({events}). If this is another one, both count.", error=True)
+
+
+def _parse_half_life(text: str) -> tuple[str, str]:
+    name, given, half_life = text.rpartition("=")
+    if not given:
+        raise ValueError(f"half_life_of must be AGENT=DURATION, got {text!r}")
+    return check_text("the agent of a half-life", name), half_life
 
 
 def _parse_entitlement(text: str) -> tuple[str, float]:

@@ -59,7 +59,7 @@ def print_standing(now: Standing, later: Standing, ahead: str, since: dict[str, 
     if not any(row[-1] for row in rows):
         columns, rows = columns[:-1], [row[:-1] for row in rows]
     how = ", by prices" if rules.rule == "prices" else ""
-    title = f"Standing at {named(now.at, now.zone)} (half-life {rules.half_life}, {rules.welfare} welfare{how})"
+    title = f"Standing at {named(now.at, now.zone)} ({rules.memory_in_words}, {rules.welfare} welfare{how})"
     print_fitting(title, columns, rows)
     share = "share of the load that is remembered" if rules.kind == "burden" else "entitled share of what is remembered"
     say(f"{word.owed.capitalize()}: how far below (+) or above (-) the {share}.")
@@ -102,14 +102,18 @@ def settings_in_words(settings: Mapping[str, object]) -> Iterator[tuple[str, str
     for name, value in settings.items():
         if name in NO_RULES:
             continue
-        yield name.replace("_", " ").replace("half life", "half-life"), _setting(value)
+        yield name.replace("_", " ").replace("half li", "half-li"), _setting(value)
 
 
 def _setting(setting: object) -> str:
     if isinstance(setting, bool):
         return "yes" if setting else "no"
     if isinstance(setting, dict):
-        return ", ".join(f"{agent} {share:g}" for agent, share in setting.items()) or "equal"
+        return ", ".join(f"{agent} {_setting(own)}" for agent, own in setting.items()) or "equal"
+    if isinstance(setting, float):
+        return f"{setting:g}"
+    if setting is None:
+        return "no limit"
     return str(setting)
 
 

@@ -84,6 +84,10 @@ def foresee(
     status = dict(zip(stood.names, stood.status, strict=True)).get(agent, "away")
     if status != "away":
         raise ValueError(f"agent must be somebody who has not joined yet, got {agent!r}, who is {status}")
+    if not stood.rules.fades_alike:
+        raise ValueError(
+            f"a forecast needs one half-life for all agents, got a ledger with memory {stood.rules.memory_in_words}"
+        )
     present = stood.present
     start = newcomer_start(stood, rule, entitlement)
     if agent in stood.names:

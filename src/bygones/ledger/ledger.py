@@ -234,7 +234,7 @@ class Ledger(Readable):
         """Changes these settings of `Rules` from an instant on, by default now."""
 
         def act(tx: Transaction) -> Event:
-            records.check_entitled(tx, settings)
+            records.check_agents(tx, settings)
             return records.change_rules(tx, tx.time(at), settings, note)
 
         return self._recorder.once(

@@ -167,20 +167,18 @@ class Readable:
         with self._store.reading() as connection:
             return bytes(connection.execute(sa.select(schema.ledger.c.head_hash)).scalar_one()).hex()
 
-    def verify(self, head: str | None = None, *, noted: Sequence[tuple[str, int | None]] = ()) -> Verification:
+    def verify(self, head: str | None = None) -> Verification:
         """Checks the database and the chain of hashes, replays all events and makes all decisions again.
 
         Args:
             head: a hash noted earlier, which must be one of the chain.
-            noted: further hashes, each with the number of its event; see `bygones.ledger.proof.signing`.
         """
         if head is not None:
             head = head.strip().lower()
             if not re.fullmatch(r"[0-9a-f]{64}", head):
                 raise ValueError(f"head must be the 64 digits and letters that verify prints, got {head!r}")
-            noted = [(head, None), *noted]
         with self._store.reading() as connection:
-            return verify(connection, noted)
+            return verify(connection, head)
 
     def _read(self, what: Callable[[sa.Connection, RuleBook, int], T], at: When | None) -> T:
         with self._store.reading() as connection:

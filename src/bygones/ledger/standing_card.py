@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def as_html(standing: Standing) -> str:
     """The standing as a table with a row per agent."""
     rules, word = standing.rules, words(standing.rules.kind)
-    title = f"{named(standing.at, standing.zone)}, half-life {rules.half_life}, {rules.welfare} welfare"
+    title = f"{named(standing.at, standing.zone)}, {rules.memory_in_words}, {rules.welfare} welfare"
     if not len(standing):
         return card(title, note("No agent has joined yet."), name="Standing")
     per_unit = ["per unit"] if standing.is_unequal else []

@@ -26,8 +26,8 @@ from bygones.ledger.model.bounds import LARGEST, LARGEST_CORRECTION
 from bygones.ledger.model.events import DECISIONS, KINDS, PARTICIPATION, RECEIVED
 from bygones.ledger.model.fold import Facts, Joining, Snapshot, Start
 from bygones.ledger.model.owed_since import Watch
-from bygones.ledger.model.participation import PRESENT, Turns, status
-from bygones.ledger.model.rules import Change, RuleBook, check_newcomers
+from bygones.ledger.model.participation import PRESENT, Participation, status
+from bygones.ledger.model.rules import MEMORY_SETTINGS, Change, RuleBook, check_newcomers
 from bygones.ledger.model.times import SECOND
 
 _CLOSE = 1e-9
@@ -53,13 +53,13 @@ class LedgerPast(Past):
         self._book, self._newcomers = events.book, newcomers
         past = _past(events, int(cut.end))
         self.n_events = int(((events.time <= cut.end) & ~events.are("rules", "decision")).sum())
-        turns: dict[int, list[tuple[int, str]]] = {}
+        changes: dict[int, list[tuple[int, str]]] = {}
         for i in np.flatnonzero(past.are(*PARTICIPATION)).tolist():
-            turns.setdefault(int(past.agent[i]), []).append((int(past.time[i]), KINDS[past.kind[i]]))
-        joined = sorted(turns, key=lambda row: events.names[row])
+            changes.setdefault(int(past.agent[i]), []).append((int(past.time[i]), KINDS[past.kind[i]]))
+        joined = sorted(changes, key=lambda row: events.names[row])
         self._names = tuple(events.names[row] for row in joined)
-        self._turns: tuple[Turns, ...] = tuple(tuple(turns[row]) for row in joined)
-        self.joined = np.array([changes[0][0] for changes in self._turns], dtype=float)
+        self._participation: tuple[Participation, ...] = tuple(tuple(changes[row]) for row in joined)
+        self.joined = np.array([each[0][0] for each in self._participation], dtype=float)
         row_of = np.full(len(events.names) + 1, NOBODY, dtype=np.int64)
         row_of[joined] = np.arange(len(joined))
         counts = np.abs(past.amount) <= LARGEST_CORRECTION  # as in the ledger itself
@@ -76,7 +76,7 @@ class LedgerPast(Past):
         weights = rules.entitlements_of(self._names) if self._weights is None else self._weights
         first = np.minimum(np.floor((cut.end - self.joined) / cut.length).astype(np.int64), cut.count - 1)
         rule = rules.newcomers if newcomers is None else check_newcomers(newcomers)
-        by_rule = frozenset(self._names[each.row] for each in self._joining)
+        by_rule = frozenset(each.name for each in self._joining)
         self.who = Attendance(self._names, weights, rule, first, by_rule=by_rule)
         self.notes = (self._note(),)
 
@@ -84,7 +84,7 @@ class LedgerPast(Past):
         """Those who started with what the newcomer rule gives, not with an amount of their own, as imports record."""
         corrected = set(past.refers[past.are("correction")].tolist())
         joins = [int(i) for i in np.flatnonzero(past.are("join")) if int(past.seq[i]) not in corrected]
-        joining = [Joining(int(past.time[i]), int(who[i]), self._newcomers, i) for i in joins]
+        joining = [Joining(int(past.time[i]), self._names[int(who[i])], self._newcomers, i) for i in joins]
         if self._newcomers is not None:
             return joining
         recorded = self._facts.amount
@@ -110,7 +110,7 @@ class LedgerPast(Past):
         return {h: next(self._walk(self.cut.as_one(), h)).remembered for h in wanted}
 
     def status(self, row: int, is_present: bool) -> str:
-        return status(self._turns[row], int(self._facts.time[-1]) if len(self._facts.time) else 0)
+        return status(self._participation[row], int(self._facts.time[-1]) if len(self._facts.time) else 0)
 
     def standing(self, half_life: float) -> Trajectory:
         # The ledger knows to the instant since when somebody has been owed.
@@ -120,25 +120,25 @@ class LedgerPast(Past):
         """The rules as if this half-life, in microseconds, had always been in force."""
         text = "never" if math.isinf(half_life) else f"{half_life / SECOND!r}s"
         first, *later = self._book.changes
-        changes = [Change(first.time, first.seq, {**first.settings, "half_life": text})]
+        changes = [Change(first.time, first.seq, {**_without_memory(first), "half_life": text})]
         for change in later:
-            settings = {name: value for name, value in change.settings.items() if name != "half_life"}
+            settings = _without_memory(change)
             changes.append(Change(change.time, change.seq, settings))
         return RuleBook(changes)
 
     def _walk(self, cut: Periods, half_life: float) -> Iterator[PeriodEnd]:
         """What is remembered at the end of each period, the earliest first."""
         book = self._under(half_life)
-        facts, state, done = self._with_starts(book), self._empty(), 0
+        facts, state, done = self._with_starts(book), self._empty(book), 0
         for period in range(cut.count - 1, -1, -1):
             at = max(round(cut.end_of(period)), book.began)
             until = int(np.searchsorted(facts.time, at, side="right"))
             state, done = fold.add(state, book, facts.part(done, until)), until
             entitlements = book.at(at).entitlements_of(self._names) if self._weights is None else self._weights
-            is_present = np.array([status(turns, at) == PRESENT for turns in self._turns], dtype=bool)
+            is_present = np.array([status(each, at) == PRESENT for each in self._participation], dtype=bool)
             # Nothing is remembered of those who join later.
             known = replace(state, as_of=np.minimum(state.as_of, at))
-            yield PeriodEnd(period, fold.values(fold.fade(known, book, at).remembered), is_present, entitlements)
+            yield PeriodEnd(period, fold.remembered(known, book, at), is_present, entitlements)
 
     def _since(self, half_life: float) -> np.ndarray:
         """Since when each agent has been owed without a break, NaN if it is not, as `ledger standing` reports it."""
@@ -146,7 +146,7 @@ class LedgerPast(Past):
         if self._weights is not None:
             given = dict(zip(self._names, self._weights.tolist(), strict=True))
             book = RuleBook([Change(c.time, c.seq, {**c.settings, "entitlements": given}) for c in book.changes])
-        watch = Watch(book, self._empty())
+        watch = Watch(book, self._empty(book))
         watch.follow(self._with_starts(self._under(half_life)))
         return np.where(watch.owed_since < 0, math.nan, watch.owed_since.astype(float))
 
@@ -160,7 +160,8 @@ class LedgerPast(Past):
         return (
             "This history is a ledger, replayed by its own rules under each half-life: holds, offsets, departures"
             f"{f', entitlements and the newcomer rule ({rule})' if self._joining else ' and entitlements'} count. "
-            f"Its own half-life is {half_lives[-1]}.{past}{self._beyond()}"
+            f"Its own {'half-life is ' + half_lives[-1] if own.fades_alike else 'memory is ' + own.memory_in_words}."
+            f"{past if own.fades_alike else ''}{self._beyond()}"
         )
 
     def _beyond(self) -> str:
@@ -196,10 +197,16 @@ class LedgerPast(Past):
             since, done = done, first_at.pop(until, int(np.searchsorted(facts.time, until, side="right")))
             return [facts.part(since, done)]
 
-        return fold.fold(self._empty(), book, load, None, joining[-1].time, joining, given)[1]
+        return fold.fold(self._empty(book), book, load, None, joining[-1].time, joining, given)[1]
 
-    def _empty(self) -> Snapshot:
-        return fold.empty(self._names, self._turns)
+    def _empty(self, book: RuleBook) -> Snapshot:
+        return fold.empty(self._names, self._participation, book.history[-1].remembering)
+
+
+def _without_memory(change: Change) -> dict[str, Any]:
+    """The settings of a change but for how the ledger remembers. Whether a hold stops the clock stays."""
+    left_out = [name for name in MEMORY_SETTINGS if name != "hold_stops_clock"]
+    return {name: value for name, value in change.settings.items() if name not in left_out}
 
 
 def _past(events: LedgerEvents, until: int) -> LedgerEvents:

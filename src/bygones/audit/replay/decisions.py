@@ -16,7 +16,7 @@ import numpy as np
 from bygones.allocation.settling import settle
 from bygones.audit.read.history import History
 from bygones.audit.read.sources import constant
-from bygones.ledger.model.newcomers import starts
+from bygones.ledger.model.fold import newcomer_starts
 from bygones.ledger.model.rules import check_newcomers
 
 MOST_ROWS = 200_000
@@ -44,7 +44,8 @@ class Members:
         else takes part, starts with nothing unless the rule is a number.
         """
         present, added = np.flatnonzero(is_present), np.zeros(len(remembered))
-        wanted = starts(self.newcomers, remembered[present], self.entitlements[present], self.entitlements[joins])
+        weights = self.entitlements
+        wanted = newcomer_starts(self.newcomers, remembered[present], weights[present], weights[joins])
         added[joins] = np.maximum(wanted - remembered[joins], 0.0)
         return added
 

@@ -8,14 +8,15 @@ from typing import NamedTuple
 import numpy as np
 import sqlalchemy as sa
 
+from bygones.ledger.model import fold
 from bygones.ledger.model.bounds import counted
 from bygones.ledger.model.events import AMOUNTS
 from bygones.ledger.model.fold import Facts
-from bygones.ledger.model.owed_since import Watch
-from bygones.ledger.model.participation import Clocks
+from bygones.ledger.model.owed_since import DailyWatch, Watch
 from bygones.ledger.model.rules import RuleBook
 from bygones.ledger.storage import rows, schema, timeline
 from bygones.ledger.storage.revisions import in_effect
+from bygones.ledger.storage.timeline import Known
 
 
 class Contribution(NamedTuple):
@@ -32,8 +33,8 @@ class Contribution(NamedTuple):
 
 def contributions(connection: sa.Connection, book: RuleBook, at: int, agent: str) -> list[Contribution]:
     """The events of an agent up to an instant with what is still remembered of each, the largest first."""
-    _, agents = rows.load_agents(connection, [agent])
-    if not len(agents):
+    changes = rows.participation_of(connection, [agent])
+    if not changes:
         raise rows.unknown_agent(agent, rows.load_names(connection))
     table = schema.events
     where = [schema.agents.c.name == agent, table.c.time <= at, table.c.kind.in_(AMOUNTS), in_effect()]
@@ -43,9 +44,12 @@ def contributions(connection: sa.Connection, book: RuleBook, at: int, agent: str
         for chunk in rows.load_events(connection, where)
         for event, _ in chunk
     ]
-    start = np.array([event.time for event in events], dtype=np.int64)
-    who, end = np.zeros(len(events), dtype=np.int64), np.full(len(events), at)
-    weights = np.exp2(-Clocks(book, agents.turns).half_lives(who, start, end)).tolist()
+    # Each event is remembered as if by an agent of its own, who received one unit and nothing else.
+    n, remembering = len(events), book.at(at).uncapped
+    alone = fold.empty([agent] * n, [changes[agent]] * n, remembering)
+    times = np.array([event.time for event in events], dtype=np.int64)
+    units = Facts(np.arange(n), times, np.ones(n), np.ones(n, dtype=bool), np.zeros(n, dtype=bool))
+    weights = fold.remembered(fold.add(alone, book, units), book, at).tolist()
     parts = []
     for event, weight in zip(events, weights, strict=True):
         amount = event.amount or 0.0
@@ -59,20 +63,25 @@ def owed_since(connection: sa.Connection, book: RuleBook, at: int) -> dict[str, 
 
     All events up to then are read once, in the order of time; see `Watch`.
     """
-    ids, agents = rows.load_agents(connection)
-    watch = Watch(book, agents)
-    for facts in _in_order(connection, book, ids, at):
+    known = timeline.known_at(connection, book, at)
+    agents = fold.empty(known.agents.names, known.agents.participation, known.agents.remembering)
+    fades_alike = all(rules.fades_alike for rules in book.history)
+    watch = Watch(book, agents) if fades_alike else DailyWatch(book, agents)
+    for facts in _in_order(connection, known, at):
         watch.follow(facts)
+    watch.go_on(at)
     return {name: int(since) for name, since in zip(agents.names, watch.owed_since, strict=True) if since >= 0}
 
 
-def _in_order(connection: sa.Connection, book: RuleBook, ids: np.ndarray, at: int) -> Iterator[Facts]:
+def _in_order(connection: sa.Connection, known: Known, at: int) -> Iterator[Facts]:
     """The facts up to an instant in the order of time, many at once, those of one instant always together."""
-    starts = timeline.due(connection, book, at)
-    parts = [Facts.amounts([s.joining.row], s.joining.time, [s.amount], is_received=False) for s in starts]
-    waiting = _joined(parts)
+    row_of = {name: row for row, name in enumerate(known.agents.names)}
+    waiting = _joined([
+        Facts.amounts([row_of[start.joining.name]], start.joining.time, [start.amount], is_received=False)
+        for start in known.starts
+    ])  # fmt: skip
     kept = _joined([])
-    for facts in timeline.facts(connection, ids, [schema.events.c.time <= at]):
+    for facts in timeline.facts(connection, known.ids, [schema.events.c.time <= at]):
         kept = _joined([kept, facts])
         last = int(kept.time[-1])
         kept = _sorted(_joined([kept, waiting.part(0, int(np.searchsorted(waiting.time, last, side="right")))]))

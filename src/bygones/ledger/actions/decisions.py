@@ -33,7 +33,7 @@ from bygones.ledger.storage import draw_table, rows, schema, timeline
 from bygones.ledger.storage.revisions import in_effect
 from bygones.ledger.storage.store import LedgerError
 from bygones.ledger.storage.transaction import SKEW, Transaction
-from bygones.memory import Discounted, Memory, MemoryState, PerfectRecall
+from bygones.memory import Capped, Discounted, Memory, MemoryState, PerfectRecall
 
 METHOD = 2
 """Goes up by one when the same request, rules and past would be decided otherwise than before. Method 1 drew lots in
@@ -100,7 +100,8 @@ class Proposal:
         """The decision and its reasons, with what those who are served are owed (due) and when they last received."""
         names = set(self.request.asking)
         asking = {row for row, name in enumerate(self.allocation.agent_names) if name in names}
-        return [*sentences(self.allocation, self._standing_of, asking), *self._normalised()]
+        remembers = "" if self.standing.rules.fades_alike else f"Memory: {self.standing.rules.memory_in_words}."
+        return [*sentences(self.allocation, self._standing_of, asking, remembers), *self._normalised()]
 
     def details(self) -> dict[str, Any]:
         """What a ledger stores of the decision."""
@@ -109,7 +110,7 @@ class Proposal:
             "request": self.request.to_dict(),
             "given": [list(each) for each in self.given],
             "welfare": self.standing.rules.welfare,
-            "half_life": self.standing.rules.half_life,
+            **({"half_life": self.standing.rules.half_life} if self.standing.rules.fades_alike else {}),
             **({} if self.allocation.prices is None else self._priced() | {"learned_from": self.learned_from}),
             **({"usual": dict(self.usual)} if self.usual else {}),
             "optimal": self.allocation.optimal,
@@ -128,6 +129,7 @@ class Proposal:
             "at": iso(self.at),
             "welfare": self.standing.rules.welfare,
             "half_life": self.standing.rules.half_life,
+            **({} if self.standing.rules.fades_alike else {"memory": self.standing.rules.memory_in_words}),
             **({} if self.allocation.prices is None else self._priced()),
             **({"usual": dict(self.usual)} if self.usual else {}),
             "utilities": self.utilities,
@@ -333,9 +335,16 @@ def _time(connection: sa.Connection, book: RuleBook, at: When | None, now: int) 
 
 
 def memory_of(rules: Rules) -> Memory:
-    """The memory of these rules, whose step is a day."""
+    """The memory of these rules at one instant, in steps of a day.
+
+    The standing holds what is remembered at the instant of a decision, to which what is received then is added. So
+    memories that forget in another way than by one half-life are, at that instant, perfect recall.
+    """
     days = rules.seconds / UNITS["d"]
-    return PerfectRecall() if math.isinf(days) else Discounted(half_life=days)
+    if rules.fades_alike and math.isfinite(days):
+        return Discounted(half_life=days)
+    everything: Memory[Any] = PerfectRecall()
+    return everything if rules.cap is None else Capped(everything, rules.cap)
 
 
 def _state(remembered: np.ndarray, steps: float) -> MemoryState:

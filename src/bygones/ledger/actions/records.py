@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import sqlalchemy as sa
 
 from bygones._names import quoted, spelled_alike
@@ -14,10 +12,11 @@ from bygones._text import check_text, listed
 from bygones.allocation.settling import check_known
 from bygones.ledger.model import fold, participation
 from bygones.ledger.model.bounds import check_amount, check_settings, check_start, counted
-from bygones.ledger.model.events import AMOUNTS, RECEIVED, Entry, Event
-from bygones.ledger.model.fold import Facts, Joining, Snapshot
-from bygones.ledger.model.newcomers import START
-from bygones.ledger.model.rules import MEMORY_SETTINGS, Change, check_entitlement, check_newcomers
+from bygones.ledger.model.events import AMOUNTS, Entry, Event
+from bygones.ledger.model.fold import START, Joining
+from bygones.ledger.model.participation import Participation
+from bygones.ledger.model.remembering import DISCOUNTED
+from bygones.ledger.model.rules import BY_AGENT, MEMORY_SETTINGS, Change, check_entitlement, check_newcomers
 from bygones.ledger.model.times import When
 from bygones.ledger.storage import keys, revisions, rows, schema, timeline
 from bygones.ledger.storage.revisions import in_effect
@@ -45,45 +44,41 @@ def join(
         change_rules(tx, time, {"entitlements": weights}, note)
     rule = None if newcomers is None else check_newcomers(newcomers)
     is_ahead = time > tx.settled
-    numbers = [_join(tx, name, time) for name in names]
+    _check_can_join(tx, names, time)
     starts = [0.0] * len(names)
     if not is_ahead:
         known = timeline.known_at(tx.connection, tx.book, time)
-        joining = [Joining(time, int(np.searchsorted(known.ids, number)), rule, number) for number in numbers]
-        found = fold.starts_at(known.agents, tx.book, time, joining)
-        starts = [check_start(name, start.amount) for name, start in zip(names, found, strict=True)]
-    ids, agents_known = _agents(tx, names)
-    row_of = {int(number): row for row, number in enumerate(ids)}
-    rows_of = [row_of[number] for number in numbers]
-    tx.add(ids, agents_known, Facts.amounts(rows_of, time, starts, is_received=False))
+        joining = [Joining(time, name, rule, 0) for name in names]
+        by_rule = fold.starts_at(known.agents, tx.book, time, joining)
+        starts = [check_start(start.joining.name, start.amount) for start in by_rule]
     details = {START: rule} if is_ahead else None
     return [
-        tx.append("join", time, number, agent=name, amount=start, note=check_text("note", note), details=details)
-        for name, number, start in zip(names, numbers, starts, strict=True)
+        tx.append("join", time, agent=name, amount=start, note=check_text("note", note), details=details)
+        for name, start in zip(names, starts, strict=True)
     ]
 
 
-def _join(tx: Transaction, name: str, time: int) -> int:
-    """Makes somebody take part from an instant on; their number."""
-    ids, agents = rows.load_agents(tx.connection, [name])
-    if not len(agents):
-        ids, _ = rows.new_agents(tx.connection, [name], [time])
-    elif time < agents.as_of[0]:
-        then, before = tx.book.named(time), tx.book.named(int(agents.as_of[0]))
-        raise ValueError(f"{name!r} cannot join at {then}, before their latest event ({before})")
-    else:
-        rows.save_agents(tx.connection, ids, _with_turn(tx, agents, "join", time))
-    return int(ids[0])
+def _check_can_join(tx: Transaction, names: Sequence[str], time: int) -> None:
+    """Refuses agents who are members already, or of whom something later has been recorded."""
+    _, agents = rows.load_agents(tx.connection, tx.remembering, set(names))
+    for name, as_of in zip(agents.names, agents.as_of.tolist(), strict=True):
+        if time < as_of:
+            then, before = tx.book.named(time), tx.book.named(as_of)
+            raise ValueError(f"{name!r} cannot join at {then}, before their latest event ({before})")
+    changes: dict[str, Participation] = dict(zip(agents.names, agents.participation, strict=True))
+    for name in names:
+        changes[name] = participation.with_change(changes.get(name, ()), time, "join", name, tx.book.zone)
 
 
 def take_part(tx: Transaction, kind: str, agent: str, at: When | None, note: str) -> Event:
     """An agent leaves, goes on hold or resumes."""
     time = tx.time(at)
-    ids, agents = _agents(tx, [agent])
+    (name,) = names = [check_text("agent", agent, empty=False)]
+    changes = _participation(tx, names)[name]
     if kind == "leave":
-        _check_nothing_after(tx, agents.names[0], int(ids[0]), time)
-    tx.add(ids, _with_turn(tx, agents, kind, time), Facts.amounts([0], time, [0.0], is_received=False))
-    return tx.append(kind, time, int(ids[0]), agent=agents.names[0], note=check_text("note", note))
+        _check_nothing_after(tx, name, time)
+    participation.with_change(changes, time, kind, name, tx.book.zone)
+    return tx.append(kind, time, agent=name, note=check_text("note", note))
 
 
 def amounts(
@@ -104,28 +99,16 @@ def amounts(
     names = [check_text(name_of(i, entries, "agent"), entry.agent, empty=False) for i, entry in enumerate(entries)]
     numbers = [check_amount(name_of(i, entries, "amount"), entry.amount, kind) for i, entry in enumerate(entries)]
     notes = [check_text(name_of(i, entries, "note"), entry.note) for i, entry in enumerate(entries)]
-    if join:
-        _join_the_unknown(tx, names, times)
-    ids, agents = _agents(tx, names)
-    row_of = {name: row for row, name in enumerate(agents.names)}
-    who = [row_of[name] for name in names]
-    for i, (row, time) in enumerate(zip(who, times, strict=True)):
-        if not participation.was_member(agents.turns[row], time):
-            what = f"{name_of(i, entries, 'agent')} {names[i]!r}"
+    joined = _join_the_unknown(tx, names, times) if join else {}
+    changes = _participation(tx, [name for name in names if name not in joined]) | joined
+    for i, (name, time) in enumerate(zip(names, times, strict=True)):
+        if not participation.was_member(changes[name], time):
+            what = f"{name_of(i, entries, 'agent')} {name!r}"
             raise ValueError(f"{what} was not a member at {tx.book.named(time)}")
-    n = len(entries)
-    received, nothing = np.full(n, kind in RECEIVED), np.zeros(n, dtype=bool)
-    columns = np.array(who, dtype=np.int64), np.array(times, dtype=np.int64), np.array(numbers, dtype=float)
-    tx.add(ids, agents, Facts(*columns, received, nothing))
     own = [None if entry.key is None else keys.check_key(entry.key) for entry in entries]
-    agent_numbers = ids.tolist()
     return [
-        tx.append(
-            kind, time, agent_numbers[row], agent=name, amount=amount, refers=refers, note=note, details=about, key=key
-        )
-        for row, time, name, amount, note, about, key in zip(
-            who, times, names, numbers, notes, abouts, own, strict=True
-        )
+        tx.append(kind, time, agent=name, amount=amount, refers=refers, note=note, details=about, key=key)
+        for time, name, amount, note, about, key in zip(times, names, numbers, notes, abouts, own, strict=True)
     ]
 
 
@@ -156,7 +139,7 @@ def correct_all(
     now = revisions.amounts_of(tx.connection, [row.seq for row in events])
     return [
         tx.append(
-            "correction", row.time, row.agent, agent=named[row.agent], refers=row.seq, note=note,
+            "correction", row.time, agent=named[row.agent], refers=row.seq, note=note,
             amount=wanted - now.get(row.seq, counted(row.amount)) + 0.0, details={"to": wanted, **details},
         )
         for row, wanted in zip(events, to, strict=True)
@@ -169,9 +152,14 @@ def change_rules(tx: Transaction, time: int, settings: dict[str, Any], note: str
         raise ValueError("a rule change must change at least one setting, got none")
     if "kind" in settings:
         raise ValueError("kind cannot change, since it says what was recorded: make a ledger of the other kind")
-    after = tx.book.at(time).changed(settings).to_dict()
-    after["entitlements"] = {name: after["entitlements"][name] for name in settings.get("entitlements", ())}
-    settings = {name: after[name] for name in settings}
+    after = tx.book.at(time).changed(settings)
+    if "half_life" in settings and after.memory != DISCOUNTED:
+        raise ValueError(
+            f"half_life has no effect with the memory {after.memory}: change the memory to {DISCOUNTED} as well"
+        )
+    told = after.to_dict()
+    by_agent = {name: {agent: told[name][agent] for agent in settings.get(name, ())} for name in BY_AGENT}
+    settings = {name: by_agent.get(name, told[name]) for name in settings}
     check_settings(settings)
     latest = _latest_after(tx, time)
     if latest is not None and any(name in settings for name in MEMORY_SETTINGS):
@@ -181,16 +169,14 @@ def change_rules(tx: Transaction, time: int, settings: dict[str, Any], note: str
         )
     event = tx.append("rules", time, details=settings, note=check_text("note", note))
     tx.book = tx.book.after(Change(time, event.seq, settings))
-    if any(name in settings for name in MEMORY_SETTINGS):
-        tx.refold_since(time)
     return event
 
 
-def check_entitled(tx: Transaction, settings: dict[str, Any]) -> None:
-    """Refuses entitlements of agents who are not in the ledger."""
-    named = list(settings.get("entitlements", ()))
-    known = rows.load_agents(tx.connection, named)[1].names if named else ()
-    check_known(named, known, "entitlements", "the ledger")
+def check_agents(tx: Transaction, settings: dict[str, Any]) -> None:
+    """Refuses settings by agent of those who are not in the ledger."""
+    for setting in BY_AGENT:
+        named = list(settings.get(setting, ()))
+        check_known(named, list(rows.participation_of(tx.connection, named)), setting, "the ledger")
 
 
 def check_distinct(connection: sa.Connection, names: Sequence[str]) -> None:
@@ -214,28 +200,24 @@ def name_of(i: int, entries: Sequence[Entry], name: str) -> str:
     return name if len(entries) == 1 else f"entry {i + 1}: {name}"
 
 
-def _agents(tx: Transaction, names: Sequence[str]) -> tuple[np.ndarray, Snapshot]:
-    wanted = {check_text("agent", name, empty=False) for name in names}
-    ids, agents = rows.load_agents(tx.connection, wanted)
-    unknown = sorted(wanted.difference(agents.names))
+def _participation(tx: Transaction, names: Sequence[str]) -> dict[str, Participation]:
+    """When agents took part, refused if one of them has never joined."""
+    changes = rows.participation_of(tx.connection, set(names))
+    unknown = sorted(set(names).difference(changes))
     if unknown:
         error = rows.unknown_agent(unknown[0], rows.load_names(tx.connection))
         raise ValueError(f"{error}; join them first, or import with --join")
-    return ids, agents
+    return changes
 
 
-def _with_turn(tx: Transaction, agents: Snapshot, kind: str, time: int) -> Snapshot:
-    """The snapshot of one agent who joins, leaves, goes on hold or resumes."""
-    return replace(agents, turns=(participation.with_turn(agents.turns[0], time, kind, agents.names[0], tx.book.zone),))
-
-
-def _check_nothing_after(tx: Transaction, name: str, number: int, time: int) -> None:
+def _check_nothing_after(tx: Transaction, name: str, time: int) -> None:
     """Refuses to let an agent leave before something that it received; a turn ahead can go to somebody else."""
     table = schema.events
     served = sa.and_(table.c.kind == "planned", table.c.time <= tx.recorded)
     counts = table.c.kind.in_(("received", "offset")) | served
-    after = [table.c.agent == number, table.c.time > time, counts, in_effect()]
-    latest = tx.connection.execute(sa.select(sa.func.max(table.c.time)).where(*after)).scalar()
+    after = [schema.agents.c.name == name, table.c.time > time, counts, in_effect()]
+    query = sa.select(sa.func.max(table.c.time)).join_from(table, schema.agents).where(*after)
+    latest = tx.connection.execute(query).scalar()
     if latest is not None:
         then, before = tx.book.named(time), tx.book.named(latest)
         raise ValueError(f"{name!r} cannot leave at {then}, before their latest event ({before})")
@@ -250,14 +232,13 @@ def _latest_after(tx: Transaction, time: int) -> int | None:
     return tx.connection.execute(query.order_by(table.c.time.desc()).limit(1)).scalar()
 
 
-def _join_the_unknown(tx: Transaction, names: Sequence[str], times: Sequence[int]) -> None:
+def _join_the_unknown(tx: Transaction, names: Sequence[str], times: Sequence[int]) -> dict[str, Participation]:
+    """Agents who are not in the ledger join at the time of their first entry, starting with zero."""
     first: dict[str, int] = {}
     for name, time in zip(names, times, strict=True):
         first[name] = min(time, first.get(name, time))
-    _, known = rows.load_agents(tx.connection, list(first))
-    there = set(known.names)
-    unknown = [name for name in first if name not in there]
-    if unknown:
-        ids, agents = rows.new_agents(tx.connection, unknown, [first[name] for name in unknown])
-        for number, name in zip(ids.tolist(), agents.names, strict=True):
-            tx.append("join", first[name], number, agent=name, amount=0.0)
+    there = rows.participation_of(tx.connection, first.keys())
+    new = {name: time for name, time in first.items() if name not in there}
+    for name, time in new.items():
+        tx.append("join", time, agent=name, amount=0.0)
+    return {name: ((time, "join"),) for name, time in new.items()}

@@ -96,6 +96,10 @@ def redecide(tx: Transaction, start: int, end: int | None, note: str = "") -> li
     end = tx.recorded + 1 if end is None else end
     if end <= first:
         raise ValueError(f"to must be after from ({book.named(first)}), got {book.named(end)}")
+    if len({book.at(time).remembering for time in (first, *(c.time for c in book.changes if c.time > first))}) > 1:
+        raise ValueError(
+            f"decisions cannot be made again across a change of the memory: begin after it, got {book.named(first)}"
+        )
     past = _Past(tx.connection, book, first, tx.recorded)
     if not any(first <= decision.time < end for decision in past.decisions):
         raise ValueError(f"no decision was made between {book.named(first)} and {book.named(end)}")

@@ -37,7 +37,7 @@ def void(tx: Transaction, seq: int, note: str = "", *, swapping: bool = False) -
 
 
 def _append(tx: Transaction, row: sa.Row[Any], note: str) -> Event:
-    return tx.append("void", row.time, row.agent, agent=row.name, refers=row.seq, note=check_text("note", note))
+    return tx.append("void", row.time, agent=row.name, refers=row.seq, note=check_text("note", note))
 
 
 def _check(tx: Transaction, seq: int, *, swapping: bool) -> sa.Row[Any]:
@@ -100,12 +100,12 @@ def _check_corrections(connection: sa.Connection, changed: Sequence[sa.Row[Any]]
 def _check_membership(connection: sa.Connection, seq: int, number: int) -> None:
     """Refuses to leave an agent with something that was received while they did not take part."""
     table = schema.events
-    turns = timeline.load_participation(connection, [number]).get(number, ())
+    changes = timeline.load_participation(connection, [number]).get(number, ())
     # What is planned for somebody who is away then can be decided again, unless they are nobody at all.
-    kinds = ("received", "offset") if turns else (*RECEIVED, "offset")
+    kinds = ("received", "offset") if changes else (*RECEIVED, "offset")
     query = sa.select(table.c.seq, table.c.time).where(table.c.agent == number, table.c.kind.in_(kinds), in_effect())
     amounts = connection.execute(query.order_by(table.c.time, table.c.seq))
-    left = [str(row.seq) for row in amounts if not participation.was_member(turns, row.time)]
+    left = [str(row.seq) for row in amounts if not participation.was_member(changes, row.time)]
     if left:
         name = connection.execute(sa.select(schema.agents.c.name).where(schema.agents.c.id == number)).scalar_one()
         what, them = ("event", "it") if len(left) == 1 else ("events", "them")

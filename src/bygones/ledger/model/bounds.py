@@ -63,13 +63,17 @@ def check_start(agent: str, start: float) -> float:
 
 def check_settings(settings: Mapping[str, Any]) -> None:
     """Refuses rules beyond the bounds. Those that an earlier version recorded are read all the same."""
+    half_lives = {f"half_life of {agent!r}": own for agent, own in settings.get("half_lives", {}).items()}
     if "half_life" in settings:
-        seconds, (shortest, longest) = duration(settings["half_life"]), HALF_LIVES
+        half_lives["half_life"] = settings["half_life"]
+    for name, half_life in half_lives.items():
+        seconds, (shortest, longest) = duration(half_life), HALF_LIVES
         if not (shortest <= seconds <= longest or math.isinf(seconds)):
             raise ValueError(
-                f"half_life must be from 1s to {longest / UNITS['y']:g}y, or inf to remember everything, "
-                f"got {settings['half_life']!r}"
+                f"{name} must be from 1s to {longest / UNITS['y']:g}y, or inf to remember everything, got {half_life!r}"
             )
+    if (settings.get("cap") or 0.0) > LARGEST:
+        raise ValueError(f"cap must be at most {LARGEST:g}, got {settings['cap']:g}")
     for agent, weight in settings.get("entitlements", {}).items():
         least, most = ENTITLEMENTS
         if not (least <= weight <= most or weight == 0):  # whether 0 is accepted depends on the kind, checked before

@@ -1,39 +1,38 @@
 r"""The fold: from events in the order of effect to what is known of every agent.
 
-Everything that says where somebody stands comes from here: standings now, then or as they were known, decisions, plans,
-decisions made again, what `verify` checks, and audits of a ledger. They differ in which events they read, and where.
+Standings of any time, decisions, plans, decisions made again, the checks of `verify` and audits of a ledger all come
+from here. They differ in which events they read, and where.
 
-For each agent the snapshot holds the memory $Z$ at the instant of its latest event. Exponential decay makes this
-enough: later instants fade it. Of an agent of whom something is recorded late, corrected or made void, all events are
-folded again, so that the order of recording does not matter.
-
-The recursion is that of `bygones.memory`, as a batch of one-agent memories because each agent has a clock of its own,
-counted in half-lives.
+A snapshot holds what is known of each agent at the instant of its latest event: counters, each of which is the state
+of a memory of `bygones.memory`. `received` counts all that was truly received, and `remembered` is the fairness memory
+$Z$ of the ledger's rules. Every agent has a clock of its own, so a counter is a batch of one-agent memories. If an
+event is recorded late, corrected or made void, all events of its agent are folded again, so the order of recording
+does not matter.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from bygones._arrays import Array
-from bygones.ledger.model.newcomers import starts
-from bygones.ledger.model.participation import PRESENT, Clocks, Turns, status
-from bygones.ledger.model.rules import RuleBook
-from bygones.memory import Discounted, Memory, MemoryState, PerfectRecall
+from bygones.ledger.model.participation import PRESENT, Participation, status
+from bygones.ledger.model.remembering import Remembering
+from bygones.ledger.model.rules import NEWCOMER_RULES, RuleBook
+from bygones.memory import Memory, PerfectRecall
+from bygones.memory.contract import AnyState
 
-REMEMBERED = Discounted(gamma=0.5)
-"""The ledger's memory, whose step is one half-life."""
-
-RECEIVED = PerfectRecall()
-"""The true total."""
+RECEIVED: Memory[Any] = PerfectRecall()
+"""The memory of what was truly received."""
 
 NEVER = -1
 """In place of an instant, where there is none."""
+
+START = "start"
+"""In the details of somebody who joins ahead of time: the newcomer rule, or None for the one in force then."""
 
 
 @dataclass(frozen=True)
@@ -42,57 +41,63 @@ class Snapshot:
 
     Attributes:
         names: the agents.
-        turns: when they took part.
-        as_of: the instants of their latest events, at which `remembered` holds.
-        received: the memory of all that they truly received.
-        remembered: the memory that fades.
+        participation: when they took part.
+        as_of: the instants of their latest events, at which the counters hold.
         last: the instants at which they last received something, or `NEVER`.
+        counters: by name, the states of their memories.
+        remembering: the memory of the counter `remembered`, and its clock.
     """
 
     names: tuple[str, ...]
-    turns: tuple[Turns, ...]
+    participation: tuple[Participation, ...]
     as_of: np.ndarray
-    received: MemoryState
-    remembered: MemoryState
     last: np.ndarray
+    counters: Mapping[str, AnyState]
+    remembering: Remembering
 
     def __len__(self) -> int:
         return len(self.names)
+
+    @property
+    def received(self) -> np.ndarray:
+        """The true total of each agent."""
+        return np.asarray(RECEIVED.read(self.counters["received"]))[:, 0]
 
     def take(self, rows: Sequence[int] | np.ndarray) -> Snapshot:
         """The rows of some agents."""
         rows = np.asarray(rows, dtype=np.int64)
         return Snapshot(
             tuple(self.names[row] for row in rows),
-            tuple(self.turns[row] for row in rows),
+            tuple(self.participation[row] for row in rows),
             self.as_of[rows],
-            MemoryState(*(part[rows] for part in self.received)),
-            MemoryState(*(part[rows] for part in self.remembered)),
             self.last[rows],
+            {name: mapped(lambda part: part[rows], state) for name, state in self.counters.items()},
+            self.remembering,
         )
 
     def put(self, rows: np.ndarray, agents: Snapshot) -> Snapshot:
         """The snapshot with the rows of some agents replaced."""
-        names, turns = list(self.names), list(self.turns)
-        for row, name, each in zip(rows, agents.names, agents.turns, strict=True):
-            names[row], turns[row] = name, each
-        return Snapshot(
-            tuple(names),
-            tuple(turns),
-            _put(self.as_of, rows, agents.as_of),
-            MemoryState(*(_put(old, rows, new) for old, new in zip(self.received, agents.received, strict=True))),
-            MemoryState(*(_put(old, rows, new) for old, new in zip(self.remembered, agents.remembered, strict=True))),
-            _put(self.last, rows, agents.last),
-        )
+        participation = list(self.participation)
+        for row, changes in zip(rows.tolist(), agents.participation, strict=True):
+            participation[row] = changes
+
+        def replaced(old: np.ndarray, new: np.ndarray) -> np.ndarray:
+            changed = np.array(old)
+            changed[rows] = new
+            return changed
+
+        counters = {name: mapped(replaced, state, agents.counters[name]) for name, state in self.counters.items()}
+        as_of, last = replaced(self.as_of, agents.as_of), replaced(self.last, agents.last)
+        return replace(self, participation=tuple(participation), as_of=as_of, last=last, counters=counters)
 
 
 class Facts(NamedTuple):
-    """What events say, one entry each.
+    """The contents of events, one entry each.
 
     Attributes:
         who: the row of the agent, -1 for none.
         time: the instant.
-        amount: what it counts with, corrections included; 0 where there is none.
+        amount: the amount that counts, corrections included; 0 where there is none.
         is_received: whether the amount was truly received, or only counts as remembered.
         is_change: whether somebody joins, leaves, goes on hold or resumes, or a rule changes.
     """
@@ -116,23 +121,23 @@ class Facts(NamedTuple):
 
 
 class Joining(NamedTuple):
-    """Somebody joins, and what they start with is not known before that instant.
+    """Somebody joins, and their start is not known before that instant.
 
     Attributes:
         time: the instant.
-        row: the agent's.
+        name: the agent's.
         rule: the newcomer rule, or None for the one in force then.
         key: by which the caller knows them.
     """
 
     time: int
-    row: int
+    name: str
     rule: str | None
     key: int
 
 
 class Start(NamedTuple):
-    """What somebody starts with: beyond what is still remembered of them, never less than nothing."""
+    """The amount with which somebody starts, beyond what is still remembered of them; never below zero."""
 
     joining: Joining
     amount: float
@@ -151,55 +156,87 @@ def fold(
     joining: Sequence[Joining] = (),
     given: Callable[[Start], float] = lambda start: start.amount,
 ) -> tuple[Snapshot, list[Start]]:
-    """The snapshot with what happens between two instants, and what those start with who join by a rule meanwhile.
+    """The snapshot with what happens between two instants, and the starts of those who join by a rule meanwhile.
 
-    Facts are asked for up to each instant at which somebody joins, in the order of time. `given` says what they were
-    really given to start with, where that is known.
+    Facts are asked for up to each instant at which somebody joins, in the order of time. `given` returns the amount
+    that somebody was really given to start with, where that is known.
     """
-    found: list[Start] = []
-    for time, some in groupby(joining, lambda each: each.time):
+    starts: list[Start] = []
+    row_of = {name: row for row, name in enumerate(agents.names)} if joining else {}
+    for time, together in groupby(joining, lambda each: each.time):
         for facts in load(after, time):
             agents = add(agents, book, facts)
-        new = starts_at(agents, book, time, list(some))
-        rows, amounts = [start.joining.row for start in new], [given(start) for start in new]
+        new = starts_at(agents, book, time, list(together))
+        rows, amounts = [row_of[start.joining.name] for start in new], [given(start) for start in new]
         agents = add(agents, book, Facts.amounts(rows, time, amounts, is_received=False))
-        found, after = [*found, *new], time
+        starts, after = [*starts, *new], time
     for facts in load(after, until):
         agents = add(agents, book, facts)
-    return agents, found
+    return agents, starts
 
 
 def starts_at(agents: Snapshot, book: RuleBook, time: int, joining: Sequence[Joining]) -> list[Start]:
-    """What those start with who join at one instant: the newcomer rule, applied to what the others have then.
+    """The newcomer rule, applied to what the others have at an instant.
 
-    Whoever returns keeps what is still remembered, and is raised to the start, never lowered.
+    An agent who returns keeps what is still remembered, and is raised to the start, never lowered.
     """
     rules = book.at(time)
     known = replace(agents, as_of=np.minimum(agents.as_of, time))  # of those who join later, nothing is known
-    remembered = values(fade(known, book, time).remembered)
+    present = remembered(known, book, time)
+    own = dict(zip(agents.names, present.tolist(), strict=True))
     weights = rules.entitlements_of(agents.names)
-    new = {each.row for each in joining}
-    here = [row for row, each in enumerate(agents.turns) if status(each, time) == PRESENT and row not in new]
-    found = []
+    new = {each.name for each in joining}
+    here = [
+        row
+        for row, (name, changes) in enumerate(zip(agents.names, agents.participation, strict=True))
+        if name not in new and status(changes, time) == PRESENT
+    ]
+    starts = []
     for each in joining:
         rule = rules.newcomers if each.rule is None else each.rule
-        wanted = float(starts(rule, remembered[here], weights[here], weights[each.row]))
-        found.append(Start(each, max(wanted - float(remembered[each.row]), 0.0)))
-    return found
+        weight = rules.entitlements_of([each.name])
+        wanted = float(newcomer_starts(rule, present[here], weights[here], weight)[0])
+        starts.append(Start(each, max(wanted - own.get(each.name, 0.0), 0.0)))
+    return starts
 
 
-def empty(names: Sequence[str], turns: Sequence[Turns]) -> Snapshot:
+def newcomer_starts(rule: str, remembered: np.ndarray, entitlements: np.ndarray, joining: np.ndarray) -> np.ndarray:
+    """The remembered utilities with which newcomers of these entitlements start, given those of everybody present.
+
+    If nobody is present they start with zero, unless the rule is a number.
+    """
+    if rule not in NEWCOMER_RULES:
+        return np.full(joining.shape, float(rule))
+    counts = entitlements > 0  # the exempt are no measure of a load
+    if rule == "zero" or not counts.any():
+        return np.zeros(joining.shape)
+    remembered, entitlements = remembered[counts], entitlements[counts]
+    if rule == "entitled share":
+        return np.asarray(joining * (remembered.sum() / entitlements.sum()))
+    return np.asarray(joining * (np.mean if rule == "mean" else np.median)(remembered / entitlements))
+
+
+def empty(names: Sequence[str], participation: Sequence[Participation], remembering: Remembering) -> Snapshot:
     """Agents of whom nothing has been recorded yet but when they took part."""
-    began = np.array([agent[0][0] for agent in turns], dtype=np.int64)
+    began = np.array([changes[0][0] for changes in participation], dtype=np.int64)
     n = len(names)
-    return Snapshot(tuple(names), tuple(turns), began, _nothing(n), _nothing(n), np.full(n, NEVER))
+    counters = {
+        name: mapped(lambda part: np.repeat(np.asarray(part, dtype=float)[None], n, axis=0), each.init(1))
+        for name, each in memories(remembering).items()
+    }
+    return Snapshot(tuple(names), tuple(participation), began, np.full(n, NEVER), counters, remembering)
+
+
+def memories(remembering: Remembering) -> dict[str, Memory[Any]]:
+    """The memory of each counter."""
+    return {"received": RECEIVED, "remembered": remembering.memory}
 
 
 def add(snapshot: Snapshot, book: RuleBook, facts: Facts) -> Snapshot:
     """The snapshot with more facts, none before the latest of its agent; it is not changed itself.
 
     Each agent's facts enter one after the other, in the order of time. So it makes no difference, to the last digit,
-    in how many parts they come: whatever is read again from the events is the same as what was kept.
+    in how many parts they come: a snapshot that is folded again from the events equals the one that was kept.
     """
     if (facts.who < 0).any():
         facts = Facts(*(column[facts.who >= 0] for column in facts))
@@ -209,48 +246,51 @@ def add(snapshot: Snapshot, book: RuleBook, facts: Facts) -> Snapshot:
     who, times, amounts, is_received, _ = facts
     is_first = np.diff(who, prepend=-1) != 0
     since = np.where(is_first, snapshot.as_of[who], np.concatenate([[0], times[:-1]]))
-    elapsed = Clocks(book, snapshot.turns).half_lives(who, since, np.maximum(times, since))
-    received, remembered = (MemoryState(*map(np.array, each)) for each in (snapshot.received, snapshot.remembered))
+    clocks = book.clocks(snapshot.remembering, snapshot.names, snapshot.participation)
+    elapsed = clocks.steps(who, since, np.maximum(times, since))
+    counters = {name: mapped(np.array, state) for name, state in snapshot.counters.items()}
     true = np.where(is_received, amounts, 0.0)
     start = np.flatnonzero(is_first)
-    turn = np.arange(len(who)) - np.repeat(start, np.diff(np.append(start, len(who))))
-    by_turn = np.argsort(turn, kind="stable")
-    for some in np.split(by_turn, np.flatnonzero(np.diff(turn[by_turn])) + 1):
-        _advance(REMEMBERED, remembered, who[some], amounts[some], elapsed[some])
-        _advance(RECEIVED, received, who[some], true[some], np.zeros(len(some)))
+    nth = np.arange(len(who)) - np.repeat(start, np.diff(np.append(start, len(who))))
+    by_nth = np.argsort(nth, kind="stable")
+    memory = snapshot.remembering.memory
+    for some in np.split(by_nth, np.flatnonzero(np.diff(nth[by_nth])) + 1):
+        _advance(memory, counters["remembered"], who[some], amounts[some], elapsed[some])
+        _advance(RECEIVED, counters["received"], who[some], true[some], np.zeros(len(some)))
     as_of, last = snapshot.as_of.copy(), snapshot.last.copy()
     np.maximum.at(as_of, who, times)
     counts = is_received & (amounts > 0)
     np.maximum.at(last, who[counts], times[counts])
-    return replace(snapshot, as_of=as_of, last=last, received=received, remembered=remembered)
+    return replace(snapshot, as_of=as_of, last=last, counters=counters)
 
 
-def _advance(
-    memory: Memory[MemoryState], state: MemoryState, who: np.ndarray, amounts: np.ndarray, elapsed: np.ndarray
-) -> None:
+def _advance(memory: Memory[Any], state: AnyState, who: np.ndarray, amounts: np.ndarray, elapsed: np.ndarray) -> None:
     """Adds an amount to the memory of each of some agents, in place."""
-    new = memory.advance(MemoryState(*(part[who] for part in state)), amounts[:, None], elapsed)
-    for part, changed in zip(state, new, strict=True):
-        np.asarray(part)[who] = changed
+    new = memory.advance(mapped(lambda part: part[who], state), amounts[:, None], elapsed)
+
+    def put(part: np.ndarray, changed: np.ndarray) -> None:
+        part[who] = changed
+
+    mapped(put, state, new)
 
 
-def fade(snapshot: Snapshot, book: RuleBook, at: int) -> Snapshot:
-    """The snapshot at an instant not before any agent's latest event, if nothing happens until then."""
-    until = replace(snapshot, as_of=np.full(len(snapshot), at))
-    elapsed = Clocks(book, snapshot.turns).half_lives(np.arange(len(snapshot)), snapshot.as_of, until.as_of)
-    return replace(until, remembered=REMEMBERED.advance(snapshot.remembered, np.zeros((len(snapshot), 1)), elapsed))
+def remembered(snapshot: Snapshot, book: RuleBook, at: int) -> np.ndarray:
+    """The remembered utility $Z$ of each agent at an instant after its latest event, if nothing happens until then."""
+    clocks, n = book.clocks(snapshot.remembering, snapshot.names, snapshot.participation), len(snapshot)
+    elapsed = clocks.steps(np.arange(n), snapshot.as_of, np.full(n, at))
+    memory = snapshot.remembering.memory
+    faded = memory.advance(snapshot.counters["remembered"], np.zeros((n, 1)), elapsed)
+    return np.asarray(memory.read(faded))[:, 0]
 
 
-def values(state: MemoryState) -> np.ndarray:
-    """The totals of the agents, with what rounding dropped put back."""
-    return np.asarray((state.Z + state.Z_lost)[:, 0])
+def mapped(function: Callable[..., Any], state: Any, *others: Any) -> Any:
+    """The state of a memory, a tuple of arrays or of such tuples, with a function applied to each array."""
+    if isinstance(state, tuple):
+        parts = (mapped(function, *together) for together in zip(state, *others, strict=True))
+        return type(state)(*parts)
+    return function(state, *others)
 
 
-def _put(old: Array, rows: np.ndarray, new: Array) -> np.ndarray:
-    changed = np.array(old)
-    changed[rows] = new
-    return changed
-
-
-def _nothing(n: int) -> MemoryState:
-    return MemoryState(np.zeros((n, 1)), np.zeros(n), np.zeros((n, 1)), np.zeros(n))
+def parts(state: Any) -> list[np.ndarray]:
+    """The arrays of which the state of a memory consists."""
+    return [array for part in state for array in parts(part)] if isinstance(state, tuple) else [np.asarray(state)]

@@ -9,16 +9,26 @@ finds that instant: a stretch of $k$ events takes $k\log k$ operations, however 
 
 A hold does not end the time for which somebody has been owed. Nobody is owed anything while on hold, but whoever is
 owed something again on resuming has been since before.
+
+Under other memories, and with a half-life for each agent, the sign also changes between events. `DailyWatch` looks at
+every event and at the beginning of every day.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import datetime, timedelta
+from zoneinfo import ZoneInfo
+
 import numpy as np
 
+from bygones.ledger.model import fold
 from bygones.ledger.model.fold import Facts, Snapshot
-from bygones.ledger.model.participation import ON_HOLD, PRESENT, Clocks, status
+from bygones.ledger.model.participation import ON_HOLD, PRESENT, status
 from bygones.ledger.model.rules import RuleBook
 from bygones.ledger.model.standing import owed
+from bygones.ledger.model.times import as_datetime, instant
 
 SETTLED = 1e-9
 """An agent is owed something if it is more than this share of all that is remembered."""
@@ -32,7 +42,9 @@ class Watch:
 
     def __init__(self, book: RuleBook, agents: Snapshot) -> None:
         n = len(agents)
-        self._book, self._agents, self._clocks = book, agents, Clocks(book, agents.turns)
+        self._book, self._agents = book, agents
+        self._clocks = book.clocks(agents.remembering, agents.names, agents.participation)
+        self._unstopped = book.clocks(agents.remembering, ("",), (((book.began, "join"),),))
         self._everybody, self._present = np.arange(n), np.zeros(n, dtype=bool)
         self._on_hold = np.zeros(n, dtype=bool)
         self._remembered, self._now = np.zeros(n), book.began
@@ -49,22 +61,26 @@ class Watch:
             return
         times, first = np.unique(events.time, return_index=True)
         alone = np.logical_or.reduceat(events.is_change | (events.amount < 0), first)
-        passed = self._book.half_lives(np.full(len(times), times[0]), times) // LONGEST
+        passed = self._unstopped.steps(np.zeros(len(times), dtype=np.int64), np.full(len(times), times[0]), times)
+        stretch = passed // LONGEST
         new = np.ones(len(times), dtype=bool)
-        new[1:] = alone[1:] | alone[:-1] | (passed[1:] != passed[:-1])
+        new[1:] = alone[1:] | alone[:-1] | (stretch[1:] != stretch[:-1])
         starts = np.append(first[new], len(events.time)).tolist()
         for start, end, is_alone in zip(starts[:-1], starts[1:], alone[new].tolist(), strict=True):
             (self._step if is_alone else self._sweep)(events.part(start, end))
+
+    def go_on(self, until: int) -> None:
+        """Goes on to an instant by which nothing else happens, and so nothing changes."""
 
     def _step(self, events: Facts) -> None:
         """One instant at which anything may happen."""
         time = int(events.time[0])
         self._fade(time)
-        for row, amount, is_turn in zip(events.who.tolist(), events.amount.tolist(), events.is_change, strict=True):
+        for row, amount, is_change in zip(events.who.tolist(), events.amount.tolist(), events.is_change, strict=True):
             if row >= 0:
                 self._remembered[row] += amount
-                if is_turn:
-                    state = status(self._agents.turns[row], time)
+                if is_change:
+                    state = status(self._agents.participation[row], time)
                     self._present[row], self._on_hold[row] = state == PRESENT, state == ON_HOLD
         present = np.flatnonzero(self._present)
         missing = owed(self._remembered, self._entitlements(time), present)  # NaN, which is not more, if absent
@@ -75,7 +91,7 @@ class Watch:
         """Many instants at which something was received and nothing else happened."""
         times, instant = np.unique(events.time, return_inverse=True)
         self._fade(int(times[0]))
-        passed = self._clocks.half_lives(events.who, np.full(len(events.who), times[0]), events.time)
+        passed = self._clocks.steps(events.who, np.full(len(events.who), times[0]), events.time)
         amount = events.amount * np.exp2(passed)
         weights = self._entitlements(int(times[0]))
         counts = self._present & (weights > 0)
@@ -108,11 +124,64 @@ class Watch:
 
     def _fade(self, until: int) -> None:
         now, then = np.full(len(self._since), self._now), np.full(len(self._since), until)
-        self._remembered = self._remembered * np.exp2(-self._clocks.half_lives(self._everybody, now, then))
+        self._remembered = self._remembered * np.exp2(-self._clocks.steps(self._everybody, now, then))
         self._now = until
 
     def _entitlements(self, time: int) -> np.ndarray:
         return self._book.at(time).entitlements_of(self._agents.names)
+
+
+class DailyWatch:
+    """The same for memories under which agents do not fade alike: at every event, and whenever a day begins."""
+
+    def __init__(self, book: RuleBook, agents: Snapshot) -> None:
+        self._book, self._agents, self._now = book, agents, book.began
+        self._since = np.full(len(agents), -1, dtype=np.int64)
+        self._present = np.zeros(len(agents), dtype=bool)
+
+    @property
+    def owed_since(self) -> np.ndarray:
+        """Since when each of those present has been owed; -1 for the others."""
+        return np.where(self._present, self._since, -1)
+
+    def follow(self, events: Facts) -> None:
+        """Goes on to the last of these events, which are in the order of time, all of one instant together."""
+        times, first = np.unique(events.time, return_index=True)
+        ends = np.append(first[1:], len(events.time))
+        for at, start, end in zip(times.tolist(), first.tolist(), ends.tolist(), strict=True):
+            self.go_on(at - 1)
+            self._agents = fold.add(self._agents, self._book, events.part(start, end))
+            self._look(at)
+
+    def go_on(self, until: int) -> None:
+        """Goes on to an instant by which nothing else happens."""
+        for midnight in _midnights(self._now, until, self._book.zone):
+            self._look(midnight)
+        self._now = max(self._now, until)
+
+    def _look(self, at: int) -> None:
+        known = replace(self._agents, as_of=np.minimum(self._agents.as_of, at))  # of those who join later, nothing
+        remembered = fold.remembered(known, self._book, at)
+        states = [status(changes, at) for changes in self._agents.participation]
+        self._present = np.array([state == PRESENT for state in states], dtype=bool)
+        present = np.flatnonzero(self._present)
+        missing = owed(remembered, self._book.at(at).entitlements_of(self._agents.names), present)
+        is_owed = missing > SETTLED * remembered[present].sum()
+        began = np.where(self._since < 0, at, self._since)
+        on_hold = np.array([state == ON_HOLD for state in states], dtype=bool)
+        self._since = np.where(is_owed, began, np.where(on_hold, self._since, -1))
+        self._now = at
+
+
+def _midnights(after: int, until: int, zone: str) -> Iterator[int]:
+    """The instants at which a day begins, after one instant and up to another."""
+    day = as_datetime(after).astimezone(ZoneInfo(zone)).date()
+    while True:
+        day += timedelta(days=1)
+        begins = instant(datetime(day.year, day.month, day.day, tzinfo=ZoneInfo(zone)))
+        if begins > until:
+            return
+        yield begins
 
 
 def _running(amounts: np.ndarray, is_first: np.ndarray) -> np.ndarray:

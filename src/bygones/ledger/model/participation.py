@@ -10,11 +10,11 @@ from typing import TypeAlias
 import numpy as np
 
 from bygones.ledger.model.events import canonical
-from bygones.ledger.model.rules import RuleBook
 from bygones.ledger.model.times import named
 
-Turns: TypeAlias = tuple[tuple[int, str], ...]
-"""The turns of one agent: instants and kinds, in the order of time and, within one instant, of recording."""
+Participation: TypeAlias = tuple[tuple[int, str], ...]
+"""When one agent joined, left, went on hold and resumed: instants and kinds, in the order of time and, within one
+instant, of recording."""
 
 AWAY, PRESENT, ON_HOLD = "away", "present", "on hold"
 
@@ -29,54 +29,54 @@ _FOREVER = np.iinfo(np.int64).max
 
 
 @lru_cache(maxsize=65536)
-def read(text: str) -> Turns:
-    """Turns from their JSON text."""
+def read(text: str) -> Participation:
+    """A participation from its JSON text."""
     try:
         return tuple((int(time), str(kind)) for time, kind in json.loads(text))
     except (TypeError, ValueError):
-        raise ValueError("the turns of the agents are damaged: run `bygones ledger rebuild`") from None
+        raise ValueError("the participation of the agents is damaged: run `bygones ledger rebuild`") from None
 
 
 @lru_cache(maxsize=65536)
-def write(turns: Turns) -> str:
-    """Turns as JSON text."""
-    return canonical(turns)
+def write(changes: Participation) -> str:
+    """A participation as JSON text."""
+    return canonical(changes)
 
 
-def status(turns: Turns, time: int) -> str:
+def status(changes: Participation, time: int) -> str:
     """Whether the agent is away, present or on hold just after an instant."""
     state = AWAY
-    for at, kind in turns:
+    for at, kind in changes:
         if at > time:
             break
         state = _NEXT[state, kind]
     return state
 
 
-def was_member(turns: Turns, time: int) -> bool:
+def was_member(changes: Participation, time: int) -> bool:
     """Whether the agent took part at an instant, on hold or not; the instants of joining and leaving count."""
-    return status(turns, time) != AWAY or any(at == time for at, _ in turns)
+    return status(changes, time) != AWAY or any(at == time for at, _ in changes)
 
 
-def until(turns: Turns, time: int) -> Turns:
-    """The turns up to an instant."""
-    return turns if turns[-1][0] <= time else tuple(turn for turn in turns if turn[0] <= time)
+def until(changes: Participation, time: int) -> Participation:
+    """The changes up to an instant."""
+    return changes if changes[-1][0] <= time else tuple(change for change in changes if change[0] <= time)
 
 
-def first_impossible(turns: Iterable[tuple[int, str]]) -> tuple[int, str] | None:
-    """The position of the first turn that does not follow from those before it, with the state then; or None."""
+def first_impossible(changes: Iterable[tuple[int, str]]) -> tuple[int, str] | None:
+    """The position of the first change that does not follow from those before it, with the state then; or None."""
     state = AWAY
-    for position, (_, kind) in enumerate(turns):
+    for position, (_, kind) in enumerate(changes):
         if (state, kind) not in _NEXT:
             return position, state
         state = _NEXT[state, kind]
     return None
 
 
-def with_turn(turns: Turns, time: int, kind: str, agent: str, zone: str = "UTC") -> Turns:
-    """The turns with one more, refused if one would not follow from the one before."""
-    later = tuple(turn for turn in turns if turn[0] > time)
-    together = (*turns[: len(turns) - len(later)], (time, kind), *later)
+def with_change(changes: Participation, time: int, kind: str, agent: str, zone: str = "UTC") -> Participation:
+    """The participation with one more change, refused if one would not follow from the one before."""
+    later = tuple(change for change in changes if change[0] > time)
+    together = (*changes[: len(changes) - len(later)], (time, kind), *later)
     found = first_impossible(together)
     if found is not None:
         position, state = found
@@ -89,39 +89,13 @@ def with_turn(turns: Turns, time: int, kind: str, agent: str, zone: str = "UTC")
     return together
 
 
-def holds(turns: Turns) -> list[tuple[int, int]]:
+def holds(changes: Participation) -> list[tuple[int, int]]:
     """The agent's times on hold, the last perhaps open-ended."""
     found, since = [], None
-    for at, kind in turns:
+    for at, kind in changes:
         if kind == "hold":
             since = at
         elif since is not None:
             found.append((since, at))
             since = None
     return found if since is None else [*found, (since, _FOREVER)]
-
-
-class Clocks:
-    """The agents' own clocks, in half-lives: they stop on hold where the rules say so."""
-
-    def __init__(self, book: RuleBook, turns: Iterable[Turns]) -> None:
-        self._book = book
-        each = [holds(agent) if len(agent) > 1 else () for agent in turns]
-        self._count = np.array([len(found) for found in each], dtype=np.int64)
-        self._first = np.cumsum(self._count) - self._count
-        flat = np.array([hold for found in each for hold in found], dtype=np.int64).reshape(-1, 2)
-        self._start, self._end = flat[:, 0], flat[:, 1]
-
-    def half_lives(self, who: np.ndarray, start: np.ndarray, end: np.ndarray) -> np.ndarray:
-        """The half-lives that pass for each of these agents between two instants."""
-        passed = self._book.half_lives(start, end)
-        count = self._count[who]
-        if not count.any():
-            return passed
-        entry = np.repeat(np.arange(len(who)), count)
-        nth = np.arange(len(entry)) - np.repeat(np.cumsum(count) - count, count)
-        hold = self._first[who][entry] + nth
-        since = np.maximum(self._start[hold], start[entry])
-        until = np.maximum(np.minimum(self._end[hold], end[entry]), since)
-        stopped = np.bincount(entry, self._book.half_lives_on_hold(since, until), len(who))
-        return np.asarray(np.maximum(passed - stopped, 0.0))

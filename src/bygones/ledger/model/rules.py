@@ -1,13 +1,4 @@
-r"""The rules of a ledger, and how fast its clocks run.
-
-Rules change from an instant on; a change names only the settings that change. Of a utility received at $s$, the share
-$2^{-H(s,t)}$ still counts at $t$, where
-
-$$ H(s, t) = \int_s^t \frac{\mathrm{d}\tau}{h(\tau)} $$
-
-is the number of half-lives between them and $h(\tau)$ the half-life in force at $\tau$. With one half-life this is
-$\gamma^{t-s}$. Where the rules say that a hold stops the clock, time on hold is left out of the integral.
-"""
+"""The rules of a ledger. They change from an instant on; a change names only the settings that change."""
 
 from __future__ import annotations
 
@@ -19,7 +10,7 @@ from typing import Any, NamedTuple, SupportsFloat, get_args
 
 import numpy as np
 
-from bygones._arrays import AnyArray, check_between, check_one_of
+from bygones._arrays import check_between, check_one_of
 from bygones._times import check_zone
 from bygones.allocation.aims import check_form
 from bygones.allocation.decide import Rule
@@ -27,7 +18,9 @@ from bygones.allocation.pricing import price_form
 from bygones.allocation.reports import Reports
 from bygones.kinds import Kind, check_kind
 from bygones.ledger.model import times
-from bygones.ledger.model.times import SECOND, When, duration, instant
+from bygones.ledger.model.participation import Participation
+from bygones.ledger.model.remembering import DISCOUNTED, Clocks, Remembering, check_memory, in_words, remembering
+from bygones.ledger.model.times import When, duration, instant
 from bygones.welfare import named
 
 NEWCOMER_RULES = ("zero", "mean", "median", "entitled share")
@@ -40,6 +33,12 @@ class Rules:
 
     Attributes:
         half_life: the time after which a utility counts half, such as `30d`, `12h` or `never` (`inf`).
+        half_lives: by agent, for those whose past fades faster or more slowly than the others'.
+        memory: `discounted`, which fades by the half-life; or `sliding_window(length=28d)`, in which a utility counts
+            in full for so long and then not at all; or `reset(every=month)`, which starts over at the end of each
+            `day`, `week`, `month`, `quarter`, `year` or number of days; or another memory of `bygones.memory` by its
+            name, in steps of a day. The memory in force at a time holds for everything up to then.
+        cap: the most that is remembered of anybody, whatever they received; None for no limit.
         welfare: what decisions maximise, such as `egalitarian`, `nash` or `alpha_fair(alpha=2)`; of burdens
             `egalitarian`, `utilitarian`, `generalized_gini` or `power_burden(p=2)`.
         newcomers: the newcomer rule, the remembered utility that an agent who joins starts with: `zero`, the `mean` or
@@ -70,6 +69,9 @@ class Rules:
     rule: Rule = "one-step"
     reports: Reports = "as-reported"
     time_zone: str = "UTC"
+    memory: str = DISCOUNTED
+    half_lives: Mapping[str, str] = field(default_factory=dict)
+    cap: float | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.half_life, str):
@@ -78,6 +80,16 @@ class Rules:
                 f"half-life, got {self.half_life!r}"
             )
         duration(self.half_life)
+        object.__setattr__(self, "memory", check_memory(self.memory))
+        object.__setattr__(self, "half_lives", MappingProxyType(dict(self.half_lives)))
+        for agent, own in self.half_lives.items():
+            duration(own, f"half_life of {agent!r}")
+        if self.cap is not None:
+            accepted = "a finite number above 0"
+            cap = check_between("cap", self.cap, 0.0, math.inf, accepted, open_low=True, open_high=True)
+            object.__setattr__(self, "cap", float(cap))
+        if self.half_lives and self.memory != DISCOUNTED:
+            raise ValueError(f"half_lives are for the memory {DISCOUNTED}, got {self.memory!r}")
         check_kind(self.kind)
         welfare = named(self.welfare)
         if welfare.function is not None:
@@ -90,6 +102,8 @@ class Rules:
         check_one_of("reports", self.reports, get_args(Reports))
         if self.rule == "prices":
             price_form(welfare)
+            if self.memory != DISCOUNTED or self.cap is not None or self.half_lives:
+                raise ValueError("the rule prices needs one half-life for all agents: use the rule one-step instead")
         object.__setattr__(self, "time_zone", check_zone(self.time_zone))
         object.__setattr__(self, "welfare", str(welfare))
         object.__setattr__(self, "newcomers", check_newcomers(self.newcomers))
@@ -111,20 +125,44 @@ class Rules:
             if name not in known:
                 raise ValueError(f"a rule must be one of {', '.join(known)}, got {name!r}")
         merged = dict(changes)
-        if "entitlements" in changes:
-            merged["entitlements"] = {**self.entitlements, **changes["entitlements"]}
+        for name in BY_AGENT:
+            if name in changes:
+                merged[name] = {**getattr(self, name), **changes[name]}
         return replace(self, **merged)
 
     def to_dict(self) -> dict[str, Any]:
         """All settings, of the types that JSON has."""
         settings = {setting.name: getattr(self, setting.name) for setting in fields(self)}
-        return {**settings, "entitlements": dict(self.entitlements)}
+        return settings | {name: dict(settings[name]) for name in BY_AGENT}
 
     def entitlements_of(self, names: Sequence[str]) -> np.ndarray:
         """The entitlements of these agents."""
         if not self.entitlements:
             return np.ones(len(names))
         return np.array([self.entitlements.get(name, 1.0) for name in names], dtype=float)
+
+    @property
+    def remembering(self) -> Remembering:
+        """The memory, and what a step of its clock is."""
+        return remembering(self.memory, self.cap)
+
+    @property
+    def uncapped(self) -> Remembering:
+        """The memory without its cap, under which what is remembered of each event adds up."""
+        return remembering(self.memory, None)
+
+    @property
+    def memory_in_words(self) -> str:
+        """How the ledger remembers, for titles: `half-life 30d`, `window of 28d`, `reset every month`, `at most 40`."""
+        own = [f"{length} for {agent}" for agent, length in self.half_lives.items()]
+        fades = ", ".join([f"half-life {self.half_life}", *own])
+        kept = fades if self.memory == DISCOUNTED else in_words(self.memory)
+        return kept if self.cap is None else f"{kept}, at most {self.cap:g}"
+
+    @property
+    def fades_alike(self) -> bool:
+        """Whether everybody's past fades by the same half-life, and in no other way."""
+        return self.memory == DISCOUNTED and self.cap is None and not self.half_lives
 
 
 def check_newcomers(rule: object) -> str:
@@ -158,7 +196,10 @@ class Change(NamedTuple):
     settings: dict[str, Any]
 
 
-MEMORY_SETTINGS = ("half_life", "hold_stops_clock")
+BY_AGENT = ("entitlements", "half_lives")
+"""Settings by agent, in which those who are not named stay as they are."""
+
+MEMORY_SETTINGS = ("half_life", "hold_stops_clock", "memory", "half_lives", "cap")
 """Rules on which what is remembered depends."""
 
 NO_RULES = ("draw", "batch")
@@ -193,11 +234,8 @@ class RuleBook:
             history.append(rules)
         self.history = tuple(history)
         self._starts = np.array([change.time for change in self.changes], dtype=np.int64)
-        self._rate = 1.0 / (SECOND * np.array([rules.seconds for rules in history]))
-        stopped = np.where([rules.hold_stops_clock for rules in history], self._rate, 0.0)
         set_zone = [change for change in self.changes if "time_zone" in change.settings]
         self.zone: str = max(set_zone, key=lambda change: change.seq).settings["time_zone"] if set_zone else "UTC"
-        self._running, self._stopped = _Integral(self._starts, self._rate), _Integral(self._starts, stopped)
 
     @property
     def began(self) -> int:
@@ -233,30 +271,13 @@ class RuleBook:
         later = zip(self.changes, self.history, strict=True)
         return {self.at(time).reports, *(rules.reports for change, rules in later if change.time > time)}
 
-    def half_lives(self, start: AnyArray, end: AnyArray) -> np.ndarray:
-        """$H(s, t)$, elementwise, for a clock that is never stopped."""
-        return self._running.between(start, end)
-
-    def half_lives_on_hold(self, start: AnyArray, end: AnyArray) -> np.ndarray:
-        """The part of $H(s, t)$ by which a hold from s to t stops the clock."""
-        return self._stopped.between(start, end)
-
-
-class _Integral:
-    """The integral of a step function of time."""
-
-    def __init__(self, starts: np.ndarray, rate: np.ndarray) -> None:
-        self._starts, self._rate = starts, rate
-        self._total = np.concatenate([[0.0], np.cumsum(np.diff(starts) * rate[:-1])])
-
-    def between(self, start: AnyArray, end: AnyArray) -> np.ndarray:
-        start, end = np.asarray(start, dtype=np.int64), np.asarray(end, dtype=np.int64)
-        if len(self._starts) == 1:
-            return np.asarray((end - start) * self._rate[0])
-        first, last = (np.searchsorted(self._starts, time, side="right") - 1 for time in (start, end))
-        # Within one step the difference of the instants is taken first, which loses no digits however late they are.
-        across = self._until(last, end) - self._until(first, start)
-        return np.asarray(np.where(first == last, (end - start) * self._rate[first], across))
-
-    def _until(self, step: np.ndarray, time: np.ndarray) -> np.ndarray:
-        return np.asarray(self._total[step] + (time - self._starts[step]) * self._rate[step])
+    def clocks(self, remembering: Remembering, names: Sequence[str], participation: Sequence[Participation]) -> Clocks:
+        """The clocks of some agents, in steps of a memory."""
+        own = {name for rules in self.history for name in rules.half_lives}
+        columns = names if own else names[:1] or ("",)
+        half_lives = [
+            [duration(rules.half_lives.get(name, rules.half_life)) for name in columns] for rules in self.history
+        ]
+        stops = np.array([rules.hold_stops_clock for rules in self.history], dtype=bool)
+        table = np.array(half_lives, dtype=float)
+        return Clocks(remembering, self._starts, table, stops, self.zone, participation)

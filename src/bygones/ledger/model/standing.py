@@ -26,8 +26,7 @@ from bygones._text import counted
 from bygones.ledger.model import fold, participation
 from bygones.ledger.model.bounds import check_sums
 from bygones.ledger.model.fold import NEVER, Snapshot
-from bygones.ledger.model.newcomers import starts
-from bygones.ledger.model.participation import PRESENT, Turns, status
+from bygones.ledger.model.participation import PRESENT, Participation, status
 from bygones.ledger.model.rules import RuleBook, Rules
 from bygones.ledger.model.times import iso, named
 
@@ -117,13 +116,12 @@ class Standing:
 def standing_of(book: RuleBook, agents: Snapshot, at: int) -> Standing:
     """The standing at an instant of those who have joined by then, from a snapshot with nothing later in it."""
     rules = book.at(at)
-    joined = np.flatnonzero([each[0][0] <= at for each in agents.turns])
+    joined = np.flatnonzero([changes[0][0] <= at for changes in agents.participation])
     agents = agents if len(joined) == len(agents) else agents.take(joined)
-    agents = fold.fade(agents, book, at)
-    taken = [participation.until(each, at) for each in agents.turns]
-    states = tuple(status(each, at) for each in taken)
+    until_then = [participation.until(changes, at) for changes in agents.participation]
+    states = tuple(status(changes, at) for changes in until_then)
     entitlements = rules.entitlements_of(agents.names)
-    remembered, received = fold.values(agents.remembered), fold.values(agents.received)
+    remembered, received = fold.remembered(agents, book, at), agents.received
     check_sums(agents.names, remembered, received)
     return Standing(
         at=at,
@@ -134,7 +132,7 @@ def standing_of(book: RuleBook, agents: Snapshot, at: int) -> Standing:
         remembered=remembered,
         entitlements=entitlements,
         owed=owed(remembered, entitlements, np.flatnonzero([state == PRESENT for state in states])),
-        joined=np.array([_joined(each) for each in taken], dtype=np.int64),
+        joined=np.array([_joined(changes) for changes in until_then], dtype=np.int64),
         last=agents.last,
         zone=book.zone,
     )
@@ -164,10 +162,11 @@ def ranked(per_unit: np.ndarray, names: Sequence[str]) -> list[int]:
 def newcomer_start(standing: Standing, rule: str, entitlement: float = 1.0) -> float:
     """The remembered utility that a newcomer of this entitlement starts with under a newcomer rule."""
     present = standing.present
-    return float(starts(rule, standing.remembered[present], standing.entitlements[present], np.array(entitlement)))
+    weights, weight = standing.entitlements[present], np.array(entitlement)
+    return float(fold.newcomer_starts(rule, standing.remembered[present], weights, weight))
 
 
-def _joined(turns: Turns) -> int:
-    if len(turns) == 1:
-        return turns[0][0]
-    return next(time for time, kind in reversed(turns) if kind == "join")
+def _joined(changes: Participation) -> int:
+    if len(changes) == 1:
+        return changes[0][0]
+    return next(time for time, kind in reversed(changes) if kind == "join")

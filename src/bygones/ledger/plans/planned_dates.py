@@ -22,6 +22,8 @@ from bygones.ledger.actions.decisions import Proposal, possible, proposal
 from bygones.ledger.model import fold
 from bygones.ledger.model.events import Entry, Event, load_details
 from bygones.ledger.model.fold import Facts
+from bygones.ledger.model.participation import read as read_participation
+from bygones.ledger.model.participation import status
 from bygones.ledger.model.rules import RuleBook
 from bygones.ledger.model.standing import Standing, standing_of
 from bygones.ledger.model.times import as_datetime, iso
@@ -121,9 +123,13 @@ def draft(
     row_of = {name: row for row, name in enumerate(known.agents.names)}
     reached, dates = wanted[0].at, list[PlannedDate]()
     for needs in wanted:
-        agents, _ = timeline.advance(connection, known, reached, needs.at)
+        if book.at(needs.at).remembering != known.agents.remembering:
+            raise ValueError(
+                f"a plan must not reach beyond a change of the memory, got {book.named(needs.at)}: plan up to it first"
+            )
+        known = timeline.advance(connection, known, reached, needs.at)
         reached = needs.at
-        stood = standing_of(book, agents, needs.at)
+        stood = standing_of(book, known.agents, needs.at)
         request, left_out = possible(needs.request, stood)
         drawn = draw_table.draw_for_date(connection, needs.at, book.zone)
         try:
@@ -133,7 +139,8 @@ def draft(
         left_out |= dict.fromkeys(needs.unavailable, "not available")
         dates.append(PlannedDate(needs, made, turns_of(made.given, made), left_out))
         who, amounts = [row_of[each.agent] for each in made.given], [each.utility for each in made.given]
-        known = known._replace(agents=fold.add(agents, book, Facts.amounts(who, reached, amounts, is_received=True)))
+        new = Facts.amounts(who, reached, amounts, is_received=True)
+        known = known._replace(agents=fold.add(known.agents, book, new))
     return Plan(tuple(dates), before, standing_of(book, known.agents, reached))
 
 
@@ -194,7 +201,11 @@ def planned(connection: sa.Connection, book: RuleBook, start: int, end: int | No
     plans = schema.events.alias("plans")
     query = (
         sa.select(
-            table, names.c.name, names.c.turns, plans.c.details.label("plan_details"), instead.c.amount.label("instead")
+            table,
+            names.c.name,
+            names.c.participation,
+            plans.c.details.label("plan_details"),
+            instead.c.amount.label("instead"),
         )
         .join_from(table, names, table.c.agent == names.c.id)
         .join(plans, plans.c.seq == table.c.refers)
@@ -210,7 +221,7 @@ def planned(connection: sa.Connection, book: RuleBook, start: int, end: int | No
         what = what_of(given._replace(utility=amount), request_from(details["request"]), book.at(row.time).kind)
         turns.append(PlannedTurn(
             row.seq, row.refers, row.time, bool(details.get("all_day")), row.name, what, amount,
-            rows.status_of(row.turns, row.time), row.recorded, given.item, given.part,
+            status(read_participation(row.participation), row.time), row.recorded, given.item, given.part,
         ))  # fmt: skip
     return turns
 

@@ -13,8 +13,10 @@ from bygones.ledger.storage import rows
 class Chain:
     """The chain as far as it has been followed."""
 
-    def __init__(self) -> None:
+    def __init__(self, noted: str | None = None) -> None:
         self.count, self.seq, self.hash = 0, 0, GENESIS
+        self._noted = noted
+        self.has_noted = noted == GENESIS.hex()
         self.broken = False
         self.problems: list[str] = []
         self.recorded: dict[str, float] = {}
@@ -30,6 +32,7 @@ class Chain:
         if expected != stored and not self.broken:
             self._break(f"event {event.seq} is not what was recorded: its hash does not match")
         self.count, self.seq, self.hash = self.count + 1, event.seq, stored
+        self.has_noted = self.has_noted or stored.hex() == self._noted
         self.latest = max(self.latest, event.recorded)
         self.problems += self.commitments.follow(event)
         if event.agent is not None and event.amount is not None:
@@ -51,12 +54,10 @@ class Chain:
         self.problems.append(problem)
 
 
-def read_chain(connection: sa.Connection, heads: dict[int, str] | None = None) -> Chain:
-    """The chain of all events; with `heads`, the hash of every event is put there by its number."""
-    chain = Chain()
+def read_chain(connection: sa.Connection, noted: str | None = None) -> Chain:
+    """The chain of all events, and whether a hash noted earlier is in it."""
+    chain = Chain(noted)
     for chunk in rows.load_events(connection):
         for event, stored in chunk:
             chain.follow(event, bytes(stored))
-            if heads is not None:
-                heads[event.seq] = bytes(stored).hex()
     return chain

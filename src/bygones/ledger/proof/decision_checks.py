@@ -143,7 +143,8 @@ class _Past:
         head = event.seq - 1
         book = rows.load_changes(self._connection, head)
         time = max(event.time, book.began)
-        if self._known is None or time < self._time or self._rules_changed(head):
+        again = self._known is None or time < self._time or self._rules_changed(head)
+        if again or self._known is None or book.at(time).remembering != self._known.agents.remembering:
             known = timeline.rebuilt(self._connection, time, head)
         else:
             known = self._moved_on(self._known._replace(book=book), time, head)

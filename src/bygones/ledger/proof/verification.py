@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -10,12 +10,11 @@ import numpy as np
 import sqlalchemy as sa
 
 from bygones.ledger.model import fold
-from bygones.ledger.model.events import GENESIS
 from bygones.ledger.proof import integrity
 from bygones.ledger.proof.chain import Chain, read_chain
 from bygones.ledger.proof.decision_checks import Checked, check_decisions
 from bygones.ledger.storage import derived, draw_table, revisions, rows, schema, timeline
-from bygones.memory import MemoryState
+from bygones.memory.contract import AnyState
 
 TOLERANCE = 1e-9
 """Replay and snapshot add the same numbers in a different order, and may differ by this share of their size."""
@@ -50,27 +49,27 @@ class Verification(NamedTuple):
         return not self.problems
 
 
-def verify(
-    connection: sa.Connection, noted: Sequence[tuple[str, int | None]] = (), *, decisions: bool = True
-) -> Verification:
+def verify(connection: sa.Connection, noted: str | None = None, *, decisions: bool = True) -> Verification:
     """Checks the database, the chain of hashes, the snapshot against a replay of every event, and every decision.
 
     Args:
         connection: the ledger, at one moment.
-        noted: hashes noted earlier, each with the number of its event if that was noted too.
+        noted: a hash noted earlier, which must be that of an event.
         decisions: whether to make every decision again.
     """
     problems = integrity.faults(connection)
-    heads: dict[int, str] | None = {0: GENESIS.hex()} if noted else None
     made = Checked()
     with integrity.without_indexes(connection):
         row = connection.execute(sa.select(schema.ledger)).one()
         try:
-            chain = read_chain(connection, heads)
+            chain = read_chain(connection, noted)
             problems += chain.problems
             if not chain.ends_with(row.head, row.head_hash):
                 problems.append(f"the ledger's head is event {row.head}, but the chain ends with event {chain.seq}")
-            problems += _missing(noted, heads or {})
+            if noted is not None and not chain.has_noted:
+                problems.append(
+                    f"the noted head {noted} is not the hash of any event: the events up to it have changed"
+                )
             problems += chain.commitments.end(draw_table.held(connection))
             if not chain.broken:
                 problems += _compare(connection, row, chain)
@@ -82,18 +81,6 @@ def verify(
     count = int(connection.scalar(sa.select(sa.func.count()).select_from(schema.agents)) or 0)
     head = bytes(row.head_hash).hex()
     return Verification(chain.count, count, head, tuple(problems), made.decisions, MappingProxyType(made.unchecked))
-
-
-def _missing(noted: Sequence[tuple[str, int | None]], heads: dict[int, str]) -> list[str]:
-    """The noted heads that are not in the chain."""
-    known = set(heads.values())
-    return [
-        f"the noted head {head} is not the hash of any event: the events up to it have changed"
-        if seq is None
-        else f"event {seq} no longer has the hash {head}: the events up to it have changed"
-        for head, seq in noted
-        if (head not in known if seq is None else heads.get(seq) != head)
-    ]
 
 
 def _compare(connection: sa.Connection, row: sa.Row[tuple[object, ...]], chain: Chain) -> list[str]:
@@ -114,17 +101,19 @@ def _compare(connection: sa.Connection, row: sa.Row[tuple[object, ...]], chain: 
     known = timeline.rebuilt(connection, settled)
     if rows.save_book(known.book) != row.rules:
         problems.append("the rules in the snapshot do not follow from the events")
-    ids, stored = rows.load_agents(connection)
+    ids, stored = rows.load_agents(connection, known.agents.remembering)
     if ids.tolist() != known.ids.tolist() or stored.names != known.agents.names:
         return [*chain.beyond.values(), *problems, "the agents in the snapshot do not follow from the events"]
     folded = known.agents
     recorded = np.array([chain.recorded.get(name, 0.0) for name in stored.names])
     differs = {
-        "turns": np.array([a != b for a, b in zip(stored.turns, folded.turns, strict=True)], dtype=bool),
+        "participation": np.array(
+            [a != b for a, b in zip(stored.participation, folded.participation, strict=True)], dtype=bool
+        ),
         "latest event": stored.as_of != folded.as_of,
         "last time served": stored.last != folded.last,
-        "received total": _apart(stored.received, folded.received, recorded),
-        "remembered utility": _apart(stored.remembered, folded.remembered, recorded),
+        "received total": _apart(stored.counters["received"], folded.counters["received"], recorded),
+        "remembered utility": _apart(stored.counters["remembered"], folded.counters["remembered"], recorded),
     }
     for what, where in differs.items():
         problems += [
@@ -133,6 +122,8 @@ def _compare(connection: sa.Connection, row: sa.Row[tuple[object, ...]], chain: 
     return [*chain.beyond.values(), *problems]
 
 
-def _apart(stored: MemoryState, folded: MemoryState, recorded: np.ndarray) -> np.ndarray:
-    a, b = fold.values(stored), fold.values(folded)
-    return np.asarray(~(np.abs(a - b) <= TOLERANCE * np.abs(b) + ROUNDING * recorded))
+def _apart(stored: AnyState, folded: AnyState, recorded: np.ndarray) -> np.ndarray:
+    """Whether any number of an agent's counter is another than follows from the events."""
+    pairs = zip(fold.parts(stored), fold.parts(folded), strict=True)
+    differs = [~(TOLERANCE * np.abs(b).T + ROUNDING * recorded >= np.abs(a - b).T).T for a, b in pairs]
+    return np.asarray(np.logical_or.reduce([each.any(axis=tuple(range(1, each.ndim))) for each in differs]))

@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 
 import sqlalchemy as sa
 
-from bygones.ledger.model.draws import LENGTH, Draw, seed_of
+from bygones.ledger.model.draws import LENGTH, Draw, hashed, seed_of
 from bygones.ledger.model.events import load_details
 from bygones.ledger.model.times import as_datetime, day, instant
 from bygones.ledger.storage import schema
@@ -102,7 +102,7 @@ def _drawn(connection: sa.Connection, number: int) -> Draw:
     if number == 0:
         return Draw(str(row.pending), 0)
     seed = seed_of(row.seed, number - row.before)
-    return Draw(seed, number, before=seed_of(row.seed, number - row.before - 1))
+    return Draw(seed, number, before=hashed(seed))
 
 
 def _revealed(connection: sa.Connection, number: int) -> Draw | None:

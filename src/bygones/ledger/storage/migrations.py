@@ -6,7 +6,7 @@ Events keep their bytes, which hashes cover. What this version keeps in tables o
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 
 import sqlalchemy as sa
 
@@ -24,67 +24,82 @@ def from_version_1(connection: sa.Connection) -> None:
     connection.execute(sa.text("CREATE TABLE draws (id INTEGER, seed TEXT, event BIGINT)"))
     connection.execute(sa.text("INSERT INTO draws (id, seed) VALUES (1, '')"))
     connection.execute(sa.text("ALTER TABLE ledger RENAME COLUMN latest TO settled"))
-    _bound(connection, schema.agents, schema.events)
+    _bound_amounts(connection)
 
 
 def from_version_2(connection: sa.Connection) -> None:
-    """What was given, links between events and corrected amounts are tables; seeds are a chain."""
+    """Links, corrected amounts and what was given are tables; counters are states of memories; seeds are a chain."""
     old = connection.execute(sa.text("SELECT seed, event FROM draws")).one()
     connection.execute(sa.text("DROP TABLE draws"))
     for table in (schema.draws, schema.corrected, schema.links, schema.given):
         table.create(connection)
     committed = {} if old.event is None else {"pending": old.seed, "committed": old.event}
     connection.execute(schema.draws.insert().values(id=1, seed=secrets.token_hex(32), before=0, **committed))
+    _replace_agents(connection)
     derived.rebuild(connection)
 
 
-def _bound(connection: sa.Connection, *tables: sa.Table) -> None:
-    """Adds the tables' bounds, from which rows that are beyond them already are exempt; `verify` reports those."""
+def _replace_agents(connection: sa.Connection) -> None:
+    """Agents keep their numbers and names; everything else about them follows from the events."""
     if connection.dialect.name == "postgresql":
-        for table in tables:
-            check = _check(table)
-            exempt = " NOT VALID" if _last_beyond(connection, table) is not None else ""
-            connection.execute(
-                sa.text(f"ALTER TABLE {table.name} ADD CONSTRAINT {check.name} CHECK ({check.sqltext}){exempt}")
-            )
+        connection.execute(sa.text("ALTER TABLE agents RENAME COLUMN turns TO participation"))
+        connection.execute(sa.text("ALTER TABLE agents ADD COLUMN counters TEXT NOT NULL DEFAULT ''"))
+        for column in ("received", "received_lost", "remembered", "remembered_lost"):  # and with them their bounds
+            connection.execute(sa.text(f"ALTER TABLE agents DROP COLUMN {column}"))
+        check = _check(schema.agents)
+        connection.execute(sa.text(f"ALTER TABLE agents ADD CONSTRAINT {check.name} CHECK ({check.sqltext})"))
     else:
-        _rebuild(connection, tables)
+        _copy(connection, schema.agents, {"participation": "turns", "counters": "''"})
 
 
-def _rebuild(connection: sa.Connection, tables: Sequence[sa.Table]) -> None:
-    """Replaces tables by those of this version with the same rows, since SQLite cannot add a bound to a table.
+def _bound_amounts(connection: sa.Connection) -> None:
+    """Adds the bounds of amounts, from which events that are beyond them already are exempt; `verify` reports those."""
+    table, last = schema.events, _last_beyond(connection)
+    check = _check(table)
+    if connection.dialect.name == "postgresql":
+        exempt = "" if last is None else " NOT VALID"
+        connection.execute(sa.text(f"ALTER TABLE events ADD CONSTRAINT {check.name} CHECK ({check.sqltext}){exempt}"))
+        return
+    bounded = table.to_metadata(sa.MetaData())
+    sa.Table("agents", bounded.metadata, sa.Column("id", sa.Integer, primary_key=True))
+    if last is not None:
+        mine = _check(bounded)
+        bounded.constraints.remove(mine)
+        bounded.append_constraint(sa.CheckConstraint(f"seq <= {last} OR {check.sqltext}", name=check.name))
+    _copy(connection, bounded, {})
 
-    The caller's connection does not enforce foreign keys, which the new tables have to satisfy in the end.
+
+def _copy(connection: sa.Connection, table: sa.Table, renamed: Mapping[str, str]) -> None:
+    """Replaces a table by one of this version with the same rows, since SQLite can change little of a table.
+
+    The caller's connection does not enforce foreign keys, which the new table has to satisfy in the end.
+
+    Args:
+        connection: the ledger.
+        table: the new table.
+        renamed: by column, the column of the old table or the value that it has there.
     """
-    new = sa.MetaData()
-    for table in tables:
-        for index in sa.inspect(connection).get_indexes(table.name):
-            connection.execute(sa.text(f"DROP INDEX {index['name']}"))
-        connection.execute(sa.text(f"ALTER TABLE {table.name} RENAME TO old_{table.name}"))
-    for table in tables:
-        old, copy = sa.table(f"old_{table.name}", *map(sa.column, table.c.keys())), table.to_metadata(new)
-        last = _last_beyond(connection, table, f"old_{table.name}")
-        if last is not None:
-            check, (key,) = _check(copy), copy.primary_key
-            copy.constraints.remove(check)
-            copy.append_constraint(sa.CheckConstraint(f"{key.name} <= {last} OR {check.sqltext}", name=check.name))
-        copy.create(connection)
-        there = {column["name"] for column in sa.inspect(connection).get_columns(old.name)}
-        columns = [column.name for column in table.c if column.name in there]
-        connection.execute(copy.insert().from_select(columns, sa.select(*(old.c[name] for name in columns))))
-    for table in reversed(tables):
-        connection.execute(sa.text(f"DROP TABLE old_{table.name}"))
+    for index in sa.inspect(connection).get_indexes(table.name):
+        connection.execute(sa.text(f"DROP INDEX {index['name']}"))
+    connection.execute(sa.text("PRAGMA legacy_alter_table = ON"))  # or foreign keys would follow the old table
+    connection.execute(sa.text(f"ALTER TABLE {table.name} RENAME TO old_{table.name}"))
+    table.create(connection)
+    columns = [column.name for column in table.c]
+    values = ", ".join(renamed.get(name, name) for name in columns)
+    connection.execute(
+        sa.text(f"INSERT INTO {table.name} ({', '.join(columns)}) SELECT {values} FROM old_{table.name}")
+    )
+    connection.execute(sa.text(f"DROP TABLE old_{table.name}"))
     broken = connection.execute(sa.text("PRAGMA foreign_key_check")).all()
     if broken:
         raise ValueError(f"{len(broken)} events are about agents who are not in the ledger: restore a backup")
 
 
-def _last_beyond(connection: sa.Connection, table: sa.Table, name: str | None = None) -> int | None:
-    """The last row of a table that is beyond the table's bounds."""
-    (key,) = table.primary_key
-    query = f"SELECT max({key.name}) FROM {name or table.name} WHERE NOT ({_check(table).sqltext})"
-    found: int | None = connection.scalar(sa.text(query))
-    return found
+def _last_beyond(connection: sa.Connection) -> int | None:
+    """The last event whose amount is beyond the bounds."""
+    query = f"SELECT max(seq) FROM events WHERE NOT ({_check(schema.events).sqltext})"
+    last: int | None = connection.scalar(sa.text(query))
+    return last
 
 
 def _check(table: sa.Table) -> sa.CheckConstraint:

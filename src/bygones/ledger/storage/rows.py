@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,10 +15,12 @@ from bygones.ledger.model import fold, participation, times
 from bygones.ledger.model.bounds import check_sums
 from bygones.ledger.model.events import Event, canonical, details_text, digest, load_details
 from bygones.ledger.model.fold import Snapshot
+from bygones.ledger.model.participation import Participation
+from bygones.ledger.model.remembering import Remembering
 from bygones.ledger.model.rules import Change, RuleBook
 from bygones.ledger.storage import dialects, schema
 from bygones.ledger.storage.revisions import in_effect
-from bygones.memory import MemoryState
+from bygones.memory.contract import AnyState
 
 CHUNK = 50_000
 """Events are read this many at a time."""
@@ -54,28 +56,47 @@ def save_book(book: RuleBook) -> str:
 
 
 NOBODY = "[]"
-"""The turns of an agent whose joining is void."""
+"""The participation of an agent whose joining is void."""
 
 
-def load_agents(connection: sa.Connection, names: Collection[str] | None = None) -> tuple[np.ndarray, Snapshot]:
-    """The numbers and the snapshot of all agents, or of those of these names who exist."""
-    query = sa.select(schema.agents).where(schema.agents.c.turns != NOBODY).order_by(schema.agents.c.id)
-    if names is not None and len(names) <= FEW:
-        query = query.where(schema.agents.c.name.in_(names))
-    rows = connection.execute(query).all()
-    if names is not None and len(names) > FEW:
-        wanted = set(names)
-        rows = [row for row in rows if row.name in wanted]
-    columns: list[Any] = list(zip(*rows, strict=True)) if rows else [()] * len(schema.agents.c)
-    ids, name, turn_text, as_of, received, received_lost, remembered, remembered_lost, last = columns
-    return np.array(ids, dtype=np.int64), Snapshot(
-        tuple(name),
-        tuple(map(participation.read, turn_text)),
+def load_agents(
+    connection: sa.Connection, remembering: Remembering, names: Collection[str] | None = None
+) -> tuple[np.ndarray, Snapshot]:
+    """The numbers and the snapshot of all agents, or of those of these names who exist; counters of this memory."""
+    query = sa.select(schema.agents).where(schema.agents.c.participation != NOBODY).order_by(schema.agents.c.id)
+    rows = connection.execute(query if names is None else _of_names(query, names)).all()
+    if names is not None:
+        rows = [row for row in rows if row.name in names]
+    numbers, there, changes, as_of, last, texts = zip(*rows, strict=True) if rows else [()] * 6
+    try:
+        states = json.loads(f"[{','.join(texts)}]")
+        counters = {
+            name: _state(memory.init(1), np.array([state[name] for state in states], dtype=float))
+            for name, memory in fold.memories(remembering).items()
+        }
+    except (KeyError, TypeError, ValueError):
+        raise ValueError("the counters of the agents are damaged: run `bygones ledger rebuild`") from None
+    return np.array(numbers, dtype=np.int64), Snapshot(
+        tuple(there),
+        tuple(map(participation.read, changes)),
         np.array(as_of, dtype=np.int64),
-        _state(received, received_lost),
-        _state(remembered, remembered_lost),
         np.array(last, dtype=np.int64),
+        counters,
+        remembering,
     )
+
+
+def _state(template: AnyState, numbers: np.ndarray) -> Any:
+    """The states of many agents as one batch, from the numbers of each in a row."""
+    ends = np.cumsum([part.size for part in fold.parts(template)])
+    columns = iter(np.split(numbers.reshape(len(numbers), ends[-1]), ends[:-1], axis=1))
+    return fold.mapped(lambda part: next(columns).reshape(len(numbers), *np.shape(part)), template)
+
+
+def _numbers(state: AnyState) -> list[list[float]]:
+    """The numbers of each agent's state in a row."""
+    rows: list[list[float]] = np.hstack([part.reshape(len(part), -1) for part in fold.parts(state)]).tolist()
+    return rows
 
 
 def unknown_agent(name: str, known: Iterable[str]) -> ValueError:
@@ -89,59 +110,64 @@ def unknown_agent(name: str, known: Iterable[str]) -> ValueError:
 
 def load_names(connection: sa.Connection) -> Sequence[str]:
     """The names of all agents who have joined."""
-    return connection.execute(sa.select(schema.agents.c.name).where(schema.agents.c.turns != NOBODY)).scalars().all()
+    table = schema.agents
+    return connection.execute(sa.select(table.c.name).where(table.c.participation != NOBODY)).scalars().all()
 
 
 def save_agents(connection: sa.Connection, ids: np.ndarray, agents: Snapshot) -> None:
     """Replaces the stored snapshot of these agents, which must be finite."""
-    check_sums(agents.names, fold.values(agents.received), fold.values(agents.remembered))
-    values = [
+    if not len(agents):
+        return
+    memory = agents.remembering.memory
+    check_sums(agents.names, agents.received, np.asarray(memory.read(agents.counters["remembered"]))[:, 0])
+    names = list(agents.counters)
+    states = zip(*(_numbers(agents.counters[name]) for name in names), strict=True)
+    dialects.update(connection, schema.agents, "id", [
         {
-            "id": int(ids[row]),
-            "turns": participation.write(agents.turns[row]),
-            "as_of": int(agents.as_of[row]),
-            "received": float(agents.received.Z[row, 0]),
-            "received_lost": float(agents.received.Z_lost[row, 0]),
-            "remembered": float(agents.remembered.Z[row, 0]),
-            "remembered_lost": float(agents.remembered.Z_lost[row, 0]),
-            "last": int(agents.last[row]),
+            "id": int(number),
+            "participation": participation.write(changes),
+            "as_of": int(as_of),
+            "last": int(last),
+            "counters": canonical(dict(zip(names, state, strict=True))),
         }
-        for row in range(len(agents))
-    ]
-    if values:
-        dialects.update(connection, schema.agents, "id", values)
+        for number, changes, as_of, last, state in zip(
+            ids, agents.participation, agents.as_of, agents.last, states, strict=True
+        )
+    ])  # fmt: skip
 
 
-def new_agents(connection: sa.Connection, names: Sequence[str], joined: Sequence[int]) -> tuple[np.ndarray, Snapshot]:
-    """The numbers and the empty snapshot of agents who have not joined before."""
+def numbers_of(connection: sa.Connection, names: Collection[str]) -> dict[str, int]:
+    """The numbers of agents by name; new agents get theirs in this order."""
+    if not names:
+        return {}
     table = schema.agents
-    known = set(connection.execute(sa.select(table.c.name).where(table.c.turns == NOBODY)).scalars())
-    names = [check_name("agent", name) for name in names]
-    zero = dict.fromkeys(("received", "received_lost", "remembered", "remembered_lost"), 0.0)
-    rows = [
-        {"name": name, "turns": participation.write(((time, "join"),)), "as_of": time, "last": fold.NEVER, **zero}
-        for name, time in zip(names, joined, strict=True)
-    ]
-    for row in rows:
-        if row["name"] in known:
-            values = {name: value for name, value in row.items() if name != "name"}
-            connection.execute(table.update().where(table.c.name == row["name"]).values(values))
-    added = [row for row in rows if row["name"] not in known]
-    if added:
-        connection.execute(table.insert(), added)
-    return load_agents(connection, names)
+    query = sa.select(table.c.name, table.c.id)
+    numbers = {name: number for name, number in connection.execute(_of_names(query, names)) if name in names}
+    new = [check_name("agent", name) for name in names if name not in numbers]
+    if new:
+        nothing = {"participation": NOBODY, "as_of": 0, "last": fold.NEVER, "counters": ""}
+        connection.execute(table.insert(), [{"name": name, **nothing} for name in new])
+        return numbers | numbers_of(connection, new)
+    return numbers
 
 
 def save_nobody(connection: sa.Connection, number: int) -> None:
     """Empties the snapshot of an agent whose joining is void."""
-    zero = dict.fromkeys(("as_of", "received", "received_lost", "remembered", "remembered_lost"), 0)
-    values = {**zero, "turns": NOBODY, "last": fold.NEVER}
+    values = {"participation": NOBODY, "as_of": 0, "last": fold.NEVER, "counters": ""}
     connection.execute(schema.agents.update().where(schema.agents.c.id == number).values(values))
 
 
-def status_of(turns_text: str, time: int) -> str:
-    """Whether an agent with these turns, as stored, is present, on hold or away at an instant."""
-    return participation.status(participation.read(turns_text), time)
+def participation_of(connection: sa.Connection, names: Collection[str]) -> dict[str, Participation]:
+    """When those of these agents took part who have joined."""
+    table = schema.agents
+    query = sa.select(table.c.name, table.c.participation).where(table.c.participation != NOBODY)
+    rows = connection.execute(_of_names(query, names))
+    return {name: participation.read(text) for name, text in rows if name in names}
+
+
+def _of_names(query: sa.Select[Any], names: Collection[str]) -> sa.Select[Any]:
+    """A query of agents that finds at least those of these names; many are not looked up one by one."""
+    return query.where(schema.agents.c.name.in_(names)) if len(names) <= FEW else query
 
 
 def details_of(connection: sa.Connection, seq: int) -> dict[str, Any]:
@@ -176,13 +202,14 @@ def load_event(connection: sa.Connection, seq: int) -> Event:
 
 
 def save_events(
-    connection: sa.Connection, events: Sequence[Event], ids: Sequence[int | None], previous: bytes
+    connection: sa.Connection, events: Sequence[Event], numbers: Mapping[str, int], previous: bytes
 ) -> bytes:
     """Appends events to the chain whose last hash is `previous`; the new last hash."""
     rows = []
-    for event, number in zip(events, ids, strict=True):
+    for event in events:
         details = details_text(event)
         previous = digest(previous, event, details)
+        number = None if event.agent is None else numbers[event.agent]
         rows.append(event._asdict() | {"agent": number, "details": details, "hash": previous})
     if rows:
         dialects.insert(connection, schema.events, rows)
@@ -195,8 +222,3 @@ def _event(
 ) -> Event:  # fmt: skip
     loaded = None if details is None else json.loads(details)
     return Event(seq, kind, time, recorded, agent, amount, refers, note, loaded, author, key)
-
-
-def _state(total: Sequence[float], lost: Sequence[float]) -> MemoryState:
-    Z, Z_lost = (np.array(part, dtype=float).reshape(-1, 1) for part in (total, lost))
-    return MemoryState(Z, np.zeros(len(Z)), Z_lost, np.zeros(len(Z)))

@@ -9,7 +9,7 @@ import secrets
 
 import sqlalchemy as sa
 
-from bygones.ledger.model.bounds import LARGEST, LARGEST_CORRECTION, LARGEST_SUM
+from bygones.ledger.model.bounds import LARGEST, LARGEST_CORRECTION
 
 VERSION = 3
 """The version of the tables that this code reads and writes."""
@@ -33,19 +33,11 @@ agents = sa.Table(
     metadata,
     sa.Column("id", sa.Integer, primary_key=True),
     sa.Column("name", sa.Text, nullable=False, unique=True),
-    sa.Column("turns", sa.Text, nullable=False),
-    sa.Column("as_of", sa.BigInteger, nullable=False),
-    sa.Column("received", sa.Double, nullable=False),
-    sa.Column("received_lost", sa.Double, nullable=False),
-    sa.Column("remembered", sa.Double, nullable=False),
-    sa.Column("remembered_lost", sa.Double, nullable=False),
-    sa.Column("last", sa.BigInteger, nullable=False),
-    sa.CheckConstraint(
-        " AND ".join(
-            f"abs({sum}) <= {LARGEST_SUM:g}" for sum in ("received", "received_lost", "remembered", "remembered_lost")
-        ),
-        name="agents_bounds",
-    ),
+    sa.Column("participation", sa.Text, nullable=False),  # when the agent joined, left, went on hold and resumed
+    sa.Column("as_of", sa.BigInteger, nullable=False),  # the instant of its latest event, at which the counters hold
+    sa.Column("last", sa.BigInteger, nullable=False),  # when it last received something
+    sa.Column("counters", sa.Text, nullable=False),  # by name, the state of a memory
+    sa.CheckConstraint("counters NOT LIKE '%Infinity%' AND counters NOT LIKE '%NaN%'", name="agents_bounds"),
 )
 
 events = sa.Table(

@@ -1,7 +1,7 @@
 """Where everybody stands, from the tables: the snapshot of each agent, and the events that it does not hold yet.
 
 The snapshot is the fold of all events up to the instant `settled`, so that a decision need not read the past again.
-Anything else, such as a standing before some event or after a correction, is the same fold from the events themselves.
+Any other standing, such as the one before some event, is the same fold from the events themselves.
 """
 
 from __future__ import annotations
@@ -15,9 +15,8 @@ import sqlalchemy as sa
 from bygones.ledger.model import fold
 from bygones.ledger.model.bounds import counted
 from bygones.ledger.model.events import PARTICIPATION, RECEIVED, load_details
-from bygones.ledger.model.fold import Facts, Joining, Snapshot, Start
-from bygones.ledger.model.newcomers import START
-from bygones.ledger.model.participation import Turns
+from bygones.ledger.model.fold import START, Facts, Joining, Snapshot, Start
+from bygones.ledger.model.participation import Participation
 from bygones.ledger.model.rules import RuleBook
 from bygones.ledger.model.standing import Standing, standing_of
 from bygones.ledger.storage import rows, schema
@@ -25,68 +24,82 @@ from bygones.ledger.storage.revisions import corrects, in_effect
 
 
 class Known(NamedTuple):
-    """What follows from the events: the rules, and the numbers and the snapshot of the agents."""
+    """What follows from the events up to an instant.
+
+    Attributes:
+        book: the rules.
+        ids: the numbers of the agents.
+        agents: their snapshot. Agents who join later are there too, with nothing remembered yet.
+        starts: the starts, not recorded yet, of those who joined since the snapshot was kept.
+    """
 
     book: RuleBook
     ids: np.ndarray
     agents: Snapshot
+    starts: tuple[Start, ...] = ()
 
 
 def standing(connection: sa.Connection, book: RuleBook, at: int, head: int | None = None) -> Standing:
     """The standing at an instant, past or future, now or as it was recorded up to the event with number `head`."""
     book.at(at)
-    known = known_at(connection, book, at) if head is None else rebuilt(connection, at, head)
+    known = known_at(connection, book, at, head)
     return standing_of(known.book, known.agents, at)
 
 
 def outlook(connection: sa.Connection, book: RuleBook, at: int, until: int, head: int | None = None) -> Standing:
     """The standing at a later instant if nothing is received after `at`.
 
-    Who will join, leave or be on hold by then, and the rules of then, count.
+    Whoever joins, leaves or goes on hold in between does so, and rules change as recorded.
     """
-    known = known_at(connection, book, at) if head is None else rebuilt(connection, at, head)
-    agents, _ = advance(connection, known, at, until, head, recorded=at)
-    return standing_of(known.book, agents, until)
+    known = known_at(connection, book, at, head)
+    if known.book.at(until).remembering == known.agents.remembering:
+        known = advance(connection, known, at, until, head, recorded=at)
+    else:
+        known = rebuilt(connection, until, head, recorded=at)
+    return standing_of(known.book, known.agents, until)
 
 
-def known_at(connection: sa.Connection, book: RuleBook, at: int) -> Known:
-    """What follows from the events up to an instant.
+def known_at(connection: sa.Connection, book: RuleBook, at: int, head: int | None = None) -> Known:
+    """What follows from the events up to an instant, now or as they were recorded up to the event with number `head`.
 
-    It follows from the snapshot and the events that have waited since. Where an agent has later events, all its events
-    are read again.
+    It is the snapshot and the events that have waited since. Agents with later events are folded again, and all agents
+    if another memory was in force.
     """
-    ids, agents = rows.load_agents(connection)
-    known, settled = Known(book, ids, agents), settled_at(connection)
+    settled = settled_at(connection)
+    remembering = book.at(max(settled, book.began)).remembering
+    if head is not None or book.at(max(at, book.began)).remembering != remembering:
+        return rebuilt(connection, at, head)
+    known = Known(book, *rows.load_agents(connection, remembering))
     if at >= settled:
-        return known._replace(agents=advance(connection, known, settled, at)[0])
-    late = np.flatnonzero(agents.as_of > at)
+        return advance(connection, known, settled, at)
+    late = np.flatnonzero(known.agents.as_of > at)
     if not len(late):
         return known
-    read_again = refolded(connection, book, ids[late], agents.take(late), at)
-    return known._replace(agents=agents.put(late, read_again))
+    again = refolded(connection, book, known.ids[late], known.agents.take(late), at)
+    return known._replace(agents=known.agents.put(late, again))
 
 
 def rebuilt(
-    connection: sa.Connection, until: int, head: int | None = None, ids: Collection[int] | None = None
+    connection: sa.Connection,
+    until: int,
+    head: int | None = None,
+    ids: Collection[int] | None = None,
+    recorded: int | None = None,
 ) -> Known:
-    """What follows from the events up to an instant alone, for all agents or some, as recorded up to event `head`.
-
-    Agents who join later are there too, with nothing remembered yet.
-    """
-    book, turns = rows.load_changes(connection, head), load_participation(connection, ids, head)
-    named = {row.id: row.name for row in connection.execute(sa.select(schema.agents.c.id, schema.agents.c.name))}
-    found = sorted(turns)
-    agents = fold.empty([named[number] for number in found], [turns[number] for number in found])
-    known = Known(book, np.array(found, dtype=np.int64), agents)
-    return known._replace(agents=advance(connection, known, None, until, head)[0])
+    """What follows from the events up to an instant alone, of all agents or some, as recorded up to event `head`."""
+    book, changes = rows.load_changes(connection, head), load_participation(connection, ids, head)
+    names = {row.id: row.name for row in connection.execute(sa.select(schema.agents.c.id, schema.agents.c.name))}
+    numbers = sorted(changes)
+    remembering = book.at(max(until, book.began)).remembering
+    agents = fold.empty([names[n] for n in numbers], [changes[n] for n in numbers], remembering)
+    known = Known(book, np.array(numbers, dtype=np.int64), agents)
+    return advance(connection, known, None, until, head, recorded)
 
 
-def refolded(
-    connection: sa.Connection, book: RuleBook, ids: np.ndarray, agents: Snapshot, until: int, head: int | None = None
-) -> Snapshot:
-    """The snapshot of some agents from their events up to an instant alone; of `agents` only names and turns count."""
-    empty = fold.empty(agents.names, agents.turns)
-    return fold.fold(empty, book, _loader(connection, ids, head, None), None, until)[0]
+def refolded(connection: sa.Connection, book: RuleBook, ids: np.ndarray, agents: Snapshot, until: int) -> Snapshot:
+    """The snapshot of some agents from their events up to an instant alone."""
+    empty = fold.empty(agents.names, agents.participation, agents.remembering)
+    return fold.fold(empty, book, _loader(connection, ids, None, None), None, until)[0]
 
 
 def advance(
@@ -96,67 +109,65 @@ def advance(
     until: int,
     head: int | None = None,
     recorded: int | None = None,
-) -> tuple[Snapshot, list[Start]]:
+) -> Known:
     """The snapshot with the events between two instants added, and the starts of those who join meanwhile.
 
-    With `recorded`, only what had been recorded by that instant counts, except who joins.
+    With `recorded`, later events count only if they had been recorded by that instant, except who joins.
     """
     # Whoever joined before the latest transaction has a start, or it is void.
     since = _latest(connection, head) if after is None else after
-    joining = waiting(connection, known.ids, since, until, head)
+    joining = _waiting(connection, since, until, head)
     load = _loader(connection, known.ids, head, recorded)
-    return fold.fold(known.agents, known.book, load, after, until, joining)
+    agents, starts = fold.fold(known.agents, known.book, load, after, until, joining)
+    return known._replace(agents=agents, starts=tuple(starts))
 
 
-def due(connection: sa.Connection, book: RuleBook, at: int) -> list[Start]:
-    """What those start with whose time to join has come by an instant, but not in any transaction yet."""
+def due(connection: sa.Connection, book: RuleBook, at: int) -> Sequence[Start]:
+    """The starts of those whose time to join has come by an instant, but not in any transaction yet."""
     settled = settled_at(connection)
-    ids, agents = rows.load_agents(connection)
-    if not waiting(connection, ids, settled, at):
-        return []
-    return advance(connection, Known(book, ids, agents), settled, at)[1]
+    return known_at(connection, book, at).starts if _waiting(connection, settled, at) else ()
 
 
-def waiting(
-    connection: sa.Connection, ids: np.ndarray, after: int, until: int, head: int | None = None
-) -> list[Joining]:
+def _waiting(connection: sa.Connection, after: int, until: int, head: int | None = None) -> list[Joining]:
     """Those who join between two instants and whose start has not been recorded yet, in the order of time."""
-    table, instead = schema.events, schema.corrected
+    table, instead, agents = schema.events, schema.corrected, schema.agents
     query = (
-        sa.select(table.c.seq, table.c.agent, table.c.time, table.c.details)
-        .outerjoin_from(table, instead, corrects(head=head))
+        sa.select(table.c.seq, agents.c.name, table.c.time, table.c.details)
+        .join_from(table, agents, table.c.agent == agents.c.id)
+        .outerjoin(instead, corrects(head=head))
         .where(table.c.kind == "join", table.c.details.is_not(None), table.c.time > after, table.c.time <= until)
         .where(instead.c.event.is_(None), in_effect(head=head))
     )
-    found = []
-    for seq, agent, time, text in connection.execute(query.order_by(table.c.time, table.c.seq)):
+    joining = []
+    for seq, name, time, text in connection.execute(query.order_by(table.c.time, table.c.seq)):
         details = load_details(text)
         if START in details:
-            found.append(Joining(time, int(np.searchsorted(ids, agent)), details[START], seq))
-    return found
+            joining.append(Joining(time, name, details[START], seq))
+    return joining
 
 
 def load_participation(
     connection: sa.Connection, ids: Collection[int] | None = None, head: int | None = None
-) -> dict[int, Turns]:
+) -> dict[int, Participation]:
     """When agents took part, by their numbers, from the events in effect; all agents, or some."""
     table = schema.events
     query = sa.select(table.c.agent, table.c.time, table.c.kind)
     query = query.where(table.c.kind.in_(PARTICIPATION), in_effect(head=head))
-    if ids is not None:
+    if ids is not None and len(ids) <= rows.FEW:
         query = query.where(table.c.agent.in_(ids))
-    found: dict[int, list[tuple[int, str]]] = {}
+    changes: dict[int, list[tuple[int, str]]] = {}
     for agent, time, kind in connection.execute(query.order_by(table.c.time, table.c.seq)):
-        found.setdefault(agent, []).append((time, kind))
-    return {agent: tuple(each) for agent, each in found.items()}
+        if ids is None or agent in ids:
+            changes.setdefault(agent, []).append((time, kind))
+    return {agent: tuple(each) for agent, each in changes.items()}
 
 
-def rebuild(connection: sa.Connection, only: Collection[int] | None = None) -> None:
-    """Makes the snapshot of all agents anew, or of some, and the ledger's row, from the events alone."""
+def rebuild(connection: sa.Connection) -> None:
+    """Makes the snapshot of all agents, and the ledger's row, from the events alone."""
     latest = _latest(connection, None)
-    known = rebuilt(connection, latest, ids=only)
+    known = rebuilt(connection, latest)
     rows.save_agents(connection, known.ids, known.agents)
-    numbers = connection.execute(sa.select(schema.agents.c.id)).scalars().all() if only is None else only
+    numbers = connection.execute(sa.select(schema.agents.c.id)).scalars().all()
     for number in set(numbers).difference(known.ids.tolist()):
         rows.save_nobody(connection, number)
     connection.execute(schema.ledger.update().values(settled=latest, rules=rows.save_book(known.book)))
@@ -173,7 +184,7 @@ def facts(
     where: Sequence[sa.ColumnElement[bool]],
     head: int | None = None,
 ) -> Iterator[Facts]:
-    """What the events in effect say that fulfil some conditions, in the order of time and many at a time.
+    """The contents of the events in effect that fulfil some conditions, in the order of time and many at a time.
 
     The facts about agents who are not among `ids` are about nobody.
     """
@@ -209,7 +220,7 @@ def _loader(connection: sa.Connection, ids: np.ndarray, head: int | None, record
     def load(after: int | None, until: int) -> Iterator[Facts]:
         where: list[Any] = [table.c.agent.is_not(None), table.c.time <= until]
         if recorded is not None:
-            where.append((table.c.recorded <= recorded) | (table.c.kind == "join"))
+            where.append((table.c.recorded <= recorded) | (table.c.time <= recorded) | (table.c.kind == "join"))
         if after is not None:
             where.append(table.c.time > after)
         elif len(ids) <= rows.FEW:
@@ -220,7 +231,7 @@ def _loader(connection: sa.Connection, ids: np.ndarray, head: int | None, record
 
 
 def _counts(amount: float | None, instead: float | None) -> float:
-    """What an amount counts with."""
+    """The amount that counts."""
     if instead is not None:
         return instead
     return 0.0 if amount is None else counted(amount)

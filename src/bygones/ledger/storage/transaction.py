@@ -1,12 +1,13 @@
 """One writing transaction, and how a command records: everything of it or nothing, and with a key once only.
 
-An action collects events with `append`. `finish` saves them together with all that follows from them: links, what was
-given, what no longer counts, everybody's snapshot, and the head of the chain.
+An action checks what it is asked and appends events. `finish` saves them together with all that follows from them:
+links, what was given, what no longer counts, everybody's snapshot, and the head of the chain. An action may finish more
+than once, to read what it has recorded so far.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
@@ -16,7 +17,8 @@ import sqlalchemy as sa
 from bygones.ledger.model import fold, participation
 from bygones.ledger.model.bounds import check_settings
 from bygones.ledger.model.events import DECISIONS, GENESIS, PARTICIPATION, RECEIVED, Event, details_text, load_details
-from bygones.ledger.model.fold import Facts, Snapshot
+from bygones.ledger.model.fold import Facts
+from bygones.ledger.model.remembering import Remembering
 from bygones.ledger.model.rules import MEMORY_SETTINGS, Change, RuleBook, Rules
 from bygones.ledger.model.times import SECOND, When, instant
 from bygones.ledger.storage import derived, draw_table, keys, revisions, rows, schema, timeline
@@ -45,7 +47,7 @@ def begin(connection: sa.Connection, rules: Rules, began: When | None, author: s
     details = {**rules.to_dict(), "draw": draw_table.publish(connection, 1)}
     event = Event(1, "rules", time, recorded, details=details, author=author)
     book = RuleBook([Change(event.time, event.seq, rules.to_dict())])
-    head = rows.save_events(connection, [event], [None], GENESIS)
+    head = rows.save_events(connection, [event], {}, GENESIS)
     row = {"id": 1, "head": 1, "head_hash": head, "settled": recorded, "rules": rows.save_book(book)}
     connection.execute(schema.ledger.insert(), row)
 
@@ -62,15 +64,18 @@ class Transaction:
         self.book = rows.load_book(head.rules)
         self.recorded = rows.clock(connection)
         self.settled = int(head.settled)
+        self.remembering = self._in_force()
+        """The memory of the snapshot as it is stored."""
         self.began_with = int(head.head)
         """The number of the last event before this transaction."""
         self._is_committed = draw_table.is_published(connection)
         self._events: list[Event] = []
-        self._ids: list[int | None] = []
-        self._late: set[int] = set()
         if self.recorded > self.settled:
             self._settle()
         self._settled_with = int(self.head.head)
+
+    def _in_force(self) -> Remembering:
+        return self.book.at(max(self.settled, self.book.began)).remembering
 
     def time(self, at: When | None, *, ahead: int = FURTHEST, name: str = "at") -> int:
         """The instant of an event, refused if it is before the ledger began or too far ahead."""
@@ -100,8 +105,8 @@ class Transaction:
         """The number of the next event."""
         return int(self.head.head) + len(self._events) + 1
 
-    def append(self, kind: str, time: int, number: int | None = None, **fields: Any) -> Event:
-        """Adds an event to those that `finish` saves; `number` is its agent's."""
+    def append(self, kind: str, time: int, **fields: Any) -> Event:
+        """Adds an event to those that `finish` saves."""
         if not self._is_committed:
             # A ledger of before there were commitments makes its first.
             self._is_committed = True
@@ -111,7 +116,6 @@ class Transaction:
             }
         event = Event(self.next, kind, time, self.recorded, author=self.author, **fields)
         self._events.append(event)
-        self._ids.append(number)
         return event
 
     def together(self, content: str = "", key: str | None = None, **more: Any) -> Event | None:
@@ -132,76 +136,97 @@ class Transaction:
     @contextmanager
     def trying(self) -> Iterator[None]:
         """Whatever is recorded in a `with` block, and before it, can be read there; at its end the block is undone."""
-        events, ids, late = list(self._events), list(self._ids), set(self._late)
-        head, book = self.head, self.book
+        events, head, book, remembering = list(self._events), self.head, self.book, self.remembering
         savepoint = self.connection.begin_nested()
         try:
             self.finish()
             yield
         finally:
             savepoint.rollback()
-            self._events, self._ids, self._late, self.head, self.book = events, ids, late, head, book
-
-    def add(self, ids: np.ndarray, agents: Snapshot, facts: Facts) -> None:
-        """Adds facts to the snapshot of some agents, except those that lie ahead, which still wait.
-
-        Whoever has later ones already is folded again once all events are saved.
-        """
-        is_late = np.isin(ids, sorted(self._late))
-        is_late[facts.who[facts.time < agents.as_of[facts.who]]] = True
-        self._late.update(ids[is_late].tolist())
-        is_due = (facts.time <= self.settled) & ~is_late[facts.who]
-        known = fold.add(agents, self.book, Facts(*(column[is_due] for column in facts)))
-        rows.save_agents(self.connection, ids, known)
+            self._events, self.head, self.book, self.remembering = events, head, book, remembering
 
     def finish(self) -> list[sa.Row[Any]]:
-        """Saves the events so far and all that follows from them; the events that now count otherwise than before."""
+        """Saves the events so far and all that follows from them; the earlier events that now count otherwise."""
         if not self._events:
             return []
         connection, events = self.connection, self._events
-        head_hash = rows.save_events(connection, events, self._ids, self.head.head_hash)
+        self._events = []
+        agents = dict.fromkeys(event.agent for event in events if event.agent is not None)
+        numbers = rows.numbers_of(connection, agents)
+        head_hash = rows.save_events(connection, events, numbers, self.head.head_hash)
         derived.save(connection, events)
         connection.execute(schema.ledger.update().values(head=events[-1].seq, head_hash=head_hash))
-        self._events, self._ids = [], []
         revising = [event.seq for event in events if _revises(event)]
-        concerned = revisions.refresh(connection, revising) if revising else []
-        self._follow(concerned)
+        revised = revisions.refresh(connection, revising) if revising else []
+        self._follow_rules(events, revised)
+        self._follow_agents(events, numbers, {row.agent for row in revised if row.agent is not None})
         connection.execute(schema.ledger.update().values(rules=rows.save_book(self.book)))
         self.head = connection.execute(sa.select(schema.ledger)).one()
-        return concerned
+        return revised
 
-    def _follow(self, concerned: Collection[sa.Row[Any]]) -> None:
-        """Makes rules and snapshots follow from events some of which count otherwise than before."""
-        changed = {name for row in concerned if row.kind == "rules" for name in load_details(row.details)}
-        if changed:
-            try:
-                self.book = rows.load_changes(self.connection)
-            except ValueError as error:
-                raise ImpossibleError(f"later rules depend on it: {error}") from None
-        if not changed.isdisjoint(MEMORY_SETTINGS):
-            self.refold_since(self.book.began)
-        numbers = {row.agent for row in concerned if row.agent is not None} | self._late
-        self._late = set()
-        if numbers:
-            self._refold(sorted(numbers))
+    def _follow_rules(self, events: Sequence[Event], revised: Sequence[sa.Row[Any]]) -> None:
+        """Makes the rules, and the snapshots that depend on them, follow from events that set rules."""
+        new = [(event.time, event.details or {}) for event in events if event.kind == "rules"]
+        old = [(row.time, load_details(row.details)) for row in revised if row.kind == "rules"]
+        if not new and not old:
+            return
+        try:
+            self.book = rows.load_changes(self.connection)
+        except ValueError as error:
+            raise ImpossibleError(f"later rules depend on it: {error}") from None
+        times = [time for time, settings in (*new, *old) if not set(MEMORY_SETTINGS).isdisjoint(settings)]
+        if self._in_force() != self.remembering:
+            self.remembering = self._in_force()
+            known = timeline.rebuilt(self.connection, self.settled)
+            rows.save_agents(self.connection, known.ids, known.agents)
+        elif times:
+            # Once clocks have been put back, the snapshot holds events that lie ahead.
+            ids, agents = rows.load_agents(self.connection, self.remembering)
+            self._refold(ids[agents.as_of > min(times)].tolist())
 
-    def _refold(self, numbers: list[int]) -> None:
+    def _follow_agents(self, events: Sequence[Event], numbers: Mapping[str, int], revised: set[int]) -> None:
+        """Makes the snapshots of agents follow from events of theirs, or that count otherwise than before.
+
+        Events that lie ahead wait. An event that is the latest of its agent is added to the snapshot; after anything
+        else, all events of the agent are folded again.
+        """
+        again = revised | {numbers[str(event.agent)] for event in events if event.kind in PARTICIPATION}
+        amounts = [event for event in events if event.kind in (*RECEIVED, "offset")]
+        due = [event for event in amounts if event.time <= self.settled and numbers[str(event.agent)] not in again]
+        if due:
+            ids, agents = rows.load_agents(self.connection, self.remembering, {str(event.agent) for event in due})
+            row_of = {name: row for row, name in enumerate(agents.names)}
+            who = np.array([row_of[str(event.agent)] for event in due], dtype=np.int64)
+            times = np.array([event.time for event in due], dtype=np.int64)
+            late = np.unique(who[times < agents.as_of[who]])
+            again |= set(ids[late].tolist())
+            amount = np.array([event.amount for event in due], dtype=float)
+            received = np.array([event.kind in RECEIVED for event in due], dtype=bool)
+            facts = Facts(who, times, amount, received, np.zeros(len(due), dtype=bool))
+            in_time = ~np.isin(who, late)
+            agents = fold.add(agents, self.book, Facts(*(column[in_time] for column in facts)))
+            rows.save_agents(self.connection, ids, agents)
+        self._refold(sorted(again))
+
+    def _refold(self, numbers: Sequence[int]) -> None:
         """The snapshots of some agents from their events in effect alone, refused if these make no sense."""
+        if not numbers:
+            return
         table = schema.agents
         names = {row.id: row.name for row in self.connection.execute(sa.select(table.c.id, table.c.name))}
-        turns = timeline.load_participation(self.connection, numbers)
+        changes = timeline.load_participation(self.connection, set(numbers))
         for number in numbers:
-            impossible = participation.first_impossible(turns.get(number, ()))
+            impossible = participation.first_impossible(changes.get(number, ()))
             if impossible is not None:
                 raise ImpossibleError(self._impossible(number, names[number], *impossible))
-            if number not in turns:
+            if number not in changes:
                 rows.save_nobody(self.connection, number)
-        here = [number for number in numbers if number in turns]
+        here = [number for number in numbers if number in changes]
         if here:
-            empty = fold.empty([names[number] for number in here], [turns[number] for number in here])
-            ids = np.array(here, dtype=np.int64)
-            known = timeline.refolded(self.connection, self.book, ids, empty, self.settled)
-            rows.save_agents(self.connection, ids, known)
+            ids, mine = np.array(here, dtype=np.int64), [changes[number] for number in here]
+            empty = fold.empty([names[number] for number in here], mine, self.remembering)
+            folded = timeline.refolded(self.connection, self.book, ids, empty, self.settled)
+            rows.save_agents(self.connection, ids, folded)
 
     def _impossible(self, number: int, name: str, position: int, state: str) -> str:
         table = schema.events
@@ -211,42 +236,27 @@ class Transaction:
         when = self.book.named(row.time)
         return f"{name!r} would be {state} at {when} and could not {row.kind} then; void event {row.seq} first"
 
-    def refold_since(self, time: int) -> None:
-        """Makes the snapshot anew of those who have an event after an instant, from which on other rules count.
-
-        Once clocks have been put back, the snapshot holds events that lie ahead.
-        """
-        ids, agents = rows.load_agents(self.connection)
-        late = np.flatnonzero(agents.as_of > time)
-        if len(late):
-            known = timeline.refolded(self.connection, self.book, ids[late], agents.take(late), self.settled)
-            rows.save_agents(self.connection, ids[late], known)
-
     def _settle(self) -> None:
-        """Adds the events whose time has come to the snapshot."""
+        """Adds the events whose time has come to the snapshot, and records the starts of those who have joined."""
         table = schema.events
-        due = [table.c.time > self.settled, table.c.time <= self.recorded, table.c.agent.is_not(None)]
-        names = sa.select(schema.agents.c.name).join(table, table.c.agent == schema.agents.c.id).where(*due).distinct()
-        concerned = list(self.connection.execute(names).scalars())
-        starts: list[fold.Start] = []
+        waited = sa.select(table.c.agent).where(table.c.time > self.settled, table.c.time <= self.recorded).distinct()
+        concerned = self.connection.execute(waited).scalars().all()
+        starts: Sequence[fold.Start] = ()
         if concerned:
-            # What somebody who joined meanwhile starts with depends on everybody.
-            joining = self.connection.execute(
-                sa.select(table.c.seq).where(*due, table.c.kind == "join").limit(1)
-            ).first()
-            ids, agents = rows.load_agents(self.connection, None if joining else concerned)
-            known = timeline.Known(self.book, ids, agents)
-            known_now, starts = timeline.advance(self.connection, known, self.settled, self.recorded)
-            rows.save_agents(self.connection, ids, known_now)
+            known = timeline.known_at(self.connection, self.book, self.recorded)
+            is_new = np.isin(known.ids, [number for number in concerned if number is not None])
+            changed = np.flatnonzero(is_new | (known.agents.remembering != self.remembering))
+            rows.save_agents(self.connection, known.ids[changed], known.agents.take(changed))
+            starts = known.starts
         self.settled = self.recorded
+        self.remembering = self._in_force()
         self.connection.execute(schema.ledger.update().values(settled=self.settled))
-        for each in starts:
-            row = each.joining.row
-            fields = {"agent": agents.names[row], "amount": each.amount, "refers": each.joining.key}
-            details = {"to": each.amount}
+        for start in starts:
+            joined = start.joining
             self.append(
-                "correction", each.joining.time, int(ids[row]), note="start when joining", details=details, **fields
-            )
+                "correction", joined.time, agent=joined.name, amount=start.amount, refers=joined.key,
+                note="start when joining", details={"to": start.amount},
+            )  # fmt: skip
         self.finish()
 
     def check_units(self, before: RuleBook) -> None:
