@@ -10,6 +10,7 @@ from icalendar import Calendar
 
 from bygones._csv import read
 from bygones.allocation.requests import Amount, Items, Places
+from bygones.allocation.tables import read_rows
 from bygones.ledger import Ledger, Rules
 from bygones.ledger.model import times
 from bygones.ledger.model.times import instant
@@ -287,7 +288,7 @@ class TestTables:
         path = tmp_path / "dates.csv"
         path.write_text("date,agent,need,available\n2026-12-02,ana,1,\n2026-12-01,ana,2,no\n2026-12-01,ben,3,yes\n")
         first, second = read_dates(path, "Europe/Berlin")
-        assert has_dates(path)
+        assert has_dates(read_rows(path))
         assert (first.request, first.unavailable, first.all_day) == (Places({"ben": 3}), ("ana",), True)
         assert first.at == instant("2026-12-01", zone="Europe/Berlin")
         assert second.request == Places({"ana": 1})

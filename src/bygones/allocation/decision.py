@@ -225,9 +225,9 @@ class Decision:
         """The decision and its reasons in one paragraph."""
         return " ".join(self.reasons())
 
-    def to_dict(self) -> dict[str, Any]:
-        """The decision and its reasons as data, of the types that JSON has."""
-        return as_data(self)
+    def to_dict(self, reasons: Sequence[str] | None = None) -> dict[str, Any]:
+        """The decision and its reasons as data, of the types that JSON has; the reasons may be given."""
+        return as_data(self, self.reasons() if reasons is None else reasons)
 
     def __str__(self) -> str:
         return self.explain()

@@ -58,12 +58,11 @@ def sentences(
     return [who, *stood, *_passed_over(decision, asking), *past, _welfare(decision), *_runner_up(decision)]
 
 
-def as_data(decision: Decision) -> dict[str, Any]:
+def as_data(decision: Decision, reasons: Sequence[str]) -> dict[str, Any]:
     """The decision and its reasons in lists, numbers and strings; a number that is not finite is None."""
     names = decision.agent_names
     burden = decision.problem.is_burden
     extreme = int((np.nanargmax if burden else np.nanargmin)(decision.before))
-    reasons = sentences(decision)
     return {
         "problem": type(decision.problem).__name__,
         "kind": decision.problem.kind,
@@ -93,7 +92,7 @@ def as_data(decision: Decision) -> dict[str, Any]:
         "optimal": decision.optimal,
         "gap": _number(decision.gap),
         "runner_up": _runner_up_data(decision, names),
-        "reasons": reasons,
+        "reasons": list(reasons),
         "explanation": " ".join(reasons),
     }
 

@@ -84,8 +84,12 @@ def read_needs(
         amount: the amount to divide, for a table of rates and caps, or of needs, which are then the caps.
         whole: whether an amount is divided in whole units.
     """
-    rows = [(line, row) for line, row in read(path, ("agent",)) if any(row.values())]
-    return request_of(path, rows, k=k, capacity=capacity, amount=amount, whole=whole)
+    return request_of(path, read_rows(path), k=k, capacity=capacity, amount=amount, whole=whole)
+
+
+def read_rows(path: Path) -> list[Row]:
+    """The rows of a table about agents that are not empty, each with its line."""
+    return [(line, row) for line, row in read(path, ("agent",)) if any(row.values())]
 
 
 def request_of(

@@ -245,12 +245,13 @@ def decide(
     For example:
         bygones ledger decide team.db needs.csv --k 2
     """
-    from bygones.allocation.tables import read_needs
+    from bygones.allocation.tables import read_rows, request_of
     from bygones.cli.ledger_tables import agreed, print_decision
     from bygones.ledger import StaleProposalError
     from bygones.ledger.plans.date_needs import has_dates
 
-    if has_dates(needs):
+    rows = read_rows(needs)
+    if has_dates(rows):
         from bygones.cli.plan_commands import plan
 
         if at is not None:
@@ -260,7 +261,7 @@ def decide(
             author=author, json=json,
         )  # fmt: skip
         return
-    request = read_needs(needs, k=k, amount=amount, capacity=capacity, whole=whole)
+    request = request_of(needs, rows, k=k, amount=amount, capacity=capacity, whole=whole)
     with open_ledger(target, author) as ledger:
         note_key(ledger, key)
         if at is not None and not (key is not None and ledger.with_key(key)):

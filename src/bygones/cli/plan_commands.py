@@ -142,6 +142,7 @@ def replan(
         bygones ledger replan ward.db --from 2026-12-05 --accept
         bygones ledger replan ward.db --table people.csv --accept
     """
+    from bygones.allocation.tables import read_rows
     from bygones.cli.plan_printing import print_replanned
     from bygones.ledger.model.times import iso
     from bygones.ledger.plans.date_needs import has_dates, read_dates
@@ -149,7 +150,9 @@ def replan(
     with open_ledger(target, author) as ledger:
         zone = ledger.zone()
         dates = list(dict.fromkeys(iso(turn.at) for turn in ledger.plans.turns(from_)))
-        known = [] if table is None or not dates else read_dates(table, zone, [] if has_dates(table) else dates)
+        known = (
+            [] if table is None or not dates else read_dates(table, zone, [] if has_dates(read_rows(table)) else dates)
+        )
         source = "" if table is None else table.read_bytes().hex()
         note_key(ledger, key)
         found = ledger.plans.redecide(from_, needs=known, source=source, accept=accept, note=note, key=key)

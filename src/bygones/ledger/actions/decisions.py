@@ -123,9 +123,8 @@ class Proposal:
         It has the keys of `Decision.to_dict`, where `utilities` are by name and only of those who are served, and
         `prices` are by name and only of those who asked.
         """
-        reasons = self.reasons()
         return {
-            **self.allocation.to_dict(),
+            **self.allocation.to_dict(self.reasons()),
             "at": iso(self.at),
             "welfare": self.standing.rules.welfare,
             "half_life": self.standing.rules.half_life,
@@ -134,8 +133,6 @@ class Proposal:
             **({"usual": dict(self.usual)} if self.usual else {}),
             "utilities": self.utilities,
             "commitment": self.commitment,
-            "reasons": reasons,
-            "explanation": " ".join(reasons),
         }
 
     def __repr__(self) -> str:

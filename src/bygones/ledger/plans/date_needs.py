@@ -16,10 +16,9 @@ from pathlib import Path
 from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
-from bygones._csv import read
 from bygones._times import instant
 from bygones.allocation.requests import Request
-from bygones.allocation.tables import Row, request_of
+from bygones.allocation.tables import Row, read_rows, request_of
 from bygones.ledger.model.times import UNITS, as_datetime, duration
 from bygones.ledger.plans.availability import is_available
 
@@ -45,9 +44,9 @@ class DateNeeds(NamedTuple):
     unavailable: tuple[str, ...] = ()
 
 
-def has_dates(path: Path) -> bool:
-    """Whether a table has a column `date`."""
-    return "date" in read(path, ("agent",))[0][1]
+def has_dates(rows: Sequence[Row]) -> bool:
+    """Whether a table of these rows has a column `date`."""
+    return bool(rows) and "date" in rows[0][1]
 
 
 def read_dates(
@@ -71,9 +70,9 @@ def read_dates(
         amount: the amount to divide on each date.
         whole: whether it is divided in whole units.
     """
-    rows = [(line, row) for line, row in read(path, ("agent",)) if any(row.values())]
+    rows = read_rows(path)
     by_date: dict[str, list[Row]] = {}
-    if rows and "date" in rows[0][1]:
+    if has_dates(rows):
         if dates:
             raise ValueError(f"{path} has a column 'date': leave out the dates, or delete the column")
         for line, row in rows:
