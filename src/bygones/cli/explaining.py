@@ -66,7 +66,7 @@ def print_contributions(agent: str, parts: Sequence[Contribution], json: bool, k
     ]  # fmt: skip
     rows = [
         [
-            str(p.seq),
+            str(p.seq) if p.seq else "",
             word.received if p.kind in RECEIVED else p.kind,
             day(p.time, zone),
             f"{p.amount:.6g}" if is_counted(p.amount) else f"{p.amount:.6g} (too large to count)",

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TextIO
 import tyro
 from tyro.conf import Positional, UseAppendAction, arg
 
-from bygones._csv import number
 from bygones._files import check_output, replacing_text
 from bygones._text import check_text, listed
 from bygones.cli.allocation_commands import AmountToDivide, Capacity, Needs, NumberOfPlaces, Whole
@@ -42,7 +41,10 @@ app = tyro.extras.SubcommandApp()
 @app.command
 def new(
     target: Target,
-    half_life: Annotated[str, arg(help="The time after which a utility counts half: 30d, 12h, never.")] = "30d",
+    half_life: Annotated[
+        str | None,
+        optional("The time after which a utility counts half: 30d, 12h, never (default: 30d).", "DURATION"),
+    ] = None,
     welfare: Annotated[str, arg(help="What decisions maximise, e.g. nash or 'alpha_fair(alpha=2)'.")] = "egalitarian",
     newcomers: Annotated[
         str,
@@ -75,7 +77,7 @@ def new(
         ),
     ] = "discounted",
     cap: Annotated[
-        float | None, optional("The most that is remembered of anybody (default: no limit).", "NUMBER")
+        str | None, optional("The most that is remembered of anybody (default: no limit).", "NUMBER")
     ] = None,
     began: Annotated[str | None, optional("The earliest time that can be recorded (default: now).", "TIME")] = None,
     author: Author = None,
@@ -91,9 +93,11 @@ def new(
     """
     from bygones.ledger import Ledger, Rules
 
+    if half_life is not None and not memory.strip().startswith("discounted"):
+        raise ValueError(f"half_life has no effect with {memory}: leave out one of the two")
     rules = Rules(
-        half_life, welfare, newcomers, hold_stops_clock, kind=kind, rule=rule, reports=reports, time_zone=time_zone,
-        memory=memory, cap=cap,
+        half_life or "30d", welfare, newcomers, hold_stops_clock, kind=kind, rule=rule, reports=reports,
+        time_zone=time_zone, memory=memory, cap=_parse_cap(cap),
     )  # fmt: skip
     with Ledger.new(target, rules, began=began, author=author) as ledger:
         print_recorded([ledger.event(1)], json, f"Created {ledger.name}.")
@@ -106,10 +110,15 @@ def rules(
     half_life_of: Annotated[
         tuple[tuple[str, ...], ...],
         UseAppendAction,
-        optional("The half-life of one agent, if it is not that of the others, such as dana=14d.", "AGENT=DURATION"),
+        optional(
+            "A half-life for one agent that differs from the others', such as dana=14d, or none.", "AGENT=DURATION"
+        ),
     ] = (),
     memory: Annotated[
-        str | None, optional("How the past is remembered, such as 'sliding_window(length=28d)'.", "MEMORY")
+        str | None,
+        optional(
+            "How the past is remembered: discounted, 'sliding_window(length=28d)', 'reset(every=month)'.", "MEMORY"
+        ),
     ] = None,
     cap: Annotated[str | None, optional("The most that is remembered of anybody, or none.", "NUMBER")] = None,
     welfare: Annotated[str | None, optional("What decisions maximise.", "WELFARE")] = None,
@@ -168,7 +177,7 @@ def rules(
             raise ValueError("others is for --entitlements: give a file, or leave others out")
         changes = {name: value for name, value in changes.items() if value is not None}
         if cap is not None:
-            changes["cap"] = None if cap.strip().lower() == "none" else number("cap", cap)
+            changes["cap"] = _parse_cap(cap)
         if changes:
             note_key(ledger, key)
             event = ledger.change_rules(at=at, note=note, key=key, **changes)
@@ -411,11 +420,20 @@ def _note_same_moment(ledger: Ledger, at: str) -> None:
         say(f"There is a decision for this moment already ({events}). If this is another one, both count.", error=True)
 
 
-def _parse_half_life(text: str) -> tuple[str, str]:
+def _parse_cap(text: str | None) -> float | None:
+    if text is None or text.strip().lower() == "none":
+        return None
+    try:
+        return float(text)
+    except ValueError:
+        raise ValueError(f"cap must be a number above 0, or none, got {text!r}") from None
+
+
+def _parse_half_life(text: str) -> tuple[str, str | None]:
     name, given, half_life = text.rpartition("=")
     if not given:
         raise ValueError(f"half_life_of must be AGENT=DURATION, got {text!r}")
-    return check_text("the agent of a half-life", name), half_life
+    return check_text("the agent of a half-life", name), None if half_life.strip().lower() == "none" else half_life
 
 
 def _parse_entitlement(text: str) -> tuple[str, float]:

@@ -16,6 +16,7 @@ from bygones.ledger.actions.redecisions import Redecision
 from bygones.ledger.forecast import Forecast
 from bygones.ledger.model.fold import NEVER
 from bygones.ledger.model.participation import PRESENT
+from bygones.ledger.model.remembering import DISCOUNTED
 from bygones.ledger.model.rules import NO_RULES, Change
 from bygones.ledger.model.standing import Standing
 from bygones.ledger.model.times import day, iso, named, shown
@@ -91,7 +92,13 @@ def print_forecasts(agent: str, forecasts: Sequence[Forecast], entitled: float, 
 
 def print_rules(settings: Mapping[str, object], ahead: Sequence[Change] = (), zone: str = "UTC") -> None:
     """Prints the rules in force, and what changes later."""
-    print_table("Rules", ["rule", "setting"], list(settings_in_words(settings)))
+    unused = ("memory",) if settings["memory"] == DISCOUNTED else ("half_life", "half_lives")
+    in_force = {
+        name: value
+        for name, value in settings.items()
+        if name not in unused and (value or name not in ("half_lives", "cap"))
+    }
+    print_table("Rules", ["rule", "setting"], list(settings_in_words(in_force)))
     for change in ahead:
         told = ", ".join(f"{name} {setting}" for name, setting in settings_in_words(change.settings))
         say(f"From {named(change.time, zone)} on (event {change.seq}): {told}.")

@@ -86,7 +86,8 @@ def foresee(
         raise ValueError(f"agent must be somebody who has not joined yet, got {agent!r}, who is {status}")
     if not stood.rules.fades_alike:
         raise ValueError(
-            f"a forecast needs one half-life for all agents, got a ledger with memory {stood.rules.memory_in_words}"
+            f"newcomer rules can be compared only with one half-life for all agents and no cap, got "
+            f"{stood.rules.memory_in_words}"
         )
     present = stood.present
     start = newcomer_start(stood, rule, entitlement)

@@ -24,6 +24,10 @@ def named(text: Memory | str) -> Memory:
     for word in parameters:
         if word not in takes:
             raise ValueError(f"memory {name} takes {', '.join(takes) or 'no parameters'}, got {word!r}")
+    needed = [each.name for each in inspect.signature(NAMES[name]).parameters.values() if each.default is each.empty]
+    missing = [word for word in needed if word not in parameters]
+    if missing:
+        raise ValueError(f"memory {name} needs {' and '.join(missing)}, got {text!r}")
     try:
         found: Memory = NAMES[name](**parameters)
     except TypeError as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -17,6 +18,9 @@ from bygones.ledger.model.rules import RuleBook
 from bygones.ledger.storage import rows, schema, timeline
 from bygones.ledger.storage.revisions import in_effect
 from bygones.ledger.storage.timeline import Known
+
+CAP = "cap"
+"""In place of a kind of event: what was lost because it was above the cap."""
 
 
 class Contribution(NamedTuple):
@@ -55,7 +59,12 @@ def contributions(connection: sa.Connection, book: RuleBook, at: int, agent: str
         amount = event.amount or 0.0
         counts = counted(amount) * weight
         parts.append(Contribution(event.seq, event.kind, event.time, amount, weight, counts, event.note))
-    return sorted(parts, key=lambda part: (-abs(part.counts), part.seq))
+    parts.sort(key=lambda part: (-abs(part.counts), part.seq))
+    if book.at(at).cap is not None:
+        stood = timeline.standing(connection, book, at)
+        excess = float(stood.remembered[stood.names.index(agent)]) - math.fsum(part.counts for part in parts)
+        parts.append(Contribution(0, CAP, at, excess, 1.0, excess, "lost above the cap"))
+    return parts
 
 
 def owed_since(connection: sa.Connection, book: RuleBook, at: int) -> dict[str, int]:

@@ -15,7 +15,7 @@ from bygones.ledger.model.bounds import check_amount, check_settings, check_star
 from bygones.ledger.model.events import AMOUNTS, Entry, Event
 from bygones.ledger.model.fold import START, Joining
 from bygones.ledger.model.participation import Participation
-from bygones.ledger.model.remembering import DISCOUNTED
+from bygones.ledger.model.remembering import DISCOUNTED, check_memory
 from bygones.ledger.model.rules import BY_AGENT, MEMORY_SETTINGS, Change, check_entitlement, check_newcomers
 from bygones.ledger.model.times import When
 from bygones.ledger.storage import keys, revisions, rows, schema, timeline
@@ -153,12 +153,12 @@ def change_rules(tx: Transaction, time: int, settings: dict[str, Any], note: str
     if "kind" in settings:
         raise ValueError("kind cannot change, since it says what was recorded: make a ledger of the other kind")
     after = tx.book.at(time).changed(settings)
-    if "half_life" in settings and after.memory != DISCOUNTED:
-        raise ValueError(
-            f"half_life has no effect with the memory {after.memory}: change the memory to {DISCOUNTED} as well"
-        )
+    if after.memory != DISCOUNTED and not {"half_life", "half_lives"}.isdisjoint(settings):
+        raise ValueError(f"a half-life has no effect with {after.memory}: change the memory to {DISCOUNTED} as well")
+    if check_memory(settings.get("memory", after.memory))[1] is not None:
+        settings = settings | {"half_life": after.half_life}
     told = after.to_dict()
-    by_agent = {name: {agent: told[name][agent] for agent in settings.get(name, ())} for name in BY_AGENT}
+    by_agent = {name: {agent: told[name].get(agent) for agent in settings.get(name, ())} for name in BY_AGENT}
     settings = {name: by_agent.get(name, told[name]) for name in settings}
     check_settings(settings)
     latest = _latest_after(tx, time)
@@ -174,9 +174,9 @@ def change_rules(tx: Transaction, time: int, settings: dict[str, Any], note: str
 
 def check_agents(tx: Transaction, settings: dict[str, Any]) -> None:
     """Refuses settings by agent of those who are not in the ledger."""
-    for setting in BY_AGENT:
-        named = list(settings.get(setting, ()))
-        check_known(named, list(rows.participation_of(tx.connection, named)), setting, "the ledger")
+    named = list(settings.get("entitlements", ()))
+    check_known(named, list(rows.participation_of(tx.connection, named)), "entitlements", "the ledger")
+    _participation(tx, list(settings.get("half_lives", ())))
 
 
 def check_distinct(connection: sa.Connection, names: Sequence[str]) -> None:

@@ -96,11 +96,15 @@ def redecide(tx: Transaction, start: int, end: int | None, note: str = "") -> li
     end = tx.recorded + 1 if end is None else end
     if end <= first:
         raise ValueError(f"to must be after from ({book.named(first)}), got {book.named(end)}")
-    if len({book.at(time).remembering for time in (first, *(c.time for c in book.changes if c.time > first))}) > 1:
+    changes = book.memory_changes_after(first)
+    if changes is not None and changes < end <= tx.recorded:
         raise ValueError(
-            f"decisions cannot be made again across a change of the memory: begin after it, got {book.named(first)}"
+            f"the memory changes at {book.named(changes)}, in the middle of this period: make the decisions before and "
+            "after it again one after the other"
         )
-    past = _Past(tx.connection, book, first, tx.recorded)
+    # Later decisions were made from another memory, and are not compared.
+    until = tx.recorded if changes is None else min(changes - 1, tx.recorded)
+    past = _Past(tx.connection, book, first, until)
     if not any(first <= decision.time < end for decision in past.decisions):
         raise ValueError(f"no decision was made between {book.named(first)} and {book.named(end)}")
     differ: list[Redecision] = []

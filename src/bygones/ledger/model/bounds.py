@@ -63,7 +63,9 @@ def check_start(agent: str, start: float) -> float:
 
 def check_settings(settings: Mapping[str, Any]) -> None:
     """Refuses rules beyond the bounds. Those that an earlier version recorded are read all the same."""
-    half_lives = {f"half_life of {agent!r}": own for agent, own in settings.get("half_lives", {}).items()}
+    half_lives = {
+        f"half_life of {agent!r}": own for agent, own in settings.get("half_lives", {}).items() if own is not None
+    }
     if "half_life" in settings:
         half_lives["half_life"] = settings["half_life"]
     for name, half_life in half_lives.items():

@@ -35,7 +35,7 @@ import numpy as np
 from bygones._arrays import AnyArray
 from bygones.ledger.model.participation import Participation, holds
 from bygones.ledger.model.times import SECOND, UNITS, as_datetime, duration
-from bygones.memory import Capped, Discounted, Memory, SlidingWindow
+from bygones.memory import NAMES, Capped, Discounted, Memory, SlidingWindow
 from bygones.memory.naming import named
 
 PERIODS = ("day", "week", "month", "quarter", "year")
@@ -71,8 +71,11 @@ class Remembering:
     is_calendar: bool = False
 
 
-def check_memory(text: str) -> str:
-    """The memory of a ledger as its rules spell it, refused unless a ledger can keep it."""
+def check_memory(text: str) -> tuple[str, str | None]:
+    """The memory of a ledger as its rules spell it, and the half-life that was named with it, if one was.
+
+    Refused unless a ledger can keep it.
+    """
     if not isinstance(text, str):
         raise ValueError(
             "memory must be the name of a memory such as 'sliding_window(length=28d)', since a ledger stores its rules "
@@ -80,9 +83,9 @@ def check_memory(text: str) -> str:
         )
     name, length = _parts(text)
     if name == DISCOUNTED:
-        return DISCOUNTED
+        return DISCOUNTED, length
     remembering(text, None)
-    return text.strip() if length is None else f"{name}({_PARAMETERS[name]}={length})"
+    return text.strip() if length is None else f"{name}({_PARAMETERS[name]}={length})", None
 
 
 def in_words(text: str) -> str:
@@ -100,13 +103,16 @@ def remembering(text: str, cap: float | None) -> Remembering:
     return replace(plain, name=f"{text} capped at {cap!r}", memory=Capped(plain.memory, cap))
 
 
-_PARAMETERS = {"sliding_window": "length", "reset": "every"}
+_PARAMETERS = {DISCOUNTED: "half_life", "sliding_window": "length", "reset": "every"}
+_EXAMPLES = {"sliding_window": "sliding_window(length=28d)", "reset": "reset(every=month)"}
 
 
 def _parts(text: str) -> tuple[str, str | None]:
-    """The name of a memory, and its length or period as it is written where it has one."""
+    """The name of a memory, and its half-life, length or period as it is written where it has one."""
     match = _CALL.fullmatch(text)
-    name = (text if match is None else match[1]).strip().replace("-", "_").lower()
+    name = text.partition("(")[0].strip().replace("-", "_").lower()
+    if match is None and "(" in text and name in _EXAMPLES:
+        raise ValueError(f"memory must be written as {_EXAMPLES[name]}, got {text!r}")
     if match is None or name not in _PARAMETERS:
         return name, None
     if match[2] != _PARAMETERS[name]:
@@ -125,13 +131,13 @@ def _uncapped(text: str) -> Remembering:
         return Remembering(text, Discounted(gamma=0.0), counts=_period(length), is_calendar=True)
     if name in _PARAMETERS:
         raise ValueError(f"memory {name} needs its {_PARAMETERS[name]}, such as {_EXAMPLES[name]}, got {text!r}")
+    if name not in NAMES:
+        others = ", ".join(other for other in NAMES if other not in (*_PARAMETERS, "instantaneous"))
+        raise ValueError(f"memory must be discounted, {', '.join(_EXAMPLES.values())}, {others}, got {text!r}")
     memory = named(text)
-    if not memory.keeps_agents_apart:
-        raise ValueError(f"a ledger needs a memory that keeps agents apart, got {text!r}")
+    if not memory.keeps_agents_apart or memory.forgets_at_once:
+        raise ValueError(f"a ledger needs a memory that lasts and keeps agents apart, got {text!r}")
     return Remembering(text, memory, rate=1.0 / UNITS["d"])
-
-
-_EXAMPLES = {"sliding_window": "sliding_window(length=28d)", "reset": "reset(every=month)"}
 
 
 def _window(length: str) -> tuple[str, int]:

@@ -33,7 +33,8 @@ class Rules:
 
     Attributes:
         half_life: the time after which a utility counts half, such as `30d`, `12h` or `never` (`inf`).
-        half_lives: by agent, for those whose past fades faster or more slowly than the others'.
+        half_lives: by agent, for those whose past fades faster or more slowly than the others'. In a change of rules,
+            None makes somebody's half-life that of the others again.
         memory: `discounted`, which fades by the half-life; or `sliding_window(length=28d)`, in which a utility counts
             in full for so long and then not at all; or `reset(every=month)`, which starts over at the end of each
             `day`, `week`, `month`, `quarter`, `year` or number of days; or another memory of `bygones.memory` by its
@@ -79,8 +80,10 @@ class Rules:
                 "half_life must be a duration such as '30d', or 'never' if nothing fades, since a ledger remembers by "
                 f"half-life, got {self.half_life!r}"
             )
+        memory, half_life = check_memory(self.memory)
+        object.__setattr__(self, "memory", memory)
+        object.__setattr__(self, "half_life", half_life or self.half_life)
         duration(self.half_life)
-        object.__setattr__(self, "memory", check_memory(self.memory))
         object.__setattr__(self, "half_lives", MappingProxyType(dict(self.half_lives)))
         for agent, own in self.half_lives.items():
             duration(own, f"half_life of {agent!r}")
@@ -88,8 +91,6 @@ class Rules:
             accepted = "a finite number above 0"
             cap = check_between("cap", self.cap, 0.0, math.inf, accepted, open_low=True, open_high=True)
             object.__setattr__(self, "cap", float(cap))
-        if self.half_lives and self.memory != DISCOUNTED:
-            raise ValueError(f"half_lives are for the memory {DISCOUNTED}, got {self.memory!r}")
         check_kind(self.kind)
         welfare = named(self.welfare)
         if welfare.function is not None:
@@ -102,8 +103,11 @@ class Rules:
         check_one_of("reports", self.reports, get_args(Reports))
         if self.rule == "prices":
             price_form(welfare)
-            if self.memory != DISCOUNTED or self.cap is not None or self.half_lives:
-                raise ValueError("the rule prices needs one half-life for all agents: use the rule one-step instead")
+            if not self.fades_alike:
+                raise ValueError(
+                    "the rule prices needs one half-life for all agents and no cap: use the rule one-step, got "
+                    f"{self.memory_in_words}"
+                )
         object.__setattr__(self, "time_zone", check_zone(self.time_zone))
         object.__setattr__(self, "welfare", str(welfare))
         object.__setattr__(self, "newcomers", check_newcomers(self.newcomers))
@@ -127,7 +131,8 @@ class Rules:
         merged = dict(changes)
         for name in BY_AGENT:
             if name in changes:
-                merged[name] = {**getattr(self, name), **changes[name]}
+                both = {**getattr(self, name), **changes[name]}
+                merged[name] = {agent: value for agent, value in both.items() if value is not None}
         return replace(self, **merged)
 
     def to_dict(self) -> dict[str, Any]:
@@ -262,6 +267,12 @@ class RuleBook:
         """The instant of a time that may be left open."""
         return None if when is None else self.instant(when, name)
 
+    def memory_changes_after(self, time: int) -> int | None:
+        """The first instant after another at which a memory is in force that was not before, or None."""
+        before = self.at(time).remembering
+        later = (change.time for change in self.changes if change.time > time)
+        return next((at for at in later if self.at(at).remembering != before), None)
+
     def after(self, change: Change) -> RuleBook:
         """The rule book with one more change."""
         return RuleBook([*self.changes, change])
@@ -273,11 +284,14 @@ class RuleBook:
 
     def clocks(self, remembering: Remembering, names: Sequence[str], participation: Sequence[Participation]) -> Clocks:
         """The clocks of some agents, in steps of a memory."""
-        own = {name for rules in self.history for name in rules.half_lives}
+        # While another memory was in force, the half-lives that came after it count.
+        fading, counts = None, list[Rules]()
+        for rules in reversed(self.history):
+            fading = rules if fading is None or rules.memory == DISCOUNTED else fading
+            counts.insert(0, fading)
+        own = {name for rules in counts for name in rules.half_lives}
         columns = names if own else names[:1] or ("",)
-        half_lives = [
-            [duration(rules.half_lives.get(name, rules.half_life)) for name in columns] for rules in self.history
-        ]
+        half_lives = [[duration(rules.half_lives.get(name, rules.half_life)) for name in columns] for rules in counts]
         stops = np.array([rules.hold_stops_clock for rules in self.history], dtype=bool)
         table = np.array(half_lives, dtype=float)
         return Clocks(remembering, self._starts, table, stops, self.zone, participation)

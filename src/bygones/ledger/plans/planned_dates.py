@@ -123,9 +123,11 @@ def draft(
     row_of = {name: row for row, name in enumerate(known.agents.names)}
     reached, dates = wanted[0].at, list[PlannedDate]()
     for needs in wanted:
-        if book.at(needs.at).remembering != known.agents.remembering:
+        changes = book.memory_changes_after(wanted[0].at)
+        if changes is not None and changes <= needs.at:
             raise ValueError(
-                f"a plan must not reach beyond a change of the memory, got {book.named(needs.at)}: plan up to it first"
+                f"the memory changes at {book.named(changes)}, in the middle of this plan: plan the dates before and "
+                "after it one after the other"
             )
         known = timeline.advance(connection, known, reached, needs.at)
         reached = needs.at
