@@ -79,13 +79,29 @@ def remembered(rules, name, amounts, at):
 entries = st.lists(st.tuples(st.sampled_from(NAMES), st.integers(0, 40), st.floats(0, 8)), max_size=14)
 
 
+histories = {"entries": entries, "late": st.booleans(), "corrected": st.integers(0, 13), "at": st.integers(0, 60)}
+
+
 @pytest.mark.parametrize("settings_of_memory", MEMORIES.values(), ids=MEMORIES)
-@settings(max_examples=15, deadline=None)
-@given(entries=entries, late=st.booleans(), corrected=st.integers(0, 13), at=st.integers(0, 60))
+@settings(max_examples=5, deadline=None)
+@given(**histories)
 def test_a_ledger_remembers_by_its_rules(new_path, settings_of_memory, entries, late, corrected, at):
+    check_remembers(new_path(), settings_of_memory, entries, late, corrected, at)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("settings_of_memory", MEMORIES.values(), ids=MEMORIES)
+@settings(max_examples=60, deadline=None)
+@given(**histories)
+def test_a_ledger_remembers_by_its_rules_at_length(new_path, settings_of_memory, entries, late, corrected, at):
+    check_remembers(new_path(), settings_of_memory, entries, late, corrected, at)
+
+
+def check_remembers(path, settings_of_memory, entries, late, corrected, at):
+    """That a ledger with these entries, one of them corrected, remembers what its memory does by definition."""
     rules = Rules(newcomers="zero", time_zone=ZONE, **settings_of_memory)
     entries = entries if late else sorted(entries, key=lambda entry: entry[1])
-    with Ledger.new(new_path(), rules, began=BEGAN) as ledger:
+    with Ledger.new(path, rules, began=BEGAN) as ledger:
         ledger.join_all(NAMES, at=BEGAN)
         for name, when, amount in entries:
             ledger.record(name, amount, at=moment(when))
@@ -282,3 +298,24 @@ def test_the_memory_of_several_time_scales_is_the_one_of_the_package():
     assert Rules(memory=MEMORIES["several time scales"]["memory"]).remembering.memory.matches(
         Multiscale(gammas=(0.7, 0.97), weights=(0.5, 0.5))
     )
+
+
+@pytest.mark.parametrize(
+    ("every", "ends"),
+    [
+        ("day", "2026-01-31"),
+        ("3d", "2026-02-02"),
+        ("week", "2026-02-02"),
+        ("month", "2026-02-01"),
+        ("quarter", "2026-04-01"),
+        ("year", "2027-01-01"),
+    ],
+)
+def test_a_period_ends_at_midnight_in_the_ledgers_time_zone(new_path, every, ends):
+    rules = Rules(memory=f"reset(every={every})", newcomers="zero", time_zone=ZONE)
+    with Ledger.new(new_path(), rules, began=BEGAN) as ledger:
+        ledger.join("ana", at=BEGAN)
+        ledger.record("ana", 8, at=BEGAN)
+        midnight = datetime.fromisoformat(ends).replace(tzinfo=ZoneInfo(ZONE))
+        assert ledger.standing(midnight - timedelta(seconds=1)).remembered.tolist() == [8]
+        assert ledger.standing(midnight).remembered.tolist() == [0]
