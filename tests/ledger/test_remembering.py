@@ -91,7 +91,7 @@ def test_a_ledger_remembers_by_its_rules(new_path, settings_of_memory, entries, 
 
 @pytest.mark.soak
 @pytest.mark.parametrize("settings_of_memory", MEMORIES.values(), ids=MEMORIES)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(**histories)
 def test_a_ledger_remembers_by_its_rules_at_length(new_path, settings_of_memory, entries, late, corrected, at):
     check_remembers(new_path(), settings_of_memory, entries, late, corrected, at)
