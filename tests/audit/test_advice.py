@@ -16,8 +16,8 @@ from bygones.audit.advice.recommendation import OTHERS_TOO, facts_of, round_leng
 from bygones.audit.advice.trials import Comparison, JudgedTrials, _measure
 from bygones.audit.read.clock import Clock
 from bygones.audit.replay.courses import Course, Run
-from bygones.audit.replay.decisions import DecisionRequest, Decisions, Members
 from bygones.audit.replay.memories import of_half_life
+from bygones.audit.replay.past_decisions import DecisionRequest, Decisions, Members
 
 DAY = 86_400e6
 

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from bygones.audit import audit, read_history
-from bygones.audit.replay.decisions import measure
+from bygones.audit.replay.past_decisions import measure
 from bygones.inequality import gini
 from bygones.ledger import Ledger, Rules
 

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from bygones.audit import audit, read_history, what_if
-from bygones.audit.replay import decisions
+from bygones.audit.replay import past_decisions
 
 
 def asked(*rows, **more):
@@ -108,7 +108,7 @@ def test_errors_name_the_row(monkeypatch):
         asked(("ana", 0, 4.0, "yes"), ("ben", 0, -3.0, "no"))
     with pytest.raises(ValueError, match="an agent asks twice at 0"):
         audit(asked(("ana", 0, 4.0, "yes"), ("ana", 0, 3.0, "no")), ["inf"])
-    monkeypatch.setattr(decisions, "MOST_ROWS", 1)
+    monkeypatch.setattr(past_decisions, "MOST_ROWS", 1)
     with pytest.raises(ValueError, match="in histories of up to 1 rows, got 2"):
         audit(asked(("ana", 0, 4.0, "yes"), ("ben", 0, 3.0, "no")), ["inf"])
 

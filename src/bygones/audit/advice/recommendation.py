@@ -16,7 +16,7 @@ import numpy as np
 
 from bygones._html import bullets, card, heading, note, table
 from bygones.audit.read.clock import Clock
-from bygones.audit.replay.decisions import Decisions
+from bygones.audit.replay.past_decisions import Decisions
 from bygones.kinds import Kind
 from bygones.ledger.model.times import SECOND, UNITS
 

@@ -25,8 +25,8 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from bygones.audit.replay.courses import Course
-from bygones.audit.replay.decisions import Decisions, measure
 from bygones.audit.replay.memories import Alternative
+from bygones.audit.replay.past_decisions import Decisions, measure
 from bygones.kinds import Kind
 
 WORST = 0.25

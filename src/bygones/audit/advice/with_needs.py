@@ -22,8 +22,8 @@ from bygones.audit.advice.trials import AdviceVerdict, Comparison, compare, near
 from bygones.audit.read.clock import Clock
 from bygones.audit.read.history import History
 from bygones.audit.replay.courses import ACTUAL, Course, replay
-from bygones.audit.replay.decisions import DecisionRequest, Decisions, decisions_of
 from bygones.audit.replay.memories import Alternative, alternatives, named_memory, of_length
+from bygones.audit.replay.past_decisions import DecisionRequest, Decisions, decisions_of
 from bygones.kinds import Kind, check_kind
 
 DRAWS = 3

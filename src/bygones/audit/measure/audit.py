@@ -20,7 +20,7 @@ from bygones.audit.measure.sums import periods
 from bygones.audit.read.entitlements import Shares
 from bygones.audit.read.history import History
 from bygones.audit.replay.courses import ReplayedDecisions, replay_decisions
-from bygones.audit.replay.decisions import decisions_among
+from bygones.audit.replay.past_decisions import decisions_among
 from bygones.kinds import Kind, check_kind
 from bygones.ledger.model.rules import NEWCOMER_RULES, check_entitlement, check_newcomers
 from bygones.welfare import AnyWelfare, named

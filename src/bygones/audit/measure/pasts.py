@@ -28,7 +28,7 @@ from bygones.audit.measure.flips import Ask
 from bygones.audit.measure.sums import Moments, Periods, Sums, agents_of, collect, expression, moments_expression
 from bygones.audit.read.history import History
 from bygones.audit.read.sources import constant
-from bygones.audit.replay.decisions import Measured, Members, measure
+from bygones.audit.replay.past_decisions import Measured, Members, measure
 from bygones.ledger.model.owed_since import SETTLED
 from bygones.ledger.model.standing import owed
 from bygones.memory import Discounted

@@ -27,8 +27,8 @@ import numpy as np
 from bygones._text import amount
 from bygones.allocation import ChooseK, allocate
 from bygones.audit.read.clock import Clock
-from bygones.audit.replay.decisions import DecisionRequest, Decisions, Measured, measure
 from bygones.audit.replay.memories import Alternative, of_length
+from bygones.audit.replay.past_decisions import DecisionRequest, Decisions, Measured, measure
 from bygones.kinds import Kind
 from bygones.welfare import AnyWelfare
 

@@ -15,8 +15,8 @@ from bygones.allocation.decide import Rule
 from bygones.audit.read.clock import Clock
 from bygones.audit.read.history import History
 from bygones.audit.replay.courses import ACTUAL, Course, replay
-from bygones.audit.replay.decisions import decisions_of
 from bygones.audit.replay.memories import alternatives
+from bygones.audit.replay.past_decisions import decisions_of
 from bygones.kinds import Kind, check_kind
 from bygones.welfare import AnyWelfare, named
 

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bygones.ledger.model.participation import PRESENT, Participation, status
-from bygones.ledger.model.remembering import Remembering
+from bygones.ledger.model.remembering import TimedMemory
 from bygones.ledger.model.rules import NEWCOMER_RULES, RuleBook
 from bygones.memory import Memory, PerfectRecall
 from bygones.memory.contract import AnyState
@@ -53,7 +53,7 @@ class Snapshot:
     as_of: np.ndarray
     last: np.ndarray
     counters: Mapping[str, AnyState]
-    remembering: Remembering
+    remembering: TimedMemory
 
     def __len__(self) -> int:
         return len(self.names)
@@ -216,7 +216,7 @@ def newcomer_starts(rule: str, remembered: np.ndarray, entitlements: np.ndarray,
     return np.asarray(joining * (np.mean if rule == "mean" else np.median)(remembered / entitlements))
 
 
-def empty(names: Sequence[str], participation: Sequence[Participation], remembering: Remembering) -> Snapshot:
+def empty(names: Sequence[str], participation: Sequence[Participation], remembering: TimedMemory) -> Snapshot:
     """Agents of whom nothing has been recorded yet but when they took part."""
     began = np.array([changes[0][0] for changes in participation], dtype=np.int64)
     n = len(names)
@@ -227,7 +227,7 @@ def empty(names: Sequence[str], participation: Sequence[Participation], remember
     return Snapshot(tuple(names), tuple(participation), began, np.full(n, NEVER), counters, remembering)
 
 
-def memories(remembering: Remembering) -> dict[str, Memory[Any]]:
+def memories(remembering: TimedMemory) -> dict[str, Memory[Any]]:
     """The memory of each counter."""
     return {"received": RECEIVED, "remembered": remembering.memory}
 

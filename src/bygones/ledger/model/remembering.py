@@ -53,7 +53,7 @@ _QUARTER_HOUR = 900 * SECOND
 
 
 @dataclass(frozen=True)
-class Remembering:
+class TimedMemory:
     """A memory and the clock that counts its steps.
 
     Attributes:
@@ -95,7 +95,7 @@ def in_words(text: str) -> str:
 
 
 @lru_cache(maxsize=64)
-def remembering(text: str, cap: float | None) -> Remembering:
+def remembering(text: str, cap: float | None) -> TimedMemory:
     """The memory that the rules name, with a cap on what is remembered unless that is None."""
     plain = _uncapped(text)
     if cap is None:
@@ -120,15 +120,15 @@ def _parts(text: str) -> tuple[str, str | None]:
     return name, match[3]
 
 
-def _uncapped(text: str) -> Remembering:
+def _uncapped(text: str) -> TimedMemory:
     name, length = _parts(text)
     if name == DISCOUNTED:
-        return Remembering(text, Discounted(gamma=0.5))
+        return TimedMemory(text, Discounted(gamma=0.5))
     if name == "sliding_window" and length is not None:
         unit, steps = _window(length)
-        return Remembering(text, SlidingWindow(steps), counts=unit)
+        return TimedMemory(text, SlidingWindow(steps), counts=unit)
     if name == "reset" and length is not None:
-        return Remembering(text, Discounted(gamma=0.0), counts=_period(length), is_calendar=True)
+        return TimedMemory(text, Discounted(gamma=0.0), counts=_period(length), is_calendar=True)
     if name in _PARAMETERS:
         raise ValueError(f"memory {name} needs its {_PARAMETERS[name]}, such as {_EXAMPLES[name]}, got {text!r}")
     if name not in NAMES:
@@ -137,7 +137,7 @@ def _uncapped(text: str) -> Remembering:
     memory = named(text)
     if not memory.keeps_agents_apart or memory.forgets_at_once:
         raise ValueError(f"a ledger needs a memory that lasts and keeps agents apart, got {text!r}")
-    return Remembering(text, memory, rate=1.0 / UNITS["d"])
+    return TimedMemory(text, memory, rate=1.0 / UNITS["d"])
 
 
 def _window(length: str) -> tuple[str, int]:
@@ -178,7 +178,7 @@ class Clocks:
 
     def __init__(
         self,
-        remembering: Remembering,
+        remembering: TimedMemory,
         changes: np.ndarray,
         half_lives: np.ndarray,
         stops: np.ndarray,

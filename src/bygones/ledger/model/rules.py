@@ -19,7 +19,7 @@ from bygones.allocation.reports import Reports
 from bygones.kinds import Kind, check_kind
 from bygones.ledger.model import times
 from bygones.ledger.model.participation import Participation
-from bygones.ledger.model.remembering import DISCOUNTED, Clocks, Remembering, check_memory, in_words, remembering
+from bygones.ledger.model.remembering import DISCOUNTED, Clocks, TimedMemory, check_memory, in_words, remembering
 from bygones.ledger.model.times import When, duration, instant
 from bygones.welfare import named
 
@@ -147,12 +147,12 @@ class Rules:
         return np.array([self.entitlements.get(name, 1.0) for name in names], dtype=float)
 
     @property
-    def remembering(self) -> Remembering:
+    def remembering(self) -> TimedMemory:
         """The memory, and what a step of its clock is."""
         return remembering(self.memory, self.cap)
 
     @property
-    def uncapped(self) -> Remembering:
+    def uncapped(self) -> TimedMemory:
         """The memory without its cap, under which what is remembered of each event adds up."""
         return remembering(self.memory, None)
 
@@ -282,7 +282,7 @@ class RuleBook:
         later = zip(self.changes, self.history, strict=True)
         return {self.at(time).reports, *(rules.reports for change, rules in later if change.time > time)}
 
-    def clocks(self, remembering: Remembering, names: Sequence[str], participation: Sequence[Participation]) -> Clocks:
+    def clocks(self, remembering: TimedMemory, names: Sequence[str], participation: Sequence[Participation]) -> Clocks:
         """The clocks of some agents, in steps of a memory."""
         # While another memory was in force, the half-lives that came after it count.
         fading, counts = None, list[Rules]()

@@ -16,7 +16,7 @@ from bygones.ledger.model.bounds import check_sums
 from bygones.ledger.model.events import Event, canonical, details_text, digest, load_details
 from bygones.ledger.model.fold import Snapshot
 from bygones.ledger.model.participation import Participation
-from bygones.ledger.model.remembering import Remembering
+from bygones.ledger.model.remembering import TimedMemory
 from bygones.ledger.model.rules import Change, RuleBook
 from bygones.ledger.storage import dialects, schema
 from bygones.ledger.storage.revisions import in_effect
@@ -60,7 +60,7 @@ NOBODY = "[]"
 
 
 def load_agents(
-    connection: sa.Connection, remembering: Remembering, names: Collection[str] | None = None
+    connection: sa.Connection, remembering: TimedMemory, names: Collection[str] | None = None
 ) -> tuple[np.ndarray, Snapshot]:
     """The numbers and the snapshot of all agents, or of those of these names who exist; counters of this memory."""
     query = sa.select(schema.agents).where(schema.agents.c.participation != NOBODY).order_by(schema.agents.c.id)

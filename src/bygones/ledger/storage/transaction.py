@@ -18,7 +18,7 @@ from bygones.ledger.model import fold, participation
 from bygones.ledger.model.bounds import check_settings
 from bygones.ledger.model.events import DECISIONS, GENESIS, PARTICIPATION, RECEIVED, Event, details_text, load_details
 from bygones.ledger.model.fold import Facts
-from bygones.ledger.model.remembering import Remembering
+from bygones.ledger.model.remembering import TimedMemory
 from bygones.ledger.model.rules import MEMORY_SETTINGS, Change, RuleBook, Rules
 from bygones.ledger.model.times import SECOND, When, instant
 from bygones.ledger.storage import derived, draw_table, keys, revisions, rows, schema, timeline
@@ -74,7 +74,7 @@ class Transaction:
             self._settle()
         self._settled_with = int(self.head.head)
 
-    def _in_force(self) -> Remembering:
+    def _in_force(self) -> TimedMemory:
         return self.book.at(max(self.settled, self.book.began)).remembering
 
     def time(self, at: When | None, *, ahead: int = FURTHEST, name: str = "at") -> int:
