@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from itertools import product
 from pathlib import Path
 
-from bygones.learn.playing import EPISODES
+from bygones.learn.evaluation import EPISODES
 from bygones.learn.settings import Settings
 from bygones.paper.claims import NORMALISES_NEEDS, SHOW_AVERAGES_AS_THEY_ARE
 from bygones.paper.columns import SETTINGS

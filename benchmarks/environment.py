@@ -77,7 +77,7 @@ def vector(num_envs=1024):
 def functional(num_envs=1024, steps=100):
     import jax
 
-    from bygones.envs.functional import AllocationProblem, reset, step
+    from bygones.envs.functional import problem_of, reset, step
 
     def episodes(key, params):
         def one(states, key):
@@ -94,7 +94,7 @@ def functional(num_envs=1024, steps=100):
         f"\n{f'{num_envs} environments, JAX scan+vmap':<40}{'million steps/s':>17}{'at best':>9}  ({jax.devices()[0]})"
     )
     for name in ("log-Nash", "egalitarian", "averaged", "relative scale"):
-        params = AllocationProblem(**SETTINGS[name]).params()
+        params = problem_of(**SETTINGS[name]).params()
         run(jax.random.key(0), params).block_until_ready()
         times = []
         for i in range(10):

@@ -24,6 +24,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from bygones.envs.problem import FairProblem
 from bygones.learn.processes import single_threaded
 
 os.environ.update(single_threaded())
@@ -35,7 +36,6 @@ import numpy as np
 from benchmarks.measure import matmul_rate, operations_per_step
 from benchmarks.peers import peer
 from bygones.envs import functional
-from bygones.envs.problem import AllocationProblem
 from bygones.learn import Settings, native, ppo, rollouts, runs
 
 
@@ -112,11 +112,11 @@ def sbx(settings: Settings) -> tuple[Callable[[], Any], int]:
     """sbx with the settings that it shares with us; with a recent JAX it needs the package tfp-nightly."""
     from sbx import PPO
 
-    from bygones.envs.gymnasium_env import AllocationEnv
+    from bygones.envs.env import FairEnv
 
     model = PPO(
         "MlpPolicy",
-        AllocationEnv(problem=settings.problem()),
+        FairEnv(problem=settings.problem()),
         learning_rate=settings.learning_rate,
         n_steps=settings.rollout_steps,
         batch_size=settings.batch_size,
@@ -160,9 +160,9 @@ class GymnaxAllocation:
 
     default_params = ()
 
-    def __init__(self, problem: AllocationProblem) -> None:
+    def __init__(self, problem: FairProblem) -> None:
         self._params = problem.params()
-        self._sizes = 2 * problem.n_agents + problem.observe_denominator, problem.n_actions
+        self._sizes = 2 * problem.n_agents + problem.observe_denominator, problem.scenario.n_actions
 
     def __deepcopy__(self, _: Any) -> GymnaxAllocation:
         return self

@@ -41,7 +41,7 @@ def operations_per_step(settings: Settings) -> dict[str, float]:
         sizes = (inputs, *settings.hidden, outputs)
         return sum(a * b for a, b in itertools.pairwise(sizes))
 
-    policy, value = products(problem.n_actions), products(1)
+    policy, value = products(problem.scenario.n_actions), products(1)
     # Forward, by the weights and by the inputs; nothing is needed by the inputs of the first layer.
     update = 3 * 2 * (policy + value) - 2 * 2 * inputs * settings.hidden[0]
     return {"rollout": 2 * (2 * policy + 2 * value), "updates": settings.epochs * update}

@@ -23,7 +23,7 @@ import numpy as np
 import bygones.envs  # noqa: F401  (registers the environments)
 from bygones._parts import needed_by
 from bygones.envs import catalogue
-from bygones.envs.scenario_problem import ScenarioProblem
+from bygones.envs.problem import FairProblem
 from bygones.leaderboard.entries import BoardEntry
 from bygones.learn.evaluation import Predict
 from bygones.welfare import as_judge
@@ -167,7 +167,7 @@ def _played(entry: BoardEntry, act: Any, discount: float = 1.0) -> Predict:
     return predict
 
 
-def received_of(observation: np.ndarray, problem: ScenarioProblem) -> np.ndarray:
+def received_of(observation: np.ndarray, problem: FairProblem) -> np.ndarray:
     """What every agent received so far, from observations with a memory that forgets nothing."""
     Z: np.ndarray = np.asarray(observation[:, -problem.n_agents :], float) / problem.params().memory_scale
     return Z

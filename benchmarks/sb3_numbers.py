@@ -54,7 +54,7 @@ def record(settings: Settings) -> Recorded:
     import torch
     from stable_baselines3.common.buffers import RolloutBuffer
 
-    from bygones.envs.gymnasium_env import AllocationEnv
+    from bygones.envs.env import FairEnv
     from bygones.learn import sb3
 
     torch.set_num_threads(1)
@@ -71,7 +71,7 @@ def record(settings: Settings) -> Recorded:
     def networks() -> Networks:
         return TrainedPolicy.from_state_dict(settings, model.policy.state_dict()).networks
 
-    model = sb3.learner(settings, Recorder(AllocationEnv(problem=settings.problem())))
+    model = sb3.learner(settings, Recorder(FairEnv(problem=settings.problem())))
     _, callback = model._setup_learn(settings.rollout_steps)
     start = networks()
     buffer = model.rollout_buffer

@@ -26,8 +26,8 @@ from bygones import (
 from bygones.allocation import Assign, ChooseK, Divide, allocate
 from bygones.allocation.policies import OneStep
 from bygones.envs import functional, needs
-from bygones.envs.problem import AllocationProblem
-from bygones.envs.vector_env import AllocationVectorEnv
+from bygones.envs.problem import problem_of
+from bygones.envs.vector_env import FairVectorEnv
 from bygones.envs.wrappers import FairReward, RememberRewards
 from bygones.envs.wrappers.fairness import Fairness
 from bygones.ledger.model.rules import Rules
@@ -111,9 +111,7 @@ class TestPromises:
                 return after(PerfectRecall(), np.arange(n_agents, dtype=float))
 
         assert Ahead().bound(1.0, 1) == np.inf
-        problem = AllocationProblem(
-            needs=needs.uniform(3), memory=Ahead(), n_resources=1, horizon=5, welfare="egalitarian"
-        )
+        problem = problem_of(needs=needs.uniform(3), memory=Ahead(), n_resources=1, horizon=5, welfare="egalitarian")
         assert problem.params().memory.init(3).Z.tolist() == [0, 1, 2]
 
     @pytest.mark.parametrize("base", [PerfectRecall, Instantaneous, Discounted])
@@ -123,9 +121,7 @@ class TestPromises:
                 return state.Z.clip(None, 0.1)
 
         memory = Small(gamma=1.0) if base is Discounted else Small()
-        problem = AllocationProblem(
-            needs=needs.uniform(3), memory=memory, n_resources=1, horizon=5, welfare="egalitarian"
-        )
+        problem = problem_of(needs=needs.uniform(3), memory=memory, n_resources=1, horizon=5, welfare="egalitarian")
         assert isinstance(problem.params().memory, Small)
         assert not memory.matches(base(gamma=1.0) if base is Discounted else base())
 
@@ -171,7 +167,7 @@ class TestOnesOwnMemory:
 
     def test_a_batch_of_environments_is_each_of_them(self, memory):
         problem = {"memory": memory, "n_agents": 3, "n_resources": 1, "horizon": 5}
-        many = AllocationVectorEnv(num_envs=2, **problem)
+        many = FairVectorEnv(num_envs=2, **problem)
         many.reset(seed=3)
         alone = [gym.make("bygones/Allocation-v0", **problem) for _ in range(2)]
         for i, env in enumerate(alone):
@@ -183,7 +179,7 @@ class TestOnesOwnMemory:
 
     def test_as_pure_functions_under_jit(self, memory):
         assert is_registered(memory)
-        problem = AllocationProblem(memory=memory, needs=needs.advantaged(3, 1), n_resources=1, horizon=5)
+        problem = problem_of(memory=memory, needs=needs.advantaged(3, 1), n_resources=1, horizon=5)
         params = problem.params()
         assert type(params.memory) is type(memory)
         state, _ = jax.jit(functional.reset)(jax.random.key(0), params)
@@ -221,7 +217,7 @@ class TestOnesOwnMemory:
 
     def test_it_keeps_no_denominator_for_the_observation(self, memory):
         with pytest.raises(ValueError, match=r"observe_denominator must be False for .* keeps no denominator"):
-            AllocationProblem(memory=memory, observe_denominator=True)
+            problem_of(memory=memory, observe_denominator=True)
 
     @given(seed=st.integers(0, 2**32 - 1), name=st.sampled_from(["egalitarian", "nash", "log_nash", "utilitarian"]))
     def test_what_allocate_calls_optimal_is(self, memory, seed, name):
@@ -251,7 +247,7 @@ def worst_two(Z):
 
 class TestOnesOwnWelfare:
     def test_a_function_is_accepted_wherever_a_name_is(self):
-        problem = AllocationProblem(welfare=worst_two, n_resources=1, needs=needs.advantaged(3, 1), horizon=5)
+        problem = problem_of(welfare=worst_two, n_resources=1, needs=needs.advantaged(3, 1), horizon=5)
         env = gym.make("bygones/Allocation-v0", welfare=worst_two, n_agents=3, n_resources=1, horizon=5, weight=1.0)
         env.reset(seed=0)
         Z = np.zeros(3)
@@ -269,7 +265,7 @@ class TestOnesOwnWelfare:
 
     def test_one_that_does_not_work_over_the_last_axis_is_refused(self):
         with pytest.raises(ValueError, match="welfare min must judge the last axis of Z"):
-            AllocationProblem(welfare=np.min)
+            problem_of(welfare=np.min)
         memory = Discounted(gamma=0.5)
         with pytest.raises(ValueError, match="welfare min must judge the last axis of Z"):
             simulation.simulate(OneStep(memory, "nash"), needs.uniform(3), memory, np.min, 5, 1)
@@ -296,7 +292,7 @@ class TestOnesOwnWelfare:
         memory = Discounted(gamma=0.5)
         message = "welfare sum must judge the last axis of Z"
         with pytest.raises(ValueError, match=message):
-            AllocationProblem(needs=needs.uniform(n), welfare=sum, n_resources=1)
+            problem_of(needs=needs.uniform(n), welfare=sum, n_resources=1)
         with pytest.raises(ValueError, match=message):
             simulation.simulate(OneStep(memory, "nash"), needs.uniform(n), memory, sum, 5, 1)
         bounds = Box(0.0, 1.0, (n,))
@@ -319,7 +315,7 @@ class TestOnesOwnWelfare:
         try:
             assert "lowest_two" in welfare.names()
             assert welfare.named("lowest-two").form is None
-            assert AllocationProblem(welfare="lowest_two").params().welfare.name == "lowest_two"
+            assert problem_of(welfare="lowest_two").params().welfare.name == "lowest_two"
             memory = Discounted(gamma=0.5)
             decision = allocate(ChooseK([1.0, 2.0, 3.0], 1), memory, after(memory, [4, 0, 0]), "lowest_two")
             assert decision.served.tolist() == [2]
@@ -393,7 +389,7 @@ class TestOnesOwnWelfare:
                 welfare.named(text)
             return
         assert welfare.named(text) == welfare.named("nash")
-        assert AllocationProblem(welfare=text).welfare == AllocationProblem(welfare="nash").welfare
+        assert problem_of(welfare=text).welfare == problem_of(welfare="nash").welfare
         assert welfare.as_judge(text) == welfare.as_judge("nash")
 
 

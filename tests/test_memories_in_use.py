@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from bygones import simulation, welfare
 from bygones.allocation import Assign, ChooseK, Divide, allocate
 from bygones.envs import functional, needs
-from bygones.envs.problem import AllocationProblem
-from bygones.envs.vector_env import AllocationVectorEnv
+from bygones.envs.problem import problem_of
+from bygones.envs.vector_env import FairVectorEnv
 from bygones.envs.wrappers import FairReward, RememberRewards
 from bygones.learn import Settings, TrainedPolicy, evaluate, train
 from bygones.memory import Capped, Discounted, PerfectRecall, Relative
@@ -50,7 +50,7 @@ def test_in_the_environment(make):
 @every_memory
 def test_a_batch_of_environments_is_each_of_them(make):
     problem = {"memory": make(3), "n_agents": 3, "n_resources": 1, "horizon": 6}
-    many = AllocationVectorEnv(num_envs=2, **problem)
+    many = FairVectorEnv(num_envs=2, **problem)
     many.reset(seed=3)
     alone = [gym.make("bygones/Allocation-v0", **problem) for _ in range(2)]
     for i, env in enumerate(alone):
@@ -64,7 +64,7 @@ def test_a_batch_of_environments_is_each_of_them(make):
 @every_memory
 def test_as_pure_functions_under_jit(make):
     memory = make(3)
-    problem = AllocationProblem(memory=memory, needs=needs.advantaged(3, 1), n_resources=1, horizon=6)
+    problem = problem_of(memory=memory, needs=needs.advantaged(3, 1), n_resources=1, horizon=6)
     params = problem.params()
     state, _ = jax.jit(functional.reset)(jax.random.key(0), params)
     held = memory.init(3)
@@ -169,7 +169,7 @@ def test_counting_from_the_lowest_weighs_the_lowest_more_under_nash_welfare():
 @every_memory
 def test_in_the_learner(make, tmp_path):
     learner = Settings(total_steps=64, horizon=16, rollout_steps=32, batch_size=16, epochs=1, hidden=(4,))
-    problem = AllocationProblem(memory=make(3), n_resources=1, horizon=16, needs=needs.uniform(3, 0.25))
+    problem = problem_of(memory=make(3), n_resources=1, horizon=16, needs=needs.uniform(3, 0.25))
     result = train(learner, problem=problem, unroll=1)
     assert np.isfinite(result.final["gini"])
     result.policy.save(tmp_path / "policy.safetensors")

@@ -164,7 +164,7 @@ def test_a_learned_policy_plays_as_it_does_in_its_environment(tmp_path):
     needs, state = np.array([0.9, 0.1, 0.5, 0.3]), memory.update(memory.init(4), [1, 0, 2, 0])
     problem = settings.problem()
     seen = observe(needs, state, problem.params())
-    expected = problem.subsets()[network.predict(seen, rng=np.random.default_rng(1))[0]]
+    expected = problem.scenario.subsets()[network.predict(seen, rng=np.random.default_rng(1))[0]]
     np.testing.assert_array_equal(policy(needs, 2, state, 0, np.random.default_rng(1)), expected)
     assert (simulate(policy, advantaged(4, 1), memory, "nash", 10).utilities > 0).sum() == 20
     rounded = learned_policy(path, Discounted(gamma=math.nextafter(0.9, 1)), advantaged(4), 2)

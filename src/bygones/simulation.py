@@ -323,30 +323,33 @@ def learned_policy(path: Path, memory: Memory, needs: Needs, n_resources: int) -
         ValueError: if the policy was trained with another memory, or, unless it is symmetric, on another number of
             agents or resources.
     """
-    from bygones.envs.problem import AllocationProblem, observe
+    from bygones.envs.episode import observation
+    from bygones.envs.scenarios.allocation import Allocation
     from bygones.learn.policy import TrainedPolicy
 
     network = TrainedPolicy.load(path)
     problem = network.problem
-    if not isinstance(problem, AllocationProblem):
-        raise ValueError(f"{path} was trained on a scenario, and plays only there: use bygones evaluate")
-    has_other_size = (problem.n_agents, problem.n_resources) != (needs.n_agents, n_resources)
+    world = problem.scenario
+    if not isinstance(world, Allocation):
+        raise ValueError(f"{path} was trained on another scenario, and plays only there: use bygones evaluate")
+    has_other_size = (world.n_agents, world.n_resources) != (needs.n_agents, n_resources)
     if has_other_size and not network.is_symmetric:
         raise ValueError(
-            f"{path} was trained to serve {problem.n_resources} of {problem.n_agents} agents, "
+            f"{path} was trained to serve {world.n_resources} of {world.n_agents} agents, "
             f"so it cannot serve {n_resources} of {needs.n_agents}"
         )
     if not problem.memory.matches(memory):
         raise ValueError(f"{path} was trained with the memory {problem.memory}, so it cannot be used with {memory}")
     if has_other_size:
-        problem = dataclasses.replace(problem, needs=needs, n_resources=n_resources)
+        world = Allocation(world.horizon, n_resources, needs)
+        problem = dataclasses.replace(problem, scenario=world)
     params = problem.params(enumerates=False)
-    subsets = None if network.is_symmetric else problem.subsets()
+    subsets = None if network.is_symmetric else world.subsets()
 
     def choose(needs: Array, state: AnyState, rng: np.random.Generator) -> Ints:
         if state is None:
             raise ValueError("state must be the state of the memory, which a learned policy observes, got None")
-        action, _ = network.predict(observe(needs, state, params), rng=rng, n_resources=n_resources)
+        action, _ = network.predict(observation(needs, state, params), rng=rng, n_resources=n_resources)
         return action if subsets is None else subsets[action]
 
     return LearnedPolicy(choose)

@@ -7,7 +7,7 @@ import pytest
 
 from bygones.cli import program
 from bygones.envs.needs import uniform
-from bygones.envs.problem import AllocationProblem
+from bygones.envs.problem import problem_of
 from bygones.learn import Settings, TrainedPolicy, evaluate
 from bygones.paper import evidence
 from bygones.paper.columns import SETTINGS, in_this_layout
@@ -290,7 +290,7 @@ def test_evaluate_shows_both_ways_beside_rules_and_the_best(capsys, tmp_path):
 
 
 def test_evaluate_takes_a_problem_of_ones_own(capsys, tmp_path):
-    problem = AllocationProblem(n_resources=1, horizon=7, needs=uniform(4, low=1.0, high=2.0))
+    problem = problem_of(n_resources=1, horizon=7, needs=uniform(4, low=1.0, high=2.0))
     TrainedPolicy(Settings(horizon=7, hidden=(4,)), sharp(0, 8, 4, (4,)), problem).save(tmp_path / "own.safetensors")
     program.main(["evaluate", str(tmp_path / "own.safetensors"), "--episodes", "1"])
     printed = capsys.readouterr().out

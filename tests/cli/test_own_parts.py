@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from bygones.envs import catalogue
-from bygones.envs.scenario_problem import ScenarioProblem
+from bygones.envs.problem import FairProblem
 from bygones.learn import Settings, TrainedPolicy, train
 from support import command_line
 
@@ -81,7 +81,7 @@ def test_an_error_inside_it_is_not_a_bug_of_bygones(folder, capsys):
 
 @pytest.mark.soak
 def test_a_policy_is_evaluated_if_its_scenario_is_named(folder, capsys):
-    problem = ScenarioProblem(catalogue.named("own_ward:Ward(horizon=6)"))
+    problem = FairProblem(catalogue.named("own_ward:Ward(horizon=6)"))
     trained = train(Settings(total_steps=64, rollout_steps=64, hidden=(4,)), problem=problem)
     trained.policy.save(folder / "mine.safetensors")
     told = command_line.refused(capsys, "evaluate", "mine.safetensors")

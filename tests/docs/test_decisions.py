@@ -9,14 +9,14 @@ import re
 import pytest
 
 from bygones import decay
-from bygones.envs.problem import AllocationProblem
+from bygones.envs.problem import FairProblem
 from bygones.learn.settings import Settings
 from bygones.paper.claims import CLAIMS
 from support.guides import DOCS
 
 PAGE = (DOCS / "decisions.md").read_text(encoding="utf-8")
 SOURCES = DOCS.parent / "src"
-CLASSES = {"AllocationProblem": AllocationProblem, "Settings": Settings}
+CLASSES = {"FairProblem": FairProblem, "Settings": Settings}
 SWITCH = re.compile(r"`(\w+)`\s+of\s+((?:`[\w.]+`(?:\s+and\s+)?)+),\s+default\s+`([^`]+)`")
 
 
@@ -72,9 +72,7 @@ def test_every_row_cited_in_the_code_exists():
 
 
 def test_rows_cited_for_a_setting_are_about_that_setting():
-    entries = re.findall(
-        r"^    (\w+): ((?:.+\n?)(?: {8}.*\n?)*)", inspect.getdoc(AllocationProblem) + "\n", re.MULTILINE
-    )
+    entries = re.findall(r"^    (\w+): ((?:.+\n?)(?: {8}.*\n?)*)", inspect.getdoc(FairProblem) + "\n", re.MULTILINE)
     cited = {name: int(row[1]) for name, text in entries if (row := re.search(r"\(row (\d+)", text))}
     assert len(cited) >= 6
     for name, row in cited.items():

@@ -27,7 +27,7 @@ from bygones.audit import audit, read_history
 from bygones.audit.read import formats
 from bygones.cli import program
 from bygones.envs import functional, needs, registration
-from bygones.envs.problem import AllocationProblem, problem_of
+from bygones.envs.problem import problem_of
 from bygones.learn import Settings, learners
 from bygones.learn.actors import actor_of
 from bygones.learn.descriptions import check_registered
@@ -189,7 +189,7 @@ import bygones
 from bygones.allocation import OnePerHousehold
 from bygones.audit import read_history
 from bygones.cli import program
-from bygones.envs.problem import AllocationProblem
+from bygones.envs.problem import problem_of
 from bygones.learn import Settings, learners
 from bygones.learn.descriptions import check_registered, description, rebuilt
 from bygones.envs.needs import Weekly
@@ -197,7 +197,7 @@ from bygones.memory import LastSteps
 from bygones.memory.naming import named
 from bygones.paper.claims import CLAIMS, Judgement
 
-problem = AllocationProblem(
+problem = problem_of(
     memory=LastSteps(3), welfare="mean_less_spread(aversion=2)", needs=Weekly(np.ones((7, 4)))
 )
 check_registered(problem)
@@ -280,7 +280,7 @@ class TestMemory:
             np.testing.assert_array_equal(many.step(np.full(2, step % 3))[0][0], observation)
 
     def test_under_jit_and_for_the_learner(self, page):
-        problem = AllocationProblem(
+        problem = problem_of(
             memory=page["LastSteps"](3), needs=needs.uniform(3), n_resources=1, horizon=9, observation_scale="window"
         )
         check_registered(problem)
@@ -346,11 +346,11 @@ class TestMemory:
             [TypeError, *[ValueError] * 5],
             [
                 Half,
-                lambda: check_registered(AllocationProblem(memory=bare, welfare="egalitarian")),
+                lambda: check_registered(problem_of(memory=bare, welfare="egalitarian")),
                 lambda: allocate(ChooseK(np.ones(200), 20), bare, bare.init(200), "nash"),
-                lambda: AllocationProblem(memory=bare, welfare="nash"),
-                lambda: AllocationProblem(memory=bare, welfare="egalitarian", observation_scale="window"),
-                lambda: AllocationProblem(memory=page["LastSteps"](3), observe_denominator=True),
+                lambda: problem_of(memory=bare, welfare="nash"),
+                lambda: problem_of(memory=bare, welfare="egalitarian", observation_scale="window"),
+                lambda: problem_of(memory=page["LastSteps"](3), observe_denominator=True),
             ],
             strict=True,
         ):
@@ -367,7 +367,7 @@ class TestWelfare:
             decision = allocate(ChooseK(worth, 2), memory, state, "mean_less_spread(aversion=2)", rng=rng)
             every = [Z.mean() - 2 * Z.std() for Z in memory.values(state) + np.array([*candidates(worth, k=2)])]
             assert decision.welfare_after == pytest.approx(max(every))
-        assert AllocationProblem(welfare="mean_less_spread").params().welfare.name == "mean_less_spread"
+        assert problem_of(welfare="mean_less_spread").params().welfare.name == "mean_less_spread"
         with pytest.raises(ValueError, match="welfare mean_less_spread has no known form"):
             allocate(Assign(np.ones((30, 30))), memory, memory.init(30), "mean_less_spread")
 
@@ -445,7 +445,7 @@ class TestScenario:
         for wrong in ("ward", "ward:day_shifts", ":night_shifts"):
             with pytest.raises(ValueError, match=f"scenario must be a function, as module:function, got '{wrong}'"):
                 problem_of(scenario=wrong)
-        with pytest.raises(ValueError, match="scenario builtins:dict must return an AllocationProblem"):
+        with pytest.raises(ValueError, match="scenario builtins:dict must return an FairProblem"):
             problem_of(scenario="builtins:dict", n_agents=3)
         with pytest.raises(ModuleNotFoundError, match="nowhere"):
             problem_of(scenario="nowhere:at_all")

@@ -7,7 +7,8 @@ import pytest
 
 from bygones import Discounted, Instantaneous, Linear, Multiscale, PerfectRecall, welfare
 from bygones.envs import functional, needs
-from bygones.envs.functional import AllocationProblem, reset, step
+from bygones.envs.functional import reset, step
+from bygones.envs.problem import problem_of
 
 KEY = jax.random.key(0)
 
@@ -18,7 +19,7 @@ def episode(params, steps):
     def one(carry, key):
         state, _ = carry
         draw, choose = jax.random.split(key)
-        action = jax.random.randint(choose, (), 0, params.served.shape[0])
+        action = jax.random.randint(choose, (), 0, params.actions.shape[0])
         result = step(draw, state, action, params)
         return (result.state, result.observation), result
 
@@ -26,7 +27,7 @@ def episode(params, steps):
 
 
 def test_it_runs_under_jit_vmap_and_scan():
-    problems = [AllocationProblem(memory=Discounted(gamma=g), weight=w) for g, w in ((0.5, 0.9), (0.99, 0.1))]
+    problems = [problem_of(memory=Discounted(gamma=g), weight=w) for g, w in ((0.5, 0.9), (0.99, 0.1))]
     stacked = jax.tree.map(lambda *leaves: jnp.stack([jnp.asarray(x) for x in leaves]), *(p.params() for p in problems))
     together = jax.jit(jax.vmap(episode, in_axes=(0, None)), static_argnums=1)(stacked, 20)
     for i, problem in enumerate(problems):
@@ -36,7 +37,7 @@ def test_it_runs_under_jit_vmap_and_scan():
 
 
 def test_the_same_key_replays_and_nothing_is_changed_in_place():
-    params = AllocationProblem().params()
+    params = problem_of().params()
     state, observation = reset(KEY, params)
     first, second = (step(KEY, state, 3, params) for _ in range(2))
     jax.tree.map(np.testing.assert_array_equal, first, second)
@@ -46,14 +47,14 @@ def test_the_same_key_replays_and_nothing_is_changed_in_place():
 
 @pytest.mark.parametrize("ends", ["truncation", "termination"])
 def test_an_episode_ends_in_the_chosen_way(ends):
-    played = episode(AllocationProblem(horizon=5, ends=ends).params(), 6)
+    played = episode(problem_of(horizon=5, ends=ends).params(), 6)
     over = [False, False, False, False, True, True]
     assert played.truncated.tolist() == (over if ends == "truncation" else [False] * 6)
     assert played.terminated.tolist() == (over if ends == "termination" else [False] * 6)
 
 
 def test_metrics_of_an_episode_come_with_every_step():
-    info = episode(AllocationProblem().params(), 30).info
+    info = episode(problem_of().params(), 30).info
     total = info["utilities"].sum(axis=0)
     np.testing.assert_allclose(info["cumulative"][-1], total, rtol=1e-6)
     np.testing.assert_allclose(info["episode_utility_per_step"][-1], total.sum() / 30, rtol=1e-6)
@@ -62,14 +63,14 @@ def test_metrics_of_an_episode_come_with_every_step():
 
 
 def test_params_may_be_closed_over_or_passed():
-    params = AllocationProblem(needs=needs.replayed(np.random.default_rng(0).random((4, 5)))).params()
+    params = problem_of(needs=needs.replayed(np.random.default_rng(0).random((4, 5)))).params()
     state, _ = reset(KEY, params)
     passed = jax.jit(step)(KEY, state, jnp.int32(2), params)
     closed = jax.jit(lambda k, s, a: step(k, s, a, params))(KEY, state, jnp.int32(2))
     jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-6), passed, closed)
 
 
-BASE = AllocationProblem()
+BASE = problem_of()
 CHANGES = {
     "gamma": {"memory": Discounted(gamma=0.5)},
     "half-life": {"memory": Discounted(half_life=30)},
@@ -112,7 +113,7 @@ def counted_step():
 @pytest.mark.parametrize("name", CHANGES)
 def test_changing_any_number_compiles_nothing(counted_step, name):
     counted, traces = counted_step
-    result = counted(KEY, dataclasses.replace(BASE, **CHANGES[name]).params())
+    result = counted(KEY, problem_of(**CHANGES[name]).params())
     assert np.isfinite(result.reward)
     assert len(traces) == 1
 
@@ -126,9 +127,9 @@ def test_numbers_of_other_memories_compile_nothing_either(memory):
         traces.append(None)
         return step(KEY, reset(KEY, params)[0], 0, params)
 
-    counted(AllocationProblem(memory=memory).params())
+    counted(problem_of(memory=memory).params())
     numbers = {"matrix": 0.5 * np.eye(10)} if isinstance(memory, Linear) else {"gammas": (0.1, 0.2)}
-    counted(AllocationProblem(memory=dataclasses.replace(memory, **numbers)).params())
+    counted(problem_of(memory=dataclasses.replace(memory, **numbers)).params())
     assert len(traces) == 1
 
 
@@ -141,7 +142,7 @@ def test_every_observation_in_float32_lies_within_the_bounds():
         Discounted(gamma=0.7, average=True),
     ):
         for scale in ("none", "window", "relative"):
-            problem = AllocationProblem(
+            problem = problem_of(
                 needs=greedy,
                 n_resources=1,
                 horizon=2000,

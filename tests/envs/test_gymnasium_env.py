@@ -168,7 +168,9 @@ def test_info_tells_what_happened():
     assert info["welfare_memory"] == info["welfare_true"] == 0.0
     total, memory = np.zeros(10), np.zeros(10)
     for action in (0, 9, 44):
-        utilities = np.where(np.isin(np.arange(10), env.unwrapped.problem.subsets()[action]), observation[:10], 0.0)
+        utilities = np.where(
+            np.isin(np.arange(10), env.unwrapped.problem.scenario.subsets()[action]), observation[:10], 0.0
+        )
         observation, _, _, truncated, info = env.step(action)
         total, memory = total + utilities, memory / 2 + utilities
         np.testing.assert_allclose(info["utilities"], utilities, rtol=1e-6)

@@ -5,12 +5,12 @@ import pytest
 from gymnasium.error import ResetNeeded
 
 from bygones.allocation.policies import OneStep, RoundRobin, Utilitarian
-from bygones.envs.gymnasium_env import AllocationEnv
+from bygones.envs.env import FairEnv
 from bygones.memory import PerfectRecall
 
 
 def played(policy, horizon=300):
-    env, rng = AllocationEnv(memory=PerfectRecall(), welfare="egalitarian", horizon=horizon), np.random.default_rng(0)
+    env, rng = FairEnv(memory=PerfectRecall(), welfare="egalitarian", horizon=horizon), np.random.default_rng(0)
     env.reset(seed=0)
     over = False
     while not over:
@@ -25,14 +25,14 @@ def test_each_does_in_the_environment_what_it_is_for():
 
 
 def test_an_action_is_known_by_whom_it_serves():
-    problem = AllocationEnv(n_agents=5, n_resources=3).problem
-    for action, served in enumerate(problem.subsets()):
-        assert problem.action(served[::-1]) == action
+    problem = FairEnv(n_agents=5, n_resources=3).problem
+    for action, served in enumerate(problem.scenario.subsets()):
+        assert problem.scenario.action(served[::-1]) == action
     for wrong in ([0, 1], [0, 1, 5], [0, 1, 1]):
         with pytest.raises(ValueError, match="served must be 3 different agents of 5, got"):
-            problem.action(np.array(wrong))
+            problem.scenario.action(np.array(wrong))
 
 
 def test_nothing_is_chosen_before_reset():
     with pytest.raises(ResetNeeded):
-        AllocationEnv().choose(RoundRobin(), np.random.default_rng(0))
+        FairEnv().choose(RoundRobin(), np.random.default_rng(0))

@@ -8,33 +8,27 @@ from hypothesis import strategies as st
 
 from bygones import Discounted, Instantaneous, Linear, Multiscale, PerfectRecall, welfare
 from bygones.envs import needs
-from bygones.envs.dynamics import begin, proceed
-from bygones.envs.problem import (
-    AllocationProblem,
-    episode_metrics,
-    observe,
-    problem_of,
-    reward,
-    true_welfare,
-)
+from bygones.envs.episode import begin, episode_metrics, observation, observe, proceed, reward
+from bygones.envs.problem import FairProblem, problem_of
 
 TINY = np.finfo(float).tiny
 SWAP = np.array([[0.5, -0.1], [0.2, 0.4]])
 
 
 def test_the_defaults_are_the_papers():
-    problem = AllocationProblem()
-    assert (problem.n_agents, problem.n_resources, problem.n_actions) == (10, 2, 45)
-    assert (problem.horizon, problem.weight, problem.u_max) == (1000, 0.9, 1.0)
+    problem = problem_of()
+    assert (problem.n_agents, problem.scenario.n_resources, problem.scenario.n_actions) == (10, 2, 45)
+    assert (problem.horizon, problem.weight, problem.scenario.utility_bounds[1].max()) == (1000, 0.9, 1.0)
+    assert FairProblem().scenario == problem.scenario
     assert problem.memory == Discounted(gamma=0.99)
     assert problem.observation_bounds()[0].shape == (20,)
 
 
 def test_actions_are_the_subsets_in_lexicographic_order():
-    problem = AllocationProblem(n_resources=2, needs=needs.uniform(4))
-    assert problem.subsets().tolist() == [[0, 1], [0, 2], [0, 3], [1, 2], [1, 3], [2, 3]]
-    served = problem.params().served
-    assert [np.flatnonzero(row).tolist() for row in served] == problem.subsets().tolist()
+    problem = problem_of(n_resources=2, needs=needs.uniform(4))
+    assert problem.scenario.subsets().tolist() == [[0, 1], [0, 2], [0, 3], [1, 2], [1, 3], [2, 3]]
+    served = problem.params().actions
+    assert [np.flatnonzero(row).tolist() for row in served] == problem.scenario.subsets().tolist()
 
 
 @pytest.mark.parametrize(
@@ -49,7 +43,7 @@ def test_actions_are_the_subsets_in_lexicographic_order():
         ({"shaping_discount": 2.0}, "shaping_discount must be between 0 and 1"),
         ({"observation_scale": "log"}, "observation_scale must be one of none, fixed, window, expected, relative"),
         ({"ends": "never"}, "ends must be one of truncation, termination"),
-        ({"memory": "perfect"}, "memory must be a bygones memory such as"),
+        ({"memory": [0.9]}, "memory must be a bygones memory such as"),
         ({"memory": Linear(np.eye(3) / 2)}, "read out for 3 agents in 3 cells, got 10 agents"),
         ({"welfare": "envy"}, "welfare must be one of"),
         ({"welfare": "alpha_fair(alpha=-1)"}, "alpha must be at least 0"),
@@ -87,18 +81,18 @@ def test_actions_are_the_subsets_in_lexicographic_order():
 )
 def test_bad_settings_are_refused(setting, message):
     with pytest.raises(ValueError, match=message):
-        AllocationProblem(**setting)
+        problem_of(**setting)
 
 
 def test_the_largest_number_of_actions_is_accepted():
-    assert AllocationProblem(needs=needs.uniform(447), n_resources=2).n_actions == 99_681
+    assert problem_of(needs=needs.uniform(447), n_resources=2).scenario.n_actions == 99_681
 
 
 def test_short_forms_of_settings():
     problem = problem_of(n_agents=5, n_advantaged=1, memory=0.9)
     assert problem.memory == Discounted(gamma=0.9)
-    assert problem.needs.bounds[0].tolist() == [0.8, 0, 0, 0, 0]
-    assert problem_of(n_advantaged=3).needs.bounds[0].tolist() == [0.8] * 3 + [0.0] * 7
+    assert problem.scenario.needs.bounds[0].tolist() == [0.8, 0, 0, 0, 0]
+    assert problem_of(n_advantaged=3).scenario.needs.bounds[0].tolist() == [0.8] * 3 + [0.0] * 7
     assert problem_of(memory=1).memory == Discounted(gamma=1)
     with pytest.raises(ValueError, match="not both"):
         problem_of(n_agents=3, needs=needs.uniform(4))
@@ -122,18 +116,18 @@ def test_the_alpha_fair_family_is_one_structure():
 
 
 def test_the_myopic_agent_sees_needs_only():
-    assert not AllocationProblem(memory=Instantaneous()).observes_memory
-    assert not AllocationProblem(memory=Discounted(gamma=0.0)).observes_memory
-    assert AllocationProblem(memory=Instantaneous(), observe_memory=True).observes_memory
-    assert AllocationProblem().observes_memory
-    assert not AllocationProblem(observe_memory=False).observes_memory
+    assert not problem_of(memory=Instantaneous()).observes_memory
+    assert not problem_of(memory=Discounted(gamma=0.0)).observes_memory
+    assert problem_of(memory=Instantaneous(), observe_memory=True).observes_memory
+    assert problem_of().observes_memory
+    assert not problem_of(observe_memory=False).observes_memory
 
 
 @pytest.mark.parametrize(
     ("scale", "divisor"), [("none", 1.0), ("fixed", 7.0), ("window", 99.0), ("expected", 99.0 * 0.2 * 0.58)]
 )
 def test_observation_scales_of_perfect_recall(scale, divisor):
-    problem = AllocationProblem(memory=PerfectRecall(), observation_scale=scale, fixed_scale=7.0, horizon=99)
+    problem = problem_of(memory=PerfectRecall(), observation_scale=scale, fixed_scale=7.0, horizon=99)
     assert 1 / problem.params().memory_scale == pytest.approx(divisor)
 
 
@@ -144,7 +138,7 @@ def test_expected_scale_is_what_equal_service_comes_to():
         Multiscale((0.5, 0.9), (0.3, 0.7)),
         Linear(0.8 * np.eye(4) + 0.01),
     ):
-        problem = AllocationProblem(
+        problem = problem_of(
             needs=needs.uniform(4), n_resources=1, memory=memory, horizon=30, observation_scale="expected"
         )
         state = memory.init(4)
@@ -155,12 +149,13 @@ def test_expected_scale_is_what_equal_service_comes_to():
 
 
 def test_relative_scale_is_free_of_scale_and_zero_for_the_empty_memory():
-    problem = AllocationProblem(needs=needs.uniform(3), n_resources=1, observation_scale="relative")
+    problem = problem_of(needs=needs.uniform(3), n_resources=1, observation_scale="relative")
     params, state = problem.params(), problem.memory.init(3)
-    assert observe(np.ones(3), state, params)[3:].tolist() == [0, 0, 0]
+    assert observation(np.ones(3), state, params)[3:].tolist() == [0, 0, 0]
     small, large = (problem.memory.update(state, x * np.array([1.0, 2.0, 3.0])) for x in (0.1, 0.9))
-    np.testing.assert_allclose(observe(np.ones(3), small, params)[3:], [-0.5, 0.0, 0.5], atol=1e-6)
-    np.testing.assert_allclose(observe(np.ones(3), small, params), observe(np.ones(3), large, params), atol=1e-6)
+    np.testing.assert_allclose(observation(np.ones(3), small, params)[3:], [-0.5, 0.0, 0.5], atol=1e-6)
+    shown = (observation(np.ones(3), each, params) for each in (small, large))
+    np.testing.assert_allclose(*shown, atol=1e-6)
 
 
 def test_the_denominator_is_one_more_entry_of_every_memory():
@@ -171,32 +166,41 @@ def test_the_denominator_is_one_more_entry_of_every_memory():
         (Linear(np.eye(2) / 2, readout=3 * np.eye(2)), 3 * 1.75),
     ]
     for memory, expected in cases:
-        problem = AllocationProblem(
-            needs=needs.uniform(2), n_resources=1, memory=memory, horizon=3, observe_denominator=True
-        )
+        problem = problem_of(needs=needs.uniform(2), n_resources=1, memory=memory, horizon=3, observe_denominator=True)
         state = memory.init(2)
         for _ in range(3):
             state = memory.update(state, np.array([0.3, 0.1]))
-        seen = observe(np.zeros(2), state, problem.params())
+        seen = observation(np.zeros(2), state, problem.params())
         assert seen.shape == (5,)
         assert seen[-1] == pytest.approx(expected)
         assert seen[-1] <= problem.observation_bounds()[1][-1]
 
 
 def test_reward_is_the_papers_formula():
-    params = AllocationProblem(weight=0.9).params()
-    assert reward(1.5, -3.0, -5.0, params) == pytest.approx(0.1 * 1.5 + 0.9 * 2.0)
-    params = AllocationProblem(weight=0.5, shaping_discount=0.99).params()
-    assert reward(1.5, -3.0, -5.0, params) == pytest.approx(0.5 * 1.5 + 0.5 * (0.99 * -3.0 + 5.0))
+    for weight, c in ((0.9, 1.0), (0.5, 0.99)):
+        problem = problem_of(weight=weight, shaping_discount=c, memory=0.5)
+        params, states = problem.params(), [begin(np.full(20, 0.5), problem.params())]
+        for action in (0, 7):
+            states.append(proceed(np.full(10, 0.25), states[-1], action, params))
+        before, after = (problem.welfare(state.memory.Z) for state in states[1:])
+        expected = (1 - weight) * states[2].utilities.sum() + weight * (c * after - before)
+        assert reward(states[1], states[2], params) == pytest.approx(expected)
 
 
 def test_episode_metrics_are_of_true_utilities():
     cumulative = np.array([1.0, 3.0])
-    plain = AllocationProblem(needs=needs.uniform(2), n_resources=1, welfare="egalitarian")
-    metrics = episode_metrics(cumulative, np.int64(4), plain.params())
-    assert metrics == {"gini": 0.25, "welfare": 1.0, "utility_per_step": 1.0}
-    averaging = dataclasses.replace(plain, memory=Discounted(gamma=0.9, average=True))
-    assert true_welfare(cumulative, np.int64(4), averaging.params()) == 0.25
+    plain = problem_of(needs=needs.uniform(2), n_resources=1, welfare="egalitarian")
+    state = begin(np.zeros(4), plain.params())._replace(t=np.int64(4), cumulative=cumulative)
+    assert episode_metrics(state, plain.params()) == {
+        "gini": 0.25,
+        "welfare": 1.0,
+        "utility_per_step": 1.0,
+        "welfare_memory": 0.0,
+        "utility_least": 0.25,
+        "utility_most": 0.75,
+    }
+    averaging = dataclasses.replace(plain, memory=Discounted(gamma=0.9, average=True)).params()
+    assert episode_metrics(state._replace(memory=averaging.memory.init(2)), averaging)["welfare"] == 0.25
 
 
 def test_a_memory_that_can_be_negative_is_known():
@@ -209,7 +213,7 @@ def test_a_memory_that_can_be_negative_is_known():
 
 
 def test_a_need_that_never_changes_has_an_interval():
-    low, high = AllocationProblem(needs=needs.replayed([[0.5, 0.0]]), n_resources=1).observation_bounds()
+    low, high = problem_of(needs=needs.replayed([[0.5, 0.0]]), n_resources=1).observation_bounds()
     assert (low[:2] < high[:2]).all()
     assert ((low[:2] <= [0.5, 0.0]) & (high[:2] >= [0.5, 0.0])).all()
 
@@ -260,17 +264,17 @@ def test_every_observation_lies_within_the_bounds(memory, high, scale, with_deno
     )
     if min(divisors, default=1.0) < TINY:
         with pytest.raises(ValueError, match="needs a finite divisor above 0, but"):
-            AllocationProblem(**setting)
+            problem_of(**setting)
         return
-    problem = AllocationProblem(**setting)
+    problem = problem_of(**setting)
     low, high_ = (bound.astype(np.float32) for bound in problem.observation_bounds())
     assert np.isfinite(low).all()
     assert np.isfinite(high_).all()
     params = problem.params()
-    state, _ = begin(np.zeros((2, 3)), params)
+    state = begin(np.zeros(6), params)
     for action in actions:
-        state, _ = proceed(np.zeros(3), state, action, params)
-        seen = observe(state.needs, state.memory, params)
+        state = proceed(np.zeros(3), state, action, params)
+        seen = observe(state, params)
         assert seen.dtype == np.float32
         assert (seen >= low).all()
         assert (seen <= high_).all()

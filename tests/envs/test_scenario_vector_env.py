@@ -14,7 +14,7 @@ from gymnasium.wrappers.vector import RecordEpisodeStatistics
 
 from bygones import Discounted
 from bygones.envs import catalogue
-from bygones.envs.scenario_vector_env import ScenarioVectorEnv
+from bygones.envs.vector_env import FairVectorEnv
 from bygones.envs.wrappers import VectorFairReward
 
 SHORT = {"memory": "discounted(half_life=3)", "welfare": "egalitarian", "horizon": 5}
@@ -53,7 +53,7 @@ def test_it_is_what_gymnasium_makes_of_single_environments(name: str, mode: Auto
     given = WEEK if name == "replay" else SHORT
     ours = made(name, autoreset_mode=mode, **given)
     theirs = SyncVectorEnv([lambda: gym.make(catalogue.gymnasium_id(name), **given)] * 3, autoreset_mode=mode)
-    assert isinstance(ours, ScenarioVectorEnv)
+    assert isinstance(ours, FairVectorEnv)
     assert ours.observation_space == theirs.observation_space
     assert ours.action_space == theirs.action_space
     assert_same(ours.reset(seed=11), theirs.reset(seed=11))

@@ -9,7 +9,7 @@ from gymnasium.error import ResetNeeded
 from gymnasium.utils.env_checker import check_env
 
 from bygones.envs import catalogue
-from bygones.envs.scenario_env import ScenarioEnv
+from bygones.envs.env import FairEnv
 
 DONUT = """\
 Step 2 of 10, Gini so far 0.500
@@ -80,7 +80,7 @@ def test_many_are_shown_at_once() -> None:
 
 def test_bad_use_is_refused() -> None:
     with pytest.raises(ValueError, match="render_mode must be one of ansi, human, rgb_array"):
-        ScenarioEnv("donut", render_mode="hologram")
+        FairEnv("donut", render_mode="hologram")
     with pytest.raises(ResetNeeded, match="call reset"):
         gym.make("bygones/Donut-v0", render_mode="ansi").render()
     with pytest.warns(UserWarning, match="render_mode"):

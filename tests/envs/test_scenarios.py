@@ -17,16 +17,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bygones import Discounted, SlidingWindow
-from bygones.envs import catalogue, scenario_problem
-from bygones.envs.needs import advantaged
-from bygones.envs.problem import AllocationProblem
+from bygones.envs import catalogue, episode
+from bygones.envs.needs import advantaged, correlated, uniform
+from bygones.envs.problem import FairProblem, _as_equal_as_possible, most_welfare
 from bygones.envs.scenario import Most, Scenario
-from bygones.envs.scenario_problem import ScenarioProblem, _as_equal_as_possible, most_welfare
+from bygones.envs.scenarios.allocation import Allocation
 from bygones.envs.scenarios.arrivals import Arrivals, StepsTaken
 from bygones.envs.scenarios.attention import Attention
 from bygones.envs.scenarios.donut import Donut
 from bygones.envs.scenarios.lending import Lending
-from bygones.envs.scenarios.paper import Paper
 from bygones.envs.scenarios.queues import Jobs, Queues
 from bygones.envs.scenarios.replay import Replay
 from bygones.envs.scenarios.vaccines import Vaccines
@@ -65,33 +64,34 @@ class TestEveryScenario:
             assert field.name == "horizon" or f"`{field.name}`" in arguments, field.name
 
     def test_numpy_and_jax_play_the_same_episode_and_stay_within_their_bounds(self, name: str) -> None:
-        problem = ScenarioProblem(made(name), memory=Discounted(gamma=0.9), welfare="egalitarian")
+        problem = FairProblem(made(name), memory=Discounted(gamma=0.9), welfare="egalitarian")
         it, params, rng = problem.scenario, problem.params(), np.random.default_rng(0)
         noise = rng.random((13, it.n_noise)).astype(np.float32)
+        first = rng.random(it.start_rows * it.n_noise).astype(np.float32)
         low, high = problem.observation_bounds()
-        with_numpy = scenario_problem.begin(noise[0].astype(float), it, params)
-        with_jax = scenario_problem.begin(jnp.asarray(noise[0]), it, params)
-        compiled = jax.jit(lambda row, state, action: scenario_problem.proceed(row, state, action, it, params))
+        with_numpy = episode.begin(first.astype(float), params)
+        with_jax = episode.begin(jnp.asarray(first), params)
+        compiled = jax.jit(lambda row, state, action: episode.proceed(row, state, action, params))
         for row in noise[1:]:
-            action = int(rng.integers(problem.n_actions))
-            after = scenario_problem.proceed(row.astype(float), with_numpy, action, it, params)
+            action = int(rng.integers(problem.scenario.n_actions))
+            after = episode.proceed(row.astype(float), with_numpy, action, params)
             also = compiled(jnp.asarray(row), with_jax, jnp.asarray(action))
-            seen = scenario_problem.observe(after, it, params)
+            seen = episode.observe(after, params)
             assert seen.dtype == np.float32
             assert ((seen >= low - 1e-5) & (seen <= high + 1e-5)).all()
             assert (after.utilities >= it.utility_bounds[0]).all()
             assert (after.utilities <= it.utility_bounds[1] + 1e-12).all()
-            np.testing.assert_allclose(scenario_problem.observe(also, it, params), seen, atol=1e-4)
+            np.testing.assert_allclose(episode.observe(also, params), seen, atol=1e-4)
             np.testing.assert_allclose(
-                scenario_problem.fair_reward(with_jax, also, it, params),
-                scenario_problem.fair_reward(with_numpy, after, it, params),
+                episode.reward(with_jax, also, params),
+                episode.reward(with_numpy, after, params),
                 atol=1e-4,
             )
             with_numpy, with_jax = after, also
 
     def test_the_vector_reward_with_the_wrapper_is_the_fair_reward(self, name: str) -> None:
         memory, weight = Discounted(gamma=0.9), 0.7
-        if made(name).present(made(name).start(np.zeros(made(name).n_noise))) is not None:
+        if made(name).present(made(name).start(np.zeros(made(name).start_rows * made(name).n_noise))) is not None:
             pytest.skip("the wrapper does not know who is present")
         vector = gym.make(catalogue.gymnasium_id(name, vector=True), horizon=12)
         fair = gym.make(catalogue.gymnasium_id(name), horizon=12, memory=memory, welfare="utilitarian", weight=weight)
@@ -113,15 +113,15 @@ class TestEveryScenario:
         most = it.most()
         if most is None:
             pytest.skip("no bound is known")
-        params, rng, episodes = ScenarioProblem(it, welfare="egalitarian").params(), np.random.default_rng(1), 6
+        params, rng, episodes = FairProblem(it, welfare="egalitarian").params(), np.random.default_rng(1), 6
         received = np.zeros((episodes, it.n_agents))
         for row in received:
-            state = scenario_problem.begin(rng.random(it.n_noise), it, params)
+            state = episode.begin(rng.random(it.start_rows * it.n_noise), params)
             for _ in range(it.horizon):
                 # Whoever can gain most at once: close to the limit on the total.
                 noise = rng.random(it.n_noise)
                 gains = [it.advance(noise, state.world, one)[1].sum() for one in params.actions]
-                state = scenario_problem.proceed(noise, state, int(np.argmax(gains)), it, params)
+                state = episode.proceed(noise, state, int(np.argmax(gains)), params)
             row += state.cumulative / it.horizon
         spread = 4 * received.std(axis=0) / np.sqrt(episodes) + 1e-9
         assert (received.mean(axis=0) <= most.each + spread).all()
@@ -130,27 +130,14 @@ class TestEveryScenario:
         assert totals.mean() >= 0.4 * min(most.total, most.each.sum())
 
 
-def test_the_paper_as_a_scenario_is_the_papers_problem() -> None:
-    memory = Discounted(half_life=20)
-    old = AllocationProblem(memory=memory, horizon=5, observation_scale="expected", needs=advantaged())
-    new = ScenarioProblem(Paper(5), memory=memory, observation_scale="expected")
-    np.testing.assert_allclose(new.params().memory_scale, old.params().memory_scale)
-    np.testing.assert_array_equal(new.scenario.actions(), old.params().served)
-    for ours, theirs in zip(new.observation_bounds(), old.observation_bounds(), strict=True):
-        np.testing.assert_allclose(ours, theirs)
-    env = gym.make("bygones/Paper-v0", horizon=5, memory=memory, observation_scale="expected")
-    single = gym.make("bygones/Allocation-v0", horizon=5, memory=memory, observation_scale="expected")
-    env.reset(seed=0), single.reset(seed=0)
-    # The old environment draws a row before the needs of the first step, the new one does not.
-    env.unwrapped._now = scenario_problem.begin(np.zeros(10), Paper(5), env.unwrapped._params)._replace(
-        world=type(Paper(5).start(np.zeros(10)))(single.unwrapped._now[0].needs)
-    )
-    env.unwrapped._noise.row()
-    for action in (3, 44, 0, 17, 8):
-        seen, reward, _, over, _ = env.step(action)
-        expected, wanted, _, ended, _ = single.step(action)
-        np.testing.assert_array_equal(seen, expected)
-        assert (reward, over) == (pytest.approx(wanted), ended)
+def test_the_papers_scenario_is_known_by_what_is_in_it() -> None:
+    assert Allocation(n_agents=5, n_advantaged=1) == Allocation(needs=advantaged(5, 1)) != Allocation(n_agents=5)
+    assert Allocation(n_agents=5).arguments() == {"horizon": 1000, "n_resources": 2, "n_agents": 5, "n_advantaged": 2}
+    other = Allocation(needs=correlated(uniform(3), 0.5), n_resources=1)
+    assert other.arguments()["needs"] is other.needs
+    assert other == Allocation(needs=correlated(uniform(3), 0.5), n_resources=1)
+    assert other != Allocation(needs=correlated(uniform(3), 0.6), n_resources=1)
+    assert len({other, Allocation(), Allocation(n_agents=10), dataclasses.replace(Allocation(), horizon=5)}) == 3
 
 
 def test_donut_plays_as_the_original() -> None:
@@ -227,14 +214,14 @@ def test_arrivals_are_the_papers_example_2() -> None:
 
 
 def test_the_absent_are_not_judged() -> None:
-    problem = ScenarioProblem(Arrivals(), memory=Discounted(gamma=1.0), welfare="egalitarian", weight=1.0)
-    it, params = problem.scenario, problem.params()
-    before = scenario_problem.begin(np.zeros(0), it, params)
-    after = scenario_problem.proceed(np.zeros(0), before, 0, it, params)
+    problem = FairProblem(Arrivals(), memory=Discounted(gamma=1.0), welfare="egalitarian", weight=1.0)
+    params = problem.params()
+    before = episode.begin(np.zeros(0), params)
+    after = episode.proceed(np.zeros(0), before, 0, params)
     # Alice is alone: what she receives is the worst-off agent's gain.
-    assert scenario_problem.fair_reward(before, after, it, params) == pytest.approx(0.7)
-    wasted = scenario_problem.proceed(np.zeros(0), before, 3, it, params)
-    assert scenario_problem.fair_reward(before, wasted, it, params) == 0
+    assert episode.reward(before, after, params) == pytest.approx(0.7)
+    wasted = episode.proceed(np.zeros(0), before, 3, params)
+    assert episode.reward(before, wasted, params) == 0
 
 
 @given(st.permutations(range(4)), st.integers(0, 2**32 - 1))
@@ -281,11 +268,11 @@ def test_the_total_is_shared_as_equally_as_the_limits_allow(total: float, each: 
 
 
 def test_the_bound_on_welfare() -> None:
-    problem = ScenarioProblem(Donut(10, (0.1, 1.0)), welfare="egalitarian")
+    problem = FairProblem(Donut(10, (0.1, 1.0)), welfare="egalitarian")
     assert problem.scenario.most() == Most(1.0, pytest.approx([0.1, 1.0]))
     assert most_welfare(problem) == pytest.approx(1.0)
-    assert most_welfare(ScenarioProblem(Attention())) is None
-    assert most_welfare(ScenarioProblem(Donut(), welfare=lambda Z: Z.max(axis=-1))) is None
+    assert most_welfare(FairProblem(Attention())) is None
+    assert most_welfare(FairProblem(Donut(), welfare=lambda Z: Z.max(axis=-1))) is None
 
 
 @pytest.mark.parametrize(
@@ -295,13 +282,13 @@ def test_the_bound_on_welfare() -> None:
         (lambda: catalogue.made("donut", {"people": 3}), "scenario donut takes horizon, chances, got 'people'"),
         (lambda: Donut(chances=(0.5, 1.2)), "chances must be a list of probabilities between 0 and 1"),
         (lambda: Queues(n_servers=9), r"n_servers must be at most the number of queues \(8\), got 9"),
-        (lambda: Paper(n_resources=11), r"n_resources must be at most the number of agents \(10\), got 11"),
+        (lambda: Allocation(n_resources=11), r"n_resources must be at most the number of agents \(10\), got 11"),
         (lambda: Lending(counts="all"), "counts must be one of loans, repaid, got 'all'"),
         (lambda: Replay(needs=((0, 0),)), "needs must be a table of numbers of at least 0, not all 0"),
         (lambda: Arrivals(joins=(0,)), r"joins must have one number per agent \(2\), got 1"),
         (lambda: Attention(rates=(11.0,)), r"rates must be numbers from 0 to highest \(10\)"),
         (lambda: Vaccines(beta=2.0), "beta must be between 0 and 1"),
-        (lambda: ScenarioProblem("donut"), "scenario must be a Scenario such as Donut"),
+        (lambda: FairProblem("donut"), "scenario must be a Scenario such as Donut"),
         (lambda: named("elephant"), "memory must be one of discounted, instantaneous"),
         (lambda: named("reset(length=2)"), "memory reset takes every, got 'length'"),
         (lambda: gym.make("bygones/mo-Donut-v0", weight=0.5), "vector=True has no memory or welfare"),
@@ -337,4 +324,4 @@ def test_more_actions_than_can_be_enumerated_are_refused():
     with pytest.raises(
         ValueError, match=r"this scenario has [\d,]+ actions, more than the 100,000 that can be enumerated"
     ):
-        catalogue.named("paper(n=1000, n_resources=20)").actions()
+        catalogue.named("allocation(n_agents=1000, n_resources=20)").actions()

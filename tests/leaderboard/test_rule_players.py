@@ -7,11 +7,11 @@ import pytest
 
 from bygones.allocation.policies import OneStep
 from bygones.envs import catalogue
-from bygones.envs.scenario_problem import ScenarioProblem
+from bygones.envs.problem import FairProblem
+from bygones.envs.scenarios.allocation import Allocation
 from bygones.envs.scenarios.donut import Donut
 from bygones.envs.scenarios.job_scheduling import JobScheduling
 from bygones.envs.scenarios.lending import Lending
-from bygones.envs.scenarios.paper import Paper
 from bygones.envs.scenarios.queues import Queues
 from bygones.envs.scenarios.vaccines import Vaccines
 from bygones.leaderboard import players
@@ -22,10 +22,10 @@ from bygones.learn import evaluate
 from bygones.memory import PerfectRecall
 from bygones.memory.naming import named
 
-LARGE = "paper(n=1000, n_resources=20, n_advantaged=200)"
+LARGE = "allocation(n_agents=1000, n_resources=20, n_advantaged=200)"
 
 KNOWN = [
-    name for name in catalogue.names() if players.why_not("one-step", ScenarioProblem(catalogue.made(name, {}))) is None
+    name for name in catalogue.names() if players.why_not("one-step", FairProblem(catalogue.made(name, {}))) is None
 ]
 
 
@@ -51,7 +51,7 @@ def test_vaccines_that_are_allocated_are_known_as_well() -> None:
 @pytest.mark.parametrize("rule", ["max-min", "one-step", "prices"])
 def test_a_rule_remembers_what_the_environment_does(rule: str, memory: str) -> None:
     remembers = named(MEMORIES[memory](30))
-    problem = ScenarioProblem(Donut(30), remembers, observe_memory=True)
+    problem = FairProblem(Donut(30), remembers, observe_memory=True)
     plays = RULES[rule].made(problem, np.random.default_rng(0))
 
     def checked(observation, state=None, **given):
@@ -66,7 +66,7 @@ def test_a_rule_remembers_what_the_environment_does(rule: str, memory: str) -> N
 
 def test_one_step_is_the_allocator() -> None:
     memory, rng = PerfectRecall(), np.random.default_rng(3)
-    problem = ScenarioProblem(Paper(10), memory, welfare="nash")
+    problem = FairProblem(Allocation(10), memory, welfare="nash")
     plays, allocator, state = RULES["one-step"].made(problem, rng), OneStep(memory, "log_nash"), None
     for step in range(8):
         needs = rng.random((1, 10))
@@ -78,7 +78,7 @@ def test_one_step_is_the_allocator() -> None:
 
 
 def test_round_robin_serves_everybody_in_turn() -> None:
-    problem = ScenarioProblem(Queues(horizon=8, n_servers=2))
+    problem = FairProblem(Queues(horizon=8, n_servers=2))
     plays, state, seen = RULES["round-robin"].made(problem, np.random.default_rng(0)), None, []
     for _ in range(4):
         served, state = plays(np.ones((1, 24)), state)
@@ -87,7 +87,7 @@ def test_round_robin_serves_everybody_in_turn() -> None:
 
 
 def test_those_go_who_are_behind() -> None:
-    problem = ScenarioProblem(JobScheduling())
+    problem = FairProblem(JobScheduling())
     observation = np.concatenate([np.zeros(12), [3.0, 1.0, 2.0]])[None]
     chosen = {
         name: RULES[name].made(problem, np.random.default_rng(0))(observation)[0]
@@ -118,11 +118,11 @@ def test_those_go_who_are_behind() -> None:
     ],
 )
 def test_players_say_where_they_do_not_apply(player: str, name: str, reason: str | None) -> None:
-    assert players.why_not(player, ScenarioProblem(catalogue.named(name))) == reason
+    assert players.why_not(player, FairProblem(catalogue.named(name))) == reason
 
 
 def test_lots_are_drawn_among_more_subsets_than_can_be_numbered() -> None:
-    problem = ScenarioProblem(catalogue.named(LARGE))
+    problem = FairProblem(catalogue.named(LARGE))
     draw = RULES["random"].made(problem, np.random.default_rng(0))
     served, _ = draw(np.zeros((500, 2000)))
     assert served.shape == (500, 20)
@@ -132,7 +132,7 @@ def test_lots_are_drawn_among_more_subsets_than_can_be_numbered() -> None:
 
 
 def test_a_problem_with_many_subsets_has_a_bound() -> None:
-    entry = BoardEntry("paper(n=30, n_resources=5, horizon=10)", "nash", "none", "prices", 0, 0)
+    entry = BoardEntry("allocation(n_agents=30, n_resources=5, horizon=10)", "nash", "none", "prices", 0, 0)
     found = bound(entry)
     assert found is not None
     assert play(entry).score < found

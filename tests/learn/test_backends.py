@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from bygones.envs.needs import lognormal, uniform
-from bygones.envs.problem import AllocationProblem
+from bygones.envs.problem import problem_of
 from bygones.learn import Run, backends, ray_tasks
 from bygones.learn.backends import Finished, cache_compilations, train_many
 from bygones.learn.processes import WorkerDiedError
@@ -147,20 +147,20 @@ def test_batches_share_shape_and_length() -> None:
 
 def test_batches_share_kinds_of_memory_welfare_and_needs() -> None:
     problems = [
-        AllocationProblem(),
-        AllocationProblem(memory=Multiscale((0.9, 0.99), (0.5, 0.5))),
-        AllocationProblem(welfare="egalitarian", needs=uniform(10)),
-        AllocationProblem(memory=Multiscale((0.5, 0.99), (0.1, 0.9))),
-        AllocationProblem(memory=Multiscale((0.9,), (1.0,))),
-        AllocationProblem(welfare="generalized_gini"),
-        AllocationProblem(needs=lognormal(np.zeros(10), 0.5)),
+        problem_of(),
+        problem_of(memory=Multiscale((0.9, 0.99), (0.5, 0.5))),
+        problem_of(welfare="egalitarian", needs=uniform(10)),
+        problem_of(memory=Multiscale((0.5, 0.99), (0.1, 0.9))),
+        problem_of(memory=Multiscale((0.9,), (1.0,))),
+        problem_of(welfare="generalized_gini"),
+        problem_of(needs=lognormal(np.zeros(10), 0.5)),
     ]
     assert backends.batches([Settings(), *problems]) == [(0, 1, 3), (2, 4), (5,), (6,), (7,)]
 
 
 @pytest.mark.soak
 def test_problems_of_ones_own_are_trained_in_processes_too() -> None:
-    problem = AllocationProblem(n_resources=1, horizon=16, memory=Multiscale((0.9, 0.5), (0.5, 0.5)), needs=uniform(3))
+    problem = problem_of(n_resources=1, horizon=16, memory=Multiscale((0.9, 0.5), (0.5, 0.5)), needs=uniform(3))
     runs = [Run(SMALL, problem), SMALL]
     results = train_many(runs, workers=2, unroll=1)
     assert same(results[0], train(SMALL, problem=problem, unroll=1))

@@ -26,7 +26,7 @@ from bygones import (
 )
 from bygones._arrays import Array, Number, namespace
 from bygones.envs import needs
-from bygones.envs.problem import AllocationProblem
+from bygones.envs.problem import FairProblem, problem_of
 from bygones.learn import Run, Settings, TrainedPolicy, evaluate, safetensors, train
 from bygones.learn.descriptions import as_run, description, rebuilt
 from bygones.learn.runs import digest, params_of, train_batch
@@ -37,8 +37,8 @@ LEARNER = Settings(total_steps=64, horizon=16, rollout_steps=32, batch_size=16, 
 UNIFORM = needs.uniform(3, 0.25)
 
 
-def small(**changes: Any) -> AllocationProblem:
-    return AllocationProblem(**{"n_resources": 1, "horizon": 16, "needs": UNIFORM, **changes})
+def small(**changes: Any) -> FairProblem:
+    return problem_of(**{"n_resources": 1, "horizon": 16, "needs": UNIFORM, **changes})
 
 
 OWN = {
@@ -125,7 +125,7 @@ FOREIGN = {
 
 
 @pytest.mark.parametrize("problem", OWN.values(), ids=OWN)
-def test_what_is_bygones_own_is_rebuilt(problem: AllocationProblem) -> None:
+def test_what_is_bygones_own_is_rebuilt(problem: FairProblem) -> None:
     again = rebuilt(json.loads(json.dumps(description(problem))))
     assert description(again) == description(problem)
     ours, theirs = params_of(problem), params_of(again)
@@ -179,7 +179,7 @@ def test_a_run_is_given_in_one_way() -> None:
     assert as_run(CAPPED).settings == Settings(horizon=16)
     with pytest.raises(ValueError, match="give a problem once"):
         train(CAPPED, problem=CAPPED)
-    with pytest.raises(ValueError, match="a run must be Settings, an AllocationProblem or a Run, got 3"):
+    with pytest.raises(ValueError, match="a run must be Settings, an FairProblem or a Run, got 3"):
         train(3)
     with pytest.raises(ValueError, match=r"horizon must be at most total_steps \(1000000\), or no .*, got 2000000"):
         Run(Settings(horizon=2_000_000))

@@ -11,10 +11,8 @@ import numpy as np
 import pytest
 
 from bygones import Discounted
-from bygones.envs.fair_problem import FairProblem
 from bygones.envs.needs import uniform
-from bygones.envs.problem import AllocationProblem
-from bygones.envs.scenario_problem import ScenarioProblem
+from bygones.envs.problem import FairProblem, problem_of
 from bygones.envs.scenarios.queues import Queues
 from bygones.learn import Run, Settings, TrainedPolicy, dqn, iterations, runs
 from bygones.learn.dqn import DQN, Batch, Learning, Moves
@@ -24,8 +22,8 @@ from support.probe import FIRST, SECOND, Probe, ProbeParams, rewards
 
 NUMBERS = runs.numbers_of(Settings(discount=0.5))
 SETTINGS = Settings(learner="dqn", rollout_steps=8, batch_size=4, update_every=2, replay_size=6, hidden=(5,))
-PAPER = AllocationProblem(n_resources=1, horizon=5, memory=Discounted(gamma=0.9), needs=uniform(3), welfare="nash")
-QUEUES = ScenarioProblem(Queues(horizon=5, arrivals=(0.5, 0.3, 0.9), n_servers=1), welfare="egalitarian")
+PAPER = problem_of(n_resources=1, horizon=5, memory=Discounted(gamma=0.9), needs=uniform(3), welfare="nash")
+QUEUES = FairProblem(Queues(horizon=5, arrivals=(0.5, 0.3, 0.9), n_servers=1), welfare="egalitarian")
 
 
 def linear(*rows: list[float]) -> tuple[Layer, ...]:
@@ -79,7 +77,7 @@ def states(problem: FairProblem, count: int) -> tuple[Any, Any, Any, list[Any], 
     each = [jax.tree.map(lambda leaf, i=i: leaf[i], noise) for i in range(count)]
     visited, actions = [env.start(each[0], params)], []
     for i in range(1, count):
-        actions.append(jnp.int32((i * i) % problem.n_actions))
+        actions.append(jnp.int32((i * i) % problem.scenario.n_actions))
         visited.append(advance(each[i], visited[-1], actions[-1], params))
     return env, params, advance, each, visited, actions
 

@@ -7,7 +7,7 @@ import pytest
 
 from bygones import inequality
 from bygones.envs import functional
-from bygones.learn.environment import AllocationNoise, FunctionalAllocation
+from bygones.envs.functional import FunctionalEnv, StepNoise
 from bygones.learn.runs import params_of
 from bygones.learn.settings import Settings
 
@@ -21,12 +21,12 @@ CASES = [
 @pytest.mark.parametrize("settings", CASES)
 def test_step_by_step_as_the_functional_environment(settings: Settings) -> None:
     problem, params = settings.problem(), params_of(settings)
-    env = FunctionalAllocation.of(problem)
+    env = FunctionalEnv.of(problem)
     noise = env.noise(jax.random.key(0), 12)
     rows = [jax.tree.map(lambda leaf: leaf[i], noise) for i in range(12)]  # noqa: B023
 
-    def fresh(row: AllocationNoise) -> tuple:
-        return env.start(row, params), *functional.reset_with(jnp.stack([row.start, row.first]), params)
+    def fresh(row: StepNoise) -> tuple:
+        return env.start(row, params), *functional.reset_with(row.start, params)
 
     state, reference, observation = fresh(rows[0])
     for i, row in enumerate(rows[1:]):
@@ -51,7 +51,7 @@ def test_step_by_step_as_the_functional_environment(settings: Settings) -> None:
 
 
 def test_no_noise_is_used_twice() -> None:
-    env = FunctionalAllocation(n_agents=3, n_actions=3, observation_size=6)
+    env = FunctionalEnv(n_noise=3, start_rows=2, n_actions=3, observation_size=6)
     assert env.noise(jax.random.key(0), 4).step.shape == (4, 3)
     assert len({float(x) for leaf in env.noise(jax.random.key(0), 4) for x in leaf.ravel()}) == 36
 

@@ -10,11 +10,11 @@ import pytest
 
 from bygones import PerfectRecall
 from bygones.envs.needs import replayed, uniform
-from bygones.envs.problem import AllocationProblem
+from bygones.envs.problem import problem_of
 from bygones.learn import Settings, TrainedPolicy, evaluate, train
 from support.sharp_networks import sharp
 
-PROBLEM = AllocationProblem(
+PROBLEM = problem_of(
     n_resources=1,
     horizon=6,
     memory=PerfectRecall(),
@@ -24,7 +24,7 @@ PROBLEM = AllocationProblem(
 
 
 def only_agent_0(observation: Any, state: Any = None, episode_start: Any = None, deterministic: bool = False) -> Any:
-    return PROBLEM.action([0]), None
+    return PROBLEM.scenario.action([0]), None
 
 
 def test_a_policy_that_serves_one_agent_has_known_metrics() -> None:
@@ -72,7 +72,7 @@ def test_seeds_are_the_randomness() -> None:
 @pytest.mark.soak
 def test_it_says_what_training_says() -> None:
     """A policy that hardly changes while it is trained: metrics over all episodes of training, and evaluated."""
-    problem = AllocationProblem(n_resources=1, horizon=32, needs=uniform(3), welfare="egalitarian")
+    problem = problem_of(n_resources=1, horizon=32, needs=uniform(3), welfare="egalitarian")
     learner = Settings(
         total_steps=64 * 64, horizon=32, rollout_steps=64, batch_size=32, epochs=1, hidden=(4,), learning_rate=1e-9
     )

@@ -125,10 +125,10 @@ def test_the_worst_off_is_served_more_than_by_utility_alone(policy: str) -> None
     By turns the worst-off has 0.4 a step.
     """
     from bygones.envs.needs import replayed
-    from bygones.envs.problem import AllocationProblem
+    from bygones.envs.problem import problem_of
     from bygones.learn import evaluate, train
 
-    problem = AllocationProblem(n_resources=1, horizon=10, needs=replayed(np.array([[1.0, 0.8]])), weight=0.0)
+    problem = problem_of(n_resources=1, horizon=10, needs=replayed(np.array([[1.0, 0.8]])), weight=0.0)
     settings = Settings(
         total_steps=64 * 500, rollout_steps=64, hidden=(16,), agent_units=8, learning_rate=3e-3, policy=policy
     )

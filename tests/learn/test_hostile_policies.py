@@ -10,8 +10,7 @@ import pytest
 
 from bygones import memory
 from bygones.envs import catalogue, needs
-from bygones.envs.problem import AllocationProblem
-from bygones.envs.scenario_problem import ScenarioProblem
+from bygones.envs.problem import FairProblem, problem_of
 from bygones.learn import safetensors
 from bygones.learn.actors import actor_of
 from bygones.learn.policy import TrainedPolicy
@@ -22,7 +21,7 @@ from fuzz.hostile import changed
 from support.damage import outcome
 
 SETTINGS = Settings(n_agents=4, n_resources=1, horizon=10, hidden=(4,), total_steps=4096)
-CAPPED = AllocationProblem(
+CAPPED = problem_of(
     n_resources=1, horizon=10, memory=memory.Capped(memory.Discounted(gamma=0.9), cap=5.0), needs=needs.advantaged(4, 1)
 )
 POLICIES = {
@@ -30,7 +29,7 @@ POLICIES = {
     "symmetric": (SETTINGS.replace(policy="symmetric"), None),
     "recurrent": (SETTINGS.replace(learner="recurrent-ppo"), None),
     "capped": (SETTINGS, CAPPED),
-    "scenario": (SETTINGS, ScenarioProblem(catalogue.named("donut"))),
+    "scenario": (SETTINGS, FairProblem(catalogue.named("donut"))),
 }
 
 

@@ -15,14 +15,14 @@ import pytest
 
 from bygones import Discounted, SlidingWindow
 from bygones.envs import catalogue
-from bygones.envs.scenario_problem import ScenarioProblem
+from bygones.envs.problem import FairProblem
 from bygones.envs.scenarios.replay import Replay
 from bygones.learn import Run, RunProgress, Settings, TrainedPolicy, evaluate, learners, runs, train, train_batch
 
 SHORT = Settings(
     total_steps=3072, rollout_steps=64, batch_size=64, hidden=(16,), horizon=10, learning_rate=1e-2, last_share=0.1
 )
-EASY = ScenarioProblem(
+EASY = FairProblem(
     Replay(horizon=10, needs=((5.0, 0.0, 0.0),), n_resources=1), memory=Discounted(half_life=5), weight=0.5,
     welfare="utilitarian",
 )  # fmt: skip
@@ -134,7 +134,7 @@ def test_every_learner_resumes_to_the_bit_and_does_not_depend_on_its_batch(name:
     ],
 )
 def test_learners_train_on_scenarios(name: str, scenario: str) -> None:
-    problem = ScenarioProblem(catalogue.made(scenario, {"horizon": 6}), memory=SlidingWindow(4), welfare="egalitarian")
+    problem = FairProblem(catalogue.made(scenario, {"horizon": 6}), memory=SlidingWindow(4), welfare="egalitarian")
     result = train(TINY.replace(counterfactuals=1), problem=problem, learner=name, unroll=1)
     assert result.stopped_at is None
     assert result.curves["episodes"].sum() == 16

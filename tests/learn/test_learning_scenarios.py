@@ -11,7 +11,7 @@ import pytest
 
 from bygones import Discounted
 from bygones.envs import catalogue
-from bygones.envs.scenario_problem import ScenarioProblem, most_welfare
+from bygones.envs.problem import FairProblem, most_welfare
 from bygones.envs.scenarios.donut import Donut
 from bygones.envs.scenarios.queues import Queues
 from bygones.envs.scenarios.replay import Replay
@@ -27,7 +27,7 @@ EASY = Replay(horizon=10, needs=((5.0, 0.0, 0.0),), n_resources=1)
 
 @pytest.mark.parametrize("policy", ["mlp", "symmetric"])
 def test_a_simple_case_is_learned_saved_and_evaluated(policy: str, tmp_path: Path) -> None:
-    problem = ScenarioProblem(EASY, weight=0.0, welfare="egalitarian")
+    problem = FairProblem(EASY, weight=0.0, welfare="egalitarian")
     result = train(SHORT.replace(policy=policy), problem=problem, native=False)
     curve = result.curves["utility_per_step"]
     assert curve[0] < 2.5
@@ -36,7 +36,7 @@ def test_a_simple_case_is_learned_saved_and_evaluated(policy: str, tmp_path: Pat
     assert not np.allclose(first.policy[0].weight, result.networks.policy[0].weight)
     result.policy.save(tmp_path / "policy.safetensors")
     loaded = TrainedPolicy.load(tmp_path / "policy.safetensors")
-    assert isinstance(loaded.problem, ScenarioProblem)
+    assert isinstance(loaded.problem, FairProblem)
     assert loaded.problem.scenario == EASY
     found = evaluate(loaded, episodes=3, deterministic=True)
     assert found.mean["utility_per_step"] == pytest.approx(5.0)
@@ -47,7 +47,7 @@ def test_a_simple_case_is_learned_saved_and_evaluated(policy: str, tmp_path: Pat
 @pytest.mark.soak
 @pytest.mark.parametrize("name", catalogue.names())
 def test_every_scenario_is_learned(name: str) -> None:
-    problem = ScenarioProblem(catalogue.made(name, {"horizon": 10}), memory=Discounted(half_life=50))
+    problem = FairProblem(catalogue.made(name, {"horizon": 10}), memory=Discounted(half_life=50))
     kinds = ["mlp"] if problem.scenario.n_served is None else ["mlp", "symmetric"]
     for kind in kinds:
         short = SHORT.replace(policy=kind, total_steps=512)
@@ -62,20 +62,20 @@ def test_every_scenario_is_learned(name: str) -> None:
 
 
 def test_a_description_rebuilds_the_problem() -> None:
-    problem = ScenarioProblem(Queues(n_servers=2), memory=Discounted(half_life=5), welfare="alpha_fair(alpha=2)")
+    problem = FairProblem(Queues(n_servers=2), memory=Discounted(half_life=5), welfare="alpha_fair(alpha=2)")
     again = rebuilt(description(problem))
     assert description(again) == description(problem)
-    other = ScenarioProblem(Queues(n_servers=3), memory=Discounted(half_life=5), welfare="alpha_fair(alpha=2)")
+    other = FairProblem(Queues(n_servers=3), memory=Discounted(half_life=5), welfare="alpha_fair(alpha=2)")
     assert description(other) != description(problem)
 
 
 def test_a_scenario_of_ones_own_is_not_rebuilt_from_a_description() -> None:
     with pytest.raises(ValueError, match=r"the scenario .*Mine cannot be rebuilt from a description"):
-        rebuilt(description(ScenarioProblem(Mine())))
+        rebuilt(description(FairProblem(Mine())))
 
 
 def test_a_description_imports_nothing_that_it_names() -> None:
-    described = description(ScenarioProblem(Donut()))
+    described = description(FairProblem(Donut()))
     described["scenario"]["kind"] = "antigravity:Donut"
     with pytest.raises(ValueError, match=r"scenario must be one of .*, got 'antigravity:Donut'"):
         rebuilt(described)
@@ -88,7 +88,7 @@ class Mine(Donut):
 
 
 def test_a_symmetric_policy_sees_every_feature_of_an_agent_and_treats_agents_alike() -> None:
-    actor = actor_of(SHORT.replace(policy="symmetric"), ScenarioProblem(Queues()))
+    actor = actor_of(SHORT.replace(policy="symmetric"), FairProblem(Queues()))
     assert isinstance(actor, Rankings)
     rng, order = np.random.default_rng(0), np.random.default_rng(1).permutation(8)
     blocks = rng.random((3, 8))
@@ -101,10 +101,10 @@ def test_a_symmetric_policy_sees_every_feature_of_an_agent_and_treats_agents_ali
 
 
 def test_policies_that_do_not_apply_are_refused() -> None:
-    problem = ScenarioProblem(catalogue.made("lending", {}))
+    problem = FairProblem(catalogue.made("lending", {}))
     with pytest.raises(ValueError, match='policy "symmetric" chooses k of the agents'):
         actor_of(SHORT.replace(policy="symmetric"), problem)
-    many = ScenarioProblem(Queues(arrivals=(0.5,) * 60, n_servers=5))
+    many = FairProblem(Queues(arrivals=(0.5,) * 60, n_servers=5))
     with pytest.raises(ValueError, match="this scenario has 5,461,512 actions"):
         actor_of(SHORT, many)
     assert actor_of(SHORT.replace(policy="symmetric"), many).n_scores == 60

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bygones.envs.gymnasium_env import AllocationEnv
-from bygones.envs.problem import AllocationProblem
+from bygones.envs.env import FairEnv
+from bygones.envs.problem import problem_of
 from bygones.learn import Settings, TrainedPolicy, train
 from bygones.learn.normalisation import CLIP, EPSILON, PRIOR, Normaliser, having_seen, normalised
 from support.sharp_networks import sharp
@@ -131,7 +131,7 @@ def test_scales_are_seen_alike_after_normalisation() -> None:
 
 def test_the_environment_leaves_it_to_the_learner() -> None:
     with pytest.raises(ValueError, match=r"'running' is the learner's.*VecNormalize\(norm_reward=False\)"):
-        AllocationEnv(observation_scale="running")
-    one, other = (AllocationProblem(observation_scale=scale) for scale in ("none", "running"))
+        FairEnv(observation_scale="running")
+    one, other = (problem_of(observation_scale=scale) for scale in ("none", "running"))
     assert one.params().memory_scale == other.params().memory_scale
     assert math.isfinite(other.observation_bounds()[1].max())

@@ -11,12 +11,14 @@ import pytest
 
 from bygones import PerfectRecall
 from bygones.envs import functional
+from bygones.envs.functional import FunctionalEnv
 from bygones.envs.needs import replayed
-from bygones.envs.problem import AllocationProblem
-from bygones.learn import Settings, TrainedPolicy, evaluate, playing, train_batch
+from bygones.envs.problem import problem_of
+from bygones.learn import Settings, TrainedPolicy, evaluate, train_batch
+from bygones.learn.evaluation import BLOCK, Worlds, played
 from bygones.learn.networks import Networks, apply
 from bygones.learn.normalisation import Normaliser
-from bygones.learn.runs import params_of, played, shape_of
+from bygones.learn.runs import params_of
 from support.sharp_networks import sharp
 
 SMALL = Settings(
@@ -35,28 +37,44 @@ def indifferent(observation_size: int, n_actions: int) -> Networks:
 
 @pytest.mark.parametrize("scale", ["none", "running"])
 def test_episodes_are_those_of_the_functional_environment(scale: Any) -> None:
-    settings = SMALL.replace(observation_scale=scale)
-    shape, params = shape_of(settings), params_of(settings)
-    env, key = shape.environment, jax.random.key(5)
-    networks = sharp(1, env.observation_size, env.n_actions, settings.hidden)
+    settings = SMALL.replace(observation_scale=scale, horizon=BLOCK + 2, total_steps=1024, seed=3)
+    problem, params = settings.problem(), params_of(settings)
+    networks = sharp(1, 8, 6, settings.hidden)
     normaliser = None if scale == "none" else Normaliser(np.full(8, 0.3), np.full(8, 2.0), np.array(7))
-    found = playing.player(shape, EPISODES, False)(key, networks, normaliser, params, params.horizon)
-    assert set(found) == METRICS
-    start_key, key = jax.random.split(key)
-    first = env.noise(start_key, EPISODES)
-    for way in (0, 1):
-        for i in range(EPISODES):
-            state, observation = reset_with(jnp.stack([first.start[i], first.first[i]]), params)
-            for t in range(settings.horizon):
-                noise_key, action_key = jax.random.split(jax.random.fold_in(key, t))
-                gumbel = jax.random.gumbel(action_key, (EPISODES, env.n_actions))[i] * (way == 0)
-                shown = observation if normaliser is None else normaliser(observation)
-                action = jnp.argmax(apply(networks.policy, shown) + gumbel)
-                result = step_with(env.noise(noise_key, EPISODES).step[i], state, action, params)
-                state, observation = result.state, result.observation
-            for name in ("gini", "welfare", "utility_per_step"):
-                assert found[name][way, i] == pytest.approx(float(result.info[f"episode_{name}"]), rel=1e-4, abs=1e-5)
-            assert found["welfare_memory"][way, i] == pytest.approx(float(state.welfare), rel=1e-4)
+    policy = TrainedPolicy(settings, networks, normaliser=normaliser)
+    came_to = evaluate(policy, episodes=EPISODES, seed=3, deterministic=True)
+    assert set(came_to.mean) == METRICS
+    worlds = Worlds(3, EPISODES, FunctionalEnv.of(problem))
+    first, noise = worlds.start().start, [worlds.steps(BLOCK).step for _ in range(2)]
+    for i in range(EPISODES):
+        state, observation = reset_with(first[i], params)
+        for t in range(settings.horizon):
+            shown = observation if normaliser is None else normaliser(observation)
+            action = jnp.argmax(apply(networks.policy, shown))
+            result = step_with(noise[t // BLOCK][t % BLOCK, i], state, action, params)
+            state, observation = result.state, result.observation
+        for name in METRICS:
+            expected = float(result.info[f"episode_{name}"])
+            assert came_to.episodes[name][i] == pytest.approx(expected, rel=1e-4, abs=1e-5), name
+
+
+def test_one_policy_seed_and_number_of_episodes_give_one_result() -> None:
+    policies = [TrainedPolicy(SMALL.replace(seed=seed), sharp(seed, 8, 6, (8,))) for seed in (0, 4)]
+    for policy, together in zip(policies, played(policies, EPISODES), strict=True):
+        (alone,) = played([policy], EPISODES)
+        for way in ("sampled", "deterministic"):
+            outside = evaluate(
+                policy, episodes=EPISODES, seed=policy.settings.seed, deterministic=way == "deterministic"
+            )
+            assert getattr(alone, way) == pytest.approx(outside.mean, rel=1e-5)
+            assert getattr(together, way) == pytest.approx(outside.mean, rel=1e-4)
+
+
+def test_a_trained_policy_does_the_same_when_it_is_asked_step_by_step() -> None:
+    policy = TrainedPolicy(SMALL, sharp(1, 8, 6, (8,)))
+    compiled = evaluate(policy, episodes=EPISODES, deterministic=True)
+    asked = evaluate(policy.predict, policy.problem, episodes=EPISODES, deterministic=True)
+    assert compiled.mean == pytest.approx(asked.mean, rel=1e-5)
 
 
 def test_an_indifferent_policy_is_fair_if_its_actions_are_drawn_and_serves_one_pair_if_not() -> None:
@@ -73,7 +91,7 @@ def test_an_indifferent_policy_is_fair_if_its_actions_are_drawn_and_serves_one_p
 
 def test_it_is_what_evaluate_says_where_nothing_is_random() -> None:
     needs = replayed(np.random.default_rng(2).random((7, 4)))
-    problem = AllocationProblem(
+    problem = problem_of(
         n_resources=1,
         horizon=50,
         memory=PerfectRecall(),
@@ -115,12 +133,6 @@ def test_policies_of_a_batch_play_their_own_horizon_and_needs() -> None:
         assert one.sampled == pytest.approx(alone.sampled, rel=1e-4)
         assert one.deterministic == pytest.approx(alone.deterministic, rel=1e-4)
     assert len({one.sampled["utility_per_step"] for one in together}) == 4
-
-
-def test_needs_are_not_those_of_training() -> None:
-    training = jax.random.key_data(jax.vmap(jax.random.key)(np.arange(100, dtype=np.uint32)))
-    evaluation = jax.random.key_data(playing.keys_of(range(100)))
-    assert len({tuple(key) for key in np.concatenate([training, evaluation]).tolist()}) == 200
 
 
 @pytest.mark.soak

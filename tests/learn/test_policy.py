@@ -59,11 +59,11 @@ import sys
 sys.modules["jax"] = None
 import numpy as np
 from bygones import Multiscale
-from bygones.envs.problem import AllocationProblem
+from bygones.envs.problem import problem_of
 from bygones.learn import Run, Settings, TrainedPolicy
 from bygones.learn.networks import initial
 
-for run in (Run(), Run(Settings(), AllocationProblem(memory=Multiscale((0.9, 0.5), (0.5, 0.5))))):
+for run in (Run(), Run(Settings(), problem_of(memory=Multiscale((0.9, 0.5), (0.5, 0.5))))):
     TrainedPolicy(run.settings, initial(0, 20, 45, (64, 64)), run.custom_problem).save(sys.argv[1])
     policy = TrainedPolicy.load(sys.argv[1])
     assert 0 <= policy.predict(np.zeros(20))[0] < 45

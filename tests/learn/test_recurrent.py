@@ -13,7 +13,7 @@ import pytest
 
 from bygones import PerfectRecall
 from bygones.envs.needs import replayed, uniform
-from bygones.envs.problem import AllocationProblem
+from bygones.envs.problem import problem_of
 from bygones.learn import Run, Settings, TrainedPolicy, evaluate, ppo, recurrent_ppo, rollouts, runs, train
 from bygones.learn.recurrent import Recurrent
 from bygones.learn.recurrent_ppo import RecurrentPPO, world_of
@@ -29,8 +29,8 @@ SETTINGS = Settings(
     recurrent_units=4,
     epochs=2,
 )
-PROBLEM = AllocationProblem(n_resources=1, horizon=5, needs=uniform(3), observe_memory=False)
-ALIKE = AllocationProblem(
+PROBLEM = problem_of(n_resources=1, horizon=5, needs=uniform(3), observe_memory=False)
+ALIKE = problem_of(
     n_resources=1, horizon=8, memory=PerfectRecall(), welfare="egalitarian", needs=replayed(np.ones((1, 2))),
     observe_memory=False,
 )  # fmt: skip

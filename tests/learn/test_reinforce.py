@@ -12,7 +12,7 @@ import pytest
 
 from bygones import PerfectRecall
 from bygones.envs.needs import uniform
-from bygones.envs.problem import AllocationProblem
+from bygones.envs.problem import problem_of
 from bygones.learn import Settings, evaluate, iterations, reinforce, train
 from bygones.learn.actors import Subsets
 from bygones.learn.networks import Networks
@@ -110,7 +110,7 @@ def test_the_baseline_is_the_mean_of_the_episodes_before() -> None:
 @pytest.mark.soak
 def test_it_learns_what_the_reward_does_not_say() -> None:
     """All of the reward is total utility, and the welfare of the episode is that of the worst-off agent."""
-    problem = AllocationProblem(
+    problem = problem_of(
         n_resources=1, horizon=8, memory=PerfectRecall(), welfare="egalitarian", weight=0.0, needs=uniform(2, 0.9, 1.0)
     )
     settings = Settings(total_steps=64 * 300, rollout_steps=64, hidden=(16,), learning_rate=1e-2)
@@ -121,7 +121,7 @@ def test_it_learns_what_the_reward_does_not_say() -> None:
 
 @pytest.mark.soak
 def test_nothing_is_learned_before_an_episode_ends() -> None:
-    problem = AllocationProblem(n_resources=1, horizon=100, needs=uniform(2))
+    problem = problem_of(n_resources=1, horizon=100, needs=uniform(2))
     settings = Settings(total_steps=128, rollout_steps=32, batch_size=32, hidden=(4,), learner="reinforce")
     states = []
     train(settings, problem=problem, segment=1, progress=lambda news: states.append(news.curves[0]), unroll=1)

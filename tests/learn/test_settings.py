@@ -18,7 +18,7 @@ def test_defaults_are_the_papers() -> None:
     assert (settings.learning_rate, settings.adam_eps, settings.hidden) == (3e-4, 1e-5, (64, 64))
     assert (settings.total_steps, settings.weight, settings.last_share) == (1_000_000, 0.9, 0.1)
     problem = settings.problem()
-    assert (problem.n_agents, problem.n_resources, problem.n_actions) == (10, 2, 45)
+    assert (problem.n_agents, problem.scenario.n_resources, problem.scenario.n_actions) == (10, 2, 45)
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from bygones import Multiscale
 from bygones.envs.needs import advantaged, uniform
-from bygones.envs.problem import AllocationProblem
+from bygones.envs.problem import FairProblem, problem_of
 from bygones.learn import Settings, TrainedPolicy, evaluate, runs, train
 from bygones.learn.networks import Networks
 from bygones.learn.symmetric import Rankings
@@ -31,9 +31,7 @@ def actor_of(n: int, k: int, denominator: bool = False) -> Rankings:
     return Rankings(n, k, denominator, 8)
 
 
-def policy_of(
-    run: Settings = SYMMETRIC, factor: float = 300, problem: AllocationProblem | None = None
-) -> TrainedPolicy:
+def policy_of(run: Settings = SYMMETRIC, factor: float = 300, problem: FairProblem | None = None) -> TrainedPolicy:
     return TrainedPolicy(run, sharpened(runs.shape_of(runs.Run(run, problem)).actor.initial(1), factor), problem)
 
 
@@ -180,7 +178,7 @@ def test_what_does_not_fit_is_refused_with_a_sentence() -> None:
         TrainedPolicy.from_state_dict(SYMMETRIC, {})
     with pytest.raises(ValueError, match='native updates are for learner "ppo" with policy "mlp"'):
         train(SYMMETRIC, native=True)
-    many = AllocationProblem(needs=uniform(50), n_resources=5)
+    many = problem_of(needs=uniform(50), n_resources=5)
     with pytest.raises(ValueError, match=r'choosing 5 of 50 agents .* 100,000 subsets .* use policy "symmetric"'):
         train(Settings(), problem=many)
     with pytest.raises(ValueError, match='use policy "symmetric"'):
@@ -198,11 +196,15 @@ def test_it_does_not_move_to_stable_baselines3() -> None:
 
 def test_saved_and_loaded_with_a_problem_of_its_own(tmp_path: Path) -> None:
     memory = Multiscale((0.9, 0.5), (0.5, 0.5))
-    problem = AllocationProblem(needs=uniform(60), n_resources=6, memory=memory, observe_denominator=True, horizon=9)
+    problem = problem_of(needs=uniform(60), n_resources=6, memory=memory, observe_denominator=True, horizon=9)
     policy = policy_of(Settings(policy="symmetric", agent_units=8), problem=problem)
     policy.save(tmp_path / "policy.safetensors")
     loaded = TrainedPolicy.load(tmp_path / "policy.safetensors")
-    assert (loaded.settings.policy, loaded.problem.n_agents, loaded.problem.n_resources) == ("symmetric", 60, 6)
+    assert (loaded.settings.policy, loaded.problem.n_agents, loaded.problem.scenario.n_resources) == (
+        "symmetric",
+        60,
+        6,
+    )
     seen = np.random.default_rng(0).random((4, 121))
     np.testing.assert_array_equal(loaded(seen), policy(seen))
     np.testing.assert_array_equal(loaded.value(seen), policy.value(seen))

@@ -194,7 +194,7 @@ runpy.run_module("bygones.paper.run", run_name="__main__")
 def fake_learner(runs, progress, evaluation_episodes):
     import dataclasses
 
-    from bygones.learn.playing import Played
+    from bygones.learn.evaluation import Played
     from support import fake_trainer
 
     trained = fake_trainer.slow(runs, progress)

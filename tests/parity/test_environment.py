@@ -14,7 +14,7 @@ import pytest
 
 from bygones import Discounted, Instantaneous, Linear, Multiscale, PerfectRecall
 from bygones.envs import functional, needs
-from bygones.envs.problem import AllocationProblem
+from bygones.envs.problem import problem_of
 from support import oracle
 
 STEPS, N, K = 10_000, 5, 2
@@ -79,8 +79,8 @@ CASES |= {
 }
 
 
-def problem_of(name):
-    return AllocationProblem(needs=needs.replayed(TABLE), n_resources=K, horizon=STEPS, **CASES[name][0])
+def problem_named(name):
+    return problem_of(needs=needs.replayed(TABLE), n_resources=K, horizon=STEPS, **CASES[name][0])
 
 
 @dataclasses.dataclass
@@ -92,9 +92,7 @@ class Story:
 
 
 def told_by_numpy(name):
-    problem = problem_of(name)
-    settings = {f.name: getattr(problem, f.name) for f in dataclasses.fields(problem)}
-    env = gym.make("bygones/Allocation-v0", **settings)
+    env = gym.make("bygones/Allocation-v0", problem=problem_named(name))
     env.reset(seed=0)
     observations, rewards, terminated, truncated, infos = zip(*(env.step(a) for a in ACTIONS), strict=True)
     metrics = infos[-1].pop("episode_metrics")
@@ -112,7 +110,7 @@ def _played(params):
 
 
 def told_by_jax(name):
-    observation, reward, terminated, truncated, info = jax.tree.map(np.asarray, _played(problem_of(name).params()))
+    observation, reward, terminated, truncated, info = jax.tree.map(np.asarray, _played(problem_named(name).params()))
     metrics = {key.removeprefix("episode_"): info.pop(key)[-1] for key in list(info) if key.startswith("episode_")}
     return Story(observation, reward, info | metrics, [bool(terminated[-1]), bool(truncated[-1])])
 
@@ -121,7 +119,7 @@ def told_by_oracle(name):
     _, memory, welfare, settings = CASES[name]
     sees = {"observe_memory": memory != "instantaneous", **settings}
     teller = oracle.Oracle(MEMORIES[memory][1](), WELFARES[welfare], **sees)
-    subsets = problem_of(name).subsets().tolist()
+    subsets = problem_named(name).scenario.subsets().tolist()
     observations, rewards, memories = [], [], []
     rows = TABLE.astype(float).tolist()
     for t, action in enumerate(ACTIONS):
@@ -149,7 +147,7 @@ def assert_close(a, b, rtol, size=0.0):
 @pytest.mark.parametrize("name", CASES)
 def test_all_three_tell_the_same(name):
     ours, jaxs, oracles = told_by_numpy(name), told_by_jax(name), told_by_oracle(name)
-    problem = problem_of(name)
+    problem = problem_named(name)
     centred = 1.0 if problem.observation_scale == "relative" else 0.0
     after = ours.info["welfare_memory"]
     before = np.concatenate([[problem.welfare(np.zeros(N))], after[:-1]])

@@ -12,7 +12,7 @@ from benchmarks import morl_learners, other_learners, sb3_learners
 from benchmarks.published import GO, measures, received
 
 from bygones._parts import MissingPartError
-from bygones.envs import scenario_problem
+from bygones.envs import episode
 from bygones.envs.wrappers import FairReward, RememberRewards
 from bygones.leaderboard import board
 from bygones.leaderboard.entries import BoardEntry
@@ -27,7 +27,7 @@ def test_they_learn_on_what_the_wrappers_make_of_the_vector_of_utilities() -> No
     wrapped = FairReward(RememberRewards(vector, problem.memory), problem.memory, "nash", problem.weight)
     scale = np.append(np.ones(len(problem.seen_bounds[0])), np.full(problem.n_agents, problem.params().memory_scale))
     (ours, _), (theirs, _) = env.reset(seed=5), wrapped.reset(seed=5)
-    for action in np.random.default_rng(0).integers(problem.n_actions, size=12):
+    for action in np.random.default_rng(0).integers(problem.scenario.n_actions, size=12):
         np.testing.assert_allclose(ours, theirs * scale, rtol=1e-5)
         ours, reward, *_, over, _ = env.step(action)
         theirs, again, *_ = wrapped.step(action)
@@ -48,12 +48,12 @@ def test_a_row_agrees_with_episodes_played_by_hand(player: str, tmp_path: Path) 
     def drawn() -> np.ndarray:
         return noise.random((EPISODES, scenario.n_noise)).astype(np.float32)
 
-    episodes = [scenario_problem.begin(one, scenario, params) for one in drawn()]
+    episodes = [episode.begin(one, params) for one in drawn()]
     for _ in range(problem.horizon):
-        seen = np.array([scenario_problem.observe(state, scenario, params) for state in episodes])
+        seen = np.array([episode.observe(state, params) for state in episodes])
         actions, _ = model.predict(seen, deterministic=True)
         episodes = [
-            scenario_problem.proceed(one, state, int(action), scenario, params)
+            episode.proceed(one, state, int(action), params)
             for one, state, action in zip(drawn(), episodes, actions, strict=True)
         ]
     per_step = np.array([state.cumulative for state in episodes]) / problem.horizon
@@ -68,7 +68,7 @@ def test_what_was_received_is_read_from_a_memory_that_forgets_nothing() -> None:
     entry = ENTRY._replace(memory=morl_learners.MEMORY)
     env, problem = sb3_learners.environment(entry), entry.problem()
     env.reset(seed=0)
-    for action in np.random.default_rng(1).integers(problem.n_actions, size=10):
+    for action in np.random.default_rng(1).integers(problem.scenario.n_actions, size=10):
         seen, *_, info = env.step(action)
         np.testing.assert_allclose(morl_learners.received_of(seen[None], problem)[0], info["cumulative"], rtol=1e-5)
     assert info["cumulative"].sum() > 0

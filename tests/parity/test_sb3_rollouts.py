@@ -13,10 +13,10 @@ import torch
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.distributions import CategoricalDistribution
 
-from bygones.envs.gymnasium_env import AllocationEnv
+from bygones.envs.env import FairEnv
+from bygones.envs.functional import AllocationNoise
 from bygones.envs.problem import Scale
 from bygones.learn import ppo, rollouts, runs, sb3
-from bygones.learn.environment import AllocationNoise
 from bygones.learn.networks import apply
 from bygones.learn.normalisation import Normaliser, having_seen
 from bygones.learn.policy import TrainedPolicy
@@ -54,7 +54,7 @@ def shown(settings: Settings) -> Scale:
     return "none" if settings.observation_scale == "running" else settings.observation_scale
 
 
-class Replaying(AllocationEnv):
+class Replaying(FairEnv):
     """The Gymnasium environment on noise that is given instead of a seed."""
 
     def __init__(self, settings: Settings, rows: list[Any]) -> None:

@@ -13,11 +13,11 @@ from bygones._text import listed
 from bygones.cli.arguments import optional
 from bygones.cli.console import print_json, print_sentences, print_table
 from bygones.envs import catalogue
-from bygones.envs.scenario_problem import ScenarioProblem, most_welfare
+from bygones.envs.problem import most_welfare
 from bygones.learn import TrainedPolicy
 from bygones.learn import evaluate as play
 from bygones.learn.descriptions import ForeignPartsError
-from bygones.learn.playing import EPISODES
+from bygones.learn.evaluation import EPISODES
 
 if TYPE_CHECKING:
     from bygones.paper.beside import Beside
@@ -105,7 +105,7 @@ def _loaded(policy: Path, scenario: str | None) -> TrainedPolicy:
 
 def _bound(trained: TrainedPolicy) -> float | None:
     """The fairness score that no policy exceeds in the policy's scenario, where a bound is known."""
-    return most_welfare(trained.problem) if isinstance(trained.problem, ScenarioProblem) else None
+    return most_welfare(trained.problem)
 
 
 def _row(metrics: Mapping[str, float], others: Beside | None) -> dict[str, float]:

@@ -12,7 +12,7 @@ from bygones.cli.arguments import Json, optional
 from bygones.cli.console import print_json, print_sentences, print_table, say
 
 if TYPE_CHECKING:
-    from bygones.envs.scenario_problem import ScenarioProblem
+    from bygones.envs.problem import FairProblem
     from bygones.learn.settings import Settings
 
 _OF_THE_PAPER = ("gamma", "aggregation", "horizon", "n_agents", "n_resources", "n_advantaged")
@@ -56,21 +56,19 @@ def scenarios(
     print_sentences(["For one of them: bygones scenarios NAME. To train: bygones train --scenario NAME."])
 
 
-def problem_of(settings: Settings, scenario: str | None, memory: str | None) -> ScenarioProblem | None:
-    """The problem of `--scenario` and `--memory`; None if neither is given.
+def problem_of(settings: Settings, scenario: str | None, memory: str | None) -> FairProblem | None:
+    """The problem of `--scenario` and `--memory`; None if neither is given, and the settings alone describe it.
 
     Raises:
         ValueError: a setting is given that only the paper's problem has.
     """
     from bygones.envs import catalogue
-    from bygones.envs.scenario_problem import ScenarioProblem
+    from bygones.envs.problem import FairProblem
     from bygones.learn.settings import Settings
     from bygones.memory.naming import named
 
     if scenario is None:
-        if memory is not None:
-            raise ValueError("--memory belongs to --scenario: for the paper's problem use --gamma and --aggregation")
-        return None
+        return None if memory is None else dataclasses.replace(settings.problem(), memory=named(memory))
     default = {each.name: each.default for each in dataclasses.fields(Settings)}
     for name in _OF_THE_PAPER:
         if getattr(settings, name) != default[name]:
@@ -80,4 +78,4 @@ def problem_of(settings: Settings, scenario: str | None, memory: str | None) -> 
                 f'brackets, such as --scenario "{scenario.partition("(")[0]}(horizon=200)"'
             )
     shared = {name: getattr(settings, name) for name in _SHARED}
-    return ScenarioProblem(catalogue.named(scenario), named(memory or DEFAULT_MEMORY), **shared)
+    return FairProblem(catalogue.named(scenario), named(memory or DEFAULT_MEMORY), **shared)

@@ -6,7 +6,6 @@ Gymnasium. So a new scenario is a new file, and nothing else lists it. Files are
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import importlib
 import inspect
@@ -56,7 +55,7 @@ def name_of(scenario: Scenario) -> str | None:
 def made(name: str, arguments: Mapping[str, Any]) -> Scenario:
     """The scenario of that name with these parameters."""
     kind = kind_of(name)
-    takes = [each.name for each in dataclasses.fields(kind)]
+    takes = list(inspect.signature(kind).parameters)
     for word in arguments:
         if word not in takes:
             raise ValueError(f"scenario {name} takes {', '.join(takes)}, got {word!r}")

@@ -1,37 +1,50 @@
-"""The paper's environment as pure functions in JAX: `reset` and `step`, for `jit`, `vmap` and `scan`.
+"""Scenarios as pure functions in JAX: `reset` and `step` for `jit`, `vmap` and `scan`, and the learner's environment.
 
-The equations are those of `bygones.envs.problem`. All numbers of a problem are in `AllocationParams`, a pytree, so one
-compiled program serves every memory, welfare, horizon and switch, and many problems can be stacked and mapped over.
+The equations are those of `bygones.envs.episode`. All numbers of a problem are in `Params`, a pytree, so one compiled
+program serves every memory, welfare, horizon and switch, and many problems can be stacked and mapped over.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import dataclasses
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol, TypeAlias, cast
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 import bygones.pytrees  # noqa: F401  (registers memories and welfare functions)
 from bygones._arrays import Array
-from bygones.envs.dynamics import EnvState, account, begin, proceed
-from bygones.envs.problem import AllocationParams, AllocationProblem, ends, episode_metrics, observe
+from bygones.envs import scenario
+from bygones.envs.episode import (
+    EpisodeState,
+    begin,
+    empty_memory,
+    ends,
+    episode_metrics,
+    observe,
+    outcome,
+    proceed,
+    reward,
+)
+from bygones.envs.problem import FairProblem, Params
+from bygones.envs.scenario import Scenario
 
-__all__ = [
-    "AllocationParams",
-    "AllocationProblem",
-    "EnvState",
-    "StepResult",
-    "reset",
-    "reset_with",
-    "step",
-    "step_with",
-]
+Noise: TypeAlias = Any
+"""The randomness of one step, or of many along the first axis, as `Environment.noise` gives it."""
+
+State: TypeAlias = Any
+"""Where an episode of some environment stands."""
+
+Numbers: TypeAlias = Any
+"""The numbers of an environment, a pytree: `Params`, or more than them in an environment around another."""
 
 
 class StepResult(NamedTuple):
     """The result of a step: the state, then what Gymnasium returns, in its order."""
 
-    state: EnvState
+    state: EpisodeState
     observation: Array
     reward: Array
     terminated: Array
@@ -39,39 +52,180 @@ class StepResult(NamedTuple):
     info: dict[str, Array]
 
 
-def reset(key: jax.Array, params: AllocationParams) -> tuple[EnvState, Array]:
+def reset(key: jax.Array, params: Params) -> tuple[EpisodeState, Array]:
     """The state at the start of an episode and the first observation."""
-    return reset_with(jax.random.uniform(key, (2, params.needs.n_agents)), params)
+    return reset_with(jax.random.uniform(key, (params.scenario.start_rows, params.scenario.n_noise)), params)
 
 
-def step(key: jax.Array, state: EnvState, action: Array, params: AllocationParams) -> StepResult:
-    """Serves the agents of an action. The key draws the needs of the next step.
+def step(key: jax.Array, state: EpisodeState, action: Array, params: Params) -> StepResult:
+    """Takes an action. The key draws what the scenario does next.
 
-    An action is the number of a subset, or the k agents themselves: an array of shape (k,), in any order.
-
-    At the end of an episode it sets `terminated` or `truncated`. It does not reset: that is up to the caller.
+    An action is the number of a row of `Scenario.actions`, or the k agents to serve: an array of shape (k,), in any
+    order. At the end of an episode it sets `terminated` or `truncated`. It does not reset: that is up to the caller.
     """
-    return step_with(jax.random.uniform(key, state.needs.shape), state, action, params)
+    return step_with(jax.random.uniform(key, (params.scenario.n_noise,)), state, action, params)
 
 
-def reset_with(uniforms: Array, params: AllocationParams) -> tuple[EnvState, Array]:
-    """`reset` from uniform noise of shape (2, n) instead of a key."""
-    state, outcome = begin(jnp.asarray(uniforms), params)
-    return state, observe(state.needs, state.memory, params, outcome.Z)
+def reset_with(uniforms: Array, params: Params) -> tuple[EpisodeState, Array]:
+    """`reset` from uniform noise instead of a key: `Scenario.start_rows` rows of `Scenario.n_noise` numbers."""
+    state = begin(jnp.asarray(uniforms).reshape(-1), params)
+    return state, observe(state, params)
 
 
-def step_with(uniforms: Array, state: EnvState, action: Array, params: AllocationParams) -> StepResult:
-    """`step` from uniform noise of shape (n,) instead of a key."""
-    state, outcome = proceed(uniforms, state, action, params)
-    metrics = episode_metrics(state.cumulative, state.t, params)
+def step_with(uniforms: Array, state: EpisodeState, action: Array, params: Params) -> StepResult:
+    """`step` from uniform noise, `Scenario.n_noise` numbers, instead of a key."""
+    after = proceed(jnp.asarray(uniforms), state, action, params)
+    judged = outcome(after, *judged_before(state, params), params)
     info = {
-        **account(state, outcome),
-        **{f"episode_{name}": value for name, value in metrics.items()},
+        "utilities": after.utilities,
+        "cumulative": after.cumulative,
+        "memory": judged.Z,
+        "welfare_memory": judged.welfare,
+        "welfare_true": judged.welfare_true,
+        **{f"episode_{name}": value for name, value in episode_metrics(after, params).items()},
     }
-    return StepResult(
-        state,
-        observe(state.needs, state.memory, params, outcome.Z),
-        outcome.reward,
-        *ends(outcome.over, params),
-        info,
+    return StepResult(after, observe(after, params), judged.reward, *ends(after, params), info)
+
+
+def judged_before(state: EpisodeState, params: Params) -> tuple[Array, tuple[Array, Array] | None]:
+    """What `outcome` needs to know of the state before a step."""
+    Z, present = params.memory.read(state.memory), params.scenario.present(state.world)
+    return params.welfare.judge(Z), None if present is None else (present, Z)
+
+
+class Environment(Protocol):
+    """What the learner asks of an environment. It is hashable and part of the compiled program.
+
+    Inside the learner's step loop only `advance` and `observe` run; rewards and metrics are worked out afterwards, for
+    all steps of a rollout at once, from the states that were visited.
+    """
+
+    @property
+    def observation_size(self) -> int:
+        """How many numbers an observation has."""
+
+    @property
+    def n_actions(self) -> int:
+        """How many actions there are."""
+
+    def noise(self, key: jax.Array, steps: int) -> Noise:
+        """All the randomness of `steps` steps at once, steps along the first axis."""
+
+    def start(self, noise: Noise, params: Numbers) -> State:
+        """The state at the start of an episode, from one step's noise."""
+
+    def observe(self, state: State, params: Numbers) -> jax.Array:
+        """What the policy sees of a state."""
+
+    def advance(self, noise: Noise, state: State, action: jax.Array, params: Numbers) -> State:
+        """The state after an action, before any new episode starts."""
+
+    def ends(self, state: State, params: Numbers) -> tuple[jax.Array, jax.Array]:
+        """Whether the episode has terminated, and whether it was cut off, in this state."""
+
+    def reward(self, before: State, action: jax.Array, after: State, params: Numbers) -> jax.Array:
+        """The reward of one step between two states."""
+
+    def utilities(self, before: State, action: jax.Array, after: State, params: Numbers) -> jax.Array:
+        """What each agent receives in the step between two states."""
+
+    def metrics(self, after: State, params: Numbers) -> dict[str, jax.Array]:
+        """What an episode comes to, from its last state."""
+
+
+class StepNoise(NamedTuple):
+    """Uniform noise of one step: for what follows it, and for a new episode that may; None where it is not needed."""
+
+    step: Array | None
+    start: Array | None
+
+
+@dataclass(frozen=True)
+class FunctionalEnv:
+    """The environment of a problem; everything else about the problem is in its params."""
+
+    n_noise: int
+    start_rows: int
+    n_actions: int
+    observation_size: int
+
+    @classmethod
+    def of(cls, problem: FairProblem) -> FunctionalEnv:
+        """The environment of a problem."""
+        world = problem.scenario
+        return cls(world.n_noise, world.start_rows, world.n_actions, problem.observation_size)
+
+    def noise(self, key: jax.Array, steps: int) -> StepNoise:
+        shape = (steps, self.n_noise)
+        first, *rest = (jax.random.uniform(each, shape) for each in jax.random.split(key, 1 + self.start_rows))
+        return StepNoise(first, jnp.concatenate(rest, axis=-1))
+
+    def start(self, noise: StepNoise, params: Params) -> EpisodeState:
+        assert noise.start is not None
+        state = begin(noise.start, params)
+        return state._replace(memory=jax.tree.map(_single, empty_memory(params, (), jnp)))
+
+    def observe(self, state: EpisodeState, params: Params) -> jax.Array:
+        return cast(jax.Array, observe(state, params))
+
+    def advance(self, noise: StepNoise, state: EpisodeState, action: jax.Array, params: Params) -> EpisodeState:
+        assert noise.step is not None
+        return proceed(noise.step, state, action, params)
+
+    def ends(self, state: EpisodeState, params: Params) -> tuple[jax.Array, jax.Array]:
+        return cast("tuple[jax.Array, jax.Array]", ends(state, params))
+
+    def reward(self, before: EpisodeState, action: jax.Array, after: EpisodeState, params: Params) -> jax.Array:
+        return cast(jax.Array, reward(before, after, params))
+
+    def utilities(self, before: EpisodeState, action: jax.Array, after: EpisodeState, params: Params) -> jax.Array:
+        return cast(jax.Array, after.utilities)
+
+    def metrics(self, after: EpisodeState, params: Params) -> dict[str, jax.Array]:
+        return cast("dict[str, jax.Array]", episode_metrics(after, params))
+
+
+def numbers_of(problem: FairProblem, enumerates: bool | None = None) -> Params:
+    """The params as arrays: equal types for every problem of a kind, hence one compiled program.
+
+    Args:
+        problem: whose params they are.
+        enumerates: whether actions are listed, as of `FairProblem.params`.
+    """
+    kinds = {"b": np.bool_, "i": np.int32, "f": np.float32}
+    arrays: Params = jax.tree.map(
+        lambda leaf: np.asarray(leaf, kinds[np.asarray(leaf).dtype.kind]), problem.params(enumerates)
     )
+    return arrays
+
+
+def _single(leaf: Any) -> jax.Array:
+    """Numbers in single precision; counts and positions as they are."""
+    return jnp.asarray(leaf, jnp.float32 if jnp.issubdtype(leaf.dtype, jnp.floating) else None)
+
+
+def _register(kind: type[Scenario]) -> None:
+    """Tells JAX what a scenario is made of: the fields that may be traced, and all others."""
+
+    def parts(it: Scenario) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+        fixed = [each.name for each in dataclasses.fields(it) if each.name not in kind.traced]
+        return tuple(getattr(it, name) for name in kind.traced), tuple((name, getattr(it, name)) for name in fixed)
+
+    def rebuilt(fixed: tuple[Any, ...], traced: tuple[Any, ...]) -> Scenario:
+        # Past the constructor: its checks have been made, and leaves may be placeholders without numbers.
+        it = object.__new__(kind)
+        for name, value in (*fixed, *zip(kind.traced, traced, strict=True)):
+            object.__setattr__(it, name, value)
+        return it
+
+    jax.tree_util.register_pytree_node(kind, parts, rebuilt)
+
+
+def _register_all(kind: type[Scenario]) -> None:
+    for each in kind.__subclasses__():
+        _register(each)
+        _register_all(each)
+
+
+_register_all(Scenario)  # type: ignore[type-abstract]
+scenario.DEFINED.append(_register)

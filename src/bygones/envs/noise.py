@@ -30,6 +30,10 @@ class Noise:
         row: Floats = self._rows[self._next - 1]
         return row
 
+    def rows(self, count: int) -> Floats:
+        """The next rows, one behind the other."""
+        return np.concatenate([self.row() for _ in range(count)])
+
 
 class NoiseBatch:
     """The noise of many environments, the same for each as if it ran alone."""
@@ -57,3 +61,7 @@ class NoiseBatch:
         self._next[which] = at + 1
         rows: Floats = self._rows[which, at]
         return rows
+
+    def rows(self, which: Ints, count: int) -> Floats:
+        """The next rows of each of these environments, one behind the other."""
+        return np.concatenate([self.row(which) for _ in range(count)], axis=-1)

@@ -1,58 +1,50 @@
-r"""The paper's learning problem in equations, for NumPy and JAX alike.
+r"""A problem to be fair in: a scenario, a memory of the past, and a welfare that judges it.
 
-At each step $t = 1, \dots, T$ every agent $i$ has a need $x_i^t$; an action serves a subset of $k$ of the $n$ agents,
-each of whom receives a utility equal to its need. The allocator observes the needs and the memory $Z^{t-1}$ and is
-rewarded by
+At each step the allocator observes the scenario and the memory $Z^{t-1}$, takes an action that brings $u_i^t$ to each
+agent $i$, and is rewarded by
 
 $$ r_t = (1-\lambda)\,U_t + \lambda\,F_t, \qquad U_t = \sum_i u_i^t, \qquad F_t = W(Z^t) - W(Z^{t-1}). $$
 
-`AllocationProblem` holds the settings, checks them and turns them into `AllocationParams`, the numbers that the
-equations below need. Every choice that the paper leaves open is a named switch; `docs/decisions.md` lists them by row.
+`FairProblem` holds the settings, checks them and turns them into `Params`, the numbers that the equations of
+`bygones.envs.episode` need. Every choice that the paper leaves open is a named switch; `docs/decisions.md` lists them.
 """
 
 from __future__ import annotations
 
-import importlib
-import itertools
 import math
-from collections.abc import Iterable
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field, fields
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
-from bygones import inequality
-from bygones._arrays import (
-    Array,
-    Condition,
-    Floats,
-    Ints,
-    Number,
-    check_count,
-    namespace,
-    select,
-)
-from bygones.envs.fair_problem import MOST_ACTIONS, End, FairParams, FairProblem, Scale
-from bygones.envs.needs import Needs, advantaged
+from bygones._arrays import Array, Condition, Floats, Number, check_between, check_one_of
+from bygones.envs import catalogue
+from bygones.envs.scenario import Scenario
+from bygones.envs.scenarios.allocation import Allocation
 from bygones.memory import Discounted, Memory
-from bygones.memory.contract import AnyState
-from bygones.welfare import AnyWelfare, Welfare
+from bygones.memory.naming import named
+from bygones.welfare import AlphaFair, AnyWelfare, Ranked, Welfare, as_judge, check_axis
+
+Scale = Literal["none", "fixed", "window", "expected", "relative", "running"]
+End = Literal["truncation", "termination"]
+
+ROUNDING = 1e-6
+"""How far rounding may push a remembered value beyond its bound, relative to the bound; float32 has steps of 1.2e-7."""
 
 
-class AllocationParams(NamedTuple):
+class Params(NamedTuple):
     """The numbers of a problem. A pytree whose leaves may be traced: changing one never recompiles.
 
-    Only shapes and structure are fixed: the number of agents and resources, the kind of memory, of welfare (all of
-    utilitarian, log-Nash, α-fair and egalitarian are one kind) and of needs, and whether d is observed.
+    Only shapes and structure are fixed: the kind of scenario and those of its fields that are not traced, the kind of
+    memory, the kind of welfare (utilitarian, log-Nash, α-fair and egalitarian are one), and whether d is observed.
     """
 
+    scenario: Scenario
     memory: Memory
     welfare: Welfare
-    needs: Needs
-    served: Array | None
-    """One row per subset of k agents: 1 for the agents it serves, else 0. None where subsets are not enumerated."""
+    actions: Array | None
+    """The rows of `Scenario.actions`; None where they are not enumerated."""
     weight: Number
-    horizon: Number
     observe_memory: Number
     """1 if the memory is observed, 0 if its entries are zero."""
     relative: Condition
@@ -64,22 +56,24 @@ class AllocationParams(NamedTuple):
     """The factor of W(Zᵗ) in the fairness reward."""
     terminates: Condition
 
+    @property
+    def horizon(self) -> Number:
+        """T, the steps of an episode."""
+        return self.scenario.horizon
+
 
 @dataclass(frozen=True, eq=False)
-class AllocationProblem(FairProblem):
-    """The settings of the paper's problem; the defaults are the paper's.
+class FairProblem:
+    """A scenario to be fair in; the defaults are the paper's problem and its settings.
 
     Rows refer to `docs/decisions.md`.
 
     Attributes:
-        n_resources: k, how many agents are served at a step.
-        horizon: T, steps in an episode.
-        memory: how the past is remembered; its `average` is the paper's aggregation.
+        scenario: what happens, such as `bygones.envs.scenarios.donut.Donut()`. It sets agents, actions and horizon.
+        memory: how the past is remembered, a memory or its text; its `average` is the paper's aggregation.
         welfare: how a memory is judged: a name, a `Welfare`, or a function of Z over its last axis. The name `"nash"`
             is log-Nash, as in the paper's experiments.
         weight: λ, the weight of fairness in the reward.
-        needs: the distribution of needs, which also sets the number of agents n. By default there are ten agents, and
-            agents 0 and 1 are advantaged (row 17). `bygones.envs.needs` has other distributions.
         observation_scale: how Z is scaled in the observation (row 6). `"none"`: not at all. `"fixed"`: divided by
             `fixed_scale`, the same for every memory. `"window"`: divided by the largest value that Z can reach in an
             episode. `"expected"`: divided by what an agent remembers on average at the end of an episode if all agents
@@ -97,12 +91,10 @@ class AllocationProblem(FairProblem):
             factor for potential-based shaping in the strict sense (row 10).
     """
 
-    n_resources: int = 2
-    horizon: int = 1000
+    scenario: Scenario = field(default_factory=Allocation)
     memory: Memory = field(default_factory=lambda: Discounted(gamma=0.99))
     welfare: AnyWelfare = "nash"
     weight: float = 0.9
-    needs: Needs = field(default_factory=advantaged)
     observation_scale: Scale = "none"
     fixed_scale: float = 100.0
     observe_memory: bool | None = None
@@ -111,197 +103,211 @@ class AllocationProblem(FairProblem):
     shaping_discount: float = 1.0
 
     def __post_init__(self) -> None:
-        self._check_needs()
-        if check_count("n_resources", self.n_resources) > self.n_agents:
+        if not isinstance(self.scenario, Scenario):
+            raise ValueError(f"scenario must be a Scenario such as Donut(), got {self.scenario!r}")
+        for name in ("weight", "shaping_discount", "fixed_scale"):
+            if np.ndim(getattr(self, name)):
+                raise ValueError(f"{name} must be a single number, got {getattr(self, name)!r}")
+        if self.observe_memory not in (None, True, False) or self.observe_denominator not in (True, False):
             raise ValueError(
-                f"n_resources must be at most the number of agents ({self.n_agents}), got {self.n_resources}"
+                "observe_memory must be True, False or None, and observe_denominator True or False, got "
+                f"{self.observe_memory!r} and {self.observe_denominator!r}"
             )
-        self._check()
-
-    def _check_needs(self) -> None:
-        if not all(hasattr(self.needs, name) for name in ("n_agents", "bounds", "mean", "start", "draw")):
-            raise ValueError(f"needs must be a distribution such as bygones.envs.needs.uniform(10), got {self.needs!r}")
-        low, high = self.needs.bounds
-        if not (np.min(low) >= 0 and np.max(high) > 0):
-            raise ValueError(
-                f"needs must have lower bounds of at least 0 and an upper bound above 0, got {low} and {high}"
-            )
+        check_between("weight", self.weight, 0.0, 1.0, "between 0 and 1")
+        check_between("shaping_discount", self.shaping_discount, 0.0, 1.0, "between 0 and 1")
+        check_one_of("ends", self.ends, get_args(End))
+        self._check_memory_and_welfare()
+        self._check_scale()
 
     @property
     def n_agents(self) -> int:
         """n, the number of agents."""
-        return self.needs.n_agents
+        return self.scenario.n_agents
 
     @property
-    def n_actions(self) -> int:
-        """The number of subsets of k agents."""
-        return math.comb(self.n_agents, self.n_resources)
+    def horizon(self) -> int:
+        """T, the steps of an episode."""
+        return self.scenario.horizon
 
     @property
-    def u_max(self) -> float:
-        """The largest utility of a step; infinite for unbounded needs."""
-        return float(np.max(self.needs.bounds[1]))
+    def judge(self) -> Welfare:
+        """The welfare function."""
+        assert isinstance(self.welfare, Welfare)
+        return self.welfare
 
     @property
-    def expected_utility(self) -> float:
-        """What an agent receives at a step on average, if all are served equally often."""
-        return self.n_resources / self.n_agents * float(np.mean(self.needs.mean))
+    def observation_size(self) -> int:
+        """How many numbers an observation has."""
+        return len(self.scenario.seen_bounds[0]) + self.n_agents + self.observe_denominator
 
     @property
-    def seen_bounds(self) -> tuple[Floats, Floats]:
-        """The bounds of the needs."""
-        low, high = (np.asarray(bound, dtype=float) for bound in self.needs.bounds)
-        return low, high
+    def observes_memory(self) -> bool:
+        """Whether Z is observed, the default resolved."""
+        if self.observe_memory is not None:
+            return self.observe_memory
+        return not self.memory.forgets_at_once
 
-    @property
-    def is_enumerable(self) -> bool:
-        """Whether there are few enough subsets for each to have a number."""
-        k = min(self.n_resources, self.n_agents - self.n_resources)
-        # The binomials of n and 1, 2, …, k grow; one with thousands of digits need not be reached.
-        return all(math.comb(self.n_agents, j) <= MOST_ACTIONS for j in range(1, k + 1))
-
-    def check_enumerable(self, instead: str) -> None:
-        """Refuses a problem with too many subsets; `instead` says what they are needed for, and what to do."""
-        if not self.is_enumerable:
-            raise ValueError(
-                f"choosing {self.n_resources} of {self.n_agents} agents gives more than the {MOST_ACTIONS:,} subsets "
-                f"that can be enumerated; {instead}"
-            )
-
-    def subsets(self) -> Ints:
-        """The agents that each action serves, one row of k agents per action, in lexicographic order.
-
-        Raises:
-            ValueError: there are more than 100,000.
-        """
-        self.check_enumerable("name the agents themselves instead of the number of a subset")
-        return np.array(list(itertools.combinations(range(self.n_agents), self.n_resources)))
-
-    def action(self, served: Iterable[int]) -> int:
-        """The action that serves these agents."""
-        wanted = sorted(int(agent) for agent in served)
-        for action, subset in enumerate(self.subsets().tolist()):
-            if subset == wanted:
-                return action
-        raise ValueError(f"served must be {self.n_resources} different agents of {self.n_agents}, got {served}")
-
-    def params(self, enumerates: bool | None = None) -> AllocationParams:
+    def params(self, enumerates: bool | None = None) -> Params:
         """The numbers of this problem.
 
         Args:
-            enumerates: whether the subsets of agents are listed, so that the number of one is an action; by default
-                where there are at most 100,000. The agents themselves are an action either way.
+            enumerates: whether actions are listed, so that the number of one is an action; by default where there are
+                at most 100,000. Where actions serve agents, the agents themselves are an action either way.
         """
-        served = None
-        if self.is_enumerable if enumerates is None else enumerates:
-            subsets = self.subsets()
-            served = np.zeros((len(subsets), self.n_agents))
-            np.put_along_axis(served, subsets, 1.0, axis=1)
-        assert isinstance(self.welfare, Welfare)
-        return AllocationParams(
+        if enumerates is None:
+            enumerates = self.scenario.is_enumerable
+        return Params(
+            scenario=self.scenario,
             memory=self.memory.canonical(),
-            welfare=self.welfare,
-            needs=self.needs,
-            served=served,
-            **self._numbers(),
+            welfare=self.judge,
+            actions=self.scenario.actions() if enumerates else None,
+            weight=float(self.weight),
+            observe_memory=float(self.observes_memory),
+            relative=self.observation_scale == "relative",
+            memory_scale=1.0 / self._divisor,
+            denominator_scale=1.0 / self._denominator_divisor if self.observe_denominator else None,
+            shaping=float(self.shaping_discount),
+            terminates=self.ends == "termination",
         )
 
+    def observation_bounds(self) -> tuple[Floats, Floats]:
+        """The least and the largest observation; infinite where needs have no bound.
 
-def problem_of(
-    n_agents: int | None = None,
-    n_advantaged: int | None = None,
-    memory: Memory | float | None = None,
-    scenario: str | None = None,
-    **settings: Any,
-) -> AllocationProblem:
-    """The problem with these settings, with short forms for needs and memory.
+        Rounding may push a remembered value a hair beyond the bound of the exact one, so the memory's bounds are
+        wider by one part in a million.
+        """
+        low, high = self.scenario.seen_bounds
+        # Gymnasium takes an interval of one point, such as a need that never changes, for a mistake.
+        low = np.where(low < high, low, 0.0)
+        high = np.where(low < high, high, 1.0)
+        n = self.n_agents
+        is_symmetric = self.memory.can_be_negative
+        if self.observation_scale == "relative":
+            Z_low, Z_high = -1.0, n * (1 + ROUNDING) - 1
+        else:
+            Z_high = self._reach / self._divisor * (1 + ROUNDING)
+            Z_low = -Z_high if is_symmetric else 0.0
+        parts_low, parts_high = [low, np.full(n, Z_low)], [high, np.full(n, Z_high)]
+        if self.observe_denominator:
+            d_high = self.memory.largest_denominator(self.horizon) / self._denominator_divisor * (1 + ROUNDING)
+            parts_low.append(np.full(1, -d_high if is_symmetric else 0.0))
+            parts_high.append(np.full(1, d_high))
+        return np.concatenate(parts_low), np.concatenate(parts_high)
+
+    def _check_memory_and_welfare(self) -> None:
+        if isinstance(self.memory, str):
+            object.__setattr__(self, "memory", named(self.memory))
+        if not isinstance(self.memory, Memory):
+            raise ValueError(f"memory must be a bygones memory such as Discounted(gamma=0.99), got {self.memory!r}")
+        self.memory.init(self.n_agents)
+        judge = as_judge(self.welfare)
+        check_axis(judge, self.n_agents)
+        if self.memory.can_be_negative and judge.needs_non_negative:
+            raise ValueError(
+                f"welfare {self.welfare} needs a memory that never falls below 0, which {type(self.memory).__name__} "
+                "memory does not promise (can_be_negative): use another memory, or egalitarian welfare"
+            )
+        if judge.needs_non_negative and np.min(self.scenario.utility_bounds[0]) < 0:
+            raise ValueError(
+                f"welfare {self.welfare} needs utilities of at least 0, but in this scenario they can be negative: "
+                "use egalitarian welfare"
+            )
+        object.__setattr__(self, "welfare", judge)
+
+    def _check_scale(self) -> None:
+        scale = check_one_of("observation_scale", self.observation_scale, get_args(Scale))
+        check_between(
+            "fixed_scale", self.fixed_scale, 0.0, math.inf, "finite and above 0", open_low=True, open_high=True
+        )
+        kind = type(self.memory).__name__
+        if scale == "relative" and self.memory.can_be_negative:
+            raise ValueError(
+                f"observation_scale 'relative' needs a memory that never falls below 0, which {kind} memory does not "
+                "promise (can_be_negative): use another memory, or another scale"
+            )
+        if scale == "window" and not math.isfinite(self._reach):
+            raise ValueError(
+                f"observation_scale 'window' divides Z by its largest value, but {kind} memory has none for "
+                "these needs: use another scale"
+            )
+        if self.observe_denominator and self.memory.denominator(self.memory.init(self.n_agents)) is None:
+            raise ValueError(f"observe_denominator must be False for {kind} memory, which keeps no denominator")
+        divisors = [self._divisor, *([self._denominator_divisor] if self.observe_denominator else [])]
+        for divisor in divisors:
+            if not np.finfo(float).tiny <= divisor < math.inf:
+                raise ValueError(
+                    f"observation_scale {scale!r} needs a finite divisor above 0, but {kind} memory gives "
+                    f"{divisor} for these needs: use another scale"
+                )
+
+    @property
+    def _reach(self) -> float:
+        """The largest |Z| of an episode."""
+        u_max = float(np.abs(self.scenario.utility_bounds).max())
+        return self.memory.bound(u_max, self.horizon) if math.isfinite(u_max) else math.inf
+
+    @property
+    def _divisor(self) -> float:
+        if self.observation_scale == "fixed":
+            return self.fixed_scale
+        if self.observation_scale == "window":
+            return self._reach
+        if self.observation_scale == "expected":
+            return self.scenario.expected_utility * self.memory.after_ones(self.n_agents, self.horizon)
+        return 1.0
+
+    @property
+    def _denominator_divisor(self) -> float:
+        if self.observation_scale in ("none", "running"):
+            return 1.0
+        if self.observation_scale == "fixed":
+            return self.fixed_scale
+        return self.memory.largest_denominator(self.horizon)
+
+
+SETTINGS = frozenset(each.name for each in fields(FairProblem)) - {"scenario"}
+"""The names of the settings of a problem besides its scenario."""
+
+
+def problem_of(scenario: Scenario | str = "allocation", **settings: Any) -> FairProblem:
+    """The problem with these settings, as they are passed to `gym.make`.
 
     Args:
-        n_agents: the number of agents with the paper's needs.
-        n_advantaged: how many of them are advantaged.
-        memory: a memory, or the number γ of an additive one.
-        scenario: a function that returns the problem, as `module:function`; it is given all other arguments.
-        settings: the other settings of `AllocationProblem`.
+        scenario: a scenario, or the name of one; by default the paper's.
+        settings: the settings of `FairProblem`, and the parameters of a scenario that is given by name. The memory may
+            also be the number γ of a discounted one.
     """
-    if scenario is not None:
-        short = {"n_agents": n_agents, "n_advantaged": n_advantaged, "memory": memory}
-        return _of_scenario(
-            scenario, {**{name: value for name, value in short.items() if value is not None}, **settings}
-        )
-    if n_agents is not None or n_advantaged is not None:
-        if "needs" in settings:
-            raise ValueError("give needs, or n_agents and n_advantaged for the paper's needs, not both")
-        settings["needs"] = advantaged(
-            10 if n_agents is None else n_agents, 2 if n_advantaged is None else n_advantaged
-        )
+    arguments = {name: value for name, value in settings.items() if name not in SETTINGS}
+    own = {name: value for name, value in settings.items() if name in SETTINGS}
+    memory = own.get("memory")
     if isinstance(memory, int | float) and not isinstance(memory, bool):
-        settings["memory"] = Discounted(gamma=memory)
-    elif memory is not None:
-        settings["memory"] = memory
-    return AllocationProblem(**settings)
+        own["memory"] = Discounted(gamma=memory)
+    if isinstance(scenario, str):
+        scenario = catalogue.made(scenario, arguments)
+    elif arguments:
+        raise ValueError(f"give the parameters of a scenario to the scenario itself, got {', '.join(arguments)}")
+    return FairProblem(scenario, **own)
 
 
-def _of_scenario(scenario: str, settings: dict[str, Any]) -> AllocationProblem:
-    module, _, name = scenario.partition(":")
-    make = getattr(importlib.import_module(module), name, None) if module else None
-    if not callable(make):
-        raise ValueError(f"scenario must be a function, as module:function, got {scenario!r}")
-    problem = make(**settings)
-    if not isinstance(problem, AllocationProblem):
-        raise ValueError(f"scenario {scenario} must return an AllocationProblem, got {problem!r}")
-    return problem
+def most_welfare(problem: FairProblem) -> float | None:
+    r"""The expected fairness score of an episode that no policy exceeds; None where no bound is known.
 
-
-def observe(needs: Array, state: AnyState, params: FairParams, Z: Array | None = None) -> Array:
-    """The observation: needs, the memory Zᵗ⁻¹ at the chosen scale, and d where it is observed, in float32.
-
-    Whoever has read Z out of the state already can pass it on.
+    A concave welfare of what is received is, on average, at most the welfare of its mean (Jensen), and the mean is
+    below the limits of `Scenario.most`. Among vectors within them, the one that is as equal as the limits allow is
+    best under every α-fair or ranked welfare.
     """
-    Z = params.memory.read(state) if Z is None else Z
-    xp = namespace(needs, Z)
-    seen = Z * (params.memory_scale * params.observe_memory)
-    if params.relative is not False:
-        mean = Z.mean(axis=-1, keepdims=True)
-        # A mean so small has lost its digits; nothing to speak of is remembered.
-        is_empty = mean < 1e-30
-        relative = xp.where(is_empty, 0.0, Z / xp.where(is_empty, 1.0, mean) - 1.0)
-        seen = select(params.relative, relative * params.observe_memory, seen)
-    parts = [needs, seen]
-    if params.denominator_scale is not None:
-        d: Any = params.memory.denominator(state)
-        parts.append(d[..., None] * params.denominator_scale)
-    return xp.concatenate(parts, axis=-1, dtype=np.float32)
+    most, welfare = problem.scenario.most(), problem.judge
+    if most is None or not isinstance(welfare.form, AlphaFair | Ranked):
+        return None
+    level = _as_equal_as_possible(most.total, most.each)
+    return float(welfare.judge(level if problem.memory.average else level * problem.horizon))
 
 
-def ends(over: Array, params: FairParams) -> tuple[Array, Array]:
-    """Whether the episode has terminated, and whether it was truncated, given whether it has reached its horizon."""
-    xp = namespace(over, params.terminates)
-    return over & params.terminates, over & xp.logical_not(params.terminates)
-
-
-def reward(total: Array, welfare: Array, welfare_before: Array, params: FairParams) -> Array:
-    r"""The reward $(1-\lambda)\,U_t + \lambda\,(c\,W(Z^t) - W(Z^{t-1}))$ of a step with total utility $U_t$."""
-    return (1 - params.weight) * total + params.weight * (params.shaping * welfare - welfare_before)
-
-
-def true_utilities(cumulative: Array, t: Array, params: FairParams) -> Array:
-    """The true utilities as the fairness score sees them after t ≥ 1 steps: their mean if the memory averages."""
-    average = params.memory.average
-    if average is False:
-        return cumulative
-    steps = t if average is True else select(average, t, namespace(t).ones_like(t))
-    return cumulative / (steps[..., None] if steps.ndim else steps)
-
-
-def true_welfare(cumulative: Array, t: Array, params: FairParams) -> Array:
-    """The fairness score: the welfare of the true, undiscounted utilities; of their mean if the memory averages."""
-    return params.welfare.judge(true_utilities(cumulative, t, params))
-
-
-def episode_metrics(cumulative: Array, t: Array, params: FairParams) -> dict[str, Array]:
-    """What an episode comes to: Gini and welfare of the true utilities, and utility per step."""
-    return {
-        "gini": inequality.gini(cumulative),
-        "welfare": true_welfare(cumulative, t, params),
-        "utility_per_step": cumulative.sum(axis=-1) / t,
-    }
+def _as_equal_as_possible(total: float, each: Floats) -> Floats:
+    """The total shared out so that nobody has more than its limit, and the least are as large as they can be."""
+    left, level = min(total, float(each.sum())), np.zeros(len(each))
+    order = np.argsort(each)
+    for done, agent in enumerate(order):
+        level[agent] = min(each[agent], left / (len(each) - done))
+        left -= level[agent]
+    return level

@@ -40,8 +40,8 @@ class Scene(NamedTuple):
     memory: Array | None
     """None where nothing is remembered."""
     memory_name: str
-    step_title: str = "Need at this step"
-    mark: str = "served"
+    step_title: str
+    mark: str
     """What is said of those who receive something."""
 
 

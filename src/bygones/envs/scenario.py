@@ -1,11 +1,11 @@
-r"""What a scenario is: a world in which actions bring utilities, and may change what comes next.
+r"""A scenario: the world in which actions bring utilities to agents, and may change what comes next.
 
-A scenario knows nothing of fairness. It says who the agents are, what can be done, and what each agent receives; the
-memory, the welfare and the reward are put on top by `scenario_problem.py`. It is a frozen dataclass whose fields are
-plain numbers, names and tuples, which makes it hashable, comparable and writable as JSON.
+A scenario knows nothing of fairness. It has the agents, the actions, and what each action brings to each agent;
+`problem.py` adds the memory, the welfare and the reward. The paper's problem is one of the scenarios. A scenario is a
+frozen dataclass whose fields are plain numbers, names and tuples, so it can be compared and written as JSON.
 
-Its functions take one state, without a batch, and uniform noise instead of a generator. They take their array library
-from the noise, `xp = namespace(noise)`, so that the same lines run with NumPy and in a compiled JAX program.
+Its functions take one state and uniform noise instead of a generator. They take their array library from the noise,
+`xp = namespace(noise)`, and the same lines run with NumPy and in a compiled JAX program.
 """
 
 from __future__ import annotations
@@ -14,12 +14,18 @@ import dataclasses
 import itertools
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from bygones._arrays import Array, Floats, check_count, check_finite
-from bygones.envs.fair_problem import MOST_ACTIONS
+from bygones._arrays import Array, Floats, Ints, check_count, check_finite
+
+MOST_ACTIONS = 100_000
+"""The most actions that are enumerated."""
+
+DEFINED: list[Callable[[type[Scenario]], object]] = []
+"""Called with every new class of scenarios: JAX, once it is imported, must know what each is made of."""
 
 
 class Most(NamedTuple):
@@ -45,6 +51,17 @@ class Scenario(ABC):
     """What is observed of each agent, by name."""
     shared: ClassVar[tuple[str, ...]] = ()
     """What is observed besides, one number each."""
+    start_rows: ClassVar[int] = 1
+    """How many rows of `n_noise` uniform numbers the start takes, one behind the other in one array."""
+    takes_batches: ClassVar[bool] = False
+    """Whether `start`, `observe` and `advance` also take many states at once, along leading axes."""
+    traced: ClassVar[tuple[str, ...]] = ("horizon",)
+    """Fields that JAX may trace: scenarios that differ in nothing else share a compiled program."""
+
+    def __init_subclass__(cls, **options: object) -> None:
+        super().__init_subclass__(**options)
+        for follow in DEFINED:
+            follow(cls)
 
     def __post_init__(self) -> None:
         for each in dataclasses.fields(self):
@@ -67,7 +84,7 @@ class Scenario(ABC):
 
     @property
     def n_noise(self) -> int:
-        """How many uniform numbers the start takes, and every step."""
+        """How many uniform numbers a step takes."""
         return self.n_agents
 
     @property
@@ -85,22 +102,54 @@ class Scenario(ABC):
         """How many actions there are."""
         return len(self.actions()) if self.n_served is None else math.comb(self.n_agents, self.n_served)
 
+    @property
+    def is_enumerable(self) -> bool:
+        """Whether there are few enough actions for each to have a number."""
+        if self.n_served is None:
+            return self.n_actions <= MOST_ACTIONS
+        k = min(self.n_served, self.n_agents - self.n_served)
+        # The binomials of n and 1, 2, …, k grow; one with thousands of digits need not be reached.
+        return all(math.comb(self.n_agents, j) <= MOST_ACTIONS for j in range(1, k + 1))
+
+    def check_enumerable(self, instead: str) -> None:
+        """Refuses a scenario with too many actions; `instead` says what they are needed for, and what to do."""
+        if self.is_enumerable:
+            return
+        if self.n_served is None:
+            many = f"this scenario has {self.n_actions:,} actions, more than the {MOST_ACTIONS:,}"
+        else:
+            many = f"choosing {self.n_served} of {self.n_agents} agents gives more than the {MOST_ACTIONS:,} subsets"
+        raise ValueError(f"{many} that can be enumerated; {instead}")
+
+    def subsets(self) -> Ints:
+        """The agents that each action serves, one row of k agents per action, in lexicographic order.
+
+        Raises:
+            ValueError: there are more than 100,000, or actions do not serve agents.
+        """
+        if self.n_served is None:
+            raise ValueError("an action of this scenario does not serve k of the agents: use actions()")
+        self.check_enumerable("name the agents themselves instead of the number of a subset")
+        return np.array(list(itertools.combinations(range(self.n_agents), self.n_served)))
+
+    def action(self, served: Iterable[int]) -> int:
+        """The number of the action that serves these agents."""
+        wanted = sorted(int(agent) for agent in served)
+        for action, subset in enumerate(self.subsets().tolist()):
+            if subset == wanted:
+                return action
+        raise ValueError(f"served must be {self.n_served} different agents of {self.n_agents}, got {served}")
+
     def actions(self) -> Floats:
         """One row per action, which `advance` is given: by default who is served, for every subset of k agents."""
-        assert self.n_served is not None
-        if self.n_actions > MOST_ACTIONS:
-            raise ValueError(
-                f"this scenario has {self.n_actions:,} actions, more than the {MOST_ACTIONS:,} that can be enumerated; "
-                "an action may also be the agents that are served"
-            )
-        subsets = np.array(list(itertools.combinations(range(self.n_agents), self.n_served)))
+        subsets = self.subsets()
         served = np.zeros((len(subsets), self.n_agents))
         np.put_along_axis(served, subsets, 1.0, axis=1)
         return served
 
     @abstractmethod
     def start(self, noise: Array) -> Any:
-        """The state before the first step: a named tuple of arrays."""
+        """The state before the first step, a named tuple of arrays, from `start_rows` · `n_noise` uniform numbers."""
 
     @abstractmethod
     def observe(self, state: Any) -> Array:
@@ -151,5 +200,7 @@ def check_chances(name: str, values: tuple[float, ...]) -> None:
 
 
 def frozen(value: object) -> object:
-    """Lists as tuples, all the way down, as the fields of a scenario are."""
-    return tuple(map(frozen, value)) if isinstance(value, list | tuple | np.ndarray) else value
+    """Lists as tuples, all the way down, as the fields of a scenario are; a named tuple as it is."""
+    if hasattr(value, "_fields") or not isinstance(value, list | tuple | np.ndarray):
+        return value
+    return tuple(map(frozen, value))

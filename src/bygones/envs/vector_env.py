@@ -1,104 +1,294 @@
-"""A Gymnasium vector environment: many of the paper's environments, stepped together in array operations."""
+"""Scenarios as a Gymnasium vector environment: many environments, stepped together.
+
+Memory, welfare and reward are worked out for all environments at once. So is the world, if the scenario takes batches,
+as the paper's problem does; if not, it goes on environment by environment.
+"""
 
 from __future__ import annotations
 
-from typing import Any, cast
+from collections.abc import Sequence
+from copy import deepcopy
+from typing import Any, NamedTuple, Self, cast
 
 import numpy as np
 from gymnasium.error import ResetNeeded
-from gymnasium.vector import AutoresetMode
+from gymnasium.utils import seeding
+from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
-from bygones._arrays import Bools, Floats, Ints, check_one_of
-from bygones.envs.actions import named
-from bygones.envs.batches import taken
-from bygones.envs.dynamics import EnvState, Transition, account, begin, proceed
-from bygones.envs.fair_vector_env import FairVectorEnv, Observation
-from bygones.envs.gymnasium_env import scene_of, spaces_of
-from bygones.envs.problem import episode_metrics, observe, problem_of
+from bygones._arrays import Array, Bools, Floats, Ints, check_count, check_one_of
+from bygones.envs.batches import as_objects, merged, spread, taken
+from bygones.envs.env import Observation, problem_to_play, reward_space_of, served_by, spaces_of
+from bygones.envs.episode import (
+    EpisodeState,
+    Outcome,
+    begin,
+    chosen,
+    empty_memory,
+    episode_metrics,
+    first_outcome,
+    observation,
+    outcome,
+    received,
+)
+from bygones.envs.noise import NoiseBatch
+from bygones.envs.problem import FairProblem
 from bygones.envs.render import Frame, Viewer
+from bygones.envs.scenario import Scenario
+from bygones.envs.view import as_scene, as_text
 
 
-class AllocationVectorEnv(FairVectorEnv[tuple[EnvState, Transition]]):
-    """`num_envs` copies of `AllocationEnv`, which documents the environment, in one.
+class Moment(NamedTuple):
+    """All environments after a step, with one row for each."""
+
+    state: EpisodeState
+    outcome: Outcome
+
+
+class FairVectorEnv(VectorEnv[Observation, Any, np.ndarray]):
+    """`num_envs` copies of `FairEnv`, which documents the environment, in one.
 
     Spaces, infos and autoreset behave as in Gymnasium's `SyncVectorEnv` over the same number of single environments. A
-    seed s gives environment i the seed s + i, so it sees exactly the needs of a single environment with that seed.
+    seed s gives environment i the seed s + i, so it sees exactly the noise of a single environment with that seed. With
+    `vector=True` rewards have one row per environment and one column per agent, as in MO-Gymnasium's vector
+    environments, and `reward_space` is that of a single environment.
 
     Args:
+        scenario: a scenario, its name, or where its class is, as `module:Class`.
         num_envs: the number of environments.
         autoreset_mode: what happens when an episode is over. `NEXT_STEP` resets the environment at the next step and
             ignores that step's action. `SAME_STEP` resets it at once and puts the last observation and info into
             `final_obs` and `final_info`. `DISABLED` leaves the reset to the caller: `options={"reset_mask": mask}`.
-        render_mode: None, or `"rgb_array"` for a tuple of images, one per environment.
-        settings: the settings of `AllocationEnv`.
+        problem: a `FairProblem`, instead of a scenario and all other settings.
+        vector: whether the reward is the vector of utilities.
+        render_mode: None, or `"ansi"` or `"rgb_array"` for a tuple of texts or images, one per environment.
+        settings: the parameters of the scenario and the other settings of `FairEnv`.
     """
 
     metadata: dict[str, Any] = {  # noqa: RUF012  (the base class declares an instance's attribute)
-        "render_modes": ["rgb_array"],
+        "render_modes": ["ansi", "rgb_array"],
         "render_fps": 8,
         "autoreset_mode": AutoresetMode.NEXT_STEP,
     }
 
     def __init__(
         self,
+        scenario: Scenario | str = "allocation",
         num_envs: int = 1,
         *,
         autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
+        problem: FairProblem | None = None,
+        vector: bool = False,
         render_mode: str | None = None,
         **settings: Any,
     ) -> None:
-        self.problem = problem_of(**settings)
-        super().__init__(
-            num_envs,
-            autoreset_mode,
-            *spaces_of(self.problem),
-            n_noise=self.problem.n_agents,
-            terminates=self.problem.ends == "termination",
-        )
+        self.problem, self.vector = problem_to_play(scenario, problem, vector, settings), vector
+        self.scenario, self._params = self.problem.scenario, self.problem.params()
+        self.num_envs = check_count("num_envs", num_envs)
+        self.metadata = {**self.metadata, "autoreset_mode": AutoresetMode(autoreset_mode)}
         if render_mode is not None:
             check_one_of("render_mode", render_mode, self.metadata["render_modes"])
         self.render_mode = render_mode
-        self._params = self.problem.params()
-        self._n_actions = self.problem.n_actions if self.problem.is_enumerable else None
+        self.single_observation_space, self.single_action_space = spaces_of(self.problem, vector)
+        self.observation_space = batch_space(self.single_observation_space, self.num_envs)
+        self.action_space = batch_space(self.single_action_space, self.num_envs)
+        if vector:
+            self.reward_space, self.reward_dim = reward_space_of(self.problem), self.problem.n_agents
+        self._n_actions = self.scenario.n_actions if self.scenario.is_enumerable else None
+        self._mode: AutoresetMode = self.metadata["autoreset_mode"]
+        self._terminates = self.problem.ends == "termination"
+        self._everyone = np.arange(self.num_envs)
+        self._seeds: list[int] = []
+        self._noise: NoiseBatch | None = None
+        self._now: Moment | None = None
+        self._before: Moment | None = None
+        """The moment before the last step."""
+        self._over: Bools = np.zeros(self.num_envs, dtype=bool)
         self._viewer: Viewer | None = None
 
-    def render(self) -> tuple[Frame, ...] | None:
-        """One image per environment."""
+    def reset(
+        self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Observation, dict[str, Any]]:
+        which = self._everyone
+        if options is not None and "reset_mask" in options:
+            which = np.flatnonzero(self._checked_mask(options["reset_mask"]))
+        self._seed(seed, which)
+        fresh = self._begin(which)
+        self._now = fresh if self._now is None else merged(self._now, (which, fresh))
+        self._over = self._is_over(self._now)
+        return self._observe(self._now), self._info(fresh, which)
+
+    def step(self, actions: Any) -> tuple[Observation, Floats, Bools, Bools, dict[str, Any]]:
+        if self._now is None:
+            raise ResetNeeded("call reset() before step(): no episode has begun")
+        before = self._now
+        now = self._proceed(before, self._checked(actions))
+        rewards, is_over = self._rewards(now), self._is_over(now)
+        infos: dict[str, Any] = {}
+        if is_over.any():
+            ended = np.flatnonzero(is_over)
+            last = taken(now, ended)
+            metrics = {"episode_metrics": episode_metrics(last.state, self._params)}
+            if self._mode is AutoresetMode.SAME_STEP:
+                final = spread({"final_info": {**self._account(last), **metrics}}, ended, self.num_envs)
+                final_obs = as_objects(self._observe(last), ended, self.num_envs)
+                infos = {**final, "final_obs": final_obs, "_final_obs": is_over.copy()}
+                now = merged(now, (ended, self._begin(ended)))
+            else:
+                infos = spread(metrics, ended, self.num_envs)
+        infos |= self._info(now, self._everyone)
+        self._now, self._before, self._over = now, before, self._is_over(now)
+        over, never = is_over.copy(), np.zeros(self.num_envs, dtype=bool)
+        terminated, truncated = (over, never) if self._terminates else (never, over)
+        return self._observe(now), rewards, terminated, truncated, infos
+
+    def render(self) -> tuple[str | Frame, ...] | None:
+        """One text or image per environment."""
         if self.render_mode is None or self._now is None:
-            raise ResetNeeded('render() needs render_mode="rgb_array" and a reset() before it')
+            raise ResetNeeded('render() needs a render_mode, such as "ansi", and a reset() before it')
+        shown = []
+        for i in range(self.num_envs):
+            state, judged = taken(self._now, i)
+            world_before = None if self._before is None or not state.t else taken(self._before, i).state.world
+            shown.append((self.problem, state, None if self.vector else judged.Z, world_before))
+        if self.render_mode == "ansi":
+            return tuple(as_text(*one[:3]) for one in shown)
         self._viewer = self._viewer or Viewer()
-        needs_before = (self._before or self._now)[0].needs
-        moments = [(*taken(self._now, i), needs_before[i]) for i in range(self.num_envs)]
-        return tuple(self._viewer.draw(scene_of(self.problem, *moment)) for moment in moments)
+        return tuple(self._viewer.draw(as_scene(*one)) for one in shown)
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_viewer": None}
 
-    def _begin(self, which: Ints) -> tuple[EnvState, Transition]:
+    @property  # type: ignore[misc]
+    def np_random(self) -> tuple[np.random.Generator, ...]:  # type: ignore[override]
+        """The generators of the environments."""
+        return tuple(self._noise.generators) if self._noise is not None else ()
+
+    @property
+    def np_random_seed(self) -> tuple[int, ...]:  # type: ignore[override]
+        """The seeds of the environments."""
+        return tuple(self._seeds)
+
+    def __copy__(self) -> Self:
+        return deepcopy(self)
+
+    def _proceed(self, before: Moment, actions: Any) -> Moment:
         assert self._noise is not None
-        return begin(np.array([self._noise.row(which), self._noise.row(which)]), self._params)
+        if not self._over.any():
+            return self._played(self._noise.row(), before, actions)
+        waiting, going = np.flatnonzero(self._over), np.flatnonzero(~self._over)
+        if self._mode is AutoresetMode.DISABLED:
+            raise ResetNeeded(
+                f"the episodes of environments {waiting.tolist()} are over: reset these environments before step()"
+            )
+        if not len(going):
+            return self._begin(waiting)
+        played = self._played(self._noise.row(going), taken(before, going), actions[going])
+        return merged(before, (going, played), (waiting, self._begin(waiting)))
 
-    def _played(
-        self, noise: Floats, before: tuple[EnvState, Transition], actions: NDArray[np.integer]
-    ) -> tuple[EnvState, Transition]:
-        return proceed(noise, before[0], actions, self._params)
+    def _begin(self, which: Ints) -> Moment:
+        assert self._noise is not None
+        noise, params = self._noise.rows(which, self.scenario.start_rows), self._params
+        if self.scenario.takes_batches:
+            state = begin(noise, params)
+        else:
+            worlds = _as_worlds([self.scenario.start(one) for one in noise])
+            nothing, t = np.zeros((len(which), self.problem.n_agents)), np.zeros(len(which), np.int32)
+            state = EpisodeState(t, worlds, empty_memory(params, (len(which),), np), nothing, nothing)
+        return Moment(state, first_outcome(state, params))
 
-    def _observe(self, moment: tuple[EnvState, Transition]) -> Observation:
-        state, outcome = moment
-        return cast(Observation, observe(state.needs, state.memory, self._params, outcome.Z))
+    def _played(self, noise: Floats, before: Moment, actions: Any) -> Moment:
+        was, params, scenario = before.state, self._params, self.scenario
+        rows = chosen(actions, noise, params)
+        if scenario.takes_batches:
+            world, utilities = scenario.advance(noise, was.world, rows)
+        else:
+            steps = [scenario.advance(*one) for one in zip(noise, was.world, rows, strict=True)]
+            world, utilities = _as_worlds([world for world, _ in steps]), np.array([each for _, each in steps])
+        state, who = received(was, world, utilities, params), self._present(was.world)
+        return Moment(
+            state, outcome(state, before.outcome.welfare, None if who is None else (who, before.outcome.Z), params)
+        )
 
-    def _account(self, moment: tuple[EnvState, Transition]) -> dict[str, Any]:
-        return cast("dict[str, Any]", account(*moment))
+    def _observe(self, moment: Moment) -> Observation:
+        state = moment.state
+        if self.scenario.takes_batches:
+            seen = self.scenario.observe(state.world)
+        else:
+            seen = np.array([self.scenario.observe(world) for world in state.world])
+        if self.vector:
+            return np.asarray(seen, np.float32)
+        return cast(Observation, observation(seen, state.memory, self._params, moment.outcome.Z))
 
-    def _metrics(self, moment: tuple[EnvState, Transition]) -> dict[str, Any]:
-        state, _ = moment
-        return cast("dict[str, Any]", episode_metrics(state.cumulative, state.t, self._params))
+    def _present(self, world: Any) -> Array | None:
+        """Who takes part in each environment; None if all always do."""
+        if self.scenario.takes_batches:
+            return self.scenario.present(world)
+        present = [self.scenario.present(one) for one in world]
+        return None if present[0] is None else np.array(present)
 
-    def _outcome(self, moment: tuple[EnvState, Transition]) -> tuple[Floats, Bools]:
-        return cast("tuple[Floats, Bools]", (moment[1].reward, moment[1].over))
+    def _rewards(self, moment: Moment) -> Floats:
+        return cast(Floats, np.asarray(moment.state.utilities, np.float32) if self.vector else moment.outcome.reward)
+
+    def _is_over(self, moment: Moment) -> Bools:
+        return cast(Bools, moment.state.t >= self.problem.horizon)
+
+    def _account(self, moment: Moment) -> dict[str, Any]:
+        state, judged = moment
+        present = self._present(state.world)
+        of_memory = {"memory": judged.Z, "welfare_memory": judged.welfare, "welfare_true": judged.welfare_true}
+        return {
+            "utilities": state.utilities,
+            "cumulative": state.cumulative,
+            **({} if self.vector else of_memory),
+            **({} if present is None else {"present": present}),
+        }
 
     def _checked(self, actions: Any) -> NDArray[np.integer]:
         if self._n_actions is None or np.ndim(actions) == 2:
-            return named(actions, self.problem, (self.num_envs,))
-        return self._numbers(actions, self._n_actions)
+            return served_by(actions, self.problem, (self.num_envs,))
+        chosen = np.asarray(actions)
+        if chosen.shape != (self.num_envs,) or chosen.dtype.kind not in "iu":
+            raise ValueError(f"actions must be {self.num_envs} whole numbers, one per environment, got {actions!r}")
+        if chosen.min() < 0 or chosen.max() >= self._n_actions:
+            raise ValueError(
+                f"actions must be from 0 to {self._n_actions - 1}, got values from {chosen.min()} to {chosen.max()}"
+            )
+        return chosen
+
+    def _info(self, moment: Moment, which: Ints) -> dict[str, Any]:
+        info = {name: value.copy() for name, value in self._account(moment).items()}
+        return spread(info, which, self.num_envs)
+
+    def _seed(self, seed: int | Sequence[int | None] | None, which: Ints) -> None:
+        if seed is None or isinstance(seed, int | np.integer):
+            seeds = [None if seed is None else int(seed) + i for i in range(self.num_envs)]
+        else:
+            seeds = list(seed)
+        if len(seeds) != self.num_envs:
+            raise ValueError(f"seed must be one number or one per environment ({self.num_envs}), got {len(seeds)}")
+        if self._noise is None:
+            drawn = [seeding.np_random(one) for one in seeds]
+            self._noise = NoiseBatch([generator for generator, _ in drawn], self.scenario.n_noise)
+            self._seeds = [known for _, known in drawn]
+            return
+        for i in which:
+            if seeds[i] is not None:
+                generator, self._seeds[i] = seeding.np_random(seeds[i])
+                self._noise.reseed(i, generator)
+
+    def _checked_mask(self, mask: Any) -> Bools:
+        if not (isinstance(mask, np.ndarray) and mask.dtype == bool and mask.shape == (self.num_envs,) and mask.any()):
+            raise ValueError(
+                f"reset_mask must be a boolean array of shape ({self.num_envs},) with at least one True, got {mask!r}"
+            )
+        return mask
+
+
+def _as_worlds(worlds: Sequence[Any]) -> NDArray[np.object_]:
+    """States of a scenario in an array, so that they are selected and replaced as other rows are."""
+    rows = np.empty(len(worlds), dtype=object)
+    for i, world in enumerate(worlds):
+        rows[i] = world
+    return rows

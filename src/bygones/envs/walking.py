@@ -11,7 +11,7 @@ from typing import Literal
 import numpy as np
 
 from bygones._arrays import Array, Floats, namespace
-from bygones.envs.fair_problem import MOST_ACTIONS
+from bygones.envs.scenario import MOST_ACTIONS
 
 Control = Literal["go", "moves"]
 """What is decided of each agent: whether it goes for what it wants, or in which direction it moves."""

@@ -7,6 +7,7 @@ plays what is missing. One process at a time writes to a folder.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import closing
 from dataclasses import asdict
@@ -149,9 +150,16 @@ def _append(path: Path, entry: BoardEntry, score: Score, source: str) -> None:
 
 def _rows(path: Path) -> Board:
     return {
-        BoardEntry(*(row[name] for name in BoardEntry._fields)): Score(*(row[name] for name in Score._fields))
+        BoardEntry(_renamed(row["scenario"]), *(row[name] for name in BoardEntry._fields[1:])): Score(
+            *(row[name] for name in Score._fields)
+        )
         for row in _table(path).to_pylist()
     }
+
+
+def _renamed(scenario: str) -> str:
+    """The scenario of the paper was called `paper` in files of version 0.1."""
+    return re.sub(r"^paper\b", "allocation", scenario)
 
 
 def _table(path: Path) -> pa.Table:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 if TYPE_CHECKING:
-    from bygones.envs.scenario_problem import ScenarioProblem
+    from bygones.envs.problem import FairProblem
 
 WelfareName: TypeAlias = Literal["nash", "egalitarian", "utilitarian"]
 
@@ -48,15 +48,15 @@ class BoardEntry(NamedTuple):
         """The scenario without its parameters."""
         return self.scenario.partition("(")[0]
 
-    def problem(self) -> ScenarioProblem:
+    def problem(self) -> FairProblem:
         """What is played and learned."""
         from bygones.envs import catalogue
-        from bygones.envs.scenario_problem import ScenarioProblem
+        from bygones.envs.problem import FairProblem
         from bygones.memory.naming import named
 
         world = catalogue.named(self.scenario)
         memory = named(MEMORIES[self.memory](world.horizon))
-        return ScenarioProblem(world, memory, welfare=self.welfare, observation_scale="expected")
+        return FairProblem(world, memory, welfare=self.welfare, observation_scale="expected")
 
 
 class Size(NamedTuple):
@@ -74,7 +74,7 @@ class Size(NamedTuple):
 
 SIZES = {
     "quick": Size(
-        worlds=("donut", "job_scheduling", "lending", "queues", "paper"),
+        worlds=("donut", "job_scheduling", "lending", "queues", "allocation"),
         learners=("ppo", "ppo-symmetric"),
         horizon=100,
         steps=20_480,

@@ -15,8 +15,8 @@ from typing import NamedTuple
 import jax
 import numpy as np
 
-from bygones.envs.scenario_problem import ScenarioProblem, most_welfare
-from bygones.envs.scenarios.paper import Paper
+from bygones.envs.problem import FairProblem, most_welfare
+from bygones.envs.scenarios.allocation import Allocation
 from bygones.leaderboard.entries import BoardEntry
 from bygones.leaderboard.players import rewarded, settings_of
 from bygones.leaderboard.rule_players import RULES
@@ -90,20 +90,19 @@ def play(entry: BoardEntry) -> Score:
 def bound(entry: BoardEntry) -> float | None:
     """The score that no policy exceeds on average; None where that is not known."""
     problem = entry.problem()
-    world = problem.scenario
-    if isinstance(world, Paper):
-        settings = Settings(
-            welfare=entry.welfare,
-            horizon=world.horizon,
-            n_agents=world.n,
-            n_resources=world.n_resources,
-            n_advantaged=world.n_advantaged,
-            policy="symmetric",  # The bound does not depend on it, and it plays with any number of agents.
-        )
-        welfare: float | None = for_settings(settings).upper
-    else:
-        welfare = most_welfare(problem)
+    settings = _in_the_paper(problem)
+    welfare = most_welfare(problem) if settings is None else for_settings(settings).upper
     return None if welfare is None else float(_scores(np.array([welfare]), problem)[0])
+
+
+def _in_the_paper(problem: FairProblem) -> Settings | None:
+    """Settings of the paper's problem that have the optimum of this one; None if it is another."""
+    world = problem.scenario
+    if not isinstance(world, Allocation):
+        return None
+    plain = world.arguments()
+    # The optimum does not depend on the policy, and a symmetric one plays with any number of agents.
+    return None if "needs" in plain else Settings(**plain, welfare=str(problem.judge), policy="symmetric")
 
 
 def _on_cores(entries: Sequence[BoardEntry], workers: int) -> Generator[tuple[BoardEntry, Score]]:
@@ -167,7 +166,7 @@ def _scored(entry: BoardEntry, drawn: Evaluation, likely: Evaluation | None, sec
     )
 
 
-def _means(found: Evaluation, problem: ScenarioProblem) -> dict[str, float]:
+def _means(found: Evaluation, problem: FairProblem) -> dict[str, float]:
     return {
         "score": float(_scores(found.episodes["welfare"], problem).mean()),
         "gini": found.mean["gini"],
@@ -176,6 +175,6 @@ def _means(found: Evaluation, problem: ScenarioProblem) -> dict[str, float]:
     }
 
 
-def _scores(welfare: np.ndarray, problem: ScenarioProblem) -> np.ndarray:
+def _scores(welfare: np.ndarray, problem: FairProblem) -> np.ndarray:
     """Welfare of totals as what everybody would have to receive per step."""
     return np.asarray(equal_utility(problem.welfare, welfare, problem.n_agents) / problem.horizon)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import NamedTuple
 
-from bygones.envs.scenario_problem import ScenarioProblem
+from bygones.envs.problem import FairProblem
 from bygones.leaderboard.rule_players import NOT_SERVED, RULES
 from bygones.learn import learners
 from bygones.learn.actors import actor_of
@@ -47,12 +47,12 @@ def settings_of(player: str, steps: int, seed: int) -> Settings:
     )
 
 
-def rewarded(player: str, problem: ScenarioProblem) -> ScenarioProblem:
+def rewarded(player: str, problem: FairProblem) -> FairProblem:
     """A problem with the reward that a learner learns from."""
     return replace(problem, weight=1.0) if _learner(player).is_for_welfare else problem
 
 
-def why_not(player: str, problem: ScenarioProblem) -> str | None:
+def why_not(player: str, problem: FairProblem) -> str | None:
     """Why a player cannot play in a problem; None if it can."""
     if player in RULES:
         return RULES[player].unfit(problem.scenario)

@@ -15,9 +15,8 @@ import numpy as np
 from bygones._arrays import Floats
 from bygones.allocation.policies import DynamicMaxMin, Prices, RankingPolicy, RoundRobin, Utilitarian
 from bygones.envs.batches import mapped, taken
-from bygones.envs.fair_problem import MOST_ACTIONS
-from bygones.envs.scenario import Scenario
-from bygones.envs.scenario_problem import ScenarioProblem
+from bygones.envs.problem import FairProblem
+from bygones.envs.scenario import MOST_ACTIONS, Scenario
 from bygones.envs.walking import joint
 from bygones.learn.evaluation import Predict
 from bygones.memory import Memory
@@ -39,7 +38,7 @@ class Rule(NamedTuple):
     uses_memory: bool
     unfit: Callable[[Scenario], str | None]
     """Why it does not apply to a scenario; None if it does."""
-    made: Callable[[ScenarioProblem, np.random.Generator], Predict]
+    made: Callable[[FairProblem, np.random.Generator], Predict]
 
 
 class Seen(NamedTuple):
@@ -58,7 +57,7 @@ def _begun(memory: Memory, n_agents: int, rows: int) -> Seen:
 class Serving:
     """A rule that ranks agents by their needs, and serves the first k."""
 
-    problem: ScenarioProblem
+    problem: FairProblem
     policy: RankingPolicy
     rng: np.random.Generator
 
@@ -78,7 +77,7 @@ class Serving:
 class BestNow:
     """The action after which welfare is largest, without looking ahead. Ties: leximin, then by lot."""
 
-    problem: ScenarioProblem
+    problem: FairProblem
     rng: np.random.Generator
 
     def __call__(self, observation: np.ndarray, state: Seen | None = None, **_: Any) -> tuple[np.ndarray, Seen]:
@@ -94,18 +93,18 @@ class BestNow:
         return best, Seen(past.step + 1, memory.advance(past.memory, brings[np.arange(rows), best]))
 
 
-def _whoever(problem: ScenarioProblem, rng: np.random.Generator) -> Predict:
-    if problem.is_enumerable:
-        return lambda observation, **_: (rng.integers(problem.n_actions, size=len(observation)), None)
+def _whoever(problem: FairProblem, rng: np.random.Generator) -> Predict:
+    if problem.scenario.is_enumerable:
+        return lambda observation, **_: (rng.integers(problem.scenario.n_actions, size=len(observation)), None)
     n, k = problem.n_agents, problem.scenario.n_served
     return lambda observation, **_: (rng.random((len(observation), n)).argsort(axis=1)[:, :k], None)
 
 
-def _everybody(problem: ScenarioProblem, rng: np.random.Generator) -> Predict:
-    return lambda observation, **_: (np.full(len(observation), problem.n_actions - 1), None)
+def _everybody(problem: FairProblem, rng: np.random.Generator) -> Predict:
+    return lambda observation, **_: (np.full(len(observation), problem.scenario.n_actions - 1), None)
 
 
-def _behind(problem: ScenarioProblem, rng: np.random.Generator) -> Predict:
+def _behind(problem: FairProblem, rng: np.random.Generator) -> Predict:
     """Those go who are remembered with at most the mean; the action is their binary number."""
 
     def chosen(observation: np.ndarray, **_: Any) -> tuple[np.ndarray, None]:
@@ -116,7 +115,7 @@ def _behind(problem: ScenarioProblem, rng: np.random.Generator) -> Predict:
     return chosen
 
 
-def _ranking(make: Callable[[ScenarioProblem], RankingPolicy]) -> Callable[..., Predict]:
+def _ranking(make: Callable[[FairProblem], RankingPolicy]) -> Callable[..., Predict]:
     return lambda problem, rng: Serving(problem, make(problem), rng)
 
 
@@ -125,7 +124,7 @@ def _serves(scenario: Scenario) -> str | None:
 
 
 def _foresees(scenario: Scenario) -> str | None:
-    if scenario.n_actions > MOST_ACTIONS:
+    if not scenario.is_enumerable:
         return TOO_MANY
     nothing = np.zeros((1, len(scenario.seen_bounds[0])))
     return NOT_FORESEEN if scenario.brings(nothing) is None else None

@@ -14,9 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias, cast
 
 from bygones._arrays import Array, namespace
-from bygones.envs.fair_problem import FairProblem
-from bygones.envs.problem import AllocationProblem
-from bygones.envs.scenario_problem import ScenarioProblem
+from bygones.envs.problem import FairProblem
 from bygones.learn import learners
 from bygones.learn.networks import Networks, apply, initial
 from bygones.learn.settings import Settings, check_solvable
@@ -110,23 +108,14 @@ def plain_actor(settings: Settings, problem: FairProblem) -> Actor:
             every agent is observed on a scale of its own, or the actions are not to serve some of the agents.
     """
     check_solvable(settings.policy, problem)
+    scenario = problem.scenario
     if settings.policy == "symmetric":
         is_logarithmic = settings.agent_features == "logarithmic"
         alike = (problem.observe_denominator, settings.agent_units, is_logarithmic)
-        served, seen = served_by(problem), (1, 0)
-        assert served is not None
-        if isinstance(problem, ScenarioProblem):
-            seen = (len(problem.scenario.features), len(problem.scenario.shared))
-        return Rankings(problem.n_agents, served, *alike, *seen)
-    return Subsets(problem.observation_size, problem.n_actions, settings.hidden)
-
-
-def served_by(problem: FairProblem) -> int | None:
-    """k, where an action serves k of the agents; else None."""
-    if isinstance(problem, ScenarioProblem):
-        return problem.scenario.n_served
-    assert isinstance(problem, AllocationProblem)
-    return problem.n_resources
+        assert scenario.n_served is not None
+        seen = (len(scenario.features), len(scenario.shared))
+        return Rankings(problem.n_agents, scenario.n_served, *alike, *seen)
+    return Subsets(problem.observation_size, scenario.n_actions, settings.hidden)
 
 
 def _log_softmax(scores: SameArray) -> Array:

@@ -14,26 +14,22 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import ModuleType
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 
 from bygones import memory, welfare
 from bygones._arrays import check_one_of
 from bygones.envs import catalogue, needs
-from bygones.envs.fair_problem import FairProblem
-from bygones.envs.problem import AllocationProblem
+from bygones.envs.problem import FairProblem
 from bygones.envs.scenario import Scenario
-from bygones.envs.scenario_problem import ScenarioProblem
+from bygones.envs.scenarios.allocation import Allocation
 from bygones.learn.settings import Settings
 from bygones.memory import Memory
-from bygones.welfare import Welfare
 
 Description: TypeAlias = dict[str, Any]
 
 _PLAIN = (
-    "n_resources",
-    "horizon",
     "weight",
     "observation_scale",
     "fixed_scale",
@@ -43,9 +39,6 @@ _PLAIN = (
     "shaping_discount",
 )
 """The fields of a problem that are names and numbers already."""
-
-_OF_SCENARIO = ("n_resources", "horizon")
-"""Those that a scenario says itself."""
 
 
 @dataclass(frozen=True)
@@ -101,28 +94,26 @@ def as_run(run: AnyRun, problem: FairProblem | None = None) -> Run:
     if isinstance(run, FairProblem):
         return Run(custom_problem=run)
     if not isinstance(run, Run):
-        raise ValueError(f"a run must be Settings, an AllocationProblem or a Run, got {run!r}")
+        raise ValueError(f"a run must be Settings, a FairProblem or a Run, got {run!r}")
     return run
 
 
 def check_registered(problem: FairProblem) -> None:
     """Refuses a problem with parts of which JAX does not know what they are made of."""
-    for name in ("memory", "needs") if isinstance(problem, AllocationProblem) else ("memory",):
-        _flattened(name, getattr(problem, name))
+    _flattened("memory", problem.memory)
+    if hasattr(problem.scenario, "needs"):
+        _flattened("needs", problem.scenario.needs)
 
 
 def description(problem: FairProblem) -> Description:
     """The problem in plain names and numbers, as JSON has them."""
+    scenario = problem.scenario
     parts: Description = {"memory": _memory(problem.memory), "welfare": _welfare(problem)}
-    if isinstance(problem, ScenarioProblem):
-        plain = {name: getattr(problem, name) for name in _PLAIN if name not in _OF_SCENARIO}
-        parts["scenario"] = _scenario(problem.scenario)
-    else:
-        assert isinstance(problem, AllocationProblem)
-        plain = {name: getattr(problem, name) for name in _PLAIN}
-        parts["needs"] = _needs(problem.needs)
-    described: Description = json.loads(json.dumps({**plain, **parts}, default=_as_plain))
-    return described
+    if isinstance(scenario, Allocation):
+        parts["needs"] = _needs(scenario.needs)
+    plain = {name: getattr(problem, name) for name in _PLAIN}
+    described = {**plain, **parts, "scenario": _scenario(scenario)}
+    return cast(Description, json.loads(json.dumps(described, default=_as_plain)))
 
 
 class ForeignPartsError(ValueError):
@@ -149,6 +140,7 @@ def rebuilt(described: Description, scenario: Scenario | None = None) -> FairPro
         ValueError: a part says something that bygones does not accept.
         MALFORMED: this is no description.
     """
+    described = _as_described_now(described)
     names = [name for name in ("memory", "welfare", "needs", "scenario") if name in described]
     foreign: dict[str, Description] = {name: described[name] for name in names if "structure" in described[name]}
     if scenario is not None:
@@ -156,19 +148,33 @@ def rebuilt(described: Description, scenario: Scenario | None = None) -> FairPro
     if foreign:
         kinds = ", ".join(f"the {name} {part['kind']}" for name, part in foreign.items())
         raise ForeignPartsError(f"{kinds} cannot be rebuilt from a description", foreign)
-    parts = {
-        "memory": _rebuilt(memory, described["memory"]),
-        "welfare": welfare.named(described["welfare"]["kind"], **described["welfare"]["numbers"]),
-        **{name: described[name] for name in _PLAIN if name in described},
-    }
-    if "scenario" in described:
+    if scenario is None:
         it = described["scenario"]
-        if scenario is None:
-            # A file may name anything, and only what people write themselves is imported.
-            check_one_of("scenario", it["kind"], catalogue.names())
-            scenario = catalogue.made(it["kind"], it["numbers"])
-        return ScenarioProblem(scenario, **parts)
-    return AllocationProblem(needs=_rebuilt(needs, described["needs"]), **parts)
+        own = {"needs": _rebuilt(needs, described["needs"])} if "needs" in described else {}
+        # A file may name anything, and only what people write themselves is imported.
+        check_one_of("scenario", it["kind"], catalogue.names())
+        scenario = catalogue.made(it["kind"], {**it["numbers"], **own})
+    return FairProblem(
+        scenario,
+        memory=_rebuilt(memory, described["memory"]),
+        welfare=welfare.named(described["welfare"]["kind"], **described["welfare"]["numbers"]),
+        **{name: described[name] for name in _PLAIN if name in described},
+    )
+
+
+def differing(one: Description, other: Description) -> list[str]:
+    """The parts in which two descriptions differ."""
+    one, other = _as_described_now(one), _as_described_now(other)
+    return [name for name in one | other if one.get(name) != other.get(name)]
+
+
+def _as_described_now(described: Description) -> Description:
+    """A description in which the paper's problem is a scenario, as it was not until version 0.2."""
+    if "scenario" in described:
+        return described
+    own = {name: described[name] for name in ("horizon", "n_resources")}
+    rest = {name: value for name, value in described.items() if name not in own}
+    return {**rest, "scenario": {"kind": "allocation", "numbers": own}}
 
 
 def _memory(it: Any) -> Description:
@@ -197,15 +203,17 @@ def _needs(it: Any) -> Description:
 
 def _scenario(it: Scenario) -> Description:
     name = catalogue.name_of(it)
+    # Needs have a description of their own.
+    is_paper = isinstance(it, Allocation)
+    numbers = {"horizon": it.horizon, "n_resources": it.n_served} if is_paper else it.arguments()
     if name is None:
         kind = f"{type(it).__module__}.{type(it).__qualname__}"
-        return {"kind": kind, "numbers": it.arguments(), "structure": "a scenario"}
-    return {"kind": name, "numbers": it.arguments()}
+        return {"kind": kind, "numbers": numbers, "structure": "a scenario"}
+    return {"kind": name, "numbers": numbers}
 
 
 def _welfare(problem: FairProblem) -> Description:
-    judge = problem.welfare
-    assert isinstance(judge, Welfare)
+    judge = problem.judge
     numbers = dict(judge.parameters)
     if getattr(judge, "function", None) is None:
         return {"kind": judge.name, "numbers": numbers}

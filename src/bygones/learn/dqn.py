@@ -21,8 +21,8 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
+from bygones.envs.functional import Environment
 from bygones.learn import iterations
-from bygones.learn.environment import Environment
 from bygones.learn.greedy import Greedy
 from bygones.learn.iterations import Adam, CurvePoint, Numbers, RunState, Shape, Steps, adam_step, clip_by_norm
 from bygones.learn.networks import Networks, apply

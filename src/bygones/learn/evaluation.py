@@ -1,28 +1,36 @@
-"""How a policy does: episodes played to their end, and the metrics that training reports."""
+"""How policies do: episodes played to their end.
+
+The worlds of an evaluation depend on its seed only: policies trained by bygones, policies learned elsewhere and rules
+all meet the same needs. A trained policy is compiled together with the environment, and many can be played at once. Any
+other is asked at every step what to do, in the same compiled environment.
+"""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from bygones._arrays import Array, Floats, check_count
-from bygones.envs.batches import taken
-from bygones.envs.dynamics import begin, proceed
-from bygones.envs.fair_problem import FairProblem
-from bygones.envs.problem import AllocationProblem, observe
-from bygones.envs.scenario_problem import ScenarioProblem
-from bygones.learn.actors import served_by
-from bygones.learn.environment import (
-    AllocationState,
-    FunctionalAllocation,
-    FunctionalScenario,
-    ScenarioNoise,
-)
+from bygones.envs.functional import Environment, FunctionalEnv, Noise, Numbers, State, StepNoise, numbers_of
+from bygones.envs.problem import FairProblem
+from bygones.learn.actors import Actor, actor_of
+from bygones.learn.descriptions import check_registered
+from bygones.learn.networks import Networks
+from bygones.learn.normalisation import Normaliser, normalised
 from bygones.learn.policy import TrainedPolicy
+from bygones.learn.programs import row, stacked
+from bygones.learn.recurrent_ppo import world_of
+
+EPISODES = 10
+"""How many episodes a policy plays, by default: as many as the paper's metrics are averaged over at T = 10,000."""
+
+BLOCK = 256
+"""How many steps a compiled program plays between two looks at it; their noise is drawn at once."""
 
 
 class Predicts(Protocol):
@@ -52,11 +60,21 @@ class Evaluation(NamedTuple):
     """Each metric of every episode."""
 
 
+class Played(NamedTuple):
+    """What a trained policy came to in the same worlds, played in two ways: each metric, averaged over episodes."""
+
+    episodes: int
+    sampled: dict[str, float]
+    """With actions sampled from the policy, as in training."""
+    deterministic: dict[str, float]
+    """With the most probable action at every step."""
+
+
 def evaluate(
     policy: Predicts | Predict,
     problem: FairProblem | None = None,
     *,
-    episodes: int = 10,
+    episodes: int = EPISODES,
     seed: int = 0,
     deterministic: bool = False,
 ) -> Evaluation:
@@ -68,95 +86,202 @@ def evaluate(
             number of a subset of agents, or the k agents themselves.
         problem: what to play; by default the problem that the policy was trained on.
         episodes: how many episodes to play.
-        seed: of the needs, which are equal for equal seeds whatever the policy, and of a `TrainedPolicy`'s draws.
-        deterministic: whether the policy takes its most probable action instead of drawing one.
+        seed: of the worlds, which are equal for equal seeds whatever the policy, and of a `TrainedPolicy`'s draws.
+        deterministic: whether the policy takes its most probable action instead of sampling one.
     """
     if problem is None:
         if not isinstance(policy, TrainedPolicy):
             raise ValueError("problem must be given: only a TrainedPolicy knows the problem it was trained on")
         problem = policy.problem
-    check_count("episodes", episodes)
-    noise, draws = (np.random.default_rng(s) for s in np.random.SeedSequence(check_count("seed", seed, 0)).spawn(2))
-    predict = _predict_of(policy, problem, draws)
-    game: _Allocation | _Scenario
-    if isinstance(problem, ScenarioProblem):
-        game = _Scenario(problem, episodes, noise)
+    check_registered(problem)
+    worlds = Worlds(check_count("seed", seed, 0), check_count("episodes", episodes), FunctionalEnv.of(problem))
+    if isinstance(policy, TrainedPolicy):
+        # What does not fit the problem is refused here, by name, and not by the compiler.
+        policy.predict(np.zeros(problem.observation_size), n_resources=problem.scenario.n_served)
+        player = Player(worlds.environment, actor_of(policy.settings, problem), episodes, samples=(not deterministic,))
+        numbers = numbers_of(problem, policy.settings.policy == "mlp")
+        metrics = _compiled(player, batched=False).play(
+            (policy.networks, policy.normaliser, numbers), [worlds], seed, problem.horizon
+        )
+        each = {name: np.asarray(values[0], float) for name, values in metrics.items()}
     else:
-        game = _Allocation(problem, episodes, noise)
-    remembered, starts = None, np.ones(episodes, bool)
-    for _ in range(problem.horizon):
-        actions, remembered = predict(game.seen(), state=remembered, episode_start=starts, deterministic=deterministic)
-        game.play(_one_per_row(actions, problem, episodes))
-        starts = np.zeros(episodes, bool)
-    metrics = game.metrics()
-    return Evaluation({name: float(values.mean()) for name, values in metrics.items()}, metrics)
+        each = _asked(policy.predict if hasattr(policy, "predict") else policy, problem, worlds, deterministic)
+    return Evaluation({name: float(values.mean()) for name, values in each.items()}, each)
 
 
-class _Allocation:
-    """Episodes of the paper's problem, in NumPy."""
+def played(
+    policies: Sequence[TrainedPolicy],
+    episodes: int = EPISODES,
+    *,
+    batched: bool | None = None,
+    precision: str = "highest",
+) -> list[Played]:
+    """What trained policies come to on the problems and with the seeds that they were trained with.
 
-    def __init__(self, problem: FairProblem, episodes: int, noise: np.random.Generator) -> None:
-        assert isinstance(problem, AllocationProblem)
-        self._problem, self._params, self._noise = problem, problem.params(), noise
-        self._rows = (episodes, problem.n_agents)
-        self._now, _ = begin(noise.random((2, *self._rows)), self._params)
+    Args:
+        policies: of one shape, as the runs of a `train_batch`.
+        episodes: how many episodes each policy plays, both with sampled and with the most probable actions.
+        batched: whether they are one batched program; by default yes if there are several.
+        precision: of matrix products, as in training.
+    """
+    problems = [policy.problem for policy in policies]
+    batched = len(policies) > 1 if batched is None else batched
+    players = {
+        Player(FunctionalEnv.of(problem), actor_of(policy.settings, problem), episodes, (True, False), precision)
+        for policy, problem in zip(policies, problems, strict=True)
+    }
+    if len(players) != 1:
+        raise ValueError("policies must be of one shape to be played together: play those of other sizes on their own")
+    (player,) = players
+    check_count("episodes", episodes)
+    seeds = [policy.settings.seed for policy in policies]
+    environment = player.environment
+    assert isinstance(environment, FunctionalEnv)
+    worlds = [Worlds(seed, episodes, environment) for seed in dict.fromkeys(seeds)]
+    parts = [
+        (policy.networks, policy.normaliser, numbers_of(problem, policy.settings.policy == "mlp"))
+        for policy, problem in zip(policies, problems, strict=True)
+    ]
+    horizon = max(problem.horizon for problem in problems)
+    metrics = _compiled(player, batched).play(stacked(parts, batched), worlds, seeds if batched else seeds[0], horizon)
+    rows = [row(metrics, i) if batched else metrics for i in range(len(policies))]
+    return [Played(episodes, *(_means(each, way) for way in (0, 1))) for each in rows]
 
-    def seen(self) -> Array:
-        return observe(self._now.needs, self._now.memory, self._params)
 
-    def play(self, actions: np.ndarray) -> None:
-        self._now, _ = proceed(self._noise.random(self._rows), self._now, actions, self._params)
+class Worlds:
+    """What happens in the episodes of a seed, whatever the policy: the noise of their starts and of their steps."""
 
-    def metrics(self) -> dict[str, Floats]:
-        now, environment = self._now, FunctionalAllocation.of(self._problem)
-        ends = AllocationState(now.t, now.needs, now.needs_state, now.memory, now.cumulative)
-        each = [environment.metrics(taken(ends, i), self._params) for i in range(self._rows[0])]
-        return {name: np.array([float(one[name]) for one in each]) for name in each[0]}
+    def __init__(self, seed: int, episodes: int, environment: FunctionalEnv) -> None:
+        self.seed, self.episodes, self.environment = seed, episodes, environment
+        self._generator = np.random.default_rng(np.random.SeedSequence(seed).spawn(1)[0])
+
+    def start(self) -> StepNoise:
+        """The noise of the starts, one row per episode."""
+        env = self.environment
+        rows = self._generator.random((env.start_rows, self.episodes, env.n_noise)).astype(np.float32)
+        return StepNoise(step=None, start=np.concatenate(list(rows), axis=-1))
+
+    def steps(self, count: int) -> StepNoise:
+        """The noise of the next steps, steps along the first axis and then one row per episode."""
+        shape = (count, self.episodes, self.environment.n_noise)
+        return StepNoise(step=self._generator.random(shape).astype(np.float32), start=None)
 
 
-class _Scenario:
-    """Episodes of a scenario, in JAX: a scenario's functions take one state, and `vmap` makes many of it."""
+class Player(NamedTuple):
+    """What is fixed when the program that plays a policy is compiled."""
 
-    def __init__(self, problem: ScenarioProblem, episodes: int, noise: np.random.Generator) -> None:
-        self._params = problem.params()
-        self._environment = FunctionalScenario.of(problem)
-        self._noise, self._rows = noise, (episodes, problem.scenario.n_noise)
-        self._now: Any = _many(self._environment, "start")(self._drawn(), self._params)
+    environment: Environment
+    actor: Actor
+    episodes: int
+    samples: tuple[bool, ...]
+    """Whether actions are sampled, for each of the ways in which the episodes are played."""
+    precision: str = "highest"
 
-    def seen(self) -> Array:
-        return np.asarray(_many(self._environment, "observe")(self._now, self._params))
 
-    def play(self, actions: np.ndarray) -> None:
-        self._now = _many(self._environment, "advance")(self._drawn(), self._now, actions, self._params)
+class _Program(NamedTuple):
+    """A player, compiled."""
 
-    def metrics(self) -> dict[str, Floats]:
-        found = _many(self._environment, "metrics")(self._now, self._params)
-        return {name: np.asarray(values, float) for name, values in found.items()}
+    begin: Callable[..., State]
+    proceed: Callable[..., State]
+    metrics: Callable[..., dict[str, jax.Array]]
 
-    def _drawn(self) -> ScenarioNoise:
-        rows = jax.numpy.asarray(self._noise.random(self._rows), jax.numpy.float32)
-        return ScenarioNoise(rows, rows)
+    def play(self, parts: Any, worlds: list[Worlds], seeds: int | list[int], horizon: int) -> dict[str, np.ndarray]:
+        """Each metric of every way and episode; with runs along the first axis of all that is batched.
+
+        Args:
+            parts: networks, normaliser and the problem's numbers.
+            worlds: those that are played in, one for each seed.
+            seeds: the seed of each run.
+            horizon: the longest of all.
+        """
+        positions = {each.seed: i for i, each in enumerate(worlds)}
+        which = np.vectorize(positions.get, otypes=[np.int32])(seeds)
+        states = self.begin(parts, stacked([each.start() for each in worlds], True), which)
+        for done in range(0, horizon, BLOCK):
+            noise = stacked([each.steps(BLOCK) for each in worlds], True)
+            states = self.proceed(parts, states, noise, which, np.array(seeds, np.uint32), done)
+        return {name: np.asarray(values) for name, values in self.metrics(parts, states).items()}
+
+
+Parts: TypeAlias = tuple[Networks, Normaliser | None, Numbers]
 
 
 @functools.cache
-def _many(environment: Hashable, name: str) -> Callable[..., Any]:
+def _compiled(player: Player, batched: bool) -> _Program:
+    """The program of a player, for one policy or, batched, for many."""
+    ways = len(player.samples)
+
+    def around(parts: Parts) -> tuple[Environment, Numbers]:
+        networks, _, numbers = parts
+        return world_of(player.environment, player.actor, numbers, networks)
+
+    def begin(parts: Parts, noise: Noise, which: jax.Array) -> State:
+        env, numbers = around(parts)
+        start = jax.vmap(env.start, in_axes=(0, None))(row(noise, which), numbers)
+        return jax.tree.map(lambda leaf: jnp.stack([leaf] * ways), start)
+
+    def proceed(parts: Parts, states: State, noise: Noise, which: jax.Array, seed: jax.Array, done: jax.Array) -> State:
+        env, numbers = around(parts)
+        networks, normaliser, of_problem = parts
+        key = jax.random.fold_in(jax.random.key(np.uint32(2**32 - 1)), seed)
+        samples = jnp.array(player.samples, jnp.float32)[:, None, None]
+
+        def advance(state: State, noise: Noise, gumbel: jax.Array) -> State:
+            scores = player.actor.scores(networks, normalised(env.observe(state, numbers), normaliser))
+            return env.advance(noise, state, player.actor.best(scores + gumbel), numbers)
+
+        def step(i: jax.Array, states: State) -> State:
+            now = jax.tree.map(lambda leaf: leaf[which, i], noise)
+            gumbel = jax.random.gumbel(jax.random.fold_in(key, done + i), (player.episodes, player.actor.n_scores))
+            return jax.vmap(jax.vmap(advance), in_axes=(0, None, 0))(states, now, samples * gumbel)
+
+        with jax.default_matmul_precision(player.precision):
+            return jax.lax.fori_loop(0, jnp.clip(of_problem.horizon - done, 0, BLOCK), step, states)
+
+    def metrics(parts: Parts, states: State) -> dict[str, jax.Array]:
+        env, numbers = around(parts)
+        found: dict[str, jax.Array] = jax.vmap(jax.vmap(env.metrics, (0, None)), (0, None))(states, numbers)
+        return found
+
+    if batched:
+        return _Program(
+            jax.jit(jax.vmap(begin, in_axes=(0, None, 0))),
+            jax.jit(jax.vmap(proceed, in_axes=(0, 0, None, 0, 0, None)), donate_argnums=1),
+            jax.jit(jax.vmap(metrics)),
+        )
+    return _Program(jax.jit(begin), jax.jit(proceed, donate_argnums=1), jax.jit(metrics))
+
+
+def _asked(predict: Predict, problem: FairProblem, worlds: Worlds, deterministic: bool) -> dict[str, Floats]:
+    """Each metric of every episode in which a policy is asked what to do at every step."""
+    env, params, rows = worlds.environment, problem.params(), worlds.episodes
+    now = _many(env, "start")(worlds.start(), params)
+    remembered, starts = None, np.ones(rows, bool)
+    for done in range(problem.horizon):
+        if done % BLOCK == 0:
+            noise = worlds.steps(BLOCK)
+        seen = np.asarray(_many(env, "observe")(now, params))
+        actions, remembered = predict(seen, state=remembered, episode_start=starts, deterministic=deterministic)
+        now = _many(env, "advance")(row(noise, done % BLOCK), now, _one_per_row(actions, problem, rows), params)
+        starts = np.zeros(rows, bool)
+    return {name: np.asarray(values, float) for name, values in _many(env, "metrics")(now, params).items()}
+
+
+@functools.cache
+def _many(environment: FunctionalEnv, name: str) -> Callable[..., Any]:
     """A function of the environment for many states at once, compiled."""
-    one = getattr(environment, name)
     mapped = {"start": (0, None), "observe": (0, None), "advance": (0, 0, 0, None), "metrics": (0, None)}[name]
-    compiled: Callable[..., Any] = jax.jit(jax.vmap(one, in_axes=mapped))
+    compiled: Callable[..., Any] = jax.jit(jax.vmap(getattr(environment, name), in_axes=mapped))
     return compiled
 
 
 def _one_per_row(actions: Any, problem: FairProblem, rows: int) -> np.ndarray:
     """The number of an action per row, or the agents to serve per row; one for all stands for every row."""
-    chosen = np.asarray(actions)
-    served = served_by(problem)
-    if served is not None and (chosen.ndim == 2 or not problem.is_enumerable):
+    chosen, served = np.asarray(actions), problem.scenario.n_served
+    if served is not None and (chosen.ndim == 2 or not problem.scenario.is_enumerable):
         return np.broadcast_to(chosen, (rows, served))
     return np.broadcast_to(chosen, (rows,))
 
 
-def _predict_of(policy: Predicts | Predict, problem: FairProblem, draws: np.random.Generator) -> Predict:
-    if isinstance(policy, TrainedPolicy):
-        return functools.partial(policy.predict, rng=draws, n_resources=served_by(problem))
-    return policy.predict if hasattr(policy, "predict") else policy
+def _means(metrics: dict[str, np.ndarray], way: int) -> dict[str, float]:
+    return {name: float(values[way].mean()) for name, values in metrics.items()}

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bygones._arrays import Array, Number, namespace
-from bygones.envs.fair_problem import FairProblem
+from bygones.envs.problem import FairProblem
 from bygones.learn.actors import Actor, Subsets, plain_actor
 from bygones.learn.networks import Networks, apply, initial
 from bygones.learn.settings import Settings

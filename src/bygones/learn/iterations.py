@@ -13,8 +13,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from bygones.envs.functional import Environment
 from bygones.learn.actors import Actor
-from bygones.learn.environment import Environment
 from bygones.learn.networks import Networks
 from bygones.learn.normalisation import Normaliser, having_seen
 

@@ -14,11 +14,11 @@ import numpy as np
 from bygones._arrays import AnyArray, Array, Ints, as_array, check_count, namespace
 from bygones._parts import needed_by
 from bygones._text import listed
-from bygones.envs.fair_problem import FairProblem
+from bygones.envs.problem import FairProblem
 from bygones.envs.scenario import Scenario
 from bygones.learn import safetensors
-from bygones.learn.actors import Actor, actor_of, served_by
-from bygones.learn.descriptions import MALFORMED, ForeignPartsError, Run, description, rebuilt
+from bygones.learn.actors import Actor, actor_of
+from bygones.learn.descriptions import MALFORMED, ForeignPartsError, Run, description, differing, rebuilt
 from bygones.learn.networks import Layer, Networks
 from bygones.learn.normalisation import Normaliser, normalised
 from bygones.learn.recurrent import Recurrent
@@ -110,7 +110,7 @@ class TrainedPolicy:
             scores = np.asarray(actor.scores(self.networks, seen))
             noise = 0.0 if deterministic else (rng or np.random.default_rng()).gumbel(size=scores.shape)
             return np.asarray(actor.best(scores + noise)), None
-        served = served_by(self.problem)
+        served = self.problem.scenario.n_served
         if n_resources not in (None, served):
             raise ValueError(
                 f"n_resources must be {served}, as in training, got {n_resources}: only policies "
@@ -158,7 +158,7 @@ class TrainedPolicy:
         except (ValueError, *MALFORMED) as error:
             raise _damaged(path, error) from None
         is_given = problem is not None or scenario is not None
-        if scenario is not None and "scenario" not in (described or {}):
+        if scenario is not None and described is None:
             raise ValueError(f"{path} was not trained on a scenario: leave the scenario out")
         if problem is None and described is not None:
             try:
@@ -172,7 +172,7 @@ class TrainedPolicy:
                 raise _damaged(path, error) from None
         if problem is not None and is_given:
             trained, given = described or description(settings.problem()), description(problem)
-            others = [name for name in trained | given if trained.get(name) != given.get(name)]
+            others = differing(trained, given)
             if others:
                 raise ValueError(f"{path} was trained on another problem, which differs in {listed(others)}")
         try:

@@ -1,4 +1,4 @@
-"""Compiled programs, of which a process can hold only so many.
+"""Compiled programs: what they are given, and that a process can hold only so many.
 
 JAX keeps what it compiles for as long as the process lives, each program in memory mappings of its own. Linux allows a
 process 65,530 of them, about a hundred different trainings, and the compilation after that crashes.
@@ -6,9 +6,15 @@ process 65,530 of them, about a hundred different trainings, and the compilation
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any, TypeAlias
 
 import jax
+import numpy as np
+
+Tree: TypeAlias = Any
+"""Arrays in tuples, named tuples, dictionaries and other pytrees."""
 
 MAPPINGS = 30_000
 """With more memory mappings than this, a process lets go of its compiled programs before it trains again."""
@@ -23,3 +29,13 @@ def make_room() -> None:
     """
     if _MAPS.exists() and _MAPS.read_bytes().count(b"\n") > MAPPINGS:
         jax.clear_caches()  # type: ignore[no-untyped-call]
+
+
+def stacked(trees: Sequence[Tree], batched: bool) -> Tree:
+    """Trees of NumPy arrays as one tree with the runs along the first axis; a single run as it is."""
+    return jax.tree.map(lambda *leaves: np.stack(leaves), *trees) if batched else trees[0]
+
+
+def row(tree: Tree, i: int | jax.Array) -> Tree:
+    """One of the runs of a stacked tree."""
+    return jax.tree.map(lambda leaf: leaf[i], tree)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bygones._arrays import AnyArray, Array, namespace
-from bygones.envs.fair_problem import FairProblem
+from bygones.envs.problem import FairProblem
 from bygones.learn.actors import Actor, Subsets, plain_actor
 from bygones.learn.networks import Layer, Networks, layers
 from bygones.learn.settings import Settings

@@ -17,8 +17,9 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
+from bygones.envs.functional import Environment
 from bygones.learn import iterations, ppo
-from bygones.learn.environment import Environment
+from bygones.learn.actors import Actor
 from bygones.learn.iterations import CurvePoint, Numbers, RunState, Shape
 from bygones.learn.networks import Networks
 from bygones.learn.ppo import Samples
@@ -82,11 +83,11 @@ class Carrying:
         return self.world.metrics(after.world, params.world)
 
 
-def world_of(shape: Shape, params: Any, networks: Networks) -> tuple[Environment, Any]:
+def world_of(environment: Environment, actor: Actor, params: Any, networks: Networks) -> tuple[Environment, Any]:
     """The environment in which a policy acts, and its numbers: around the problem's, if the policy is recurrent."""
-    if isinstance(shape.actor, Recurrent):
-        return Carrying(shape.environment, shape.actor), CarryingParams(params, networks)
-    return shape.environment, params
+    if isinstance(actor, Recurrent):
+        return Carrying(environment, actor), CarryingParams(params, networks)
+    return environment, params
 
 
 @dataclass(frozen=True)
@@ -104,11 +105,11 @@ class RecurrentPPO:
         return cls(settings.sequence)
 
     def begin(self, key: jax.Array, networks: Networks, params: Any, shape: Shape) -> RunState:
-        env, around = world_of(shape, params, networks)
+        env, around = world_of(shape.environment, shape.actor, params, networks)
         return iterations.begin(key, networks, around, shape._replace(environment=env))
 
     def iterate(self, state: RunState, params: Any, numbers: Numbers, shape: Shape) -> tuple[RunState, CurvePoint]:
-        env, around = world_of(shape, params, state.networks)
+        env, around = world_of(shape.environment, shape.actor, params, state.networks)
         playing = shape._replace(environment=env)
         samples, _, onward, curve = ppo.experience(state, around, numbers, playing, into_samples=samples_of)
         cut = self.in_sequences(samples)

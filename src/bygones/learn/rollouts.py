@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from bygones.learn.environment import Environment
+from bygones.envs.functional import Environment
 from bygones.learn.iterations import Shape
 from bygones.learn.networks import Networks
 from bygones.learn.normalisation import Normaliser, having_seen, normalised

@@ -25,17 +25,17 @@ import numpy as np
 
 from bygones._arrays import check_count
 from bygones._parts import missing
-from bygones.envs.fair_problem import FairProblem
-from bygones.learn import checkpoints, iterations, learners, playing, ppo
+from bygones.envs.functional import FunctionalEnv, numbers_of
+from bygones.envs.problem import FairProblem, Params
+from bygones.learn import checkpoints, iterations, learners, ppo
 from bygones.learn.actors import Subsets, actor_of
 from bygones.learn.checkpoints import Checkpoint
 from bygones.learn.descriptions import AnyRun, Run, as_run, check_registered
-from bygones.learn.environment import environment_of
+from bygones.learn.evaluation import Played, played
 from bygones.learn.networks import Networks
 from bygones.learn.normalisation import Normaliser
-from bygones.learn.playing import Played
 from bygones.learn.policy import TrainedPolicy
-from bygones.learn.programs import make_room
+from bygones.learn.programs import make_room, row, stacked
 from bygones.learn.settings import Settings
 
 SEGMENT = 16
@@ -159,7 +159,7 @@ def train_batch(
     check_count("evaluation_episodes", evaluation_episodes, 0)
     make_room()
     batched = len(batch) > 1 if batched is None else batched
-    params, numbers = (_stack([of(run) for run in batch], batched) for of in (params_of, numbers_of))
+    params, numbers = (stacked([of(run) for run in batch], batched) for of in (params_of, settings_of))
     total = max(run.settings.rollouts for run in batch)
     is_mlp = isinstance(shape.actor, Subsets)
     has_native = is_mlp and batch[0].settings.learner == "ppo"
@@ -193,33 +193,12 @@ def train_batch(
                 steps = done * shape.rollout_steps
                 progress(RunProgress(tuple(range(len(batch))), steps, total * shape.rollout_steps, new))
     host = jax.tree.map(np.asarray, state)
-    results = [_result(run, _row(host, i) if batched else host, points, i) for i, run in enumerate(batch)]
+    results = [_result(run, row(host, i) if batched else host, points, i) for i, run in enumerate(batch)]
     if not evaluation_episodes:
         return results
-    found = played([result.policy for result in results], evaluation_episodes, batched=batched, **choices)
-    return [dataclasses.replace(result, played=one) for result, one in zip(results, found, strict=True)]
-
-
-def played(
-    policies: Sequence[TrainedPolicy], episodes: int = playing.EPISODES, *, batched: bool | None = None, **choices: Any
-) -> list[Played]:
-    """What policies come to in the episodes that they play at the end of training: made again from what was kept.
-
-    Args:
-        policies: of one shape, as the runs of a `train_batch`.
-        episodes: how many episodes each policy plays, both with actions drawn and with the most probable ones.
-        batched: as of `train_batch`.
-        choices: as of `train_batch`.
-    """
-    batch = [Run(policy.settings, policy.custom_problem) for policy in policies]
-    batched = len(batch) > 1 if batched is None else batched
-    player = playing.player(_common_shape(batch, choices), check_count("episodes", episodes), batched)
-    keys = playing.keys_of([run.settings.seed for run in batch])
-    weights, normaliser = _stack([(policy.networks, policy.normaliser) for policy in policies], batched)
-    numbers = _stack([params_of(run) for run in batch], batched)
-    metrics = player(keys if batched else keys[0], weights, normaliser, numbers, numbers.horizon)
-    host = jax.tree.map(np.asarray, metrics)
-    return [playing.as_played(_row(host, i) if batched else host) for i in range(len(batch))]
+    precision = {name: choice for name, choice in choices.items() if name == "precision"}
+    came_to = played([result.policy for result in results], evaluation_episodes, batched=batched, **precision)
+    return [dataclasses.replace(result, played=one) for result, one in zip(results, came_to, strict=True)]
 
 
 def begin(
@@ -230,8 +209,8 @@ def begin(
     starts = [shape.actor.initial(one.seed) for one in settings]
     if keys is None:
         keys = jax.vmap(jax.random.key)(np.array([one.seed for one in settings], np.uint32))
-    stacked = (_stack(trees, batched) for trees in (starts, [params_of(run) for run in runs]))
-    begun: iterations.RunState = _begin(batched)(keys if batched else keys[0], *stacked, shape)
+    networks, params = (stacked(trees, batched) for trees in (starts, [params_of(run) for run in runs]))
+    begun: iterations.RunState = _begin(batched)(keys if batched else keys[0], networks, params, shape)
     return begun
 
 
@@ -244,7 +223,7 @@ def shape_of(run: AnyRun, **choices: Any) -> iterations.Shape:
     """What is fixed when the program of a run is compiled."""
     run = as_run(run)
     return iterations.Shape(
-        environment=environment_of(run.problem),
+        environment=FunctionalEnv.of(run.problem),
         actor=actor_of(run.settings, run.problem),
         rollout_steps=run.settings.rollout_steps,
         batch_size=run.settings.batch_size,
@@ -263,22 +242,18 @@ def program_of(run: AnyRun, **choices: Any) -> Hashable:
     return shape, structure, tuple((leaf.shape, leaf.dtype) for leaf in leaves)
 
 
-def numbers_of(run: AnyRun) -> iterations.Numbers:
+def settings_of(run: AnyRun) -> iterations.Numbers:
     """The learner's numbers of a run."""
     settings = as_run(run).settings
     values = (getattr(settings, name) for name in iterations.Numbers._fields)
     return iterations.Numbers(*(np.asarray(v, np.int32 if isinstance(v, int) else np.float32) for v in values))
 
 
-def params_of(run: AnyRun) -> Any:
+def params_of(run: AnyRun) -> Params:
     """The environment's numbers of a run, as arrays: equal types for every run, hence one compiled program."""
     run = as_run(run)
     check_registered(run.problem)
-    kinds = {"b": np.bool_, "i": np.int32, "f": np.float32}
-    enumerates = run.settings.policy == "mlp"
-    return jax.tree.map(
-        lambda leaf: np.asarray(leaf, kinds[np.asarray(leaf).dtype.kind]), run.problem.params(enumerates)
-    )
+    return numbers_of(run.problem, run.settings.policy == "mlp")
 
 
 def digest(runs: Sequence[AnyRun]) -> str:
@@ -353,15 +328,6 @@ def _restored(saved: Checkpoint, like: iterations.RunState, file: Path | None) -
         )
     state: iterations.RunState = jax.tree.unflatten(structure, [jnp.asarray(leaf) for leaf in saved.state])
     return state
-
-
-def _stack(trees: Sequence[Any], batched: bool) -> Any:
-    """Trees of NumPy arrays as one tree with the runs along the first axis; a single run as it is."""
-    return jax.tree.map(lambda *leaves: np.stack(leaves), *trees) if batched else trees[0]
-
-
-def _row(tree: Any, i: int) -> Any:
-    return jax.tree.map(lambda leaf: leaf[i], tree)
 
 
 def _rows(curve: iterations.CurvePoint, count: int, batched: bool) -> dict[str, np.ndarray]:

@@ -12,7 +12,7 @@ from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.monitor import Monitor
 from stable_baselines3.common.vec_env import DummyVecEnv, VecEnv, VecNormalize
 
-from bygones.envs.gymnasium_env import AllocationEnv
+from bygones.envs.env import FairEnv
 from bygones.learn.settings import Settings
 
 EpisodeSeen = Callable[[int, dict[str, float]], None]
@@ -47,7 +47,7 @@ def environment(settings: Settings, env: gymnasium.Env[Any, Any] | None = None) 
     """
     running = settings.observation_scale == "running"
     problem = settings.replace(observation_scale="none" if running else settings.observation_scale).problem()
-    venv = DummyVecEnv([lambda: Monitor(env or AllocationEnv(problem=problem))])
+    venv = DummyVecEnv([lambda: Monitor(env or FairEnv(problem=problem))])
     return VecNormalize(venv, norm_reward=False) if running else venv
 
 
@@ -55,30 +55,19 @@ def train(settings: Settings, seen: EpisodeSeen | None = None, threads: int = 1)
     """A whole run of Stable-Baselines3; `seen` is called at the end of every episode."""
     torch.set_num_threads(threads)
     model = learner(settings)
-    model.learn(settings.total_steps, callback=_Episodes(seen, settings.horizon) if seen else None)
+    model.learn(settings.total_steps, callback=_Episodes(seen) if seen else None)
     return model
 
 
 class _Episodes(BaseCallback):
     """Passes on the metrics of episodes as they end."""
 
-    def __init__(self, seen: EpisodeSeen, horizon: int) -> None:
+    def __init__(self, seen: EpisodeSeen) -> None:
         super().__init__()
-        self._seen, self._horizon = seen, horizon
+        self._seen = seen
 
     def _on_step(self) -> bool:
         for info in self.locals["infos"]:
             if "episode_metrics" in info:
-                self._seen(self.num_timesteps, _metrics(info, self._horizon))
+                self._seen(self.num_timesteps, info["episode_metrics"])
         return True
-
-
-def _metrics(info: dict[str, Any], horizon: int) -> dict[str, float]:
-    """The metrics of our own learner, from the info of an episode's last step."""
-    per_step = info["cumulative"] / horizon
-    return {
-        **info["episode_metrics"],
-        "welfare_memory": float(info["welfare_memory"]),
-        "utility_least": float(per_step.min()),
-        "utility_most": float(per_step.max()),
-    }

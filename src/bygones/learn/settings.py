@@ -13,10 +13,8 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from bygones._arrays import check_between, check_count, check_one_of
-from bygones.envs.fair_problem import End, FairProblem, Scale
-from bygones.envs.needs import advantaged
-from bygones.envs.problem import AllocationProblem
-from bygones.envs.scenario_problem import ScenarioProblem
+from bygones.envs.problem import End, FairProblem, Scale
+from bygones.envs.scenarios.allocation import Allocation
 from bygones.learn import learners
 from bygones.memory import Discounted
 from bygones.welfare import named
@@ -156,7 +154,7 @@ class Settings:
         if not isinstance(self.welfare, str):
             raise ValueError(
                 "welfare must be text such as 'nash' in Settings, which are saved as text: give a function to the "
-                f"problem instead, as train(settings, problem=AllocationProblem(welfare=...)), got {self.welfare!r}"
+                f"problem instead, as train(settings, problem=FairProblem(welfare=...)), got {self.welfare!r}"
             )
         object.__setattr__(self, "welfare", str(named(self.welfare)))
         for name, most in (("rollout_steps", 10**7), ("epochs", 10**4), ("total_steps", 10**12)):
@@ -199,15 +197,13 @@ class Settings:
         if weights > WEIGHTS:
             raise ValueError(f"hidden must give a network of at most {WEIGHTS:,} weights, got {weights:,}")
 
-    def problem(self) -> AllocationProblem:
+    def problem(self) -> FairProblem:
         """The learning problem of these settings."""
-        return AllocationProblem(
-            n_resources=self.n_resources,
-            horizon=self.horizon,
+        return FairProblem(
+            Allocation(self.horizon, self.n_resources, n_agents=self.n_agents, n_advantaged=self.n_advantaged),
             memory=Discounted(gamma=self.gamma, average=self.aggregation == "averaged"),
             welfare=self.welfare,
             weight=self.weight,
-            needs=advantaged(self.n_agents, self.n_advantaged),
             observation_scale=self.observation_scale,
             fixed_scale=self.fixed_scale,
             observe_memory=self.observe_memory,
@@ -265,8 +261,8 @@ class Settings:
 def check_solvable(policy: PolicyKind, problem: FairProblem) -> None:
     """Refuses a problem that a kind of policy cannot play."""
     if policy == "mlp":
-        problem.check_enumerable(MLP_ENUMERATES)
-    elif isinstance(problem, ScenarioProblem) and problem.scenario.n_served is None:
+        problem.scenario.check_enumerable(MLP_ENUMERATES)
+    elif problem.scenario.n_served is None:
         raise ValueError(
             'policy "symmetric" chooses k of the agents, but actions are something else in this scenario: use policy '
             '"mlp"'

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from bygones._arrays import Array
-from bygones.envs.fair_problem import FairProblem
+from bygones.envs.problem import FairProblem
 from bygones.learn.actors import Actor, Subsets, plain_actor
 from bygones.learn.networks import Networks, apply, initial, layers
 from bygones.learn.settings import Settings

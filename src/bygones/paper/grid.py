@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, get_args
 
 from bygones._arrays import check_count, check_one_of
-from bygones.envs.fair_problem import Scale
+from bygones.envs.problem import Scale
 from bygones.learn.descriptions import Run
 from bygones.learn.settings import Settings, later_defaults
 from bygones.welfare import named

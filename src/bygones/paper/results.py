@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     import pandas
     import polars
 
-    from bygones.learn.playing import Played
+    from bygones.learn.evaluation import Played
 
 SAME_RUNS = ("0.1", "0.2")
 """Versions whose runs are the same, seed by seed: the evidence was run before the number was raised to 0.2."""

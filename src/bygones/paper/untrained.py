@@ -17,6 +17,7 @@ import numpy as np
 
 from bygones import inequality
 from bygones._arrays import Floats
+from bygones.envs.needs import advantaged
 from bygones.learn.settings import Settings
 from bygones.paper.evidence import evidence_folder
 from bygones.paper.grid import memory_label
@@ -80,11 +81,11 @@ def simulated(rule: str, run: Settings, horizons: Sequence[int], seeds: int = FE
 
     Rules do not know the horizon, so that a short episode is the beginning of a long one.
     """
-    problem = run.problem()
+    problem, needs = run.problem(), advantaged(run.n_agents, run.n_advantaged)
     welfare = "log_nash" if run.welfare == "nash" else run.welfare
-    policy = policy_named(rule, problem.memory, welfare, problem.needs, run.n_resources)
+    policy = policy_named(rule, problem.memory, welfare, needs, run.n_resources)
     steps, k = max(horizons), run.n_resources
-    played = simulate_seeds(policy, problem.needs, problem.memory, welfare, steps, k, range(seeds))
+    played = simulate_seeds(policy, needs, problem.memory, welfare, steps, k, range(seeds))
     return {horizon: np.array([each.cumulative[horizon - 1] for each in played]) for horizon in horizons}
 
 

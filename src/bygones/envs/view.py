@@ -1,37 +1,51 @@
-"""What is shown of an episode of a scenario: a table in plain text, or a picture."""
+"""What is shown of an episode: a table in plain text, or a picture."""
 
 from __future__ import annotations
 
 import textwrap
+from typing import Any
 
 import numpy as np
 
 from bygones import inequality
 from bygones._arrays import Array
-from bygones.envs.gymnasium_env import name_of
+from bygones.envs.episode import EpisodeState
+from bygones.envs.problem import FairProblem
 from bygones.envs.render import Scene
-from bygones.envs.scenario_problem import ScenarioProblem, ScenarioState
 
 WIDTH = 100
 """Of the lines above the table, in characters."""
 
 
-def as_scene(problem: ScenarioProblem, state: ScenarioState, Z: Array | None) -> Scene:
-    """An episode after a step, to be drawn; `Z` is what is remembered, None where nothing is."""
-    return Scene(
+def as_scene(problem: FairProblem, state: EpisodeState, Z: Array | None, world_before: Any = None) -> Scene:
+    """An episode after a step, or before the first, to be drawn.
+
+    Args:
+        problem: what is played.
+        state: where the episode stands.
+        Z: what is remembered; None where nothing is.
+        world_before: the scenario's state before the step; None before the first.
+    """
+    scenario = problem.scenario
+    scene = Scene(
         t=int(state.t),
         horizon=problem.horizon,
         needs=state.utilities,
         utilities=state.utilities,
         cumulative=state.cumulative,
         memory=Z,
-        memory_name=name_of(problem),
+        memory_name=_memory_name(problem),
         step_title="Received at this step",
         mark="received",
     )
+    if scenario.n_served is None or scenario.features[0] != "need":
+        return scene
+    # The needs that the step chose from, of which those that were served are marked.
+    needs = scenario.observe(state.world if world_before is None else world_before)[: scenario.n_agents]
+    return scene._replace(needs=needs, step_title="Need at this step", mark="served")
 
 
-def as_text(problem: ScenarioProblem, state: ScenarioState, Z: Array | None) -> str:
+def as_text(problem: FairProblem, state: EpisodeState, Z: Array | None) -> str:
     """An episode after a step: one row per agent, with what is observed of it for the next decision."""
     scenario = problem.scenario
     seen = np.asarray(scenario.observe(state.world))
@@ -57,3 +71,12 @@ def as_text(problem: ScenarioProblem, state: ScenarioState, Z: Array | None) -> 
 
 def _shown(values: Array) -> list[str]:
     return [f"{float(value):.4g}" for value in values]
+
+
+def _memory_name(problem: FairProblem) -> str:
+    """The memory in a few words."""
+    memory = problem.memory
+    gamma = getattr(memory, "gamma", None)
+    if gamma is None:
+        return type(memory).__name__.lower()
+    return f"γ = {gamma:.6g}" + (", averaged" if memory.average else "")

@@ -1,0 +1,286 @@
+"""Scenarios for Gymnasium, in NumPy: a thin layer over `bygones.envs.episode`."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any, cast
+
+import gymnasium as gym
+import numpy as np
+from gymnasium.error import ResetNeeded
+from numpy.typing import NDArray
+
+from bygones._arrays import Ints, check_one_of
+from bygones.envs.episode import (
+    EpisodeState,
+    Outcome,
+    begin,
+    episode_metrics,
+    first_outcome,
+    observation,
+    outcome,
+    proceed,
+)
+from bygones.envs.noise import Noise
+from bygones.envs.problem import SETTINGS, FairProblem, problem_of
+from bygones.envs.render import Viewed
+from bygones.envs.scenario import Scenario
+from bygones.envs.view import as_scene, as_text
+
+Observation = NDArray[np.float32]
+
+
+class FairEnv(Viewed, gym.Env[Observation, Any]):
+    r"""A scenario with a memory and a welfare on top. The class of the scenario documents what happens in it.
+
+    ## Observation Space
+    A `Box` in float32: what the scenario shows, in the paper's problem the need of each agent; then the memory Zᵗ⁻¹ of
+    each agent at the chosen scale; then the denominator dₜ₋₁, with `observe_denominator`.
+
+    Every range is finite unless the needs are unbounded, as log-normal needs are. The ranges of memory and denominator
+    follow from the paper's theorems, widened by one part in a million for rounding. A linear memory with negative
+    entries may fall below 0, so its range is symmetric.
+
+    ## Action Space
+    `Discrete`, the rows of `env.unwrapped.problem.scenario.actions()`. Where an action serves k of the n agents, these
+    are the subsets of k agents in lexicographic order, and `scenario.subsets()` lists the agents of each. With more
+    than 100,000 subsets it is a `Box` of n priorities from 0 to 1 instead, and the k agents with the highest priorities
+    are served. An indicator, with a one for each of k agents, is such an action. Either way `step` also takes the k
+    agents themselves, as an array of whole numbers in any order, which is what symmetric policies give.
+
+    ## Rewards
+    $r_t = (1-\lambda)\,U_t + \lambda\,(c\,W(Z^t) - W(Z^{t-1}))$ where $U_t$ is the total utility of the step, W is
+    the welfare function, and c is `shaping_discount`, by default 1.
+
+    With `vector=True` it is the vector of utilities instead, as MO-Gymnasium has it: `reward_space` has its bounds, and
+    the memory is not observed. The wrappers of `bygones.envs.wrappers` then add fairness.
+
+    ## Starting State
+    The scenario's; the memory is empty, Z⁰ = 0 and d₀ = 0.
+
+    ## Episode End
+    The episode is truncated after T steps: a time limit, so learners bootstrap from the last observation. With
+    `ends="termination"` it is terminated instead. A step after the end raises `ResetNeeded`.
+
+    ## Information
+    `reset` and `step` return these entries, in arrays that you may keep or change: `utilities` (of this step),
+    `cumulative` (what was received so far), `memory` (Zᵗ, unscaled), `welfare_memory` (W of the memory) and
+    `welfare_true` (W of what was received, or of its mean per step if the memory averages). With `vector=True` only the
+    first two are there. Where agents come and go, `present` marks who takes part.
+
+    The last step of an episode adds `episode_metrics`, a dictionary with `gini` and `welfare` of what was received,
+    `utility_per_step`, `utility_least`, `utility_most` and `welfare_memory`. Vector environments batch it as they do
+    the `episode` of `RecordEpisodeStatistics`.
+
+    ## Arguments
+    - those of the scenario, such as `horizon`; of `bygones/Allocation-v0` `n_resources`, `n_agents`, `n_advantaged` and
+      `needs`;
+    - `memory`: a memory of `bygones`, its text, or the number γ of an additive discounted one. A memory with
+      `average=True` is the paper's averaged aggregation.
+    - `welfare`: `"nash"` (log-Nash, as the paper uses it), `"egalitarian"`, `"utilitarian"`, `"alpha_fair(alpha=2)"`, …
+    - `weight`: λ.
+    - `problem`: a `FairProblem`, instead of all other settings.
+    - `vector`: whether the reward is the vector of utilities.
+    - `render_mode`: `"ansi"` for a table in plain text, `"rgb_array"` for a picture, `"human"` for a window, or None.
+
+    The paper leaves some choices open. Each is a switch whose default is our reading of the paper; see
+    `docs/decisions.md`.
+
+    - `observation_scale`: how Z is scaled in the observation. `"none"` leaves it as it is. `"fixed"` divides by
+      `fixed_scale`, the same for every memory. `"window"` divides by the largest value that Z can reach in an episode.
+      `"expected"` divides by what an agent remembers on average at the end of an episode if all agents are served
+      equally often. `"relative"` shows Z/mean(Z) − 1. The scale changes what a learner sees, never the reward. It
+      decides how well perfect recall can be learned: dividing by something that grows with T bounds it as well.
+      `"running"`, by the mean and variance of what was seen so far, is the learner's: here it is refused, and
+      Stable-Baselines3's `VecNormalize` does it.
+    - `observe_memory`: whether Z is observed. By default it is, except at γ = 0: the paper's myopic agent sees only
+      needs, and zeros in place of Z. True or False overrides this.
+    - `observe_denominator`: adds dₜ₋₁ as the last entry. Without it, an averaged memory is not Markov in the early
+      steps of an episode.
+    - `ends`: `"truncation"` or `"termination"`; see Episode End.
+    - `shaping_discount`: the factor c. 1 is the paper's formula. The learner's discount factor makes the fairness term
+      potential-based shaping in the strict sense.
+
+    ## Version History
+    * v0: Initial version.
+    """
+
+    metadata: dict[str, Any] = {"render_modes": ["ansi", "human", "rgb_array"], "render_fps": 8}  # noqa: RUF012
+
+    def __init__(
+        self,
+        scenario: Scenario | str = "allocation",
+        *,
+        problem: FairProblem | None = None,
+        vector: bool = False,
+        render_mode: str | None = None,
+        **settings: Any,
+    ) -> None:
+        if render_mode is not None:
+            check_one_of("render_mode", render_mode, self.metadata["render_modes"])
+        self.render_mode = render_mode
+        self.problem, self.vector = problem_to_play(scenario, problem, vector, settings), vector
+        self.scenario, self._params = self.problem.scenario, self.problem.params()
+        self.observation_space, self.action_space = spaces_of(self.problem, vector)
+        if vector:
+            self.reward_space, self.reward_dim = reward_space_of(self.problem), self.problem.n_agents
+        self._n_actions = self.scenario.n_actions if self.scenario.is_enumerable else None
+        self._terminates = self.problem.ends == "termination"
+        self._noise: Noise | None = None
+        self._now: tuple[EpisodeState, Outcome] | None = None
+        self._world_before: Any = None
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Observation, dict[str, Any]]:
+        super().reset(seed=seed)
+        if self._noise is None or self._noise.generator is not self.np_random:
+            self._noise = Noise(self.np_random, self.scenario.n_noise)
+        state = begin(self._noise.rows(self.scenario.start_rows), self._params)
+        self._now, self._world_before = (state, first_outcome(state, self._params)), None
+        if self.render_mode == "human":
+            self.render()
+        return self._observe(), self._info()
+
+    def step(self, action: Any) -> tuple[Observation, Any, bool, bool, dict[str, Any]]:
+        if self._now is None or self._noise is None or self._now[0].t >= self.problem.horizon:
+            raise ResetNeeded("call reset() before step(): no episode has begun, or the last one is over")
+        before, judged = self._now
+        after = proceed(self._noise.row(), before, self._checked(action), self._params)
+        who = self.scenario.present(before.world)
+        present = None if who is None else (who, judged.Z)
+        judged = outcome(after, judged.welfare, present, self._params)
+        self._now, self._world_before = (after, judged), before.world
+        info, over = self._info(), bool(after.t >= self.problem.horizon)
+        if over:
+            metrics = episode_metrics(after, self._params)
+            info["episode_metrics"] = {name: float(value) for name, value in metrics.items()}
+        if self.render_mode == "human":
+            self.render()
+        reward = np.asarray(after.utilities, np.float32) if self.vector else float(judged.reward)
+        return self._observe(), reward, over and self._terminates, over and not self._terminates, info
+
+    def choose(self, policy: Callable[..., Any], rng: np.random.Generator) -> int | Ints:
+        """The action that a policy such as `bygones.allocation.policies.OneStep` takes now."""
+        if self._now is None:
+            raise ResetNeeded("call reset() before choose(): no episode has begun")
+        state, n = self._now[0], self.problem.n_agents
+        needs = np.asarray(self.scenario.observe(state.world), float)[:n]
+        served = policy(needs, self.scenario.n_served, state.memory, int(state.t), rng)
+        return self.scenario.action(served) if self.scenario.is_enumerable else np.asarray(served)
+
+    def render(self) -> Any:
+        """This step as text (`"ansi"`) or as an array (`"rgb_array"`), or None after showing it (`"human"`)."""
+        if self.render_mode is None:
+            gym.logger.warn('render() needs a render_mode, such as gym.make("bygones/Donut-v0", render_mode="ansi")')
+            return None
+        if self._now is None:
+            raise ResetNeeded("call reset() before render(): there is nothing to render yet")
+        state, judged = self._now
+        shown = (self.problem, state, None if self.vector else judged.Z)
+        if self.render_mode == "ansi":
+            return as_text(*shown)
+        return self._drawn(as_scene(*shown, self._world_before))
+
+    def _observe(self) -> Observation:
+        assert self._now is not None
+        state, judged = self._now
+        seen = self.scenario.observe(state.world)
+        if self.vector:
+            return np.asarray(seen, np.float32)
+        return cast(Observation, observation(seen, state.memory, self._params, judged.Z))
+
+    def _info(self) -> dict[str, Any]:
+        assert self._now is not None
+        state, judged = self._now
+        info: dict[str, Any] = {"utilities": np.array(state.utilities), "cumulative": np.array(state.cumulative)}
+        if not self.vector:
+            info["memory"] = np.array(judged.Z)
+            info["welfare_memory"], info["welfare_true"] = judged.welfare, judged.welfare_true
+        present = self.scenario.present(state.world)
+        if present is not None:
+            info["present"] = np.array(present)
+        return info
+
+    def _checked(self, action: Any) -> int | Ints:
+        try:
+            number = operator.index(action)
+        except TypeError:
+            return served_by(action, self.problem)
+        if self._n_actions is None or not 0 <= number < self._n_actions:
+            return served_by(action, self.problem)
+        return number
+
+
+def problem_to_play(
+    scenario: Scenario | str, problem: FairProblem | None, vector: bool, settings: dict[str, Any]
+) -> FairProblem:
+    """The problem of an environment, from what was passed to `gym.make`."""
+    if problem is not None:
+        if settings or vector:
+            given = ", ".join([*settings, *(["vector"] if vector else [])])
+            raise ValueError(f"pass either a problem or its settings, not both; got problem and {given}")
+        return problem
+    if not vector:
+        return problem_of(scenario, **settings)
+    if SETTINGS & set(settings):
+        raise ValueError("vector=True has no memory or welfare: use the wrappers of bygones.envs.wrappers")
+    # Any welfare will do for a vector of rewards, which is not judged.
+    return problem_of(scenario, welfare="egalitarian", **settings)
+
+
+def spaces_of(problem: FairProblem, vector: bool = False) -> tuple[gym.Space[Observation], gym.Space[Any]]:
+    """The observation and the action space of a problem."""
+    if problem.observation_scale == "running":
+        raise ValueError(
+            "observation_scale 'running' is the learner's, not the environment's: train with bygones, or use "
+            "observation_scale='none' and wrap the environment in Stable-Baselines3's VecNormalize(norm_reward=False)"
+        )
+    low, high = problem.scenario.seen_bounds if vector else problem.observation_bounds()
+    box: Any = gym.spaces.Box(low.astype(np.float32), high.astype(np.float32), dtype=np.float32)
+    priorities: Any = gym.spaces.Box(0.0, 1.0, (problem.n_agents,), np.float32)
+    scenario = problem.scenario
+    return box, gym.spaces.Discrete(scenario.n_actions) if scenario.is_enumerable else priorities
+
+
+def reward_space_of(problem: FairProblem) -> gym.spaces.Box:
+    """The bounds of a vector of rewards."""
+    least, most = (bound.astype(np.float32) for bound in problem.scenario.utility_bounds)
+    return gym.spaces.Box(least, most, dtype=np.float32)
+
+
+def served_by(action: object, problem: FairProblem, rows: tuple[int, ...] = ()) -> Ints:
+    """The k agents that an action serves which is not the number of one: they, or a priority for each agent.
+
+    Args:
+        action: agents, or priorities.
+        problem: what is played.
+        rows: how many actions there are, as a shape.
+
+    Raises:
+        ValueError: it is neither of them.
+    """
+    scenario, given = problem.scenario, np.asarray(action)
+    n, k, is_enumerable = scenario.n_agents, scenario.n_served, scenario.is_enumerable
+    is_whole = given.dtype.kind in "iu"
+    if k is not None and is_whole and given.shape == (*rows, k):
+        ordered = np.sort(given, axis=-1)
+        if ordered.min() >= 0 and ordered.max() < n and (ordered[..., 1:] > ordered[..., :-1]).all():
+            return given.astype(np.intp)
+    elif k is not None and not is_enumerable and given.dtype.kind in "iufb" and given.shape == (*rows, n):
+        priorities = given.astype(float)
+        if not np.isnan(priorities).any():
+            return np.argpartition(-priorities, k - 1, axis=-1)[..., :k]
+    if is_enumerable:
+        wanted = f"a whole number from 0 to {scenario.n_actions - 1}"
+    else:
+        wanted = f"an array of {n} priorities, of which the {k} highest are served"
+    agents = "" if k is None else f", or {k} different agents from 0 to {n - 1}"
+    per_row = "" if not rows else f" for each of the {rows[0]} environments"
+    raise ValueError(f"action must be {wanted}{agents}{per_row}, got {_shown(action)}")
+
+
+def _shown(action: object) -> str:
+    text = repr(action)
+    return text if len(text) <= 80 else f"{type(action).__name__} of shape {np.asarray(action).shape}"
