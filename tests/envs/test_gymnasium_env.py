@@ -241,7 +241,7 @@ def test_a_step_without_an_episode_is_refused():
         ({"n_resources": 11}, ValueError, "n_resources must be at most"),
         ({"horizon": 0}, ValueError, "horizon must be a whole number"),
         ({"weight": 2}, ValueError, "weight must be between 0 and 1"),
-        ({"colour": "red"}, TypeError, "colour"),
+        ({"colour": "red"}, ValueError, "scenario allocation takes .*got 'colour'"),
     ],
 )
 def test_bad_settings_are_refused(settings, error, message):

@@ -26,7 +26,9 @@ def count(frame, colour):
 def scene(served=(1, 7), n=10, **changes):
     utilities = np.isin(np.arange(n), served) * 0.5
     told = {"t": 3, "horizon": 10, "needs": np.full(n, 0.5), "utilities": utilities, "cumulative": np.arange(n) / 1.0}
-    return Scene(**{**told, "memory": np.ones(n), "memory_name": "γ = 0.9", **changes})
+    return Scene(
+        **{**told, "memory": np.ones(n), "memory_name": "γ = 0.9", "step_title": "Need", "mark": "served", **changes}
+    )
 
 
 def test_a_picture_is_an_array_of_pixels():
@@ -93,8 +95,8 @@ def test_render_without_a_mode_says_what_to_do():
         assert env.unwrapped.render() is None
     with pytest.raises(ResetNeeded, match="nothing to render yet"):
         gym.make(ID, render_mode="rgb_array").unwrapped.render()
-    with pytest.raises(ValueError, match="render_mode must be one of human, rgb_array"):
-        gym.make(ID, disable_env_checker=True).unwrapped.__class__(render_mode="ansi")
+    with pytest.raises(ValueError, match="render_mode must be one of ansi, human, rgb_array"):
+        gym.make(ID, disable_env_checker=True).unwrapped.__class__(render_mode="hologram")
 
 
 def test_a_linear_memory_is_drawn():

@@ -167,8 +167,8 @@ def test_bad_use_is_refused() -> None:
     for actions, message in (
         ([0, 1], "actions must be 3 whole numbers"),
         ([0, 1, 5], "actions must be from 0 to 4, got values from 0 to 5"),
-        ([[0], [1]], "actions must have one entry per environment \\(3\\), got 2"),
-        ([[0], [1], [7]], "action must be a whole number from 0 to 4, or 1 different agents from 0 to 4, got"),
+        ([[0], [1]], "1 different agents from 0 to 4 for each of the 3 environments, got"),
+        ([[0], [1], [7]], "action must be a whole number from 0 to 4, or 1 different agents from 0 to 4 for each"),
     ):
         with pytest.raises(ValueError, match=message):
             env.step(np.array(actions))

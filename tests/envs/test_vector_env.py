@@ -182,7 +182,7 @@ def test_bad_use_is_refused():
         make_vec(num_envs=0)
     with pytest.raises(ValueError, match="NowAndThen"):
         make_vec(autoreset_mode="NowAndThen")
-    with pytest.raises(ValueError, match="render_mode must be one of rgb_array"):
+    with pytest.raises(ValueError, match="render_mode must be one of ansi, rgb_array"):
         make_vec(render_mode="human")
     env = make_vec(horizon=1, autoreset_mode="Disabled")
     with pytest.raises(ResetNeeded, match="call reset"):

@@ -97,7 +97,7 @@ def told_by_numpy(name):
     observations, rewards, terminated, truncated, infos = zip(*(env.step(a) for a in ACTIONS), strict=True)
     metrics = infos[-1].pop("episode_metrics")
     info = {key: np.array([info[key] for info in infos]) for key in infos[0]}
-    return Story(np.array(observations), np.array(rewards), info | metrics, [terminated[-1], truncated[-1]])
+    return Story(np.array(observations), np.array(rewards), metrics | info, [terminated[-1], truncated[-1]])
 
 
 @jax.jit
@@ -112,7 +112,7 @@ def _played(params):
 def told_by_jax(name):
     observation, reward, terminated, truncated, info = jax.tree.map(np.asarray, _played(problem_named(name).params()))
     metrics = {key.removeprefix("episode_"): info.pop(key)[-1] for key in list(info) if key.startswith("episode_")}
-    return Story(observation, reward, info | metrics, [bool(terminated[-1]), bool(truncated[-1])])
+    return Story(observation, reward, metrics | info, [bool(terminated[-1]), bool(truncated[-1])])
 
 
 def told_by_oracle(name):

@@ -146,8 +146,8 @@ class FairEnv(Viewed, gym.Env[Observation, Any]):
     def step(self, action: Any) -> tuple[Observation, Any, bool, bool, dict[str, Any]]:
         if self._now is None or self._noise is None or self._now[0].t >= self.problem.horizon:
             raise ResetNeeded("call reset() before step(): no episode has begun, or the last one is over")
-        before, judged = self._now
-        after = proceed(self._noise.row(), before, self._checked(action), self._params)
+        (before, judged), taken = self._now, self._checked(action)
+        after = proceed(self._noise.row(), before, taken, self._params)
         who = self.scenario.present(before.world)
         present = None if who is None else (who, judged.Z)
         judged = outcome(after, judged.welfare, present, self._params)

@@ -123,7 +123,8 @@ def ends(state: EpisodeState, params: Params) -> tuple[Array, Array]:
 def reward(before: EpisodeState, after: EpisodeState, params: Params) -> Array:
     """The reward of the step between two states."""
     present = params.scenario.present(before.world)
-    W_before, W = (params.welfare.judge(_among(present, params.memory.read(each.memory))) for each in (before, after))
+    judged = [_among(present, params.memory.read(each.memory)) for each in (before, after)]
+    W_before, W = params.welfare.judge(namespace(*judged).array(judged))
     return _reward(after.utilities, W_before, W, params)
 
 
