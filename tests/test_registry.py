@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from bygones._registry import TRUSTED, Registry, as_text
+from bygones._registry import TRUSTED, Registry, as_text, no_imports
 
 
 def window(length, every=1):
@@ -165,16 +165,17 @@ def test_a_part_of_ones_own_is_named_with_its_module(parts, folder):
 
 
 def test_a_file_imports_nothing_that_its_reader_does_not_trust(parts, folder, monkeypatch):
-    with pytest.raises(
-        ValueError, match=r"own_parts:mine is not imported, .* a file names it: .* BYGONES_PARTS=own_parts:mine"
-    ):
-        parts.read("own_parts:mine(x=2)", imports=False)
-    assert "own_parts" not in sys.modules
-    assert parts.read("window(length=3)", imports=False).parameters == {"length": 3}
-    monkeypatch.setenv(TRUSTED, "other:part,own_parts:mine")
-    assert parts.read("own_parts:mine(x=2)", imports=False).build() == 2
+    message = r"own_parts:mine is not imported, since only a file names it: .* BYGONES_PARTS=own_parts:mine"
+    with no_imports():
+        with pytest.raises(ValueError, match=message):
+            parts.read("own_parts:mine(x=2)")
+        assert "own_parts" not in sys.modules
+        assert parts.read("window(length=3)").parameters == {"length": 3}
+        monkeypatch.setenv(TRUSTED, "other:part,own_parts:mine")
+        assert parts.read("own_parts:mine(x=2)").build() == 2
 
 
-def test_what_a_caller_has_named_is_trusted(parts, folder):
+def test_a_caller_who_has_named_a_part_trusts_it(parts, folder):
     parts.part("own_parts:mine")
-    assert parts.read("own_parts:mine(x=2)", imports=False).build() == 2
+    with no_imports():
+        assert parts.read("own_parts:mine(x=2)").build() == 2

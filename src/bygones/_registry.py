@@ -18,7 +18,9 @@ import inspect
 import math
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar, cast, overload
 
@@ -33,6 +35,8 @@ Given = TypeVar("Given", bound=Callable[..., object])
 
 TRUSTED = "BYGONES_PARTS"
 """The environment variable with the parts of one's own that files may name, as `module:name` with commas between."""
+
+_reads_file = ContextVar("_reads_file", default=False)
 
 _BARE = re.compile(
     r"""('(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*")|(^|[=,(\[])\s*([^\s,()\[\]{}'"=][^,()\[\]{}'"=]*?)\s*(?=[,)\]]|$)"""
@@ -130,15 +134,8 @@ class Registry(Generic[Built]):
         """The name of a part; None if it has none."""
         return next((name for name, known in self._parts.items() if known is part or known == _place(part)), None)
 
-    def part(self, name: str, *, imports: bool = True) -> Callable[..., Built]:
-        """The function or class of a name.
-
-        Args:
-            name: a registered name, or `module:name`.
-            imports: False for a name that a file holds, which someone else may have written. Its module is imported
-                only if the same name was read in this process with `imports`, or is in the environment variable
-                `BYGONES_PARTS`.
-        """
+    def part(self, name: str) -> Callable[..., Built]:
+        """The function or class of a registered name, or of `module:name`."""
         registered = self._registered(name)
         if registered is not None:
             return self._loaded(registered)
@@ -147,7 +144,7 @@ class Registry(Generic[Built]):
                 f"{self.what} must be one of {', '.join(self._parts)}, or your own as module:name, got {name!r}"
                 f"{_nearest(name, [*self._parts, *self._synonyms])}"
             )
-        if not imports and name not in self._trusted and name not in os.environ.get(TRUSTED, "").split(","):
+        if _reads_file.get() and name not in self._trusted | {*os.environ.get(TRUSTED, "").split(",")}:
             raise ValueError(
                 f"{self.what} {name} is not imported, since only a file names it: if you trust {name}, "
                 f"set the environment variable {TRUSTED}={name}"
@@ -158,19 +155,18 @@ class Registry(Generic[Built]):
         self._trusted.add(name)
         return cast(Callable[..., Built], part)
 
-    def read(self, text: str, *, imports: bool = True) -> Named[Built]:
+    def read(self, text: str) -> Named[Built]:
         """The part that a text names, with its parameters; the inverse of `str`.
 
         Args:
             text: such as `nash`, `alpha_fair(alpha=2)` or `beds:Beds(horizon=500)`.
-            imports: as in `part`.
 
         Raises:
             ValueError: no part has this name, or it does not take these parameters, or needs others.
         """
         written, unnamed, parameters = _parsed(self.what, text)
         name = self._registered(written) or written
-        part = self.part(name, imports=imports)
+        part = self.part(name)
         first = [each.name for each in _takes(part, self._given) if each.kind is each.POSITIONAL_OR_KEYWORD]
         if len(unnamed) > len(first) or set(first[: len(unnamed)]) & set(parameters):
             raise ValueError(
@@ -191,6 +187,19 @@ class Registry(Generic[Built]):
             module, _, attribute = part.partition(":")
             part = self._parts[name] = cast(Callable[..., Built], getattr(importlib.import_module(module), attribute))
         return part
+
+
+@contextmanager
+def no_imports() -> Iterator[None]:
+    """Inside, names come from a file, which someone else may have written, and no module is imported because of them.
+
+    Exceptions are a `module:name` that the caller has read before in this process, and those in `BYGONES_PARTS`.
+    """
+    token = _reads_file.set(True)
+    try:
+        yield
+    finally:
+        _reads_file.reset(token)
 
 
 def as_text(name: str, parameters: Mapping[str, object]) -> str:

@@ -18,8 +18,7 @@ from bygones.envs.problem import episode_metrics
 from bygones.envs.render import Viewed
 from bygones.envs.scenario_problem import ScenarioProblem, ScenarioState, begin, fair_reward, observe, proceed
 from bygones.envs.scenario_view import as_scene, as_text
-from bygones.memory import Discounted
-from bygones.memory.naming import named
+from bygones.memory import Discounted, named
 
 Observation = NDArray[np.float32]
 

@@ -137,6 +137,24 @@ class ForeignPartsError(ValueError):
         self.parts = parts
 
 
+def read_description(text: str) -> Description:
+    """The description that a file holds. In older files perfect recall and instantaneous fairness have other names."""
+    described: Description = json.loads(text)
+    if "memory" in described:
+        described["memory"] = _as_discounted(described["memory"])
+    return described
+
+
+def _as_discounted(described: Description) -> Description:
+    if "structure" in described:
+        return described
+    numbers = {name: _as_discounted(it) if isinstance(it, dict) else it for name, it in described["numbers"].items()}
+    gamma = {"Instantaneous": 0.0, "PerfectRecall": 1.0}.get(described["kind"])
+    if gamma is None:
+        return {**described, "numbers": numbers}
+    return {"kind": "Discounted", "numbers": {"gamma": gamma, "average": False, **numbers}}
+
+
 MALFORMED = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError)
 """What Python raises, besides ValueError, about names and numbers that were not written by `description`."""
 

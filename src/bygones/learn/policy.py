@@ -18,7 +18,7 @@ from bygones.envs.fair_problem import FairProblem
 from bygones.envs.scenario import Scenario
 from bygones.learn import safetensors
 from bygones.learn.actors import Actor, actor_of, served_by
-from bygones.learn.descriptions import MALFORMED, ForeignPartsError, Run, description, rebuilt
+from bygones.learn.descriptions import MALFORMED, ForeignPartsError, Run, description, read_description, rebuilt
 from bygones.learn.networks import Layer, Networks
 from bygones.learn.normalisation import Normaliser, normalised
 from bygones.learn.recurrent import Recurrent
@@ -154,7 +154,7 @@ class TrainedPolicy:
             raise ValueError(f"{path} is not a saved policy: it has no settings in its header")
         try:
             settings = Settings.from_dict(json.loads(metadata["settings"]))
-            described = json.loads(metadata["problem"]) if "problem" in metadata else None
+            described = read_description(metadata["problem"]) if "problem" in metadata else None
         except (ValueError, *MALFORMED) as error:
             raise _damaged(path, error) from None
         is_given = problem is not None or scenario is not None
