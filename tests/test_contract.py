@@ -298,8 +298,8 @@ class TestOnesOwnWelfare:
                     with pytest.raises(ValueError, match=f"welfare {name} must judge the last axis of Z"):
                         allocate(problem, memory, memory.init(3), name)
         finally:
-            welfare._ENTRIES.pop("of_everything")
-            welfare._ENTRIES.pop("of_the_first_axis")
+            welfare.functions.remove("of_everything")
+            welfare.functions.remove("of_the_first_axis")
 
     @pytest.mark.parametrize("n", [2, 3])
     def test_the_wrong_axis_is_seen_where_there_are_as_many_rows_as_agents(self, n):
@@ -336,7 +336,7 @@ class TestOnesOwnWelfare:
             with pytest.raises(ValueError, match="lowest_two has no known form"):
                 allocate(Divide(1.0, [1.0, 1.0]), memory, memory.init(2), "lowest_two")
         finally:
-            welfare._ENTRIES.pop("lowest_two")
+            welfare.functions.remove("lowest_two")
 
     def test_a_form_makes_it_exact_at_any_size(self):
         @welfare.register(form=lambda power: welfare.AlphaFair(1 - power))
@@ -350,15 +350,15 @@ class TestOnesOwnWelfare:
             theirs = allocate(ChooseK(amounts, 30), memory, state, "alpha_fair(alpha=0.5)")
             np.testing.assert_array_equal(mine.served, theirs.served)
             assert mine.optimal
-            with pytest.raises(ValueError, match=r"needs its power, e\.g\. sum_of_powers\(power=2\)"):
+            with pytest.raises(ValueError, match=r"needs its power, as in sum_of_powers\(power=...\)"):
                 welfare.named("sum_of_powers")
         finally:
-            welfare._ENTRIES.pop("sum_of_powers")
+            welfare.functions.remove("sum_of_powers")
 
     @pytest.mark.parametrize("alpha", [1.0, 2.0])
     def test_the_judge_of_a_registered_function_is_that_function(self, alpha, monkeypatch):
         """`alpha_fair` shifts by ε, which a function without one must not be replaced by."""
-        monkeypatch.setattr(welfare, "_ENTRIES", dict(welfare._ENTRIES))
+        monkeypatch.setattr(welfare.functions, "_parts", dict(welfare.functions._parts))
 
         @welfare.register(form=lambda: welfare.AlphaFair(alpha=alpha))
         def unshifted(Z):
@@ -391,17 +391,13 @@ class TestOnesOwnWelfare:
         np.testing.assert_array_equal(again(Z), judge(Z))
         assert Rules(welfare=str(judge)).welfare == str(judge)
 
-    @pytest.mark.parametrize("text", ["nash()()", "nash()#x", "alpha_fair(alpha=infinite)", "alpha_fair(2)"])
+    @pytest.mark.parametrize("text", ["nash()()", "nash()#x", "alpha_fair(alpha=infinite)", "alpha_fair(2, 3, 4)"])
     def test_texts_that_are_no_welfare_are_refused(self, text):
-        with pytest.raises(ValueError, match="welfare must be a name or"):
+        with pytest.raises(ValueError, match=r"^welfare |^alpha must be a number"):
             welfare.named(text)
 
     @pytest.mark.parametrize("text", ["nash", " nash", "nash()", "nash ( ) ", "Nash"])
     def test_one_name_is_one_welfare_everywhere(self, text):
-        if text == "Nash":
-            with pytest.raises(ValueError, match="welfare must be one of"):
-                welfare.named(text)
-            return
         assert welfare.named(text) == welfare.named("nash")
         assert AllocationProblem(welfare=text).welfare == AllocationProblem(welfare="nash").welfare
         assert welfare.as_judge(text) == welfare.as_judge("nash")

@@ -85,6 +85,7 @@ class Registry(Generic[Built]):
         fits: whether a part of one's own is that.
         given: how many arguments a part is given before its parameters.
         synonyms: other names, and the names that they stand for.
+        takes_text: whether a parameter may be text, such as `28d`, and not only numbers and lists of them.
     """
 
     def __init__(
@@ -95,8 +96,9 @@ class Registry(Generic[Built]):
         *,
         given: int = 0,
         synonyms: Mapping[str, str] | None = None,
+        takes_text: bool = True,
     ) -> None:
-        self.what = what
+        self.what, self._takes_text = what, takes_text
         self._own, self._fits, self._given, self._synonyms = own, fits, given, dict(synonyms or {})
         self._parts: dict[str, Callable[..., Built] | str] = {}
         self._trusted: set[str] = set()
@@ -125,6 +127,10 @@ class Registry(Generic[Built]):
             raise ValueError(f"{self.what} {name!r} exists already: choose another name")
         self._parts[name] = cast(Callable[..., Built], part)
         return part
+
+    def remove(self, name: str) -> None:
+        """Removes a part."""
+        del self._parts[self._registered(name) or name]
 
     def names(self) -> tuple[str, ...]:
         """The names of all parts, in the order in which they were added."""
@@ -155,11 +161,12 @@ class Registry(Generic[Built]):
         self._trusted.add(name)
         return cast(Callable[..., Built], part)
 
-    def read(self, text: str) -> Named[Built]:
+    def read(self, text: str, /, **others: object) -> Named[Built]:
         """The part that a text names, with its parameters; the inverse of `str`.
 
         Args:
             text: such as `nash`, `alpha_fair(alpha=2)` or `beds:Beds(horizon=500)`.
+            **others: parameters besides those in the text.
 
         Raises:
             ValueError: no part has this name, or it does not take these parameters, or needs others.
@@ -173,6 +180,10 @@ class Registry(Generic[Built]):
                 f"{self.what} {name} needs a name for each value, as in name(parameter=value), got {text!r}"
             )
         parameters = {**dict(zip(first, unnamed, strict=False)), **parameters}
+        for word, value in parameters.items():
+            if isinstance(value, str) and not self._takes_text:
+                raise ValueError(f"{word} must be a number or a list of numbers, got {value!r} in {self.what} {text}")
+        parameters |= others
         check_parameters(self.what, name, part, parameters, self._given)
         return Named(name, parameters, part, self.what)
 

@@ -48,7 +48,8 @@ SECTIONS = dict(
     re.findall(r"^## ([^\n]+)\n(.*?)(?=^## |\Z)", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
 )
 REGISTRIES = [
-    (welfare, "_ENTRIES"),
+    (welfare.functions, "_parts"),
+    (bygones.memory.memories, "_parts"),
     (decide, "_SOLVERS"),
     (claims, "CLAIMS"),
     (formats, "FORMATS"),
