@@ -13,12 +13,14 @@ A memory of your own is registered by one decorator:
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 import jax
 
-from bygones.memory import PARTS
+from bygones import memory
+from bygones.memory import FIXED, Around, Memory
 from bygones.welfare import Welfare
 
 Kind = TypeVar("Kind", bound=type)
@@ -57,8 +59,11 @@ def _rebuild(kind: type, names: tuple[str, ...], parts: tuple[Any, ...]) -> Any:
     return rebuilt
 
 
-for _kind, _parts in PARTS.items():
-    register(*_parts.numbers, fixed=_parts.fixed)(_kind)
+_classes: list[Any] = [it for it in vars(memory).values() if isinstance(it, type) and issubclass(it, Memory)]
+for _kind in _classes:
+    if _kind not in (Memory, Around):
+        _fixed = FIXED.get(_kind, ())
+        register(*(each.name for each in dataclasses.fields(_kind) if each.name not in _fixed), fixed=_fixed)(_kind)
 
 jax.tree_util.register_pytree_node(
     Welfare,

@@ -36,6 +36,7 @@ from bygones.paper import claims
 from bygones.paper.evidence import evidence_folder
 from bygones.paper.judging import Claim
 from bygones.paper.results import Results, read
+from bygones.pytrees import register
 from support import synthetic_results
 from support.brute_force import best, candidates
 from support.command_line import refused, run
@@ -135,7 +136,8 @@ def test_contributed_recipes_touch_the_files_that_they_name(tmp_path):
     memory = memory.replace("from bygones.memory import", "from bygones.memory.contract import")
     memory = memory.replace("import Memory, Response", "import Memory, Response, memories")
     create("memory/last_steps.py", memory.replace('@register(fixed=("length",))', "@memories.add"))
-    insert("memory/__init__.py", "PARTS = {", '    LastSteps: Parts((), fixed=("length",)),')
+    text = (package / "memory/__init__.py").read_text(encoding="utf-8")
+    create("memory/__init__.py", text.replace("{SlidingWindow:", '{LastSteps: ("length",), SlidingWindow:'))
     insert(
         "memory/__init__.py",
         "from bygones.memory.exact_sums import MemoryState",
@@ -233,10 +235,14 @@ program.main(["gini", "1", "1", "--json"])
 
 
 class TestMemory:
-    def test_every_exported_memory_says_what_it_is_made_of(self):
+    def test_every_exported_memory_is_registered_with_jax(self):
         exported = [getattr(bygones.memory, name) for name in bygones.memory.__all__]
         kinds = {kind for kind in exported if isinstance(kind, type) and issubclass(kind, Memory)} - {Memory, Around}
-        assert set(bygones.memory.PARTS) == kinds
+        assert len(kinds) == 9
+        for kind in kinds:
+            with pytest.raises(ValueError, match="Duplicate"):
+                register()(kind)
+        assert set(bygones.memory.FIXED) < kinds
 
     def test_it_remembers_the_last_steps(self, page):
         memory, received = page["LastSteps"](4), np.random.default_rng(0).random((30, 3))

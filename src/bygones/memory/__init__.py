@@ -12,7 +12,6 @@ from bygones.memory.contract import (
     IN_TIME,
     AnyMemory,
     Memory,
-    Parts,
     Response,
     check_entitlements,
     memories,
@@ -54,15 +53,5 @@ __all__ = [
     "named_in_time",
 ]
 
-PARTS = {
-    Discounted: Parts(("gamma", "forgets", "average")),
-    Linear: Parts(("matrix", "readout")),
-    Multiscale: Parts(("gammas", "forgets", "weights")),
-    PerAgent: Parts(("gammas", "forgets", "average")),
-    SlidingWindow: Parts(fixed=("length",)),
-    Reset: Parts(("every",)),
-    Capped: Parts(("memory", "cap")),
-    Relative: Parts(("memory",)),
-    Priced: Parts(("memory", "alpha", "entitlements", "start"), fixed=("kind",)),
-}
-"""What each memory is made of. `bygones.pytrees` tells JAX, which is not imported here."""
+FIXED: dict[type[Memory], tuple[str, ...]] = {SlidingWindow: ("length",), Priced: ("kind",)}
+"""The attributes of memories that decide shapes or the course of a program. `bygones.pytrees` tells JAX."""

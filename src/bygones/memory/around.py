@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, cast
 
 from bygones._arrays import Array, Condition, Number
 from bygones._text import listed
@@ -46,7 +46,7 @@ class Around(Memory[State]):
     _is_final = False
     keeps: ClassVar[Collection[str]] = PROMISES
 
-    memory: Memory
+    memory: Memory[AnyState]
 
     def __init_subclass__(cls, **options: object) -> None:
         super().__init_subclass__(**options)
@@ -70,10 +70,10 @@ class Around(Memory[State]):
         return self.memory.average
 
     def init(self, n_agents: int) -> State:
-        return self.memory.init(n_agents)
+        return cast(State, self.memory.init(n_agents))
 
     def advance(self, state: State, utilities: Array, elapsed: Number = 1) -> State:
-        return self.memory.advance(state, utilities, elapsed)
+        return cast(State, self.memory.advance(state, utilities, elapsed))
 
     def read(self, state: State) -> Array:
         return self.memory.read(self.inner(state))

@@ -50,18 +50,6 @@ class Response(NamedTuple):
     gain: float | np.ndarray
 
 
-class Parts(NamedTuple):
-    """The attributes that a memory is made of, as JAX needs to know them.
-
-    Attributes:
-        numbers: names of the attributes that are numbers or arrays. They may be traced.
-        fixed: names of the attributes that decide shapes or the course of the program, such as the length of a window.
-    """
-
-    numbers: tuple[str, ...] = ()
-    fixed: tuple[str, ...] = ()
-
-
 class Memory(ABC, Generic[State]):
     """The interface that every memory fits. Memories are frozen; states are never changed in place."""
 

@@ -43,9 +43,9 @@ class Discounted(Memory[MemoryState]):
     can_be_negative, keeps_agents_apart = False, True
 
     gamma: Number
-    average: Condition
     forgets: Number = field(init=False, repr=False, compare=False)
     """1 − γ, kept beside γ because float32 would lose its digits: at γ = 0.999 all but the first five."""
+    average: Condition
 
     def __init__(
         self,
@@ -112,9 +112,6 @@ class Discounted(Memory[MemoryState]):
 
     def after_ones(self, n_agents: int, steps: int) -> float:
         return float(select(self.average, 1.0, decay.denominator(self.gamma, steps)))
-
-    def n_agents(self, state: MemoryState) -> int:
-        return int(state.Z.shape[-1])
 
     def canonical(self) -> Discounted:
         plain = {"gamma": float(self.gamma), "forgets": float(self.forgets), "average": bool(self.average)}

@@ -111,9 +111,9 @@ class Multiscale(Memory[MemoryState]):
     keeps_agents_apart = True
 
     gammas: Array
-    weights: Array
     forgets: Array = field(init=False, repr=False, compare=False)
     """1 − γ of each time scale, kept for the same reason as in `Discounted`."""
+    weights: Array
 
     if TYPE_CHECKING:  # lists are welcome too; they become arrays
 

@@ -31,9 +31,9 @@ class PerAgent(Memory[MemoryState]):
     can_be_negative, keeps_agents_apart = False, True
 
     gammas: Array
-    average: Condition
     forgets: Array = field(init=False, repr=False, compare=False)
     """1 − γ of each agent, kept for the same reason as in `Discounted`."""
+    average: Condition
 
     def __init__(
         self,
@@ -101,9 +101,6 @@ class PerAgent(Memory[MemoryState]):
 
     def after_ones(self, n_agents: int, steps: int) -> float:
         return float(select(self.average, 1.0, self.largest_denominator(steps)))
-
-    def n_agents(self, state: MemoryState) -> int:
-        return int(state.Z.shape[-1])
 
     def canonical(self) -> PerAgent:
         plain = {name: np.asarray(getattr(self, name), dtype=float) for name in ("gammas", "forgets")}

@@ -156,9 +156,6 @@ class Reset(Memory[ResetState]):
     def after_ones(self, n_agents: int, steps: int) -> float:
         return float((steps - 1) % int(self.every) + 1) if steps else 0.0
 
-    def n_agents(self, state: ResetState) -> int:
-        return int(state.Z.shape[-1])
-
 
 def _slide(rows: Array, steps: Array, newest: Array) -> Array:
     """The rows moved on by these steps, with what is newest added to the last of them."""
