@@ -94,13 +94,13 @@ class TestMemory:
         assert "without a known limit" in Halves()._repr_html_()
 
     def test_a_memory_that_cannot_be_asked_is_described_without_a_curve(self):
-        class Refuses(bygones.Discounted):
-            half_life = 7.0  # restated, since the class changes `init`
+        class Refuses(bygones.memory.Around):
+            keeps = ("half_life",)
 
             def init(self, n_agents):
                 raise ValueError("nobody fits")
 
-        html = Refuses(half_life=7)._repr_html_()
+        html = Refuses(bygones.Discounted(half_life=7))._repr_html_()
         assert "<svg" not in html
         assert "half after 7 steps" in html
 

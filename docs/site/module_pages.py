@@ -34,7 +34,7 @@ PAGES = {
         "Environments",
         "the problem step by step, for Gymnasium and JAX",
         (
-            *("envs", "envs.problem", "envs.needs", "envs.functional", "envs.gymnasium_env", "envs.vector_env"),
+            *("envs", "envs.problem", "envs.needs", "envs.functional", "envs.env", "envs.vector_env"),
             *("envs.wrappers", "envs.registration"),
         ),
     ),

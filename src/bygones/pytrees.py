@@ -2,7 +2,7 @@
 
 Their numbers (γ, weights, α) become leaves, so that a memory can be an argument of a jitted function, be stacked
 and mapped over, and change without compiling again. What kind of memory or welfare it is stays part of the
-structure. Instantaneous and perfect recall come back as the discounted memories they are.
+structure.
 
 A memory of your own is registered by one decorator:
 
@@ -13,32 +13,33 @@ A memory of your own is registered by one decorator:
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 import jax
 
-from bygones.memory import PARTS
+from bygones import memory
+from bygones.memory import FIXED, Around, Memory
 from bygones.welfare import Welfare
 
 Kind = TypeVar("Kind", bound=type)
 
 
-def register(*numbers: str, fixed: tuple[str, ...] = (), rebuilt_as: type | None = None) -> Callable[[Kind], Kind]:
+def register(*numbers: str, fixed: tuple[str, ...] = ()) -> Callable[[Kind], Kind]:
     """A class decorator that makes the instances of a class JAX pytrees.
 
     Args:
         numbers: names of the attributes that are numbers or arrays. They become leaves, and may be traced.
         fixed: names of the attributes that decide shapes or the course of the program, such as the length of a window.
             They must be hashable; another value is compiled again.
-        rebuilt_as: the class of what JAX puts together again, by default the class itself.
     """
 
     def add(kind: Kind) -> Kind:
         jax.tree_util.register_pytree_node(
             kind,
             lambda it: (tuple(getattr(it, name) for name in numbers), tuple(getattr(it, name) for name in fixed)),
-            lambda kept, leaves: _rebuild(rebuilt_as or kind, (*numbers, *fixed), (*leaves, *kept)),
+            lambda kept, leaves: _rebuild(kind, (*numbers, *fixed), (*leaves, *kept)),
         )
         return kind
 
@@ -58,8 +59,11 @@ def _rebuild(kind: type, names: tuple[str, ...], parts: tuple[Any, ...]) -> Any:
     return rebuilt
 
 
-for _kind, _parts in PARTS.items():
-    register(*_parts.numbers, fixed=_parts.fixed, rebuilt_as=_parts.rebuilt_as)(_kind)
+_classes: list[Any] = [it for it in vars(memory).values() if isinstance(it, type) and issubclass(it, Memory)]
+for _kind in _classes:
+    if _kind not in (Memory, Around):
+        _fixed = FIXED.get(_kind, ())
+        register(*(each.name for each in dataclasses.fields(_kind) if each.name not in _fixed), fixed=_fixed)(_kind)
 
 jax.tree_util.register_pytree_node(
     Welfare,

@@ -22,7 +22,6 @@ the form `PowerOfLoads` is given the loads themselves.
 from __future__ import annotations
 
 import functools
-import inspect
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -32,7 +31,7 @@ from typing import NamedTuple, TypeAlias, overload
 import numpy as np
 
 from bygones._arrays import AnyArray, Array, Number, check_between, check_finite, is_traced, namespace
-from bygones._calls import as_call
+from bygones._registry import Registry, as_text, check_parameters
 
 
 def utilitarian(Z: AnyArray) -> Array:
@@ -161,7 +160,7 @@ class Welfare:
     """A welfare function with its parameters fixed; call it with Z.
 
     Attributes:
-        name: a registered name, or that of `function`.
+        name: a registered name, or that of `function`, or `module:name` if it was named so.
         parameters: by name.
         function: None for a registered name, else the function of Z that this welfare is.
     """
@@ -174,7 +173,7 @@ class Welfare:
 
     def __post_init__(self) -> None:
         entry = self._entry
-        _check_parameters(self.name, entry.function, self.parameters)
+        check_parameters("welfare", self.name, entry.function, self.parameters, given=1)
         object.__setattr__(self, "parameters", MappingProxyType(dict(self.parameters)))
         judge = functools.partial(entry.formula, **self.parameters) if self.parameters else entry.formula
         object.__setattr__(self, "judge", judge)
@@ -197,22 +196,14 @@ class Welfare:
 
     @property
     def _entry(self) -> _Entry:
-        if self.function is not None:
-            return _Entry(self.function, self.function, _formless)
-        if self.name not in _ENTRIES:
-            raise ValueError(f"welfare must be one of {', '.join(_ENTRIES)}, got {self.name!r}")
-        return _ENTRIES[self.name]
+        function = functions.part(self.name) if self.function is None else self.function
+        return _ENTRIES.get(function) or _Entry(function, function, _formless)
 
     def __call__(self, Z: AnyArray) -> Array:
         return self._entry.function(Z, **self.parameters)
 
     def __str__(self) -> str:
-        plain = {
-            name: tuple(value.tolist()) if isinstance(value, np.ndarray) else value
-            for name, value in self.parameters.items()
-        }
-        inside = ", ".join(f"{name}={value}" for name, value in plain.items())
-        return f"{self.name}({inside})" if inside else self.name
+        return as_text(self.name, self.parameters)
 
     def __reduce__(self) -> tuple[type[Welfare], tuple[str, dict[str, object], Callable[..., Array] | None]]:
         return Welfare, (self.name, dict(self.parameters), self.function)
@@ -233,7 +224,11 @@ class _Entry(NamedTuple):
     """The form, given the parameters."""
 
 
-_ENTRIES: dict[str, _Entry] = {}
+functions: Registry[Array] = Registry("welfare", "a function of Z", given=1, takes_text=False)
+"""The welfare functions by name."""
+
+_ENTRIES: dict[Callable[..., Array], _Entry] = {}
+"""What was registered with each function."""
 
 
 def _formless(**parameters: object) -> Form:
@@ -268,10 +263,8 @@ def register(
     """
 
     def add(function: Callable[..., Array]) -> Callable[..., Array]:
-        known = _ENTRIES.get(function.__name__)
-        if known is not None and known.function.__module__ != function.__module__:
-            raise ValueError(f"welfare {function.__name__!r} exists already: choose another name")
-        _ENTRIES[function.__name__] = _Entry(function, formula or function, form)
+        functions.add(function, name=function.__name__)
+        _ENTRIES[function] = _Entry(function, formula or function, form)
         return function
 
     return add if function is None else add(function)
@@ -279,7 +272,7 @@ def register(
 
 def names() -> tuple[str, ...]:
     """The names of all registered welfare functions."""
-    return tuple(_ENTRIES)
+    return functions.names()
 
 
 def named(welfare: AnyWelfare, /, **parameters: object) -> Welfare:
@@ -293,14 +286,14 @@ def named(welfare: AnyWelfare, /, **parameters: object) -> Welfare:
             return welfare
         return Welfare(welfare.name, {**welfare.parameters, **parameters}, welfare.function)
     if isinstance(welfare, str):
-        name, found = as_call("welfare", welfare)
-        return Welfare(name, {**found, **parameters})
+        entry = functions.read(welfare, **parameters)
+        return Welfare(entry.name, entry.parameters, entry.part if ":" in entry.name else None)
     if not callable(welfare):
         raise ValueError(f"welfare must be a name such as 'nash', a Welfare, or a function of Z, got {welfare!r}")
-    name = getattr(welfare, "__name__", type(welfare).__name__)
-    if name in _ENTRIES and _ENTRIES[name].function is welfare:
+    name = functions.name_of(welfare)
+    if name is not None:
         return Welfare(name, parameters)
-    return Welfare(name, parameters, welfare)
+    return Welfare(getattr(welfare, "__name__", type(welfare).__name__), parameters, welfare)
 
 
 def judged(welfare: Welfare, Z: Array) -> Array:
@@ -338,20 +331,6 @@ def as_judge(welfare: AnyWelfare) -> Welfare:
     if not form.eps and 1 <= form.alpha < math.inf:
         return chosen  # `alpha_fair` is shifted by ε there, and a function of somebody's own may not be.
     return named("alpha_fair", alpha=float(form.alpha), eps=float(form.eps or 1e-6))
-
-
-def _check_parameters(name: str, function: Callable[..., Array], given: Mapping[str, object]) -> None:
-    try:
-        (_, *known) = inspect.signature(function).parameters.values()
-    except ValueError:  # some functions written in C do not tell
-        return
-    words = [p.name for p in known if p.kind is not p.VAR_KEYWORD]
-    for word in given:
-        if word not in words and len(words) == len(known):
-            raise ValueError(f"welfare {name} takes {', '.join(words) or 'no parameters'}, got {word!r}")
-    for p in known:
-        if p.default is p.empty and p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY) and p.name not in given:
-            raise ValueError(f"welfare {name} needs its {p.name}, e.g. {name}({p.name}=2)")
 
 
 def _sum(Z: Array) -> Array:

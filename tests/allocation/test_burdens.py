@@ -401,7 +401,7 @@ def registered():
     names = {name: welfare.register(own).__name__ for name, own in OWN.items()}
     yield names
     for name in names.values():
-        welfare._ENTRIES.pop(name)
+        welfare.functions.remove(name)
 
 
 @pytest.mark.parametrize("name", OWN)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from bygones import Multiscale, PerfectRecall
+from bygones import Discounted, Multiscale, PerfectRecall
 from bygones.allocation import Divide, allocate
 from bygones.allocation.requests import Amount, request_from
 from bygones.allocation.solvers.enumerate import COUNTLESS, count_divisions
@@ -86,7 +86,7 @@ def best_and_second(Z):
     divisions(),
     st.sampled_from(["egalitarian", "utilitarian", "generalized_gini", best_and_second]),
     st.sampled_from(["good", "burden"]),
-    st.sampled_from([CappedRecall(0.9, 1.5), LastSteps(2), PerfectRecall()]),
+    st.sampled_from([CappedRecall(Discounted(gamma=0.9), 1.5), LastSteps(2), PerfectRecall()]),
 )
 @settings(max_examples=150, deadline=None)
 def test_small_divisions_are_the_best_of_all_whatever_the_memory_and_the_welfare(division, welfare, kind, memory):
@@ -124,7 +124,7 @@ def test_more_divisions_than_can_be_counted_are_not_few(agents, cap, units, ever
 
 
 def test_large_divisions_are_refused_with_the_number_of_allocations():
-    memory = CappedRecall(0.9, 1.5)
+    memory = CappedRecall(Discounted(gamma=0.9), 1.5)
     with pytest.raises(ValueError, match=r"CappedRecall memory does not say .* about 1\.85e\+05 allocations.* smaller"):
         allocate(Divide(10, np.ones(10), whole=True), memory, memory.init(10), "nash")  # 20 over 10
     with pytest.raises(ValueError, match=r"at least 1e\+09 allocations"):

@@ -198,10 +198,13 @@ def test_of_burdens_the_worst_off_carries_most(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("memory", "message"),
     [
-        ("window(3)", "memory must be discounted"),
-        ("sliding_window", r"memory sliding_window needs its length, e.g. sliding_window\(length=30d\)"),
-        ("reset(length=3)", "memory reset needs its every"),
-        ("perfect(length=3)", "memory perfect_recall takes nothing"),
+        ("window(3)", "memory must be one of discounted"),
+        ("sliding_window", r"memory sliding_window needs its length, as in sliding_window\(length=...\)"),
+        ("discounted", r"memory discounted needs its half_life, as in discounted\(half_life=30d\)"),
+        ("discounted(gamma=0.5)", "memory discounted takes half_life where time is real, got"),
+        ("multiscale(gammas=[0.9], weights=soon)", "weights must be a number of steps, got 'soon'"),
+        ("reset(length=3)", "memory reset takes every, got 'length'"),
+        ("perfect(length=3)", "memory perfect_recall takes average, got 'length'"),
         ("sliding_window(length=inf)", "length must be finite"),
         ("sliding_window(length=3d)", "length must be a number of steps"),
     ],

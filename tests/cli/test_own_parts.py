@@ -1,12 +1,17 @@
-"""Scenarios of one's own on the command line, as `module:Class` in the current folder."""
+"""Scenarios, memories and welfare functions of one's own on the command line, as `module:name` in this folder."""
 
 import sys
 
+import gymnasium as gym
+import numpy as np
 import pytest
 
+from bygones._registry import no_imports
 from bygones.envs import catalogue
 from bygones.envs.problem import FairProblem
 from bygones.learn import Settings, TrainedPolicy, train
+from bygones.memory import Discounted, memories
+from bygones.welfare import functions
 from support import command_line
 
 WARD = """
@@ -22,7 +27,20 @@ class Failing(Ward):
     def n_agents(self):
         return 1 / 0
 """
+PARTS = """
+from bygones.memory import Discounted
+
+def half(steps=1):
+    return Discounted(half_life=steps)
+
+def nothing():
+    return None
+
+def lowest(Z, share=1.0):
+    return share * Z.min(axis=-1)
+"""
 FILES = {
+    "own_parts": PARTS,
     "own_ward": WARD,
     "own_broken": "x = 1\ny = (2,\n",
     "own_raising": "import numpy\n\nraise RuntimeError('no beds')\n",
@@ -95,3 +113,85 @@ def test_a_policy_is_evaluated_if_its_scenario_is_named(folder, capsys):
     usual.policy.save(folder / "usual.safetensors")
     with pytest.raises(ValueError, match=r"usual\.safetensors was not trained on a scenario"):
         TrainedPolicy.load(folder / "usual.safetensors", scenario=problem.scenario)
+
+
+NEEDS = "agent,time,need,served\n" + "".join(
+    f"{name},2026-01-0{day},{day},{int(name == 'ana')}\n" for day in range(1, 9) for name in ("ana", "ben")
+)
+
+
+def test_a_memory_in_every_command_that_takes_one(folder, capsys, monkeypatch):
+    own = "own_parts:half(steps=3)"
+    (folder / "asked.csv").write_text(NEEDS)
+    for command in (
+        ["simulate", "example-1", "--memory"],
+        ["simulate", "--policy", "one-step", "--horizon", "9", "--memory"],
+        ["what-if", "asked.csv", "--memory"],
+    ):
+        assert own in command_line.run(capsys, *command, own)
+    command_line.run(capsys, "ledger", "new", "team.db", "--memory", own)
+    assert own in command_line.run(capsys, "ledger", "rules", "team.db")
+    command_line.run(capsys, "ledger", "rules", "team.db", "--memory", "own_parts:half(steps=4)")
+
+
+@pytest.mark.soak
+def test_a_memory_to_train_with(folder, capsys):
+    few = ("--total-steps", "64", "--rollout-steps", "64", "--batch-size", "32")
+    for i, memory in enumerate(("own_parts:half(steps=3)", "perfect", "none", "sliding-window(3)")):
+        own = ("--memory", memory, "--out", f"run-{i}")
+        shown = command_line.run(capsys, "train", "--scenario", "donut(horizon=9)", *own, *few)
+        assert memory in shown
+
+
+def test_a_memory_for_gymnasium(folder):
+    env = gym.make("bygones.envs:bygones/Donut-v0", memory="own_parts:half(steps=3)")
+    assert env.unwrapped.problem.memory == Discounted(half_life=3)
+
+
+def test_a_welfare_in_every_command_that_takes_one(folder, capsys):
+    own = "own_parts:lowest(share=2)"
+    (folder / "asked.csv").write_text(NEEDS)
+    (folder / "needs.csv").write_text("agent,need\nana,2\nben,3\n")
+    for command in (
+        ["simulate", "example-1"],
+        ["simulate", "--policy", "one-step", "--horizon", "9"],
+        ["allocate", "needs.csv", "--half-life", "5"],
+        ["what-if", "asked.csv"],
+        ["audit", "asked.csv", "--utility", "need"],
+        ["ledger", "new", "team.db"],
+        ["ledger", "rules", "team.db"],
+    ):
+        command_line.run(capsys, *command, "--welfare", own)
+    assert Settings(welfare=own).welfare == own
+    assert Settings(welfare=own).problem().welfare(np.array([3.0, 4.0])) == 6.0
+
+
+def test_a_file_imports_no_module_unless_its_reader_says_so(folder, capsys, monkeypatch):
+    command_line.run(capsys, "ledger", "new", "team.db", "--memory", "own_parts:half(steps=3)")
+    command_line.run(capsys, "ledger", "join", "team.db", "ana")
+    for parts in (memories, functions):
+        monkeypatch.setattr(parts, "_trusted", set())
+    told = command_line.refused(capsys, "ledger", "standing", "team.db")
+    assert "memory own_parts:half is not imported, since only a file names it" in told
+    assert "BYGONES_PARTS=own_parts:half" in told
+    monkeypatch.setenv("BYGONES_PARTS", "own_parts:half")
+    command_line.run(capsys, "ledger", "standing", "team.db")
+    settings = Settings(welfare="own_parts:lowest", hidden=(4,)).to_dict()
+    monkeypatch.setattr(functions, "_trusted", set())
+    with no_imports(), pytest.raises(ValueError, match="welfare own_parts:lowest is not imported"):
+        Settings.from_dict(settings)
+
+
+@pytest.mark.parametrize(
+    ("memory", "message"),
+    [
+        ("own_parts:nothing", "memory own_parts:nothing must be a Memory, got None"),
+        ("own_parts:half(step=3)", "memory own_parts:half takes steps, got 'step'; did you mean steps?"),
+        ("own_parts:half(steps=3d)", "steps must be a number of steps, got '3d'"),
+        ("own_parts:missing", "memory own_parts:missing must be a class of memories, or a function that returns one"),
+        ("perfekt", "did you mean perfect?"),
+    ],
+)
+def test_what_is_wrong_with_a_memory_is_said(folder, capsys, memory, message):
+    for command in (["simulate", "example-1"], ["train", "--scenario", "donut"], ["ledger", "new", "team.db"]):
+        assert message in command_line.refused(capsys, *command, "--memory", memory)

@@ -31,11 +31,12 @@ from bygones.envs.problem import problem_of
 from bygones.learn import Settings, learners
 from bygones.learn.actors import actor_of
 from bygones.learn.descriptions import check_registered
-from bygones.memory.contract import PROMISES
+from bygones.memory.around import PROMISES, Around
 from bygones.paper import claims
 from bygones.paper.evidence import evidence_folder
 from bygones.paper.judging import Claim
 from bygones.paper.results import Results, read
+from bygones.pytrees import register
 from support import synthetic_results
 from support.brute_force import best, candidates
 from support.command_line import refused, run
@@ -48,7 +49,8 @@ SECTIONS = dict(
     re.findall(r"^## ([^\n]+)\n(.*?)(?=^## |\Z)", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
 )
 REGISTRIES = [
-    (welfare, "_ENTRIES"),
+    (welfare.functions, "_parts"),
+    (bygones.memory.memories, "_parts"),
     (decide, "_SOLVERS"),
     (claims, "CLAIMS"),
     (formats, "FORMATS"),
@@ -132,14 +134,15 @@ def test_contributed_recipes_touch_the_files_that_they_name(tmp_path):
 
     memory = BLOCKS["A memory"][0][1].replace("from bygones.pytrees import register\n", "")
     memory = memory.replace("from bygones.memory import", "from bygones.memory.contract import")
-    create("memory/last_steps.py", memory.replace('@register(fixed=("length",))\n', ""))
-    insert("memory/__init__.py", "PARTS = {", '    LastSteps: Parts((), fixed=("length",)),')
+    memory = memory.replace("import Memory, Response", "import Memory, Response, memories")
+    create("memory/last_steps.py", memory.replace('@register(fixed=("length",))', "@memories.add"))
+    text = (package / "memory/__init__.py").read_text(encoding="utf-8")
+    create("memory/__init__.py", text.replace("{SlidingWindow:", '{LastSteps: ("length",), SlidingWindow:'))
     insert(
         "memory/__init__.py",
         "from bygones.memory.exact_sums import MemoryState",
         "from bygones.memory.last_steps import LastSteps",
     )
-    insert("memory/__init__.py", "NAMES = {", '    "last_steps": LastSteps,')
     add = {
         "welfare.py": BLOCKS["A welfare function"][0][1].partition("\n\n\n")[2].partition("\n\n\nfair =")[0],
         "envs/needs.py": BLOCKS["Needs"][0][1].partition("\n\n\nweekdays")[0],
@@ -193,8 +196,7 @@ from bygones.envs.problem import problem_of
 from bygones.learn import Settings, learners
 from bygones.learn.descriptions import check_registered, description, rebuilt
 from bygones.envs.needs import Weekly
-from bygones.memory import LastSteps
-from bygones.memory.naming import named
+from bygones.memory import LastSteps, named
 from bygones.paper.claims import CLAIMS, Judgement
 
 problem = problem_of(
@@ -233,10 +235,14 @@ program.main(["gini", "1", "1", "--json"])
 
 
 class TestMemory:
-    def test_every_exported_memory_says_what_it_is_made_of(self):
+    def test_every_exported_memory_is_registered_with_jax(self):
         exported = [getattr(bygones.memory, name) for name in bygones.memory.__all__]
-        kinds = {kind for kind in exported if isinstance(kind, type) and issubclass(kind, Memory)} - {Memory}
-        assert set(bygones.memory.PARTS) == kinds
+        kinds = {kind for kind in exported if isinstance(kind, type) and issubclass(kind, Memory)} - {Memory, Around}
+        assert len(kinds) == 9
+        for kind in kinds:
+            with pytest.raises(ValueError, match="Duplicate"):
+                register()(kind)
+        assert set(bygones.memory.FIXED) < kinds
 
     def test_it_remembers_the_last_steps(self, page):
         memory, received = page["LastSteps"](4), np.random.default_rng(0).random((30, 3))
@@ -293,10 +299,10 @@ class TestMemory:
             received.append(np.asarray(result.info["utilities"]))
             np.testing.assert_allclose(result.info["memory"], np.sum(received[-3:], axis=0), rtol=1e-5)
 
-    @pytest.mark.parametrize("name", ["LastSteps", "Capped"])
+    @pytest.mark.parametrize("name", ["LastSteps", "Shown"])
     @pytest.mark.parametrize("judge", ["egalitarian", "log_nash", "utilitarian"])
     def test_allocate_finds_the_best_of_all_allocations(self, page, name, judge):
-        memory = page["LastSteps"](2) if name == "LastSteps" else page["Capped"](3, 1.5)
+        memory = page["LastSteps"](2) if name == "LastSteps" else page["Shown"](Discounted(half_life=3), 1.5)
         for seed in range(20):
             rng = np.random.default_rng(seed)
             state = memory.init(5)
@@ -322,30 +328,34 @@ class TestMemory:
             served.append(decision.served)
         np.testing.assert_array_equal(*served)
 
-    def test_a_subclass_that_reads_otherwise_starts_from_the_defaults(self, page):
-        capped = page["Capped"](30, 10.0)
-        assert capped.response(capped.init(2)) is None
-        assert capped.half_life is None
-        assert not capped.keeps_agents_apart
-        assert (capped.bound(1.0), capped.can_be_negative) == (10.0, False)
+    def test_one_around_another_keeps_the_promises_that_it_names(self, page):
+        shown = page["Shown"](Discounted(half_life=30), 10.0)
+        assert shown.response(shown.init(2)) is None
+        assert shown.half_life is None
+        assert shown.keeps_agents_apart
+        assert (shown.bound(1.0), shown.can_be_negative) == (10.0, False)
         assert Discounted(half_life=30).half_life == pytest.approx(30)
 
     def test_the_errors_are_those_on_the_page(self, page):
-        class Bare(page["LastSteps"]):
+        class Bare(Around):
+            keeps = ()
+
             def read(self, state):
-                return state.utilities.sum(axis=-2)
+                return self.memory.read(state)
 
         class Half(Memory):
             def init(self, n_agents):
                 return ()
 
         texts = re.findall(r"^\| `(.+?)` \| ", SECTIONS["A memory"].partition("### Errors")[2], re.MULTILINE)
-        bare = Bare(3)
+        bare, read = Bare(page["LastSteps"](3)), {"read": Bare.read}
         for text, error, cause in zip(
             texts,
-            [TypeError, *[ValueError] * 5],
+            [*[TypeError] * 3, *[ValueError] * 5],
             [
                 Half,
+                lambda: type("Mine", (page["LastSteps"],), {}),
+                lambda: type("Mine", (Around,), read),
                 lambda: check_registered(problem_of(memory=bare, welfare="egalitarian")),
                 lambda: allocate(ChooseK(np.ones(200), 20), bare, bare.init(200), "nash"),
                 lambda: problem_of(memory=bare, welfare="nash"),

@@ -26,9 +26,7 @@ def count(frame, colour):
 def scene(served=(1, 7), n=10, **changes):
     utilities = np.isin(np.arange(n), served) * 0.5
     told = {"t": 3, "horizon": 10, "needs": np.full(n, 0.5), "utilities": utilities, "cumulative": np.arange(n) / 1.0}
-    return Scene(
-        **{**told, "memory": np.ones(n), "memory_name": "γ = 0.9", "step_title": "Need", "mark": "served", **changes}
-    )
+    return Scene(**{**told, "memory": np.ones(n), "memory_name": "γ = 0.9", **changes})
 
 
 def test_a_picture_is_an_array_of_pixels():

@@ -30,7 +30,7 @@ from bygones.envs.scenarios.queues import Jobs, Queues
 from bygones.envs.scenarios.replay import Replay
 from bygones.envs.scenarios.vaccines import Vaccines
 from bygones.envs.wrappers import FairReward
-from bygones.memory.naming import named
+from bygones.memory import named
 
 NAMES = catalogue.names()
 SECTIONS = ["Description", "Source", "Observation Space", "Action Space", "Utilities", "Starting State", "Episode End"]

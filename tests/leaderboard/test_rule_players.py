@@ -19,8 +19,7 @@ from bygones.leaderboard.entries import MEMORIES, BoardEntry
 from bygones.leaderboard.matches import bound, play
 from bygones.leaderboard.rule_players import NOT_FORESEEN, NOT_GOING, NOT_SERVED, RULES, TOO_MANY
 from bygones.learn import evaluate
-from bygones.memory import PerfectRecall
-from bygones.memory.naming import named
+from bygones.memory import PerfectRecall, named
 
 LARGE = "allocation(n_agents=1000, n_resources=20, n_advantaged=200)"
 

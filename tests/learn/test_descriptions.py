@@ -28,9 +28,9 @@ from bygones._arrays import Array, Number, namespace
 from bygones.envs import needs
 from bygones.envs.problem import FairProblem, problem_of
 from bygones.learn import Run, Settings, TrainedPolicy, evaluate, safetensors, train
-from bygones.learn.descriptions import as_run, description, rebuilt
+from bygones.learn.descriptions import as_run, description, read_description, rebuilt
 from bygones.learn.runs import digest, params_of, train_batch
-from bygones.memory import Memory, MemoryState
+from bygones.memory import Around, Memory, MemoryState
 from support.sharp_networks import sharp
 
 LEARNER = Settings(total_steps=64, horizon=16, rollout_steps=32, batch_size=16, epochs=1, hidden=(4,))
@@ -93,7 +93,7 @@ class Capped(Memory):
         return False
 
 
-class Unknown(Capped):
+class Unknown(Around):
     """A memory that is not registered with JAX."""
 
 
@@ -132,6 +132,16 @@ def test_what_is_bygones_own_is_rebuilt(problem: FairProblem) -> None:
     assert jax.tree.structure(ours) == jax.tree.structure(theirs)
     for a, b in zip(jax.tree.leaves(ours), jax.tree.leaves(theirs), strict=True):
         np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize(("kind", "gamma"), [("PerfectRecall", 1.0), ("Instantaneous", 0.0)])
+def test_the_ends_of_the_scale_had_names_of_their_own_in_older_files(kind: str, gamma: float) -> None:
+    numbers = {"average": False} if gamma else {}
+    today = description(small(memory=Relative(Discounted(gamma=gamma))))
+    older = {**today, "memory": {"kind": "Relative", "numbers": {"memory": {"kind": kind, "numbers": numbers}}}}
+    assert read_description(json.dumps(older)) == today
+    alone = {**today, "memory": {"kind": kind, "numbers": numbers}}
+    assert rebuilt(read_description(json.dumps(alone))).memory == Discounted(gamma=gamma)
 
 
 def test_different_problems_have_different_names() -> None:
@@ -190,7 +200,7 @@ def test_a_run_is_given_in_one_way() -> None:
 def test_a_memory_that_jax_does_not_know_is_refused() -> None:
     sentence = "memory must be registered with JAX .*: decorate the class Unknown with bygones.pytrees.register"
     with pytest.raises(ValueError, match=sentence):
-        train(LEARNER, problem=small(memory=Unknown(2.0)))
+        train(LEARNER, problem=small(memory=Unknown(PerfectRecall())))
 
 
 @pytest.mark.soak

@@ -61,7 +61,7 @@ class TestTheRule:
             with new(new_path(), "ana") as ledger, pytest.raises(ValueError, match="needs a welfare of known form"):
                 ledger.change_rules(welfare="of_the_luckiest")
         finally:
-            del welfare._ENTRIES["of_the_luckiest"]
+            welfare.functions.remove("of_the_luckiest")
         with pytest.raises(ValueError, match="rule must be one of one-step, prices, got 'price'"):
             Rules(rule="price")
 

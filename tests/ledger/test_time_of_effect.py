@@ -291,7 +291,7 @@ class TestVoid:
                 ):
                     ledger.void(change.seq)
         finally:
-            welfare._ENTRIES.pop("lowest")
+            welfare.functions.remove("lowest")
 
     def test_a_decision_takes_what_was_received_through_it_along(self, new_target):
         with team_at(new_target()) as ledger:

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bygones.memory import Discounted, Memory
+from bygones.memory import Around, Memory
 from bygones.pytrees import register
 
 
@@ -42,23 +42,18 @@ class LastSteps(Memory[Recent]):
         return False
 
 
-@register("gamma", "forgets", "average", "cap")
-@dataclass(frozen=True, init=False)
-class CappedRecall(Discounted):
-    """A discounted memory that never shows more than `cap`: it inherits from bygones' own, and reads otherwise."""
+@register("memory", "cap")
+@dataclass(frozen=True)
+class CappedRecall(Around):
+    """A memory that never shows more than `cap`: it has another inside, and reads otherwise."""
+
+    keeps = ()
+    can_be_negative = False
 
     cap: float
 
-    def __init__(self, gamma, cap):
-        super().__init__(gamma=gamma)
-        object.__setattr__(self, "cap", cap)
-
     def read(self, state):
-        return state.Z.clip(None, self.cap)
+        return self.memory.read(state).clip(None, self.cap)
 
     def bound(self, u_max, steps=np.inf):
         return self.cap
-
-    @property
-    def can_be_negative(self):
-        return False

@@ -25,7 +25,7 @@ from bygones.cli.console import print_json, print_paths, print_table, progress, 
 from bygones.cli.evaluation_commands import evaluate
 from bygones.cli.results_commands import GRID_COLUMNS, SETTING_HELP
 from bygones.cli.scenario_commands import DEFAULT_MEMORY, problem_of
-from bygones.envs.fair_problem import Scale
+from bygones.envs.problem import Scale
 from bygones.learn import Run, TrainedPolicy, TrainResult, cache_compilations, train_many
 from bygones.learn.evaluation import EPISODES
 from bygones.learn.settings import Settings

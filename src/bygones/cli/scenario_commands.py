@@ -65,7 +65,7 @@ def problem_of(settings: Settings, scenario: str | None, memory: str | None) -> 
     from bygones.envs import catalogue
     from bygones.envs.problem import FairProblem
     from bygones.learn.settings import Settings
-    from bygones.memory.naming import named
+    from bygones.memory import named
 
     if scenario is None:
         return None if memory is None else dataclasses.replace(settings.problem(), memory=named(memory))

@@ -47,6 +47,13 @@ def simulate(
         tuple[float, ...],
         optional("Half-lives, in steps, of the memories to compare; only one with --policy.", "STEPS…"),
     ] = (),
+    memory: Annotated[
+        tuple[str, ...],
+        optional(
+            "Memories to compare by name, such as perfect or 'sliding_window(length=20)'; only one with --policy.",
+            "MEMORY…",
+        ),
+    ] = (),
     welfare: Annotated[
         str, arg(metavar="WELFARE", help="Welfare function, such as egalitarian, nash or 'alpha_fair(alpha=2)'.")
     ] = "egalitarian",
@@ -74,8 +81,8 @@ def simulate(
 ) -> None:
     """Run one of the paper's examples, or compare policies on the same needs.
 
-    In the examples Alice and Bob share a cake and a donut at every step. Without --gamma or --half-life, the memories
-    of Figure 1 are compared. With --policy, agents with random needs are served instead.
+    In the examples Alice and Bob share a cake and a donut at every step. Without --gamma, --half-life or --memory, the
+    memories of Figure 1 are compared. With --policy, agents with random needs are served instead.
 
     For example:
         bygones simulate example-1
@@ -83,10 +90,11 @@ def simulate(
         bygones simulate --policy prices one-step random --agents 100 --horizon 10000 --half-life 50
         bygones simulate --policy prices random --kind burden --half-life 50
     """
-    from bygones.memory import Discounted
+    from bygones.memory import Discounted, named
 
-    memories = {f"γ = {g:g}": Discounted(gamma=g) for g in gamma}
+    memories: dict[str, Memory] = {f"γ = {g:g}": Discounted(gamma=g) for g in gamma}
     memories |= {f"half-life {h:g}": Discounted(half_life=h) for h in half_life}
+    memories |= {text: named(text) for text in memory}
     if (example is None) == (not policy):
         raise ValueError("give either an example (example-1 or example-2) or policies (--policy one-step random)")
     if example is not None:
@@ -102,9 +110,9 @@ def simulate(
         raise ValueError("--steps is for examples; use --horizon with --policy")
     if len(memories) > 1:
         raise ValueError(f"policies are compared under one memory, got {', '.join(memories)}")
-    label, memory = next(iter(memories.items()), ("half-life 50", Discounted(half_life=50)))
+    label, remembered = next(iter(memories.items()), ("half-life 50", Discounted(half_life=50)))
     sizes = (agents, advantaged, resources, 1000 if horizon is None else horizon)
-    _simulate_policies(policy, label, memory, welfare, sizes, kind, entitlements or None, seed, out, json)
+    _simulate_policies(policy, label, remembered, welfare, sizes, kind, entitlements or None, seed, out, json)
 
 
 def _simulate_example(

@@ -6,25 +6,27 @@ Gymnasium. So a new scenario is a new file, and nothing else lists it. Files are
 
 from __future__ import annotations
 
-import functools
-import importlib
 import inspect
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import cast
 
-from bygones._calls import as_call
-from bygones._imports import imported
+from bygones._registry import Registry
 from bygones.envs.scenario import Scenario
 
 _FOLDER = Path(__file__).parent / "scenarios"
-_PACKAGE = "bygones.envs.scenarios"
+
+scenarios: Registry[Scenario] = Registry(
+    "scenario",
+    "a class that inherits from bygones.envs.scenario.Scenario",
+    lambda kind: inspect.isclass(kind) and issubclass(kind, Scenario),
+)
+"""The scenarios by name, such as `queues(n_machines=8, horizon=500)`."""
 
 
-@functools.cache
 def names() -> tuple[str, ...]:
     """The names of all scenarios."""
-    return tuple(sorted(file.stem for file in _FOLDER.glob("*.py") if file.stem != "__init__"))
+    return scenarios.names()
 
 
 def kind_of(name: str) -> type[Scenario]:
@@ -33,43 +35,22 @@ def kind_of(name: str) -> type[Scenario]:
     Args:
         name: one of `names()`; or where a scenario of your own is, as `module:Class`.
     """
-    module, _, found = name.partition(":")
-    if not found:
-        module, found = module.replace("-", "_"), class_name(module)
-        if module not in names():
-            raise ValueError(f"scenario must be one of {', '.join(names())}, or your own as module:Class, got {name!r}")
-        kind = getattr(importlib.import_module(f"{_PACKAGE}.{module}"), found, None)
-    else:
-        kind = imported("scenario", name)
-    if not (inspect.isclass(kind) and issubclass(kind, Scenario)):
-        raise ValueError(f"scenario {name} must be a class that inherits from bygones.envs.scenario.Scenario")
-    return kind
+    return cast(type[Scenario], scenarios.part(name))
 
 
 def name_of(scenario: Scenario) -> str | None:
     """The name of a scenario; None if it is not one of bygones."""
-    module, _, name = type(scenario).__module__.rpartition(".")
-    return name if module == _PACKAGE and class_name(name) == type(scenario).__name__ else None
+    return scenarios.name_of(type(scenario))
 
 
-def made(name: str, arguments: Mapping[str, Any]) -> Scenario:
+def made(name: str, arguments: Mapping[str, object]) -> Scenario:
     """The scenario of that name with these parameters."""
-    kind = kind_of(name)
-    takes = list(inspect.signature(kind).parameters)
-    for word in arguments:
-        if word not in takes:
-            raise ValueError(f"scenario {name} takes {', '.join(takes)}, got {word!r}")
-    try:
-        return kind(**arguments)
-    except TypeError as error:
-        raise ValueError(f"scenario {name} cannot be made: {error}") from None
+    return scenarios.read(name, **arguments).build()
 
 
 def named(text: str) -> Scenario:
     """The scenario of a text such as `donut` or `queues(n_machines=8, horizon=500)`."""
-    module, colon, rest = text.partition(":")
-    name, arguments = as_call("scenario", rest if colon else module)
-    return made(f"{module}:{name}" if colon else name, arguments)
+    return scenarios.read(text).build()
 
 
 def summary(name: str) -> str:
@@ -85,3 +66,7 @@ def class_name(name: str) -> str:
 def gymnasium_id(name: str, vector: bool = False) -> str:
     """The id of a scenario for Gymnasium; `vector` for the one whose reward is a vector, as MO-Gymnasium has it."""
     return f"bygones/{'mo-' if vector else ''}{class_name(name)}-v0"
+
+
+for _file in sorted(_FOLDER.glob("[!_]*.py")):
+    scenarios.add(f"bygones.envs.scenarios.{_file.stem}:{class_name(_file.stem)}", name=_file.stem)

@@ -21,8 +21,7 @@ from bygones._arrays import Array, Condition, Floats, Number, check_between, che
 from bygones.envs import catalogue
 from bygones.envs.scenario import Scenario
 from bygones.envs.scenarios.allocation import Allocation
-from bygones.memory import Discounted, Memory
-from bygones.memory.naming import named
+from bygones.memory import Discounted, Memory, named
 from bygones.welfare import AlphaFair, AnyWelfare, Ranked, Welfare, as_judge, check_axis
 
 Scale = Literal["none", "fixed", "window", "expected", "relative", "running"]

@@ -52,7 +52,7 @@ class BoardEntry(NamedTuple):
         """What is played and learned."""
         from bygones.envs import catalogue
         from bygones.envs.problem import FairProblem
-        from bygones.memory.naming import named
+        from bygones.memory import named
 
         world = catalogue.named(self.scenario)
         memory = named(MEMORIES[self.memory](world.horizon))

@@ -128,6 +128,30 @@ class ForeignPartsError(ValueError):
         self.parts = parts
 
 
+def read_description(text: str) -> Description:
+    """The description that a file holds.
+
+    In older files perfect recall and instantaneous fairness have other names, and the paper's problem is no scenario.
+    """
+    described: Description = json.loads(text)
+    if "memory" in described:
+        described["memory"] = _as_discounted(described["memory"])
+    if "scenario" not in described:
+        numbers = {name: described.pop(name) for name in ("horizon", "n_resources")}
+        described["scenario"] = {"kind": "allocation", "numbers": numbers}
+    return described
+
+
+def _as_discounted(described: Description) -> Description:
+    if "structure" in described:
+        return described
+    numbers = {name: _as_discounted(it) if isinstance(it, dict) else it for name, it in described["numbers"].items()}
+    gamma = {"Instantaneous": 0.0, "PerfectRecall": 1.0}.get(described["kind"])
+    if gamma is None:
+        return {**described, "numbers": numbers}
+    return {"kind": "Discounted", "numbers": {"gamma": gamma, "average": False, **numbers}}
+
+
 MALFORMED = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError)
 """What Python raises, besides ValueError, about names and numbers that were not written by `description`."""
 
@@ -140,7 +164,6 @@ def rebuilt(described: Description, scenario: Scenario | None = None) -> FairPro
         ValueError: a part says something that bygones does not accept.
         MALFORMED: this is no description.
     """
-    described = _as_described_now(described)
     names = [name for name in ("memory", "welfare", "needs", "scenario") if name in described]
     foreign: dict[str, Description] = {name: described[name] for name in names if "structure" in described[name]}
     if scenario is not None:
@@ -164,17 +187,7 @@ def rebuilt(described: Description, scenario: Scenario | None = None) -> FairPro
 
 def differing(one: Description, other: Description) -> list[str]:
     """The parts in which two descriptions differ."""
-    one, other = _as_described_now(one), _as_described_now(other)
     return [name for name in one | other if one.get(name) != other.get(name)]
-
-
-def _as_described_now(described: Description) -> Description:
-    """A description in which the paper's problem is a scenario, as it was not until version 0.2."""
-    if "scenario" in described:
-        return described
-    own = {name: described[name] for name in ("horizon", "n_resources")}
-    rest = {name: value for name, value in described.items() if name not in own}
-    return {**rest, "scenario": {"kind": "allocation", "numbers": own}}
 
 
 def _memory(it: Any) -> Description:

@@ -13,12 +13,21 @@ import numpy as np
 
 from bygones._arrays import AnyArray, Array, Ints, as_array, check_count, namespace
 from bygones._parts import needed_by
+from bygones._registry import no_imports
 from bygones._text import listed
 from bygones.envs.problem import FairProblem
 from bygones.envs.scenario import Scenario
 from bygones.learn import safetensors
 from bygones.learn.actors import Actor, actor_of
-from bygones.learn.descriptions import MALFORMED, ForeignPartsError, Run, description, differing, rebuilt
+from bygones.learn.descriptions import (
+    MALFORMED,
+    ForeignPartsError,
+    Run,
+    description,
+    differing,
+    read_description,
+    rebuilt,
+)
 from bygones.learn.networks import Layer, Networks
 from bygones.learn.normalisation import Normaliser, normalised
 from bygones.learn.recurrent import Recurrent
@@ -153,8 +162,9 @@ class TrainedPolicy:
         if "settings" not in metadata:
             raise ValueError(f"{path} is not a saved policy: it has no settings in its header")
         try:
-            settings = Settings.from_dict(json.loads(metadata["settings"]))
-            described = json.loads(metadata["problem"]) if "problem" in metadata else None
+            with no_imports():
+                settings = Settings.from_dict(json.loads(metadata["settings"]))
+            described = read_description(metadata["problem"]) if "problem" in metadata else None
         except (ValueError, *MALFORMED) as error:
             raise _damaged(path, error) from None
         is_given = problem is not None or scenario is not None
@@ -162,7 +172,8 @@ class TrainedPolicy:
             raise ValueError(f"{path} was not trained on a scenario: leave the scenario out")
         if problem is None and described is not None:
             try:
-                problem = rebuilt(described, scenario)
+                with no_imports():
+                    problem = rebuilt(described, scenario)
             except ValueError as error:
                 raise ForeignPartsError(
                     f"{error}: give the problem that {path} was trained on, as TrainedPolicy.load(path, problem=...)",

@@ -3,11 +3,21 @@ r"""What is remembered of past utilities: one interface, several memories.
 `bygones.memory.contract` says what a memory promises, `bygones.memory.discounted` holds the paper's memories,
 `bygones.memory.per_agent` those with a decay per agent and `bygones.memory.linear` those of Theorem 5.
 `bygones.memory.windows` and `bygones.memory.bounded` hold others that people use; `docs/memories.md` compares them.
-`docs/extending.md` shows how to add one.
+`docs/extending.md` shows how to add one. `named` finds a memory by its name.
 """
 
+from bygones.memory.around import Around
 from bygones.memory.bounded import Capped, Relative, RelativeState
-from bygones.memory.contract import Memory, Parts, Response, check_entitlements
+from bygones.memory.contract import (
+    IN_TIME,
+    AnyMemory,
+    Memory,
+    Response,
+    check_entitlements,
+    memories,
+    named,
+    named_in_time,
+)
 from bygones.memory.discounted import Discounted, Instantaneous, PerfectRecall
 from bygones.memory.exact_sums import MemoryState
 from bygones.memory.linear import Linear, Multiscale
@@ -16,6 +26,9 @@ from bygones.memory.priced import Priced, PricedState
 from bygones.memory.windows import Reset, ResetState, SlidingWindow, WindowState
 
 __all__ = [
+    "IN_TIME",
+    "AnyMemory",
+    "Around",
     "Capped",
     "Discounted",
     "Instantaneous",
@@ -35,29 +48,10 @@ __all__ = [
     "SlidingWindow",
     "WindowState",
     "check_entitlements",
+    "memories",
+    "named",
+    "named_in_time",
 ]
 
-PARTS = {
-    Discounted: Parts(("gamma", "forgets", "average")),
-    Instantaneous: Parts(("gamma", "forgets", "average"), rebuilt_as=Discounted),
-    PerfectRecall: Parts(("gamma", "forgets", "average"), rebuilt_as=Discounted),
-    Linear: Parts(("matrix", "readout")),
-    Multiscale: Parts(("gammas", "forgets", "weights")),
-    PerAgent: Parts(("gammas", "forgets", "average")),
-    SlidingWindow: Parts(fixed=("length",)),
-    Reset: Parts(("every",)),
-    Capped: Parts(("memory", "cap")),
-    Relative: Parts(("memory",)),
-    Priced: Parts(("memory", "alpha", "entitlements", "start"), fixed=("kind",)),
-}
-"""What each memory is made of. `bygones.pytrees` tells JAX, which is not imported here."""
-
-NAMES = {
-    "discounted": Discounted,
-    "instantaneous": Instantaneous,
-    "multiscale": Multiscale,
-    "perfect_recall": PerfectRecall,
-    "reset": Reset,
-    "sliding_window": SlidingWindow,
-}
-"""The memories whose parameters are plain numbers, by the name that people write. `bygones.memory.naming` reads it."""
+FIXED: dict[type[Memory], tuple[str, ...]] = {SlidingWindow: ("length",), Priced: ("kind",)}
+"""The attributes of memories that decide shapes or the course of a program. `bygones.pytrees` tells JAX."""

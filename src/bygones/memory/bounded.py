@@ -3,17 +3,18 @@ r"""Memories around another memory: one with a ceiling, one that is counted from
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
-from bygones._arrays import Array, Condition, Number, check_between, namespace
-from bygones.memory.contract import AnyState, Memory, Response
+from bygones._arrays import Array, Number, check_between, namespace
+from bygones.memory.around import Around
+from bygones.memory.contract import AnyState, Memory, Response, with_parts
 
 
 @dataclass(frozen=True)
-class Capped(Memory[AnyState]):
+class Capped(Around[AnyState]):
     r"""Any memory that keeps agents apart, with a ceiling: what would lift $Z_i$ above $c$ = `cap` is lost.
 
     This is how credit caps work: $Z^t = \min(\gamma\,Z^{t-1} + u^t,\, c)$ for a discounted memory. The excess is gone
@@ -26,7 +27,9 @@ class Capped(Memory[AnyState]):
     `PerAgent`, `SlidingWindow`, `Reset`, and `Multiscale` with weights of at least 0.
     """
 
-    memory: Memory[AnyState]
+    keeps = ("forgets_at_once", "half_life", "keeps_agents_apart")
+    can_be_negative = False
+
     cap: Number
 
     def __post_init__(self) -> None:
@@ -38,15 +41,6 @@ class Capped(Memory[AnyState]):
                 f"as Discounted does, got {inside!r}"
             )
         check_between("cap", self.cap, 0.0, math.inf, "a finite number above 0", open_low=True, open_high=True)
-
-    @property
-    def average(self) -> Condition:
-        """Whether Z is a mean, as in the memory inside."""
-        return self.memory.average
-
-    def init(self, n_agents: int) -> AnyState:
-        """The empty memory, as the memory inside has it."""
-        return self.memory.init(n_agents)
 
     def advance(self, state: AnyState, utilities: Array, elapsed: Number = 1) -> AnyState:
         inside, xp = self.memory, namespace(utilities)
@@ -69,28 +63,8 @@ class Capped(Memory[AnyState]):
     def bound(self, u_max: float, steps: float = math.inf) -> float:
         return float(min(self.memory.bound(u_max, steps), self.cap))
 
-    @property
-    def can_be_negative(self) -> bool:
-        return False
-
-    @property
-    def keeps_agents_apart(self) -> bool:
-        return True
-
-    @property
-    def forgets_at_once(self) -> bool:
-        return self.memory.forgets_at_once
-
-    @property
-    def half_life(self) -> Number | None:
-        """The half-life of what was not lost."""
-        return self.memory.half_life
-
-    def n_agents(self, state: AnyState) -> int:
-        return self.memory.n_agents(state)
-
     def canonical(self) -> Memory[AnyState]:
-        return replace(self, memory=self.memory.canonical(), cap=float(self.cap))
+        return with_parts(super().canonical(), cap=float(self.cap))
 
 
 class RelativeState(NamedTuple):
@@ -106,7 +80,7 @@ class RelativeState(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Relative(Memory[RelativeState]):
+class Relative(Around[RelativeState]):
     r"""Any memory counted from its lowest agent, as round-robin counters are.
 
     Before new utilities arrive, what the lowest agent has by then is taken off everybody. For a discounted memory:
@@ -119,12 +93,10 @@ class Relative(Memory[RelativeState]):
     arrived would turn decisions round: serving the lowest agent would lower everybody else.)
     """
 
-    memory: Memory[AnyState]
+    keeps = ("can_be_negative", "forgets_at_once", "half_life")
 
-    @property
-    def average(self) -> Condition:
-        """Whether Z is a difference of means, as in the memory inside."""
-        return self.memory.average
+    def inner(self, state: RelativeState) -> AnyState:
+        return state.inside
 
     def init(self, n_agents: int) -> RelativeState:
         return RelativeState(self.memory.init(n_agents), np.zeros(()))
@@ -144,22 +116,3 @@ class Relative(Memory[RelativeState]):
     def bound(self, u_max: float, steps: float = math.inf) -> float:
         # From the lowest to the highest: twice as far where the memory inside reaches below 0 too.
         return self.memory.bound(u_max, steps) * (2.0 if self.memory.can_be_negative else 1.0)
-
-    @property
-    def can_be_negative(self) -> bool:
-        return self.memory.can_be_negative
-
-    @property
-    def forgets_at_once(self) -> bool:
-        return self.memory.forgets_at_once
-
-    @property
-    def half_life(self) -> Number | None:
-        """The half-life of differences."""
-        return self.memory.half_life
-
-    def n_agents(self, state: RelativeState) -> int:
-        return self.memory.n_agents(state.inside)
-
-    def canonical(self) -> Memory[RelativeState]:
-        return replace(self, memory=self.memory.canonical())

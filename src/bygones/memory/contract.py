@@ -10,13 +10,15 @@ They are pure, leave their arguments as they are, and treat leading axes as a ba
 environment, the wrappers, the simulator, the learner and, for small problems, in `allocate`.
 
 Everything else is a *promise*, which lets callers do better: `response` makes `allocate` exact for problems of any
-size, `bound` gives observations a finite range, and so on. The defaults here promise nothing. A promise is about
-`init`, `advance` and `read`, so a class that brings another of the three, itself or by a mixin, starts again from these
-defaults and restates what is still true.
+size, `bound` gives observations a finite range, and so on. The defaults here promise nothing.
+
+A promise is about `init`, `advance` and `read`, and would not hold for a subclass that brings another of the three.
+A memory is therefore final: to change one, put another around it (`bygones.memory.around`).
 """
 
 from __future__ import annotations
 
+import copy
 import math
 from abc import ABC, abstractmethod
 from dataclasses import fields, is_dataclass
@@ -26,29 +28,13 @@ import numpy as np
 from typing_extensions import TypeVar
 
 from bygones._arrays import AnyArray, Array, Condition, Number, check_between, check_finite, is_traced, namespace
+from bygones._registry import Named, Registry
 
 AnyState: TypeAlias = tuple[Any, ...]
 """The state of some memory, where it does not matter of which: a named tuple of arrays, or of such tuples."""
 
 State = TypeVar("State", bound=AnyState, default=Any)
 """What a memory holds between two steps: a named tuple of arrays whose leading axes are a batch."""
-
-MADE_OF = ("init", "advance", "read")
-
-PROMISES = (
-    "after_ones",
-    "bound",
-    "can_be_negative",
-    "canonical",
-    "denominator",
-    "faded",
-    "forgets_at_once",
-    "half_life",
-    "keeps_agents_apart",
-    "largest_denominator",
-    "n_agents",
-    "response",
-)
 
 
 class Response(NamedTuple):
@@ -64,20 +50,6 @@ class Response(NamedTuple):
     gain: float | np.ndarray
 
 
-class Parts(NamedTuple):
-    """The attributes that a memory is made of, as JAX needs to know them.
-
-    Attributes:
-        numbers: names of the attributes that are numbers or arrays. They may be traced.
-        fixed: names of the attributes that decide shapes or the course of the program, such as the length of a window.
-        rebuilt_as: the class of what JAX puts together again; None for the memory's own.
-    """
-
-    numbers: tuple[str, ...] = ()
-    fixed: tuple[str, ...] = ()
-    rebuilt_as: type | None = None
-
-
 class Memory(ABC, Generic[State]):
     """The interface that every memory fits. Memories are frozen; states are never changed in place."""
 
@@ -89,12 +61,17 @@ class Memory(ABC, Generic[State]):
     else:
         average = False
 
+    _is_final = False
+
     def __init_subclass__(cls, **options: object) -> None:
         super().__init_subclass__(**options)
-        made_in = min(_defined_in(cls, name) for name in MADE_OF)
-        for promise in PROMISES:
-            if _defined_in(cls, promise) > made_in:
-                setattr(cls, promise, Memory.__dict__[promise])
+        for base in cls.__bases__:
+            if getattr(base, "_is_final", False):
+                raise TypeError(
+                    f"{cls.__name__} cannot inherit from the memory {base.__name__}, whose promises would not hold for "
+                    f"it: inherit from bygones.memory.Around, with a {base.__name__} inside"
+                )
+        cls._is_final = cls.__dict__.get("_is_final", True)
 
     @abstractmethod
     def init(self, n_agents: int) -> State:
@@ -211,6 +188,65 @@ class Memory(ABC, Generic[State]):
         return as_html(self)
 
 
+SomeMemory = TypeVar("SomeMemory", bound=Memory)
+
+AnyMemory: TypeAlias = Memory | str
+"""A memory as people give it: itself, or its name."""
+
+memories: Registry[Memory] = Registry(
+    "memory",
+    "a class of memories, or a function that returns one",
+    synonyms={"perfect": "perfect_recall", "none": "instantaneous"},
+)
+"""The memories by name, such as `discounted(half_life=50)`. Memories of your own are welcome: `memories.add`."""
+
+
+def named(memory: AnyMemory) -> Memory:
+    """The memory that is meant, in steps: `named("perfect")`, `named("discounted(half_life=50)")`, or itself.
+
+    Raises:
+        ValueError: no memory has this name, or it does not take these parameters.
+    """
+    if isinstance(memory, Memory):
+        return memory
+    if not isinstance(memory, str):
+        raise ValueError(f"memory must be a name such as 'discounted(half_life=50)', or a Memory, got {memory!r}")
+    entry = memories.read(memory)
+    for parameter, value in entry.parameters.items():
+        if isinstance(value, str):
+            raise ValueError(f"{parameter} must be a number of steps, got {value!r} in the memory {memory}")
+    built = entry.build()
+    if not isinstance(built, Memory):
+        raise ValueError(f"memory {memory} must be a Memory, got {built!r}")
+    return built
+
+
+IN_TIME = {"discounted": "half_life", "sliding_window": "length", "reset": "every"}
+"""The parameter of a memory that is a length of time, where time is real and not counted in steps."""
+
+
+def named_in_time(text: str) -> tuple[Named[Memory], str | None]:
+    """A memory in real time, such as `sliding_window(length=28d)`, and its length of time as it is written.
+
+    A memory that is not in `IN_TIME` has no such length. One that is takes nothing else.
+    """
+    entry = memories.read(text)
+    parameter = IN_TIME.get(entry.name)
+    for other in entry.parameters:
+        if parameter not in (None, other):
+            raise ValueError(f"memory {entry.name} takes {parameter} where time is real, got {text!r}")
+    length = entry.parameters.get(parameter or "")
+    return entry, None if length is None else str(length)
+
+
+def with_parts(memory: SomeMemory, /, **parts: object) -> SomeMemory:
+    """The memory with other parts, past the checks of its constructor."""
+    changed = copy.copy(memory)
+    for name, part in parts.items():
+        object.__setattr__(changed, name, part)
+    return changed
+
+
 def check_entitlements(entitlements: AnyArray, n_agents: int, *, exempt: bool = False) -> Array:
     """The entitlements as an array, refused unless they are one finite number above zero per agent.
 
@@ -224,11 +260,6 @@ def check_entitlements(entitlements: AnyArray, n_agents: int, *, exempt: bool = 
             raise ValueError("entitlements must be above 0 for at least one agent, since not everybody can be exempt")
         return check_between("entitlements", weights, 0.0, math.inf, "at least 0 for every agent (0 is exempt)")
     return check_between("entitlements", weights, 0.0, math.inf, "above 0 for every agent", open_low=True)
-
-
-def _defined_in(cls: type, name: str) -> int:
-    """Where Python finds an attribute: the position of the class that defines it, of those that it looks through."""
-    return next(position for position, kind in enumerate(cls.__mro__) if name in kind.__dict__)
 
 
 def _alike(a: object, b: object) -> bool:

@@ -19,7 +19,6 @@ updates are then as exact as one.
 
 from __future__ import annotations
 
-import copy
 import math
 from dataclasses import dataclass, field
 
@@ -27,10 +26,11 @@ import numpy as np
 
 from bygones import decay
 from bygones._arrays import Array, Condition, Number, check_count, namespace, select
-from bygones.memory.contract import Memory, Response
+from bygones.memory.contract import Memory, Response, memories, with_parts
 from bygones.memory.exact_sums import MemoryState, fade_and_add, per_agent
 
 
+@memories.add
 @dataclass(frozen=True, init=False)
 class Discounted(Memory[MemoryState]):
     r"""Discounted recall: a utility received $k$ steps ago counts with weight $\gamma^k$ (Definitions 3 and 4).
@@ -40,10 +40,12 @@ class Discounted(Memory[MemoryState]):
     Both numbers may be JAX tracers.
     """
 
+    can_be_negative, keeps_agents_apart = False, True
+
     gamma: Number
-    average: Condition
     forgets: Number = field(init=False, repr=False, compare=False)
     """1 − γ, kept beside γ because float32 would lose its digits: at γ = 0.999 all but the first five."""
+    average: Condition
 
     def __init__(
         self,
@@ -95,14 +97,6 @@ class Discounted(Memory[MemoryState]):
         return Z / per_agent(left * np.asarray(state.d, dtype=float) + 1.0) if self.average else Z
 
     @property
-    def can_be_negative(self) -> bool:
-        return False
-
-    @property
-    def keeps_agents_apart(self) -> bool:
-        return True
-
-    @property
     def forgets_at_once(self) -> bool:
         return bool(self.gamma == 0)
 
@@ -119,43 +113,21 @@ class Discounted(Memory[MemoryState]):
     def after_ones(self, n_agents: int, steps: int) -> float:
         return float(select(self.average, 1.0, decay.denominator(self.gamma, steps)))
 
-    def n_agents(self, state: MemoryState) -> int:
-        return int(state.Z.shape[-1])
-
-    def canonical(self) -> Memory[MemoryState]:
-        plain = copy.copy(self)
-        for name, number in (("gamma", float(self.gamma)), ("forgets", float(self.forgets))):
-            object.__setattr__(plain, name, number)
-        object.__setattr__(plain, "average", bool(self.average))
-        return plain
+    def canonical(self) -> Discounted:
+        plain = {"gamma": float(self.gamma), "forgets": float(self.forgets), "average": bool(self.average)}
+        return with_parts(self, **plain)
 
 
-@dataclass(frozen=True, init=False, repr=False)
-class Instantaneous(Discounted):
+@memories.add
+def Instantaneous() -> Discounted:
     r"""Only the latest utility is remembered (Definition 1): $\gamma = 0$ of the discounted memory."""
-
-    def __init__(self) -> None:
-        super().__init__(gamma=0.0)
-
-    def __repr__(self) -> str:
-        return "Instantaneous()"
-
-    def canonical(self) -> Discounted:
-        return Discounted(gamma=self.gamma, average=bool(self.average))
+    return Discounted(gamma=0.0)
 
 
-@dataclass(frozen=True, init=False, repr=False)
-class PerfectRecall(Discounted):
+@memories.add
+def PerfectRecall(average: Condition = False) -> Discounted:
     r"""Every utility is remembered for ever (Definition 2): $\gamma = 1$ of the discounted memory."""
-
-    def __init__(self, average: Condition = False) -> None:
-        super().__init__(gamma=1.0, average=average)
-
-    def __repr__(self) -> str:
-        return f"PerfectRecall(average={self.average})"
-
-    def canonical(self) -> Discounted:
-        return Discounted(gamma=self.gamma, average=bool(self.average))
+    return Discounted(gamma=1.0, average=average)
 
 
 def _never_zero(d: Number) -> Number:

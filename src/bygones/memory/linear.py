@@ -20,7 +20,7 @@ from bygones._arrays import (
     is_traced,
     namespace,
 )
-from bygones.memory.contract import Memory, Response
+from bygones.memory.contract import Memory, Response, memories
 from bygones.memory.exact_sums import MemoryState, add, fade_and_add, per_agent
 
 
@@ -98,6 +98,7 @@ class Linear(Memory[MemoryState]):
         return int(self.matrix.shape[0] if self.readout is None else self.readout.shape[0])
 
 
+@memories.add
 @dataclass(frozen=True)
 class Multiscale(Memory[MemoryState]):
     r"""Several decay rates per agent, $Z = \sum_j w_j Z_j$ with $Z_j^t = \gamma_j Z_j^{t-1} + u^t$.
@@ -107,10 +108,12 @@ class Multiscale(Memory[MemoryState]):
     time scale: `Multiscale(gammas=(0.9, 0.999), weights=(0.5, 0.5))`.
     """
 
+    keeps_agents_apart = True
+
     gammas: Array
-    weights: Array
     forgets: Array = field(init=False, repr=False, compare=False)
     """1 − γ of each time scale, kept for the same reason as in `Discounted`."""
+    weights: Array
 
     if TYPE_CHECKING:  # lists are welcome too; they become arrays
 
@@ -158,10 +161,6 @@ class Multiscale(Memory[MemoryState]):
     @property
     def can_be_negative(self) -> bool:
         return bool((np.asarray(self.weights) < 0).any())
-
-    @property
-    def keeps_agents_apart(self) -> bool:
-        return True
 
 
 def _check_normal(name: str, numbers: Array) -> Array:

@@ -6,7 +6,6 @@ per agent is a memory of its own, so that the recursion of `Discounted` stays as
 
 from __future__ import annotations
 
-import copy
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -16,7 +15,7 @@ import numpy as np
 
 from bygones import decay
 from bygones._arrays import Array, Condition, Number, as_array, check_count, namespace, select
-from bygones.memory.contract import Memory, Response
+from bygones.memory.contract import Memory, Response, with_parts
 from bygones.memory.exact_sums import MemoryState, fade_and_add, per_agent
 
 
@@ -29,10 +28,12 @@ class PerAgent(Memory[MemoryState]):
     of an agent with a longer half-life is larger, as if it had received more; averaged memories can be compared.
     """
 
+    can_be_negative, keeps_agents_apart = False, True
+
     gammas: Array
-    average: Condition
     forgets: Array = field(init=False, repr=False, compare=False)
     """1 − γ of each agent, kept for the same reason as in `Discounted`."""
+    average: Condition
 
     def __init__(
         self,
@@ -84,14 +85,6 @@ class PerAgent(Memory[MemoryState]):
         return Response(np.asarray(self.read(faded), dtype=float), gain)
 
     @property
-    def can_be_negative(self) -> bool:
-        return False
-
-    @property
-    def keeps_agents_apart(self) -> bool:
-        return True
-
-    @property
     def forgets_at_once(self) -> bool:
         return bool(np.max(self.gammas) == 0)
 
@@ -109,15 +102,9 @@ class PerAgent(Memory[MemoryState]):
     def after_ones(self, n_agents: int, steps: int) -> float:
         return float(select(self.average, 1.0, self.largest_denominator(steps)))
 
-    def n_agents(self, state: MemoryState) -> int:
-        return int(state.Z.shape[-1])
-
-    def canonical(self) -> Memory[MemoryState]:
-        plain = copy.copy(self)
-        for name in ("gammas", "forgets"):
-            object.__setattr__(plain, name, np.asarray(getattr(self, name), dtype=float))
-        object.__setattr__(plain, "average", bool(self.average))
-        return plain
+    def canonical(self) -> PerAgent:
+        plain = {name: np.asarray(getattr(self, name), dtype=float) for name in ("gammas", "forgets")}
+        return with_parts(self, **plain, average=bool(self.average))
 
 
 def _one_per_agent(name: str, value: Sequence[Number] | Array) -> Array:

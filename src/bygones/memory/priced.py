@@ -35,9 +35,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bygones._arrays import AnyArray, Array, Condition, Number, at_least, is_traced, namespace
+from bygones._arrays import AnyArray, Array, Number, at_least, is_traced, namespace
 from bygones.kinds import Kind, check_kind
-from bygones.memory.contract import AnyState, Memory, Response, check_entitlements
+from bygones.memory.around import PROMISES, Around
+from bygones.memory.contract import AnyState, check_entitlements
 from bygones.memory.exact_sums import per_agent
 
 STEP = 0.5
@@ -86,7 +87,7 @@ class PricedState(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Priced(Memory[PricedState]):
+class Priced(Around[PricedState]):
     """A fairness memory, and the prices learned beside it. It remembers what the fairness memory remembers.
 
     Attributes:
@@ -97,7 +98,8 @@ class Priced(Memory[PricedState]):
         kind: `good` or `burden`.
     """
 
-    memory: Memory[AnyState]
+    keeps = tuple(set(PROMISES) - {"forgets_at_once"})  # prices rest on more of the past
+
     alpha: float = math.inf
     entitlements: AnyArray | None = None
     start: PricedState | None = field(default=None, repr=False)
@@ -108,10 +110,8 @@ class Priced(Memory[PricedState]):
         if not self.alpha > 0:
             raise ValueError(f"alpha must be above 0 (at 0 every price is 1), got {self.alpha}")
 
-    @property
-    def average(self) -> Condition:
-        """Whether Z is a mean, as in the fairness memory."""
-        return self.memory.average
+    def inner(self, state: PricedState) -> AnyState:
+        return state.remembered
 
     def init(self, n_agents: int) -> PricedState:
         """The empty memory, at the prices to start from."""
@@ -152,9 +152,6 @@ class Priced(Memory[PricedState]):
         prices = state.log_prices - per_agent(self._sign * step) * g
         return PricedState(remembered, prices, level, largest, weight, squares, drift, drift_squares)
 
-    def read(self, state: PricedState) -> Array:
-        return self.memory.read(state.remembered)
-
     def shares(self, state: PricedState) -> Array:
         r"""$\sigma$: each agent's share of utility at these prices, 1 on average."""
         xp = namespace(state.log_prices)
@@ -179,36 +176,3 @@ class Priced(Memory[PricedState]):
         """How many steps the fairness memory remembers."""
         d = self.memory.denominator(remembered)
         return state.weight + 1.0 if d is None else d
-
-    def faded(self, state: PricedState, elapsed: Number = 1) -> Array:
-        return self.memory.faded(state.remembered, elapsed)
-
-    def response(self, state: PricedState, elapsed: Number = 1) -> Response | None:
-        return self.memory.response(state.remembered, elapsed)
-
-    def bound(self, u_max: float, steps: float = math.inf) -> float:
-        return self.memory.bound(u_max, steps)
-
-    @property
-    def can_be_negative(self) -> bool:
-        return self.memory.can_be_negative
-
-    @property
-    def keeps_agents_apart(self) -> bool:
-        return self.memory.keeps_agents_apart
-
-    @property
-    def half_life(self) -> Number | None:
-        return self.memory.half_life
-
-    def denominator(self, state: PricedState) -> Array | None:
-        return self.memory.denominator(state.remembered)
-
-    def largest_denominator(self, steps: float) -> float:
-        return self.memory.largest_denominator(steps)
-
-    def after_ones(self, n_agents: int, steps: int) -> float:
-        return self.memory.after_ones(n_agents, steps)
-
-    def n_agents(self, state: PricedState) -> int:
-        return int(state.log_prices.shape[-1])

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bygones._arrays import Array, Number, check_count, is_traced, namespace, select
-from bygones.memory.contract import Memory, Response
+from bygones.memory.contract import Memory, Response, memories
 from bygones.memory.exact_sums import fade_and_add, per_agent
 
 
@@ -29,6 +29,7 @@ class WindowState(NamedTuple):
     counts: Array
 
 
+@memories.add
 @dataclass(frozen=True)
 class SlidingWindow(Memory[WindowState]):
     r"""The sum of the utilities of the last $m$ = `length` steps, $Z^t = u^{t-m+1} + \dots + u^t$.
@@ -40,6 +41,8 @@ class SlidingWindow(Memory[WindowState]):
     Time between utilities must be whole steps. Under JAX tracing, where a number cannot be looked at, part of a step is
     dropped.
     """
+
+    can_be_negative, keeps_agents_apart = False, True
 
     length: int
 
@@ -64,14 +67,6 @@ class SlidingWindow(Memory[WindowState]):
 
     def response(self, state: WindowState, elapsed: Number = 1) -> Response:
         return Response(np.asarray(self.faded(state, elapsed), dtype=float), 1.0)
-
-    @property
-    def can_be_negative(self) -> bool:
-        return False
-
-    @property
-    def keeps_agents_apart(self) -> bool:
-        return True
 
     @property
     def forgets_at_once(self) -> bool:
@@ -111,6 +106,7 @@ class ResetState(NamedTuple):
     clock: Array
 
 
+@memories.add
 @dataclass(frozen=True)
 class Reset(Memory[ResetState]):
     r"""Perfect recall that starts over every $p$ = `every` steps, as quotas per week or month do.
@@ -120,6 +116,8 @@ class Reset(Memory[ResetState]):
     A time that falls on the end of a period belongs to that period. The clock is part of the state but not of $Z$: who
     sees $Z$ alone does not know how much of the period is left.
     """
+
+    can_be_negative, keeps_agents_apart = False, True
 
     every: Number
 
@@ -149,14 +147,6 @@ class Reset(Memory[ResetState]):
         return Response(np.asarray(self.faded(state, elapsed), dtype=float), 1.0)
 
     @property
-    def can_be_negative(self) -> bool:
-        return False
-
-    @property
-    def keeps_agents_apart(self) -> bool:
-        return True
-
-    @property
     def forgets_at_once(self) -> bool:
         return bool(self.every == 1)
 
@@ -165,9 +155,6 @@ class Reset(Memory[ResetState]):
 
     def after_ones(self, n_agents: int, steps: int) -> float:
         return float((steps - 1) % int(self.every) + 1) if steps else 0.0
-
-    def n_agents(self, state: ResetState) -> int:
-        return int(state.Z.shape[-1])
 
 
 def _slide(rows: Array, steps: Array, newest: Array) -> Array:

@@ -30,6 +30,7 @@ from bygones import __version__
 from bygones._arrays import check_one_of
 from bygones._csv import shield
 from bygones._files import UNFINISHED, replacing
+from bygones._registry import no_imports
 from bygones._text import counted
 from bygones.learn.locks import locked
 from bygones.learn.settings import Settings
@@ -148,7 +149,8 @@ class Results:
     def settings(self) -> list[Settings]:
         """The settings of every run."""
         rows = self.table.select(list(SETTINGS)).to_pylist()
-        return [Settings.from_dict({**row, "hidden": tuple(row["hidden"])}) for row in rows]
+        with no_imports():
+            return [Settings.from_dict({**row, "hidden": tuple(row["hidden"])}) for row in rows]
 
     def _column(self, name: str) -> pa.ChunkedArray:
         check_one_of("column", name, self.table.column_names)

@@ -291,13 +291,13 @@ class LastTwo(bygones.Memory):
 
 
 def test_memory_of_ones_own_that_does_not_say_is_taken_to_fall_below_zero():
-    class Silent(LastTwo):
+    class Silent(bygones.memory.Around):
         can_be_negative = bygones.Memory.can_be_negative
 
-    env = RememberRewards(make("fishwood-v0"), Silent())
+    env = RememberRewards(make("fishwood-v0"), Silent(LastTwo()))
     assert env.observation_space.low.tolist() == [0, -2, -2]
     with pytest.raises(ValueError, match="this memory can fall below zero"):
-        FairReward(env, Silent(), "nash", 0.5)
+        FairReward(env, Silent(LastTwo()), "nash", 0.5)
 
 
 def test_memory_of_ones_own_is_welcome():

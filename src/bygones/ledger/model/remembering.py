@@ -23,7 +23,6 @@ $\gamma^{t-s}$.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -35,8 +34,8 @@ import numpy as np
 from bygones._arrays import AnyArray
 from bygones.ledger.model.participation import Participation, holds
 from bygones.ledger.model.times import SECOND, UNITS, as_datetime, duration
-from bygones.memory import NAMES, Capped, Discounted, Memory, SlidingWindow
-from bygones.memory.naming import named
+from bygones.memory import Capped, Discounted, Memory, SlidingWindow, named_in_time
+from bygones.memory import named as memory_named
 
 PERIODS = ("day", "week", "month", "quarter", "year")
 """The periods of the calendar after which a memory can start over."""
@@ -47,7 +46,6 @@ MOST_STEPS = 1000
 DISCOUNTED = "discounted"
 """The memory that fades by the half-life in the rules."""
 
-_CALL = re.compile(r"\s*([\w-]+)\s*\(\s*(\w+)\s*=\s*([^()=]*?)\s*\)\s*")
 _DAY = 86400 * SECOND
 _QUARTER_HOUR = 900 * SECOND
 
@@ -81,17 +79,19 @@ def check_memory(text: str) -> tuple[str, str | None]:
             "memory must be the name of a memory such as 'sliding_window(length=28d)', since a ledger stores its rules "
             f"as text, got {text!r}"
         )
-    name, length = _parts(text)
-    if name == DISCOUNTED:
+    named, length = named_in_time(text)
+    if named.name == DISCOUNTED:
         return DISCOUNTED, length
     remembering(text, None)
-    return text.strip() if length is None else f"{name}({_PARAMETERS[name]}={length})", None
+    return str(named), None
 
 
 def in_words(text: str) -> str:
     """A memory as people read it: `window of 28d`, `reset every month`."""
-    name, length = _parts(text)
-    return text if length is None else {"sliding_window": f"window of {length}", "reset": f"reset every {length}"}[name]
+    named, length = named_in_time(text)
+    if length is None:
+        return text
+    return {"sliding_window": f"window of {length}", "reset": f"reset every {length}"}[named.name]
 
 
 @lru_cache(maxsize=64)
@@ -103,38 +103,16 @@ def remembering(text: str, cap: float | None) -> TimedMemory:
     return replace(plain, name=f"{text} capped at {cap!r}", memory=Capped(plain.memory, cap))
 
 
-_PARAMETERS = {DISCOUNTED: "half_life", "sliding_window": "length", "reset": "every"}
-_EXAMPLES = {"sliding_window": "sliding_window(length=28d)", "reset": "reset(every=month)"}
-
-
-def _parts(text: str) -> tuple[str, str | None]:
-    """The name of a memory, and its half-life, length or period as it is written where it has one."""
-    match = _CALL.fullmatch(text)
-    name = text.partition("(")[0].strip().replace("-", "_").lower()
-    if match is None and "(" in text and name in _EXAMPLES:
-        raise ValueError(f"memory must be written as {_EXAMPLES[name]}, got {text!r}")
-    if match is None or name not in _PARAMETERS:
-        return name, None
-    if match[2] != _PARAMETERS[name]:
-        raise ValueError(f"memory {name} takes {_PARAMETERS[name]}, got {text!r}")
-    return name, match[3]
-
-
 def _uncapped(text: str) -> TimedMemory:
-    name, length = _parts(text)
-    if name == DISCOUNTED:
+    named, length = named_in_time(text)
+    if named.name == DISCOUNTED:
         return TimedMemory(text, Discounted(gamma=0.5))
-    if name == "sliding_window" and length is not None:
-        unit, steps = _window(length)
+    if named.name == "sliding_window":
+        unit, steps = _window(str(length))
         return TimedMemory(text, SlidingWindow(steps), counts=unit)
-    if name == "reset" and length is not None:
-        return TimedMemory(text, Discounted(gamma=0.0), counts=_period(length), is_calendar=True)
-    if name in _PARAMETERS:
-        raise ValueError(f"memory {name} needs its {_PARAMETERS[name]}, such as {_EXAMPLES[name]}, got {text!r}")
-    if name not in NAMES:
-        others = ", ".join(other for other in NAMES if other not in (*_PARAMETERS, "instantaneous"))
-        raise ValueError(f"memory must be discounted, {', '.join(_EXAMPLES.values())}, {others}, got {text!r}")
-    memory = named(text)
+    if named.name == "reset":
+        return TimedMemory(text, Discounted(gamma=0.0), counts=_period(str(length)), is_calendar=True)
+    memory = memory_named(text)
     if not memory.keeps_agents_apart or memory.forgets_at_once:
         raise ValueError(f"a ledger needs a memory that lasts and keeps agents apart, got {text!r}")
     return TimedMemory(text, memory, rate=1.0 / UNITS["d"])

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, SupportsFloat, get_args
 import numpy as np
 
 from bygones._arrays import check_between, check_one_of
+from bygones._registry import no_imports
 from bygones._times import check_zone
 from bygones.allocation.aims import check_form
 from bygones.allocation.decide import Rule
@@ -93,9 +94,9 @@ class Rules:
             object.__setattr__(self, "cap", float(cap))
         check_kind(self.kind)
         welfare = named(self.welfare)
-        if welfare.function is not None:
+        if welfare.function is not None and ":" not in welfare.name:
             raise ValueError(
-                "welfare must be the name of a registered welfare such as 'nash', since a ledger stores its rules as "
+                "welfare must be the name of a welfare such as 'nash', since a ledger stores its rules as "
                 f"text, got {self.welfare!r}"
             )
         check_form(welfare, self.kind)
@@ -229,12 +230,13 @@ class RuleBook:
         rules, history = Rules(), []
         for change in self.changes:
             try:
-                rules = rules.changed(change.settings)
+                with no_imports():
+                    rules = rules.changed(change.settings)
             except ValueError as error:
                 # They were accepted once, so this program lacks something: most likely a welfare of somebody's own.
                 raise ValueError(
                     f"event {change.seq} sets rules that this program does not know: {error}. Use the program that set "
-                    "them; a welfare function of your own must be registered before the ledger is opened"
+                    "them; a memory or welfare function of your own must be registered before the ledger is opened"
                 ) from None
             history.append(rules)
         self.history = tuple(history)
