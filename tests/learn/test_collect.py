@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -42,7 +41,7 @@ def test_a_rollout_is_the_functional_environment_step_by_step(settings: Settings
     networks = sharpened(actor.initial(0))
     first = row(env.noise(jax.random.key(1), 1), 0)
     state = env.start(first, params)
-    reference, observation = reset_with(jnp.stack([first.start, first.first]), params)
+    reference, observation = reset_with(first.start, params)
     ends = 0
     for number in range(2):  # the second rollout goes on from the end of the first
         key = jax.random.key(10 + number)
@@ -63,7 +62,7 @@ def test_a_rollout_is_the_functional_environment_step_by_step(settings: Settings
             reference, observation = result.state, result.observation
             if result.terminated or result.truncated:
                 ends += 1
-                reference, observation = reset_with(jnp.stack([noise.start[i], noise.first[i]]), params)
+                reference, observation = reset_with(noise.start[i], params)
         close(rollout.last, observation)
         close(state.needs, reference.needs)
         close(params.memory.read(state.memory), params.memory.read(reference.memory))

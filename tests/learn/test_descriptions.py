@@ -189,7 +189,7 @@ def test_a_run_is_given_in_one_way() -> None:
     assert as_run(CAPPED).settings == Settings(horizon=16)
     with pytest.raises(ValueError, match="give a problem once"):
         train(CAPPED, problem=CAPPED)
-    with pytest.raises(ValueError, match="a run must be Settings, an FairProblem or a Run, got 3"):
+    with pytest.raises(ValueError, match="a run must be Settings, a FairProblem or a Run, got 3"):
         train(3)
     with pytest.raises(ValueError, match=r"horizon must be at most total_steps \(1000000\), or no .*, got 2000000"):
         Run(Settings(horizon=2_000_000))
@@ -265,5 +265,5 @@ def test_the_papers_policies_are_saved_as_they_always_were(tmp_path: Path) -> No
     assert metadata == {"settings": OLD}
     assert TrainedPolicy.load(file).settings == settings
     assert TrainedPolicy.load(file, problem=settings.problem()).custom_problem is None
-    with pytest.raises(ValueError, match=r"was trained on another problem, which differs in horizon, .* and needs$"):
+    with pytest.raises(ValueError, match=r"was trained on another problem, which differs in memory, .* and scenario$"):
         TrainedPolicy.load(file, problem=small())

@@ -105,7 +105,7 @@ def test_policies_that_do_not_apply_are_refused() -> None:
     with pytest.raises(ValueError, match='policy "symmetric" chooses k of the agents'):
         actor_of(SHORT.replace(policy="symmetric"), problem)
     many = FairProblem(Queues(arrivals=(0.5,) * 60, n_servers=5))
-    with pytest.raises(ValueError, match="this scenario has 5,461,512 actions"):
+    with pytest.raises(ValueError, match="choosing 5 of 60 agents gives more than the 100,000 subsets"):
         actor_of(SHORT, many)
     assert actor_of(SHORT.replace(policy="symmetric"), many).n_scores == 60
 
@@ -119,7 +119,6 @@ class TestTheCommands:
     def test_settings_of_the_papers_problem_are_refused(self, capsys: pytest.CaptureFixture[str]) -> None:
         text = refused(capsys, "train", "--scenario", "donut", "--gamma", "0.5")
         assert "--gamma describes the paper's problem: give --memory" in text
-        assert "--memory belongs to --scenario" in refused(capsys, "train", "--memory", "reset(every=3)")
         assert "scenario must be one of" in refused(capsys, "train", "--scenario", "cake")
 
     @pytest.mark.soak

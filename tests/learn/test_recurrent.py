@@ -42,7 +42,7 @@ def rolled() -> tuple[Any, Any, Any, Any]:
     run = Run(SETTINGS, PROBLEM)
     shape, params, numbers = runs.shape_of(run, unroll=1), runs.params_of(run), runs.numbers_of(run)
     networks = jax.tree.map(jnp.asarray, shape.actor.initial(1))
-    env, around = world_of(shape, params, networks)
+    env, around = world_of(shape.environment, shape.actor, params, networks)
     playing = shape._replace(environment=env)
     state = RecurrentPPO(6).begin(jax.random.key(0), networks, params, shape)
 

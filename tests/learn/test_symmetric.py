@@ -16,8 +16,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bygones import Multiscale
-from bygones.envs.needs import advantaged, uniform
+from bygones.envs.needs import uniform
 from bygones.envs.problem import FairProblem, problem_of
+from bygones.envs.scenarios.allocation import Allocation
 from bygones.learn import Settings, TrainedPolicy, evaluate, runs, train
 from bygones.learn.networks import Networks
 from bygones.learn.symmetric import Rankings
@@ -147,7 +148,7 @@ def test_permuting_agents_permutes_scores_and_leaves_the_value(data: st.DataObje
 @pytest.mark.parametrize("deterministic", [True, False])
 def test_a_policy_of_ten_agents_plays_with_any_number(n: int, k: int, deterministic: bool) -> None:
     policy = policy_of()
-    problem = dataclasses.replace(policy.problem, needs=advantaged(n), n_resources=k, horizon=5)
+    problem = dataclasses.replace(policy.problem, scenario=Allocation(5, k, n_agents=n))
     played = evaluate(policy, problem, episodes=2, deterministic=deterministic)
     assert np.isfinite(list(played.mean.values())).all()
     assert 0 < played.mean["utility_per_step"] <= k
@@ -234,5 +235,5 @@ def test_it_learns_to_take_turns(gamma: float) -> None:
     run = Settings(policy="symmetric", gamma=gamma, welfare="egalitarian", horizon=200, total_steps=60_000)
     policy = train(run).policy
     assert evaluate(policy).mean["gini"] < 0.15
-    larger = dataclasses.replace(policy.problem, needs=advantaged(100, 20), n_resources=20)
+    larger = dataclasses.replace(policy.problem, scenario=Allocation(n_resources=20, n_agents=100, n_advantaged=20))
     assert evaluate(policy, larger).mean["gini"] < 0.2

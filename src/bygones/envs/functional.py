@@ -185,7 +185,7 @@ class FunctionalEnv:
         return cast("dict[str, jax.Array]", episode_metrics(after, params))
 
 
-def numbers_of(problem: FairProblem, enumerates: bool | None = None) -> Params:
+def arrays_of(problem: FairProblem, enumerates: bool | None = None) -> Params:
     """The params as arrays: equal types for every problem of a kind, hence one compiled program.
 
     Args:

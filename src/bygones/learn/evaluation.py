@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from bygones._arrays import Array, Floats, check_count
-from bygones.envs.functional import Environment, FunctionalEnv, Noise, Numbers, State, StepNoise, numbers_of
+from bygones.envs.functional import Environment, FunctionalEnv, Noise, Numbers, State, StepNoise, arrays_of
 from bygones.envs.problem import FairProblem
 from bygones.learn.actors import Actor, actor_of
 from bygones.learn.descriptions import check_registered
@@ -99,7 +99,7 @@ def evaluate(
         # What does not fit the problem is refused here, by name, and not by the compiler.
         policy.predict(np.zeros(problem.observation_size), n_resources=problem.scenario.n_served)
         player = Player(worlds.environment, actor_of(policy.settings, problem), episodes, samples=(not deterministic,))
-        numbers = numbers_of(problem, policy.settings.policy == "mlp")
+        numbers = arrays_of(problem, policy.settings.policy == "mlp")
         metrics = _compiled(player, batched=False).play(
             (policy.networks, policy.normaliser, numbers), [worlds], seed, problem.horizon
         )
@@ -139,7 +139,7 @@ def played(
     assert isinstance(environment, FunctionalEnv)
     worlds = [Worlds(seed, episodes, environment) for seed in dict.fromkeys(seeds)]
     parts = [
-        (policy.networks, policy.normaliser, numbers_of(problem, policy.settings.policy == "mlp"))
+        (policy.networks, policy.normaliser, arrays_of(problem, policy.settings.policy == "mlp"))
         for policy, problem in zip(policies, problems, strict=True)
     ]
     horizon = max(problem.horizon for problem in problems)

@@ -25,7 +25,7 @@ import numpy as np
 
 from bygones._arrays import check_count
 from bygones._parts import missing
-from bygones.envs.functional import FunctionalEnv, numbers_of
+from bygones.envs.functional import FunctionalEnv, arrays_of
 from bygones.envs.problem import FairProblem, Params
 from bygones.learn import checkpoints, iterations, learners, ppo
 from bygones.learn.actors import Subsets, actor_of
@@ -159,7 +159,7 @@ def train_batch(
     check_count("evaluation_episodes", evaluation_episodes, 0)
     make_room()
     batched = len(batch) > 1 if batched is None else batched
-    params, numbers = (stacked([of(run) for run in batch], batched) for of in (params_of, settings_of))
+    params, numbers = (stacked([of(run) for run in batch], batched) for of in (params_of, numbers_of))
     total = max(run.settings.rollouts for run in batch)
     is_mlp = isinstance(shape.actor, Subsets)
     has_native = is_mlp and batch[0].settings.learner == "ppo"
@@ -242,7 +242,7 @@ def program_of(run: AnyRun, **choices: Any) -> Hashable:
     return shape, structure, tuple((leaf.shape, leaf.dtype) for leaf in leaves)
 
 
-def settings_of(run: AnyRun) -> iterations.Numbers:
+def numbers_of(run: AnyRun) -> iterations.Numbers:
     """The learner's numbers of a run."""
     settings = as_run(run).settings
     values = (getattr(settings, name) for name in iterations.Numbers._fields)
@@ -253,7 +253,7 @@ def params_of(run: AnyRun) -> Params:
     """The environment's numbers of a run, as arrays: equal types for every run, hence one compiled program."""
     run = as_run(run)
     check_registered(run.problem)
-    return numbers_of(run.problem, run.settings.policy == "mlp")
+    return arrays_of(run.problem, run.settings.policy == "mlp")
 
 
 def digest(runs: Sequence[AnyRun]) -> str:
