@@ -21,8 +21,8 @@ SPOILS = (
     "UPDATE agents SET counters = replace(counters, 'received\":[', 'received\":[9'), last = last + 1 WHERE id = 2",
     "UPDATE agents SET participation = '[[0,\"join\"]]' WHERE id = 3",
     "UPDATE ledger SET settled = settled + 1",
-    "DELETE FROM voids",
-    "INSERT INTO voids VALUES (2, 3, NULL)",
+    "DELETE FROM revised",
+    "INSERT INTO revised VALUES (2, 3, NULL, NULL)",
 )
 FORGERIES = (
     "DELETE FROM events",

@@ -25,8 +25,7 @@ POSTGRESQL = (
 )
 STATEMENTS = (
     "ALTER TABLE ledger RENAME COLUMN settled TO latest",
-    "DROP TABLE voids",
-    "DROP TABLE corrected",
+    "DROP TABLE revised",
     "DROP TABLE links",
     "DROP TABLE given",
     "DROP TABLE draws",

@@ -220,15 +220,13 @@ def put_back(tx: Transaction, events: Sequence[Event]) -> list[Event]:
 
 def _counting(connection: sa.Connection, seqs: Collection[int]) -> list[sa.Row[Any]]:
     """Those of some events that are in effect."""
-    table, wanted = schema.events, sorted(seqs)
-    parts = (wanted[start : start + dialects.MANY] for start in range(0, len(wanted), dialects.MANY))
-    queries = (sa.select(table).where(table.c.seq.in_(part), in_effect()).order_by(table.c.seq) for part in parts)
-    return [row for query in queries for row in connection.execute(query)]
+    table = schema.events
+    return list(dialects.select_many(connection, sa.select(table).where(in_effect()), table.c.seq, seqs))
 
 
 def _there(connection: sa.Connection, first: int, last: int) -> Counter[tuple[str, int, float]]:
     """How often each agent, time and amount is in the ledger between two instants, without what was taken back."""
-    table, names, instead = schema.events, schema.agents, schema.corrected
+    table, names, instead = schema.events, schema.agents, schema.revised
     query = (
         sa.select(names.c.name, table.c.time, table.c.amount)
         .join_from(table, names, table.c.agent == names.c.id)

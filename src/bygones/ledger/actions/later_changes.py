@@ -65,8 +65,8 @@ def made_again(connection: sa.Connection, decision: Event) -> Event | None:
 
 
 def _of(connection: sa.Connection, changed: Event, later: list[Event]) -> list[LaterChange]:
-    table = schema.corrected
-    query = sa.select(table.c.since, table.c.amount).where(table.c.event == changed.seq)
+    table = schema.revised
+    query = sa.select(table.c.since, table.c.amount).where(table.c.event == changed.seq, table.c.amount.is_not(None))
     to = {since: float(amount) for since, amount in connection.execute(query)}
     was, changes = counted(changed.amount or 0.0), []
     for each in later:

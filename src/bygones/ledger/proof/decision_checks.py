@@ -166,11 +166,11 @@ class _Past:
         due = sa.and_(table.c.seq <= head, table.c.time > self._time, table.c.time <= time)
         agents = sa.select(table.c.agent).where(table.c.agent.is_not(None), new | due).distinct()
         found = set(self._connection.execute(agents).scalars())
-        for revised in (schema.voids, schema.corrected):
-            since = sa.and_(revised.c.since > self._head, revised.c.since <= head)
-            until = sa.and_(revised.c.until > self._head, revised.c.until <= head)
-            query = sa.select(table.c.agent).join(revised, revised.c.event == table.c.seq).where(since | until)
-            found |= set(self._connection.execute(query.where(table.c.agent.is_not(None))).scalars())
+        revised = schema.revised
+        since = sa.and_(revised.c.since > self._head, revised.c.since <= head)
+        until = sa.and_(revised.c.until > self._head, revised.c.until <= head)
+        query = sa.select(table.c.agent).join(revised, revised.c.event == table.c.seq).where(since | until)
+        found |= set(self._connection.execute(query.where(table.c.agent.is_not(None))).scalars())
         return sorted(found)
 
     def _rules_changed(self, head: int) -> bool:

@@ -87,12 +87,10 @@ def _compare(connection: sa.Connection, row: sa.Row[tuple[object, ...]], chain: 
     """Everything that is kept besides the events, against what follows from them."""
     named = {"links": "links between events", "given": "records of what was given"}
     problems = [f"the {named[table]} do not follow from the events" for table in derived.differ(connection)]
-    found = revisions.all_revisions(connection)
-    voids, corrected = (connection.execute(sa.select(table)).all() for table in (schema.voids, schema.corrected))
-    if {(event, since): until for event, since, until in voids} != found.voids:
-        problems.append("which events are void does not follow from the events")
-    if {(event, since): (until, amount) for event, since, until, amount in corrected} != found.corrected:
-        problems.append("which amounts were corrected does not follow from the events")
+    revised = connection.execute(sa.select(schema.revised)).all()
+    counts = {(event, since): (until, amount) for event, since, until, amount in revised}
+    if counts != revisions.all_revisions(connection):
+        problems.append("which events count, and with what amounts, does not follow from the events")
     if problems:
         return problems  # by which everything else would be judged
     settled = int(row.settled)

@@ -2,7 +2,7 @@
 
 - `links`: events that belong to others in another way than `refers` says.
 - `given`: what a decision, a plan or a planned turn gave to whom.
-- `voids` and `corrected`: what counts, see `revisions`.
+- `revised`: what counts, see `revisions`.
 - `agents` and the ledger's row: everybody's standing, see `timeline`.
 
 New events are stored with their rows. Those of earlier versions had no data for what was given, only words: the words
@@ -86,11 +86,9 @@ def taken_over(connection: sa.Connection, turns: Iterable[int]) -> set[int]:
     """These turns, and those that took them over in a swap, and those that took over these."""
     found = new = set(turns)
     table = schema.links
+    query = sa.select(table.c.event).where(table.c.kind == "takes")
     while new:
-        wanted = sorted(new)
-        parts = (wanted[start : start + dialects.MANY] for start in range(0, len(wanted), dialects.MANY))
-        queries = (sa.select(table.c.event).where(table.c.kind == "takes", table.c.other.in_(part)) for part in parts)
-        new = {seq for query in queries for seq in connection.execute(query).scalars()}
+        new = {seq for (seq,) in dialects.select_many(connection, query, table.c.other, new)}
         found = found | new
     return found
 
