@@ -7,7 +7,7 @@ import psycopg
 import pytest
 
 from bygones.ledger import Ledger, LedgerError, Places
-from bygones.ledger.proof.rebuild import rebuild
+from bygones.ledger.proof.verification import rebuild
 from support.guides import DOCS
 
 
@@ -152,7 +152,7 @@ def test_the_script_of_the_append_only_role_can_be_run_again(desk):
 
 
 def test_the_append_only_role_cannot_record_in_another_name(desk, monkeypatch):
-    monkeypatch.setattr("bygones.ledger.storage.transaction.in_database", lambda connection, author: "Mary as postgres")
+    monkeypatch.setattr("bygones.ledger.storage.dialects.in_database", lambda connection, author: "Mary as postgres")
     with (
         Ledger.open(desk[1]) as ledger,
         pytest.raises(LedgerError, match="recorded by desk must name it as their author"),

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from bygones.ledger import Ledger, LedgerError, Rules
 from bygones.ledger.model import bounds
-from bygones.ledger.proof.rebuild import rebuild
+from bygones.ledger.proof.verification import rebuild
 from bygones.ledger.storage import migrations, schema, store
 from support.older_tables import to_version_1, without_what_came_later
 

@@ -15,7 +15,7 @@ import sqlalchemy as sa
 from bygones.ledger import Ledger, LedgerError, Places, Rules
 from bygones.ledger.proof import copies as copying
 from bygones.ledger.proof.copies import backup, copy, restore
-from bygones.ledger.proof.rebuild import rebuild
+from bygones.ledger.proof.verification import rebuild
 from bygones.ledger.storage import rows, schema, store
 from bygones.ledger.storage.store import Store
 from support.privileges import without_privileges

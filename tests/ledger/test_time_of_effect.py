@@ -12,7 +12,7 @@ from bygones import welfare
 from bygones.ledger import DateNeeds, Entry, Ledger, LedgerError, Places, Rules
 from bygones.ledger.model import times
 from bygones.ledger.model.times import as_datetime, instant
-from bygones.ledger.proof.rebuild import rebuild
+from bygones.ledger.proof.verification import rebuild
 from bygones.ledger.storage import rows, schema, store
 from support.ledger_faults import FULL, LOST, Fault
 from support.older_tables import to_version_1, without_what_came_later

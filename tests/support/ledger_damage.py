@@ -9,7 +9,7 @@ from hypothesis.stateful import precondition, rule
 
 from bygones.ledger import Ledger, LedgerError
 from bygones.ledger.proof import copies as copying
-from bygones.ledger.proof.rebuild import rebuild
+from bygones.ledger.proof.verification import rebuild
 from support.ledger_driver import COUNTS, LedgerDriver, comparable, moment
 from support.ledger_faults import CRASH, FULL, LOST, Fault
 from support.ledger_model import DAY, HOUR

@@ -44,7 +44,7 @@ def import_(
         bygones ledger import team.db history.csv --dry-run
         bygones ledger import team.db history.csv
     """
-    from bygones.ledger.actions.event_tables import read_entries
+    from bygones.ledger.files import read_entries
 
     entries = read_entries(history, agent, time, amount)
     with open_ledger(target, author) as ledger:
@@ -92,14 +92,12 @@ def undo_import(
     For example:
         bygones ledger undo-import team.db 5
     """
-    from bygones.ledger.actions.event_tables import event_dict
-
     with open_ledger(target, author) as ledger:
         note_key(ledger, key)
         events = ledger.undo_import(number, note=note, key=key)
     with answering():
         if json:
-            print_json([event_dict(event) for event in events])
+            print_json([event.to_dict() for event in events])
         else:
             taken = counted(len(events), "event")
             say(f"Took back {taken} of import {number}. Agents who joined with it are still there.")

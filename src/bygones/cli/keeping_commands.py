@@ -77,7 +77,7 @@ def rebuild(target: Target, json: Json = False) -> None:
     For example:
         bygones ledger rebuild team.db
     """
-    from bygones.ledger.proof.rebuild import rebuild
+    from bygones.ledger.proof.verification import rebuild
     from bygones.ledger.storage.store import Store
 
     store = Store(target)

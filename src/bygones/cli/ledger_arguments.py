@@ -47,11 +47,9 @@ def open_ledger(target: str, author: str | None = None) -> Ledger:
 
 def print_recorded(events: Iterable[Event], json: bool, *sentences: str) -> None:
     """Prints what was recorded: the events for programs, sentences for people."""
-    from bygones.ledger.actions.event_tables import event_dict
-
     with answering():
         if json:
-            print_json([event_dict(event) for event in events])
+            print_json([event.to_dict() for event in events])
         else:
             say(*sentences)
 

@@ -342,15 +342,15 @@ def export(
     For example:
         bygones ledger export team.db --out events.csv
     """
-    from bygones.ledger.actions.event_tables import event_dict, of_kind, write_events
+    from bygones.ledger.files import write_events
 
     if out is not None:
         check_output(out, [target])
     with open_ledger(target) as ledger:
-        events = of_kind(ledger.events(in_effect=kind is not None), kind)
+        events = ledger.events(kind, in_effect=kind is not None)
         with _output(out) as file:
             if json:
-                file.write(json_text([event_dict(*pair) for pair in events]) + "\n")
+                file.write(json_text([event.to_dict() | {"hash": hashed.hex()} for event, hashed in events]) + "\n")
             else:
                 write_events(file, events)
     if out is not None:

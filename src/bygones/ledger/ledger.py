@@ -26,7 +26,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from bygones.allocation.requests import Request
-from bygones.ledger.actions import decisions, imports, records, redecisions, remade, voiding
+from bygones.ledger.actions import decisions, imports, records, redecisions, remade
 from bygones.ledger.actions.decisions import Proposal
 from bygones.ledger.actions.redecisions import Redecision
 from bygones.ledger.model.events import Entry, Event, check_event
@@ -34,8 +34,7 @@ from bygones.ledger.model.rules import Rules
 from bygones.ledger.model.times import When
 from bygones.ledger.plans.plans import Plans
 from bygones.ledger.reading import Readable
-from bygones.ledger.storage import keys, schema
-from bygones.ledger.storage.authors import author_of, in_database
+from bygones.ledger.storage import dialects, keys, schema
 from bygones.ledger.storage.store import TIMEOUT, Store
 from bygones.ledger.storage.transaction import Recorder, Transaction, begin
 
@@ -45,7 +44,7 @@ class Ledger(Readable):
 
     def __init__(self, store: Store, author: str | None = None) -> None:
         super().__init__(store)
-        self._recorder = Recorder(store, author_of(author))
+        self._recorder = Recorder(store, dialects.author_of(author))
 
     @classmethod
     def new(
@@ -72,7 +71,7 @@ class Ledger(Readable):
             store = Store(target, timeout)
             stack.callback(store.close)
             with store.creating() as connection:
-                begin(connection, rules or Rules(), began, in_database(connection, author_of(author)))
+                begin(connection, rules or Rules(), began, dialects.author_of(author))
             stack.pop_all()
         return cls(store, author)
 
@@ -261,7 +260,7 @@ class Ledger(Readable):
         return self._recorder.once(
             key,
             lambda _: ["void", None, seq, note],
-            lambda tx: voiding.void(tx, seq, note),
+            lambda tx: records.void(tx, seq, note),
             lambda _, events: events[0],
         )
 

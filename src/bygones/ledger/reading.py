@@ -9,11 +9,17 @@ from typing import TypeVar
 import sqlalchemy as sa
 
 from bygones._text import check_text
-from bygones.ledger.actions.contributions import Contribution, contributions, owed_since
+from bygones.ledger.actions.explanations import (
+    Contribution,
+    LaterChange,
+    changes_since,
+    contributions,
+    made_again,
+    owed_since,
+)
 from bygones.ledger.actions.imports import Preview, preview
-from bygones.ledger.actions.later_changes import LaterChange, changes_since, made_again
 from bygones.ledger.actions.remade import Told, told
-from bygones.ledger.model.events import Entry, Event, check_event
+from bygones.ledger.model.events import KINDS, Entry, Event, check_event
 from bygones.ledger.model.rules import Change, RuleBook, Rules
 from bygones.ledger.model.standing import Standing
 from bygones.ledger.model.times import When
@@ -74,10 +80,13 @@ class Readable:
         name = check_text("agent", agent, empty=False)
         return self._read(lambda connection, book, time: contributions(connection, book, time, name), at)
 
-    def events(self, *, in_effect: bool = False) -> Generator[tuple[Event, bytes], None, None]:
-        """All events with their hashes, in the order of recording, or only those that are not void."""
+    def events(self, kind: str | None = None, *, in_effect: bool = False) -> Generator[tuple[Event, bytes], None, None]:
+        """All events with their hashes, in the order of recording, or only those of a kind, or that are not void."""
+        if kind is not None and kind not in KINDS:
+            raise ValueError(f"kind must be one of {', '.join(KINDS)}, got {kind!r}")
+        where = [] if kind is None else [schema.events.c.kind == kind]
         with self._store.reading() as connection:
-            for chunk in rows.load_events(connection, [revisions.in_effect()] if in_effect else []):
+            for chunk in rows.load_events(connection, [*where, revisions.in_effect()] if in_effect else where):
                 yield from chunk
 
     def hashes(self) -> Generator[bytes, None, None]:

@@ -19,7 +19,7 @@ import sqlalchemy as sa
 
 from bygones.allocation.problem_contract import Given
 from bygones.allocation.requests import in_words, request_from
-from bygones.ledger.actions import decisions, remade, voiding
+from bygones.ledger.actions import decisions, records, remade
 from bygones.ledger.actions.decisions import Proposal, possible, proposal
 from bygones.ledger.model import fold
 from bygones.ledger.model.events import RECEIVED, Event
@@ -226,7 +226,7 @@ def _origin(decision: Event) -> int:
 
 def _replace(tx: Transaction, decision: Event, made: Proposal, note: str) -> None:
     """Makes a decision void and records another in its place."""
-    voiding.void(tx, decision.seq, note)
+    records.void(tx, decision.seq, note)
     details: dict[str, Any] = made.details() | {"request": (decision.details or {})["request"]}
     details["redecides"] = _origin(decision)
     if made.draw.number is not None:

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from bygones.ledger.model.events import LARGEST
 from bygones.ledger.model.participation import PRESENT, Participation, status
 from bygones.ledger.model.remembering import TimedMemory
 from bygones.ledger.model.rules import NEWCOMER_RULES, RuleBook
@@ -27,6 +28,9 @@ from bygones.memory.contract import AnyState
 
 RECEIVED: Memory[Any] = PerfectRecall()
 """The memory of what was truly received."""
+
+LARGEST_SUM = 1e300
+"""No snapshot holds more; only what is not finite could."""
 
 NEVER = -1
 """In place of an instant, where there is none."""
@@ -281,6 +285,16 @@ def remembered(snapshot: Snapshot, book: RuleBook, at: int) -> np.ndarray:
     memory = snapshot.remembering.memory
     faded = memory.advance(snapshot.counters["remembered"], np.zeros((n, 1)), elapsed)
     return np.asarray(memory.read(faded))[:, 0]
+
+
+def check_sums(names: Sequence[str], *sums: np.ndarray) -> None:
+    """Refuses sums that are not finite, which only amounts from before there were bounds can lead to."""
+    beyond = np.flatnonzero(~np.logical_and.reduce([np.abs(each) <= LARGEST_SUM for each in sums]))
+    if len(beyond):
+        raise ValueError(
+            f"what is known of {names[beyond[0]]!r} is not a finite number, since an earlier version recorded amounts "
+            f"beyond {LARGEST:g}: `bygones ledger verify` says which, and what to do"
+        )
 
 
 def mapped(function: Callable[..., Any], state: Any, *others: Any) -> Any:

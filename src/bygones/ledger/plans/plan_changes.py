@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from bygones._text import check_text
 from bygones.allocation.problem_contract import Given
 from bygones.allocation.requests import Items, Places, Request, only, request_from
-from bygones.ledger.actions import records, voiding
+from bygones.ledger.actions import records
 from bygones.ledger.actions.decisions import Proposal, fill, possible
 from bygones.ledger.model.events import RECEIVED, Entry, Event, load_details
 from bygones.ledger.model.participation import PRESENT
@@ -95,7 +95,7 @@ def replan(
             changes.append(Replanned(plan.time, all_day, before, before, (*_reasons(had), NOBODY_ELSE)))
             stuck.append([plan.seq, had])
             continue
-        voiding.void(tx, plan.seq, note)
+        records.void(tx, plan.seq, note)
         staying = [Given(turn.agent, turn.item, turn.part, turn.amount) for turn in kept] if stay else []
         about = made.details() | {
             "request": request.to_dict(),
@@ -117,7 +117,7 @@ def _filled(
 ) -> tuple[Proposal, bool]:
     """Who gets what is vacant on a date whose plan is void, and whether the other turns stay; refused if nobody can."""
     with tx.trying():
-        voiding.void(tx, plan.seq)
+        records.void(tx, plan.seq)
         tx.finish()
         stood = timeline.standing(tx.connection, tx.book, plan.time)
         here, _ = possible(request, stood)
@@ -180,7 +180,7 @@ def _cannot(turn: PlannedTurn, now: DateNeeds | None) -> str:
 
 def unplan(tx: Transaction, start: int, end: int | None = None, note: str = "") -> list[Event]:
     """Takes back what is planned from an instant on; the events by which each date's plan is void."""
-    found = [voiding.void(tx, plan.seq, note) for plan in _plans(tx, start) if end is None or plan.time < end]
+    found = [records.void(tx, plan.seq, note) for plan in _plans(tx, start) if end is None or plan.time < end]
     if not found:
         raise ValueError(f"nothing is planned from {tx.book.named(max(start, tx.recorded))} on")
     return found
@@ -193,7 +193,7 @@ def swap(tx: Transaction, first: int, second: int, note: str = "") -> list[Event
         raise ValueError(f"events {first} and {second} are both turns of {one.name!r}: there is nothing to swap")
     terms = [_terms(tx, row, given) for row, given in ((one, other), (other, one))]
     for row in (one, other):
-        voiding.void(tx, row.seq, note, swapping=True)
+        records.void(tx, row.seq, note, swapping=True)
     taken: list[Event] = []
     for row, given in zip((one, other), terms, strict=True):
         note_of = check_text("note", note or f"swapped, was event {row.seq}")

@@ -21,8 +21,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import sqlalchemy as sa
 
-from bygones.ledger.model.bounds import counted
-from bygones.ledger.model.events import DECISIONS, RECEIVED, load_details
+from bygones.ledger.model.events import DECISIONS, RECEIVED, counted, load_details
 from bygones.ledger.storage import dialects, schema
 
 NOTHING = 1e-9

@@ -12,7 +12,6 @@ import sqlalchemy as sa
 from bygones._names import groups_alike
 from bygones._text import check_name
 from bygones.ledger.model import fold, participation, times
-from bygones.ledger.model.bounds import check_sums
 from bygones.ledger.model.events import Event, canonical, details_text, digest, load_details
 from bygones.ledger.model.fold import Snapshot
 from bygones.ledger.model.participation import Participation
@@ -119,7 +118,7 @@ def save_agents(connection: sa.Connection, ids: np.ndarray, agents: Snapshot) ->
     if not len(agents):
         return
     memory = agents.remembering.memory
-    check_sums(agents.names, agents.received, np.asarray(memory.read(agents.counters["remembered"]))[:, 0])
+    fold.check_sums(agents.names, agents.received, np.asarray(memory.read(agents.counters["remembered"]))[:, 0])
     names = list(agents.counters)
     states = zip(*(_numbers(agents.counters[name]) for name in names), strict=True)
     dialects.update(connection, schema.agents, "id", [

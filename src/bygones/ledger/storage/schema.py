@@ -9,7 +9,7 @@ import secrets
 
 import sqlalchemy as sa
 
-from bygones.ledger.model.bounds import LARGEST, LARGEST_CORRECTION
+from bygones.ledger.model.events import LARGEST, LARGEST_CORRECTION
 
 VERSION = 3
 """The version of the tables that this code reads and writes."""

@@ -24,7 +24,7 @@ from sqlalchemy.engine import URL, make_url
 from bygones._files import make_private
 from bygones._parts import needed_by
 from bygones._secrets import redacted, secrets_in
-from bygones.ledger.storage import migrations, schema, sqlite_files, sqlite_types
+from bygones.ledger.storage import migrations, schema, sqlite_files
 
 TIMEOUT = 30.0
 """Seconds for which a writer waits for the lock."""
@@ -141,7 +141,7 @@ class Store:
         # One connection stays open between transactions, since closing the last one moves all commits into the file.
         arguments = {"timeout": self._timeout, "isolation_level": None, "check_same_thread": False}
         engine = sa.create_engine(url, connect_args=arguments, poolclass=sa.QueuePool, pool_size=1, max_overflow=-1)
-        engine.dialect.colspecs = {**engine.dialect.colspecs, **sqlite_types.CHECKED}
+        engine.dialect.colspecs = {**engine.dialect.colspecs, **sqlite_files.CHECKED}
         sa.event.listen(engine, "connect", sqlite_files.prepare)
         return engine
 
@@ -167,8 +167,8 @@ class Store:
                     self._begin(connection, mode, foreign_keys)
                 try:
                     yield connection
-                except sqlite_types.CellError:
-                    fault = next(sqlite_types.faults(_driver(connection)), None)
+                except sqlite_files.CellError:
+                    fault = next(sqlite_files.faults(_driver(connection)), None)
                     if fault is None:
                         raise
                     how = "try `bygones ledger rebuild`, or restore a backup"

@@ -13,8 +13,7 @@ import numpy as np
 import sqlalchemy as sa
 
 from bygones.ledger.model import fold
-from bygones.ledger.model.bounds import counted
-from bygones.ledger.model.events import PARTICIPATION, RECEIVED, load_details
+from bygones.ledger.model.events import PARTICIPATION, RECEIVED, counted, load_details
 from bygones.ledger.model.fold import START, Facts, Joining, Snapshot, Start
 from bygones.ledger.model.participation import Participation
 from bygones.ledger.model.rules import RuleBook

@@ -15,14 +15,12 @@ import numpy as np
 import sqlalchemy as sa
 
 from bygones.ledger.model import fold, participation
-from bygones.ledger.model.bounds import check_settings
 from bygones.ledger.model.events import DECISIONS, GENESIS, PARTICIPATION, RECEIVED, Event, details_text, load_details
 from bygones.ledger.model.fold import Facts
 from bygones.ledger.model.remembering import TimedMemory
-from bygones.ledger.model.rules import MEMORY_SETTINGS, Change, RuleBook, Rules
+from bygones.ledger.model.rules import MEMORY_SETTINGS, Change, RuleBook, Rules, check_settings
 from bygones.ledger.model.times import SECOND, When, instant
-from bygones.ledger.storage import derived, draw_table, keys, revisions, rows, schema, timeline
-from bygones.ledger.storage.authors import in_database
+from bygones.ledger.storage import derived, dialects, draw_table, keys, revisions, rows, schema, timeline
 from bygones.ledger.storage.revisions import in_effect
 from bygones.ledger.storage.store import Store
 
@@ -45,7 +43,7 @@ def begin(connection: sa.Connection, rules: Rules, began: When | None, author: s
     recorded = rows.clock(connection)
     time = recorded if began is None else instant(began, "began", rules.time_zone)
     details = {**rules.to_dict(), "draw": draw_table.publish(connection, 1)}
-    event = Event(1, "rules", time, recorded, details=details, author=author)
+    event = Event(1, "rules", time, recorded, details=details, author=dialects.in_database(connection, author))
     book = RuleBook([Change(event.time, event.seq, rules.to_dict())])
     head = rows.save_events(connection, [event], {}, GENESIS)
     row = {"id": 1, "head": 1, "head_hash": head, "settled": recorded, "rules": rows.save_book(book)}
@@ -60,7 +58,8 @@ class Transaction:
     """
 
     def __init__(self, connection: sa.Connection, head: sa.Row[Any], author: str = "") -> None:
-        self.connection, self.head, self.author = connection, head, author
+        self.connection, self.head = connection, head
+        self.author = dialects.in_database(connection, author)
         self.book = rows.load_book(head.rules)
         self.recorded = rows.clock(connection)
         self.settled = int(head.settled)
@@ -294,7 +293,7 @@ class Recorder:
     def write(self, act: Callable[[Transaction], T], *, keep: bool = True) -> T:
         """Does something to the ledger in one transaction; unless it is to be kept, it is undone again."""
         with self._store.writing() as (connection, head):
-            transaction = Transaction(connection, head, in_database(connection, self._author))
+            transaction = Transaction(connection, head, self._author)
             answer = act(transaction)
             if keep and transaction.recorded_something:
                 transaction.finish()
