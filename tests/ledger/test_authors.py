@@ -121,7 +121,7 @@ def test_what_the_append_only_role_can_spoil_is_found_and_rebuilt(desk):
         "UPDATE agents SET counters = 'x'": "the counters of the agents are damaged",
         "UPDATE agents SET participation = '[]'": "the agents in the snapshot do not follow",
         "UPDATE agents SET participation = 'x'": "the participation of the agents is damaged",
-        "INSERT INTO revised VALUES (4, 5, NULL, NULL)": "which events count, and with what amounts, does not follow",
+        "INSERT INTO revised VALUES (4, 6, NULL, NULL)": "which events count, and with what amounts, does not follow",
     }
     for statement, problem in spoilt.items():
         with psycopg.connect(url) as connection:
