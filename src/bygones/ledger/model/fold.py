@@ -271,11 +271,8 @@ def add(snapshot: Snapshot, book: RuleBook, facts: Facts) -> Snapshot:
 def _advance(memory: Memory[Any], state: AnyState, who: np.ndarray, amounts: np.ndarray, elapsed: np.ndarray) -> None:
     """Adds an amount to the memory of each of some agents, in place."""
     new = memory.advance(mapped(lambda part: part[who], state), amounts[:, None], elapsed)
-
-    def put(part: np.ndarray, changed: np.ndarray) -> None:
+    for part, changed in zip(parts(state), parts(new), strict=True):
         part[who] = changed
-
-    mapped(put, state, new)
 
 
 def remembered(snapshot: Snapshot, book: RuleBook, at: int) -> np.ndarray:

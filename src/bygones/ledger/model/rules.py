@@ -251,6 +251,7 @@ class RuleBook:
     Attributes:
         changes: the changes.
         history: the rules after each change.
+        began: the instant from which on there are rules, and the ledger.
         zone: the ledger's time zone, the one that was set last.
     """
 
@@ -272,14 +273,10 @@ class RuleBook:
                 ) from None
             history.append(rules)
         self.history = tuple(history)
+        self.began = self.changes[0].time
         self._starts = np.array([change.time for change in self.changes], dtype=np.int64)
         set_zone = [change for change in self.changes if "time_zone" in change.settings]
         self.zone: str = max(set_zone, key=lambda change: change.seq).settings["time_zone"] if set_zone else "UTC"
-
-    @property
-    def began(self) -> int:
-        """The instant from which on there are rules, and the ledger."""
-        return self.changes[0].time
 
     def at(self, time: int) -> Rules:
         """The rules in force at an instant."""

@@ -45,6 +45,10 @@ class Store:
 
     def __init__(self, target: str | os.PathLike[str], timeout: float = TIMEOUT) -> None:
         self._url = read_url(target)
+        self.is_sqlite = self._url.get_backend_name() == "sqlite"
+        """Whether this is a SQLite file."""
+        self.path = Path(str(self._url.database).removeprefix("file:"))
+        """The SQLite file."""
         public = self._url.set(drivername="postgresql").render_as_string(hide_password=True)
         self.name = str(self._url.database) if self.is_sqlite else redacted(public)
         self._timeout = timeout
@@ -65,7 +69,8 @@ class Store:
         if self.is_sqlite and self.path.exists() and (self.path.stat().st_size or not self.path.is_file()):
             raise LedgerError(f"{self.name} already exists: give a new ledger a new file")
         if self.is_sqlite:
-            self._make_private()
+            with suppress(OSError):  # where it cannot be created, opening it says why
+                make_private(self.path)
         with self._connect("IMMEDIATE") as connection:
             if schema.version(connection) is not None:
                 raise LedgerError(f"{self.name} already contains a ledger: give a new ledger an empty database")
@@ -122,21 +127,6 @@ class Store:
         """Closes the database."""
         self._engine.dispose()
 
-    @property
-    def is_sqlite(self) -> bool:
-        """Whether this is a SQLite file."""
-        return self._url.get_backend_name() == "sqlite"
-
-    @property
-    def path(self) -> Path:
-        """The SQLite file."""
-        return Path(str(self._url.database).removeprefix("file:"))
-
-    def _make_private(self) -> None:
-        """Creates the file, which only its owner can read; where it cannot be created, opening it says why."""
-        with suppress(OSError):
-            make_private(self.path)
-
     def _sqlite_engine(self, url: URL) -> sa.Engine:
         # One connection stays open between transactions, since closing the last one moves all commits into the file.
         arguments = {"timeout": self._timeout, "isolation_level": None, "check_same_thread": False}
@@ -163,8 +153,13 @@ class Store:
         options: dict[str, Any] = {} if self.is_sqlite else {"isolation_level": level}
         try:
             with self._engine.connect().execution_options(**options) as connection:
-                if self.is_sqlite:
-                    self._begin(connection, mode, foreign_keys)
+                if not foreign_keys and self.is_sqlite:  # which cannot be turned off within a transaction
+                    connection.detach()  # it is not used again
+                    connection.exec_driver_sql("PRAGMA foreign_keys = OFF")
+                if self.is_sqlite and mode == "IMMEDIATE":
+                    sqlite_files.begin_writing(_driver(connection), self._timeout, self._wrote)
+                elif self.is_sqlite:
+                    connection.exec_driver_sql("BEGIN DEFERRED")
                 try:
                     yield connection
                 except sqlite_files.CellError:
@@ -183,15 +178,6 @@ class Store:
             raise LedgerError(self._sentence(error)) from error
         if self._sealed is not None and self._sealed != sqlite_files.stamp(self.path):
             raise LedgerError(f"{self.name} was changed while it was being read: try again")
-
-    def _begin(self, connection: sa.Connection, mode: str, foreign_keys: bool) -> None:
-        if not foreign_keys:  # they cannot be turned off within a transaction, and this connection is not used again
-            connection.detach()
-            connection.exec_driver_sql("PRAGMA foreign_keys = OFF")
-        if mode == "IMMEDIATE":
-            sqlite_files.begin_writing(_driver(connection), self._timeout, self._wrote)
-        else:
-            connection.exec_driver_sql("BEGIN DEFERRED")
 
     def _commit(self, connection: sa.Connection, mode: str) -> None:
         try:

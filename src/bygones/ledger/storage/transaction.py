@@ -15,7 +15,7 @@ import numpy as np
 import sqlalchemy as sa
 
 from bygones.ledger.model import fold, participation
-from bygones.ledger.model.events import DECISIONS, GENESIS, PARTICIPATION, RECEIVED, Event, details_text, load_details
+from bygones.ledger.model.events import GENESIS, PARTICIPATION, RECEIVED, Event, details_text, load_details
 from bygones.ledger.model.fold import Facts
 from bygones.ledger.model.remembering import TimedMemory
 from bygones.ledger.model.rules import MEMORY_SETTINGS, Change, RuleBook, Rules, check_settings
@@ -31,6 +31,10 @@ FURTHEST = 366 * 86400 * SECOND
 
 SKEW = 300 * SECOND
 """What was received can be this far ahead of the clock, since clocks differ; further ahead, nothing has been."""
+
+
+REVISING = ("void", "correction", "plan")
+"""Kinds of event that may change what others count, as a decision does that is made in place of another."""
 
 
 class ImpossibleError(ValueError):
@@ -154,12 +158,12 @@ class Transaction:
         numbers = rows.numbers_of(connection, agents)
         head_hash = rows.save_events(connection, events, numbers, self.head.head_hash)
         derived.save(connection, events)
-        connection.execute(schema.ledger.update().values(head=events[-1].seq, head_hash=head_hash))
-        revising = [event.seq for event in events if _revises(event)]
+        revising = [event.seq for event in events if event.kind in REVISING or "redecides" in (event.details or {})]
         revised = revisions.refresh(connection, revising) if revising else []
         self._follow_rules(events, revised)
         self._follow_agents(events, numbers, {row.agent for row in revised if row.agent is not None})
-        connection.execute(schema.ledger.update().values(rules=rows.save_book(self.book)))
+        changed = {"head": events[-1].seq, "head_hash": head_hash, "rules": rows.save_book(self.book)}
+        connection.execute(schema.ledger.update().values(changed))
         self.head = connection.execute(sa.select(schema.ledger)).one()
         return revised
 
@@ -276,12 +280,6 @@ class Transaction:
                 "in two units, needs as they were reported and multiples of what each agent usually reports: make a "
                 "new ledger (bygones ledger new --reports), or make void what was received and planned before"
             )
-
-
-def _revises(event: Event) -> bool:
-    """Whether an event may change what others count."""
-    again = event.kind in DECISIONS and "redecides" in (event.details or {})
-    return again or event.kind in ("void", "correction", "plan")
 
 
 class Recorder:
