@@ -29,7 +29,7 @@ from bygones.allocation.requests import Request
 from bygones.ledger.actions import decisions, imports, records, redecisions, remade
 from bygones.ledger.actions.decisions import Proposal
 from bygones.ledger.actions.redecisions import Redecision
-from bygones.ledger.model.events import Entry, Event, check_event
+from bygones.ledger.model.events import Entry, Event
 from bygones.ledger.model.rules import Rules
 from bygones.ledger.model.times import When
 from bygones.ledger.plans.plans import Plans
@@ -225,7 +225,7 @@ class Ledger(Readable):
         return self._recorder.once(
             key,
             lambda _: ["correct", None, seq, keys.number(amount), note],
-            lambda tx: records.correct(tx, check_event(seq), amount, note),
+            lambda tx: records.correct(tx, seq, amount, note),
             lambda _, events: events[0],
         )
 
@@ -242,7 +242,6 @@ class Ledger(Readable):
 
     def undo_import(self, seq: int, *, note: str = "", key: str | None = None) -> list[Event]:
         """Takes back everything that an import recorded, found by any of its events."""
-        seq = check_event(seq)
         return self._recorder.once(
             key,
             lambda _: ["undo-import", None, seq, note],
@@ -256,7 +255,6 @@ class Ledger(Readable):
         With a decision, what was received through it is void too; with an amount, its corrections. To void a void puts
         the event back in effect. What would leave the ledger without sense is refused.
         """
-        seq = check_event(seq)
         return self._recorder.once(
             key,
             lambda _: ["void", None, seq, note],

@@ -20,7 +20,7 @@ from bygones.ledger.actions.explanations import (
 )
 from bygones.ledger.actions.imports import Preview, preview
 from bygones.ledger.actions.remade import Told, told
-from bygones.ledger.model.events import KINDS, Entry, Event, check_event
+from bygones.ledger.model.events import KINDS, Entry, Event
 from bygones.ledger.model.rules import Change, RuleBook, Rules
 from bygones.ledger.model.standing import Standing
 from bygones.ledger.model.times import When
@@ -95,8 +95,7 @@ class Readable:
             raise ValueError(f"kind must be one of {', '.join(KINDS)}, got {kind!r}")
         where = [] if kind is None else [schema.events.c.kind == kind]
         with self._store.reading() as connection:
-            for chunk in rows.load_events(connection, [*where, revisions.in_effect()] if in_effect else where):
-                yield from chunk
+            yield from rows.load_hashed(connection, [*where, revisions.in_effect()] if in_effect else where)
 
     def hashes(self) -> Generator[bytes, None, None]:
         """The hashes of all events, in the order of recording."""
@@ -107,7 +106,6 @@ class Readable:
 
     def event(self, seq: int) -> Event:
         """One event by its number."""
-        check_event(seq)
         with self._store.reading() as connection:
             return rows.load_event(connection, seq)
 

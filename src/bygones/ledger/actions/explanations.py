@@ -43,9 +43,7 @@ def contributions(connection: sa.Connection, book: RuleBook, at: int, agent: str
     where = [schema.agents.c.name == agent, table.c.time <= at, table.c.kind.in_(AMOUNTS), in_effect()]
     starts = {start.joining.key: start.amount for start in timeline.due(connection, book, at)}
     events = [
-        event._replace(amount=starts.get(event.seq, event.amount))
-        for chunk in rows.load_events(connection, where)
-        for event, _ in chunk
+        event._replace(amount=starts.get(event.seq, event.amount)) for event in rows.load_events(connection, *where)
     ]
     # Each event is remembered as if by an agent of its own, who received one unit and nothing else.
     n, remembering = len(events), book.at(at).uncapped
@@ -180,5 +178,4 @@ def _of(connection: sa.Connection, changed: Event, later: list[Event]) -> list[L
 
 
 def _referring(connection: sa.Connection, numbers: list[int]) -> list[Event]:
-    found = rows.load_events(connection, [schema.events.c.refers.in_(numbers)]) if numbers else ()
-    return [event for chunk in found for event, _ in chunk]
+    return list(rows.load_events(connection, schema.events.c.refers.in_(numbers)))

@@ -128,34 +128,29 @@ def amounts(
 def correct(tx: Transaction, seq: int, amount: float, note: str) -> Event:
     """Says with what amount an event counts from here on."""
     tx.finish()  # so that what this transaction has recorded so far is among the events
-    table = schema.events
-    row = tx.connection.execute(sa.select(table).where(table.c.seq == seq)).one_or_none()
-    if row is None:
-        raise ValueError(f"there is no event {seq} to correct")
-    if row.kind == "correction":
-        raise ValueError(f"event {seq} is itself a correction: correct event {row.refers} instead")
-    if row.kind not in AMOUNTS:
-        raise ValueError(f"event {seq} has no amount to correct: it is of kind {row.kind}")
+    event = rows.load_event(tx.connection, seq, "to correct")
+    if event.kind == "correction":
+        raise ValueError(f"event {seq} is itself a correction: correct event {event.refers} instead")
+    if event.kind not in AMOUNTS:
+        raise ValueError(f"event {seq} has no amount to correct: it is of kind {event.kind}")
     since = revisions.void_since(tx.connection, seq)
     if since is not None:
         raise ValueError(f"event {seq} has been void since event {since}: record what is true as a new event")
-    wanted = check_amount("amount", amount, row.kind)
-    return correct_all(tx, [row], [wanted], check_text("note", note))[0]
+    wanted = check_amount("amount", amount, event.kind)
+    return correct_all(tx, [event], [wanted], check_text("note", note))[0]
 
 
 def correct_all(
-    tx: Transaction, events: Sequence[sa.Row[Any]], to: Sequence[float], note: str, **details: Any
+    tx: Transaction, events: Sequence[Event], to: Sequence[float], note: str, **details: Any
 ) -> list[Event]:
-    """Corrects many events that count, each to an amount; what the events are in effect follows from `finish`."""
-    table = schema.agents
-    named = {row.id: row.name for row in tx.connection.execute(sa.select(table.c.id, table.c.name))}
-    now = revisions.amounts_of(tx.connection, [row.seq for row in events])
+    """Corrects many events that count, each to an amount."""
+    now = revisions.amounts_of(tx.connection, [event.seq for event in events])
     return [
         tx.append(
-            "correction", row.time, agent=named[row.agent], refers=row.seq, note=note,
-            amount=wanted - now.get(row.seq, counted(row.amount)) + 0.0, details={"to": wanted, **details},
+            "correction", event.time, agent=event.agent, refers=event.seq, note=note,
+            amount=wanted - now.get(event.seq, counted(event.amount or 0.0)) + 0.0, details={"to": wanted, **details},
         )
-        for row, wanted in zip(events, to, strict=True)
+        for event, wanted in zip(events, to, strict=True)
     ]  # fmt: skip
 
 
@@ -165,8 +160,8 @@ def void(tx: Transaction, seq: int, note: str = "", *, swapping: bool = False) -
     What was swapped can only be void by `swapping` again.
     """
     with tx.trying():  # in which what this transaction has recorded so far is among the events
-        row = _voidable(tx, seq, swapping=swapping)
-        _append_void(tx, row, note)
+        event = _voidable(tx, seq, swapping=swapping)
+        made_void = tx.append("void", event.time, agent=event.agent, refers=seq, note=check_text("note", note))
         try:
             concerned = tx.finish()
         except ImpossibleError as error:
@@ -174,52 +169,48 @@ def void(tx: Transaction, seq: int, note: str = "", *, swapping: bool = False) -
         _check_corrections(tx.connection, concerned)
         for number in sorted({each.agent for each in concerned if each.agent is not None}):
             _check_membership(tx.connection, seq, number)
-    return _append_void(tx, row, note)
+    return tx.append("void", made_void.time, agent=made_void.agent, refers=seq, note=made_void.note)
 
 
-def _append_void(tx: Transaction, row: sa.Row[Any], note: str) -> Event:
-    return tx.append("void", row.time, agent=row.name, refers=row.seq, note=check_text("note", note))
-
-
-def _voidable(tx: Transaction, seq: int, *, swapping: bool) -> sa.Row[Any]:
+def _voidable(tx: Transaction, seq: int, *, swapping: bool) -> Event:
     """The event that is to be void, refused if it cannot be."""
-    row = _event(tx.connection, seq) if 0 < seq <= tx.head.head else None
-    if row is None:
-        raise ValueError(f"there is no event {seq} to void")
+    event = rows.load_event(tx.connection, seq, "to void")
     since = revisions.void_since(tx.connection, seq)
     if since is not None:
         raise ValueError(f"event {seq} is already void, since event {since}")
     if seq == 1:
         raise ValueError("event 1 says when the ledger began and by which rules: change the rules instead")
     if not swapping:
-        _check_not_swapped(tx.connection, row)
-    if row.kind == "void":
-        _check_can_be_put_back(tx.connection, row)
-    return row
+        _check_not_swapped(tx.connection, event)
+    if event.kind == "void" and event.refers is not None:
+        _check_can_be_put_back(tx.connection, seq, event.refers)
+    return event
 
 
-def _check_not_swapped(connection: sa.Connection, row: sa.Row[Any]) -> None:
+def _check_not_swapped(connection: sa.Connection, event: Event) -> None:
     """Neither half of a swap can be taken back alone, which would leave a turn to nobody or to two agents."""
-    turns = [row.refers] if row.kind == "void" else derived.linked(connection, "swaps", row.seq)[:1]
-    halves = [half for turn in turns for half in derived.other_ends(connection, "swaps", turn)]
+    turns = [event.refers] if event.kind == "void" else derived.linked(connection, "swaps", event.seq)[:1]
+    halves = [half for turn in turns if turn is not None for half in derived.other_ends(connection, "swaps", turn)]
     if halves:
         raise ValueError(
-            f"event {row.seq} is half of a swap, and without it a turn would be nobody's or two agents': to undo the "
+            f"event {event.seq} is half of a swap, and without it a turn would be nobody's or two agents': to undo the "
             f"swap, swap events {listed(list(map(str, halves)))} back; if a turn was not served, correct it to 0"
         )
 
 
-def _check_can_be_put_back(connection: sa.Connection, row: sa.Row[Any]) -> None:
+def _check_can_be_put_back(connection: sa.Connection, void: int, target: int) -> None:
     """A void can be void once, and what it made void counts again only if no other version of it does."""
-    again = _event(connection, row.refers)
-    if again is not None and again.kind == "void":
-        raise ValueError(f"event {row.seq} put event {again.refers} back in effect: void event {again.refers} instead")
-    ended = revisions.put_back_by(connection, row.seq)
+    again = rows.load_event(connection, target)
+    if again.kind == "void":
+        raise ValueError(f"event {void} put event {again.refers} back in effect: void event {again.refers} instead")
+    table = schema.events
+    ending = sa.select(sa.func.min(table.c.seq)).where(table.c.kind == "void", table.c.refers == void)
+    ended = connection.execute(ending).scalar()
     if ended is not None:
-        raise ValueError(f"event {row.seq} is already void, since event {ended}")
-    other = revisions.other_version(connection, row.refers)
+        raise ValueError(f"event {void} is already void, since event {ended}")
+    other = revisions.other_version(connection, target)
     if other is not None:
-        raise ValueError(f"event {row.refers} was decided again as event {other}: void event {other} first")
+        raise ValueError(f"event {target} was decided again as event {other}: void event {other} first")
 
 
 def _check_corrections(connection: sa.Connection, changed: Sequence[sa.Row[Any]]) -> None:
@@ -254,12 +245,6 @@ def _check_membership(connection: sa.Connection, seq: int, number: int) -> None:
             f"event {seq} cannot be made void: {name!r} would not be a member at the time of {what} "
             f"{listed(left, NAMED)}; void {them} first"
         )
-
-
-def _event(connection: sa.Connection, seq: int) -> sa.Row[Any] | None:
-    table, agents = schema.events, schema.agents
-    query = sa.select(table, agents.c.name).outerjoin_from(table, agents, table.c.agent == agents.c.id)
-    return connection.execute(query.where(table.c.seq == seq)).one_or_none()
 
 
 def change_rules(tx: Transaction, time: int, settings: dict[str, Any], note: str = "") -> Event:

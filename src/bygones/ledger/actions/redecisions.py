@@ -163,13 +163,11 @@ class _Past:
         self._row_of = {name: row for row, name in enumerate(known.agents.names)}
         table = schema.events
         within = [table.c.time >= first, table.c.time <= until, in_effect()]
-        decided = [table.c.kind == "decision", *within]
-        events = (event for chunk in rows.load_events(connection, decided) for event, _ in chunk)
+        events = rows.load_events(connection, table.c.kind == "decision", *within)
         self.decisions = sorted(events, key=lambda event: (event.time, _origin(event)))
         seqs = [decision.seq for decision in self.decisions]
-        through = [table.c.kind.in_(RECEIVED), table.c.refers.in_(seqs), in_effect()]
         self._through: dict[int, list[Event]] = {}
-        for event in (event for chunk in rows.load_events(connection, through) for event, _ in chunk):
+        for event in rows.load_events(connection, table.c.kind.in_(RECEIVED), table.c.refers.in_(seqs), in_effect()):
             self._through.setdefault(int(event.refers or 0), []).append(event)
         others = [*within, sa.or_(table.c.refers.is_(None), table.c.refers.not_in(seqs))]
         found = list(timeline.facts(connection, known.ids, others))

@@ -94,13 +94,6 @@ class Entry(NamedTuple):
 _encoder = json.JSONEncoder(ensure_ascii=False, allow_nan=False, sort_keys=True, separators=(",", ":"))
 
 
-def check_event(seq: int) -> int:
-    """The number of an event, refused if no database could hold so many."""
-    if not 0 < seq < 2**63:
-        raise ValueError(f"there is no event {seq}: events are numbered from 1 on")
-    return seq
-
-
 def load_details(text: str | None) -> dict[str, Any]:
     """An event's details from their JSON text."""
     return {} if text is None else dict(json.loads(text))

@@ -48,16 +48,14 @@ class Checked:
 def check_decisions(connection: sa.Connection) -> Checked:
     """Makes every decision of a ledger again."""
     checked, past = Checked(), _Past(connection)
-    decided = [schema.events.c.kind.in_(DECISIONS)]
-    for chunk in rows.load_events(connection, decided):
-        for event, _ in chunk:
-            given = derived.load_given(connection, event.seq)
-            _compare_receipts(connection, event, given, checked)
-            why = _cannot_be_repeated(connection, event)
-            if why:
-                checked.unchecked[event.seq] = why
-            else:
-                _decide_again(connection, event, given, past.before(event), checked)
+    for event in rows.load_events(connection, schema.events.c.kind.in_(DECISIONS)):
+        given = derived.load_given(connection, event.seq)
+        _compare_receipts(connection, event, given, checked)
+        why = _cannot_be_repeated(connection, event)
+        if why:
+            checked.unchecked[event.seq] = why
+        else:
+            _decide_again(connection, event, given, past.before(event), checked)
     return checked
 
 

@@ -178,9 +178,8 @@ class Chain:
 def read_chain(connection: sa.Connection, noted: str | None = None) -> Chain:
     """The chain of all events, and whether a hash noted earlier is in it."""
     chain = Chain(noted)
-    for chunk in rows.load_events(connection):
-        for event, stored in chunk:
-            chain.follow(event, bytes(stored))
+    for event, stored in rows.load_hashed(connection):
+        chain.follow(event, bytes(stored))
     return chain
 
 

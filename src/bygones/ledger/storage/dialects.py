@@ -13,12 +13,14 @@ from __future__ import annotations
 import getpass
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import ARRAY
 
 from bygones._text import check_text
+
+T = TypeVar("T", int, str)
 
 VARIABLE = "BYGONES_AUTHOR"
 """The environment variable that names the author."""
@@ -48,9 +50,15 @@ def select_many(
     connection: sa.Connection, query: sa.Select[Any], column: sa.ColumnElement[Any], values: Iterable[Any]
 ) -> Iterator[sa.Row[Any]]:
     """The rows of a query in which a column has one of many values, in the order of these values."""
+    for some in parts(values):
+        yield from connection.execute(query.where(column.in_(some)).order_by(column))
+
+
+def parts(values: Iterable[T]) -> Iterator[list[T]]:
+    """Values in their order, as many at a time as are looked up in one statement."""
     wanted = sorted(values)
     for start in range(0, len(wanted), MANY):
-        yield from connection.execute(query.where(column.in_(wanted[start : start + MANY])).order_by(column))
+        yield wanted[start : start + MANY]
 
 
 def insert(connection: sa.Connection, table: sa.Table, rows: Sequence[Mapping[str, Any]]) -> None:

@@ -82,13 +82,6 @@ def void_since(connection: sa.Connection, seq: int) -> int | None:
     return connection.execute(query).scalar()
 
 
-def put_back_by(connection: sa.Connection, void: int) -> int | None:
-    """The event that made a void itself void, or None if it stands."""
-    table = schema.events
-    query = sa.select(sa.func.min(table.c.seq)).where(table.c.kind == "void", table.c.refers == void)
-    return connection.execute(query).scalar()
-
-
 def other_version(connection: sa.Connection, seq: int) -> int | None:
     """The version in effect of the same decision, or of the plan for the same instant, other than this one."""
     group = _versions(connection, [seq])

@@ -182,22 +182,29 @@ def load_changes(connection: sa.Connection, head: int | None = None) -> RuleBook
     return RuleBook([Change(time, seq, json.loads(details)) for time, seq, details in connection.execute(query)])
 
 
-def load_events(
-    connection: sa.Connection, where: Sequence[sa.ColumnElement[bool]] = (), *, by_time: bool = False
-) -> Iterator[list[tuple[Event, bytes]]]:
-    """Events with their hashes, in the order of recording or of time, in chunks."""
+def load_hashed(
+    connection: sa.Connection, where: Sequence[sa.ColumnElement[bool]] = ()
+) -> Iterator[tuple[Event, bytes]]:
+    """Events with their hashes, in the order of recording."""
     table, names = schema.events, schema.agents
     query = sa.select(table, names.c.name).outerjoin_from(table, names, table.c.agent == names.c.id).where(*where)
-    query = query.order_by(*((table.c.time, table.c.seq) if by_time else (table.c.seq,)))
-    for rows in connection.execute(query, execution_options=IN_CHUNKS).partitions():
-        yield [(_event(*row), row.hash) for row in rows]
+    for row in connection.execute(query.order_by(table.c.seq), execution_options=IN_CHUNKS):
+        yield _event(*row), row.hash
 
 
-def load_event(connection: sa.Connection, seq: int) -> Event:
-    """One event by its number."""
-    for chunk in load_events(connection, [schema.events.c.seq == seq]):
-        return chunk[0][0]
-    raise ValueError(f"there is no event {seq}")
+def load_events(connection: sa.Connection, *where: sa.ColumnElement[bool]) -> Iterator[Event]:
+    """The events that fulfil some conditions, in the order of recording."""
+    return (event for event, _ in load_hashed(connection, where))
+
+
+def load_event(connection: sa.Connection, seq: int, purpose: str = "") -> Event:
+    """One event by its number, refused if there is none; messages name the purpose, such as `to void`."""
+    if not 0 < seq < 2**63:  # no database could hold more
+        raise ValueError(f"there is no event {seq}: events are numbered from 1 on")
+    events = list(load_events(connection, schema.events.c.seq == seq))
+    if not events:
+        raise ValueError(f"there is no event {seq} {purpose}".rstrip())
+    return events[0]
 
 
 def save_events(

@@ -131,8 +131,9 @@ class Transaction:
             return None
         first = self._events[0]
         details = dict(first.details or {})
-        batch = keys.batch(saved + len(self._events), saved, content, **more)
-        details["batch"] = {**details.get("batch", {}), **batch}
+        about = {"events": saved + len(self._events), "before": saved or None, "content": content or None, **more}
+        new = {name: value for name, value in about.items() if value is not None}
+        details["batch"] = {**details.get("batch", {}), **new}
         self._events[0] = first._replace(key=key or first.key, details=details)
         return self._events[0]
 
