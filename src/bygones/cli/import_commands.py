@@ -11,7 +11,7 @@ from tyro.extras import SubcommandApp
 from bygones._text import counted
 from bygones.cli.arguments import optional
 from bygones.cli.console import answering, print_json, print_table, say
-from bygones.cli.ledger_arguments import Author, Json, Key, Note, Target, note_key, open_ledger
+from bygones.cli.ledger_arguments import Author, Json, Key, Note, Target, open_ledger
 
 if TYPE_CHECKING:
     from bygones.ledger import Preview
@@ -92,8 +92,7 @@ def undo_import(
     For example:
         bygones ledger undo-import team.db 5
     """
-    with open_ledger(target, author) as ledger:
-        note_key(ledger, key)
+    with open_ledger(target, author, key) as ledger:
         events = ledger.undo_import(number, note=note, key=key)
     with answering():
         if json:

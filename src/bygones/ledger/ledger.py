@@ -161,7 +161,6 @@ class Ledger(Readable):
             key,
             lambda book: [kind, book.maybe(at), agent, note],
             lambda tx: records.take_part(tx, kind, agent, at, note),
-            lambda _, events: events[0],
         )
 
     def record(
@@ -217,7 +216,6 @@ class Ledger(Readable):
             key,
             lambda book: ["offset", book.maybe(at), agent, amount, note],
             lambda tx: records.amounts(tx, "offset", [entry])[0],
-            lambda _, events: events[0],
         )
 
     def correct(self, seq: int, amount: float = 0.0, *, note: str = "", key: str | None = None) -> Event:
@@ -226,7 +224,6 @@ class Ledger(Readable):
             key,
             lambda _: ["correct", None, seq, keys.number(amount), note],
             lambda tx: records.correct(tx, seq, amount, note),
-            lambda _, events: events[0],
         )
 
     def change_rules(self, *, at: When | None = None, note: str = "", key: str | None = None, **settings: Any) -> Event:
@@ -236,9 +233,7 @@ class Ledger(Readable):
             records.check_agents(tx, settings)
             return records.change_rules(tx, tx.time(at), settings, note)
 
-        return self._recorder.once(
-            key, lambda book: ["rules", book.maybe(at), settings, note], act, lambda _, events: events[0]
-        )
+        return self._recorder.once(key, lambda book: ["rules", book.maybe(at), settings, note], act)
 
     def undo_import(self, seq: int, *, note: str = "", key: str | None = None) -> list[Event]:
         """Takes back everything that an import recorded, found by any of its events."""
@@ -259,7 +254,6 @@ class Ledger(Readable):
             key,
             lambda _: ["void", None, seq, note],
             lambda tx: records.void(tx, seq, note),
-            lambda _, events: events[0],
         )
 
     # ------------------------------------------------------------------------------------------------ deciding

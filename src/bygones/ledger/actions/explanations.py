@@ -82,30 +82,20 @@ def owed_since(connection: sa.Connection, book: RuleBook, at: int) -> dict[str, 
 def _in_order(connection: sa.Connection, known: Known, at: int) -> Iterator[Facts]:
     """The facts up to an instant in the order of time, many at once, those of one instant always together."""
     row_of = {name: row for row, name in enumerate(known.agents.names)}
-    waiting = _joined([
+    waiting = Facts.joined(
         Facts.amounts([row_of[start.joining.name]], start.joining.time, [start.amount], is_received=False)
         for start in known.starts
-    ])  # fmt: skip
-    kept = _joined([])
+    )
+    kept = Facts.joined([])
     for facts in timeline.facts(connection, known.ids, [schema.events.c.time <= at]):
-        kept = _joined([kept, facts])
-        last = int(kept.time[-1])
-        kept = _sorted(_joined([kept, waiting.part(0, int(np.searchsorted(waiting.time, last, side="right")))]))
-        waiting = waiting.part(int(np.searchsorted(waiting.time, last, side="right")), None)
+        last = int(facts.time[-1])
+        due = int(np.searchsorted(waiting.time, last, side="right"))
+        kept = Facts.joined([kept, facts, waiting.part(0, due)])
+        kept, waiting = kept.only(np.argsort(kept.time, kind="stable")), waiting.part(due, None)
         whole = int(np.searchsorted(kept.time, last))
         yield kept.part(0, whole)
         kept = kept.part(whole, None)
     yield kept
-
-
-def _joined(parts: list[Facts]) -> Facts:
-    empty = Facts.amounts([], 0, [], is_received=False)
-    return Facts(*(np.concatenate(columns) for columns in zip(empty, *parts, strict=True)))
-
-
-def _sorted(facts: Facts) -> Facts:
-    order = np.argsort(facts.time, kind="stable")
-    return Facts(*(column[order] for column in facts))
 
 
 class LaterChange(NamedTuple):

@@ -170,17 +170,15 @@ class _Past:
         for event in rows.load_events(connection, table.c.kind.in_(RECEIVED), table.c.refers.in_(seqs), in_effect()):
             self._through.setdefault(int(event.refers or 0), []).append(event)
         others = [*within, sa.or_(table.c.refers.is_(None), table.c.refers.not_in(seqs))]
-        found = list(timeline.facts(connection, known.ids, others))
-        self._others = Facts(*(np.concatenate(column) for column in zip(*found, strict=True))) if found else None
+        self._others = Facts.joined(timeline.facts(connection, known.ids, others))
 
     def walk(self) -> Iterator[tuple[Event, Proposal | ValueError]]:
         """Each decision with what it would be now, or why it could not be made; the caller says what came of it."""
         done = 0
         for i, decision in enumerate(self.decisions):
-            if self._others is not None:
-                until = int(np.searchsorted(self._others.time, decision.time, side="right"))
-                self._agents = fold.add(self._agents, self._book, self._others.part(done, until))
-                done = until
+            until = int(np.searchsorted(self._others.time, decision.time, side="right"))
+            self._agents = fold.add(self._agents, self._book, self._others.part(done, until))
+            done = until
             not_yet = [each.seq for each in self.decisions[i:] if each.time == decision.time]
             try:
                 yield decision, self._again(decision, not_yet)

@@ -113,8 +113,18 @@ class Facts(NamedTuple):
     is_change: np.ndarray
 
     def part(self, first: int, end: int | None) -> Facts:
-        """Some of them."""
-        return Facts(*(column[first:end] for column in self))
+        """Some of them, one after the other."""
+        return self.only(slice(first, end))
+
+    def only(self, which: slice | np.ndarray) -> Facts:
+        """Some of them, or all in another order."""
+        return Facts(*(column[which] for column in self))
+
+    @classmethod
+    def joined(cls, parts: Iterable[Facts]) -> Facts:
+        """The facts of several, one after the other."""
+        nothing = cls.amounts([], 0, [], is_received=False)
+        return cls(*(np.concatenate(columns) for columns in zip(nothing, *parts, strict=True)))
 
     @classmethod
     def amounts(cls, who: Sequence[int], time: int, amounts: Sequence[float], *, is_received: bool) -> Facts:
@@ -243,10 +253,10 @@ def add(snapshot: Snapshot, book: RuleBook, facts: Facts) -> Snapshot:
     in how many parts they come: a snapshot that is folded again from the events equals the one that was kept.
     """
     if (facts.who < 0).any():
-        facts = Facts(*(column[facts.who >= 0] for column in facts))
+        facts = facts.only(facts.who >= 0)
     if not len(facts.who):
         return snapshot
-    facts = Facts(*(column[np.lexsort((facts.time, facts.who))] for column in facts))
+    facts = facts.only(np.lexsort((facts.time, facts.who)))
     who, times, amounts, is_received, _ = facts
     is_first = np.diff(who, prepend=-1) != 0
     since = np.where(is_first, snapshot.as_of[who], np.concatenate([[0], times[:-1]]))

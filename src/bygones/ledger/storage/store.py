@@ -15,7 +15,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Literal, cast
 from urllib.parse import quote
 
 import sqlalchemy as sa
@@ -25,6 +25,9 @@ from bygones._files import make_private
 from bygones._parts import needed_by
 from bygones._secrets import redacted, secrets_in
 from bygones.ledger.storage import migrations, schema, sqlite_files
+
+Mode = Literal["DEFERRED", "IMMEDIATE"]
+"""Whether a transaction reads, or writes."""
 
 TIMEOUT = 30.0
 """Seconds for which a writer waits for the lock."""
@@ -71,7 +74,7 @@ class Store:
         if self.is_sqlite:
             with suppress(OSError):  # where it cannot be created, opening it says why
                 make_private(self.path)
-        with self._connect("IMMEDIATE") as connection:
+        with self.transaction("IMMEDIATE") as connection:
             if schema.version(connection) is not None:
                 raise LedgerError(f"{self.name} already contains a ledger: give a new ledger an empty database")
             schema.create(connection)
@@ -84,7 +87,7 @@ class Store:
             raise LedgerError(f"{self.name} does not exist: create a ledger with `bygones ledger new`")
         if self.is_sqlite and sqlite_files.is_sealed(self.path):
             self._seal()
-        with self._connect("DEFERRED") as connection:
+        with self.transaction("DEFERRED") as connection:
             found = schema.version(connection)
         if found is None:
             raise LedgerError(f"{self.name} is not a ledger: create one with `bygones ledger new`")
@@ -98,7 +101,7 @@ class Store:
                 f"{self.name} has tables of version {found}, which cannot be migrated to version {schema.VERSION}"
             )
         if found < schema.VERSION:
-            with self._connect("IMMEDIATE", foreign_keys=False) as connection:
+            with self.transaction("IMMEDIATE", foreign_keys=False) as connection:
                 if not self.is_sqlite:
                     connection.execute(sa.text("LOCK TABLE schema_version IN ACCESS EXCLUSIVE MODE"))
                 migrations.migrate(connection, schema.version(connection) or 0)
@@ -107,19 +110,19 @@ class Store:
     @contextmanager
     def reading(self) -> Iterator[sa.Connection]:
         """The ledger as it is at one moment, for reading."""
-        with self._connect("DEFERRED") as connection:
+        with self.transaction("DEFERRED") as connection:
             yield connection
 
     @contextmanager
     def writing(self) -> Iterator[tuple[sa.Connection, sa.Row[Any]]]:
         """The ledger and its head, for reading and writing by nobody else; all changes are kept, or none."""
-        with self._connect("IMMEDIATE") as connection:
+        with self.transaction("IMMEDIATE") as connection:
             yield connection, connection.execute(sa.select(schema.ledger).with_for_update()).one()
 
     @contextmanager
     def locked(self) -> Iterator[sa.Connection]:
         """As `writing`, without the ledger's own row, which may be damaged."""
-        with self._connect("IMMEDIATE") as connection:
+        with self.transaction("IMMEDIATE") as connection:
             connection.execute(sa.select(schema.ledger.c.id).with_for_update())
             yield connection
 
@@ -147,7 +150,8 @@ class Store:
                 sqlite_files.choose_journal(_driver(connection), self.path)
 
     @contextmanager
-    def _connect(self, mode: str, *, foreign_keys: bool = True) -> Iterator[sa.Connection]:
+    def transaction(self, mode: Mode, *, foreign_keys: bool = True) -> Iterator[sa.Connection]:
+        """One transaction, which on SQLite begins with the write lock if it is to write (`IMMEDIATE`)."""
         # A PostgreSQL writer must see what was committed while it waited for the lock, a reader one moment only.
         level = {"DEFERRED": "REPEATABLE READ", "IMMEDIATE": "READ COMMITTED"}[mode]
         options: dict[str, Any] = {} if self.is_sqlite else {"isolation_level": level}

@@ -207,8 +207,7 @@ class Transaction:
             amount = np.array([event.amount for event in due], dtype=float)
             received = np.array([event.kind in RECEIVED for event in due], dtype=bool)
             facts = Facts(who, times, amount, received, np.zeros(len(due), dtype=bool))
-            in_time = ~np.isin(who, late)
-            agents = fold.add(agents, self.book, Facts(*(column[in_time] for column in facts)))
+            agents = fold.add(agents, self.book, facts.only(~np.isin(who, late)))
             rows.save_agents(self.connection, ids, agents)
         self._refold(sorted(again))
 
@@ -307,7 +306,7 @@ class Recorder:
         key: str | None,
         asked: Callable[[RuleBook], list[Any]],
         act: Callable[[Transaction], T],
-        read: Callable[[Transaction, list[Event]], T],
+        read: Callable[[Transaction, list[Event]], Any] = lambda _, events: events[0],
     ) -> T:
         """Does something with a key or, if that was done before, reads its answer from the events recorded then.
 
@@ -317,7 +316,7 @@ class Recorder:
             key: chosen by the caller; without one it is done in any case.
             asked: what is asked for, by the rules, which know the time zone: its name, its time or None, and the rest.
             act: does it; its answer.
-            read: the same answer, from the events.
+            read: the same answer, from the events; by default the first of them.
         """
         if key is None:
             return self.write(act)
@@ -327,7 +326,8 @@ class Recorder:
             content = keys.fingerprint(asked(transaction.book))
             known = keys.recorded(transaction.connection, name, content)
             if known:
-                return read(transaction, known)
+                answer: T = read(transaction, known)
+                return answer
             answer = act(transaction)
             return _with(answer, transaction.together(content, name))
 
