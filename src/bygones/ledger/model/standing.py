@@ -24,7 +24,7 @@ import numpy as np
 
 from bygones._text import amount, counted
 from bygones.kinds import words
-from bygones.ledger.model import fold, participation
+from bygones.ledger.model import fold
 from bygones.ledger.model.fold import NEVER, Snapshot
 from bygones.ledger.model.participation import PRESENT, status
 from bygones.ledger.model.rules import RuleBook, Rules
@@ -157,8 +157,8 @@ def standing_of(book: RuleBook, agents: Snapshot, at: int) -> Standing:
     rules = book.at(at)
     joined = np.flatnonzero([changes[0][0] <= at for changes in agents.participation])
     agents = agents if len(joined) == len(agents) else agents.take(joined)
-    until_then = [participation.until(changes, at) for changes in agents.participation]
-    states = tuple(status(changes, at) for changes in until_then)
+    states = tuple(status(changes, at) for changes in agents.participation)
+    joins = [max(time for time, kind in each if kind == "join" and time <= at) for each in agents.participation]
     entitlements = rules.entitlements_of(agents.names)
     remembered, received = fold.remembered(agents, book, at), agents.received
     fold.check_sums(agents.names, remembered, received)
@@ -171,7 +171,7 @@ def standing_of(book: RuleBook, agents: Snapshot, at: int) -> Standing:
         remembered=remembered,
         entitlements=entitlements,
         owed=owed(remembered, entitlements, np.flatnonzero([state == PRESENT for state in states])),
-        joined=np.array([max(at for at, kind in changes if kind == "join") for changes in until_then], dtype=np.int64),
+        joined=np.array(joins, dtype=np.int64),
         last=agents.last,
         zone=book.zone,
     )

@@ -48,7 +48,7 @@ def in_database(connection: sa.Connection, author: str) -> str:
 
 def select_many(
     connection: sa.Connection, query: sa.Select[Any], column: sa.ColumnElement[Any], values: Iterable[Any]
-) -> Iterator[sa.Row[Any]]:
+) -> Iterator[Any]:
     """The rows of a query in which a column has one of many values, in the order of these values."""
     for some in parts(values):
         yield from connection.execute(query.where(column.in_(some)).order_by(column))

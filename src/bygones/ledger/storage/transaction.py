@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import sqlalchemy as sa
 
 from bygones.ledger.model import fold, participation
-from bygones.ledger.model.events import GENESIS, PARTICIPATION, RECEIVED, Event, details_text, load_details
+from bygones.ledger.model.events import GENESIS, PARTICIPATION, RECEIVED, Event, canonical, load_details
 from bygones.ledger.model.fold import Facts
 from bygones.ledger.model.remembering import TimedMemory
 from bygones.ledger.model.rules import MEMORY_SETTINGS, Change, RuleBook, Rules, check_settings
@@ -99,11 +99,6 @@ class Transaction:
         return time
 
     @property
-    def recorded_something(self) -> bool:
-        """Whether this transaction has recorded any event."""
-        return bool(self._events) or self.head.head > self.began_with
-
-    @property
     def next(self) -> int:
         """The number of the next event."""
         return int(self.head.head) + len(self._events) + 1
@@ -117,6 +112,7 @@ class Transaction:
                 "draw": draw_table.publish(self.connection, self.next),
                 **(fields.get("details") or {}),
             }
+        fields["details"] = _as_stored(fields.get("details"))
         event = Event(self.next, kind, time, self.recorded, author=self.author, **fields)
         self._events.append(event)
         return event
@@ -134,7 +130,7 @@ class Transaction:
         about = {"events": saved + len(self._events), "before": saved or None, "content": content or None, **more}
         new = {name: value for name, value in about.items() if value is not None}
         details["batch"] = {**details.get("batch", {}), **new}
-        self._events[0] = first._replace(key=key or first.key, details=details)
+        self._events[0] = first._replace(key=key or first.key, details=_as_stored(details))
         return self._events[0]
 
     @contextmanager
@@ -282,19 +278,20 @@ class Transaction:
             )
 
 
-class Recorder:
+class Recorder(NamedTuple):
     """Records in one ledger in the name of one author."""
 
-    def __init__(self, store: Store, author: str) -> None:
-        self._store, self._author = store, author
+    store: Store
+    author: str
 
     def write(self, act: Callable[[Transaction], T], *, keep: bool = True) -> T:
         """Does something to the ledger in one transaction; unless it is to be kept, it is undone again."""
-        with self._store.writing() as (connection, head):
-            transaction = Transaction(connection, head, self._author)
+        with self.store.writing() as (connection, head):
+            transaction = Transaction(connection, head, self.author)
             answer = act(transaction)
-            if keep and transaction.recorded_something:
+            if keep:
                 transaction.finish()
+            if keep and transaction.head.head > head.head:
                 transaction.check_units(rows.load_book(head.rules))
             else:
                 # If nothing was recorded, waiting events would have been settled without a trace.
@@ -335,15 +332,13 @@ class Recorder:
 
 
 def _with(answer: T, marked: Event | None) -> T:
-    """An answer that consists of events, as it is read again: with the key, and details in the order of their names."""
-    if isinstance(answer, Event):
-        (event,) = _with([answer], marked)
-        return event
-    if not (isinstance(answer, list) and answer and isinstance(answer[0], Event)):
-        return answer
-    saved = [marked if marked is not None and event.seq == marked.seq else event for event in answer]
-    return [_as_stored(event) for event in saved]  # type: ignore[return-value]
+    """An answer that consists of events, as it is read again: with the key that one of them is marked with."""
+    if isinstance(answer, list):
+        return [_with(each, marked) for each in answer]  # type: ignore[return-value]
+    is_marked = isinstance(answer, Event) and marked is not None and answer.seq == marked.seq
+    return marked if is_marked else answer  # type: ignore[return-value]
 
 
-def _as_stored(event: Event) -> Event:
-    return event if event.details is None else event._replace(details=load_details(details_text(event)))
+def _as_stored(details: dict[str, Any] | None) -> dict[str, Any] | None:
+    """Details as they are read again: in the order of their names, of the types that JSON has."""
+    return None if details is None else load_details(canonical(details))
