@@ -12,7 +12,7 @@ from bygones._csv import read
 from bygones.allocation.requests import Amount, Items, Places
 from bygones.allocation.tables import read_rows
 from bygones.ledger import Ledger, Rules
-from bygones.ledger.files import plan_csv, plan_ics
+from bygones.ledger.exchange import plan_csv, plan_ics
 from bygones.ledger.model import times
 from bygones.ledger.model.times import instant
 from bygones.ledger.plans.date_needs import DateNeeds, dates_from, has_dates, is_available, read_dates

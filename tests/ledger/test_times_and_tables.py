@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from bygones import _csv
 from bygones.ledger import Entry, Ledger
-from bygones.ledger import files as csv_files
+from bygones.ledger import exchange as csv_files
 from bygones.ledger.model.times import as_datetime, day, duration, instant, iso, now, shown
 
 

@@ -44,7 +44,7 @@ def import_(
         bygones ledger import team.db history.csv --dry-run
         bygones ledger import team.db history.csv
     """
-    from bygones.ledger.files import read_entries
+    from bygones.ledger.exchange import read_entries
 
     entries = read_entries(history, agent, time, amount)
     with open_ledger(target, author) as ledger:

@@ -339,7 +339,7 @@ def export(
     For example:
         bygones ledger export team.db --out events.csv
     """
-    from bygones.ledger.files import write_events
+    from bygones.ledger.exchange import write_events
 
     if out is not None:
         check_output(out, [target])

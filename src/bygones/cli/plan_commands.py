@@ -96,7 +96,7 @@ def planned(
         bygones ledger planned ward.db --agent Ana --out ana.ics
     """
     from bygones.cli.plan_printing import print_turns
-    from bygones.ledger.files import plan_csv, plan_ics
+    from bygones.ledger.exchange import plan_csv, plan_ics
     from bygones.ledger.storage.rows import unknown_agent
 
     with open_ledger(target) as ledger:

@@ -230,7 +230,7 @@ def proposal(
         time_unit="day",
         rule=rules.rule,
         calibration=None if learned is None else learned.prices,
-        learned_from=learned_prices.described(learned) if by_prices else None,
+        learned_from=learned_prices.described(learned) if by_prices else "",
         rng=draw.rng if by_lot else np.random.default_rng(int(draw.seed, 16)),
     )
     if drawn != names:

@@ -1,4 +1,4 @@
-"""Histories read from CSV; events written to CSV, and plans to CSV and to calendars (iCalendar)."""
+"""What goes between a ledger and other programs: histories, events and plans as CSV, and plans as calendars."""
 
 from __future__ import annotations
 
