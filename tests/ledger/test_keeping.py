@@ -99,9 +99,9 @@ def test_a_copy_that_fails_leaves_nothing(new_path, new_database, monkeypatch):
 
 def test_a_copy_is_compared_event_by_event(new_path, monkeypatch):
     source, target = fill(new_path()), new_path()
-    events = copying._events
+    events = rows.load_hashed
     without = [1, 0]
-    monkeypatch.setattr(copying, "_events", lambda connection: list(events(connection))[without.pop() :])
+    monkeypatch.setattr(rows, "load_hashed", lambda connection: list(events(connection))[without.pop() :])
     with pytest.raises(LedgerError, match=r"the copy differs from .* at event 1: nothing was kept"):
         copy(source, target)
     assert not target.exists()

@@ -211,13 +211,16 @@ def _run(words: list[str]) -> None:
 
 
 def _parse_and_call(words: list[str]) -> None:
-    """Has tyro find the command and call it; JAX is imported only for those that need it."""
-    commands = app if words[0] in SUMMARIES else overview
-    if words[0] in LEARNING:
+    _commands(words[0]).cli(prog="bygones", description=DESCRIPTION, args=words, use_underscores=False)
+
+
+def _commands(name: str) -> SubcommandApp:
+    """The commands among which tyro finds the one called `name`; JAX is imported only for those that need it."""
+    if name in LEARNING:
         from bygones.cli import learning_commands
 
-        commands = learning_commands.app
-    commands.cli(prog="bygones", description=DESCRIPTION, args=words, use_underscores=False)
+        return learning_commands.app
+    return app if name in SUMMARIES else overview
 
 
 def _refuse(sentence: str, secrets: Iterable[str], code: int = REFUSED) -> NoReturn:

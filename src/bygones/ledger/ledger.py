@@ -334,4 +334,4 @@ class Ledger(Readable):
     @property
     def plans(self) -> Plans:
         """What is planned for dates ahead."""
-        return Plans(self._store, self._recorder)
+        return Plans(self._recorder)

@@ -11,17 +11,14 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import sqlalchemy as sa
 
 from bygones._text import check_text
-from bygones.ledger.model.events import Event, canonical
+from bygones.ledger.model.events import Entry, Event, canonical
 from bygones.ledger.model.times import When
 from bygones.ledger.storage import dialects, rows, schema
-
-if TYPE_CHECKING:
-    from bygones.ledger.model.events import Entry
 
 
 def check_key(key: object) -> str:

@@ -57,6 +57,9 @@ def save_book(book: RuleBook) -> str:
 NOBODY = "[]"
 """The participation of an agent whose joining is void."""
 
+NOTHING = {"participation": NOBODY, "as_of": 0, "last": fold.NEVER, "counters": ""}
+"""The snapshot of an agent of whom nothing counts."""
+
 
 def load_agents(
     connection: sa.Connection, remembering: TimedMemory, names: Collection[str] | None = None
@@ -144,16 +147,14 @@ def numbers_of(connection: sa.Connection, names: Collection[str]) -> dict[str, i
     numbers = {name: number for name, number in connection.execute(_of_names(query, names)) if name in names}
     new = [check_name("agent", name) for name in names if name not in numbers]
     if new:
-        nothing = {"participation": NOBODY, "as_of": 0, "last": fold.NEVER, "counters": ""}
-        connection.execute(table.insert(), [{"name": name, **nothing} for name in new])
+        connection.execute(table.insert(), [{"name": name, **NOTHING} for name in new])
         return numbers | numbers_of(connection, new)
     return numbers
 
 
 def save_nobody(connection: sa.Connection, number: int) -> None:
     """Empties the snapshot of an agent whose joining is void."""
-    values = {"participation": NOBODY, "as_of": 0, "last": fold.NEVER, "counters": ""}
-    connection.execute(schema.agents.update().where(schema.agents.c.id == number).values(values))
+    connection.execute(schema.agents.update().where(schema.agents.c.id == number).values(NOTHING))
 
 
 def participation_of(connection: sa.Connection, names: Collection[str]) -> dict[str, Participation]:
