@@ -22,8 +22,7 @@ from bygones.audit.measure.sums import Periods
 from bygones.audit.read.history import History
 from bygones.audit.read.ledger_events import NOBODY, LedgerEvents
 from bygones.ledger.model import fold
-from bygones.ledger.model.bounds import LARGEST, LARGEST_CORRECTION
-from bygones.ledger.model.events import DECISIONS, KINDS, PARTICIPATION, RECEIVED
+from bygones.ledger.model.events import DECISIONS, KINDS, LARGEST, LARGEST_CORRECTION, PARTICIPATION, RECEIVED
 from bygones.ledger.model.fold import Facts, Joining, Snapshot, Start
 from bygones.ledger.model.owed_since import Watch
 from bygones.ledger.model.participation import PRESENT, Participation, status

@@ -16,8 +16,7 @@ import pyarrow as pa
 
 from bygones.audit.read.sources import BATCH, LEDGER_COLUMNS, Source, check_columns, readable
 from bygones.audit.read.time_columns import with_times
-from bygones.ledger.model.bounds import LARGEST_CORRECTION
-from bygones.ledger.model.events import DECISIONS, KINDS, RECEIVED
+from bygones.ledger.model.events import DECISIONS, KINDS, LARGEST_CORRECTION, RECEIVED
 from bygones.ledger.model.rules import Change, RuleBook
 from bygones.ledger.model.times import now
 
