@@ -119,8 +119,8 @@ def _print_conclusions(audit: Audit) -> None:
         say()
     if audit.conclusions.pairs is None:
         print_sentences([compared_note(audit)])
-    if audit.conclusions.flip and not audit.conclusions.searched:
-        say("Use --refine yes to find the half-lives at which these conclusions flip.")
+    if len(audit.standings) > 1 and not audit.conclusions.searched:
+        say("Use --refine yes to look between these half-lives for those at which conclusions flip.")
 
 
 def _print_replays(audit: Audit) -> None:

@@ -226,8 +226,8 @@ class Audit:
         first = "due next" if self.kind == "burden" else "owed most"
         where = f"With the newcomer rule {other}, the default of bygones {command},"
         if len(runs) == 1:
-            every = " at every half-life" if len(half_lives) > 1 else ""
-            return [f"{where} {listed(runs[0][0], 3) or 'nobody'} would be {first}{every}."]
+            each = " at each half-life compared" if len(half_lives) > 1 else ""
+            return [f"{where} {listed(runs[0][0], 3) or 'nobody'} would be {first}{each}."]
         who = listed([f"{listed(names, 3) or 'nobody'} at {lengths}" for names, lengths in runs])
         return [f"{where} {who} would be {first}."]
 

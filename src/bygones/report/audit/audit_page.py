@@ -119,13 +119,13 @@ def _lede(audit: Audit) -> str:
     found = audit.conclusions
     if not found.pairs or len(audit.standings) < 2:
         return f"{assumed}{first}"
-    flips = found.pairs_flip or 0
+    flips, every = found.pairs_flip or 0, "every half-life" if found.searched else "each half-life compared"
     if found.pairs == 1:
-        order = f"Their order {'depends on the half-life' if flips else 'is the same at every half-life'}."
+        order = f"Their order {'depends on the half-life' if flips else f'is the same at {every}'}."
     elif flips:
         order = f"The order of {flips:,} of the {found.pairs:,} pairs of agents depends on the half-life."
     else:
-        order = f"All {found.pairs:,} pairs of agents have the same order at every half-life."
+        order = f"All {found.pairs:,} pairs of agents have the same order at {every}."
     return f"{assumed}{first} {order}"
 
 
