@@ -15,8 +15,8 @@ from bygones.allocation.decide import Rule
 from bygones.audit.read.clock import Clock
 from bygones.audit.read.history import History
 from bygones.audit.replay.courses import ACTUAL, Course, replay
-from bygones.audit.replay.memories import alternatives
-from bygones.audit.replay.past_decisions import decisions_of
+from bygones.audit.replay.memories import Alternative, alternatives
+from bygones.audit.replay.past_decisions import Decisions, decisions_of
 from bygones.kinds import Kind, check_kind
 from bygones.welfare import AnyWelfare, named
 
@@ -152,17 +152,33 @@ def what_if(
     if not chosen:
         raise ValueError("what_if needs at least one half-life or memory")
     decisions = decisions_of(history, newcomers, entitlements, others)
-    courses = []
-    for memory in chosen:
-        courses.append(replay(decisions, memory, ACTUAL, kind))
-        courses += [replay(decisions, memory, rule, kind, welfare, draws=draws) for rule in rules]
-    names, notes = decisions.who.names, [clock.sentence(), *history.notes]
+    notes = [clock.sentence(), *history.notes]
     steps = {clock.length_text(each.memory(decisions.usual)[1]) for each in chosen if each.counts_in_steps}
     if steps:
         notes.append(f"The sliding window moves in steps of {listed(sorted(steps))}; times are rounded to them.")
-    late = len(names) - len(decisions.requests[0].who)
+    late = len(decisions.who.names) - len(decisions.requests[0].who)
     if late:
         rule = decisions.who.newcomers
         notes.append(f"{counted(late, 'agent')} asked for the first time later on (newcomer rule: {rule}).")
-    number = len(decisions.requests)
-    return WhatIf(history.source.label, clock, names, number, draws, tuple(courses), kind, tuple(notes))
+    return replay_all(history, decisions, chosen, rules, welfare, kind, draws=draws, notes=notes)
+
+
+def replay_all(
+    history: History,
+    decisions: Decisions,
+    memories: Sequence[Alternative],
+    rules: Sequence[str],
+    welfare: AnyWelfare,
+    kind: Kind,
+    *,
+    draws: int = 1,
+    until: float | None = None,
+    notes: Sequence[str] = (),
+) -> WhatIf:
+    """What happened and what each rule would have done, under each memory; see `replay` for `draws` and `until`."""
+    courses: list[Course] = []
+    for memory in memories:
+        courses.append(replay(decisions, memory, ACTUAL, kind, until=until))
+        courses += [replay(decisions, memory, rule, kind, welfare, draws=draws, until=until) for rule in rules]
+    names, number = decisions.who.names, len(decisions.requests)
+    return WhatIf(history.source.label, history.clock, names, number, draws, tuple(courses), kind, tuple(notes))
