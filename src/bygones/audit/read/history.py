@@ -305,8 +305,8 @@ def _history(
 ) -> History:
     """The history in rows with the columns `agent`, `time` and `utility`, of any type."""
     if reading.skip_unnamed:
-        rows, skipped = source.only_named(rows)
-        notes = (*notes, f"Skipped {counted(skipped, 'row')} without an agent.") if skipped else notes
+        rows, skipped = source.only_named(rows, "agent", "row")
+        notes = (*notes, *skipped)
     timed = with_times(source, rows, columns["time"], reading.zone, reading.time_format)
     rows, bounds = timed.rows, timed.bounds
     if not bounds["n"]:

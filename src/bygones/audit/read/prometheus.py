@@ -34,10 +34,7 @@ _SAMPLES = pa.schema([("series", pa.int64()), ("moment", pa.int64()), ("value", 
 
 def recognises(path: str | Path) -> bool:
     """Whether a file begins like the answer of a Prometheus query."""
-    try:
-        start = beginning(Path(path), _START)
-    except (OSError, ValueError):
-        return False
+    start = beginning(Path(path), _START)
     return start.lstrip().startswith("{") and '"resultType"' in start
 
 
@@ -64,13 +61,9 @@ def scan(paths: Sequence[Path], asked: Asked) -> Usage:
         engine.con.execute(_usage(step, scale))
     source = Source(engine.table("usage"), label)
     rows = source.only(source.table, asked.where)
-    rows, unnamed = source.only_named(rows, agent)
-    if unnamed and not asked.skip_unnamed:
-        raise ValueError(f"{label}: {counted(unnamed, 'sample')} have no {agent}; leave them out with --skip-unnamed")
+    rows, unnamed = source.only_named(rows, agent, "sample", skip=asked.skip_unnamed)
     unit = _unit(metric)
-    notes = [f"Usage is in {unit}: each sample of {metric or 'the query'} counts until the next."]
-    if unnamed:
-        notes.append(f"Skipped {counted(unnamed, 'sample')} without {agent}.")
+    notes = [f"Usage is in {unit}: each sample of {metric or 'the query'} counts until the next.", *unnamed]
     if gaps:
         notes.append(f"{counted(gaps, 'gap')} between samples {'counts' if gaps == 1 else 'count'} as no usage.")
     table = rows.select(agent=rows[agent], start=rows["_start"], time=rows["_time"], utility=rows["_utility"])

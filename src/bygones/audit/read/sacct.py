@@ -9,7 +9,7 @@ DuckDB reads and parses the files, so that they may be larger than the memory.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -56,10 +56,7 @@ _OVERLAP = 7_200_000_000
 
 def recognises(path: str | Path) -> bool:
     """Whether the first line of a file is a header written by `sacct -P`."""
-    try:
-        return has_columns([name.strip() for name in first_line(Path(path)).split("|")])
-    except (OSError, ValueError):
-        return False
+    return has_columns([name.strip() for name in first_line(Path(path)).split("|")])
 
 
 def has_columns(names: Sequence[str]) -> bool:
@@ -110,7 +107,8 @@ def scan(paths: Sequence[Path], asked: Asked) -> Usage:
         if not n:
             raise ValueError(f"{label} contains no job that ran")
         known = [name for (name,) in con.execute(_KNOWN).fetchall()]
-        weights, notes = _resources(con, asked.resource, known, n, label)
+        (gpus,) = con.execute(f"SELECT count(*) FROM jobs WHERE ran AND named AND {_amount('gpu')} > 0").fetchone()
+        weights, notes = resource_weights(asked.resource, _canonical, known, (gpus, n, "job"), label)
         amount = " + ".join(f"{weight!r} * {_amount(name)}" for name, weight in weights.items())
         con.execute(
             "CREATE TEMP TABLE usage AS SELECT agent, job, coalesce(submit, start) AS submit, start, time, "
@@ -253,21 +251,6 @@ def _check(
             line = row - (first - 1 if several else 0) + above
             end = "" if got is None else f", got {value!r}" if value else ", got nothing"
             raise ValueError(f"{path if several else label}, row {line}: {problem}{end}")
-
-
-def _resources(
-    con: Any, resource: str | Mapping[str, float] | None, known: Sequence[str], n: int, label: str
-) -> tuple[dict[str, float], list[str]]:
-    """What to count, with weights, and what to say about it."""
-    if resource is None:
-        (gpus,) = con.execute(f"SELECT count(*) FROM jobs WHERE ran AND named AND {_amount('gpu')} > 0").fetchone()
-        if not gpus:
-            return {"cpu" if "cpu" in known else known[0]: 1.0}, []
-        jobs = f"{gpus:,} of {counted(n, 'job')} used GPUs"
-        if 2 * gpus >= n or "cpu" not in known:
-            return {"gpu": 1.0}, [] if gpus == n else [f"GPUs are counted: {jobs}; --resource cpu counts CPUs."]
-        return {"cpu": 1.0}, [f"CPUs are counted: only {jobs}; --resource gpu counts those."]
-    return resource_weights(resource, _canonical, known, f"job in {label}"), []
 
 
 def _canonical(name: str) -> str:

@@ -139,10 +139,16 @@ class Source:
                 rows = rows.filter(listed if sign == "=" else ~listed)
         return rows
 
-    def only_named(self, rows: Any, agent: str = "agent") -> tuple[Any, int]:
-        """The rows that name an agent, in that column, and the number of those that do not."""
+    def only_named(
+        self, rows: Any, agent: str, noun: str, *, skip: bool = True, why: str = ""
+    ) -> tuple[Any, tuple[str, ...]]:
+        """The rows that name an agent in that column, and a note about the others, which are refused unless skipped."""
         is_named = (rows[agent].notnull() & (rows[agent].cast("string").strip() != "")).fill_null(False)
-        return rows.filter(is_named), int(self.fetch(rows.filter(~is_named).count()).as_py())
+        number = int(self.fetch(rows.filter(~is_named).count()).as_py())
+        unnamed = f"{counted(number, noun)} without {'an agent' if agent == 'agent' else agent}"
+        if number and not skip:
+            raise ValueError(f"{self.label} has {unnamed}{why}: leave them out with --skip-unnamed")
+        return rows.filter(is_named), (f"Skipped {unnamed}.",) if number else ()
 
     def refuse(self, rows: Any, what: str, column: str, is_bad: Any, accepted: str, hint: str = "") -> None:
         """Raises for the first row in which a value is bad, if there is one; `hint` says what to do about it."""
@@ -302,15 +308,36 @@ def weights_of(text: str, name: str) -> dict[str, float]:
 
 
 def resource_weights(
-    resource: str | Mapping[str, float], canonical: Callable[[str], str], known: Sequence[str], user: str
-) -> dict[str, float]:
-    """The resources of a log to count, by their canonical names, with weights; `user` says what uses those known."""
-    weights = weights_of(resource, "resource") if isinstance(resource, str) else resource
-    chosen = {canonical(name): float(weight) for name, weight in weights.items()}
-    for name in chosen:
-        if name.split(":")[0] not in known:
-            raise ValueError(f"resource must be one that a {user} uses ({', '.join(known)}), got {name!r}")
-    return chosen
+    resource: str | Mapping[str, float] | None,
+    canonical: Callable[[str], str],
+    known: Sequence[str],
+    gpus: tuple[int, int, str],
+    label: str,
+) -> tuple[dict[str, float], list[str]]:
+    """The resources of a log to count, by their canonical names, with weights, and what to say about the choice.
+
+    Args:
+        resource: what was asked for; by default GPUs if most entries have one, otherwise CPUs.
+        canonical: the name of a resource as `known` has it.
+        known: the resources in the log.
+        gpus: how many entries have a GPU, how many there are, and what an entry is.
+        label: the name of the log.
+    """
+    n_with, n, noun = gpus
+    if resource is not None:
+        weights = weights_of(resource, "resource") if isinstance(resource, str) else resource
+        chosen = {canonical(name): float(weight) for name, weight in weights.items()}
+        for name in chosen:
+            if name.split(":")[0] not in known:
+                accepted = f"one that a {noun} in {label} uses ({', '.join(known)})"
+                raise ValueError(f"resource must be {accepted}, got {name!r}")
+        return chosen, []
+    if "cpu" not in known:
+        return {"gpu" if n_with else (known or ["cpu"])[0]: 1.0}, []
+    used = f"{n_with:,} of {counted(n, noun)} used GPUs"
+    if n_with and 2 * n_with >= n:
+        return {"gpu": 1.0}, [] if n_with == n else [f"GPUs are counted: {used}; --resource cpu counts CPUs."]
+    return {"cpu": 1.0}, [f"CPUs are counted: only {used}; --resource gpu counts those."] if n_with else []
 
 
 def unit_of(weights: Mapping[str, float], together: Callable[[list[str]], str]) -> str:
