@@ -18,7 +18,7 @@ from bygones.audit.advice.recommendation import (
     HistoryFacts,
     Recommendation,
 )
-from bygones.audit.advice.trials import AdviceVerdict, Comparison, JudgedTrials
+from bygones.audit.advice.trials import AdviceVerdict, JudgedTrials, Trials
 from bygones.audit.replay.memories import Alternative
 from bygones.kinds import words
 
@@ -30,7 +30,7 @@ MUCH_MORE = 5.0
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class Advice(Recommendation, Comparison):
+class Advice(Recommendation, Trials):
     """The result of `advise`.
 
     Attributes:
