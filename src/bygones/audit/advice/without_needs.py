@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -134,10 +134,10 @@ class ReceivedAdvice(Recommendation):
             "Gini: how unequally what is remembered is spread now; 0 means equally.",
         )
 
-    def _choice(self) -> dict[str, Any]:
+    def _choice(self) -> dict[str, object]:
         return {"verdict": "not compared"}
 
-    def _numbers(self) -> dict[str, Any]:
+    def _numbers(self) -> dict[str, object]:
         length = self.clock.length_text
         turns = {"turn": length(self.turn), "stay": length(self.stay)}
         return {

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
@@ -169,7 +169,7 @@ class Conclusion:
             return f"{one} and {two} are level"
         return f"{one} {'is due' if burden else 'comes'} before {two}"
 
-    def to_dict(self, number: Callable[[float], float]) -> dict[str, Any]:
+    def to_dict(self, number: Callable[[float], float]) -> dict[str, object]:
         """The conclusion as plain data for JSON; `number` converts a half-life to the unit of the output."""
         return {
             "kind": self.kind,

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -284,7 +284,7 @@ class Audit:
         """The ends of the periods, the earliest first."""
         return [self.periods.end_of(period) for period in range(self.periods.count - 1, -1, -1)]
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """The audit as plain data for JSON."""
         time, length = self.clock.json_time, self.clock.length_text
         return {
@@ -316,11 +316,11 @@ class Audit:
             },
         }
 
-    def _decided_again(self) -> dict[str, Any]:
+    def _decided_again(self) -> dict[str, object]:
         """What the rule would have decided, by half-life."""
         if self.what_if is None:
             return {}
-        decided = {}
+        decided: dict[str, object] = {}
         for course in self.what_if.alternatives():
             outcomes = {}
             for which, (run,) in (("actual", self.what_if.actual(course).runs), ("instead", course.runs)):
@@ -331,7 +331,7 @@ class Audit:
             decided[self.clock.length_text(course.memory.length)] = numbers | outcomes
         return decided
 
-    def _standing_dict(self, trajectory: Trajectory) -> dict[str, Any]:
+    def _standing_dict(self, trajectory: Trajectory) -> dict[str, object]:
         time, agents = self.clock.json_time, []
         for row in self.rows(trajectory):
             since = None if row.owed_since is None else time(row.owed_since)

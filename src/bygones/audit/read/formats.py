@@ -19,9 +19,13 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, cast
+from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
 
 from bygones._csv import check_file
+
+if TYPE_CHECKING:
+    import ibis
+    import pyarrow as pa
 
 
 class Usage(NamedTuple):
@@ -35,7 +39,7 @@ class Usage(NamedTuple):
         notes: what was skipped or assumed, in sentences.
     """
 
-    table: Any
+    table: pa.Table | ibis.Table
     unit: str
     notes: tuple[str, ...] = ()
 

@@ -22,13 +22,13 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import pyarrow as pa
 
 from bygones._text import counted
 from bygones.audit.read.formats import Asked, Usage
-from bygones.audit.read.json_stream import JsonFile, beginning
+from bygones.audit.read.json_stream import Json, JsonFile, beginning
 from bygones.audit.read.sources import Source, duckdb, fill, label_of, readable, resource_weights, unit_of
 
 AGENTS = ("queue", "namespace", "clusterQueue")
@@ -52,7 +52,7 @@ _RUNS = pa.schema([
 """The times during which workloads used resources. Only the latest run of a workload has its name as `job`, and one
 that still runs has no `finish`."""
 
-_Run: TypeAlias = tuple[Any, ...]
+_Run: TypeAlias = tuple[object, ...]
 
 
 def recognises(path: str | Path) -> bool:
@@ -111,9 +111,9 @@ def scan(paths: Sequence[Path], asked: Asked) -> Usage:
     return Usage(table, unit, tuple(notes))
 
 
-def _workloads(path: Path) -> Iterator[dict[str, Any]]:
+def _workloads(path: Path) -> Iterator[dict[str, Json]]:
     """The workloads in a list, or a single workload."""
-    alone: dict[str, Any] = {}
+    alone: dict[str, Json] = {}
     with JsonFile(path) as file:
         for key in file.members():
             if key == "items":
@@ -126,7 +126,7 @@ def _workloads(path: Path) -> Iterator[dict[str, Any]]:
         yield alone
 
 
-def _runs_of(item: Mapping[str, Any], path: Path) -> list[_Run]:
+def _runs_of(item: Mapping[str, Json], path: Path) -> list[_Run]:
     """The latest run of a workload, and those before it; nothing if it was never admitted."""
     about, status = item.get("metadata", {}), item.get("status", {})
     conditions = {each["type"]: each for each in status.get("conditions", ())}
@@ -148,7 +148,7 @@ def _runs_of(item: Mapping[str, Any], path: Path) -> list[_Run]:
     return [latest, (None, *place, created, min(created, changed), changed, past, used)] if past else [latest]
 
 
-def _used(item: Mapping[str, Any], where: str) -> list[tuple[str, float]]:
+def _used(item: Mapping[str, Json], where: str) -> list[tuple[str, float]]:
     """What all pods of a workload use together: as admitted, as requested, or as specified."""
     status = item.get("status", {})
     sets = [each.get("resourceUsage", {}) for each in status.get("admission", {}).get("podSetAssignments", ())]
@@ -168,7 +168,7 @@ def _used(item: Mapping[str, Any], where: str) -> list[tuple[str, float]]:
     return list(used.items())
 
 
-def _requests(container: Mapping[str, Any]) -> dict[str, Any]:
+def _requests(container: Mapping[str, Json]) -> dict[str, Json]:
     """What a container requests; where it only has a limit, that is also its request."""
     resources = container.get("resources", {})
     return {**resources.get("limits", {}), **resources.get("requests", {})}

@@ -13,14 +13,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 
 from bygones._text import counted, listed
 from bygones.audit.read.formats import Asked, Usage
-from bygones.audit.read.json_stream import JsonFile, beginning
-from bygones.audit.read.sources import Source, check_columns, duckdb, fill, label_of, readable
+from bygones.audit.read.json_stream import Json, JsonFile, beginning
+from bygones.audit.read.sources import DuckDB, Source, check_columns, duckdb, fill, label_of, readable
 
 AGENTS = ("queue_name", "queue", "user", "account", "namespace", "team", "project")
 """Labels that name the agent, the first that is there and differs between series."""
@@ -82,7 +81,7 @@ class _Answers:
             yield from self._answer(path, file)
             file.end()
 
-    def series(self, con: Any) -> dict[int, dict[str, str]]:
+    def series(self, con: DuckDB) -> dict[int, dict[str, str]]:
         """The labels of every series that has a sample."""
         known = {number for (number,) in con.execute("SELECT DISTINCT series FROM samples").fetchall()}
         return {number: dict(labels) for labels, number in self._numbers.items() if number in known}
@@ -123,7 +122,7 @@ class _Answers:
                 file.skip()
 
 
-def _sample(sample: Any, path: Path) -> tuple[int, float] | None:
+def _sample(sample: Json, path: Path) -> tuple[int, float] | None:
     """The time in microseconds and the value, or None where there is none."""
     try:
         moment, value = sample
@@ -168,7 +167,7 @@ def _agent(series: Sequence[Mapping[str, str]], labels: Sequence[str], label: st
     return known[0]
 
 
-def _step(con: Any) -> tuple[int, int]:
+def _step(con: DuckDB) -> tuple[int, int]:
     """The usual time between two samples, in microseconds, and the number of gaps; makes the table `spans`."""
     con.execute(
         "CREATE TEMP TABLE spans AS SELECT series, moment, value, "

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import ibis
 import numpy as np
@@ -21,6 +20,7 @@ from bygones._text import counted, listed
 from bygones.audit.read.engines import first_line
 from bygones.audit.read.formats import Asked, Usage
 from bygones.audit.read.sources import (
+    DuckDB,
     Source,
     check_columns,
     duckdb,
@@ -127,7 +127,7 @@ def scan(paths: Sequence[Path], asked: Asked) -> Usage:
     return Usage(table if "Submit" in source.columns else table.drop("submit"), unit, tuple(notes))
 
 
-def _repeats(con: Any, paths: Sequence[Path], label: str) -> tuple[str, ...]:
+def _repeats(con: DuckDB, paths: Sequence[Path], label: str) -> tuple[str, ...]:
     """How many jobs are in several files; a job that was requeued has the same JobID, but another Start."""
     if len(paths) == 1:
         return ()
@@ -140,7 +140,7 @@ def _repeats(con: Any, paths: Sequence[Path], label: str) -> tuple[str, ...]:
     return repeats_note(int(number), "job", " (same JobID and Start)")
 
 
-def _lines(engine: Any, paths: Sequence[Path], label: str, agent: str, asked: Asked) -> Source:
+def _lines(engine: ibis.BaseBackend, paths: Sequence[Path], label: str, agent: str, asked: Asked) -> Source:
     """The lines of the files as a view `lines`, all cells as text, with only those that meet the conditions."""
     try:
         line = first_line(paths[0])
@@ -221,7 +221,7 @@ _KNOWN = (
 
 
 def _check(
-    con: Any, agent: str, columns: Sequence[str], label: str, several: bool, above: int, skip_unnamed: bool
+    con: DuckDB, agent: str, columns: Sequence[str], label: str, several: bool, above: int, skip_unnamed: bool
 ) -> None:
     """Raises for the first job with a cell that cannot be read."""
     elapsed = "Elapsed must be [DD-[HH:]]MM:SS" if "Elapsed" in columns else "ElapsedRaw must be whole seconds"
