@@ -34,7 +34,7 @@ PAGES = {
         "Environments",
         "the problem step by step, for Gymnasium and JAX",
         (
-            *("envs", "envs.problem", "envs.needs", "envs.functional", "envs.env", "envs.vector_env"),
+            *("envs", "envs.problem", "envs.episode", "envs.needs", "envs.functional", "envs.env", "envs.vector_env"),
             *("envs.wrappers", "envs.registration"),
         ),
     ),
@@ -42,13 +42,7 @@ PAGES = {
         "Scenarios",
         "worlds in which actions change the future",
         (
-            *(
-                "envs.catalogue",
-                "envs.scenario",
-                "envs.scenario_problem",
-                "envs.scenario_env",
-                "envs.scenario_vector_env",
-            ),
+            *("envs.catalogue", "envs.scenario"),
             *(f"envs.scenarios.{name}" for name in catalogue.names()),
         ),
     ),
@@ -67,9 +61,6 @@ PAGES = {
             *(
                 "paper.judging",
                 "paper.optimum",
-                "paper.two_agents",
-                "paper.value_iteration",
-                "paper.foresight",
                 "paper.run",
                 "paper.progress",
             ),
@@ -80,8 +71,8 @@ PAGES = {
         "what people look at",
         (
             *("report.page", "report.style", "report.paper.paper_page", "report.audit.audit_page"),
-            *("report.audit.what_if_page", "report.figures.example_figures", "report.figures.policy_figures"),
-            *("report.figures.plan_figures", "report.figures.newcomer_figures", "report.figures.paper_figures"),
+            *("report.audit.what_if_page", "report.paper.example_figures", "report.figures.policy_figures"),
+            *("report.figures.plan_figures", "report.figures.newcomer_figures", "report.paper.paper_figures"),
         ),
     ),
     "cli": ModulePage(

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from bygones.audit import audit, read_history
 from bygones.ledger import Ledger, Places, Rules
-from bygones.ledger.actions.event_tables import write_events
+from bygones.ledger.exchange import write_events
 from bygones.ledger.model.times import instant, iso
 from bygones.ledger.plans.date_needs import DateNeeds
 

@@ -11,7 +11,7 @@ from bygones.ledger import Amount, Entry, Items, Ledger, LedgerError, Places, Ru
 from bygones.ledger.actions import decisions as deciding
 from bygones.ledger.model import times
 from bygones.ledger.proof import integrity
-from bygones.ledger.proof.rebuild import rebuild
+from bygones.ledger.proof.verification import rebuild
 from bygones.ledger.storage import store, timeline
 from support.forgery import rewrite
 

@@ -73,11 +73,11 @@ AREAS = {
     ),
     "learn/dqn.py": Area("learn/dqn.py", ("learn/test_dqn.py", "learn/test_learners.py", "parity/test_sb3_dqn.py")),
     "learn/reinforce.py": Area("learn/reinforce.py", ("learn/test_reinforce.py", "learn/test_learners.py")),
-    "learn/environment.py": Area(
-        "learn/environment.py",
+    "envs/functional.py": Area(
+        "envs/functional.py",
         ("learn/test_environment.py", "learn/test_ppo.py", "learn/test_runs.py", "parity/test_environment.py"),
     ),
-    "envs/dynamics.py": Area("envs/dynamics.py", ("envs/**/test_*.py", "parity/test_environment.py")),
+    "envs/episode.py": Area("envs/episode.py", ("envs/**/test_*.py", "parity/test_environment.py")),
     "allocation": Area(
         "allocation/**/*.py",
         ("allocation/test_*.py", "cli/test_cli_allocate.py", "cli/test_cli_needs.py", "test_cards.py"),
