@@ -12,7 +12,7 @@ def test_places():
     request = Places({"ana": 2, "ben": 1.5}, 2)
     problem = request.problem(["ben", "cem", "ana"])
     assert isinstance(problem, ChooseK)
-    assert (problem.scenario.needs.tolist(), problem.k) == ([1.5, 0, 2], 2)
+    assert (problem.needs.tolist(), problem.k) == ([1.5, 0, 2], 2)
     assert (request.agents, request.items) == (("ana", "ben"), None)
     assert request.to_dict() == {"needs": {"ana": 2, "ben": 1.5}, "k": 2}
 

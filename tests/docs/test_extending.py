@@ -108,7 +108,7 @@ class TestThePage:
     def test_what_a_page_registers_is_gone_afterwards(self, tmp_path):
         before = [dict(getattr(owner, name)) for owner, name in REGISTRIES]
         with undone(tmp_path):
-            registration.add("nobody/Here-v0", None)
+            registration.add("nobody/Here-v0", "donut")
             formats.add("nothing", "nothing at all", "nothing")
             assert [dict(getattr(owner, name)) for owner, name in REGISTRIES] != before
         assert [dict(getattr(owner, name)) for owner, name in REGISTRIES] == before
@@ -150,9 +150,14 @@ def test_contributed_recipes_touch_the_files_that_they_name(tmp_path):
     for file, text in add.items():
         own = text.replace("@welfare.register", "@register").replace(": Any", ": Array")
         create(file, f"{(package / file).read_text(encoding='utf-8')}\n\n{own}\n")
-    create("envs/scenarios/beds.py", dict(BLOCKS["A world"])["beds.py"])
-    create("envs/ward.py", dict(BLOCKS["A scenario"])["ward.py"])
-    insert("envs/registration.py", "{ID: None", ', "bygones/NightShifts-v0": "bygones.envs.ward:night_shifts"')
+    create("envs/scenarios/beds.py", dict(BLOCKS["A scenario"])["beds.py"])
+    added = re.search(r"registration\.(add\(.*?^\))", BLOCKS["An environment"][0][1], re.M | re.S)[1]
+    added = added.replace("ward/NightShifts", "bygones/NightShifts")
+    create(
+        "envs/registration.py",
+        (package / "envs/registration.py").read_text(encoding="utf-8")
+        + f"\n\nfrom bygones.envs.needs import uniform\n\n{added}\n",
+    )
     households = BLOCKS["An allocation problem"][0][1].partition("recall = ")[0].replace("bygones.ChooseK", "ChooseK")
     imports = (
         "from dataclasses import dataclass\nfrom typing import Any\nimport numpy as np\n"
@@ -432,9 +437,9 @@ class TestNeeds:
         assert (utilities[5::7] <= [0.1, 2.0]).all()
 
 
-class TestScenario:
+class TestEnvironment:
     def test_it_is_the_problem_under_an_id(self, page):
-        env = gym.make("ward/NightShifts-v0", horizon=3, half_life=1)
+        env = gym.make("ward/NightShifts-v0", horizon=3, memory="discounted(half_life=1)")
         check_env(env.unwrapped, skip_render_check=True)
         assert gym.make(env.spec).unwrapped.problem.horizon == 3
         observation, _ = env.reset(seed=1)
@@ -451,14 +456,9 @@ class TestScenario:
         alone = [gym.make("ward/NightShifts-v0").reset(seed=7 + i)[0] for i in range(2)]
         np.testing.assert_array_equal(many.reset(seed=7)[0], alone)
 
-    def test_what_is_not_a_scenario_is_refused(self, page):
-        for wrong in ("ward", "ward:day_shifts", ":night_shifts"):
-            with pytest.raises(ValueError, match=f"scenario must be a function, as module:function, got '{wrong}'"):
-                problem_of(scenario=wrong)
-        with pytest.raises(ValueError, match="scenario builtins:dict must return an FairProblem"):
-            problem_of(scenario="builtins:dict", n_agents=3)
-        with pytest.raises(ModuleNotFoundError, match="nowhere"):
-            problem_of(scenario="nowhere:at_all")
+    def test_what_is_no_setting_is_refused(self, page):
+        with pytest.raises(ValueError, match=r"scenario allocation takes .*, got 'beds'"):
+            gym.make("ward/NightShifts-v0", beds=3)
 
 
 class TestLearner:

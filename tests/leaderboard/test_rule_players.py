@@ -31,7 +31,7 @@ KNOWN = [
 @pytest.mark.parametrize("name", KNOWN)
 def test_what_an_action_brings_is_what_it_will_have_brought(name: str) -> None:
     it, rng = catalogue.made(name, {}), np.random.default_rng(0)
-    state = it.start(rng.random(it.n_noise))
+    state = it.start(rng.random(it.start_rows * it.n_noise))
     for _ in range(12):
         brings = it.brings(np.asarray(it.observe(state))[None])
         assert brings.shape == (1, it.n_actions, it.n_agents)

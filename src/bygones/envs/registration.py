@@ -20,22 +20,22 @@ def register() -> None:
                 add(catalogue.gymnasium_id(name, vector), name, vector)
 
 
-def add(id: str, scenario: str, vector: bool = False) -> None:
+def add(id: str, scenario: str, vector: bool = False, **settings: Any) -> None:
     """Registers a scenario, for `gym.make` and `gym.make_vec`.
 
     Args:
         id: its name, with a version, such as `ward/Beds-v0`.
         scenario: where to find its class, as `module:Class`; or the name of a scenario of bygones.
         vector: whether its reward is the vector of utilities, as MO-Gymnasium has it.
+        settings: of the scenario and of `FairProblem`; what is passed to `gym.make` takes their place.
     """
     from gymnasium.envs import registration
 
-    settings: dict[str, Any] = {"scenario": scenario, **({"vector": True} if vector else {})}
     registration.register(
         id,
         entry_point="bygones.envs.env:FairEnv",
         vector_entry_point="bygones.envs.vector_env:FairVectorEnv",
-        kwargs=settings,
+        kwargs={"scenario": scenario, **({"vector": True} if vector else {}), **settings},
         # The environment itself refuses a step before reset, and the tests run Gymnasium's checker, so neither
         # wrapper is needed.
         order_enforce=False,

@@ -19,7 +19,8 @@ import numpy as np
 
 from bygones._arrays import check_count, check_one_of
 from bygones._text import counted
-from bygones.learn import backends, playing, ray_tasks
+from bygones.learn import backends, ray_tasks
+from bygones.learn.evaluation import EPISODES
 from bygones.learn.processes import WorkerDiedError, usable_cores
 from bygones.learn.runs import RunProgress, TrainResult
 from bygones.learn.settings import Settings
@@ -72,7 +73,7 @@ def execute(
     batch: int = backends.MOST_IN_A_BATCH,
     address: str | None = None,
     command: str | None = None,
-    evaluation_episodes: int = playing.EPISODES,
+    evaluation_episodes: int = EPISODES,
     keep_policies: bool = False,
     trainer: backends.Trainer[Settings] | None = None,
 ) -> Results:
@@ -281,7 +282,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument(
         "--evaluation-episodes",
         type=int,
-        default=playing.EPISODES,
+        default=EPISODES,
         help="episodes that each policy plays when it has been trained, sampled and deterministic; 0 for none",
     )
     parser.add_argument("--keep-policies", action="store_true", help="save each policy too, in OUT/policies")

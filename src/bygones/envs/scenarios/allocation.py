@@ -57,7 +57,7 @@ class Allocation(Scenario):
     ## Arguments
     - `n_resources`: k.
     - `n_agents`, `n_advantaged`: n, and how many of the first agents have needs from U(0.8, 1) instead of U(0, 1).
-    - `needs`: a distribution from `bygones.envs.needs`, instead of `n_agents` and `n_advantaged`.
+    - `needs`: a distribution from `bygones.envs.needs`, instead of `n_agents` and `n_advantaged` (row 17).
 
     ## Bound
     None here: `bygones.paper.optimum` computes the optimum.
