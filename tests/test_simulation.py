@@ -151,7 +151,7 @@ def test_bad_input():
 
 def test_a_learned_policy_plays_as_it_does_in_its_environment(tmp_path):
     pytest.importorskip("jax")
-    from bygones.envs.problem import observe
+    from bygones.envs.episode import observation
     from bygones.learn import Settings, TrainedPolicy
     from bygones.learn.networks import initial
 
@@ -163,7 +163,7 @@ def test_a_learned_policy_plays_as_it_does_in_its_environment(tmp_path):
     policy = policy_named(str(path), memory, "nash", advantaged(4), 2)
     needs, state = np.array([0.9, 0.1, 0.5, 0.3]), memory.update(memory.init(4), [1, 0, 2, 0])
     problem = settings.problem()
-    seen = observe(needs, state, problem.params())
+    seen = observation(needs, state, problem.params())
     expected = problem.scenario.subsets()[network.predict(seen, rng=np.random.default_rng(1))[0]]
     np.testing.assert_array_equal(policy(needs, 2, state, 0, np.random.default_rng(1)), expected)
     assert (simulate(policy, advantaged(4, 1), memory, "nash", 10).utilities > 0).sum() == 20

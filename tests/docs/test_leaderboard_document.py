@@ -104,7 +104,7 @@ def test_what_the_page_says_about_learning(full):
     )
 
 
-@pytest.mark.parametrize("world", ["paper", "replay", "matthew"])
+@pytest.mark.parametrize("world", ["allocation", "replay", "matthew"])
 def test_learners_hand_out_more_and_less_equally(full, world):
     (pair,) = (pair for pair in verdicts(full) if pair.world == world)
     assert pair.learner.total > pair.rule.total
@@ -139,7 +139,7 @@ def test_what_the_page_says_about_memories(full):
     same = {
         world for world in rules[0].shares if min(each.shares[world] for each in rules if each.memory != "none") > 0.99
     }
-    assert same == {"donut", "lending", "paper", "replay", "vaccines"}
+    assert same == {"donut", "lending", "allocation", "replay", "vaccines"}
 
 
 @pytest.mark.parametrize(("world", "before", "after"), [("donut", 0.20, 0.51), ("lending", 0.12, 0.44)])
@@ -158,17 +158,17 @@ def test_what_the_page_says_about_welfare_alone(full, alone):
     wins = {world for world, pair in usual.items() if pair.word == "learning wins"}
     assert {world for world, pair in pairs.items() if pair.word == "learning wins"} == wins
     assert all(pairs[world].gain < usual[world].gain for world in wins)
-    for world in ("paper", "replay", "plant"):
+    for world in ("allocation", "replay", "plant"):
         assert usual[world].word == "a rule is enough"
         assert pairs[world].word == "no clear difference"
-    for world in ("paper", "replay"):
+    for world in ("allocation", "replay"):
         before, after = usual[world].learner, pairs[world].learner
         assert after.total < before.total
         assert after.gini < before.gini
     shown = {world: (round(pair.learner.mean, 4), round(pair.rule.mean, 4)) for world, pair in pairs.items()}
-    assert (shown["replay"], shown["paper"]) == ((0.9211, 0.9209), (0.1781, 0.1781))
+    assert (shown["replay"], shown["allocation"]) == ((0.9211, 0.9209), (0.1781, 0.1781))
     assert (shown["matthew"][0], round(usual["matthew"].learner.mean, 4)) == (0.0945, 0.1092)
-    assert (usual["paper"].gain, usual["replay"].gain) == pytest.approx((-0.018, -0.13), abs=0.005)
+    assert (usual["allocation"].gain, usual["replay"].gain) == pytest.approx((-0.018, -0.13), abs=0.005)
     assert pairs["lending"].word == "a rule is enough"
     assert pairs["lending"].gain == pytest.approx(-0.0002, abs=5e-5)
     before, after = ({each.memory: each for each in remembering(some, rules=False)} for some in (full, alone))

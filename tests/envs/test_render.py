@@ -26,7 +26,8 @@ def count(frame, colour):
 def scene(served=(1, 7), n=10, **changes):
     utilities = np.isin(np.arange(n), served) * 0.5
     told = {"t": 3, "horizon": 10, "needs": np.full(n, 0.5), "utilities": utilities, "cumulative": np.arange(n) / 1.0}
-    return Scene(**{**told, "memory": np.ones(n), "memory_name": "γ = 0.9", **changes})
+    told |= {"memory": np.ones(n), "memory_name": "γ = 0.9", "step_title": "Need at this step", "mark": "served"}
+    return Scene(**{**told, **changes})
 
 
 def test_a_picture_is_an_array_of_pixels():

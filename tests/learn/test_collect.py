@@ -64,7 +64,7 @@ def test_a_rollout_is_the_functional_environment_step_by_step(settings: Settings
                 ends += 1
                 reference, observation = reset_with(noise.start[i], params)
         close(rollout.last, observation)
-        close(state.needs, reference.needs)
+        close(state.world.needs, reference.world.needs)
         close(params.memory.read(state.memory), params.memory.read(reference.memory))
         assert state.t == reference.t
     assert ends == 2 * STEPS // settings.horizon

@@ -143,10 +143,10 @@ def test_the_newest_steps_are_kept() -> None:
         noise_key, action_key = jax.random.split(jax.random.key(turn))
         gumbel = jax.random.gumbel(action_key, (2, 3))
         now, moves = explored(now, shape.environment.noise(noise_key, 2), gumbel)
-        taken += np.asarray(moves.before.needs).tolist()
+        taken += np.asarray(moves.before.world.needs).tolist()
     assert now.steps == 8
     # Six places: the last two steps took those of the first two.
-    np.testing.assert_allclose(now.kept.before.needs, [*taken[6:], *taken[2:6]])
+    np.testing.assert_allclose(now.kept.before.world.needs, [*taken[6:], *taken[2:6]])
     np.testing.assert_allclose(now.kept.after.t, [2, 3, 3, 4, 5, 1])
 
 

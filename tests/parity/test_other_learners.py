@@ -25,7 +25,9 @@ def test_they_learn_on_what_the_wrappers_make_of_the_vector_of_utilities() -> No
     problem, env = ENTRY.problem(), sb3_learners.environment(ENTRY)
     vector = gym.make("bygones/mo-Queues-v0", horizon=12)
     wrapped = FairReward(RememberRewards(vector, problem.memory), problem.memory, "nash", problem.weight)
-    scale = np.append(np.ones(len(problem.seen_bounds[0])), np.full(problem.n_agents, problem.params().memory_scale))
+    scale = np.append(
+        np.ones(len(problem.scenario.seen_bounds[0])), np.full(problem.n_agents, problem.params().memory_scale)
+    )
     (ours, _), (theirs, _) = env.reset(seed=5), wrapped.reset(seed=5)
     for action in np.random.default_rng(0).integers(problem.scenario.n_actions, size=12):
         np.testing.assert_allclose(ours, theirs * scale, rtol=1e-5)

@@ -14,7 +14,7 @@ from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.distributions import CategoricalDistribution
 
 from bygones.envs.env import FairEnv
-from bygones.envs.functional import AllocationNoise
+from bygones.envs.functional import StepNoise
 from bygones.envs.problem import Scale
 from bygones.learn import ppo, rollouts, runs, sb3
 from bygones.learn.networks import apply
@@ -78,15 +78,15 @@ class Reached(BaseCallback):
         return True
 
 
-def noise_rows(first: AllocationNoise, noises: list[AllocationNoise], horizon: int) -> list[Any]:
+def noise_rows(first: StepNoise, noises: list[StepNoise], horizon: int) -> list[Any]:
     """Our noise in the order in which the Gymnasium environment uses it up."""
-    rows, t = [first.start[0], first.first[0]], 0
+    rows, t = list(first.start[0].reshape(2, -1)), 0
     for noise in noises:
         for i in range(STEPS):
             rows.append(noise.step[i])
             t += 1
             if t % horizon == 0:
-                rows += [noise.start[i], noise.first[i]]
+                rows += list(noise.start[i].reshape(2, -1))
     return rows
 
 
