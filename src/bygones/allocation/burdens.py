@@ -13,7 +13,6 @@ from bygones._parts import needed_by
 from bygones._text import counted
 from bygones.allocation.aims import Gini, Leximin
 from bygones.allocation.cases import Case, Choice, Solver, by_options, in_whole_units
-from bygones.allocation.checks import is_sparse
 from bygones.allocation.problem_contract import Problem
 from bygones.allocation.problems import Assign, ChooseK, Divide
 from bygones.allocation.solvers import enumerate
@@ -38,9 +37,9 @@ def _choose_k(case: Case[ChooseK]) -> Choice:
 def _assign(case: Case[Assign]) -> Choice:
     problem = case.problem
     agents, items, loads = _pairs(case)
-    if case.is_separable and (problem.capacity == 1).all():
+    if case.is_separable and (problem.room == 1).all():
         return _one_each(case, agents, items, loads)
-    options = enumerate.Options(agents, items, loads, problem.capacity, problem.n_items, everything=True)
+    options = enumerate.Options(agents, items, loads, problem.room, problem.n_items, everything=True)
 
     def owners(taken: np.ndarray) -> np.ndarray:
         owner = np.full(problem.n_items, -1)
@@ -105,14 +104,7 @@ def _can_carry(case: Case[ChooseK] | Case[Divide]) -> np.ndarray:
 
 def _pairs(case: Case[Assign]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Agents, items and loads of the pairs that are allowed."""
-    problem = case.problem
-    if is_sparse(problem.utilities):
-        stored = problem.utilities.tocoo()
-        agents, items, loads = stored.row.astype(int), stored.col.astype(int), stored.data
-    else:
-        allowed = np.ones(problem.utilities.shape, dtype=bool) if problem.allowed is None else problem.allowed
-        agents, items = np.nonzero(allowed)
-        loads = problem.utilities[agents, items]
+    agents, items, loads = case.problem.pairs
     can = case.able[agents]
     return agents[can], items[can], loads[can]
 
@@ -164,7 +156,7 @@ def _flow(problem: Assign, agents: np.ndarray, items: np.ndarray) -> Any:
     source, sink = n + m, n + m + 1
     tails = np.concatenate([np.full(m, source), n + items, np.arange(n)])
     heads = np.concatenate([n + np.arange(m), agents, np.full(n, sink)])
-    most = np.concatenate([np.ones(m + len(agents)), problem.capacity]).astype(np.int32)
+    most = np.concatenate([np.ones(m + len(agents)), problem.room]).astype(np.int32)
     return maximum_flow(sparse.csr_array((most, (tails, heads)), shape=(n + m + 2, n + m + 2)), source, sink)
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Literal, get_args
 
@@ -61,8 +61,6 @@ def allocate(
     *,
     elapsed: Number = 1,
     entitlements: AnyArray | None = None,
-    agents: Sequence[str] | None = None,
-    items: Sequence[str] | None = None,
     time_unit: str = "step",
     rule: Rule = "one-step",
     calibration: PricedState | None = None,
@@ -95,8 +93,6 @@ def allocate(
             In the long run twice the entitlement gets twice the resource. A function of your own is given the
             $Z_i/w_i$. Of a burden it is the share of the load: who has 0 is exempt, carries nothing, and counts for
             nothing.
-        agents: the agents' names, for the explanation.
-        items: the items' names, for the explanation of an `Assign`.
         time_unit: what a step of the memory is, such as `"day"`, for the explanation.
         rule: `"one-step"` makes the welfare of what is remembered after this decision as large as possible.
             `"prices"` looks ahead: it makes the sum of utilities, each times the agent's price, as large as possible
@@ -113,6 +109,7 @@ def allocate(
         raise ValueError(f"calibration is for rule 'prices', got rule {rule!r}")
     if time_limit is not None:
         check_between("time_limit", time_limit, 0.0, math.inf, "a number of seconds above 0, or None", open_low=True)
+    problem.check()
     n_agents = problem.n_agents
     function = named(welfare)
     check_form(function, problem.kind, n_agents)
@@ -145,8 +142,6 @@ def allocate(
         welfare=function,
         elapsed=elapsed,
         entitlements=weights,
-        agents=_names("agents", agents, n_agents),
-        items=_names("items", items, problem.n_items),
         time_unit=time_unit,
         given=choice.given,
         optimal=choice.optimal,
@@ -189,7 +184,7 @@ def at_prices(
         able = np.broadcast_to(case.able[:, None], worth.shape)
         may = able if problem.allowed is None else able & problem.allowed
         forbidden = -math.inf if problem.is_burden else 0.0
-        owners = largest_sum(np.where(may, worth, forbidden), problem.capacity, everything=problem.is_burden)
+        owners = largest_sum(np.where(may, worth, forbidden), problem.room, everything=problem.is_burden)
         if owners is not None:
             return owners
     return _solver_of(problem)(case).given
@@ -234,9 +229,3 @@ def _check_signs(welfare: Welfare, shape: Aim | None, look: Outlook | Unstructur
             f"welfare {welfare} needs a memory that never falls below 0, but what agent {j} gets lowers what is "
             f"remembered of agent {i}: use egalitarian, utilitarian or generalized_gini"
         )
-
-
-def _names(name: str, names: Sequence[str] | None, count: int) -> tuple[str, ...] | None:
-    if names is not None and len(names) != count:
-        raise ValueError(f"{name} must be {count} names, one for each, got {len(names)}")
-    return None if names is None else tuple(str(each) for each in names)

@@ -49,7 +49,7 @@ def sentences(
         remembers: how the past is remembered, where the memory of the decision is only that of one instant.
     """
     past = [remembers] if remembers else _past(decision)
-    who = decision.problem.describe(decision.given, decision.agent_names, decision.item_names)
+    who = decision.problem.describe(decision.given)
     stood = [*_rounded(decision), *(_stood(decision, agent, notes) for agent in decision.served.tolist()[:NAMED])]
     if decision.prices is not None:
         learned = decision.learned_from
@@ -74,7 +74,7 @@ def as_data(decision: Decision, reasons: Sequence[str]) -> dict[str, Any]:
         "agents": list(names),
         "served": [names[i] for i in decision.served.tolist()],
         "gets": decision.gets,
-        **decision.problem.given_data(decision.given, names, decision.item_names),
+        **decision.problem.given_data(decision.given),
         "utilities": _numbers(decision.utilities),
         "entitlements": None if decision.entitlements is None else _numbers(decision.entitlements),
         "remembered_before": _numbers(decision.before),

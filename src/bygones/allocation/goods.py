@@ -29,7 +29,7 @@ def _assign(case: Case[Assign]) -> Choice:
         from scipy import sparse
 
         from bygones.allocation.solvers.assign import one_each, to_the_best
-    utilities, capacity = case.problem.utilities, case.problem.capacity
+    utilities, capacity = case.problem.utilities, case.problem.room
     m = case.problem.n_items
     if case.is_separable and (capacity == 1).all():
         holds = one_each(utilities, case.look, case.aim, case.rng)

@@ -167,7 +167,7 @@ def _of_divisions(problems: Sequence[Divide]) -> Callable[[np.ndarray], np.ndarr
 
 
 def _is_matching(problem: Assign) -> bool:
-    return not sparse.issparse(problem.utilities) and bool((problem.capacity == 1).all())
+    return not sparse.issparse(problem.utilities) and bool((problem.room == 1).all())
 
 
 def _of_matchings(problems: Sequence[Assign]) -> Callable[[np.ndarray], np.ndarray]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,6 @@ from bygones._text import check_text, listed
 from bygones.allocation import Decision, allocate, normalised, usual_reports
 from bygones.allocation.explain import sentences
 from bygones.allocation.problem_contract import NAMED, Given, Problem
-from bygones.allocation.requests import Items, Places, Request, only
 from bygones.kinds import words
 from bygones.ledger.actions import learned_prices, records
 from bygones.ledger.model.draws import Draw
@@ -62,7 +61,7 @@ class Proposal:
         learned_from: from how many decisions prices were learned.
     """
 
-    request: Request
+    request: Problem
     head: int
     standing: Standing
     members: np.ndarray
@@ -144,7 +143,7 @@ class Proposal:
         return as_html(self.allocation, self.reasons())
 
     def _normalised(self) -> list[str]:
-        means = [f"{name} {self.usual[name]:.4g}" for name in self.request.agents if name in self.usual][:NAMED]
+        means = [f"{name} {self.usual[name]:.4g}" for name in self.request.agent_names if name in self.usual][:NAMED]
         if not means:
             return []
         return [f"Reports count as multiples of what each usually reports: {listed(means)} on average."]
@@ -152,7 +151,7 @@ class Proposal:
     def _priced(self) -> dict[str, Any]:
         """The rule, and what a unit counted for each of those who asked, where that is `prices`."""
         paid = dict(zip(self.allocation.agent_names, np.asarray(self.allocation.prices).tolist(), strict=True))
-        return {"rule": self.allocation.rule, "prices": {name: paid[name] for name in self.request.agents}}
+        return {"rule": self.allocation.rule, "prices": {name: paid[name] for name in self.request.agent_names}}
 
     def _name(self, row: int) -> str:
         return self.allocation.agent_names[row]
@@ -174,7 +173,7 @@ class Proposal:
 
 
 def propose(
-    connection: sa.Connection, head: sa.Row[Any], request: Request, at: When | None, now: int | None = None
+    connection: sa.Connection, head: sa.Row[Any], request: Problem, at: When | None, now: int | None = None
 ) -> Proposal:
     """The best allocation from the standing at an instant, by default now, as the clock says or the caller knows.
 
@@ -189,7 +188,7 @@ def propose(
 def proposal(
     connection: sa.Connection,
     stood: Standing,
-    request: Request,
+    request: Problem,
     head: int,
     draw: Draw,
     without: Collection[int] = (),
@@ -213,12 +212,12 @@ def proposal(
     usual = usual_reports([*past, request]) if normalising else {}
     asked = normalised(request, usual) if usual else request
     past = [normalised(each, usual) for each in past] if usual else past
-    listed_problem = asked.problem(names, rules.kind)
+    listed_problem = asked.among(names, rules.kind)
     # A problem of somebody's own kind may not know its agents by name; its draw depends on their order.
     by_lot = type(listed_problem).allocation_of is not Problem.allocation_of
     order = draw.order(names) if by_lot else list(range(len(names)))
     drawn, rows_drawn = [names[i] for i in order], members[order]
-    problem = listed_problem if drawn == names else asked.problem(drawn, rules.kind)
+    problem = listed_problem if drawn == names else asked.among(drawn, rules.kind)
     remembered = stood.remembered[rows_drawn]
     learned = learned_prices.learned(past, rules, drawn) if by_prices else None
     allocation = allocate(
@@ -228,8 +227,6 @@ def proposal(
         rules.welfare,
         elapsed=0,
         entitlements=stood.entitlements[rows_drawn] if rules.entitlements else None,
-        agents=drawn,
-        items=request.items,
         time_unit="day",
         rule=rules.rule,
         calibration=None if learned is None else learned.prices,
@@ -237,7 +234,7 @@ def proposal(
         rng=draw.rng if by_lot else np.random.default_rng(int(draw.seed, 16)),
     )
     if drawn != names:
-        allocation = allocation.listed_as(listed_problem, names)
+        allocation = allocation.listed_as(listed_problem)
     count = 0 if learned is None else learned.requests
     return Proposal(request, head, stood, members, allocation, draw, usual, count)
 
@@ -259,20 +256,20 @@ def record(tx: Transaction, time: int, proposal: Proposal, details: dict[str, An
     return [decision, *records.amounts(tx, "received", entries, refers=decision.seq)]
 
 
-def possible(request: Request, stood: Standing) -> tuple[Request, dict[str, str]]:
+def possible(request: Problem, stood: Standing) -> tuple[Problem, dict[str, str]]:
     """The request of those who take part at an instant, and why others do not."""
     status = dict(zip(stood.names, stood.status, strict=True))
-    for agent in request.agents:
+    for agent in request.agent_names:
         if agent not in status:
             raise rows.unknown_agent(agent, stood.names)
-    left_out = {agent: status[agent] for agent in request.agents if status[agent] != PRESENT}
-    return only(request, [agent for agent in request.agents if agent not in left_out]), left_out
+    left_out = {agent: status[agent] for agent in request.agent_names if status[agent] != PRESENT}
+    return request.among([agent for agent in request.agent_names if agent not in left_out]), left_out
 
 
 def fill(
     connection: sa.Connection,
     stood: Standing,
-    request: Request,
+    request: Problem,
     taken: Collection[str],
     vacant: Sequence[str | None],
     head: int,
@@ -292,16 +289,7 @@ def fill(
     Returns:
         The decision, and whether those who had something keep it.
     """
-    free = only(request, [agent for agent in request.agents if agent not in taken])
-    rest: Request | None = None
-    if isinstance(free, Places):
-        rest = replace(free, k=len(vacant))
-    elif isinstance(free, Items):
-        utilities = {
-            name: {item: worth for item, worth in mine.items() if item in vacant}
-            for name, mine in free.utilities.items()
-        }
-        rest = replace(free, utilities=utilities, order=tuple(item for item in request.items or () if item in vacant))
+    rest = request.among([agent for agent in request.agent_names if agent not in taken]).vacancies(vacant)
     if rest is not None:
         try:
             return proposal(connection, stood, rest, head, draw), True
@@ -348,9 +336,9 @@ def _state(remembered: np.ndarray, steps: float) -> MemoryState:
     return MemoryState(remembered, np.asarray(steps), np.zeros_like(remembered), np.zeros(()))
 
 
-def _check_agents(request: Request, stood: Standing, names: Sequence[str]) -> None:
+def _check_agents(request: Problem, stood: Standing, names: Sequence[str]) -> None:
     status = dict(zip(stood.names, stood.status, strict=True))
-    for agent in sorted(set(request.agents) - set(names)):
+    for agent in sorted(set(request.agent_names) - set(names)):
         if agent not in status:
             raise rows.unknown_agent(agent, stood.names)
         raise ValueError(
