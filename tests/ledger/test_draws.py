@@ -120,7 +120,8 @@ def test_to_make_a_decision_void_and_decide_again_draws_nothing_new(new_path):
             assert ledger.verify().ok
 
 
-def planned(ledger, *times, needs=EVERYBODY.to_dict()["needs"]):
+def planned(ledger, *times, needs=None):
+    needs = needs or EVERYBODY.to_dict()["needs"]
     return [turn.agent for date in ledger.plans.draft([DateNeeds(at, False, ChooseK(needs)) for at in times]).dates
             for turn in date.turns]  # fmt: skip
 

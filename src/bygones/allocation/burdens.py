@@ -11,13 +11,14 @@ import numpy as np
 
 from bygones._parts import needed_by
 from bygones._text import counted
-from bygones.allocation.aims import Gini, Leximin
 from bygones.allocation.cases import Case, Choice, Solver, by_options, in_whole_units
 from bygones.allocation.problem_contract import Problem
 from bygones.allocation.problems import Assign, ChooseK, Divide
 from bygones.allocation.solvers import enumerate
 from bygones.allocation.solvers.carry import carry_amount, choose_carriers
+from bygones.allocation.solvers.divide import equal
 from bygones.allocation.ties import TIE, best_of
+from bygones.forms import LEXIMIN, Ranked
 
 
 def _choose_k(case: Case[ChooseK]) -> Choice:
@@ -27,7 +28,7 @@ def _choose_k(case: Case[ChooseK]) -> Choice:
         raise ValueError(f"k must be at most the number of agents who can carry the burden ({len(who)}), got {k}")
     if case.is_separable:
         more = np.broadcast_to(-case.look.slope * needs, len(needs))
-        return Choice(*choose_carriers(-case.look.base, more, who, k, case.aim, case.rng))
+        return Choice(*choose_carriers(-case.look.base, more, who, k, case.form, case.rng))
     ones = np.ones(len(needs), dtype=int)
     options = enumerate.Options(who, who, needs[who], ones, k, everything=True)
     some = np.arange(len(who)) < k
@@ -66,14 +67,14 @@ def _divide(case: Case[Divide]) -> Choice:
             )
         return in_whole_units(case, most, _divide)
     case.check_structure()
-    aim = case.aim
+    form = case.form
     if look.mixing is None:
         slope = np.broadcast_to(-look.slope * problem.rates, len(problem.rates))
-        if isinstance(aim, Gini) and _equal((aim.mass * slope)[caps > 0]):
+        if isinstance(form, Ranked) and equal((form.masses * slope)[caps > 0]):
             # At equal rates the most equal division is the best for every welfare that prefers equality.
-            aim = Leximin()
-        if not isinstance(aim, Gini):
-            return Choice(carry_amount(-look.base, slope, caps, problem.amount, aim), lambda: None)
+            form = LEXIMIN
+        if not isinstance(form, Ranked):
+            return Choice(carry_amount(-look.base, slope, caps, problem.amount, form), lambda: None)
     with needed_by("Divide, with this welfare or memory,"):
         from scipy import sparse
 
@@ -90,7 +91,7 @@ def _divide(case: Case[Divide]) -> Choice:
         total=problem.amount,
         some=caps * (problem.amount / caps.sum()),
     )
-    solution = solve(programme, aim, case.rng, case.time_limit)
+    solution = solve(programme, form, case.rng, case.time_limit)
     return Choice(solution.x, lambda: None, solution.gap, solution.optimal)
 
 
@@ -119,7 +120,7 @@ def _one_each(case: Case[Assign], agents: np.ndarray, items: np.ndarray, loads: 
 
     def solved(keep: np.ndarray) -> np.ndarray | None:
         steps = sparse.csr_array(((slope[agents] * loads)[keep], (agents[keep], items[keep])), shape=shape)
-        return carry_one_each(-case.look.base, steps, case.aim, case.rng)
+        return carry_one_each(-case.look.base, steps, case.form, case.rng)
 
     best = solved(np.ones(len(agents), dtype=bool))
     if best is None:
@@ -165,7 +166,3 @@ def _too_little_room(problem: Assign, room: int) -> ValueError:
         f"every item must be carried, but the agents who can take them have room for {room} of "
         f"{counted(problem.n_items, 'item')}: allow more pairs of agent and item, or raise the capacity"
     )
-
-
-def _equal(rates: np.ndarray) -> bool:
-    return bool(rates.max() - rates.min() <= TIE * rates.max())

@@ -23,7 +23,7 @@ from bygones.allocation.problem_contract import Problem
 from bygones.kinds import Kind
 from bygones.memory import Memory, MemoryState, PerfectRecall
 from bygones.memory.priced import EVEN, PricedState
-from bygones.welfare import AlphaFair, AnyWelfare, named
+from bygones.welfare import AnyWelfare, named
 
 FEW = 10.0
 """The number of problems after which what was learned of an agent counts half."""
@@ -98,7 +98,7 @@ def calibrate_by_name(
         for request in requests
         if (contest := request.contest(kind)) and not set(agents).isdisjoint(contest.agent_names)
     ]
-    if not contests or (isinstance(form, AlphaFair) and form.alpha == 0):
+    if not contests or form.steepness == 0:
         return None
     names = list(dict.fromkeys([*agents, *(name for contest in contests for name in contest.agent_names)]))
     position = {name: i for i, name in enumerate(names)}

@@ -12,12 +12,12 @@ from typing_extensions import TypeVar
 
 from bygones._arrays import Array
 from bygones._parts import needed_by
-from bygones.allocation.aims import ConcaveSum, Leximin, PowerSum
 from bygones.allocation.outlook import Outlook
 from bygones.allocation.problem_contract import Problem
 from bygones.allocation.problems import Divide
 from bygones.allocation.solvers import enumerate
 from bygones.allocation.solvers.whole import hand_out
+from bygones.forms import Curves
 from bygones.welfare import Welfare
 
 Given = TypeVar("Given", bound=Problem, default=Any)
@@ -36,7 +36,7 @@ class Case(Generic[Given]):
         look: what an allocation would make of the memory: an `Outlook`, or `Unstructured` where it has no response.
         welfare: what is maximised.
         judge: the welfare of Z, entitlements included.
-        aim: the form of the welfare that the solvers work with, an `Aim`; None where it has no known form.
+        form: the form of the welfare among these agents; None where it has none.
         rng: draws among ties.
         time_limit: seconds after which an integer programme stops; None for no limit.
         entitlements: per agent, or None if all are equal.
@@ -46,7 +46,7 @@ class Case(Generic[Given]):
     look: Any
     welfare: Welfare
     judge: Callable[[Array], Array]
-    aim: Any
+    form: Any
     rng: np.random.Generator
     time_limit: float | None = None
     entitlements: np.ndarray | None = None
@@ -61,7 +61,7 @@ class Case(Generic[Given]):
     @property
     def is_separable(self) -> bool:
         """Whether agents' memories depend on their own utilities, and a fast algorithm knows the welfare."""
-        return self.has_response and self.look.mixing is None and isinstance(self.aim, ConcaveSum | PowerSum | Leximin)
+        return self.has_response and self.look.mixing is None and isinstance(self.form, Curves)
 
     @property
     def has_response(self) -> bool:
@@ -71,7 +71,7 @@ class Case(Generic[Given]):
     @property
     def has_structure(self) -> bool:
         """Whether there is an algorithm, so that not every allocation has to be looked at."""
-        return self.has_response and self.aim is not None
+        return self.has_response and self.form is not None
 
     def check_structure(self, allocations: float = math.inf) -> None:
         """Refuses what can be solved only by looking at every allocation, where there are too many."""
@@ -86,7 +86,7 @@ class Case(Generic[Given]):
                 f"{memory} memory does not say how it responds to utilities (Memory.response), and {how_many}: "
                 f"use a memory that does, such as Discounted{smaller}"
             )
-        if self.aim is None:
+        if self.form is None:
             raise ValueError(
                 f"welfare {self.welfare} has no known form (Welfare.form), and {how_many}: use a welfare that has one, "
                 f"such as 'nash'{smaller}"
@@ -100,7 +100,7 @@ class Choice:
     Attributes:
         given: the best allocation, in the form of the problem.
         runner_up: finds the next best allocation, None if there is none.
-        gap: how much more the aim of the solver could be, at most.
+        gap: how much more the sum or welfare could be, at most.
         optimal: whether the allocation is proven to be the best.
         unrounded: of a division in whole units, the best in parts of units.
     """
@@ -142,7 +142,7 @@ def by_options(
     programme = programme_of(options, case.look)
     if some is not None:
         programme = replace(programme, total=float(options.total), some=some.astype(float))
-    solution = solve(programme, case.aim, case.rng, case.time_limit)
+    solution = solve(programme, case.form, case.rng, case.time_limit)
 
     def runner_up() -> np.ndarray | None:
         return None if solution.runner_up is None else given(np.flatnonzero(solution.runner_up))
@@ -167,7 +167,7 @@ def in_whole_units(case: Case[Divide], most: np.ndarray, divided: Callable[[Case
     parts = divided(replace(case, problem=replace(problem, whole=False))).given if case.has_structure else None
     if case.is_separable:
         step = np.broadcast_to(case.look.slope * problem.rates, len(most))
-        given = hand_out(case.look.base, step, most, units, case.aim, case.rng, everything=everything)
+        given = hand_out(case.look.base, step, most, units, case.form, case.rng, everything=everything)
         return Choice(given.astype(float), lambda: None, unrounded=parts)
     most = most if everything else np.where(problem.rates > 0, most, 0)
     divisions = enumerate.count_divisions(most, units, everything=everything)

@@ -33,7 +33,9 @@ def of_names(
     """Numbers by name: in order, with 0 for None; who may carry a burden, None if all may; and what it is worth."""
     numbers = [0.0 if value is None else number(value, f"{what} of {name!r}") for name, value in by_name.items()]
     may = np.array([value is not None for value in by_name.values()], dtype=bool)
-    worth = {name: {} if value is None else {None: value} for name, value in by_name.items()}
+    worth: dict[str, dict[str | None, float]] = {
+        name: {} if value is None else {None: value} for name, value in by_name.items()
+    }
     return np.array(numbers, dtype=float), None if kind == "good" or may.all() else may, worth
 
 
@@ -45,26 +47,21 @@ def worth_of(
     return {name: {None: x} if can else {} for name, x, can in zip(names, numbers.tolist(), may.tolist(), strict=True)}
 
 
-def all_items(utilities: Mapping[str, Mapping[str | None, float]], items: Sequence[str] | None) -> tuple[str, ...]:
-    """The items in order, by default in the order in which they are first named."""
-    named = tuple(dict.fromkeys(item for mine in utilities.values() for item in mine))
-    missing = [item for item in named if item not in (named if items is None else items)]
+def by_item(
+    utilities: Mapping[str, Mapping[str | None, float]], items: Sequence[str] | None
+) -> tuple[tuple[str, ...] | None, Any, np.ndarray | None]:
+    """All items, by default in the order in which they are first named, the utilities, and which pairs are allowed."""
+    named = tuple(dict.fromkeys(item for mine in utilities.values() for item in mine if item is not None))
+    column: dict[str | None, int] = {item: j for j, item in enumerate(named if items is None else items)}
+    missing = [item for item in named if item not in column]
     if missing:
         raise ValueError(f"items must name every item, got {items!r} without {missing[0]!r}")
-    return named if items is None else tuple(items)
-
-
-def matrices_of(
-    utilities: Mapping[str, Mapping[str | None, float]], items: Sequence[str]
-) -> tuple[np.ndarray, np.ndarray]:
-    """Utilities by name as a matrix, and whether each pair is allowed."""
-    worth, allowed = np.zeros((len(utilities), len(items))), np.zeros((len(utilities), len(items)), bool)
-    column: dict[str | None, int] = {item: j for j, item in enumerate(items)}
+    worth, allowed = np.zeros((len(utilities), len(column))), np.zeros((len(utilities), len(column)), bool)
     for i, (agent, mine) in enumerate(utilities.items()):
         for item, utility in mine.items():
             worth[i, column[item]] = number(utility, f"utility of {item!r} to {agent!r}")
             allowed[i, column[item]] = True
-    return worth, allowed
+    return named if items is None else tuple(items), worth, allowed
 
 
 def number(value: float, name: str, *, finite: bool = True) -> float:
@@ -95,7 +92,7 @@ def per_agent(name: str, value: object, most: float = np.nextafter(math.inf, 0))
     return numbers
 
 
-def caps(value: object, n_agents: int) -> np.ndarray:
+def caps(value: Any, n_agents: int) -> np.ndarray:
     """The most of an amount that each agent may have, infinity where there is no limit."""
     most = math.inf if value is None else value
     numbers = np.full(n_agents, most, dtype=float) if np.ndim(most) == 0 else per_agent("caps", most, math.inf)

@@ -15,18 +15,19 @@ import numpy as np
 
 from bygones._arrays import AnyArray, Array, Number, check_between, check_one_of
 from bygones._parts import needed_by
-from bygones.allocation.aims import Aim, ConcaveSum, PowerSum, aim, check_form, entitled
 from bygones.allocation.burdens import CARRY
 from bygones.allocation.cases import Case, Choice, Solver, by_options
 from bygones.allocation.checks import is_sparse
 from bygones.allocation.decision import Decision
 from bygones.allocation.goods import GIVE
+from bygones.allocation.objective import check_form, form_of, judge_of
 from bygones.allocation.outlook import Outlook, Unstructured, check_state, outlook, priced_outlook
 from bygones.allocation.pricing import PriceList, pricing_of
 from bygones.allocation.problem_contract import Problem
 from bygones.allocation.problems import Assign, ChooseK
 from bygones.allocation.solvers.choose import choose_by
 from bygones.allocation.ties import chances
+from bygones.forms import AlphaFair, Curves, Form
 from bygones.memory import Memory
 from bygones.memory.contract import State
 from bygones.memory.priced import PricedState
@@ -114,9 +115,9 @@ def allocate(
     function = named(welfare)
     check_form(function, problem.kind, n_agents)
     weights = None if entitlements is None else np.asarray(entitlements, dtype=float)
-    judge: Callable[[Array], Array] = entitled(function, weights, problem.kind)
+    judge: Callable[[Array], Array] = judge_of(function, weights, problem.kind)
     look: Outlook | Unstructured
-    shape: Aim | None
+    form: Form | None
     paid = None
     if rule == "prices":
         check_state(memory, state, n_agents, elapsed)
@@ -124,15 +125,15 @@ def allocate(
         past, steps = pricing.remembered(state, problem, elapsed)
         paid = pricing.at(past, steps, state, problem)
         look = priced_outlook(past, entitlements, problem.kind)
-        solve, shape = functools.partial(_by_prices, solve, paid), None
+        solve, form = functools.partial(_by_prices, solve, paid), None
     else:
         look = outlook(memory, state, n_agents, elapsed, entitlements, problem.kind)
-        shape = aim(function, look.base, weights)
-        _check_signs(function, shape, look)
+        form = form_of(function, look.base, weights)
+        _check_signs(function, form, look)
     rng = np.random.default_rng() if rng is None else rng
-    choice = solve(Case(problem, look, function, judge, shape, rng, time_limit, weights))
+    choice = solve(Case(problem, look, function, judge, form, rng, time_limit, weights))
     gap = choice.gap
-    if gap and isinstance(shape, ConcaveSum) and shape.product:
+    if gap and isinstance(form, Curves) and form.is_product:
         # The product was maximised by its logarithm.
         gap = float(judge(look.after(problem.utilities_of(choice.given)))) * math.expm1(gap)
     return Decision(
@@ -163,7 +164,7 @@ def _by_prices(solve: Solver, paid: PriceList, case: Case) -> Choice:
         )
     # A sum of priced utilities is utilitarian welfare in which an agent counts as often as its price says.
     mass = paid.all if case.entitlements is None else paid.all * case.entitlements
-    return solve(replace(case, judge=functools.partial(np.dot, b=mass), aim=ConcaveSum(0.0, mass=mass)))
+    return solve(replace(case, judge=functools.partial(np.dot, b=mass), form=AlphaFair(0.0, mass=mass)))
 
 
 def at_prices(
@@ -174,9 +175,9 @@ def at_prices(
 ) -> np.ndarray:
     r"""An allocation of largest (of burdens, least) $\sum_i \lambda_i u_i$, in the form of the problem's `given`."""
     rng = np.random.default_rng(0) if rng is None else rng
-    look, shape = priced_outlook(np.zeros(problem.n_agents), None, problem.kind), ConcaveSum(0.0, mass=prices)
+    look, form = priced_outlook(np.zeros(problem.n_agents), None, problem.kind), AlphaFair(0.0, mass=prices)
     judge = functools.partial(np.dot, b=prices)
-    case = Case(problem, look, named("utilitarian"), judge, shape, rng, entitlements=entitlements)
+    case = Case(problem, look, named("utilitarian"), judge, form, rng, entitlements=entitlements)
     if type(problem) is Assign and not is_sparse(problem.utilities):
         with needed_by("Assign"):
             from bygones.allocation.solvers.assign import largest_sum
@@ -217,12 +218,12 @@ def _solver_of(problem: Problem) -> Solver:
     raise ValueError(f"{name} has no solver: decorate one with bygones.allocation.decide.solver({name})")
 
 
-def _check_signs(welfare: Welfare, shape: Aim | None, look: Outlook | Unstructured) -> None:
+def _check_signs(welfare: Welfare, form: Form | None, look: Outlook | Unstructured) -> None:
     """Refuses a memory that could fall below 0, and so out of the domain of a curved welfare."""
     mixing = look.mixing if isinstance(look, Outlook) else None
-    if mixing is None or not isinstance(shape, ConcaveSum | PowerSum) or shape.order == 1:
+    if mixing is None or form is None or not form.needs_non_negative:
         return
-    mixing = -mixing if isinstance(shape, PowerSum) else mixing
+    mixing = -mixing if form.of_loads else mixing
     if mixing.min() < 0:
         i, j = (int(x) for x in np.argwhere(mixing < 0)[0])
         raise ValueError(

@@ -12,8 +12,8 @@ import numpy as np
 
 from bygones._arrays import Array, Number
 from bygones._text import listed
-from bygones.allocation.aims import entitled
 from bygones.allocation.explain import as_data, sentences
+from bygones.allocation.objective import judge_of
 from bygones.allocation.pricing import PriceList
 from bygones.allocation.problem_contract import NAMED, Given, Problem
 from bygones.memory import Memory
@@ -195,7 +195,7 @@ class Decision:
         return RunnerUp(given, utilities, after, welfare, max(0.0, float(lost)))
 
     def _judge(self, values: Array) -> Array:
-        judge = entitled(self.welfare, self.entitlements, self.problem.kind)
+        judge = judge_of(self.welfare, self.entitlements, self.problem.kind)
         return judge(-np.nan_to_num(np.asarray(values)) if self.problem.is_burden else values)
 
     def _per_unit(self, Z: Array) -> Array:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from bygones._parts import needed_by
-from bygones.allocation.aims import ConcaveSum
 from bygones.allocation.cases import Case, Choice, Solver, by_options, in_whole_units
 from bygones.allocation.problem_contract import Problem
 from bygones.allocation.problems import Assign, ChooseK, Divide
@@ -18,7 +17,7 @@ from bygones.allocation.ties import best_of
 def _choose_k(case: Case[ChooseK]) -> Choice:
     needs, k = case.problem.needs, case.problem.k
     if case.is_separable:
-        return Choice(*choose(case.look.base, case.look.gain(needs), k, case.aim, case.rng))
+        return Choice(*choose(case.look.base, case.look.gain(needs), k, case.form, case.rng))
     useful = np.flatnonzero(needs > 0)
     ones = np.ones(len(needs), dtype=int)
     return by_options(case, enumerate.Options(useful, useful, needs[useful], ones, k), lambda taken: useful[taken])
@@ -32,10 +31,10 @@ def _assign(case: Case[Assign]) -> Choice:
     utilities, capacity = case.problem.utilities, case.problem.room
     m = case.problem.n_items
     if case.is_separable and (capacity == 1).all():
-        holds = one_each(utilities, case.look, case.aim, case.rng)
+        holds = one_each(utilities, case.look, case.form, case.rng)
         return Choice(_owners(holds, m), lambda: _without_one_pair(case, holds))
-    if case.is_separable and (capacity == m).all() and isinstance(case.aim, ConcaveSum) and case.aim.alpha == 0:
-        unique = to_the_best(utilities, case.look, case.aim.mass)
+    if case.is_separable and (capacity == m).all() and case.form.is_linear:
+        unique = to_the_best(utilities, case.look, case.form.mass)
         if unique is not None:
             return Choice(unique[0], lambda: unique[1] if (unique[0] >= 0).any() else None)
     pairs = sparse.coo_array(utilities)
@@ -57,7 +56,7 @@ def _divide(case: Case[Divide]) -> Choice:
     case.check_structure()
     if look.mixing is None:
         slope = np.broadcast_to(look.slope * problem.rates, len(problem.rates))
-        parts = divide(look.base, slope, problem.caps, problem.amount, case.aim)
+        parts = divide(look.base, slope, problem.caps, problem.amount, case.form)
         return Choice(parts, lambda: None)
     with needed_by("Divide, with a memory in which agents depend on each other,"):
         from scipy import sparse
@@ -72,7 +71,7 @@ def _divide(case: Case[Divide]) -> Choice:
         np.minimum(problem.caps, problem.amount),
         whole=False,
     )
-    solution = solve(programme, case.aim, case.rng, case.time_limit)
+    solution = solve(programme, case.form, case.rng, case.time_limit)
     return Choice(solution.x, lambda: None, solution.gap, solution.optimal)
 
 
@@ -85,7 +84,7 @@ def _without_one_pair(case: Case[Assign], holds: np.ndarray) -> np.ndarray | Non
     for agent in np.flatnonzero(holds >= 0):
         without = utilities.copy()
         without[agent, holds[agent]] = 0.0
-        others.append(_owners(one_each(without, case.look, case.aim, case.rng), m))
+        others.append(_owners(one_each(without, case.look, case.form, case.rng), m))
     if not others:
         return None
     Z = case.look.after(np.array([case.problem.utilities_of(owners) for owners in others]))

@@ -65,8 +65,8 @@ class Assign(Problem):
         if isinstance(self.utilities, Mapping):
             checks.names_alone(agents=self.agents, allowed=self.allowed)
             self.__dict__["worth"] = {agent: dict(mine) for agent, mine in self.utilities.items()}
-            agents, items = tuple(self.utilities), checks.all_items(self.utilities, self.items)
-            utilities, allowed = checks.matrices_of(self.utilities, items)
+            agents: tuple[str, ...] | None = tuple(self.utilities)
+            items, utilities, allowed = checks.by_item(self.utilities, self.items)
         else:
             utilities, allowed = checks.utilities(self.utilities, self.allowed)
             agents = checks.names("agents", self.agents, utilities.shape[0])

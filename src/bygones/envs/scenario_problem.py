@@ -20,7 +20,7 @@ from bygones.envs.problem import reward
 from bygones.envs.scenario import Scenario
 from bygones.memory import Discounted, Memory
 from bygones.memory.contract import AnyState
-from bygones.welfare import AlphaFair, AnyWelfare, Ranked, Welfare
+from bygones.welfare import AnyWelfare, Welfare
 
 
 class ScenarioParams(NamedTuple):
@@ -123,11 +123,11 @@ def most_welfare(problem: ScenarioProblem) -> float | None:
 
     A concave welfare of what is received is, on average, at most the welfare of its mean (Jensen), and the mean is
     below the limits of `Scenario.most`. Among vectors within them, the one that is as equal as the limits allow is
-    best under every α-fair or ranked welfare.
+    best under every form of welfare for goods.
     """
     most, welfare = problem.scenario.most(), problem.welfare
     assert isinstance(welfare, Welfare)
-    if most is None or not isinstance(welfare.form, AlphaFair | Ranked):
+    if most is None or welfare.form is None or not welfare.form.judges("good"):
         return None
     level = _as_equal_as_possible(most.total, most.each)
     return float(welfare.judge(level if problem.memory.average else level * problem.horizon))

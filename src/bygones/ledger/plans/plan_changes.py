@@ -244,8 +244,8 @@ def _terms(tx: Transaction, row: sa.Row[Any], given: sa.Row[Any]) -> Given:
         each for each in derived.load_given(tx.connection, row.refers) if each.agent == row.name
     ]
     item = turn[0].item if len(turn) == 1 else None
-    is_part = request is None or isinstance(request, Divide)
-    worth = amount if is_part else request.worth.get(taker, {}).get(item)
+    is_part = isinstance(request, Divide)
+    worth = amount if request is None or is_part else request.worth.get(taker, {}).get(item)
     if worth is None:
         raise ValueError(f"{taker!r} is not available for event {row.seq} at {when}")
     if row.seq in counts:
