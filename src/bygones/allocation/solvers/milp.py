@@ -29,13 +29,11 @@ from scipy import sparse
 from bygones.allocation.outlook import Outlook
 from bygones.allocation.solvers import enumerate
 from bygones.allocation.solvers.linear_model import Model, Programme
+from bygones.allocation.ties import SEEN, first_by_leximin
 from bygones.forms import LEXIMIN, Curves, Form
 
 RESOLUTION = 1e-6
 """Differences of welfare below this, in units of the largest utility, are too small for the solver to see."""
-
-EQUAL = 1e-9
-"""Choices whose welfare, computed from what was chosen, differs by no more are equal, and leximin decides."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,8 +93,8 @@ def _solve(programme: Programme, form: Form, deadline: float) -> Solution:
     third = _by_leximin(model)
     choices = [choice.x for choice in (first, second, third)]
     best = max(model.score(x) for x in choices)
-    equal = [x for x in choices if model.score(x) >= best - EQUAL]
-    x = max(equal, key=lambda x: tuple(np.round(np.sort(programme.after(x)), 9)))
+    equal = [x for x in choices if model.score(x) >= best - SEEN]
+    x = equal[first_by_leximin([programme.after(x) for x in equal])]
     other = next(y for y in choices if (y != x).any())
     return Solution(x, max(0.0, first.gap + score - model.score(x)), third.optimal, other)
 
