@@ -208,9 +208,9 @@ class AlphaFair(Curves):
             if self.alpha == 1:
                 return self.mass * growth
             curved = (start / unit) ** self.order * np.expm1(self.order * growth) / self.order
-        return self.mass * (
-            curved if self.order < 0 else np.where(start > 0, curved, (step / unit) ** self.order / self.order)
-        )
+        if self.order > 0:
+            curved = np.where(start > 0, curved, (step / unit) ** self.order / self.order)
+        return self.mass * curved
 
     def rank(self, base: np.ndarray, step: np.ndarray) -> np.ndarray:
         """Numbers in the order of the gains, cheaper and of wider range than the gains themselves."""
@@ -371,7 +371,7 @@ class Ranked:
     @property
     def masses(self) -> np.ndarray:
         """The mass of each agent, of a form that is `shared`."""
-        assert self.mass is not None, "masses are those of a form that is shared among agents"
+        assert self.mass is not None
         return self.mass
 
     def weight_until(self, mass: np.ndarray) -> np.ndarray:

@@ -161,7 +161,7 @@ class TestAgainstBruteForce:
 
     @pytest.mark.parametrize("name", WELFARES)
     def test_integer_programmes_where_there_are_many(self, name, monkeypatch):
-        monkeypatch.setattr("bygones.allocation.cases.FEW", 0)
+        monkeypatch.setattr("bygones.allocation.dispatch.FEW", 0)
         rng, memory = np.random.default_rng(0), PerfectRecall()
         mixed = Linear(0.4 * np.eye(3) + 0.1)
         for case in range(6):

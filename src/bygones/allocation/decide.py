@@ -15,11 +15,9 @@ import numpy as np
 
 from bygones._arrays import AnyArray, Array, Number, check_between, check_one_of
 from bygones._parts import needed_by
-from bygones.allocation.burdens import CARRY
-from bygones.allocation.cases import Case, Choice, Solver, by_options
 from bygones.allocation.checks import is_sparse
 from bygones.allocation.decision import Decision
-from bygones.allocation.goods import GIVE
+from bygones.allocation.dispatch import SOLVERS, Case, Choice, Solver, by_options
 from bygones.allocation.objective import check_form, form_of, judge_of
 from bygones.allocation.outlook import Outlook, Unstructured, check_state, outlook, priced_outlook
 from bygones.allocation.pricing import PriceList, pricing_of
@@ -37,8 +35,8 @@ __all__ = ["Case", "Choice", "Rule", "Solver", "allocate", "at_prices", "by_opti
 
 Rule = Literal["one-step", "prices"]
 
-_SOLVERS: dict[type[Problem], Solver] = dict(GIVE)
-"""Of goods, by kind of problem; those of burdens are `CARRY`."""
+_SOLVERS: dict[type[Problem], Solver] = dict(SOLVERS)
+"""Of goods, by kind of problem; of burdens, only `SOLVERS`."""
 
 
 def solver(kind: type[Problem]) -> Callable[[Solver], Solver]:
@@ -157,7 +155,9 @@ def allocate(
 
 def _by_prices(solve: Solver, paid: PriceList, case: Case) -> Choice:
     """The allocation with the largest sum of priced utilities (burdens: the smallest)."""
-    if solve is GIVE[ChooseK]:  # which asks for the prices of those who come into question, not of everybody
+    if (
+        type(case.problem) is ChooseK and not case.problem.is_burden
+    ):  # which asks for the prices of those who come into question, not of everybody
         needs, look = case.problem.needs, case.look
         return Choice(
             *choose_by(lambda who: needs[who] * paid.of(who), look.base, look.gain(needs), case.problem.k, case.rng)
@@ -209,11 +209,11 @@ def _solver_of(problem: Problem) -> Solver:
     """The solver for exactly this kind of problem, refused if it has none."""
     if not isinstance(problem, Problem):
         raise ValueError(f"problem must be one of {', '.join(kind.__name__ for kind in _SOLVERS)}, got {problem!r}")
-    name, solvers = type(problem).__name__, CARRY if problem.is_burden else _SOLVERS
+    name, solvers = type(problem).__name__, SOLVERS if problem.is_burden else _SOLVERS
     if type(problem) in solvers:
         return solvers[type(problem)]
     if problem.is_burden:
-        kinds = ", ".join(kind.__name__ for kind in CARRY)
+        kinds = ", ".join(kind.__name__ for kind in SOLVERS)
         raise ValueError(f"{name} has no solver for burdens: problems of burdens are {kinds}")
     raise ValueError(f"{name} has no solver: decorate one with bygones.allocation.decide.solver({name})")
 
