@@ -52,7 +52,7 @@ class Curves(ABC):
     @property
     def is_curved(self) -> bool:
         """Whether φ is a curve: not for total utility, and not for leximin, which is a limit of curves."""
-        return True
+        return not (self.is_linear or self.is_leximin)
 
     @property
     def is_linear(self) -> bool:
@@ -158,11 +158,6 @@ class AlphaFair(Curves):
     def is_product(self) -> bool:
         """Whether it is the product."""
         return self.product
-
-    @property
-    def is_curved(self) -> bool:
-        """Whether α is neither 0 nor infinite."""
-        return self.alpha not in (0, math.inf)
 
     @property
     def is_linear(self) -> bool:

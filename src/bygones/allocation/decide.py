@@ -155,9 +155,8 @@ def allocate(
 
 def _by_prices(solve: Solver, paid: PriceList, case: Case) -> Choice:
     """The allocation with the largest sum of priced utilities (burdens: the smallest)."""
-    if (
-        type(case.problem) is ChooseK and not case.problem.is_burden
-    ):  # which asks for the prices of those who come into question, not of everybody
+    if type(case.problem) is ChooseK and not case.problem.is_burden:
+        # A selection asks for the prices of those who come into question, not of everybody.
         needs, look = case.problem.needs, case.look
         return Choice(
             *choose_by(lambda who: needs[who] * paid.of(who), look.base, look.gain(needs), case.problem.k, case.rng)
