@@ -455,7 +455,7 @@ class TestAvailabilityThatChanges:
         night = next(turn for turn in team.plans.turns() if turn.what == "night")
         others = [name for name in NAMES if name != night.agent]
         now = [
-            needs(1, Assign({night.agent: {"evening": 4.0}, **{name: dict(items.utilities[name]) for name in others}})),
+            needs(1, Assign({night.agent: {"evening": 4.0}, **{name: items.worth[name] for name in others}})),
             needs(2, ChooseK(dict.fromkeys(others, 1.0))),
         ]
         team.plans.redecide(needs=now, accept=True)
