@@ -117,7 +117,7 @@ def test_what_forms_are_for():
 @pytest.fixture
 def saturating(monkeypatch):
     """A welfare with the form above: one class and one registered function, and nothing else in bygones."""
-    monkeypatch.setattr(welfare, "_ENTRIES", dict(welfare._ENTRIES))
+    monkeypatch.setattr(welfare.functions, "_parts", dict(welfare.functions._parts))
 
     @welfare.register(form=lambda a=0.7: Exponential(a))
     def saturating(Z, a=0.7):
