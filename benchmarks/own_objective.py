@@ -18,10 +18,10 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.foresight import foresight
+from benchmarks.two_agents import best_for_two
 from bygones import Discounted
 from bygones.envs.needs import advantaged
-from bygones.paper.foresight import foresight
-from bygones.paper.two_agents import best_for_two
 from bygones.simulation import POLICIES, policy_named, simulate
 
 OUT = Path(__file__).parents[1] / "evidence" / "rules" / "own-objective.json"

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import bygones
 from bygones._text import amount
 from bygones.allocation import ChooseK, OneStep
-from bygones.audit import advise, advise_received, audit
+from bygones.audit import advise, audit
 from bygones.envs import needs
 from bygones.memory import Memory, MemoryState
 from bygones.memory.memory_card import decay_curves, weights_at
@@ -246,7 +246,8 @@ class TestAudit:
         assert repr(found) == f"<Advice for history.csv: half-life {found.memory.name}, rule {found.rule}>"
 
     def test_advice_without_needs(self, history):
-        found = advise_received(history)
+        with bygones.read_history("history.csv", utility="hours") as received:
+            found = advise(received)
         assert "Begin with a half-life of" in Read(found._repr_html_()).text
         assert repr(found).startswith("<ReceivedAdvice for history.csv: half-life ")
 

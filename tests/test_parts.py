@@ -23,6 +23,8 @@ NEEDED = {
     "bygones.cli.audit_tables": "audit",
     "bygones.cli.evaluation_commands": "learn",
     "bygones.cli.learning_commands": "learn",
+    "bygones.cli.research.leaderboard_commands": "learn,report",
+    "bygones.cli.research.reproduce_commands": "learn",
     "bygones.cli.what_if_tables": "audit",
     "bygones.envs.actions": "envs",
     "bygones.envs.functional": "learn",
@@ -53,7 +55,7 @@ NEED_NOTHING = {
     "bygones.allocation.solvers.carry", "bygones.allocation.solvers.choose", "bygones.allocation.solvers.divide",
     "bygones.allocation.solvers.enumerate", "bygones.allocation.solvers.whole", "bygones.audit.read.formats",
     "bygones.learn.descriptions", "bygones.learn.policy", "bygones.learn.settings", "bygones.paper.evidence",
-    "bygones.paper.examples", "bygones.paper.grid", "bygones.report.figures.example_figures",
+    "bygones.paper.examples", "bygones.paper.grid", "bygones.report.paper.example_figures",
     "bygones.report.figures.newcomer_figures", "bygones.report.figures.plan_figures",
     "bygones.report.figures.policy_figures",
 }  # fmt: skip

@@ -67,9 +67,6 @@ PAGES = {
             *(
                 "paper.judging",
                 "paper.optimum",
-                "paper.two_agents",
-                "paper.value_iteration",
-                "paper.foresight",
                 "paper.run",
                 "paper.progress",
             ),
@@ -80,8 +77,8 @@ PAGES = {
         "what people look at",
         (
             *("report.page", "report.style", "report.paper.paper_page", "report.audit.audit_page"),
-            *("report.audit.what_if_page", "report.figures.example_figures", "report.figures.policy_figures"),
-            *("report.figures.plan_figures", "report.figures.newcomer_figures", "report.figures.paper_figures"),
+            *("report.audit.what_if_page", "report.paper.example_figures", "report.figures.policy_figures"),
+            *("report.figures.plan_figures", "report.figures.newcomer_figures", "report.paper.paper_figures"),
         ),
     ),
     "cli": ModulePage(

@@ -31,8 +31,7 @@ GRANT SELECT, UPDATE ON ledger TO ledger_writer;
 GRANT SELECT ON schema_version TO ledger_writer;
 
 -- So does what is void, corrected, linked or given: it is added to, and never removed.
-GRANT SELECT, INSERT, UPDATE ON voids TO ledger_writer;
-GRANT SELECT, INSERT, UPDATE ON corrected TO ledger_writer;
+GRANT SELECT, INSERT, UPDATE ON revised TO ledger_writer;
 GRANT SELECT, INSERT ON links TO ledger_writer;
 GRANT SELECT, INSERT ON given TO ledger_writer;
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from bygones import Discounted, Linear, PerfectRecall
-from bygones.allocation import Assign, ChooseK, allocate, cases
+from bygones.allocation import Assign, ChooseK, allocate, dispatch
 from bygones.allocation.solvers.linear_model import Programme
 from bygones.allocation.solvers.milp import solve
 from bygones.forms import AlphaFair
@@ -20,7 +20,7 @@ WELFARES = [named(name) for name in brute_force.WELFARES]
 
 @pytest.fixture(autouse=True)
 def _never_look_at_every_allocation(monkeypatch):
-    monkeypatch.setattr(cases, "FEW", 0)
+    monkeypatch.setattr(dispatch, "FEW", 0)
 
 
 def entitlements(n):

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from bygones.audit import advise, read_history
 from bygones.audit.advice import with_needs
 from bygones.audit.advice.recommendation import OTHERS_TOO, facts_of, round_lengths, suitable_period
-from bygones.audit.advice.trials import Comparison, JudgedTrials, _measure
+from bygones.audit.advice.trials import JudgedTrials, Trials, _measure
 from bygones.audit.read.clock import Clock
 from bygones.audit.replay.courses import Course, Run
 from bygones.audit.replay.memories import of_half_life
@@ -258,7 +258,7 @@ def test_what_is_better_only_in_total_must_not_let_anybody_wait_much_longer(long
     worst, total = np.full((3, 1, 10), 10.0), np.full((3, 1, 10), 50.0)
     total[2] += 10
     judged = JudgedTrials(worst, total, worst, np.full(3, 10.0), "good")
-    _, chosen = Comparison(trials=trials, judged=judged, period=10.0).choose(reported=False)
+    _, chosen = Trials(trials=trials, judged=judged, period=10.0).choose(reported=False)
     assert trials[chosen].rule == rule
 
 
@@ -385,8 +385,8 @@ def test_refusals():
     with pytest.raises(ValueError, match="draws must be"):
         advise(history, draws=0)
     received = read_history(pa.table({"agent": ["a"], "time": [1], "utility": [2.0]}))
-    with pytest.raises(ValueError, match="advise needs to know who asked"):
-        advise(received)
+    with pytest.raises(ValueError, match="--reported needs a history with needs"):
+        advise(received, reported=True)
 
 
 def test_one_decision_is_too_short_to_advise_on():

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 import pyarrow as pa
 import pytest
 
-from bygones.audit import advise_received, audit, read_history
+from bygones.audit import advise, audit, read_history
 from bygones.audit.advice.recommendation import OTHERS_TOO
 
 
@@ -20,7 +20,7 @@ def turns(names="abcd", rounds=30, every=1):
 
 
 def test_a_half_life_is_long_enough_for_a_few_turns():
-    advice = advise_received(received(turns()))
+    advice = advise(received(turns()))
     assert advice.turn == pytest.approx(4)
     assert (advice.period, advice.half_life) == (30, 30)  # the first round length of at least three turns, 12 steps
     assert advice.headline() == [
@@ -33,7 +33,7 @@ def test_a_half_life_is_long_enough_for_a_few_turns():
 
 def test_and_no_longer_than_agents_stay():
     rows = [(f"agent {i}", 10.0 * i + 4 * turn, 5.0) for i in range(20) for turn in range(4)]
-    advice = advise_received(received(rows))
+    advice = advise(received(rows))
     assert (advice.turn, advice.stay) == (4, 12)
     assert (advice.period, advice.half_life) == (30, 10)
 
@@ -41,31 +41,31 @@ def test_and_no_longer_than_agents_stay():
 def test_of_the_round_lengths_within_a_stay_it_is_the_longest():
     began, week = datetime(2026, 1, 5), timedelta(weeks=1)
     rows = [(f"agent {i}", began + 3 * week * i + week * turn, 5.0) for i in range(20) for turn in range(4)]
-    advice = advise_received(received(rows))
+    advice = advise(received(rows))
     assert [advice.clock.length_text(each) for each in (advice.turn, advice.stay)] == ["7d", "21d"]
     # Three turns are 21 days, of which the next round length is longer than anybody stays; 7 days would do as well.
     assert [advice.clock.length_text(each) for each in (advice.period, advice.half_life)] == ["30d", "14d"]
 
 
 def test_a_period_that_is_asked_for_is_taken():
-    advice = advise_received(received(turns()), period="77")
+    advice = advise(received(turns()), period="77")
     assert (advice.period, advice.half_life) == (77, 77)
     with pytest.raises(ValueError, match="period must be finite"):
-        advise_received(received(turns()), period="inf")
+        advise(received(turns()), period="inf")
 
 
 def test_it_says_whether_who_is_first_depends_on_it():
     # Ana had much long ago and ben a little just now.
     rows = [("ana", 0.0, 100.0), *[(name, 10.0 * turn, 5.0) for turn in range(1, 20) for name in ("ana", "ben")]]
     rows += [("ben", 191.0, 20.0)]
-    advice = advise_received(received(rows), half_lives=["5", "10", "inf"], newcomers="zero")
+    advice = advise(received(rows), half_lives=["5", "10", "inf"], newcomers="zero")
     assert [each.first for each in advice.standings] == ["ana", "ana", "ben"]
     assert (
         advice.reasons()[-1]
         == "Who is owed most now depends on the half-life: ana at 5 steps to 10 steps and ben at inf, with the "
         "newcomer rule zero."
     )
-    same = advise_received(received(rows), half_lives=["5", "10"], newcomers="zero")
+    same = advise(received(rows), half_lives=["5", "10"], newcomers="zero")
     assert same.reasons()[-1].startswith("Who is owed most now does not depend on the half-life: ana")
 
 
@@ -73,7 +73,7 @@ def test_it_says_who_would_be_first_under_the_newcomer_rule_of_an_audit():
     # Ben came late. If he starts with nothing, he is owed most; if he starts with the mean, ana is, who has less since.
     rows = [("ana", 0.0, 50.0), ("ana", 10.0, 1.0), ("ben", 20.0, 5.0), ("ana", 30.0, 1.0), ("ben", 40.0, 5.0)]
     with received(rows) as history:
-        advice, found = advise_received(history, half_lives=["inf"]), audit(history, ["inf"])
+        advice, found = advise(history, half_lives=["inf"]), audit(history, ["inf"])
     assert advice.standings[0].first == "ana"
     assert advice.reasons()[-1].endswith("ana, at every one that was compared, with the newcomer rule mean.")
     other = "With the newcomer rule zero, the default of bygones audit, ben would be owed most."
@@ -90,7 +90,7 @@ def test_it_says_who_would_be_first_under_the_newcomer_rule_of_an_audit():
 def test_it_does_not_mention_the_other_rule_where_it_says_the_same():
     rows = [("ana", 0.0, 5.0), ("ana", 10.0, 5.0), ("ben", 20.0, 90.0), ("ana", 30.0, 5.0), ("ben", 40.0, 90.0)]
     with received(rows) as history:
-        advice, found = advise_received(history, half_lives=["5", "inf"]), audit(history, ["5", "inf"])
+        advice, found = advise(history, half_lives=["5", "inf"]), audit(history, ["5", "inf"])
     assert advice.otherwise == ""
     assert advice.reasons()[-1].endswith("ana, at every one that was compared.")
     assert len(found.newcomer_notes()) == 1
@@ -98,23 +98,23 @@ def test_it_does_not_mention_the_other_rule_where_it_says_the_same():
 
 def test_a_history_in_which_nobody_has_two_turns_is_too_short():
     with pytest.raises(ValueError, match="the table is too short to advise on: it has 1 event, and no agent has two"):
-        advise_received(received([("ana", 1.0, 2.0)]))
+        advise(received([("ana", 1.0, 2.0)]))
     once = received([("ana", 1.0, 2.0), ("ben", 9.0, 2.0)])
     with pytest.raises(ValueError, match=r"it has 2 events, .* give more of the history, or --period with the time"):
-        advise_received(once)
-    assert advise_received(once, period="20").half_life == 20
+        advise(once)
+    assert advise(once, period="20").half_life == 20
 
 
 def test_whoever_has_gone_is_not_first_in_line():
     rows = [*turns("abc", rounds=40), ("gone", 0.0, 0.1), ("gone", 9.0, 0.1)]
-    advice = advise_received(received(rows), half_lives=["30", "inf"])
+    advice = advise(received(rows), half_lives=["30", "inf"])
     assert len(advice.standings) == 2
     assert "gone" not in {each.first for each in advice.standings}
     assert "Agents without an event for 20 count as away." in advice.notes
 
 
 def test_one_agent_alone():
-    advice = advise_received(received([("ana", 1.0, 2.0), ("ana", 2.0, 2.0)]))
+    advice = advise(received([("ana", 1.0, 2.0), ("ana", 2.0, 2.0)]))
     assert advice.reasons() == ["There is only one agent in this history, so there is nobody to be fair to."]
     assert advice.doubts() == [OTHERS_TOO]
     assert advice.table().rows == []
@@ -123,7 +123,7 @@ def test_one_agent_alone():
 
 
 def test_of_burdens_it_speaks_of_who_is_due():
-    advice = advise_received(received(turns()), kind="burden")
+    advice = advise(received(turns()), kind="burden")
     assert advice.table().columns[-1] == "due next"
     assert advice.headline()[1].endswith("who carried what, but not who could have carried.")
     assert not advice.kind_assumed

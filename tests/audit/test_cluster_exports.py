@@ -57,7 +57,7 @@ def test_labels_and_metrics_are_chosen(tmp_path):
         read_history(plain)
     assert received(read_history(plain, agent="pod")) == {"a": pytest.approx(1 / 60), "b": pytest.approx(3 / 60)}
     nameless = answer(tmp_path, ({"user": "a"}, [(BEGAN, 1)]), ({}, [(BEGAN, 3)]))
-    with pytest.raises(ValueError, match="1 sample have no user; leave them out with --skip-unnamed"):
+    with pytest.raises(ValueError, match="has 1 sample without user: leave them out with --skip-unnamed"):
         read_history(nameless)
     assert received(read_history(nameless, skip_unnamed=True)) == {"a": pytest.approx(1 / 60)}
 

@@ -12,6 +12,7 @@ from scipy.optimize import brentq
 from bygones.audit import audit, read_history
 from bygones.audit.measure.conclusions import TIED, Conclusion, Flip, Tie
 from bygones.audit.measure.flips import conclude
+from bygones.audit.measure.groups import grouped, next_steps
 
 EVENTS = st.lists(
     st.tuples(st.sampled_from(["a", "b", "c"]), st.integers(0, 60), st.integers(1, 9)), min_size=3, max_size=20
@@ -195,6 +196,25 @@ def test_without_a_search_a_flip_lies_between_two_half_lives():
     assert data["flips"][0]["before"] == "ana"
 
 
+def test_without_a_search_a_conclusion_holds_at_the_half_lives_compared():
+    # c is owed most at both half-lives, and a at those from about 12 to 640.
+    events = [("a", 0, 20.0), ("a", 99, 1.0), ("c", 50, 20.0), ("b", 100, 50.0)]
+    assert not look(events, ["1", "inf"]).conclusions.of("most", holds=True)
+    found = look(events, ["1", "inf"], refine=False)
+    (most,) = found.conclusions.of("most", holds=True)
+    assert most.sentence(str) == "c is owed most at each half-life compared, from 1.0 to inf."
+    titles = [group.title for group in grouped(found)]
+    assert "Holds at each half-life compared, from 1 to inf" in titles
+    assert not any("every half-life from" in title for title in titles)
+
+
+def test_who_is_tied_at_one_half_life_is_not_tied_at_the_others():
+    events = [("a", 0, 1.0), ("b", 0, 5.0), ("c", 100, 30.0)]
+    short, long = next_steps(look(events, ["1", "inf"]))
+    assert short.startswith("With a half-life of 1, serve first any of a and b, who are tied (owed 10 each); c is")
+    assert long.startswith("If nothing fades, serve a first (owed 11), then b (owed 7); c is furthest ahead")
+
+
 def test_what_holds_at_every_half_life():
     found = look([("ana", 0, 10.0), ("ben", 0, 1.0)], ["2", "20", "inf"]).conclusions
     assert not found.flip
@@ -242,10 +262,11 @@ def test_a_tie_that_is_reached_only_if_nothing_fades_is_reported_as_such(refine)
     events = [("a", 0, 4), ("b", 2, 2), ("a", 4, 1), ("b", 10, 3)]
     found = look(events, ["2", "10", "inf"], refine=refine)
     sentences = [each.sentence(found.clock.length_text) for each in found.conclusions.flip]
+    where = "at every finite half-life" if refine else "at each finite half-life compared"
     assert sentences == [
-        "a is owed most at every finite half-life; if nothing fades, nobody is owed anything.",
-        "a is owed at every finite half-life; if nothing fades, a has exactly the entitled share.",
-        "b is ahead at every finite half-life; if nothing fades, b has exactly the entitled share.",
+        f"a is owed most {where}; if nothing fades, nobody is owed anything.",
+        f"a is owed {where}; if nothing fades, a has exactly the entitled share.",
+        f"b is ahead {where}; if nothing fades, b has exactly the entitled share.",
     ]
     order = found.conclusions.of("order", holds=True)
     assert [each.held(found.clock.length_text) for each in order] == ["a comes before b (a tie at inf)."]
@@ -268,7 +289,7 @@ def test_those_who_are_owed_alike_are_named_together():
     owed = {1.0: np.array([0.1, 0.1, -0.2]), 2.0: np.array([0.05, 0.1, -0.15])}
     most = conclude(["a", "b", "c"], owed, None).found[0]
     assert most.claim == "b is owed most"
-    assert most.sentence(str) == "b is owed most at every half-life from 1.0 to 2.0 (a tie at 1.0)."
+    assert most.sentence(str) == "b is owed most at each half-life compared, from 1.0 to 2.0 (a tie at 1.0)."
     many = conclude(list("abcdefg"), {1.0: np.array([0.1] * 6 + [-0.6])}, None).found[0]
     assert many.claim == "a, b, c and 3 others are owed most"
     changing = {1.0: np.array([0.1, 0.1, -0.2]), 2.0: np.array([-0.2, 0.1, 0.1])}

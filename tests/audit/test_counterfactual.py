@@ -19,17 +19,18 @@ def test_the_allocator_serves_whoever_has_had_least():
     rows = [(name, day, 4.0, name == "ana") for day in range(6) for name in ("ana", "ben")]
     found = audit(asked(*rows), ["inf", "2"])
     assert found.received.tolist() == [24, 0]
-    for replay in found.replays:
-        assert replay.decisions == 6
-        assert replay.differ == 3
-        assert replay.actual.received.tolist() == [24, 0]
-        assert sorted(replay.instead.received.tolist()) == [12, 12]
-        assert replay.actual.total == replay.instead.total == 24
-    faded, kept = found.replays
-    assert (kept.actual.gini, kept.instead.gini) == (0.5, 0)
-    assert kept.instead.egalitarian == 12
-    assert faded.actual.egalitarian == 0
-    assert faded.actual.gini == pytest.approx(found.standings[0].gini[-1])
+    assert found.what_if.decisions == 6
+    for instead in found.what_if.alternatives():
+        actual = found.what_if.actual(instead)
+        assert instead.differ == (3, 3)
+        assert actual.received.tolist() == [24, 0]
+        assert sorted(instead.received.tolist()) == [12, 12]
+        assert actual.total == instead.total == (24, 24)
+    faded, _, kept, kept_instead = found.what_if.courses
+    assert (kept.gini.low, kept_instead.gini.low) == (0.5, 0)
+    assert kept_instead.worst.low == 12
+    assert faded.worst.low == 0
+    assert faded.gini.low == pytest.approx(found.standings[0].gini[-1])
 
 
 @pytest.mark.parametrize("name", ["most", "nash"])
@@ -41,19 +42,19 @@ def test_a_function_of_ones_own_decides_whatever_it_is_called(name):
 
     judge.__name__ = name
     rows = [(name, day, 4.0, name == "ana") for day in range(6) for name in ("ana", "ben")]
-    (replay,) = audit(asked(*rows), ["inf"], welfare=judge).replays
-    assert sorted(replay.instead.received.tolist()) == [0, 24]
+    _, instead = audit(asked(*rows), ["inf"], welfare=judge).what_if.courses
+    assert sorted(instead.received.tolist()) == [0, 24]
     _, course = what_if(asked(*rows), ["inf"], ["one-step"], welfare=judge, draws=1).courses
     assert sorted(course.received.tolist()) == [0, 24]
 
 
 def test_what_the_allocator_remembers_fades_from_decision_to_decision():
     rows = [("ana", 0, 10.0, True), ("ben", 20, 6.0, True), ("ana", 21, 1.0, True), ("ben", 21, 1.0, False)]
-    faded, kept = audit(asked(*rows), ["2", "inf"]).replays
-    assert (faded.differ, kept.differ) == (0, 1)  # by then ana's 10 are next to nothing, unless nothing fades
-    assert faded.instead.received.tolist() == [11, 6]
-    assert kept.instead.received.tolist() == [10, 7]
-    assert faded.instead.egalitarian == pytest.approx(10 * 2**-10.5 + 1)
+    faded, kept = audit(asked(*rows), ["2", "inf"]).what_if.alternatives()
+    assert (faded.differ.low, kept.differ.low) == (0, 1)  # by then ana's 10 are next to nothing, unless nothing fades
+    assert faded.received.tolist() == [11, 6]
+    assert kept.received.tolist() == [10, 7]
+    assert faded.worst.low == pytest.approx(10 * 2**-10.5 + 1)
 
 
 def test_as_many_are_served_among_those_who_asked():
@@ -62,10 +63,10 @@ def test_as_many_are_served_among_those_who_asked():
         ("cem", 1, 5.0, False), ("ana", 1, 2.0, True),
         ("ben", 2, 1.0, False),
     )  # fmt: skip
-    (replay,) = audit(history, ["inf"], entitlements={"cem": 2}, others=1).replays
-    assert replay.decisions == 2
-    assert replay.instead.received[2] == pytest.approx(5)
-    data = replay.to_dict(("ana", "ben", "cem"))
+    found = audit(history, ["inf"], entitlements={"cem": 2}, others=1)
+    assert found.what_if.decisions == 2
+    assert found.what_if.courses[1].received[2] == pytest.approx(5)
+    data = found.to_dict()["decided_again"]["inf"]
     assert data["actual"]["received"] == {"ana": 3.0, "ben": 1.0, "cem": 0.0}
 
 
@@ -76,9 +77,9 @@ def test_a_history_decided_by_the_allocator_is_decided_the_same_again():
         served = min(remembered, key=lambda name: (remembered[name], -needs[name]))
         rows += [(name, day, needs[name], name == served) for name in needs]
         remembered[served] += needs[served]
-    (replay,) = audit(asked(*rows), ["inf"]).replays
-    assert replay.differ == 0
-    assert replay.actual.gini == replay.instead.gini
+    actual, instead = audit(asked(*rows), ["inf"]).what_if.courses
+    assert instead.differ == (0, 0)
+    assert actual.gini == instead.gini
 
 
 def test_newcomers_start_as_the_rule_says_in_both_worlds():
@@ -89,9 +90,9 @@ def test_newcomers_start_as_the_rule_says_in_both_worlds():
         ("ana", 2, 4.0, True),
         ("ben", 2, 4.0, False),
     ]
-    (zero,), (mean,) = (audit(asked(*rows), ["inf"], newcomers=rule).replays for rule in ("zero", "mean"))
-    assert zero.actual.egalitarian == 4
-    assert mean.actual.egalitarian == 8
+    zero, mean = (audit(asked(*rows), ["inf"], newcomers=rule).what_if.courses[0] for rule in ("zero", "mean"))
+    assert zero.worst.low == 4
+    assert mean.worst.low == 8
 
 
 @pytest.mark.parametrize("words", [("yes", "no"), ("1", "0"), ("TRUE", "False"), (1, 0), (1.0, 0.0), (True, False)])
@@ -115,13 +116,14 @@ def test_errors_name_the_row(monkeypatch):
 
 def test_before_the_first_decision_there_is_nothing_to_compare():
     history = asked(("ana", 0, 4.0, False), ("ben", 0, 4.0, False), ("ana", 5, 4.0, True), ("ben", 5, 4.0, False))
-    (replay,) = audit(history, ["inf"], at="3").replays
-    assert (replay.decisions, replay.differ, replay.actual.total) == (0, 0, 0)
-    assert math.isnan(replay.actual.gini)
+    found = audit(history, ["inf"], at="3").what_if
+    actual, instead = found.courses
+    assert (found.decisions, instead.differ.low, actual.total.low) == (0, 0, 0)
+    assert math.isnan(actual.gini.low)
 
 
 def test_exempt_agents_are_never_chosen_and_as_many_carry_as_can():
     rows = [("ana", 0, 4.0, True), ("ben", 0, 4.0, False), ("ana", 1, 4.0, True)]
-    (replay,) = audit(asked(*rows), ["inf"], kind="burden", entitlements={"ana": 0.0, "ben": 1.0}).replays
-    assert replay.instead.received.tolist() == [0, 4]
-    assert (replay.decisions, replay.differ) == (2, 2)
+    found = audit(asked(*rows), ["inf"], kind="burden", entitlements={"ana": 0.0, "ben": 1.0}).what_if
+    assert found.courses[1].received.tolist() == [0, 4]
+    assert (found.decisions, found.courses[1].differ.low) == (2, 2)

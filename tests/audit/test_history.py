@@ -183,7 +183,7 @@ def test_step_numbers_in_csv(write):
 def test_a_ledger_and_its_export_are_the_same_history(tmp_path):
     import io
 
-    from bygones.ledger.actions.event_tables import write_events
+    from bygones.ledger.exchange import write_events
 
     path, export = tmp_path / "team.db", tmp_path / "events.csv"
     with Ledger.new(path, Rules(half_life="7d"), began="2026-01-01") as ledger:

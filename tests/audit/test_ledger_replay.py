@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from bygones.allocation import ChooseK
 from bygones.audit import audit, read_history
 from bygones.ledger import Ledger, Rules
-from bygones.ledger.actions.event_tables import write_events
+from bygones.ledger.exchange import write_events
 from bygones.ledger.model.times import instant, iso
 from bygones.ledger.plans.date_needs import DateNeeds
 

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from bygones.audit import audit, read_history
-from bygones.audit.read import sacct
+from bygones.audit.read import formats, sacct
 from bygones.audit.read.formats import Asked
 
 HEADER = "JobID|User|Account|State|Start|End|Elapsed|AllocCPUS|AllocTRES"
@@ -232,8 +232,9 @@ def test_what_sacct_writes_is_taken_for_what_it_is(jobs, tmp_path):
     # Whoever names columns means a table.
     with pytest.raises(ValueError, match=r"sacct.txt has no column 'Hours'"):
         read_history(jobs, agent="User", time="Start", utility="Hours")
-    assert not sacct.recognises(tmp_path / "absent.txt")
-    assert not sacct.recognises(tmp_path)
+    (tmp_path / "bytes").write_bytes(b"\xff\xfe")
+    for path in (tmp_path / "absent.txt", tmp_path, tmp_path / "bytes"):
+        assert formats.recognised(path) is None
     jobs.write_text(HEADER.replace("|", "  ") + "\n")
     with pytest.raises(ValueError, match=r"sacct.txt is not the output of sacct -P: its first line has no cells"):
         read_history(jobs, format="sacct")

@@ -69,7 +69,7 @@ def test_the_moment_of_the_audit_is_exact_in_the_engine():
     asked = later.append_column("need", pa.array([1.0, 1.0])).append_column("served", pa.array([True, True]))
     with read_history(asked, needs="need", served="served", where=[f"time<={time!r}"]) as history:
         assert history.n_events == 1
-        assert [replay.decisions for replay in audit(history, ["0.5"]).replays] == [1]
+        assert audit(history, ["0.5"]).what_if.decisions == 1
 
 
 def test_an_audit_may_be_between_two_whole_steps():

@@ -13,14 +13,14 @@ from bygones.cli import ledger_commands, program
 
 pytest.importorskip("jax")
 
-from bygones.cli import learning_commands
-
 HEADING = re.compile(r"^ +(?:[\w-]+ )?(?:arguments|options|subcommands) *\n(?: -+ *\n)?", re.MULTILINE)
 
 
 def groups():
     """Every group of commands, with the words before the name of a command."""
-    return [("", program.app), ("ledger ", ledger_commands.app), ("", learning_commands.app)]
+    for name in program.LATE:
+        program._commands(name)
+    return [("", program.app), ("ledger ", ledger_commands.app)]
 
 
 def functions():

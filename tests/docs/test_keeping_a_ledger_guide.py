@@ -1,6 +1,6 @@
 import re
 
-from bygones.ledger.model import bounds
+from bygones.ledger.model import events, rules
 from bygones.ledger.storage import schema
 from support.guides import DOCS
 from support.walkthrough import walk_through
@@ -30,9 +30,9 @@ def test_the_guide_tells_the_rights_that_the_script_grants():
 
 def test_the_guide_tells_the_bounds():
     text = GUIDE.read_text(encoding="utf-8")
-    assert bounds.LARGEST == 1e15
-    assert bounds.ENTITLEMENTS == (1e-9, 1e9)
-    assert bounds.HALF_LIVES == (1.0, 1000 * 365.25 * 86400)
+    assert events.LARGEST == 1e15
+    assert rules.ENTITLEMENTS == (1e-9, 1e9)
+    assert rules.HALF_LIVES == (1.0, 1000 * 365.25 * 86400)
     for words in (
         "| amount received | 0 | 10¹⁵ |",
         "10⁻⁹ (or 0, exempt from a burden) | 10⁹ |",

@@ -3,13 +3,13 @@
 import gymnasium as gym
 import numpy as np
 import pytest
+from benchmarks.leaderboard_note import DOCUMENT, FULL, QUICK, WELFARE, rewritten
 
 from bygones.envs import catalogue
 from bygones.leaderboard import board, players
 from bygones.leaderboard.entries import MEMORIES, SIZES
 from bygones.leaderboard.rule_players import RULES
 from bygones.leaderboard.standings import cells, remembering, verdicts
-from bygones.report.leaderboard.leaderboard_note import DOCUMENT, FULL, QUICK, WELFARE, rewritten
 from support.walkthrough import walk_through
 
 LEARNERS = ("ppo", "ppo-symmetric")

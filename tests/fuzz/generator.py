@@ -42,10 +42,10 @@ class Option(NamedTuple):
 
 def commands() -> dict[tuple[str, ...], Callable[..., None]]:
     """Every command by its words."""
-    from bygones.cli import learning_commands, ledger_commands, program
+    from bygones.cli import ledger_commands, program
 
     found = {("ledger", *words): call for words, call in _of(ledger_commands.app).items()}
-    found |= _of(learning_commands.app)
+    found |= {(name,): program.late_command(name) for name in program.LATE}
     found |= {(call.__name__.replace("_", "-"),): call for call in program.COMMANDS}
     return found
 

@@ -8,7 +8,7 @@ import pytest
 
 from bygones.allocation import ChooseK
 from bygones.ledger import Ledger, LedgerError
-from bygones.ledger.proof.rebuild import rebuild
+from bygones.ledger.proof.verification import rebuild
 from support.guides import DOCS
 
 
@@ -122,7 +122,7 @@ def test_what_the_append_only_role_can_spoil_is_found_and_rebuilt(desk):
         "UPDATE agents SET counters = 'x'": "the counters of the agents are damaged",
         "UPDATE agents SET participation = '[]'": "the agents in the snapshot do not follow",
         "UPDATE agents SET participation = 'x'": "the participation of the agents is damaged",
-        "INSERT INTO voids VALUES (4, 5, NULL)": "which events are void does not follow",
+        "INSERT INTO revised VALUES (4, 6, NULL, NULL)": "which events count, and with what amounts, does not follow",
     }
     for statement, problem in spoilt.items():
         with psycopg.connect(url) as connection:
@@ -153,7 +153,7 @@ def test_the_script_of_the_append_only_role_can_be_run_again(desk):
 
 
 def test_the_append_only_role_cannot_record_in_another_name(desk, monkeypatch):
-    monkeypatch.setattr("bygones.ledger.storage.transaction.in_database", lambda connection, author: "Mary as postgres")
+    monkeypatch.setattr("bygones.ledger.storage.dialects.in_database", lambda connection, author: "Mary as postgres")
     with (
         Ledger.open(desk[1]) as ledger,
         pytest.raises(LedgerError, match="recorded by desk must name it as their author"),

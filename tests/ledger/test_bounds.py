@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bygones.ledger import Ledger, LedgerError, Rules
-from bygones.ledger.model import bounds
-from bygones.ledger.proof.rebuild import rebuild
+from bygones.ledger.model import events, fold, rules
+from bygones.ledger.proof.verification import rebuild
 from bygones.ledger.storage import migrations, schema, store
 from support.older_tables import to_version_1, without_what_came_later
 
@@ -31,13 +31,13 @@ def test_an_amount_beyond_the_bounds_is_refused_and_nothing_is_recorded(team, am
 
 def test_the_largest_amounts_add_up_and_can_be_corrected(team):
     for _ in range(3):
-        seq = team.record("ana", bounds.LARGEST, at="2026-01-02").seq
+        seq = team.record("ana", events.LARGEST, at="2026-01-02").seq
         team.correct(seq, 0)
-    team.offset("ben", -bounds.LARGEST, at="2026-01-02")
+    team.offset("ben", -events.LARGEST, at="2026-01-02")
     low = team.n_events()
-    team.correct(low, bounds.LARGEST)
+    team.correct(low, events.LARGEST)
     stood = team.standing("2026-01-02")
-    assert stood.remembered.tolist() == [0, bounds.LARGEST, 0]
+    assert stood.remembered.tolist() == [0, events.LARGEST, 0]
     assert team.verify().ok
 
 
@@ -62,16 +62,16 @@ def test_rules_beyond_the_bounds_are_refused(team, new_path, settings, sentence)
 
 
 def test_an_agent_cannot_start_with_more_than_anybody_could_record(team):
-    team.record("ana", bounds.LARGEST)
+    team.record("ana", events.LARGEST)
     with pytest.raises(ValueError, match=r"'dana' would start with .* give a number to start with"):
         team.join("dana", entitlement=1e9, newcomers="entitled share")
     with pytest.raises(ValueError, match=r"would start with 1e\+16"):
         team.join("dana", newcomers=1e16)
 
 
-@given(st.floats(bounds.ENTITLEMENTS[0], bounds.ENTITLEMENTS[1]), st.floats(1, 1000 * 365.25 * 86400))
+@given(st.floats(rules.ENTITLEMENTS[0], rules.ENTITLEMENTS[1]), st.floats(1, 1000 * 365.25 * 86400))
 def test_everything_within_the_bounds_is_accepted(weight, seconds):
-    bounds.check_settings(Rules(f"{seconds!r}s", entitlements={"ana": weight}).to_dict())
+    rules.check_settings(Rules(f"{seconds!r}s", entitlements={"ana": weight}).to_dict())
 
 
 @pytest.mark.parametrize("amount", ["1.7e308", "'Infinity'", "'NaN'", "-1.1e15"])
@@ -116,7 +116,7 @@ def test_a_snapshot_that_is_not_finite_is_neither_saved_nor_shown(new_path, monk
     with monkeypatch.context() as patch:
         patch.setattr(schema.events, "constraints", schema.events.constraints - {migrations._check(schema.events)})
         for name in ("LARGEST", "LARGEST_CORRECTION"):
-            patch.setattr(bounds, name, math.inf)
+            patch.setattr(events, name, math.inf)
         team = Ledger.new(new_path())
         team.join("ana")
         team.record("ana", 0)
@@ -133,8 +133,9 @@ def test_a_ledger_from_before_there_were_bounds_opens_and_says_what_to_do(new_ta
     with monkeypatch.context() as before:
         for table, check in checks.items():
             before.setattr(table, "constraints", table.constraints - {check})
-        for name in ("LARGEST", "LARGEST_CORRECTION", "LARGEST_SUM"):
-            before.setattr(bounds, name, math.inf)
+        before.setattr(fold, "LARGEST_SUM", math.inf)
+        for name in ("LARGEST", "LARGEST_CORRECTION"):
+            before.setattr(events, name, math.inf)
         with Ledger.new(target, Rules(), began="2026-01-01") as ledger:
             ledger.join_all(["ana", "ben"], at="2026-01-01")
             ledger.record("ana", 1.7e308, at="2026-01-02")

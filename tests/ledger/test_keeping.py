@@ -16,7 +16,7 @@ from bygones.allocation import ChooseK
 from bygones.ledger import Ledger, LedgerError, Rules
 from bygones.ledger.proof import copies as copying
 from bygones.ledger.proof.copies import backup, copy, restore
-from bygones.ledger.proof.rebuild import rebuild
+from bygones.ledger.proof.verification import rebuild
 from bygones.ledger.storage import rows, schema, store
 from bygones.ledger.storage.store import Store
 from support.privileges import without_privileges
@@ -56,7 +56,7 @@ def test_a_copy_is_the_same_ledger_and_goes_on(new_target, other_target, monkeyp
     with Ledger.open(source) as ledger, ledger._store.reading() as connection:
         derived = sum(
             connection.scalar(sa.select(sa.func.count()).select_from(table))
-            for table in (schema.voids, schema.corrected, schema.links, schema.given)
+            for table in (schema.revised, schema.links, schema.given)
         )
     assert sum(done) == copying.size(source) == found.events + found.agents + derived + 2
     assert contents(target) == contents(source)
@@ -100,9 +100,9 @@ def test_a_copy_that_fails_leaves_nothing(new_path, new_database, monkeypatch):
 
 def test_a_copy_is_compared_event_by_event(new_path, monkeypatch):
     source, target = fill(new_path()), new_path()
-    events = copying._events
+    events = rows.load_hashed
     without = [1, 0]
-    monkeypatch.setattr(copying, "_events", lambda connection: list(events(connection))[without.pop() :])
+    monkeypatch.setattr(rows, "load_hashed", lambda connection: list(events(connection))[without.pop() :])
     with pytest.raises(LedgerError, match=r"the copy differs from .* at event 1: nothing was kept"):
         copy(source, target)
     assert not target.exists()

@@ -356,7 +356,7 @@ def counter(name, place, more):
         ("last time served", "UPDATE agents SET last = 5 WHERE name = 'ana'"),
         ("rules in the snapshot", """UPDATE ledger SET rules = replace(rules, '7d', '8d')"""),
         ("settled instant", "UPDATE ledger SET settled = settled + 1"),
-        ("which events are void", "INSERT INTO voids VALUES (6, 7, NULL)"),
+        ("which events count", "INSERT INTO revised VALUES (6, 7, NULL, NULL)"),
         ("agents in the snapshot",
          "INSERT INTO agents SELECT 9, 'z', participation, 0, 0, counters FROM agents WHERE id = 1"),
         ("event 4 is not what was recorded", "UPDATE agents SET name = 'zed' WHERE name = 'cem'"),

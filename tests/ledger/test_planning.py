@@ -12,11 +12,10 @@ from bygones._csv import read
 from bygones.allocation.problems import Assign, ChooseK, Divide
 from bygones.allocation.tables import read_rows
 from bygones.ledger import Ledger, Rules
+from bygones.ledger.exchange import plan_csv, plan_ics
 from bygones.ledger.model import times
 from bygones.ledger.model.times import instant
-from bygones.ledger.plans.availability import is_available
-from bygones.ledger.plans.date_needs import DateNeeds, dates_from, has_dates, read_dates
-from bygones.ledger.plans.plan_files import plan_csv, plan_ics
+from bygones.ledger.plans.date_needs import DateNeeds, dates_from, has_dates, is_available, read_dates
 from bygones.report.figures.plan_figures import plan_figure
 from support.command_line import run
 from support.forgery import rewrite

@@ -13,7 +13,7 @@ from bygones.allocation import ChooseK
 from bygones.ledger import DateNeeds, Entry, Ledger, LedgerError, Rules
 from bygones.ledger.model import times
 from bygones.ledger.model.times import as_datetime, instant
-from bygones.ledger.proof.rebuild import rebuild
+from bygones.ledger.proof.verification import rebuild
 from bygones.ledger.storage import rows, schema, store
 from support.ledger_faults import FULL, LOST, Fault
 from support.older_tables import to_version_1, without_what_came_later
@@ -327,7 +327,9 @@ class TestVoid:
                 with pytest.raises(ValueError, match=f"before must be the number of an event .*, got {before}"):
                     ledger.standing(before=before)
 
-    @pytest.mark.parametrize("edit", ["UPDATE voids SET event = 3", "DELETE FROM voids", "UPDATE voids SET until = 7"])
+    @pytest.mark.parametrize(
+        "edit", ["UPDATE revised SET event = 3", "DELETE FROM revised", "UPDATE revised SET until = 7"]
+    )
     def test_verify_finds_a_wrong_void(self, new_path, edit):
         with team_at(new_path()) as ledger:
             ledger.void(ledger.record("ana", 8, at=day(2)).seq)
@@ -336,7 +338,9 @@ class TestVoid:
             with engine.begin() as connection:
                 connection.exec_driver_sql(edit)
             engine.dispose()
-            assert "which events are void does not follow from the events" in ledger.verify().problems
+            assert (
+                "which events count, and with what amounts, does not follow from the events" in ledger.verify().problems
+            )
 
 
 class TestOutlook:

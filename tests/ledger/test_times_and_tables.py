@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from bygones import _csv
 from bygones.ledger import Entry, Ledger
-from bygones.ledger.actions import event_tables as csv_files
+from bygones.ledger import exchange as csv_files
 from bygones.ledger.model.times import as_datetime, day, duration, instant, iso, now, shown
 
 
@@ -117,7 +117,7 @@ def test_what_is_exported_can_be_imported(new_path, tmp_path):
         one.record_all([Entry(name, i, "2026-01-02", "=1+1") for i, name in enumerate(names)], join=True)
         path = tmp_path / "events.csv"
         with path.open("w", newline="") as file:
-            csv_files.write_events(file, csv_files.of_kind(one.events(), "received"))
+            csv_files.write_events(file, one.events("received"))
         other.record_all(csv_files.read_entries(path), join=True)
         a, b = one.standing("2026-02-01"), other.standing("2026-02-01")
         assert dict(zip(a.names, a.received, strict=True)) == dict(zip(b.names, b.received, strict=True))

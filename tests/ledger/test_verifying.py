@@ -12,7 +12,7 @@ from bygones.ledger import Entry, Ledger, LedgerError, Rules
 from bygones.ledger.actions import decisions as deciding
 from bygones.ledger.model import times
 from bygones.ledger.proof import integrity
-from bygones.ledger.proof.rebuild import rebuild
+from bygones.ledger.proof.verification import rebuild
 from bygones.ledger.storage import store, timeline
 from support.forgery import rewrite
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from benchmarks.claims_note import parts, with_parts
 from scipy import stats
 
 from bygones.inequality import gini
@@ -16,7 +17,6 @@ from bygones.paper.grid import HORIZONS
 from bygones.paper.judging import LEVEL, PROTOCOL
 from bygones.paper.policy_worth import most_for_the_least
 from bygones.paper.results import read
-from bygones.report.paper.note import parts, with_parts
 
 ROOT = Path(__file__).parents[2]
 SCALES = ("none", "fixed", "window", "expected", "relative", "running")
@@ -218,7 +218,7 @@ def test_what_the_note_says_of_more_steps(judgements):
 
 @pytest.mark.soak
 def test_the_note_is_what_the_evidence_says(evidence):
-    """Every verdict, quote and criterion; `python -m bygones.report.paper.note` writes them anew."""
+    """Every verdict, quote and criterion; `python -m benchmarks.claims_note` writes them anew."""
     note = (ROOT / "docs" / "claims.md").read_text(encoding="utf-8")
     assert with_parts(note, parts(evidence)) == note
 

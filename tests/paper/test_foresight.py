@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
+from benchmarks.foresight import foresight
+from benchmarks.two_agents import best_for_two
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bygones import Discounted, PerfectRecall
 from bygones.envs.needs import Uniform, advantaged, correlated, lognormal, uniform
-from bygones.paper.foresight import foresight
-from bygones.paper.two_agents import best_for_two
 from bygones.simulation import policy_named, simulate
 from bygones.welfare import as_judge
 from support.cycles import best_cycle

@@ -4,13 +4,13 @@ import itertools
 
 import numpy as np
 import pytest
+from benchmarks.two_agents import BestForTwo, best_for_two
+from benchmarks.value_iteration import Axis, Side, proved, sweep
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bygones import Discounted, PerfectRecall
 from bygones.envs.needs import Uniform, advantaged, lognormal, uniform
-from bygones.paper.two_agents import BestForTwo, best_for_two
-from bygones.paper.value_iteration import Axis, Side, proved, sweep
 from bygones.simulation import policy_named, simulate
 from bygones.welfare import as_judge
 from support.cycles import best_cycle

@@ -5,7 +5,7 @@ from datetime import date, timedelta
 
 import pytest
 
-from bygones.audit import advise, advise_received, read_history
+from bygones.audit import advise, read_history
 from bygones.report.audit.advice_page import advice_page, write_advice
 from bygones.report.page import render
 from support.browser import DESKTOP, PHONE, complaints, opened, overflow
@@ -28,7 +28,8 @@ def advices(tmp_path_factory):
     with read_history(path, needs="need", served="served") as history:
         quick = {"half_lives": ["7d", "inf"], "period": "14d", "draws": 1}
         found = {kind: advise(history, kind=kind, **quick) for kind in ("good", "burden")}
-        return found | {"received": advise_received(history)}
+    with read_history(path, utility="need") as history:
+        return found | {"received": advise(history)}
 
 
 def test_the_recommended_row_stands_out_and_numbers_stand_to_the_right(advices):

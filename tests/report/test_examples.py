@@ -1,6 +1,6 @@
 from bygones.paper import examples
 from bygones.report import style
-from bygones.report.figures.example_figures import example_figure, figure_1
+from bygones.report.paper.example_figures import example_figure, figure_1
 
 
 def test_figure_1_draws_every_memory_in_three_panels():

@@ -1,8 +1,9 @@
 """What is written into the document follows from the results."""
 
+from benchmarks.leaderboard_note import FULL_MARKS, note, others_note, steps_note, written
+
 from bygones.leaderboard import board
 from bygones.leaderboard.entries import MEMORIES
-from bygones.report.leaderboard.leaderboard_note import FULL_MARKS, note, others_note, steps_note, written
 from support.made_up_board import BOARD, made
 
 

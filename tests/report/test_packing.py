@@ -14,9 +14,9 @@ from bygones.learn.settings import Settings
 from bygones.paper.optimum import episode_gini, for_settings
 from bygones.paper.results import Results
 from bygones.paper.untrained import RULES, reached
-from bygones.report.figures.rule_lines import RULE_LOOK
 from bygones.report.paper import packing
 from bygones.report.paper.packing import AS_THE_PAPER, METRICS, packed, variant
+from bygones.report.paper.rule_lines import RULE_LOOK
 from support import synthetic_results
 
 

@@ -11,10 +11,10 @@ from bygones.paper.grid import GAMMAS, HORIZONS, WELFARES, memory_label
 from bygones.paper.optimum import episode_gini, for_settings
 from bygones.paper.results import read
 from bygones.paper.untrained import reached
-from bygones.report.figures import paper_figures, rule_lines
-from bygones.report.figures.claims_figure import claims_figure
-from bygones.report.figures.paper_figures import draw, draw_all, names
-from bygones.report.figures.rule_lines import RULE_LOOK
+from bygones.report.paper import paper_figures, rule_lines
+from bygones.report.paper.claims_figure import claims_figure
+from bygones.report.paper.paper_figures import draw, draw_all, names
+from bygones.report.paper.rule_lines import RULE_LOOK
 from support import synthetic_results
 
 MEMORIES = [memory_label(gamma) for gamma in GAMMAS]

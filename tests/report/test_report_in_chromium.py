@@ -10,9 +10,9 @@ from bygones.paper.grid import SCALES, WELFARES
 from bygones.paper.judging import PROTOCOL
 from bygones.paper.paper_claims import PAPER_CLAIMS
 from bygones.paper.untrained import RULES
-from bygones.report.figures.rule_lines import RULE_LOOK
 from bygones.report.paper.packing import METRICS
 from bygones.report.paper.paper_page import HALF_LIVES, write_report
+from bygones.report.paper.rule_lines import RULE_LOOK
 from support.browser import DESKTOP, PHONE, complaints, opened, overflow, until
 from support.evidence_page import as_own, evidence, memory_of
 

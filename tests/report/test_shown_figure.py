@@ -6,7 +6,7 @@ from pathlib import Path
 
 from bygones.paper import examples
 from bygones.report.figures import shown_figure
-from bygones.report.figures.example_figures import figure_1
+from bygones.report.paper.example_figures import figure_1
 
 
 def test_a_figure_shows_itself_as_a_picture_of_its_own_size():

@@ -5,7 +5,7 @@ from contextlib import closing
 
 from bygones.ledger import Ledger
 from bygones.ledger.model.events import GENESIS, details_text, digest
-from bygones.ledger.proof.rebuild import rebuild
+from bygones.ledger.proof.verification import rebuild
 
 
 def rewrite(path, change):

@@ -9,7 +9,7 @@ from hypothesis.stateful import precondition, rule
 
 from bygones.ledger import Ledger, LedgerError
 from bygones.ledger.proof import copies as copying
-from bygones.ledger.proof.rebuild import rebuild
+from bygones.ledger.proof.verification import rebuild
 from support.ledger_driver import COUNTS, LedgerDriver, comparable, moment
 from support.ledger_faults import CRASH, FULL, LOST, Fault
 from support.ledger_model import DAY, HOUR
@@ -21,8 +21,8 @@ SPOILS = (
     "UPDATE agents SET counters = replace(counters, 'received\":[', 'received\":[9'), last = last + 1 WHERE id = 2",
     "UPDATE agents SET participation = '[[0,\"join\"]]' WHERE id = 3",
     "UPDATE ledger SET settled = settled + 1",
-    "DELETE FROM voids",
-    "INSERT INTO voids VALUES (2, 3, NULL)",
+    "DELETE FROM revised",
+    "INSERT INTO revised VALUES (2, 3, NULL, NULL)",
 )
 FORGERIES = (
     "DELETE FROM events",

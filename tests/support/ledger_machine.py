@@ -23,7 +23,7 @@ rules of an instant count only after it (`rules.at`); the instant of leaving doe
 was put back is known one event late (`voids.in_effect`); the median start is the mean, and who returns ahead is given
 all of it (`starting`); a correction forgets earlier ones, an import is taken back without its corrections, and the
 skew is counted from the snapshot (`writing`); offsets count as received (`snapshot.add`); the share is taken of all,
-not of those present (`standing.owed`); an early correction can be void alone (`voiding`); a swapped turn is worth
+not of those present (`standing.owed`); an early correction can be void alone (`records.void`); a swapped turn is worth
 what it was to the other, and all turns of a date are decided again (`replanning`); verify counts turns that are void
 (`chain`); contributions show what is void (`contributions`); an import that comes back has the wrong sign
 (`importing.put_back`); what is decided again for the second time draws anew (`redeciding._draw`).
@@ -36,7 +36,7 @@ from hypothesis.stateful import initialize, rule
 
 from bygones.ledger import Ledger, Rules
 from bygones.ledger.proof import copies as copying
-from bygones.ledger.proof.rebuild import rebuild
+from bygones.ledger.proof.verification import rebuild
 from support.ledger_damage import Damage
 from support.ledger_driver import NAMES, amounts, moment, names, which
 from support.ledger_model import CLOSE, DAY, GIVES, HOUR, Model

@@ -15,7 +15,7 @@ from bygones._parts import on_first_use
 if TYPE_CHECKING:
     from bygones.audit.advice.advice import Advice
     from bygones.audit.advice.with_needs import advise
-    from bygones.audit.advice.without_needs import ReceivedAdvice, advise_received
+    from bygones.audit.advice.without_needs import ReceivedAdvice
     from bygones.audit.measure.audit import audit
     from bygones.audit.measure.conclusions import Conclusion, Conclusions, Flip
     from bygones.audit.measure.findings import Audit
@@ -43,7 +43,6 @@ __all__ = [
     "Trajectory",
     "WhatIf",
     "advise",
-    "advise_received",
     "audit",
     "expression",
     "read_history",
@@ -55,7 +54,7 @@ __all__ = [
 _NAMES = {
     "advice.advice": ("Advice",),
     "advice.with_needs": ("advise",),
-    "advice.without_needs": ("ReceivedAdvice", "advise_received"),
+    "advice.without_needs": ("ReceivedAdvice",),
     "measure.audit": ("audit",),
     "measure.conclusions": ("Conclusion", "Conclusions", "Flip"),
     "measure.findings": ("Audit",),

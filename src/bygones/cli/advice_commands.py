@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 from tyro.conf import Positional, arg
 
@@ -29,9 +29,6 @@ from bygones.cli.history_arguments import (
     names_in,
     read_entitlements,
 )
-
-if TYPE_CHECKING:
-    from bygones.audit.advice.recommendation import Recommendation
 
 
 def advise(
@@ -123,8 +120,8 @@ def advise(
         bygones advise nights.csv --kind burden --agent nurse --time date --needs hours --served worked
         bygones advise requests.csv --period 90d --reported --page advice.html
     """
-    from bygones.audit import advise as compare
-    from bygones.audit import advise_received, read_history
+    from bygones.audit import advise as recommend
+    from bygones.audit import read_history
     from bygones.cli.advice_tables import next_commands, print_advice
 
     check_files(history, page, entitlements)
@@ -134,22 +131,12 @@ def advise(
         timezone=timezone, resource=resource, look_for_needs=True,
     )  # fmt: skip
     with reading as events, ExitStack() as bar:
-        half_lives = None if half_life is None else half_life.split(",")
         entitled = read_entitlements(events, entitlements, entitlement, agent, kind)
-        weights = None if entitled is None else entitled.entitlements
-        advice: Recommendation
-        if events.requests is not None:
-            advice = compare(
-                events, period=period, half_lives=half_lives, reported=reported, newcomers=newcomers or "mean",
-                entitlements=weights, others=others, kind=kind, draws=draws, advance=_shown(bar),
-            )  # fmt: skip
-        elif reported:
-            raise ValueError("--reported needs a history with needs: name the columns with --needs and --served")
-        else:
-            advice = advise_received(
-                events, period=period, half_lives=half_lives, newcomers=newcomers, entitlements=weights, others=others,
-                kind=kind,
-            )  # fmt: skip
+        advice = recommend(
+            events, period=period, half_lives=None if half_life is None else half_life.split(","), reported=reported,
+            newcomers=newcomers, entitlements=None if entitled is None else entitled.entitlements, others=others,
+            kind=kind, draws=draws, advance=_shown(bar),
+        )  # fmt: skip
     same = {"agent": agent, "time": time, "needs": needs, "served": served, "utility": utility,
             "entitlements": entitlements,
             "entitlement": entitlement, "others": others, "where": where, "skip-unnamed": skip_unnamed,

@@ -11,6 +11,7 @@ from bygones._text import amount, counted, sentence
 from bygones.audit.measure.findings import Audit
 from bygones.audit.measure.groups import compared_note, grouped, settled
 from bygones.audit.measure.pasts import Trajectory
+from bygones.audit.replay.what_if import WhatIf
 from bygones.cli.console import Column, print_fitting, print_sentences, print_table, say, say_bold
 from bygones.cli.ledger_tables import bar
 from bygones.kinds import words
@@ -51,8 +52,8 @@ def print_audit(audit: Audit) -> None:
     say()
     _print_welfare(audit)
     _print_conclusions(audit)
-    if audit.replays:
-        _print_replays(audit)
+    if audit.what_if is not None:
+        _print_what_if(audit, audit.what_if)
 
 
 def _print_standing(audit: Audit, trajectory: Trajectory) -> None:
@@ -119,24 +120,24 @@ def _print_conclusions(audit: Audit) -> None:
         say()
     if audit.conclusions.pairs is None:
         print_sentences([compared_note(audit)])
-    if audit.conclusions.flip and not audit.conclusions.searched:
-        say("Use --refine yes to find the half-lives at which these conclusions flip.")
+    if len(audit.standings) > 1 and not audit.conclusions.searched:
+        say("Use --refine yes to look between these half-lives for those at which conclusions flip.")
 
 
-def _print_replays(audit: Audit) -> None:
+def _print_what_if(audit: Audit, what_if: WhatIf) -> None:
     length = audit.clock.length_text
     rows: list[list[object]] = []
-    for each in audit.replays:
-        for name, outcome in (("actual", each.actual), ("rule", each.instead)):
-            numbers = (getattr(outcome, measure) for measure in SHOWN_MEASURES[audit.kind].values())
-            rows.append([length(each.half_life), name, *(_measure(number) for number in numbers), outcome.total])
+    for course in what_if.courses:
+        (run,) = course.runs
+        numbers = [_measure(getattr(run, measure)) for measure in SHOWN_MEASURES[audit.kind].values()]
+        rows.append([length(course.memory.length), "actual" if course.is_actual else "rule", *numbers, run.total])
     say()
     columns = ["half-life", "decisions", *SHOWN_MEASURES[audit.kind], f"total {words(audit.kind).received}"]
     print_table("Actual decisions and the rule's, on the same needs", columns, rows)
-    for each in audit.replays:
+    for course in what_if.alternatives():
         say(
-            f"With a half-life of {length(each.half_life)}, the rule makes {each.differ:,} of "
-            f"{each.decisions:,} decisions differently."
+            f"With a half-life of {length(course.memory.length)}, the rule makes {int(course.differ.low):,} of "
+            f"{what_if.decisions:,} decisions differently."
         )
 
 

@@ -10,13 +10,10 @@ from bygones.cli.console import Column, print_fitting, print_json, print_sentenc
 from bygones.cli.ledger_tables import settings_in_words
 from bygones.kinds import Kind, words
 from bygones.ledger import Event, Ledger
-from bygones.ledger.actions.contributions import Contribution
-from bygones.ledger.actions.event_tables import event_dict
-from bygones.ledger.actions.later_changes import LaterChange
+from bygones.ledger.actions.explanations import Contribution, LaterChange
 from bygones.ledger.actions.remade import Told
-from bygones.ledger.model.bounds import LARGEST, is_counted
 from bygones.ledger.model.draws import check_draw
-from bygones.ledger.model.events import RECEIVED
+from bygones.ledger.model.events import LARGEST, RECEIVED, is_counted
 from bygones.ledger.model.times import day, iso, named
 
 BEYOND = (
@@ -96,11 +93,11 @@ def print_event(
 ) -> None:
     """Prints an event and, if it is or follows from a decision, the reasons and the draw; and what changed it later."""
     if json:
-        later = [event_dict(change.event) | {"was": change.was, "now": change.now} for change in changes]
-        decision = None if found is None else event_dict(found.decision) | found.told._asdict()
+        later = [change.event.to_dict() | {"was": change.was, "now": change.now} for change in changes]
+        decision = None if found is None else found.decision.to_dict() | found.told._asdict()
         data = {"decision": decision, "changed_by": later}
         again = None if found is None or found.again is None else found.again.seq
-        print_json(event_dict(event) | {"void_since": void_since, "decided_again_as": again} | data)
+        print_json(event.to_dict() | {"void_since": void_since, "decided_again_as": again} | data)
         return
     received = words(kind).received
     number = "" if event.amount is None else f" {event.amount:.6g}"

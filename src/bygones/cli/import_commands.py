@@ -11,7 +11,7 @@ from tyro.extras import SubcommandApp
 from bygones._text import counted
 from bygones.cli.arguments import optional
 from bygones.cli.console import answering, print_json, print_table, say
-from bygones.cli.ledger_arguments import Author, Json, Key, Note, Target, note_key, open_ledger
+from bygones.cli.ledger_arguments import Author, Json, Key, Note, Target, open_ledger
 
 if TYPE_CHECKING:
     from bygones.ledger import Preview
@@ -44,7 +44,7 @@ def import_(
         bygones ledger import team.db history.csv --dry-run
         bygones ledger import team.db history.csv
     """
-    from bygones.ledger.actions.event_tables import read_entries
+    from bygones.ledger.exchange import read_entries
 
     entries = read_entries(history, agent, time, amount)
     with open_ledger(target, author) as ledger:
@@ -92,14 +92,11 @@ def undo_import(
     For example:
         bygones ledger undo-import team.db 5
     """
-    from bygones.ledger.actions.event_tables import event_dict
-
-    with open_ledger(target, author) as ledger:
-        note_key(ledger, key)
+    with open_ledger(target, author, key) as ledger:
         events = ledger.undo_import(number, note=note, key=key)
     with answering():
         if json:
-            print_json([event_dict(event) for event in events])
+            print_json([event.to_dict() for event in events])
         else:
             taken = counted(len(events), "event")
             say(f"Took back {taken} of import {number}. Agents who joined with it are still there.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -77,15 +78,12 @@ def rebuild(target: Target, json: Json = False) -> None:
     For example:
         bygones ledger rebuild team.db
     """
-    from bygones.ledger.proof.rebuild import rebuild
+    from bygones.ledger.proof.verification import rebuild
     from bygones.ledger.storage.store import Store
 
-    store = Store(target)
-    try:
+    with closing(Store(target)) as store:
         store.check()
         agents = rebuild(store)
-    finally:
-        store.close()
     with answering():
         if json:
             print_json({"agents": agents})

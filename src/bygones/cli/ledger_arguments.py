@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
 
 from tyro.conf import Positional, arg
@@ -38,32 +39,30 @@ Author = Annotated[
 Json = Annotated[bool, arg(help="Print JSON for other programs; infinite numbers appear as the text 'inf'.")]
 
 
-def open_ledger(target: str, author: str | None = None) -> Ledger:
-    """The ledger at a path or URL, and who records in it."""
+@contextmanager
+def open_ledger(target: str, author: str | None = None, key: str | None = None) -> Iterator[Ledger]:
+    """The ledger at a path or URL, and who records in it.
+
+    If the key was used before, says so, and whether that counts; whether it was for the same, the ledger checks.
+    """
     from bygones.ledger import Ledger
 
-    return Ledger.open(target, author=author)
+    with Ledger.open(target, author=author) as ledger:
+        used = [] if key is None else ledger.with_key(key)
+        if used:
+            since = ledger.void_since(used[0].seq)
+            void = f", which has been void since event {since}: use another key to record it again" if since else ""
+            say(f"The key {key!r} was used before, for event {used[0].seq}{void}.", error=True)
+        yield ledger
 
 
 def print_recorded(events: Iterable[Event], json: bool, *sentences: str) -> None:
     """Prints what was recorded: the events for programs, sentences for people."""
-    from bygones.ledger.actions.event_tables import event_dict
-
     with answering():
         if json:
-            print_json([event_dict(event) for event in events])
+            print_json([event.to_dict() for event in events])
         else:
             say(*sentences)
-
-
-def note_key(ledger: Ledger, key: str | None) -> None:
-    """Says that a key was used before, and whether that counts; whether it was for the same, the ledger checks."""
-    found = ledger.with_key(key) if key is not None else []
-    if not found:
-        return
-    since = ledger.void_since(found[0].seq)
-    void = "" if since is None else f", which has been void since event {since}: use another key to record it again"
-    say(f"The key {key!r} was used before, for event {found[0].seq}{void}.", error=True)
 
 
 def has_come(event: Event) -> bool:

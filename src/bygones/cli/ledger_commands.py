@@ -25,7 +25,6 @@ from bygones.cli.ledger_arguments import (
     Note,
     Target,
     from_when,
-    note_key,
     open_ledger,
     print_recorded,
 )
@@ -170,7 +169,7 @@ def rules(
     changes["hold_stops_clock"] = None if hold_stops_clock is None else hold_stops_clock == "yes"
     weights = dict(_parse_entitlement(text) for texts in entitlement for text in texts)
     changes["entitlements"] = weights or None
-    with open_ledger(target, author) as ledger:
+    with open_ledger(target, author, key) as ledger:
         if entitlements is not None:
             changes["entitlements"] = _read_entitlements(ledger, entitlements, others) | weights
         elif others is not None:
@@ -179,7 +178,6 @@ def rules(
         if cap is not None:
             changes["cap"] = _parse_cap(cap)
         if changes:
-            note_key(ledger, key)
             event = ledger.change_rules(at=at, note=note, key=key, **changes)
             print_recorded([event], json, f"Rules changed{from_when(event, ledger.zone())}.")
             return
@@ -271,8 +269,7 @@ def decide(
         )  # fmt: skip
         return
     request = problem_of_rows(needs, rows, k=k, amount=amount, capacity=capacity, whole=whole)
-    with open_ledger(target, author) as ledger:
-        note_key(ledger, key)
+    with open_ledger(target, author, key) as ledger:
         if at is not None and not (key is not None and ledger.with_key(key)):
             _note_same_moment(ledger, at)
         if yes:
@@ -342,15 +339,15 @@ def export(
     For example:
         bygones ledger export team.db --out events.csv
     """
-    from bygones.ledger.actions.event_tables import event_dict, of_kind, write_events
+    from bygones.ledger.exchange import write_events
 
     if out is not None:
         check_output(out, [target])
     with open_ledger(target) as ledger:
-        events = of_kind(ledger.events(in_effect=kind is not None), kind)
+        events = ledger.events(kind, in_effect=kind is not None)
         with _output(out) as file:
             if json:
-                file.write(json_text([event_dict(*pair) for pair in events]) + "\n")
+                file.write(json_text([event.to_dict() | {"hash": hashed.hex()} for event, hashed in events]) + "\n")
             else:
                 write_events(file, events)
     if out is not None:

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
 from bygones._text import amount, counted
 from bygones.cli.console import Column, answering, print_fitting, print_json, print_sentences, print_table, say
 from bygones.kinds import Kind, words
-from bygones.ledger.actions.decisions import Proposal
-from bygones.ledger.actions.redecisions import Redecision
-from bygones.ledger.forecast import Forecast
-from bygones.ledger.model.fold import NEVER
-from bygones.ledger.model.participation import PRESENT
 from bygones.ledger.model.remembering import DISCOUNTED
 from bygones.ledger.model.rules import NO_RULES, Change
 from bygones.ledger.model.standing import Standing
 from bygones.ledger.model.times import day, iso, named, shown
+
+if TYPE_CHECKING:
+    from bygones.ledger.actions.decisions import Proposal
+    from bygones.ledger.actions.redecisions import Redecision
+    from bygones.ledger.forecast import Forecast
 
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 _WIDTH = 6
@@ -52,9 +52,9 @@ def print_standing(now: Standing, later: Standing, ahead: str, since: dict[str, 
             amount(now.remembered[row]),
             Text(bar(now.remembered[row], most), style="cyan"),
             amount(later.remembered[then]),
-            _signed(now, row),
-            _signed(later, then),
-            *([_per_unit(now, row)] if now.is_unequal else []),
+            _owed(now, row),
+            _owed(later, then),
+            *([now.per_unit_text(row)] if now.is_unequal else []),
             _since(name, now, row, since),
         ])  # fmt: skip
     if not any(row[-1] for row in rows):
@@ -62,8 +62,7 @@ def print_standing(now: Standing, later: Standing, ahead: str, since: dict[str, 
     how = ", by prices" if rules.rule == "prices" else ""
     title = f"Standing at {named(now.at, now.zone)} ({rules.memory_in_words}, {rules.welfare} welfare{how})"
     print_fitting(title, columns, rows)
-    share = "share of the load that is remembered" if rules.kind == "burden" else "entitled share of what is remembered"
-    say(f"{word.owed.capitalize()}: how far below (+) or above (-) the {share}.")
+    say(now.owed_meaning)
     if now.is_unequal:
         unit = "of the share of the load" if rules.kind == "burden" else "of entitlement"
         say(f"Per unit: {word.owed} per unit {unit}. The agent with the most comes first.")
@@ -130,23 +129,18 @@ def bar(value: float, most: float, width: int = _WIDTH) -> str:
     return _EIGHTHS[8] * (eighths // 8) + (_EIGHTHS[eighths % 8] if eighths % 8 else "")
 
 
-def _signed(stood: Standing, row: int) -> Text:
-    owed = float(stood.owed[row])
-    if math.isnan(owed):
-        is_exempt = stood.status[row] == PRESENT and not stood.entitlements[row]
-        return Text("exempt" if is_exempt else stood.status[row], style="dim")
-    settled = abs(owed) < 5e-4
-    return Text("0" if settled else amount(owed, sign=True), style="" if settled else "green" if owed > 0 else "yellow")
-
-
-def _per_unit(stood: Standing, row: int) -> str:
-    return "" if math.isnan(stood.owed[row]) else amount(float(stood.per_unit[row]), sign=True)
+def _owed(stood: Standing, row: int) -> Text:
+    """What an agent is owed, in the colour of its sign."""
+    text = stood.owed_text(row)
+    if math.isnan(stood.owed[row]):
+        return Text(text, style="dim")
+    return Text(text, style="" if text == "0" else "green" if stood.owed[row] > 0 else "yellow")
 
 
 def _since(name: str, now: Standing, row: int, since: dict[str, int] | None) -> str:
-    if since is not None:
-        return day(since[name], now.zone) if name in since else ""
-    return "" if now.last[row] == NEVER else day(int(now.last[row]), now.zone)
+    if since is None:
+        return now.last_text(row)
+    return day(since[name], now.zone) if name in since else ""
 
 
 def print_decision(proposal: Proposal, json: bool, *, recorded: bool) -> None:

@@ -11,7 +11,7 @@ from bygones._files import check_output, replacing
 from bygones.cli.allocation_commands import AmountToDivide, Capacity, NumberOfPlaces, Whole
 from bygones.cli.arguments import optional
 from bygones.cli.console import answering, print_json, print_paths, say
-from bygones.cli.ledger_arguments import Author, Json, Key, Note, Target, note_key, open_ledger, print_recorded
+from bygones.cli.ledger_arguments import Author, Json, Key, Note, Target, open_ledger, print_recorded
 from bygones.cli.pictures import save_beside
 
 From = Annotated[
@@ -62,12 +62,11 @@ def plan(
 
     if (from_ is None) != (until is None):
         raise ValueError("from and until must be given together: the first date, and the first that is not included")
-    with open_ledger(target, author) as ledger:
+    with open_ledger(target, author, key if publish else None) as ledger:
         zone = ledger.zone()
         dates = [] if from_ is None or until is None else dates_from(from_, until, every, zone)
         needs = read_dates(table, zone, dates, k=k, capacity=capacity, amount=amount, whole=whole)
         if publish:
-            note_key(ledger, key)
             made = ledger.plans.publish(needs, note=note, key=key)
         else:
             check_unused(key)
@@ -97,7 +96,7 @@ def planned(
         bygones ledger planned ward.db --agent Ana --out ana.ics
     """
     from bygones.cli.plan_printing import print_turns
-    from bygones.ledger.plans.plan_files import plan_csv, plan_ics
+    from bygones.ledger.exchange import plan_csv, plan_ics
     from bygones.ledger.storage.rows import unknown_agent
 
     with open_ledger(target) as ledger:
@@ -147,14 +146,13 @@ def replan(
     from bygones.ledger.model.times import iso
     from bygones.ledger.plans.date_needs import has_dates, read_dates
 
-    with open_ledger(target, author) as ledger:
+    with open_ledger(target, author, key) as ledger:
         zone = ledger.zone()
         dates = list(dict.fromkeys(iso(turn.at) for turn in ledger.plans.turns(from_)))
         known = (
             [] if table is None or not dates else read_dates(table, zone, [] if has_dates(read_rows(table)) else dates)
         )
         source = "" if table is None else table.read_bytes().hex()
-        note_key(ledger, key)
         found = ledger.plans.redecide(from_, needs=known, source=source, accept=accept, note=note, key=key)
     with answering(accept and bool(found)):
         if json:
@@ -180,8 +178,7 @@ def unplan(
     from bygones._text import counted
     from bygones.ledger.model.times import iso
 
-    with open_ledger(target, author) as ledger:
-        note_key(ledger, key)
+    with open_ledger(target, author, key) as ledger:
         found = ledger.plans.void(from_, until, note=note, key=key)
     with answering():
         if json:
@@ -208,8 +205,7 @@ def swap(
     """
     from bygones.ledger.model.times import named
 
-    with open_ledger(target, author) as ledger:
-        note_key(ledger, key)
+    with open_ledger(target, author, key) as ledger:
         found, zone = ledger.plans.swap(first, second, note=note, key=key), ledger.zone()
     print_recorded(
         found, json, *(f"Event {event.seq}: {event.agent} serves on {named(event.time, zone)}." for event in found)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 
 from rich.text import Text
@@ -96,16 +95,10 @@ def _print_standings(plan: Plan) -> None:
             amount(given.get(name, 0.0)),
             "" if was is None else amount(plan.before.remembered[was]),
             amount(plan.after.remembered[i]),
-            "" if was is None else _owed(plan.before.owed[was], plan.before.status[was]),
-            _owed(plan.after.owed[i], plan.after.status[i]),
+            "" if was is None else plan.before.owed_text(was),
+            plan.after.owed_text(i),
         ])  # fmt: skip
     print_fitting("Standing now, and after the plan", columns, rows)
-
-
-def _owed(owed: float, status: str) -> str:
-    if math.isnan(owed):
-        return "exempt" if status == PRESENT else status
-    return amount(0.0 if abs(owed) < 5e-4 else owed, sign=True)
 
 
 def _turns(turns: Iterable[Turn]) -> str:

@@ -7,7 +7,8 @@ import re
 import sys
 import traceback
 from collections.abc import Callable, Iterable, Sequence
-from typing import NoReturn
+from importlib import import_module
+from typing import NamedTuple, NoReturn
 
 from tyro.extras import SubcommandApp
 
@@ -21,14 +22,10 @@ from bygones.cli import (
     audit_commands,
     import_commands,
     keeping_commands,
-    leaderboard_commands,
     ledger_commands,
     memory_commands,
-    paper_commands,
     plan_commands,
     recording_commands,
-    report_commands,
-    results_commands,
     revision_commands,
     scenario_commands,
     signing_commands,
@@ -63,25 +60,65 @@ COMMANDS: dict[Callable[..., None], str | None] = {
     advice_commands.advise: "audit",
     simulation_commands.simulate: None,
     scenario_commands.scenarios: None,
-    leaderboard_commands.leaderboard: "learn,report",
     memory_commands.decay: None,
     memory_commands.stability: None,
-    paper_commands.figure: None,
-    paper_commands.table: None,
-    report_commands.report: "report",
-    results_commands.claims: "results",
-    results_commands.results: "results",
 }
-"""The commands that can be imported without JAX, each with the extra that brings everything it needs."""
+"""The commands that are imported with the program, each with the extra that brings everything it needs."""
 
-LEARNING = {
-    "train": "Train PPO or another --learner on the paper's problem, or on a scenario; every setting is a flag.",
-    "evaluate": "Play a saved policy, with actions drawn from it and with its most probable actions.",
-    "reproduce": "Run the paper's experiment: training, figures, a verdict on every claim, and a report.",
+
+class LateCommand(NamedTuple):
+    """A command that is imported when it is called: it needs JAX, or belongs to the research beside the product."""
+
+    module: str
+    """The module below `bygones.cli` that has a function of the command's name."""
+    extra: str | None
+    """The extra that brings everything it needs."""
+    summary: str
+    """What `bygones --help` says of it."""
+
+
+LATE = {
+    "leaderboard": LateCommand(
+        "research.leaderboard_commands",
+        "learn,report",
+        "Compare rules and learners in every scenario, with every memory, and say where learning is worth it.",
+    ),
+    "figure": LateCommand("research.paper_commands", None, "Draw a figure of the paper as PNG and SVG."),
+    "table": LateCommand(
+        "research.paper_commands", None, "Compute a table of the paper, print it and write it as CSV."
+    ),
+    "report": LateCommand(
+        "research.report_commands",
+        "report",
+        "Write one HTML page with the paper's claims and every run behind them; it opens without a network.",
+    ),
+    "claims": LateCommand(
+        "research.results_commands",
+        "results",
+        "Judge the paper's claims C1 to C13 and ours, B1 to B5, from results, under every observation scale in them.",
+    ),
+    "results": LateCommand(
+        "research.results_commands",
+        "results",
+        "Show, filter, merge and export results: means over seeds, one line for each combination of settings.",
+    ),
+    "train": LateCommand(
+        "learning_commands",
+        "learn",
+        "Train PPO or another --learner on the paper's problem, or on a scenario; every setting is a flag.",
+    ),
+    "evaluate": LateCommand(
+        "evaluation_commands",
+        "learn",
+        "Play a saved policy, with actions drawn from it and with its most probable actions.",
+    ),
+    "reproduce": LateCommand(
+        "research.reproduce_commands",
+        "learn,report",
+        "Run the paper's experiment: training, figures, a verdict on every claim, and a report.",
+    ),
 }
-"""Summaries of the commands in `bygones.cli.learning_commands`, kept here so that the help does not import JAX."""
-
-LEARNING_EXTRAS = {"train": "learn", "evaluate": "learn", "reproduce": "learn,report"}
+"""The commands that are imported late, by name."""
 
 LEDGER = "Keep a fairness memory in a file or database between decisions."
 
@@ -95,7 +132,7 @@ EXTRAS: dict[str, str | None] = {}
 """The extras that bring everything a command needs; None if it needs none, or only for some of what it does."""
 
 app = SubcommandApp()
-"""The commands themselves, except those that need JAX."""
+"""The commands themselves; those of `LATE` join when they are called."""
 
 overview = SubcommandApp()
 """All commands, by name and summary only."""
@@ -138,8 +175,8 @@ app.command(ledger_commands.app, name="ledger", help=LEDGER)
 _list("ledger", LEDGER, None)
 for _command, _extra in COMMANDS.items():
     add(_command, _extra)
-for _name, _summary in LEARNING.items():
-    _list(_name, _summary, LEARNING_EXTRAS[_name])
+for _name, _late in LATE.items():
+    _list(_name, _late.summary, _late.extra)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -215,12 +252,16 @@ def _parse_and_call(words: list[str]) -> None:
 
 
 def _commands(name: str) -> SubcommandApp:
-    """The commands among which tyro finds the one called `name`; JAX is imported only for those that need it."""
-    if name in LEARNING:
-        from bygones.cli import learning_commands
-
-        return learning_commands.app
+    """The commands among which tyro finds the one called `name`."""
+    if name in LATE and name not in names_of(app):
+        app.command(name=name)(late_command(name))
     return app if name in SUMMARIES else overview
+
+
+def late_command(name: str) -> Callable[..., None]:
+    """The function of one of the commands in `LATE`."""
+    function: Callable[..., None] = getattr(import_module(f"bygones.cli.{LATE[name].module}"), name)
+    return function
 
 
 def _refuse(sentence: str, secrets: Iterable[str], code: int = REFUSED) -> NoReturn:

@@ -17,7 +17,6 @@ from bygones.cli.ledger_arguments import (
     Target,
     from_when,
     has_come,
-    note_key,
     open_ledger,
     print_recorded,
 )
@@ -62,8 +61,7 @@ def join(
     target, agents = ledger_and_names(target, agents)
     if not agents:
         raise ValueError("give the name of at least one agent who joins")
-    with open_ledger(target, author) as ledger:
-        note_key(ledger, key)
+    with open_ledger(target, author, key) as ledger:
         joined = ledger.join_all(
             agents, at=at, entitlement=entitlement, newcomers=start, distinct=distinct, note=note, key=key
         )
@@ -141,8 +139,7 @@ def record(
     """
     from bygones.kinds import words
 
-    with open_ledger(target, author) as ledger:
-        note_key(ledger, key)
+    with open_ledger(target, author, key) as ledger:
         event = ledger.record(agent, amount, at=at, note=note, key=key)
         received = words(ledger.rules(at).kind).received
     print_recorded([event], json, f"Event {event.seq}: {agent} {received} {amount:.6g}.")
@@ -165,8 +162,7 @@ def offset(
     For example:
         bygones ledger offset team.db ana 5 --note "worked elsewhere"
     """
-    with open_ledger(target, author) as ledger:
-        note_key(ledger, key)
+    with open_ledger(target, author, key) as ledger:
         event = ledger.offset(agent, amount, at=at, note=note, key=key)
     print_recorded([event], json, f"Event {event.seq}: what is remembered of {agent} changed by {amount:+.6g}.")
 
@@ -187,8 +183,7 @@ def correct(
     For example:
         bygones ledger correct team.db 12 6
     """
-    with open_ledger(target, author) as ledger:
-        note_key(ledger, key)
+    with open_ledger(target, author, key) as ledger:
         entry = ledger.correct(event, amount, note=note, key=key)
     print_recorded([entry], json, f"Event {entry.seq} corrects event {event} by {entry.amount:+.6g}.")
 
@@ -208,8 +203,7 @@ def _turn(
     json: bool,
 ) -> None:
     """Records that an agent leaves, goes on hold or resumes, and says so."""
-    with open_ledger(target, author) as ledger:
-        note_key(ledger, key)
+    with open_ledger(target, author, key) as ledger:
         event, zone = getattr(ledger, kind)(agent, at=at, note=note, key=key), ledger.zone()
     does = {"leave": "left" if has_come(event) else "leaves", "hold": "is on hold", "resume": "takes part again"}[kind]
     print_recorded([event], json, f"{agent} {does}{from_when(event, zone)}.")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 from tyro.conf import Positional, arg
 
 from bygones.cli.console import answering, print_json
-from bygones.cli.ledger_arguments import Author, Json, Key, Note, Target, note_key, open_ledger, print_recorded
+from bygones.cli.ledger_arguments import Author, Json, Key, Note, Target, open_ledger, print_recorded
 
 if TYPE_CHECKING:
     from bygones.ledger import Event
@@ -28,8 +28,7 @@ def void(
     For example:
         bygones ledger void team.db 12 --note "wrong year"
     """
-    with open_ledger(target, author) as ledger:
-        note_key(ledger, key)
+    with open_ledger(target, author, key) as ledger:
         entry = ledger.void(event, note=note, key=key)
         voided = ledger.event(event)
         zone = ledger.zone()
@@ -63,8 +62,7 @@ def redecide(
     """
     from bygones.cli.ledger_tables import print_redecisions
 
-    with open_ledger(target, author) as ledger:
-        note_key(ledger, key)
+    with open_ledger(target, author, key) as ledger:
         found, zone = ledger.redecide(from_, to, accept=accept, note=note, key=key), ledger.zone()
     with answering(accept and any(each.in_period for each in found)):
         if json:

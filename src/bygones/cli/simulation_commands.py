@@ -126,7 +126,7 @@ def _simulate_example(
     json: bool,
 ) -> None:
     from bygones.paper import examples as s
-    from bygones.report.figures.example_figures import example_figure
+    from bygones.report.paper.example_figures import example_figure
 
     histories = {
         label: s.run(s.EXAMPLES[example], memory, welfare, steps, bundles=bundles, seed=seed)

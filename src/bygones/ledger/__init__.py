@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 from bygones._parts import on_first_use
 
 if TYPE_CHECKING:
-    from bygones.ledger.actions.contributions import Contribution
     from bygones.ledger.actions.decisions import Proposal, StaleProposalError
+    from bygones.ledger.actions.explanations import Contribution
     from bygones.ledger.actions.imports import Preview
     from bygones.ledger.actions.redecisions import Redecision
     from bygones.ledger.ledger import Ledger
@@ -54,7 +54,7 @@ __all__ = [
 ]
 
 _NAMES = {
-    "actions.contributions": ("Contribution",),
+    "actions.explanations": ("Contribution",),
     "actions.decisions": ("Proposal", "StaleProposalError"),
     "model.draws": ("check_draw",),
     "model.events": ("Entry", "Event"),

@@ -26,16 +26,15 @@ from typing import Any
 import sqlalchemy as sa
 
 from bygones.allocation.problem_contract import Problem
-from bygones.ledger.actions import decisions, imports, records, redecisions, remade, voiding
+from bygones.ledger.actions import decisions, imports, records, redecisions, remade
 from bygones.ledger.actions.decisions import Proposal
 from bygones.ledger.actions.redecisions import Redecision
-from bygones.ledger.model.events import Entry, Event, check_event
+from bygones.ledger.model.events import Entry, Event
 from bygones.ledger.model.rules import Rules
 from bygones.ledger.model.times import When
 from bygones.ledger.plans.plans import Plans
 from bygones.ledger.reading import Readable
-from bygones.ledger.storage import keys, schema
-from bygones.ledger.storage.authors import author_of, in_database
+from bygones.ledger.storage import dialects, keys, schema
 from bygones.ledger.storage.store import TIMEOUT, Store
 from bygones.ledger.storage.transaction import Recorder, Transaction, begin
 
@@ -45,7 +44,7 @@ class Ledger(Readable):
 
     def __init__(self, store: Store, author: str | None = None) -> None:
         super().__init__(store)
-        self._recorder = Recorder(store, author_of(author))
+        self._recorder = Recorder(store, dialects.author_of(author))
 
     @classmethod
     def new(
@@ -72,7 +71,7 @@ class Ledger(Readable):
             store = Store(target, timeout)
             stack.callback(store.close)
             with store.creating() as connection:
-                begin(connection, rules or Rules(), began, in_database(connection, author_of(author)))
+                begin(connection, rules or Rules(), began, dialects.author_of(author))
             stack.pop_all()
         return cls(store, author)
 
@@ -162,7 +161,6 @@ class Ledger(Readable):
             key,
             lambda book: [kind, book.maybe(at), agent, note],
             lambda tx: records.take_part(tx, kind, agent, at, note),
-            lambda _, events: events[0],
         )
 
     def record(
@@ -218,7 +216,6 @@ class Ledger(Readable):
             key,
             lambda book: ["offset", book.maybe(at), agent, amount, note],
             lambda tx: records.amounts(tx, "offset", [entry])[0],
-            lambda _, events: events[0],
         )
 
     def correct(self, seq: int, amount: float = 0.0, *, note: str = "", key: str | None = None) -> Event:
@@ -226,8 +223,7 @@ class Ledger(Readable):
         return self._recorder.once(
             key,
             lambda _: ["correct", None, seq, keys.number(amount), note],
-            lambda tx: records.correct(tx, check_event(seq), amount, note),
-            lambda _, events: events[0],
+            lambda tx: records.correct(tx, seq, amount, note),
         )
 
     def change_rules(self, *, at: When | None = None, note: str = "", key: str | None = None, **settings: Any) -> Event:
@@ -237,13 +233,10 @@ class Ledger(Readable):
             records.check_agents(tx, settings)
             return records.change_rules(tx, tx.time(at), settings, note)
 
-        return self._recorder.once(
-            key, lambda book: ["rules", book.maybe(at), settings, note], act, lambda _, events: events[0]
-        )
+        return self._recorder.once(key, lambda book: ["rules", book.maybe(at), settings, note], act)
 
     def undo_import(self, seq: int, *, note: str = "", key: str | None = None) -> list[Event]:
         """Takes back everything that an import recorded, found by any of its events."""
-        seq = check_event(seq)
         return self._recorder.once(
             key,
             lambda _: ["undo-import", None, seq, note],
@@ -257,12 +250,10 @@ class Ledger(Readable):
         With a decision, what was received through it is void too; with an amount, its corrections. To void a void puts
         the event back in effect. What would leave the ledger without sense is refused.
         """
-        seq = check_event(seq)
         return self._recorder.once(
             key,
             lambda _: ["void", None, seq, note],
-            lambda tx: voiding.void(tx, seq, note),
-            lambda _, events: events[0],
+            lambda tx: records.void(tx, seq, note),
         )
 
     # ------------------------------------------------------------------------------------------------ deciding
@@ -343,4 +334,4 @@ class Ledger(Readable):
     @property
     def plans(self) -> Plans:
         """What is planned for dates ahead."""
-        return Plans(self._store, self._recorder)
+        return Plans(self._recorder)

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Generator, Sequence
-from typing import TypeVar
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
+from typing import NamedTuple
 
 import sqlalchemy as sa
 
 from bygones._text import check_text
-from bygones.ledger.actions.contributions import Contribution, contributions, owed_since
+from bygones.ledger.actions.explanations import (
+    Contribution,
+    LaterChange,
+    changes_since,
+    contributions,
+    made_again,
+    owed_since,
+)
 from bygones.ledger.actions.imports import Preview, preview
-from bygones.ledger.actions.later_changes import LaterChange, changes_since, made_again
 from bygones.ledger.actions.remade import Told, told
-from bygones.ledger.model.events import Entry, Event, check_event
+from bygones.ledger.model.events import KINDS, Entry, Event
 from bygones.ledger.model.rules import Change, RuleBook, Rules
 from bygones.ledger.model.standing import Standing
 from bygones.ledger.model.times import When
@@ -21,7 +28,14 @@ from bygones.ledger.proof.verification import Verification, verify
 from bygones.ledger.storage import draw_table, keys, revisions, rows, schema, timeline
 from bygones.ledger.storage.store import Store
 
-T = TypeVar("T")
+
+class _Asked(NamedTuple):
+    """What a question is about: the ledger, its rules, an instant, and the last event that counts if not all do."""
+
+    connection: sa.Connection
+    book: RuleBook
+    time: int
+    head: int | None
 
 
 class Readable:
@@ -40,7 +54,8 @@ class Readable:
 
     def rules(self, at: When | None = None) -> Rules:
         """The rules in force at an instant, by default now or when the ledger begins."""
-        return self._read(lambda connection, book, time: book.at(time), at)
+        with self._asked(at) as asked:
+            return asked.book.at(asked.time)
 
     def standing(
         self, at: When | None = None, *, as_recorded: When | None = None, before: int | None = None
@@ -53,32 +68,34 @@ class Readable:
             before: count only what had been recorded before the event with this number; `at` is then by default the
                 time of that event, so that the result is what a decision saw.
         """
-        with self._store.reading() as connection:
-            book, time, head = self._asked(connection, at, as_recorded, before)
-            return timeline.standing(connection, book, time, head)
+        with self._asked(at, as_recorded, before) as asked:
+            return timeline.standing(*asked)
 
     def outlook(
         self, until: When, at: When | None = None, *, as_recorded: When | None = None, before: int | None = None
     ) -> Standing:
         """Where everybody stands at a later instant if nothing is received after `at`, by default now."""
-        with self._store.reading() as connection:
-            book, time, head = self._asked(connection, at, as_recorded, before)
+        with self._asked(at, as_recorded, before) as (connection, book, time, head):
             return timeline.outlook(connection, book, time, book.instant(until, "until"), head)
 
     def owed_since(self, at: When | None = None) -> dict[str, int]:
         """For each agent who is owed something at an instant, since when they have been owed without a break."""
-        return self._read(owed_since, at)
+        with self._asked(at) as (connection, book, time, _):
+            return owed_since(connection, book, time)
 
     def contributions(self, agent: str, at: When | None = None) -> list[Contribution]:
         """What an agent's remembered utility consists of, the largest part first."""
         name = check_text("agent", agent, empty=False)
-        return self._read(lambda connection, book, time: contributions(connection, book, time, name), at)
+        with self._asked(at) as (connection, book, time, _):
+            return contributions(connection, book, time, name)
 
-    def events(self, *, in_effect: bool = False) -> Generator[tuple[Event, bytes], None, None]:
-        """All events with their hashes, in the order of recording, or only those that are not void."""
+    def events(self, kind: str | None = None, *, in_effect: bool = False) -> Generator[tuple[Event, bytes], None, None]:
+        """All events with their hashes, in the order of recording, or only those of a kind, or that are not void."""
+        if kind is not None and kind not in KINDS:
+            raise ValueError(f"kind must be one of {', '.join(KINDS)}, got {kind!r}")
+        where = [] if kind is None else [schema.events.c.kind == kind]
         with self._store.reading() as connection:
-            for chunk in rows.load_events(connection, [revisions.in_effect()] if in_effect else []):
-                yield from chunk
+            yield from rows.load_hashed(connection, [*where, revisions.in_effect()] if in_effect else where)
 
     def hashes(self) -> Generator[bytes, None, None]:
         """The hashes of all events, in the order of recording."""
@@ -89,7 +106,6 @@ class Readable:
 
     def event(self, seq: int) -> Event:
         """One event by its number."""
-        check_event(seq)
         with self._store.reading() as connection:
             return rows.load_event(connection, seq)
 
@@ -105,7 +121,8 @@ class Readable:
 
     def zone(self) -> str:
         """The name of the ledger's time zone."""
-        return self._read(lambda connection, book, time: book.zone, None)
+        with self._asked() as asked:
+            return asked.book.zone
 
     def with_key(self, key: str) -> list[Event]:
         """What was recorded with this key; empty if nothing was."""
@@ -131,15 +148,10 @@ class Readable:
 
     def decisions_at(self, at: When) -> list[int]:
         """The numbers of the decisions of one instant that count."""
-
-        def read(connection: sa.Connection, _: RuleBook, time: int) -> list[int]:
-            table = schema.events
-            query = sa.select(table.c.seq).where(
-                table.c.kind == "decision", table.c.time == time, revisions.in_effect()
-            )
-            return list(connection.execute(query.order_by(table.c.seq)).scalars())
-
-        return self._read(read, at)
+        table = schema.events
+        with self._asked(at) as (connection, _, time, _):
+            decided = [table.c.kind == "decision", table.c.time == time, revisions.in_effect()]
+            return list(connection.execute(sa.select(table.c.seq).where(*decided).order_by(table.c.seq)).scalars())
 
     def joined_before(self, join: Event) -> bool:
         """Whether the agent who joins with this event had joined before, so that it returns."""
@@ -151,11 +163,13 @@ class Readable:
 
     def rule_changes_after(self, at: When | None = None) -> list[Change]:
         """The rule changes that wait for their time after an instant, by default now."""
-        return self._read(lambda _, book, time: [change for change in book.changes if change.time > time], at)
+        with self._asked(at) as asked:
+            return [change for change in asked.book.changes if change.time > asked.time]
 
     def preview(self, entries: Sequence[Entry], *, join: bool = False) -> Preview:
         """What importing these entries would record, with what looks like a mistake; nothing is recorded."""
-        return self._read(lambda connection, book, _: preview(connection, book, entries, join=join), None)
+        with self._asked() as (connection, book, _, _):
+            return preview(connection, book, entries, join=join)
 
     def n_events(self) -> int:
         """The number of events so far."""
@@ -180,33 +194,30 @@ class Readable:
         with self._store.reading() as connection:
             return verify(connection, head)
 
-    def _read(self, what: Callable[[sa.Connection, RuleBook, int], T], at: When | None) -> T:
-        with self._store.reading() as connection:
-            book = rows.load_book(connection.execute(sa.select(schema.ledger.c.rules)).scalar_one())
-            time = max(rows.clock(connection), book.began) if at is None else book.instant(at)
-            return what(connection, book, time)
-
+    @contextmanager
     def _asked(
-        self, connection: sa.Connection, at: When | None, as_recorded: When | None, before: int | None
-    ) -> tuple[RuleBook, int, int | None]:
-        """The rules, the instant, and the last event that counts if not all do."""
-        book = rows.load_book(connection.execute(sa.select(schema.ledger.c.rules)).scalar_one())
-        time = None if at is None else book.instant(at)
-        if as_recorded is not None and before is not None:
-            raise ValueError("as_recorded and before say the same in two ways: give only one of them")
-        if as_recorded is None and before is None:
-            return book, max(rows.clock(connection), book.began) if time is None else time, None
-        table = schema.events
-        if before is not None:
-            if not 1 < before <= connection.execute(sa.select(schema.ledger.c.head)).scalar_one():
-                raise ValueError(f"before must be the number of an event after the first, got {before}")
-            query = sa.select(table.c.time).where(table.c.seq == before)
-            head, known_by = before - 1, int(connection.execute(query).scalar_one())
-        elif as_recorded is not None:
-            known_by = book.instant(as_recorded, "as_recorded")
-            last = connection.execute(sa.select(sa.func.max(table.c.seq)).where(table.c.recorded <= known_by)).scalar()
-            if last is None:
-                raise ValueError(f"nothing had been recorded by {book.named(known_by)}")
-            head = int(last)
-        book = rows.load_changes(connection, head)
-        return book, max(known_by, book.began) if time is None else time, head
+        self, at: When | None = None, as_recorded: When | None = None, before: int | None = None
+    ) -> Iterator[_Asked]:
+        """The ledger at one moment, and what is asked of it: the instant, by default now, and what is known then."""
+        with self._store.reading() as connection:
+            head = connection.execute(sa.select(schema.ledger.c.rules, schema.ledger.c.head)).one()
+            book, table, known_by, last = rows.load_book(head.rules), schema.events, None, None
+            if as_recorded is not None and before is not None:
+                raise ValueError("as_recorded and before say the same in two ways: give only one of them")
+            time = None if at is None else book.instant(at)
+            if before is not None:
+                if not 1 < before <= head.head:
+                    raise ValueError(f"before must be the number of an event after the first, got {before}")
+                last = before - 1
+                known_by = connection.execute(sa.select(table.c.time).where(table.c.seq == before)).scalar_one()
+            elif as_recorded is not None:
+                known_by = book.instant(as_recorded, "as_recorded")
+                query = sa.select(sa.func.max(table.c.seq)).where(table.c.recorded <= known_by)
+                last = connection.execute(query).scalar()
+                if last is None:
+                    raise ValueError(f"nothing had been recorded by {book.named(known_by)}")
+            if last is not None:
+                book = rows.load_changes(connection, last)
+            if time is None:
+                time = max(rows.clock(connection) if known_by is None else known_by, book.began)
+            yield _Asked(connection, book, time, last)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -18,7 +17,7 @@ from bygones.audit.advice.recommendation import (
     HistoryFacts,
     Recommendation,
 )
-from bygones.audit.advice.trials import AdviceVerdict, Comparison, JudgedTrials
+from bygones.audit.advice.trials import AdviceVerdict, JudgedTrials, Trials
 from bygones.audit.replay.memories import Alternative
 from bygones.kinds import words
 
@@ -30,7 +29,7 @@ MUCH_MORE = 5.0
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class Advice(Recommendation, Comparison):
+class Advice(Recommendation, Trials):
     """The result of `advise`.
 
     Attributes:
@@ -309,11 +308,11 @@ class Advice(Recommendation, Comparison):
             "recommended" if i == self.chosen else change,
         ]  # fmt: skip
 
-    def _choice(self) -> dict[str, Any]:
+    def _choice(self) -> dict[str, object]:
         reports = "normalised" if self.reported else "as-reported"
         return {"newcomers": self.newcomers, "reports": reports, "verdict": self.verdict}
 
-    def _numbers(self) -> dict[str, Any]:
+    def _numbers(self) -> dict[str, object]:
         length, time = self.clock.length_text, self.clock.json_time
         facts = self.facts._asdict() | {"first": time(self.facts.first), "last": time(self.facts.last)}
         return {
@@ -322,9 +321,9 @@ class Advice(Recommendation, Comparison):
             "other_periods": {length(p): {"half_life": m.name, "rule": r} for p, (m, r) in self.others.items()},
         }
 
-    def _trial_data(self, i: int) -> dict[str, Any]:
+    def _trial_data(self, i: int) -> dict[str, object]:
         trial, worst = self.trials[i], "heaviest_quarter" if self.kind == "burden" else "worst_off_quarter"
-        data: dict[str, Any] = {
+        data: dict[str, object] = {
             "memory": None if i == 0 else trial.memory.name,
             "rule": trial.rule,
             "longest_in_a_row": trial.longest,

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -237,14 +237,14 @@ class Recommendation(ABC):
         """The numbers behind it."""
 
     @abstractmethod
-    def _choice(self) -> dict[str, Any]:
+    def _choice(self) -> dict[str, object]:
         """What else there is to the choice of a half-life and a rule, as plain data."""
 
     @abstractmethod
-    def _numbers(self) -> dict[str, Any]:
+    def _numbers(self) -> dict[str, object]:
         """The numbers behind it, as plain data."""
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """The advice as plain data for JSON."""
         choice = {"half_life": self.takes, "rule": self.rule, **self._choice(), "sentences": self.headline()}
         return {

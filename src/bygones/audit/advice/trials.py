@@ -189,7 +189,7 @@ def _measure(received: np.ndarray, weights: np.ndarray, kind: Kind) -> tuple[flo
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class Comparison:
+class Trials:
     """What was tried, and how it was judged.
 
     Attributes:
@@ -264,10 +264,10 @@ class Comparison:
         return chosen.memory, chosen.rule, later.gain(later.worst, trial, simple).mean / usual
 
 
-def compare(decisions: Decisions, trials: Sequence[Course], period: float, kind: Kind) -> Comparison:
+def compare(decisions: Decisions, trials: Sequence[Course], period: float, kind: Kind) -> Trials:
     """Compares trials by what was received within periods."""
     judged = judge(decisions, trials, period, kind) if trials else None
-    return Comparison(trials=tuple(trials), judged=judged, period=period)
+    return Trials(trials=tuple(trials), judged=judged, period=period)
 
 
 def nearest(memories: Sequence[Alternative], period: float) -> Alternative:

@@ -1,4 +1,4 @@
-"""Which half-life and rule to choose, by what they would have done on a history that records who asked.
+"""Which half-life and rule to choose for a history, by what they would have done on it where it records who asked.
 
 Half-lives, other memories and both rules are replayed on the needs of the history, judged by what the worst-off quarter
 of the agents would have received (of burdens, carried) within periods, and compared (`bygones.audit.advice.trials`).
@@ -18,7 +18,8 @@ from bygones._text import counted
 from bygones.allocation.decide import Rule
 from bygones.audit.advice.advice import Advice
 from bygones.audit.advice.recommendation import AROUND, PERIODS, HistoryFacts, facts_of, period_of, round_lengths
-from bygones.audit.advice.trials import AdviceVerdict, Comparison, compare, nearest
+from bygones.audit.advice.trials import AdviceVerdict, Trials, compare, nearest
+from bygones.audit.advice.without_needs import ReceivedAdvice, advise_received
 from bygones.audit.read.clock import Clock
 from bygones.audit.read.history import History
 from bygones.audit.replay.courses import ACTUAL, Course, replay
@@ -39,34 +40,36 @@ def advise(
     period: str | float | None = None,
     half_lives: Sequence[str | float] | None = None,
     reported: bool = False,
-    newcomers: str | float = "mean",
+    newcomers: str | float | None = None,
     entitlements: Mapping[str, float] | None = None,
     others: str | float | None = None,
     kind: Kind | None = None,
     draws: int = DRAWS,
     advance: Callable[[float], None] = lambda done: None,
-) -> Advice:
-    """Recommends a half-life and a rule for a history that records who asked.
+) -> Advice | ReceivedAdvice:
+    """Recommends a half-life and a rule for a history; where it does not record who asked, a half-life to begin with.
 
     Args:
-        history: see `read_history(needs=…, served=…)`.
+        history: see `read_history`; rules are compared if it was read with `needs` and `served`.
         period: the time over which shares should even out; by default long enough for three turns each.
         half_lives: the half-lives to try; by default round ones around the period, and perfect recall.
         reported: whether needs are what agents report themselves. They then count as multiples of what each usually
             reports, and only the rule that is safe with them is recommended.
-        newcomers: the newcomer rule, for agents who ask for the first time; by default that of a ledger.
-        entitlements: of each agent; by default the same for everyone.
+        newcomers: the newcomer rule; by default `mean`, or that of a ledger.
+        entitlements: of each agent; by default the same for everyone, or those of a ledger.
         others: the entitlement of agents that `entitlements` does not name, see `audit`.
-        kind: goods or burdens; goods if left out, and the advice says so.
+        kind: goods or burdens; by default what a ledger is about, or goods, and the advice says so.
         draws: how often each trial is run, with other draws among ties.
         advance: called after each trial with the share of the work that is done.
     """
     if history.requests is None:
-        raise ValueError("advise needs to know who asked: name the columns with needs and served")
+        if reported:
+            raise ValueError("--reported needs a history with needs: name the columns with --needs and --served")
+        return advise_received(history, period, half_lives, newcomers, entitlements, others, kind)
     check_count("draws", draws, most=1000)
     about: Kind = "good" if kind is None else check_kind(kind)
     clock, notes = history.clock, [history.clock.sentence(), *history.notes]
-    decisions = decisions_of(history, newcomers, entitlements, others)
+    decisions = decisions_of(history, "mean" if newcomers is None else newcomers, entitlements, others)
     number = len(decisions.requests)
     if number > MOST_DECISIONS:
         notes.append(f"The latest {MOST_DECISIONS:,} of {number:,} decisions were replayed.")
@@ -156,7 +159,7 @@ def _trials(
 
 
 def _other_periods(
-    decisions: Decisions, compared: Comparison, clock: Clock, facts: HistoryFacts, kind: Kind, reported: bool
+    decisions: Decisions, compared: Trials, clock: Clock, facts: HistoryFacts, kind: Kind, reported: bool
 ) -> dict[float, tuple[Alternative, str]]:
     """What would be recommended for the next shorter and the next longer period by which it can be judged."""
     if compared.judged is None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -27,7 +27,6 @@ from bygones.audit.advice.recommendation import (
 from bygones.audit.measure.audit import audit
 from bygones.audit.measure.findings import stretches
 from bygones.audit.read.clock import Clock
-from bygones.audit.read.entitlements import Shares
 from bygones.audit.read.history import History
 from bygones.kinds import Kind, words
 from bygones.ledger.model.times import SECOND
@@ -49,7 +48,7 @@ class FirstInLine(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class ReceivedAdvice(Recommendation):
-    """The result of `advise_received`.
+    """The result of `advise` for a history that does not record who asked.
 
     Attributes:
         events: the number of events.
@@ -135,10 +134,10 @@ class ReceivedAdvice(Recommendation):
             "Gini: how unequally what is remembered is spread now; 0 means equally.",
         )
 
-    def _choice(self) -> dict[str, Any]:
+    def _choice(self) -> dict[str, object]:
         return {"verdict": "not compared"}
 
-    def _numbers(self) -> dict[str, Any]:
+    def _numbers(self) -> dict[str, object]:
         length = self.clock.length_text
         turns = {"turn": length(self.turn), "stay": length(self.stay)}
         return {
@@ -149,25 +148,14 @@ class ReceivedAdvice(Recommendation):
 
 def advise_received(
     history: History,
-    *,
-    period: str | float | None = None,
-    half_lives: Sequence[str | float] | None = None,
-    newcomers: str | float | None = None,
-    entitlements: Mapping[str, float] | Shares | None = None,
-    others: str | float | None = None,
-    kind: Kind | None = None,
+    period: str | float | None,
+    half_lives: Sequence[str | float] | None,
+    newcomers: str | float | None,
+    entitlements: Mapping[str, float] | None,
+    others: str | float | None,
+    kind: Kind | None,
 ) -> ReceivedAdvice:
-    """Recommends a half-life to begin with, for a history that does not record who asked.
-
-    Args:
-        history: see `read_history`; also a ledger, or the log of a cluster.
-        period: the time over which shares should even out; by default long enough for three turns each.
-        half_lives: the half-lives to look at; by default round ones around the period, and perfect recall.
-        newcomers: the newcomer rule; by default `mean`, or that of a ledger.
-        entitlements: of each agent; by default the same for everyone, or those of a ledger.
-        others: the entitlement of agents that `entitlements` does not name, see `audit`.
-        kind: goods or burdens; by default what a ledger is about, or goods.
-    """
+    """Recommends a half-life to begin with, for a history that does not record who asked; see `advise`."""
     clock, span = history.clock, float(history.last - history.first)
     events = history.events
     turns = history.fetch(

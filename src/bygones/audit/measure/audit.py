@@ -19,8 +19,9 @@ from bygones.audit.measure.pasts import Past, TablePast, relative
 from bygones.audit.measure.sums import periods
 from bygones.audit.read.entitlements import Shares
 from bygones.audit.read.history import History
-from bygones.audit.replay.courses import ReplayedDecisions, replay_decisions
+from bygones.audit.replay.memories import of_length
 from bygones.audit.replay.past_decisions import decisions_among
+from bygones.audit.replay.what_if import replay_all
 from bygones.kinds import Kind, check_kind
 from bygones.ledger.model.rules import NEWCOMER_RULES, check_entitlement, check_newcomers
 from bygones.welfare import AnyWelfare, named
@@ -128,9 +129,10 @@ def audit(
         per_unit=len(set(weights[is_present].tolist())) > 1,
         searched=SEARCHED if past.n_events > FEW_EVENTS else 4 * SEARCHED,
     )
-    replays: tuple[ReplayedDecisions, ...] = ()
+    what_if = None
     if history.requests is not None:
-        replays = replay_decisions(decisions_among(history, who, end), clock, chosen, end, judge, about)
+        decisions, memories = decisions_among(history, who, end), [of_length(clock, each) for each in chosen]
+        what_if = replay_all(history, decisions, memories, ["one-step"], judge, about, until=end)
     statuses = tuple(
         past.status(row, bool(is_present[row])) if who.entitlements[row] else "exempt" for row in range(len(who.names))
     )
@@ -149,7 +151,7 @@ def audit(
         entitled=weights / np.nansum(weights),
         standings=standings,
         conclusions=conclusions,
-        replays=replays,
+        what_if=what_if,
         statuses=statuses,
         equal_assumed=given is None and not (own is not None and own.entitlements),
         past=past,

@@ -8,9 +8,9 @@ below `TIED` of an average share is a tie, and a tie is no conclusion: only a re
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
@@ -81,6 +81,7 @@ class Conclusion:
         flips: where the answer changes, the shortest half-life first. Ties in between are no change.
         about: goods or burdens, which have their own words: whoever is owed a good is due to carry a burden.
         per_unit: whether entitlements differ, so that agents are compared per unit of entitlement.
+        searched: whether half-lives between those of the audit were looked at, too.
     """
 
     kind: str
@@ -90,6 +91,7 @@ class Conclusion:
     flips: tuple[Flip, ...]
     about: Kind = "good"
     per_unit: bool = False
+    searched: bool = True
 
     @property
     def holds(self) -> bool:
@@ -122,11 +124,9 @@ class Conclusion:
     def sentence(self, length_text: Callable[[float], str]) -> str:
         """The conclusion as a sentence; `length_text` formats a half-life."""
         half_lives = sorted(self.answers)
-        first, last = length_text(half_lives[0]), length_text(half_lives[-1])
         if self.holds:
-            # "Nobody is owed anything" takes "at any half-life"; every other claim takes "at every".
-            which = "any" if self.answers[half_lives[0]] == "" or self.claim.startswith("no ") else "every"
-            where = f"{which} half-life from {first} to {last}" if len(half_lives) > 1 else f"a half-life of {first}"
+            is_negative = self.answers[half_lives[0]] == "" or self.claim.startswith("no ")
+            where = span(half_lives, length_text, searched=self.searched, is_negative=is_negative)
             return _whole(f"{self.claim} at {where}{self._ties(length_text)}")
         flips = [flip for flip in self.flips if not flip.is_at_infinity]
         claims = [self._claim(self.flips[0].before), *(self._claim(flip.after) for flip in flips)]
@@ -140,7 +140,7 @@ class Conclusion:
         elif flips:
             clause = f"{'; then '.join(until)}; beyond that {claims[-1]}"
         else:
-            clause = f"{claims[0]} at every finite half-life"
+            clause = f"{claims[0]} at {'every finite half-life' if self.searched else 'each finite half-life compared'}"
         at_infinity = f"; if nothing fades, {self._claim(self.flips[-1].after)}" if len(flips) < len(self.flips) else ""
         return _whole(f"{clause}{at_infinity}")
 
@@ -169,7 +169,7 @@ class Conclusion:
             return f"{one} and {two} are level"
         return f"{one} {'is due' if burden else 'comes'} before {two}"
 
-    def to_dict(self, number: Callable[[float], float]) -> dict[str, Any]:
+    def to_dict(self, number: Callable[[float], float]) -> dict[str, object]:
         """The conclusion as plain data for JSON; `number` converts a half-life to the unit of the output."""
         return {
             "kind": self.kind,
@@ -248,6 +248,26 @@ class Conclusions:
     def all_exact(self) -> bool:
         """Whether every half-life at which an answer changes is known to 0.1%."""
         return all(flip.is_exact or flip.is_at_infinity for each in self.flip for flip in each.flips)
+
+
+def span(
+    half_lives: Sequence[float],
+    length_text: Callable[[float], str],
+    *,
+    searched: bool = True,
+    is_negative: bool = False,
+) -> str:
+    """The half-lives at which a conclusion holds, the shortest first, as a phrase.
+
+    Unless those in between were searched, it holds at those that were compared, and may not hold between them. "Nobody
+    is owed anything" `is_negative`, and takes "at any".
+    """
+    first, last = length_text(half_lives[0]), length_text(half_lives[-1])
+    if len(half_lives) == 1:
+        return f"a half-life of {first}"
+    if searched:
+        return f"{'any' if is_negative else 'every'} half-life from {first} to {last}"
+    return f"{'any' if is_negative else 'each'} half-life compared, from {first} to {last}"
 
 
 def _whole(clause: str) -> str:

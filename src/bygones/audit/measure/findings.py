@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -17,7 +17,8 @@ from bygones.audit.measure.pasts import DATED_EVENTS, Attendance, Past, Trajecto
 from bygones.audit.measure.sums import Periods
 from bygones.audit.read.clock import Clock
 from bygones.audit.read.entitlements import Shares
-from bygones.audit.replay.courses import ReplayedDecisions
+from bygones.audit.replay.past_decisions import Measured
+from bygones.audit.replay.what_if import WhatIf
 from bygones.kinds import Kind, words
 from bygones.ledger.model.standing import per_unit, ranked
 
@@ -85,7 +86,7 @@ class Audit:
         entitled: the share to which each of those is entitled; NaN for the others.
         standings: where everybody stands under each half-life, the shortest first.
         conclusions: what holds at every half-life and what depends on it.
-        replays: for each half-life, the outcome if the allocator had decided instead; empty where the history does not
+        what_if: what the rule `one-step` would have decided under each half-life; None where the history does not
             record who asked.
         statuses: whether each agent is `present`, `away`, `on hold` or `exempt`.
         equal_assumed: whether entitlements were not given, so that everybody counts as entitled to the same.
@@ -112,7 +113,7 @@ class Audit:
     entitled: np.ndarray
     standings: tuple[Trajectory, ...]
     conclusions: Conclusions
-    replays: tuple[ReplayedDecisions, ...]
+    what_if: WhatIf | None
     statuses: tuple[str, ...]
     equal_assumed: bool
     past: Past
@@ -226,8 +227,8 @@ class Audit:
         first = "due next" if self.kind == "burden" else "owed most"
         where = f"With the newcomer rule {other}, the default of bygones {command},"
         if len(runs) == 1:
-            every = " at every half-life" if len(half_lives) > 1 else ""
-            return [f"{where} {listed(runs[0][0], 3) or 'nobody'} would be {first}{every}."]
+            each = " at each half-life compared" if len(half_lives) > 1 else ""
+            return [f"{where} {listed(runs[0][0], 3) or 'nobody'} would be {first}{each}."]
         who = listed([f"{listed(names, 3) or 'nobody'} at {lengths}" for names, lengths in runs])
         return [f"{where} {who} would be {first}."]
 
@@ -283,7 +284,7 @@ class Audit:
         """The ends of the periods, the earliest first."""
         return [self.periods.end_of(period) for period in range(self.periods.count - 1, -1, -1)]
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """The audit as plain data for JSON."""
         time, length = self.clock.json_time, self.clock.length_text
         return {
@@ -303,7 +304,7 @@ class Audit:
             "equal_shares_assumed": self.equal_assumed,
             "notes": [self.entitlement_note(), *self.notes, *self.newcomer_notes()],
             "half_lives": [self._standing_dict(trajectory) for trajectory in self.standings],
-            "decided_again": {length(each.half_life): each.to_dict(self.names) for each in self.replays},
+            "decided_again": self._decided_again(),
             "conclusions": {
                 "pairs": self.conclusions.pairs,
                 "pairs_that_flip": self.conclusions.pairs_flip,
@@ -315,7 +316,22 @@ class Audit:
             },
         }
 
-    def _standing_dict(self, trajectory: Trajectory) -> dict[str, Any]:
+    def _decided_again(self) -> dict[str, object]:
+        """What the rule would have decided, by half-life."""
+        if self.what_if is None:
+            return {}
+        decided: dict[str, object] = {}
+        for course in self.what_if.alternatives():
+            outcomes = {}
+            for which, (run,) in (("actual", self.what_if.actual(course).runs), ("instead", course.runs)):
+                received = dict(zip(self.names, run.received.tolist(), strict=True))
+                measures = {name: getattr(run, name) for name in ("total", *Measured._fields)}
+                outcomes[which] = {"received": received, **measures}
+            numbers = {"decisions": self.what_if.decisions, "differ": int(course.differ.low)}
+            decided[self.clock.length_text(course.memory.length)] = numbers | outcomes
+        return decided
+
+    def _standing_dict(self, trajectory: Trajectory) -> dict[str, object]:
         time, agents = self.clock.json_time, []
         for row in self.rows(trajectory):
             since = None if row.owed_since is None else time(row.owed_since)

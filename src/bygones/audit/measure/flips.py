@@ -78,7 +78,9 @@ def conclude(
         known = _search(questions(known), known, ask, searched, only_first=guess is not None)
     everywhere = _Known(known)
     flipping = _flipping_pairs(everywhere, audited, present, little)
-    conclusions = tuple(each.conclusion(audited, everywhere, kind, per_unit) for each in questions(known))
+    conclusions = tuple(
+        each.conclusion(audited, everywhere, kind, per_unit, searched=ask is not None) for each in questions(known)
+    )
     return Conclusions(
         found=conclusions,
         pairs=None if flipping is None else len(present) * (len(present) - 1) // 2,
@@ -165,7 +167,7 @@ class _Question:
                 gaps.append(_Gap(low, high, answers[i], answers[j], ends))
         return gaps
 
-    def conclusion(self, audited: _Known, known: _Known, kind: Kind, per_unit: bool) -> Conclusion:
+    def conclusion(self, audited: _Known, known: _Known, kind: Kind, per_unit: bool, *, searched: bool) -> Conclusion:
         """The conclusion, with the answers at the half-lives of the audit."""
         flips = []
         for gap in self.gaps(known):
@@ -174,7 +176,7 @@ class _Question:
         flips += self._at_infinity(known)
         answers = dict(zip(audited.half_lives, self.answer(audited.values, self.little), strict=True))
         agent, other = (self.names[row] if row >= 0 else "" for row in (self.row, self.other))
-        return Conclusion(self.kind, agent, other, answers, tuple(flips), kind, per_unit)
+        return Conclusion(self.kind, agent, other, answers, tuple(flips), kind, per_unit, searched)
 
     def _at_infinity(self, known: _Known) -> list[Flip]:
         """The change to an exact tie if nothing fades; of a pair, that is no reversal."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from bygones._html import Markup, bar, bullets, card, heading, note, table
 from bygones._text import amount, counted, listed, sentence
+from bygones.audit.measure.conclusions import span
 from bygones.audit.measure.pasts import Trajectory
 from bygones.kinds import words
 from bygones.ledger.model.owed_since import SETTLED
@@ -35,7 +36,7 @@ class Group(NamedTuple):
 def grouped(audit: Audit) -> list[Group]:
     """What to do next; what holds throughout; who changes sides; and which pairs change their order."""
     conclusions, length = audit.conclusions, audit.clock.length_text
-    word = words(audit.kind)
+    word, half_lives = words(audit.kind), [each.half_life for each in audit.standings]
     throughout = [each.held(length) for each in conclusions.of("most", holds=True)]
     sides: dict[str, list[str]] = {"owed": [], "ahead": []}
     for each in conclusions.of("owed", holds=True):
@@ -50,7 +51,7 @@ def grouped(audit: Audit) -> list[Group]:
     throughout += [each.held(length) for each in conclusions.informative if each.kind == "order"]
     groups = [
         Group("What to do next", next_steps(audit)),
-        Group(f"Holds at {span(audit)}", throughout),
+        Group(f"Holds at {span(half_lives, length, searched=conclusions.searched)}", throughout),
         Group(
             f"Depends on the half-life: who is {word.owed} and who is ahead{_sides_note(audit)}",
             [each.sentence(length) for kind in ("most", "owed") for each in conclusions.of(kind, holds=False)],
@@ -65,54 +66,58 @@ def grouped(audit: Audit) -> list[Group]:
     return [group for group in groups if group.sentences]
 
 
+class Turns(NamedTuple):
+    """Whose turn is next: the rows of those who come first, together if they are tied, and of who can wait longest."""
+
+    first: tuple[int, ...]
+    are_tied: bool
+    last: tuple[int, ...]
+
+
 def next_steps(audit: Audit) -> list[str]:
     """What follows for the next decision: who comes first, by how much, and who can wait; one sentence per half-life.
 
     Half-lives with the same answer share a sentence.
     """
-    lines: dict[tuple[tuple[int, ...], tuple[int, ...]], list[Trajectory]] = {}
-    for stood in audit.standings:
-        relative = audit.conclusions.asked[stood.half_life]
-        ranked = [row for row in audit.ranked(stood) if audit.is_present[row]]
-        owed = [row for row in ranked if relative[row] > audit.little]
-        tied = [row for row in owed if relative[row] >= relative[owed[0]] - audit.little]
-        first = tuple(tied if len(tied) > 1 else owed[:NEXT])
-        last = tuple(row for row in reversed(ranked) if relative[row] < -audit.little)[:1]
-        lines.setdefault((first, last), []).append(stood)
     if not audit.is_present.any() or len(audit.names) < 2:
         return []
-    together = len(lines) == 1
-    return [_next(audit, first, last, stood, together=together) for (first, last), stood in lines.items()]
+    half_lives: dict[Turns, list[Trajectory]] = {}
+    for stood in audit.standings:
+        half_lives.setdefault(_turns(audit, stood), []).append(stood)
+    return [_next(audit, turns, stood) for turns, stood in half_lives.items()]
 
 
-def _next(
-    audit: Audit, first: tuple[int, ...], last: tuple[int, ...], stood: list[Trajectory], *, together: bool
-) -> str:
-    lengths = [audit.clock.length_text(each.half_life) for each in stood]
+def _turns(audit: Audit, stood: Trajectory) -> Turns:
+    relative = audit.conclusions.asked[stood.half_life]
+    ranked = [row for row in audit.ranked(stood) if audit.is_present[row]]
+    owed = [row for row in ranked if relative[row] > audit.little]
+    tied = [row for row in owed if relative[row] >= relative[owed[0]] - audit.little]
+    ahead = [row for row in reversed(ranked) if relative[row] < -audit.little]
+    return Turns(tuple(tied if len(tied) > 1 else owed[:NEXT]), len(tied) > 1, tuple(ahead[:1]))
+
+
+def _next(audit: Audit, turns: Turns, stood: list[Trajectory]) -> str:
+    lengths, word = [audit.clock.length_text(each.half_life) for each in stood], words(audit.kind)
     where = f"With {'a half-life' if len(lengths) == 1 else 'half-lives'} of {listed(lengths)}"
     where = "If nothing fades" if [each.half_life for each in stood] == [math.inf] else where
-    where = "At every half-life of this audit" if together and len(lengths) > 1 else where
-    if not first:
-        return f"{where}, nobody has to come first: everybody is at the {words(audit.kind).share}."
-    burden = audit.kind == "burden"
-    owed = [f"({words(audit.kind).owed} {_range(audit, stood, row)})" for row in first[:NEXT]]
-    names = [audit.names[row] for row in first[:NEXT]]
-    does = "the next turn is for " if burden else "serve "
-    does += f"{names[0]} {'' if burden else 'first '}{owed[0]}"
-    does += "".join(f", then {name} {how}" for name, how in zip(names[1:], owed[1:], strict=True))
-    # Several who are tied come first together; otherwise one comes after the other.
-    relative = audit.conclusions.asked[stood[0].half_life]
-    if len(first) > 1 and relative[first[0]] - relative[first[1]] <= audit.little:
-        tied = f"any of {listed([audit.names[row] for row in first], NEXT)}, who are tied"
+    where = "At every half-life of this audit" if 1 < len(stood) == len(audit.standings) else where
+    if not turns.first:
+        return f"{where}, nobody has to come first: everybody is at the {word.share}."
+    burden, names = audit.kind == "burden", [audit.names[row] for row in turns.first]
+    if turns.are_tied:
         does = "the next turn is for " if burden else "serve first "
-        does += f"{tied} ({words(audit.kind).owed} {_each(audit, stood, first)})"
+        does += f"any of {listed(names, NEXT)}, who are tied ({word.owed} {_each(audit, stood, turns.first)})"
+    else:
+        owed = [f"({word.owed} {_range(audit, stood, row)})" for row in turns.first]
+        does = f"the next turn is for {names[0]} {owed[0]}" if burden else f"serve {names[0]} first {owed[0]}"
+        does += "".join(f", then {name} {how}" for name, how in zip(names[1:], owed[1:], strict=True))
     waits = ""
-    if last:
-        others = [_until_level(audit, each, last[0]) for each in stood]
+    for row in turns.last:
+        others = [_until_level(audit, each, row) for each in stood]
         verb = "have carried" if burden else "have received"
         share = "its share" if audit.per_unit else "an equal share"
         waits = (
-            f"; {audit.names[last[0]]} is furthest ahead, and back at {share} once the others {verb} "
+            f"; {audit.names[row]} is furthest ahead, and back at {share} once the others {verb} "
             f"{_amounts(audit, others)} more"
         )
     return sentence(f"{where}, {does}{waits}")
@@ -164,14 +169,6 @@ def compared_note(audit: Audit) -> str:
         f"Not all pairs were compared: with {int(audit.is_present.sum()):,} agents, only those of the "
         f"{len(audit.conclusions.notable)} agents most {words(audit.kind).owed} or furthest ahead."
     )
-
-
-def span(audit: Audit) -> str:
-    """The half-lives of the audit as a phrase."""
-    half_lives = [audit.clock.length_text(trajectory.half_life) for trajectory in audit.standings]
-    if len(half_lives) == 1:
-        return f"a half-life of {half_lives[0]}"
-    return f"every half-life from {half_lives[0]} to {half_lives[-1]}"
 
 
 def settled(value: float, total: float, *, digits: int = 3, sign: bool = False) -> str:

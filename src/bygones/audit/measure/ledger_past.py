@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -22,8 +21,7 @@ from bygones.audit.measure.sums import Periods
 from bygones.audit.read.history import History
 from bygones.audit.read.ledger_events import NOBODY, LedgerEvents
 from bygones.ledger.model import fold
-from bygones.ledger.model.bounds import LARGEST, LARGEST_CORRECTION
-from bygones.ledger.model.events import DECISIONS, KINDS, PARTICIPATION, RECEIVED
+from bygones.ledger.model.events import DECISIONS, KINDS, LARGEST, LARGEST_CORRECTION, PARTICIPATION, RECEIVED
 from bygones.ledger.model.fold import Facts, Joining, Snapshot, Start
 from bygones.ledger.model.owed_since import Watch
 from bygones.ledger.model.participation import PRESENT, Participation, status
@@ -203,7 +201,7 @@ class LedgerPast(Past):
         return fold.empty(self._names, self._participation, book.history[-1].remembering)
 
 
-def _without_memory(change: Change) -> dict[str, Any]:
+def _without_memory(change: Change) -> dict[str, object]:
     """The settings of a change but for how the ledger remembers. Whether a hold stops the clock stays."""
     left_out = [name for name in MEMORY_SETTINGS if name != "hold_stops_clock"]
     return {name: value for name, value in change.settings.items() if name not in left_out}
@@ -218,18 +216,19 @@ def _past(events: LedgerEvents, until: int) -> LedgerEvents:
     kept, nobody = (events.time <= until) & ~events.are("rules", *DECISIONS), [NOBODY] * len(changes)
     added = {
         "seq": [change.seq for change in changes],
-        "time": [change.time for change in changes],
         "kind": [KINDS.index("rules")] * len(changes),
+        "time": [change.time for change in changes],
         "agent": nobody,
         "amount": [0.0] * len(changes),
         "refers": nobody,
     }
-    columns: dict[str, Any] = {}
+    columns: dict[str, np.ndarray] = {}
     for name, values in added.items():
         column = getattr(events, name)[kept]
         columns[name] = np.concatenate([column, np.array(values, dtype=column.dtype)])
     order = np.lexsort((columns["seq"], columns["time"]))
-    return events._replace(**{name: column[order] for name, column in columns.items()})
+    seq, kind, time, agent, amount, refers = (column[order] for column in columns.values())
+    return LedgerEvents(events.names, seq, kind, time, agent, amount, refers, events.book)
 
 
 def _original_kinds(past: LedgerEvents) -> np.ndarray:

@@ -34,8 +34,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
+import ibis
 import numpy as np
 import pyarrow as pa
 from scipy.special import ive
@@ -115,15 +115,13 @@ class Sums:
     first: np.ndarray
 
 
-def expression(events: Any, cut: Periods, half_lives: Sequence[float], *, first: bool = False) -> Any:
+def expression(events: ibis.Table, cut: Periods, half_lives: Sequence[float], *, first: bool = False) -> ibis.Table:
     """The sums as an Ibis expression over events with columns `agent`, `time` and `utility`.
 
     A column `start` says since when an event lasted until its `time`. A utility that is missing, negative or not a
     number turns its sum into NaN. That is how bad events are noticed without a second pass. With `first`, the age of
     the first event of each agent and period is asked for as well.
     """
-    import ibis
-
     utility = ibis.ifelse(events.utility >= 0, events.utility, ibis.literal(math.nan, type="float64"))
     if "start" in events.columns:
         parts = _parts(events.mutate(utility=utility), cut)
@@ -141,13 +139,11 @@ def expression(events: Any, cut: Periods, half_lives: Sequence[float], *, first:
     return parts.group_by("agent", "period").aggregate(received=parts.utility.sum(), **oldest, **decayed)
 
 
-def _parts(events: Any, cut: Periods) -> Any:
+def _parts(events: ibis.Table, cut: Periods) -> ibis.Table:
     """The part of each event in each period over which it lasts, with its length `lasts`.
 
     Ages are counted backwards from the moment of the audit, like periods. What lasts beyond that moment is cut off.
     """
-    import ibis
-
     ages = events.select(
         "agent", "utility", newest=_age(events.time, cut.end), oldest=_age(events.start, cut.end),
     )  # fmt: skip
@@ -173,10 +169,8 @@ def _parts(events: Any, cut: Periods) -> Any:
     )  # fmt: skip
 
 
-def _weight(parts: Any, longest: float, half_life: float) -> Any:
+def _weight(parts: ibis.Table, longest: float, half_life: float) -> ibis.Value:
     """The weight of an event at the end of its period; zero if it is below e^-600."""
-    import ibis
-
     rate = math.log(2) / half_life
     exponent = parts.since * -rate
     # PostgreSQL raises an error where an exponential underflows.
@@ -212,12 +206,12 @@ def agents_of(table: pa.Table) -> tuple[list[str], np.ndarray]:
     return [str(name) for name in agents.dictionary.to_pylist()], agents.indices.to_numpy(zero_copy_only=False)
 
 
-def _age(time: Any, end: float) -> Any:
+def _age(time: ibis.Value, end: float) -> ibis.Value:
     """The age of each time at the moment of the audit."""
     return (constant(end, time.type()) - time).cast("float64")
 
 
-def _period(age: Any, cut: Periods) -> Any:
+def _period(age: ibis.Value, cut: Periods) -> ibis.Value:
     """The number of the period, as a whole number, which some engines keep as an integer."""
     return (age / constant(cut.length)).floor()
 
@@ -226,10 +220,8 @@ def _numbers(column: pa.ChunkedArray) -> np.ndarray:
     return np.asarray(column.to_numpy(), dtype=float)
 
 
-def moments_expression(events: Any, end: float, shortest: float) -> Any:
+def moments_expression(events: ibis.Table, end: float, shortest: float) -> ibis.Table:
     """The sums of `Moments` as an Ibis expression over events with columns `agent`, `time` and `utility`."""
-    import ibis
-
     aged = events.select("agent", "utility", age=_age(events.time, end) / (UNIT * shortest))
     stretch = ibis.ifelse(aged.age < 1.0, ibis.literal(0, type="int64"), aged.age.log2().floor().cast("int64") + 1)
     aged = aged.select("agent", "utility", "age", stretch=stretch)

@@ -16,8 +16,8 @@ from collections.abc import Sequence
 from contextlib import ExitStack, closing
 from glob import glob
 from pathlib import Path
-from typing import Any
 
+import ibis
 import pyarrow as pa
 
 from bygones._csv import check_file, not_text, separator
@@ -48,7 +48,7 @@ _LEDGER_EVENTS = (
 
 
 def open_source(
-    source: Any,
+    source: object,
     table: str | None = None,
     *,
     threads: int | None = None,
@@ -66,9 +66,6 @@ def open_source(
         memory: how much memory DuckDB may use before it spills to disk.
         fields: the names of the columns of a CSV file without a header line.
     """
-    import ibis
-    import ibis.expr.types as ir
-
     paths = paths_of(source)
     if paths is not None and len(paths) > 1:
         kinds = {_kind(path) for path in paths}
@@ -77,10 +74,10 @@ def open_source(
         if table is not None:
             raise ValueError("table applies only to databases")
         return _from_files(duckdb(threads, memory), paths, kinds.pop(), fields)
-    if paths is not None and not isinstance(source, str | Path):
+    if paths is not None and isinstance(source, list | tuple):
         (source,) = source
 
-    if isinstance(source, ir.Table):
+    if isinstance(source, ibis.Table):
         return Source(source, "the table", owned=False)
     if not isinstance(source, str | Path):
         return Source(ibis.memtable(source), "the table", owned=False)
@@ -103,12 +100,13 @@ def open_source(
     return _from_files(engine, [path], kind, fields)
 
 
-def paths_of(source: Any) -> list[Path] | None:
+def paths_of(source: object) -> list[Path] | None:
     """The files of a source; None if it is a table in memory."""
     if isinstance(source, str | Path):
         return [Path(source)]
-    is_list = isinstance(source, list | tuple) and all(isinstance(each, str | Path) for each in source)
-    return [Path(each) for each in source] if is_list and len(source) else None
+    if isinstance(source, list | tuple) and source and all(isinstance(each, str | Path) for each in source):
+        return [Path(each) for each in source]
+    return None
 
 
 def in_memory(table: pa.Table, label: str, *, threads: int | None = None, memory: str = "3GB") -> Source:
@@ -118,7 +116,7 @@ def in_memory(table: pa.Table, label: str, *, threads: int | None = None, memory
     return Source(engine.table("history"), label)
 
 
-def _from_files(engine: Any, paths: Sequence[Path], kind: str, fields: Sequence[str] | None) -> Source:
+def _from_files(engine: ibis.BaseBackend, paths: Sequence[Path], kind: str, fields: Sequence[str] | None) -> Source:
     """CSV or Parquet files as one table."""
     label = str(paths[0]) if len(paths) == 1 else f"{paths[0]} and {len(paths) - 1} more"
     with readable(label):
@@ -129,7 +127,7 @@ def _from_files(engine: Any, paths: Sequence[Path], kind: str, fields: Sequence[
         return Source(engine.read_parquet(files, **options), label, parquet=tuple(files))
 
 
-def _from_csv(engine: Any, paths: Sequence[Path], label: str, fields: Sequence[str] | None) -> Source:
+def _from_csv(engine: ibis.BaseBackend, paths: Sequence[Path], label: str, fields: Sequence[str] | None) -> Source:
     """All columns of CSV files as text; the first line gives the names and the separator."""
     files = [each for path in paths for each in _matching(path)]
     firsts = [first_line(path) for path in files]
@@ -203,7 +201,7 @@ def _is_data(cell: str) -> bool:
     return re.fullmatch(data, cell) is not None
 
 
-def _from_sqlite(engine: Any, path: Path, table: str | None) -> Source:
+def _from_sqlite(engine: ibis.BaseBackend, path: Path, table: str | None) -> Source:
     """A table of an SQLite file, with each column typed by its values; or a ledger, with its rules."""
     try:
         with closing(sqlite3.connect(f"file:{path.absolute().as_posix()}?mode=ro", uri=True)) as connection:
@@ -219,7 +217,7 @@ def _from_sqlite(engine: Any, path: Path, table: str | None) -> Source:
         raise ValueError(f"{path} cannot be read: {error}") from None
 
 
-def _copied(engine: Any, connection: sqlite3.Connection, table: str) -> Any:
+def _copied(engine: ibis.BaseBackend, connection: sqlite3.Connection, table: str) -> ibis.Table:
     """The table, with numbers as numbers and everything else as text."""
     quoted = _quoted(table)
     names = [row[1] for row in connection.execute(f"PRAGMA table_info({quoted})")]
@@ -258,8 +256,6 @@ def _file_of(url: str) -> Path:
 
 
 def _from_url(url: str, table: str | None) -> Source:
-    import ibis
-
     shown = redacted(url, secrets_in(url))
     try:
         connection = ibis.connect(url)
@@ -269,7 +265,7 @@ def _from_url(url: str, table: str | None) -> Source:
     return _from_database(connection, table, shown)
 
 
-def _from_database(connection: Any, table: str | None, label: str) -> Source:
+def _from_database(connection: ibis.BaseBackend, table: str | None, label: str) -> Source:
     with readable(label), ExitStack() as on_refusal:
         on_refusal.callback(connection.disconnect)
         known = _tables(connection)
@@ -287,7 +283,7 @@ def _from_database(connection: Any, table: str | None, label: str) -> Source:
     return source
 
 
-def _tables(connection: Any, schema: str | None = None) -> list[str]:
+def _tables(connection: ibis.BaseBackend, schema: str | None = None) -> list[str]:
     """The names of the tables and views in a schema, by default in the one that is searched for names without one."""
     if connection.name != "duckdb":
         return sorted(connection.list_tables(database=schema))
@@ -310,7 +306,7 @@ def _means_ledger(known: Sequence[str], table: str | None) -> bool:
     return table in (None, "events") and set(known) >= LEDGER_TABLES
 
 
-def _ledger_table(connection: Any) -> Any:
+def _ledger_table(connection: ibis.BaseBackend) -> ibis.Table:
     """The events of a ledger with the names of the agents, queried in its database."""
     events, agents = connection.table("events"), connection.table("agents")
     named = events.left_join(agents, events.agent == agents.id)

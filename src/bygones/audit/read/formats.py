@@ -2,8 +2,8 @@
 
 The module of a format has two functions, `recognises` and one of the others:
 
-- `recognises(path)`: whether the file is in this format, by its first line; it never raises. Like `read`, it is given
-  regular files only, so that no format waits for a pipe on which nobody writes.
+- `recognises(path)`: whether the file is in this format, by its first line; one that cannot be read, with an `OSError`
+  or `ValueError`, is not. Like `read`, it is given regular files only: no format waits for a pipe without a writer.
 - `read(path, agent, resource)`: the usage in the file. `agent` and `resource` are None where nobody asked for a certain
   column or resource. A bad line is a `ValueError` that names the file, the line and what was expected.
 
@@ -17,10 +17,15 @@ from __future__ import annotations
 import importlib
 import os
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, cast
+from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
 
 from bygones._csv import check_file
+
+if TYPE_CHECKING:
+    import ibis
+    import pyarrow as pa
 
 
 class Usage(NamedTuple):
@@ -34,7 +39,7 @@ class Usage(NamedTuple):
         notes: what was skipped or assumed, in sentences.
     """
 
-    table: Any
+    table: pa.Table | ibis.Table
     unit: str
     notes: tuple[str, ...] = ()
 
@@ -148,6 +153,7 @@ def recognised(path: Path, fields: Sequence[str] = ()) -> str | None:
         return None
     for name in FORMATS:
         module = reader(name)
-        if getattr(module, "has_columns", lambda _: False)(fields) if fields else module.recognises(path):
-            return name
+        with suppress(OSError, ValueError):
+            if getattr(module, "has_columns", lambda _: False)(fields) if fields else module.recognises(path):
+                return name
     return None

@@ -12,10 +12,11 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import ibis
 import numpy as np
+import pyarrow as pa
 
 from bygones._arrays import check_one_of
 from bygones._csv import unshield
@@ -25,7 +26,7 @@ from bygones.audit.read.clock import Clock, check_zone
 from bygones.audit.read.engines import in_memory, open_source, paths_of
 from bygones.audit.read.ledger_events import LedgerEvents
 from bygones.audit.read.sources import Source, check_columns, label_of, repeats_note, utility_columns, utility_of
-from bygones.audit.read.time_columns import check_time_format, with_times
+from bygones.audit.read.time_columns import Bounds, check_time_format, with_times
 
 _YES, _NO = ("1", "true", "yes", "y", "t"), ("0", "false", "no", "n", "f")
 _A_NUMBER = "a finite number of at least 0"
@@ -52,13 +53,13 @@ class History:
     """
 
     source: Source
-    events: Any
+    events: ibis.Table
     clock: Clock
     first: float
     last: float
     n_events: int
     columns: dict[str, str]
-    requests: Any = None
+    requests: ibis.Table | None = None
     notes: tuple[str, ...] = ()
     ledger: LedgerEvents | None = None
 
@@ -76,11 +77,11 @@ class History:
     def __exit__(self, *failure: object) -> None:
         self.close()
 
-    def fetch(self, expression: Any) -> Any:
+    def fetch(self, expression: ibis.Expr) -> pa.Table | pa.Scalar:
         """Evaluates an expression in the engine; the result is an Arrow table."""
         return self.source.fetch(expression)
 
-    def check_sums(self, table: Any) -> None:
+    def check_sums(self, table: pa.Table) -> None:
         """Raises ValueError for the first event without a valid agent or utility."""
         if any(name is None or not str(name).strip() for name in table["agent"].unique().to_pylist()):
             agent = self.events.agent
@@ -121,7 +122,7 @@ class History:
 
 
 def read_history(
-    source: Any,
+    source: object,
     *,
     agent: str | None = None,
     time: str | None = None,
@@ -285,7 +286,7 @@ def _with_needs(source: Source, given: dict[str, str | None], utility: object) -
     return given
 
 
-def _repeats(source: Source, rows: Any, history: History) -> tuple[str, ...]:
+def _repeats(source: Source, rows: ibis.Table, history: History) -> tuple[str, ...]:
     """How many rows are in several files, as exports of overlapping times have them; not looked for in a long history.
 
     Rows are the same if all their columns are, also those that are not read.
@@ -301,12 +302,12 @@ def _repeats(source: Source, rows: Any, history: History) -> tuple[str, ...]:
 
 
 def _history(
-    source: Source, rows: Any, columns: dict[str, str], reading: _Reading, notes: tuple[str, ...] = ()
+    source: Source, rows: ibis.Table, columns: dict[str, str], reading: _Reading, notes: tuple[str, ...] = ()
 ) -> History:
     """The history in rows with the columns `agent`, `time` and `utility`, of any type."""
     if reading.skip_unnamed:
-        rows, skipped = source.only_named(rows)
-        notes = (*notes, f"Skipped {counted(skipped, 'row')} without an agent.") if skipped else notes
+        rows, skipped = source.only_named(rows, "agent", "row")
+        notes = (*notes, *skipped)
     timed = with_times(source, rows, columns["time"], reading.zone, reading.time_format)
     rows, bounds = timed.rows, timed.bounds
     if not bounds["n"]:
@@ -331,7 +332,7 @@ def _history(
     return History(source, events, timed.clock, bounds["first"], bounds["last"], bounds["n"], columns, requests, notes)
 
 
-def _also_timed(source: Source, rows: Any, what: str, name: str, reading: _Reading) -> tuple[Any, dict[str, Any]]:
+def _also_timed(source: Source, rows: ibis.Table, what: str, name: str, reading: _Reading) -> tuple[ibis.Table, Bounds]:
     """The rows with another column of times, read as `time` is, and its bounds."""
     moved = rows.mutate(time=rows[what], ended=rows.time).drop("time_raw")
     timed = with_times(source, moved, name, reading.zone, reading.time_format)
@@ -339,7 +340,7 @@ def _also_timed(source: Source, rows: Any, what: str, name: str, reading: _Readi
     return timed.rows.mutate(**read), timed.bounds
 
 
-def _requests(source: Source, rows: Any, columns: dict[str, str]) -> Any:
+def _requests(source: Source, rows: ibis.Table, columns: dict[str, str]) -> ibis.Table:
     """The rows with each agent's need and whether it was served; raises ValueError where either is missing."""
     need, answer = source.number(rows.need, columns["need"]), rows.served
     if answer.type().is_string():

@@ -19,9 +19,12 @@ import json
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, TextIO, TypeAlias
 
 from bygones._csv import check_file
+
+Json: TypeAlias = Any
+"""What a value of JSON is: a dictionary, a list, text, a number, a truth value or None."""
 
 CHUNK = 65_536
 """How many characters are read at once."""
@@ -52,7 +55,7 @@ class JsonFile:
     def __exit__(self, *failure: object) -> None:
         self._file.close()
 
-    def value(self) -> Any:
+    def value(self) -> Json:
         """The value that comes next, as a whole."""
         self.peek()
         while True:

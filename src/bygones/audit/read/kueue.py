@@ -22,13 +22,13 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import pyarrow as pa
 
 from bygones._text import counted
 from bygones.audit.read.formats import Asked, Usage
-from bygones.audit.read.json_stream import JsonFile, beginning
+from bygones.audit.read.json_stream import Json, JsonFile, beginning
 from bygones.audit.read.sources import Source, duckdb, fill, label_of, readable, resource_weights, unit_of
 
 AGENTS = ("queue", "namespace", "clusterQueue")
@@ -52,15 +52,12 @@ _RUNS = pa.schema([
 """The times during which workloads used resources. Only the latest run of a workload has its name as `job`, and one
 that still runs has no `finish`."""
 
-_Run: TypeAlias = tuple[Any, ...]
+_Run: TypeAlias = tuple[object, ...]
 
 
 def recognises(path: str | Path) -> bool:
     """Whether a file begins like a list of Kueue's workloads."""
-    try:
-        start = beginning(Path(path), _START)
-    except (OSError, ValueError):
-        return False
+    start = beginning(Path(path), _START)
     return start.lstrip().startswith("{") and "kueue.x-k8s.io" in start and '"Workload' in start
 
 
@@ -83,13 +80,16 @@ def scan(paths: Sequence[Path], asked: Asked) -> Usage:
     fill(engine, "runs", _RUNS, runs())
     con = engine.con
     with readable(label):
-        n, running, past = con.execute(
-            "SELECT count(job), count(*) FILTER (finish IS NULL), count(*) FILTER (job IS NULL) FROM runs"
+        n, runs_counted, with_gpus, running, past = con.execute(
+            "SELECT count(job), count(*), count(*) FILTER (coalesce(resources['gpu'], 0) > 0), "
+            "count(*) FILTER (finish IS NULL), count(*) FILTER (job IS NULL) FROM runs"
         ).fetchone()
     if not n:
         raise ValueError(f"{label} contains no workload that was admitted")
     with readable(label):
-        weights, notes = _resources(con, asked.resource, label)
+        known = [name for (name,) in con.execute(_KNOWN).fetchall()]
+        gpus = (with_gpus, runs_counted, "workload")
+        weights, notes = resource_weights(asked.resource, _canonical, known, gpus, label)
         con.execute(_usage(weights))
     source = Source(engine.table("usage"), label)
     rows = source.only(source.table, asked.where)
@@ -104,20 +104,16 @@ def scan(paths: Sequence[Path], asked: Asked) -> Usage:
         )
     if skipped:
         notes.append(f"Skipped {counted(skipped, 'workload')} that were not admitted.")
-    rows, unnamed = source.only_named(rows, agent)
-    if unnamed and not asked.skip_unnamed:
-        gone = " (newer releases of Kueue forget it when a workload finishes)" if agent == "clusterQueue" else ""
-        number = counted(unnamed, "workload")
-        raise ValueError(f"{label} has {number} without {agent}{gone}: leave them out with --skip-unnamed")
-    if unnamed:
-        notes.append(f"Skipped {counted(unnamed, 'workload')} without {agent}.")
+    gone = " (newer releases of Kueue forget it when a workload finishes)" if agent == "clusterQueue" else ""
+    rows, unnamed = source.only_named(rows, agent, "workload", skip=asked.skip_unnamed, why=gone)
+    notes += unnamed
     table = rows.select("job", "submit", "start", "time", "utility", agent=rows[agent])
     return Usage(table, unit, tuple(notes))
 
 
-def _workloads(path: Path) -> Iterator[dict[str, Any]]:
+def _workloads(path: Path) -> Iterator[dict[str, Json]]:
     """The workloads in a list, or a single workload."""
-    alone: dict[str, Any] = {}
+    alone: dict[str, Json] = {}
     with JsonFile(path) as file:
         for key in file.members():
             if key == "items":
@@ -130,7 +126,7 @@ def _workloads(path: Path) -> Iterator[dict[str, Any]]:
         yield alone
 
 
-def _runs_of(item: Mapping[str, Any], path: Path) -> list[_Run]:
+def _runs_of(item: Mapping[str, Json], path: Path) -> list[_Run]:
     """The latest run of a workload, and those before it; nothing if it was never admitted."""
     about, status = item.get("metadata", {}), item.get("status", {})
     conditions = {each["type"]: each for each in status.get("conditions", ())}
@@ -152,7 +148,7 @@ def _runs_of(item: Mapping[str, Any], path: Path) -> list[_Run]:
     return [latest, (None, *place, created, min(created, changed), changed, past, used)] if past else [latest]
 
 
-def _used(item: Mapping[str, Any], where: str) -> list[tuple[str, float]]:
+def _used(item: Mapping[str, Json], where: str) -> list[tuple[str, float]]:
     """What all pods of a workload use together: as admitted, as requested, or as specified."""
     status = item.get("status", {})
     sets = [each.get("resourceUsage", {}) for each in status.get("admission", {}).get("podSetAssignments", ())]
@@ -172,7 +168,7 @@ def _used(item: Mapping[str, Any], where: str) -> list[tuple[str, float]]:
     return list(used.items())
 
 
-def _requests(container: Mapping[str, Any]) -> dict[str, Any]:
+def _requests(container: Mapping[str, Json]) -> dict[str, Json]:
     """What a container requests; where it only has a limit, that is also its request."""
     resources = container.get("resources", {})
     return {**resources.get("limits", {}), **resources.get("requests", {})}
@@ -213,17 +209,3 @@ def _quantity(text: object, name: str) -> float:
 
 def _canonical(name: str) -> str:
     return "mem" if name == "memory" else "gpu" if name.endswith("/gpu") else name
-
-
-def _resources(con: Any, resource: str | Mapping[str, float] | None, label: str) -> tuple[dict[str, float], list[str]]:
-    """What to count, with weights, and what to say about it."""
-    known = [name for (name,) in con.execute(_KNOWN).fetchall()]
-    if resource is None:
-        runs, gpus = con.execute(
-            "SELECT count(*), count(*) FILTER (coalesce(resources['gpu'], 0) > 0) FROM runs"
-        ).fetchone()
-        if gpus and (2 * gpus >= runs or "cpu" not in known):
-            return {"gpu": 1.0}, []
-        used = f"only {gpus:,} of {counted(runs, 'workload')} used GPUs; --resource gpu counts those."
-        return {"cpu" if "cpu" in known else (known or ["cpu"])[0]: 1.0}, [f"CPUs are counted: {used}"] if gpus else []
-    return resource_weights(resource, _canonical, known, f"workload in {label}"), []

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import warnings
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import ibis
 import numpy as np
@@ -16,8 +16,7 @@ import pyarrow as pa
 
 from bygones.audit.read.sources import BATCH, LEDGER_COLUMNS, Source, check_columns, readable
 from bygones.audit.read.time_columns import with_times
-from bygones.ledger.model.bounds import LARGEST_CORRECTION
-from bygones.ledger.model.events import DECISIONS, KINDS, RECEIVED
+from bygones.ledger.model.events import DECISIONS, KINDS, LARGEST_CORRECTION, RECEIVED
 from bygones.ledger.model.rules import Change, RuleBook
 from bygones.ledger.model.times import now
 
@@ -62,14 +61,14 @@ class LedgerEvents(NamedTuple):
         return int(times.min()), int((come if len(come) else times).max())
 
 
-def all_events(source: Source) -> Any:
+def all_events(source: Source) -> ibis.Table:
     """All events of a ledger that are not void."""
     check_columns(source.columns, LEDGER_COLUMNS, source.label)
     everything = source.table.select(*(name for name in (*LEDGER_COLUMNS, "details") if name in source.columns))
     return _in_effect(source, everything)
 
 
-def received(source: Source, everything: Any) -> Any:
+def received(source: Source, everything: ibis.Table) -> ibis.Table:
     """What was received, after corrections, with the columns `agent`, `time` and `utility`; who joins receives 0."""
     events = everything.filter(everything.kind.isin([*RECEIVED, "correction", "join"]))
     amount, seq, refers = (source.number(events[name], name) for name in ("amount", "seq", "refers"))
@@ -86,7 +85,7 @@ def received(source: Source, everything: Any) -> Any:
     return net.order_by("original").select(agent=net.agent, time=net.time, utility=utility)
 
 
-def read_events(source: Source, everything: Any, clean_name: Callable[[str], str]) -> LedgerEvents | None:
+def read_events(source: Source, everything: ibis.Table, clean_name: Callable[[str], str]) -> LedgerEvents | None:
     """All events for the replay; None if they lack the rules or who joined."""
     rows = with_times(source, everything, "time", "UTC").rows
     numbers = {name: source.number(rows[name], name) for name in ("amount", "seq", "refers")}
@@ -129,7 +128,7 @@ def _numbers(column: pa.Array, missing: float) -> np.ndarray:
     return np.asarray(column.fill_null(missing).to_numpy(zero_copy_only=False))
 
 
-def _read_book(source: Source, rows: Any) -> RuleBook | None:
+def _read_book(source: Source, rows: ibis.Table) -> RuleBook | None:
     """The rules of a ledger, from its tables or from its exported events; None if the export has none."""
     if source.rules is not None:
         from bygones.ledger.storage.rows import load_book
@@ -142,7 +141,7 @@ def _read_book(source: Source, rows: Any) -> RuleBook | None:
     return RuleBook(changes) if changes else None
 
 
-def _in_effect(source: Source, events: Any) -> Any:
+def _in_effect(source: Source, events: ibis.Table) -> ibis.Table:
     """The events of a ledger that are not void."""
     numbered = events.mutate(**{name: source.number(events[name], name) for name in ("seq", "refers")})
     voided = numbered.filter(numbered.kind == "void").order_by("seq").select("seq", "refers")

@@ -13,14 +13,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 
 from bygones._text import counted, listed
 from bygones.audit.read.formats import Asked, Usage
-from bygones.audit.read.json_stream import JsonFile, beginning
-from bygones.audit.read.sources import Source, check_columns, duckdb, fill, label_of, readable
+from bygones.audit.read.json_stream import Json, JsonFile, beginning
+from bygones.audit.read.sources import DuckDB, Source, check_columns, duckdb, fill, label_of, readable
 
 AGENTS = ("queue_name", "queue", "user", "account", "namespace", "team", "project")
 """Labels that name the agent, the first that is there and differs between series."""
@@ -34,10 +33,7 @@ _SAMPLES = pa.schema([("series", pa.int64()), ("moment", pa.int64()), ("value", 
 
 def recognises(path: str | Path) -> bool:
     """Whether a file begins like the answer of a Prometheus query."""
-    try:
-        start = beginning(Path(path), _START)
-    except (OSError, ValueError):
-        return False
+    start = beginning(Path(path), _START)
     return start.lstrip().startswith("{") and '"resultType"' in start
 
 
@@ -64,13 +60,9 @@ def scan(paths: Sequence[Path], asked: Asked) -> Usage:
         engine.con.execute(_usage(step, scale))
     source = Source(engine.table("usage"), label)
     rows = source.only(source.table, asked.where)
-    rows, unnamed = source.only_named(rows, agent)
-    if unnamed and not asked.skip_unnamed:
-        raise ValueError(f"{label}: {counted(unnamed, 'sample')} have no {agent}; leave them out with --skip-unnamed")
+    rows, unnamed = source.only_named(rows, agent, "sample", skip=asked.skip_unnamed)
     unit = _unit(metric)
-    notes = [f"Usage is in {unit}: each sample of {metric or 'the query'} counts until the next."]
-    if unnamed:
-        notes.append(f"Skipped {counted(unnamed, 'sample')} without {agent}.")
+    notes = [f"Usage is in {unit}: each sample of {metric or 'the query'} counts until the next.", *unnamed]
     if gaps:
         notes.append(f"{counted(gaps, 'gap')} between samples {'counts' if gaps == 1 else 'count'} as no usage.")
     table = rows.select(agent=rows[agent], start=rows["_start"], time=rows["_time"], utility=rows["_utility"])
@@ -89,7 +81,7 @@ class _Answers:
             yield from self._answer(path, file)
             file.end()
 
-    def series(self, con: Any) -> dict[int, dict[str, str]]:
+    def series(self, con: DuckDB) -> dict[int, dict[str, str]]:
         """The labels of every series that has a sample."""
         known = {number for (number,) in con.execute("SELECT DISTINCT series FROM samples").fetchall()}
         return {number: dict(labels) for labels, number in self._numbers.items() if number in known}
@@ -130,7 +122,7 @@ class _Answers:
                 file.skip()
 
 
-def _sample(sample: Any, path: Path) -> tuple[int, float] | None:
+def _sample(sample: Json, path: Path) -> tuple[int, float] | None:
     """The time in microseconds and the value, or None where there is none."""
     try:
         moment, value = sample
@@ -175,7 +167,7 @@ def _agent(series: Sequence[Mapping[str, str]], labels: Sequence[str], label: st
     return known[0]
 
 
-def _step(con: Any) -> tuple[int, int]:
+def _step(con: DuckDB) -> tuple[int, int]:
     """The usual time between two samples, in microseconds, and the number of gaps; makes the table `spans`."""
     con.execute(
         "CREATE TEMP TABLE spans AS SELECT series, moment, value, "

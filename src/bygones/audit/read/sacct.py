@@ -9,9 +9,8 @@ DuckDB reads and parses the files, so that they may be larger than the memory.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import ibis
 import numpy as np
@@ -21,6 +20,7 @@ from bygones._text import counted, listed
 from bygones.audit.read.engines import first_line
 from bygones.audit.read.formats import Asked, Usage
 from bygones.audit.read.sources import (
+    DuckDB,
     Source,
     check_columns,
     duckdb,
@@ -56,10 +56,7 @@ _OVERLAP = 7_200_000_000
 
 def recognises(path: str | Path) -> bool:
     """Whether the first line of a file is a header written by `sacct -P`."""
-    try:
-        return has_columns([name.strip() for name in first_line(Path(path)).split("|")])
-    except (OSError, ValueError):
-        return False
+    return has_columns([name.strip() for name in first_line(Path(path)).split("|")])
 
 
 def has_columns(names: Sequence[str]) -> bool:
@@ -110,7 +107,8 @@ def scan(paths: Sequence[Path], asked: Asked) -> Usage:
         if not n:
             raise ValueError(f"{label} contains no job that ran")
         known = [name for (name,) in con.execute(_KNOWN).fetchall()]
-        weights, notes = _resources(con, asked.resource, known, n, label)
+        (gpus,) = con.execute(f"SELECT count(*) FROM jobs WHERE ran AND named AND {_amount('gpu')} > 0").fetchone()
+        weights, notes = resource_weights(asked.resource, _canonical, known, (gpus, n, "job"), label)
         amount = " + ".join(f"{weight!r} * {_amount(name)}" for name, weight in weights.items())
         con.execute(
             "CREATE TEMP TABLE usage AS SELECT agent, job, coalesce(submit, start) AS submit, start, time, "
@@ -129,7 +127,7 @@ def scan(paths: Sequence[Path], asked: Asked) -> Usage:
     return Usage(table if "Submit" in source.columns else table.drop("submit"), unit, tuple(notes))
 
 
-def _repeats(con: Any, paths: Sequence[Path], label: str) -> tuple[str, ...]:
+def _repeats(con: DuckDB, paths: Sequence[Path], label: str) -> tuple[str, ...]:
     """How many jobs are in several files; a job that was requeued has the same JobID, but another Start."""
     if len(paths) == 1:
         return ()
@@ -142,7 +140,7 @@ def _repeats(con: Any, paths: Sequence[Path], label: str) -> tuple[str, ...]:
     return repeats_note(int(number), "job", " (same JobID and Start)")
 
 
-def _lines(engine: Any, paths: Sequence[Path], label: str, agent: str, asked: Asked) -> Source:
+def _lines(engine: ibis.BaseBackend, paths: Sequence[Path], label: str, agent: str, asked: Asked) -> Source:
     """The lines of the files as a view `lines`, all cells as text, with only those that meet the conditions."""
     try:
         line = first_line(paths[0])
@@ -223,7 +221,7 @@ _KNOWN = (
 
 
 def _check(
-    con: Any, agent: str, columns: Sequence[str], label: str, several: bool, above: int, skip_unnamed: bool
+    con: DuckDB, agent: str, columns: Sequence[str], label: str, several: bool, above: int, skip_unnamed: bool
 ) -> None:
     """Raises for the first job with a cell that cannot be read."""
     elapsed = "Elapsed must be [DD-[HH:]]MM:SS" if "Elapsed" in columns else "ElapsedRaw must be whole seconds"
@@ -253,21 +251,6 @@ def _check(
             line = row - (first - 1 if several else 0) + above
             end = "" if got is None else f", got {value!r}" if value else ", got nothing"
             raise ValueError(f"{path if several else label}, row {line}: {problem}{end}")
-
-
-def _resources(
-    con: Any, resource: str | Mapping[str, float] | None, known: Sequence[str], n: int, label: str
-) -> tuple[dict[str, float], list[str]]:
-    """What to count, with weights, and what to say about it."""
-    if resource is None:
-        (gpus,) = con.execute(f"SELECT count(*) FROM jobs WHERE ran AND named AND {_amount('gpu')} > 0").fetchone()
-        if not gpus:
-            return {"cpu" if "cpu" in known else known[0]: 1.0}, []
-        jobs = f"{gpus:,} of {counted(n, 'job')} used GPUs"
-        if 2 * gpus >= n or "cpu" not in known:
-            return {"gpu": 1.0}, [] if gpus == n else [f"GPUs are counted: {jobs}; --resource cpu counts CPUs."]
-        return {"cpu": 1.0}, [f"CPUs are counted: only {jobs}; --resource gpu counts those."]
-    return resource_weights(resource, _canonical, known, f"job in {label}"), []
 
 
 def _canonical(name: str) -> str:

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from functools import reduce
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeAlias
 
 import ibis
 import pyarrow as pa
@@ -30,6 +30,9 @@ from bygones._text import counted
 
 LEDGER_COLUMNS = ("seq", "kind", "time", "agent", "amount", "refers")
 """The columns of every export of a ledger."""
+
+DuckDB: TypeAlias = Any
+"""A connection to DuckDB without Ibis, whose stubs do not know how many values a row has."""
 
 BATCH = 50_000
 """The number of rows that are held at once."""
@@ -62,7 +65,7 @@ class Source:
         hidden: columns that were added while reading, and are none of the file's.
     """
 
-    table: Any
+    table: ibis.Table
     label: str
     above: int = 0
     shielded: bool = False
@@ -95,12 +98,12 @@ class Source:
         """Whether these are the events of a ledger."""
         return set(LEDGER_COLUMNS) <= set(self.columns)
 
-    def fetch(self, expression: Any) -> Any:
+    def fetch(self, expression: ibis.Expr) -> pa.Table | pa.Scalar:
         """Evaluates an expression in the engine; the result is an Arrow table, or a value."""
         with readable(self.label):
             return expression.to_pyarrow()
 
-    def number(self, column: Any, name: str) -> Any:
+    def number(self, column: ibis.Value, name: str) -> ibis.Value:
         """A column of numbers, from numbers or text; text that is not a number becomes NULL."""
         kind = column.type()
         if kind.is_string():
@@ -110,14 +113,14 @@ class Source:
             raise ValueError(f"{self.label}: {name} must be numbers, got a column of type {kind}")
         return column.cast("float64")
 
-    def _with_points(self, text: Any) -> Any:
+    def _with_points(self, text: ibis.Value) -> ibis.Value:
         """Numbers with a decimal point for a comma; with commas, 1.000 may be a thousand, and becomes NULL."""
         clean = text.replace(",", ".")
         if not self.fetch(text.re_search(r"^[+-]?\d*,\d+$").any()).as_py():
             return clean
         return ibis.ifelse(text.re_search(r"^[+-]?[1-9]\d{0,2}(\.\d{3})+$"), ibis.null("string"), clean)
 
-    def only(self, rows: Any, conditions: Sequence[str]) -> Any:
+    def only(self, rows: ibis.Table, conditions: Sequence[str]) -> ibis.Table:
         """The rows that meet all conditions, such as `state=COMPLETED,TIMEOUT`, `user!=root` or `fare>=10`.
 
         Numbers are compared as numbers, everything else as text, so that dates must be in ISO 8601.
@@ -139,12 +142,20 @@ class Source:
                 rows = rows.filter(listed if sign == "=" else ~listed)
         return rows
 
-    def only_named(self, rows: Any, agent: str = "agent") -> tuple[Any, int]:
-        """The rows that name an agent, in that column, and the number of those that do not."""
+    def only_named(
+        self, rows: ibis.Table, agent: str, noun: str, *, skip: bool = True, why: str = ""
+    ) -> tuple[ibis.Table, tuple[str, ...]]:
+        """The rows that name an agent in that column, and a note about the others, which are refused unless skipped."""
         is_named = (rows[agent].notnull() & (rows[agent].cast("string").strip() != "")).fill_null(False)
-        return rows.filter(is_named), int(self.fetch(rows.filter(~is_named).count()).as_py())
+        number = int(self.fetch(rows.filter(~is_named).count()).as_py())
+        unnamed = f"{counted(number, noun)} without {'an agent' if agent == 'agent' else agent}"
+        if number and not skip:
+            raise ValueError(f"{self.label} has {unnamed}{why}: leave them out with --skip-unnamed")
+        return rows.filter(is_named), (f"Skipped {unnamed}.",) if number else ()
 
-    def refuse(self, rows: Any, what: str, column: str, is_bad: Any, accepted: str, hint: str = "") -> None:
+    def refuse(
+        self, rows: ibis.Table, what: str, column: str, is_bad: ibis.Value, accepted: str, hint: str = ""
+    ) -> None:
         """Raises for the first row in which a value is bad, if there is one; `hint` says what to do about it."""
         judged = rows.mutate(bad=is_bad)
         first = self._first_bad(judged)
@@ -161,7 +172,7 @@ class Source:
         shown = "nothing" if value is None or value == "" else repr(value) if isinstance(value, str) else str(value)
         raise ValueError(f"{label}, {where}: {column} must be {accepted}, got {shown}{hint}")
 
-    def _first_bad(self, rows: Any) -> dict[str, Any] | None:
+    def _first_bad(self, rows: ibis.Table) -> dict[str, Any] | None:
         """The first bad row, with its number."""
         numbered = rows.mutate(row=ibis.row_number())
         bad = self.fetch(numbered.filter(numbered.bad).order_by("row").limit(1)).to_pylist()
@@ -230,7 +241,7 @@ def first_line_of(error: Exception) -> str:
     return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
 
 
-def duckdb(threads: int | None, memory: str, file: Path | None = None) -> Any:
+def duckdb(threads: int | None, memory: str, file: Path | None = None) -> ibis.BaseBackend:
     """A DuckDB through Ibis, in memory or in a file, that spills to disk beyond this much memory.
 
     Whoever made the file may have put a view over `read_text` or `read_csv` into it. So a file is opened read-only, and
@@ -239,7 +250,7 @@ def duckdb(threads: int | None, memory: str, file: Path | None = None) -> Any:
     import duckdb
 
     settings = {} if threads is None else {"threads": check_count("threads", threads, most=THREADS)}
-    where: dict[str, Any] = {} if file is None else {"database": file, "read_only": True}
+    where: dict[str, object] = {} if file is None else {"database": file, "read_only": True}
     try:
         connection = ibis.duckdb.connect(**where, memory_limit=memory, **settings)
     except duckdb.ParserException:
@@ -251,7 +262,7 @@ def duckdb(threads: int | None, memory: str, file: Path | None = None) -> Any:
     return connection
 
 
-def constant(number: float, kind: Any = "float64") -> Any:
+def constant(number: float, kind: str | ibis.DataType = "float64") -> ibis.Value:
     """A number as an engine's constant, to the last digit: of that type if it is whole, else a double.
 
     Engines read a literal with a point as a decimal, and DuckDB makes the nearest double but one of some: an event at
@@ -262,7 +273,7 @@ def constant(number: float, kind: Any = "float64") -> Any:
     return ibis.literal(repr(float(number))).cast("float64")
 
 
-def fill(engine: Any, name: str, schema: pa.Schema, rows: Iterable[Sequence[Any]]) -> Any:
+def fill(engine: ibis.BaseBackend, name: str, schema: pa.Schema, rows: Iterable[Sequence[object]]) -> ibis.Table:
     """Makes a temporary table of rows that come one after the other, some at a time: it may be larger than the memory.
 
     Args:
@@ -302,15 +313,36 @@ def weights_of(text: str, name: str) -> dict[str, float]:
 
 
 def resource_weights(
-    resource: str | Mapping[str, float], canonical: Callable[[str], str], known: Sequence[str], user: str
-) -> dict[str, float]:
-    """The resources of a log to count, by their canonical names, with weights; `user` says what uses those known."""
-    weights = weights_of(resource, "resource") if isinstance(resource, str) else resource
-    chosen = {canonical(name): float(weight) for name, weight in weights.items()}
-    for name in chosen:
-        if name.split(":")[0] not in known:
-            raise ValueError(f"resource must be one that a {user} uses ({', '.join(known)}), got {name!r}")
-    return chosen
+    resource: str | Mapping[str, float] | None,
+    canonical: Callable[[str], str],
+    known: Sequence[str],
+    gpus: tuple[int, int, str],
+    label: str,
+) -> tuple[dict[str, float], list[str]]:
+    """The resources of a log to count, by their canonical names, with weights, and what to say about the choice.
+
+    Args:
+        resource: what was asked for; by default GPUs if most entries have one, otherwise CPUs.
+        canonical: the name of a resource as `known` has it.
+        known: the resources in the log.
+        gpus: how many entries have a GPU, how many there are, and what an entry is.
+        label: the name of the log.
+    """
+    n_with, n, noun = gpus
+    if resource is not None:
+        weights = weights_of(resource, "resource") if isinstance(resource, str) else resource
+        chosen = {canonical(name): float(weight) for name, weight in weights.items()}
+        for name in chosen:
+            if name.split(":")[0] not in known:
+                accepted = f"one that a {noun} in {label} uses ({', '.join(known)})"
+                raise ValueError(f"resource must be {accepted}, got {name!r}")
+        return chosen, []
+    if "cpu" not in known:
+        return {"gpu" if n_with else (known or ["cpu"])[0]: 1.0}, []
+    used = f"{n_with:,} of {counted(n, noun)} used GPUs"
+    if n_with and 2 * n_with >= n:
+        return {"gpu": 1.0}, [] if n_with == n else [f"GPUs are counted: {used}; --resource cpu counts CPUs."]
+    return {"cpu": 1.0}, [f"CPUs are counted: only {used}; --resource gpu counts those."] if n_with else []
 
 
 def unit_of(weights: Mapping[str, float], together: Callable[[list[str]], str]) -> str:
@@ -339,7 +371,7 @@ def utility_columns(utility: str | Sequence[str] | Mapping[str, float], known: S
     return weights_of(utility, "utility")
 
 
-def utility_of(source: Source, rows: Any, weights: Mapping[str, float]) -> dict[str, Any]:
+def utility_of(source: Source, rows: ibis.Table, weights: Mapping[str, float]) -> dict[str, ibis.Value]:
     """The utility of each row: one column as it is, or the weighted sum of several."""
     parts = {name: source.number(rows[name], name) for name in weights}
     if not weights:

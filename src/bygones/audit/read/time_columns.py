@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import ibis
 import ibis.expr.datatypes as dt
@@ -48,6 +48,10 @@ _UNIX_MICROS = _builtin(name="unix_micros", signature=((dt.Timestamp("UTC"),), d
 _TYPEOF = _builtin(name="typeof", signature=((dt.timestamp,), dt.string))(lambda moment: None)
 
 
+Bounds: TypeAlias = dict[str, Any]
+"""The `first` and the `last` of some times, as numbers, the number of rows `n` and of those that have one, `timed`."""
+
+
 class Timed(NamedTuple):
     """Rows whose `time` is in microseconds or steps, with what was read.
 
@@ -58,9 +62,9 @@ class Timed(NamedTuple):
         notes: how the times were read, in sentences.
     """
 
-    rows: Any
+    rows: ibis.Table
     clock: Clock
-    bounds: dict[str, Any]
+    bounds: Bounds
     notes: tuple[str, ...] = ()
 
 
@@ -73,7 +77,7 @@ def check_time_format(how: str) -> str:
     return how
 
 
-def with_times(source: Source, rows: Any, name: str, zone: str, how: str = "auto") -> Timed:
+def with_times(source: Source, rows: ibis.Table, name: str, zone: str, how: str = "auto") -> Timed:
     """The rows with `time` in microseconds or steps.
 
     Args:
@@ -104,7 +108,7 @@ def with_times(source: Source, rows: Any, name: str, zone: str, how: str = "auto
     return Timed(rows.mutate(time=time, time_raw=raw), Clock(zone=zone, assumed=assumed), bounds)
 
 
-def _with_numbers(source: Source, rows: Any, name: str, zone: str, how: str, accepted: str = "given") -> Timed:
+def _with_numbers(source: Source, rows: ibis.Table, name: str, zone: str, how: str, accepted: str = "given") -> Timed:
     """Numbers are step numbers, unless all of them are Unix times of the years 1990 to 2100."""
     bounds = _bounds(source, rows, name, rows.time.min(), rows.time.max(), rows.time.count(), accepted)
     if source.instants:
@@ -125,7 +129,7 @@ def _with_numbers(source: Source, rows: Any, name: str, zone: str, how: str, acc
     return Timed(rows, clock, bounds, (note + steps,))
 
 
-def _unix_unit(bounds: dict[str, Any]) -> str:
+def _unix_unit(bounds: Bounds) -> str:
     """The unit of Unix times between 1990 and 2100, or `steps`."""
     if not bounds["n"]:
         return "steps"
@@ -136,7 +140,7 @@ def _unix_unit(bounds: dict[str, Any]) -> str:
     return "steps"
 
 
-def _has_zone(source: Source, rows: Any) -> bool:
+def _has_zone(source: Source, rows: ibis.Table) -> bool:
     """Whether the times are instants, not local times without a zone."""
     if source.engine != "pyspark":
         return bool(rows.time.type().timezone is not None)
@@ -145,7 +149,7 @@ def _has_zone(source: Source, rows: Any) -> bool:
     return bool(kinds == ["timestamp"])
 
 
-def microseconds(moment: Any, engine: str) -> Any:
+def microseconds(moment: ibis.Value, engine: str) -> ibis.Value:
     """Whole microseconds since 1970 of a column of times; times without a zone are read as UTC."""
     if engine == "duckdb":
         return _EPOCH_US(moment)
@@ -157,7 +161,7 @@ def microseconds(moment: Any, engine: str) -> Any:
     return (moment.truncate("s").epoch_seconds() * 1_000_000 + moment.microsecond()).cast("int64")
 
 
-def _with_text_times(source: Source, rows: Any, name: str, zone: str, how: str) -> Timed:
+def _with_text_times(source: Source, rows: ibis.Table, name: str, zone: str, how: str) -> Timed:
     if source.engine != "duckdb":
         raise ValueError(
             f"{source.label}: {name} must be times, dates or numbers, got text: cast it in a view or query"
@@ -195,7 +199,7 @@ def _with_text_times(source: Source, rows: Any, name: str, zone: str, how: str) 
     return Timed(ready, Clock(zone=zone, assumed=assumed), bounds, notes)
 
 
-def _formats(source: Source, rows: Any, name: str, text: Any, first: str, how: str) -> tuple[str, ...]:
+def _formats(source: Source, rows: ibis.Table, name: str, text: ibis.Value, first: str, how: str) -> tuple[str, ...]:
     """The formats to try for times that are not in ISO 8601; empty if they are."""
     if "%" in how:
         return (how,)
@@ -208,7 +212,7 @@ def _formats(source: Source, rows: Any, name: str, text: Any, first: str, how: s
     return _with_clocks("named") if re.search(r"[A-Za-z]{3}", first) and not re.match(r"^\d{4}-", first) else ()
 
 
-def _order(source: Source, rows: Any, name: str, text: Any, first: str) -> str:
+def _order(source: Source, rows: ibis.Table, name: str, text: ibis.Value, first: str) -> str:
     """Whether the month or the day comes first, from the values that can be read in one way only."""
     parts = rows.select(
         one=text.re_extract(_SLASHES, 1).try_cast("int64"), two=text.re_extract(_SLASHES, 2).try_cast("int64")
@@ -235,10 +239,16 @@ def _reading(formats: tuple[str, ...], how: str) -> str:
 
 
 def _bounds(
-    source: Source, rows: Any, name: str, first: Any, last: Any, timed: Any, accepted: str = "given"
-) -> dict[str, Any]:
+    source: Source,
+    rows: ibis.Table,
+    name: str,
+    first: ibis.Value,
+    last: ibis.Value,
+    timed: ibis.Value,
+    accepted: str = "given",
+) -> Bounds:
     asked = rows.aggregate(n=rows.count(), first=first, last=last, timed=timed)
-    bounds: dict[str, Any] = source.fetch(asked).to_pylist()[0]
+    bounds: Bounds = source.fetch(asked).to_pylist()[0]
     if bounds["timed"] < bounds["n"]:
         source.refuse(rows, "time", name, rows.time.isnull(), accepted)
     if bounds["n"] and not all(math.isfinite(bounds[edge]) for edge in ("first", "last")):
@@ -246,7 +256,7 @@ def _bounds(
     return bounds
 
 
-def _bounds_in_footers(source: Source, name: str) -> dict[str, Any] | None:
+def _bounds_in_footers(source: Source, name: str) -> Bounds | None:
     """The bounds of a column of times that the footers of Parquet files state; None where they do not, or rows count.
 
     The footers are read in an instant, and the column is not.
@@ -266,13 +276,13 @@ def _bounds_in_footers(source: Source, name: str) -> dict[str, Any] | None:
     return {"n": n, "first": first, "last": last, "timed": n} if is_known and n else None
 
 
-def _offset_of(time: Any, zone: str, bounds: dict[str, Any]) -> Any:
+def _offset_of(time: ibis.Value, zone: str, bounds: Bounds) -> ibis.Value | int:
     (_, first), *changes = offsets(zone, bounds["first"], bounds["last"])
     latest_first = [(time >= since, ibis.literal(after, type="int64")) for since, after in reversed(changes)]
     return ibis.cases(*latest_first, else_=ibis.literal(first, type="int64")) if changes else first
 
 
-def _check_span(source: Source, name: str, bounds: dict[str, Any]) -> None:
+def _check_span(source: Source, name: str, bounds: Bounds) -> None:
     """Raises ValueError if times are too far apart for exact microseconds, which usually means a mistyped year."""
     if bounds["n"] and bounds["last"] - bounds["first"] >= 2**53:
         first, last = (Clock().day(bounds[edge]) for edge in ("first", "last"))

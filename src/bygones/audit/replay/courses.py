@@ -9,7 +9,7 @@ between the draws is the uncertainty of ties.
 `audit`, `what-if` and `advise` ask for different courses of this one replay:
 
 - `audit` compares what happened with the rule `one-step`, drawn once, under each of its half-lives. Both are measured
-  at the moment of the audit, among all its members (`replay_decisions`).
+  at the moment of the audit, among all its members.
 - `what-if` runs any memory and rule several times, and measures right after the last decision, among those who asked.
 - `advise` runs many memories and both rules, and judges them by what was received within periods
   (`bygones.audit.advice.trials`).
@@ -26,9 +26,8 @@ import numpy as np
 
 from bygones._text import amount
 from bygones.allocation import ChooseK, allocate
-from bygones.audit.read.clock import Clock
-from bygones.audit.replay.memories import Alternative, of_length
-from bygones.audit.replay.past_decisions import DecisionRequest, Decisions, Measured, measure
+from bygones.audit.replay.memories import Alternative
+from bygones.audit.replay.past_decisions import DecisionRequest, Decisions, measure
 from bygones.kinds import Kind
 from bygones.welfare import AnyWelfare
 
@@ -295,44 +294,3 @@ class _Replay:
         """The state of some agents."""
         kept = {name: getattr(self._state, name)[members] for name in _PER_AGENT if hasattr(self._state, name)}
         return self._state._replace(**kept)
-
-
-@dataclass(frozen=True)
-class ReplayedDecisions:
-    """The actual decisions compared with the allocator's, under one half-life.
-
-    Attributes:
-        half_life: the half-life of the allocator's memory and of the comparison.
-        decisions: the number of decisions.
-        differ: the number of decisions in which the allocator serves other agents.
-        actual: what came of the actual decisions.
-        instead: what would have come of the allocator's.
-    """
-
-    half_life: float
-    decisions: int
-    differ: int
-    actual: Run
-    instead: Run
-
-    def to_dict(self, names: tuple[str, ...]) -> dict[str, Any]:
-        """The replay as plain data for JSON."""
-        data: dict[str, Any] = {"decisions": self.decisions, "differ": self.differ}
-        for which, run in (("actual", self.actual), ("instead", self.instead)):
-            received = dict(zip(names, run.received.tolist(), strict=True))
-            measures = {name: getattr(run, name) for name in ("total", *Measured._fields)}
-            data[which] = {"received": received, **measures}
-        return data
-
-
-def replay_decisions(
-    decisions: Decisions, clock: Clock, half_lives: Sequence[float], end: float, welfare: AnyWelfare, kind: Kind
-) -> tuple[ReplayedDecisions, ...]:
-    """Compares what happened with the rule `one-step`, whose memory has each of these half-lives."""
-    replays = []
-    for half_life in half_lives:
-        memory = of_length(clock, half_life)
-        courses = [replay(decisions, memory, rule, kind, welfare, until=end) for rule in (ACTUAL, "one-step")]
-        runs = [course.runs[0] for course in courses]
-        replays.append(ReplayedDecisions(half_life, len(decisions.requests), int(courses[1].differ.low), *runs))
-    return tuple(replays)

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+import ibis
 import numpy as np
 
 from bygones.allocation.settling import settle
@@ -135,7 +136,7 @@ def decisions_of(
         entitlements: of each agent; by default the same for everyone.
         others: the entitlement of agents that `entitlements` does not name, see `audit`.
     """
-    asked = history.fetch(history.requests.select("agent").distinct())["agent"].to_pylist()
+    asked = history.fetch(_asked(history).select("agent").distinct())["agent"].to_pylist()
     names = tuple(sorted({history.clean_name(str(name)) for name in asked}))
     decisions = decisions_among(history, Members(names, np.ones(len(names)), "zero"))
     if not decisions.requests:
@@ -154,13 +155,19 @@ def decisions_among(history: History, who: Members, until: float = math.inf) -> 
     return Decisions(requests, who, float(np.median(gaps[gaps > 0])) if (gaps > 0).any() else 1.0)
 
 
+def _asked(history: History) -> ibis.Table:
+    if history.requests is None:
+        raise ValueError("what_if needs to know who asked: name the columns with needs and served")
+    return history.requests
+
+
 def _requests(history: History, names: Sequence[str], until: float) -> Iterator[DecisionRequest]:
     """Who asked and who was served, for each time at which agents were served, in chronological order."""
     if history.n_events > MOST_ROWS:
         raise ValueError(
             f"decisions can be replayed in histories of up to {MOST_ROWS:,} rows, got {history.n_events:,}"
         )
-    asked = history.requests
+    asked = _asked(history)
     if not math.isinf(until):
         asked = asked.filter(asked.time <= constant(until, asked.time.type()))
     table = history.fetch(asked.order_by("time"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, get_args
+from typing import get_args
 
 import numpy as np
 
@@ -15,8 +15,8 @@ from bygones.allocation.objective import check_form
 from bygones.audit.read.clock import Clock
 from bygones.audit.read.history import History
 from bygones.audit.replay.courses import ACTUAL, Course, replay
-from bygones.audit.replay.memories import alternatives
-from bygones.audit.replay.past_decisions import decisions_of
+from bygones.audit.replay.memories import Alternative, alternatives
+from bygones.audit.replay.past_decisions import Decisions, decisions_of
 from bygones.kinds import Kind, check_kind
 from bygones.welfare import AnyWelfare, named
 
@@ -88,7 +88,7 @@ class WhatIf:
         ]
         return f"; {listed(phrases)}" if phrases else ""
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """The result as plain data for JSON."""
         time = self.clock.json_time
         spreads = {"differ": "differ", "gini": "gini", self.worst: "worst", "gini_received": "gini_received",
@@ -140,8 +140,6 @@ def what_if(
         kind: goods or burdens.
         draws: how often each course is run, with other draws among ties.
     """
-    if history.requests is None:
-        raise ValueError("what_if needs to know who asked: name the columns with needs and served")
     for rule in rules:
         check_one_of("rule", rule, get_args(Rule))
     check_count("draws", draws, most=10_000)
@@ -152,17 +150,33 @@ def what_if(
     if not chosen:
         raise ValueError("what_if needs at least one half-life or memory")
     decisions = decisions_of(history, newcomers, entitlements, others)
-    courses = []
-    for memory in chosen:
-        courses.append(replay(decisions, memory, ACTUAL, kind))
-        courses += [replay(decisions, memory, rule, kind, welfare, draws=draws) for rule in rules]
-    names, notes = decisions.who.names, [clock.sentence(), *history.notes]
+    notes = [clock.sentence(), *history.notes]
     steps = {clock.length_text(each.memory(decisions.usual)[1]) for each in chosen if each.counts_in_steps}
     if steps:
         notes.append(f"The sliding window moves in steps of {listed(sorted(steps))}; times are rounded to them.")
-    late = len(names) - len(decisions.requests[0].who)
+    late = len(decisions.who.names) - len(decisions.requests[0].who)
     if late:
         rule = decisions.who.newcomers
         notes.append(f"{counted(late, 'agent')} asked for the first time later on (newcomer rule: {rule}).")
-    number = len(decisions.requests)
-    return WhatIf(history.source.label, clock, names, number, draws, tuple(courses), kind, tuple(notes))
+    return replay_all(history, decisions, chosen, rules, welfare, kind, draws=draws, notes=notes)
+
+
+def replay_all(
+    history: History,
+    decisions: Decisions,
+    memories: Sequence[Alternative],
+    rules: Sequence[str],
+    welfare: AnyWelfare,
+    kind: Kind,
+    *,
+    draws: int = 1,
+    until: float | None = None,
+    notes: Sequence[str] = (),
+) -> WhatIf:
+    """What happened and what each rule would have done, under each memory; see `replay` for `draws` and `until`."""
+    courses: list[Course] = []
+    for memory in memories:
+        courses.append(replay(decisions, memory, ACTUAL, kind, until=until))
+        courses += [replay(decisions, memory, rule, kind, welfare, draws=draws, until=until) for rule in rules]
+    names, number = decisions.who.names, len(decisions.requests)
+    return WhatIf(history.source.label, history.clock, names, number, draws, tuple(courses), kind, tuple(notes))

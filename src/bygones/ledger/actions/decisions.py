@@ -84,7 +84,8 @@ class Proposal:
     def utilities(self) -> dict[str, float]:
         """The utility of each agent who is served."""
         worth = self.allocation.utilities
-        return {self._name(row): float(worth[row]) for row in self.allocation.served.tolist()}
+        names = self.allocation.agent_names
+        return {names[row]: float(worth[row]) for row in self.allocation.served.tolist()}
 
     @property
     def commitment(self) -> str:
@@ -100,7 +101,11 @@ class Proposal:
         names = set(self.request.asking)
         asking = {row for row, name in enumerate(self.allocation.agent_names) if name in names}
         remembers = "" if self.standing.rules.fades_alike else f"Memory: {self.standing.rules.memory_in_words}."
-        return [*sentences(self.allocation, self._standing_of, asking, remembers), *self._normalised()]
+        means = [f"{name} {self.usual[name]:.4g}" for name in self.request.agent_names if name in self.usual][:NAMED]
+        usual = (
+            [f"Reports count as multiples of what each usually reports: {listed(means)} on average."] if means else []
+        )
+        return [*sentences(self.allocation, self._standing_of, asking, remembers), *usual]
 
     def details(self) -> dict[str, Any]:
         """What a ledger stores of the decision."""
@@ -142,19 +147,10 @@ class Proposal:
 
         return as_html(self.allocation, self.reasons())
 
-    def _normalised(self) -> list[str]:
-        means = [f"{name} {self.usual[name]:.4g}" for name in self.request.agent_names if name in self.usual][:NAMED]
-        if not means:
-            return []
-        return [f"Reports count as multiples of what each usually reports: {listed(means)} on average."]
-
     def _priced(self) -> dict[str, Any]:
         """The rule, and what a unit counted for each of those who asked, where that is `prices`."""
         paid = dict(zip(self.allocation.agent_names, np.asarray(self.allocation.prices).tolist(), strict=True))
         return {"rule": self.allocation.rule, "prices": {name: paid[name] for name in self.request.agent_names}}
-
-    def _name(self, row: int) -> str:
-        return self.allocation.agent_names[row]
 
     def _standing_of(self, row: int) -> str:
         member = self.members[row]
@@ -220,17 +216,18 @@ def proposal(
     problem = listed_problem if drawn == names else asked.among(drawn, rules.kind)
     remembered = stood.remembered[rows_drawn]
     learned = learned_prices.learned(past, rules, drawn) if by_prices else None
+    steps = learned_prices.steps_like(problem, remembered) if by_prices else 0.0
     allocation = allocate(
         problem,
         memory_of(rules),
-        _state(remembered, learned_prices.steps_like(problem, remembered) if by_prices else 0.0),
+        MemoryState(remembered, np.asarray(steps), np.zeros_like(remembered), np.zeros(())),
         rules.welfare,
         elapsed=0,
         entitlements=stood.entitlements[rows_drawn] if rules.entitlements else None,
         time_unit="day",
         rule=rules.rule,
         calibration=None if learned is None else learned.prices,
-        learned_from=learned_prices.described(learned),
+        learned_from=learned_prices.described(learned) if by_prices else "",
         rng=draw.rng if by_lot else np.random.default_rng(int(draw.seed, 16)),
     )
     if drawn != names:
@@ -330,10 +327,6 @@ def memory_of(rules: Rules) -> Memory:
         return Discounted(half_life=days)
     everything: Memory[Any] = PerfectRecall()
     return everything if rules.cap is None else Capped(everything, rules.cap)
-
-
-def _state(remembered: np.ndarray, steps: float) -> MemoryState:
-    return MemoryState(remembered, np.asarray(steps), np.zeros_like(remembered), np.zeros(()))
 
 
 def _check_agents(request: Problem, stood: Standing, names: Sequence[str]) -> None:

@@ -15,7 +15,7 @@ from bygones.ledger.actions.records import amounts, check_distinct, correct_all,
 from bygones.ledger.model.events import Entry, Event, load_details
 from bygones.ledger.model.rules import RuleBook
 from bygones.ledger.model.times import iso
-from bygones.ledger.storage import derived, dialects, keys, revisions, schema
+from bygones.ledger.storage import derived, dialects, keys, revisions, rows, schema
 from bygones.ledger.storage.revisions import in_effect
 from bygones.ledger.storage.transaction import Transaction
 
@@ -218,17 +218,17 @@ def put_back(tx: Transaction, events: Sequence[Event]) -> list[Event]:
     return correct_all(tx, again, [before[row.seq] for row in again], "imported again")
 
 
-def _counting(connection: sa.Connection, seqs: Collection[int]) -> list[sa.Row[Any]]:
+def _counting(connection: sa.Connection, seqs: Collection[int]) -> list[Event]:
     """Those of some events that are in effect."""
-    table, wanted = schema.events, sorted(seqs)
-    parts = (wanted[start : start + dialects.MANY] for start in range(0, len(wanted), dialects.MANY))
-    queries = (sa.select(table).where(table.c.seq.in_(part), in_effect()).order_by(table.c.seq) for part in parts)
-    return [row for query in queries for row in connection.execute(query)]
+    seq = schema.events.c.seq
+    return [
+        event for some in dialects.parts(seqs) for event in rows.load_events(connection, seq.in_(some), in_effect())
+    ]
 
 
 def _there(connection: sa.Connection, first: int, last: int) -> Counter[tuple[str, int, float]]:
     """How often each agent, time and amount is in the ledger between two instants, without what was taken back."""
-    table, names, instead = schema.events, schema.agents, schema.corrected
+    table, names, instead = schema.events, schema.agents, schema.revised
     query = (
         sa.select(names.c.name, table.c.time, table.c.amount)
         .join_from(table, names, table.c.agent == names.c.id)

@@ -73,7 +73,7 @@ def requests(connection: sa.Connection, at: int, head: int, without: Collection[
 
 def _taken_back(connection: sa.Connection, decisions: Sequence[int], head: int) -> set[int]:
     """The decisions of which everything received has been void or corrected to nothing since."""
-    table, instead = schema.events, schema.corrected
+    table, instead = schema.events, schema.revised
     counts = sa.func.coalesce(instead.c.amount, table.c.amount)
     query = (
         sa.select(table.c.refers, in_effect(head=head), instead.c.amount.is_(None) | (counts != 0.0))

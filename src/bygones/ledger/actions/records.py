@@ -1,4 +1,4 @@
-"""What is recorded as it happened: who joins and leaves, what was received, offsets, corrections and rule changes."""
+"""What is recorded: who joins and leaves, what was received, offsets, corrections, voids and rule changes."""
 
 from __future__ import annotations
 
@@ -11,16 +11,25 @@ from bygones._names import quoted, spelled_alike
 from bygones._text import check_text, listed
 from bygones.allocation.settling import check_known
 from bygones.ledger.model import fold, participation
-from bygones.ledger.model.bounds import check_amount, check_settings, check_start, counted
-from bygones.ledger.model.events import AMOUNTS, Entry, Event
+from bygones.ledger.model.events import AMOUNTS, LARGEST, RECEIVED, Entry, Event, check_amount, counted
 from bygones.ledger.model.fold import START, Joining
 from bygones.ledger.model.participation import Participation
 from bygones.ledger.model.remembering import DISCOUNTED, check_memory
-from bygones.ledger.model.rules import BY_AGENT, MEMORY_SETTINGS, Change, check_entitlement, check_newcomers
+from bygones.ledger.model.rules import (
+    BY_AGENT,
+    MEMORY_SETTINGS,
+    Change,
+    check_entitlement,
+    check_newcomers,
+    check_settings,
+)
 from bygones.ledger.model.times import When
-from bygones.ledger.storage import keys, revisions, rows, schema, timeline
+from bygones.ledger.storage import derived, keys, revisions, rows, schema, timeline
 from bygones.ledger.storage.revisions import in_effect
-from bygones.ledger.storage.transaction import FURTHEST, SKEW, Transaction
+from bygones.ledger.storage.transaction import FURTHEST, SKEW, ImpossibleError, Transaction
+
+NAMED = 5
+"""As many of the events that stand in the way of a void are named."""
 
 
 def join(
@@ -50,7 +59,11 @@ def join(
         known = timeline.known_at(tx.connection, tx.book, time)
         joining = [Joining(time, name, rule, 0) for name in names]
         by_rule = fold.starts_at(known.agents, tx.book, time, joining)
-        starts = [check_start(start.joining.name, start.amount) for start in by_rule]
+        starts = [start.amount for start in by_rule]
+        for name, start in zip(names, starts, strict=True):
+            if not abs(start) <= LARGEST:  # which a newcomer rule may make larger than anybody could record
+                accepted = f"at most {LARGEST:g}: give a number to start with"
+                raise ValueError(f"{name!r} would start with {start:g}, which must be {accepted}")
     details = {START: rule} if is_ahead else None
     return [
         tx.append("join", time, agent=name, amount=start, note=check_text("note", note), details=details)
@@ -115,35 +128,123 @@ def amounts(
 def correct(tx: Transaction, seq: int, amount: float, note: str) -> Event:
     """Says with what amount an event counts from here on."""
     tx.finish()  # so that what this transaction has recorded so far is among the events
-    table = schema.events
-    row = tx.connection.execute(sa.select(table).where(table.c.seq == seq)).one_or_none()
-    if row is None:
-        raise ValueError(f"there is no event {seq} to correct")
-    if row.kind == "correction":
-        raise ValueError(f"event {seq} is itself a correction: correct event {row.refers} instead")
-    if row.kind not in AMOUNTS:
-        raise ValueError(f"event {seq} has no amount to correct: it is of kind {row.kind}")
+    event = rows.load_event(tx.connection, seq, "to correct")
+    if event.kind == "correction":
+        raise ValueError(f"event {seq} is itself a correction: correct event {event.refers} instead")
+    if event.kind not in AMOUNTS:
+        raise ValueError(f"event {seq} has no amount to correct: it is of kind {event.kind}")
     since = revisions.void_since(tx.connection, seq)
     if since is not None:
         raise ValueError(f"event {seq} has been void since event {since}: record what is true as a new event")
-    wanted = check_amount("amount", amount, row.kind)
-    return correct_all(tx, [row], [wanted], check_text("note", note))[0]
+    wanted = check_amount("amount", amount, event.kind)
+    return correct_all(tx, [event], [wanted], check_text("note", note))[0]
 
 
 def correct_all(
-    tx: Transaction, events: Sequence[sa.Row[Any]], to: Sequence[float], note: str, **details: Any
+    tx: Transaction, events: Sequence[Event], to: Sequence[float], note: str, **details: Any
 ) -> list[Event]:
-    """Corrects many events that count, each to an amount; what the events are in effect follows from `finish`."""
-    table = schema.agents
-    named = {row.id: row.name for row in tx.connection.execute(sa.select(table.c.id, table.c.name))}
-    now = revisions.amounts_of(tx.connection, [row.seq for row in events])
+    """Corrects many events that count, each to an amount."""
+    now = revisions.amounts_of(tx.connection, [event.seq for event in events])
     return [
         tx.append(
-            "correction", row.time, agent=named[row.agent], refers=row.seq, note=note,
-            amount=wanted - now.get(row.seq, counted(row.amount)) + 0.0, details={"to": wanted, **details},
+            "correction", event.time, agent=event.agent, refers=event.seq, note=note,
+            amount=wanted - now.get(event.seq, counted(event.amount or 0.0)) + 0.0, details={"to": wanted, **details},
         )
-        for row, wanted in zip(events, to, strict=True)
+        for event, wanted in zip(events, to, strict=True)
     ]  # fmt: skip
+
+
+def void(tx: Transaction, seq: int, note: str = "", *, swapping: bool = False) -> Event:
+    """Makes an event void, and with it what rests on it alone; a void that is void puts its event back in effect.
+
+    What was swapped can only be void by `swapping` again.
+    """
+    with tx.trying():  # in which what this transaction has recorded so far is among the events
+        event = _voidable(tx, seq, swapping=swapping)
+        made_void = tx.append("void", event.time, agent=event.agent, refers=seq, note=check_text("note", note))
+        try:
+            concerned = tx.finish()
+        except ImpossibleError as error:
+            raise ValueError(f"event {seq} cannot be made void: {error}") from None
+        _check_corrections(tx.connection, concerned)
+        for number in sorted({each.agent for each in concerned if each.agent is not None}):
+            _check_membership(tx.connection, seq, number)
+    return tx.append("void", made_void.time, agent=made_void.agent, refers=seq, note=made_void.note)
+
+
+def _voidable(tx: Transaction, seq: int, *, swapping: bool) -> Event:
+    """The event that is to be void, refused if it cannot be."""
+    event = rows.load_event(tx.connection, seq, "to void")
+    since = revisions.void_since(tx.connection, seq)
+    if since is not None:
+        raise ValueError(f"event {seq} is already void, since event {since}")
+    if seq == 1:
+        raise ValueError("event 1 says when the ledger began and by which rules: change the rules instead")
+    if not swapping:
+        _check_not_swapped(tx.connection, event)
+    if event.kind == "void" and event.refers is not None:
+        _check_can_be_put_back(tx.connection, seq, event.refers)
+    return event
+
+
+def _check_not_swapped(connection: sa.Connection, event: Event) -> None:
+    """Neither half of a swap can be taken back alone, which would leave a turn to nobody or to two agents."""
+    turns = [event.refers] if event.kind == "void" else derived.linked(connection, "swaps", event.seq)[:1]
+    halves = [half for turn in turns if turn is not None for half in derived.other_ends(connection, "swaps", turn)]
+    if halves:
+        raise ValueError(
+            f"event {event.seq} is half of a swap, and without it a turn would be nobody's or two agents': to undo the "
+            f"swap, swap events {listed(list(map(str, halves)))} back; if a turn was not served, correct it to 0"
+        )
+
+
+def _check_can_be_put_back(connection: sa.Connection, void: int, target: int) -> None:
+    """A void can be void once, and what it made void counts again only if no other version of it does."""
+    again = rows.load_event(connection, target)
+    if again.kind == "void":
+        raise ValueError(f"event {void} put event {again.refers} back in effect: void event {again.refers} instead")
+    table = schema.events
+    ending = sa.select(sa.func.min(table.c.seq)).where(table.c.kind == "void", table.c.refers == void)
+    ended = connection.execute(ending).scalar()
+    if ended is not None:
+        raise ValueError(f"event {void} is already void, since event {ended}")
+    other = revisions.other_version(connection, target)
+    if other is not None:
+        raise ValueError(f"event {target} was decided again as event {other}: void event {other} first")
+
+
+def _check_corrections(connection: sa.Connection, changed: Sequence[sa.Row[Any]]) -> None:
+    """Of several corrections of one amount the last counts: only that one can be taken back alone."""
+    table, all_changed = schema.events, {row.seq for row in changed}
+    for row in changed:
+        if row.kind != "correction" or revisions.void_since(connection, row.refers) is not None:
+            continue
+        if row.refers in all_changed and revisions.void_since(connection, row.seq) is None:
+            continue
+        query = sa.select(sa.func.max(table.c.seq)).where(
+            table.c.refers == row.refers, table.c.kind == "correction", table.c.seq > row.seq, in_effect()
+        )
+        later = connection.execute(query).scalar()
+        if later is not None:
+            raise ValueError(f"event {row.refers} was corrected again by event {later}: void event {later} first")
+
+
+def _check_membership(connection: sa.Connection, seq: int, number: int) -> None:
+    """Refuses to leave an agent with something that was received while they did not take part."""
+    table = schema.events
+    changes = timeline.load_participation(connection, [number]).get(number, ())
+    # What is planned for somebody who is away then can be decided again, unless they are nobody at all.
+    kinds = ("received", "offset") if changes else (*RECEIVED, "offset")
+    query = sa.select(table.c.seq, table.c.time).where(table.c.agent == number, table.c.kind.in_(kinds), in_effect())
+    amounts = connection.execute(query.order_by(table.c.time, table.c.seq))
+    left = [str(row.seq) for row in amounts if not participation.was_member(changes, row.time)]
+    if left:
+        name = connection.execute(sa.select(schema.agents.c.name).where(schema.agents.c.id == number)).scalar_one()
+        what, them = ("event", "it") if len(left) == 1 else ("events", "them")
+        raise ValueError(
+            f"event {seq} cannot be made void: {name!r} would not be a member at the time of {what} "
+            f"{listed(left, NAMED)}; void {them} first"
+        )
 
 
 def change_rules(tx: Transaction, time: int, settings: dict[str, Any], note: str = "") -> Event:

@@ -19,7 +19,7 @@ import sqlalchemy as sa
 
 from bygones.allocation.problem_contract import Given
 from bygones.allocation.problems import in_words, problem_from
-from bygones.ledger.actions import decisions, remade, voiding
+from bygones.ledger.actions import decisions, records, remade
 from bygones.ledger.actions.decisions import Proposal, possible, proposal
 from bygones.ledger.model import fold
 from bygones.ledger.model.events import RECEIVED, Event
@@ -163,26 +163,22 @@ class _Past:
         self._row_of = {name: row for row, name in enumerate(known.agents.names)}
         table = schema.events
         within = [table.c.time >= first, table.c.time <= until, in_effect()]
-        decided = [table.c.kind == "decision", *within]
-        events = (event for chunk in rows.load_events(connection, decided) for event, _ in chunk)
+        events = rows.load_events(connection, table.c.kind == "decision", *within)
         self.decisions = sorted(events, key=lambda event: (event.time, _origin(event)))
         seqs = [decision.seq for decision in self.decisions]
-        through = [table.c.kind.in_(RECEIVED), table.c.refers.in_(seqs), in_effect()]
         self._through: dict[int, list[Event]] = {}
-        for event in (event for chunk in rows.load_events(connection, through) for event, _ in chunk):
+        for event in rows.load_events(connection, table.c.kind.in_(RECEIVED), table.c.refers.in_(seqs), in_effect()):
             self._through.setdefault(int(event.refers or 0), []).append(event)
         others = [*within, sa.or_(table.c.refers.is_(None), table.c.refers.not_in(seqs))]
-        found = list(timeline.facts(connection, known.ids, others))
-        self._others = Facts(*(np.concatenate(column) for column in zip(*found, strict=True))) if found else None
+        self._others = Facts.joined(timeline.facts(connection, known.ids, others))
 
     def walk(self) -> Iterator[tuple[Event, Proposal | ValueError]]:
         """Each decision with what it would be now, or why it could not be made; the caller says what came of it."""
         done = 0
         for i, decision in enumerate(self.decisions):
-            if self._others is not None:
-                until = int(np.searchsorted(self._others.time, decision.time, side="right"))
-                self._agents = fold.add(self._agents, self._book, self._others.part(done, until))
-                done = until
+            until = int(np.searchsorted(self._others.time, decision.time, side="right"))
+            self._agents = fold.add(self._agents, self._book, self._others.part(done, until))
+            done = until
             not_yet = [each.seq for each in self.decisions[i:] if each.time == decision.time]
             try:
                 yield decision, self._again(decision, not_yet)
@@ -226,7 +222,7 @@ def _origin(decision: Event) -> int:
 
 def _replace(tx: Transaction, decision: Event, made: Proposal, note: str) -> None:
     """Makes a decision void and records another in its place."""
-    voiding.void(tx, decision.seq, note)
+    records.void(tx, decision.seq, note)
     details: dict[str, Any] = made.details() | {"request": (decision.details or {})["request"]}
     details["redecides"] = _origin(decision)
     if made.draw.number is not None:

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from typing import Any, NamedTuple
 
 from bygones._times import When
+from bygones.ledger.model.times import iso
 
 RECEIVED = ("received", "planned")
 """Kinds of event by which an agent receives something: it was received, or it is planned and counts from its day on."""
@@ -26,6 +28,15 @@ PARTICIPATION = ("join", "leave", "hold", "resume")
 """Kinds of event that say when an agent takes part and when not."""
 
 KINDS = ("rules", "decision", "received", "offset", "correction", *PARTICIPATION, "plan", "planned", "void")
+
+LARGEST = 1e15
+"""The largest amount of an event, above or below zero.
+
+Bounds are wider than anybody's amounts, and narrow enough that no sum of them, however long the ledger, becomes
+infinite. The tables of a new ledger repeat them, so that no program can get around them."""
+
+LARGEST_CORRECTION = 2 * LARGEST
+"""The largest correction, which takes an amount from one end to the other."""
 
 GENESIS = bytes(32)
 """The hash before the first event."""
@@ -61,6 +72,10 @@ class Event(NamedTuple):
     author: str = ""
     key: str | None = None
 
+    def to_dict(self) -> dict[str, Any]:
+        """The event, of the types that JSON has."""
+        return self._asdict() | {"time": iso(self.time), "recorded": iso(self.recorded)}
+
 
 class Entry(NamedTuple):
     """Something received, or an offset, to be recorded; by default now. With a key it is recorded once only.
@@ -77,13 +92,6 @@ class Entry(NamedTuple):
 
 
 _encoder = json.JSONEncoder(ensure_ascii=False, allow_nan=False, sort_keys=True, separators=(",", ":"))
-
-
-def check_event(seq: int) -> int:
-    """The number of an event, refused if no database could hold so many."""
-    if not 0 < seq < 2**63:
-        raise ValueError(f"there is no event {seq}: events are numbered from 1 on")
-    return seq
 
 
 def load_details(text: str | None) -> dict[str, Any]:
@@ -110,3 +118,25 @@ def digest(previous: bytes, event: Event, details: str | None) -> bytes:
     added = {name: value for name, value in (("author", author), ("key", key)) if value}
     text = canonical((*first, details, added) if added else (*first, details))
     return hashlib.sha256(previous + text.encode()).digest()
+
+
+def check_amount(name: str, amount: object, kind: str) -> float:
+    """An amount within the bounds; only an offset may be below zero."""
+    try:
+        number = float(amount)  # type: ignore[arg-type]
+    except (TypeError, ValueError, OverflowError):
+        number = math.nan
+    if not (abs(number) <= LARGEST and (number >= 0 or kind == "offset")):
+        least = -LARGEST if kind == "offset" else 0
+        raise ValueError(f"{name} must be a number from {least:g} to {LARGEST:g}, got {amount!r}")
+    return number + 0.0  # SQLite drops the sign of a zero
+
+
+def is_counted(amount: float) -> bool:
+    """Whether an amount counts; not if it is beyond the bounds, which only an earlier version could record."""
+    return abs(amount) <= LARGEST_CORRECTION
+
+
+def counted(amount: float) -> float:
+    """What an amount counts: nothing if it is beyond the bounds."""
+    return amount if is_counted(amount) else 0.0

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from bygones.ledger.model.events import LARGEST
 from bygones.ledger.model.participation import PRESENT, Participation, status
 from bygones.ledger.model.remembering import TimedMemory
 from bygones.ledger.model.rules import NEWCOMER_RULES, RuleBook
@@ -27,6 +28,9 @@ from bygones.memory.contract import AnyState
 
 RECEIVED: Memory[Any] = PerfectRecall()
 """The memory of what was truly received."""
+
+LARGEST_SUM = 1e300
+"""No snapshot holds more; only what is not finite could."""
 
 NEVER = -1
 """In place of an instant, where there is none."""
@@ -109,8 +113,18 @@ class Facts(NamedTuple):
     is_change: np.ndarray
 
     def part(self, first: int, end: int | None) -> Facts:
-        """Some of them."""
-        return Facts(*(column[first:end] for column in self))
+        """Some of them, one after the other."""
+        return self.only(slice(first, end))
+
+    def only(self, which: slice | np.ndarray) -> Facts:
+        """Some of them, or all in another order."""
+        return Facts(*(column[which] for column in self))
+
+    @classmethod
+    def joined(cls, parts: Iterable[Facts]) -> Facts:
+        """The facts of several, one after the other."""
+        nothing = cls.amounts([], 0, [], is_received=False)
+        return cls(*(np.concatenate(columns) for columns in zip(nothing, *parts, strict=True)))
 
     @classmethod
     def amounts(cls, who: Sequence[int], time: int, amounts: Sequence[float], *, is_received: bool) -> Facts:
@@ -239,10 +253,10 @@ def add(snapshot: Snapshot, book: RuleBook, facts: Facts) -> Snapshot:
     in how many parts they come: a snapshot that is folded again from the events equals the one that was kept.
     """
     if (facts.who < 0).any():
-        facts = Facts(*(column[facts.who >= 0] for column in facts))
+        facts = facts.only(facts.who >= 0)
     if not len(facts.who):
         return snapshot
-    facts = Facts(*(column[np.lexsort((facts.time, facts.who))] for column in facts))
+    facts = facts.only(np.lexsort((facts.time, facts.who)))
     who, times, amounts, is_received, _ = facts
     is_first = np.diff(who, prepend=-1) != 0
     since = np.where(is_first, snapshot.as_of[who], np.concatenate([[0], times[:-1]]))
@@ -267,11 +281,8 @@ def add(snapshot: Snapshot, book: RuleBook, facts: Facts) -> Snapshot:
 def _advance(memory: Memory[Any], state: AnyState, who: np.ndarray, amounts: np.ndarray, elapsed: np.ndarray) -> None:
     """Adds an amount to the memory of each of some agents, in place."""
     new = memory.advance(mapped(lambda part: part[who], state), amounts[:, None], elapsed)
-
-    def put(part: np.ndarray, changed: np.ndarray) -> None:
+    for part, changed in zip(parts(state), parts(new), strict=True):
         part[who] = changed
-
-    mapped(put, state, new)
 
 
 def remembered(snapshot: Snapshot, book: RuleBook, at: int) -> np.ndarray:
@@ -281,6 +292,16 @@ def remembered(snapshot: Snapshot, book: RuleBook, at: int) -> np.ndarray:
     memory = snapshot.remembering.memory
     faded = memory.advance(snapshot.counters["remembered"], np.zeros((n, 1)), elapsed)
     return np.asarray(memory.read(faded))[:, 0]
+
+
+def check_sums(names: Sequence[str], *sums: np.ndarray) -> None:
+    """Refuses sums that are not finite, which only amounts from before there were bounds can lead to."""
+    beyond = np.flatnonzero(~np.logical_and.reduce([np.abs(each) <= LARGEST_SUM for each in sums]))
+    if len(beyond):
+        raise ValueError(
+            f"what is known of {names[beyond[0]]!r} is not a finite number, since an earlier version recorded amounts "
+            f"beyond {LARGEST:g}: `bygones ledger verify` says which, and what to do"
+        )
 
 
 def mapped(function: Callable[..., Any], state: Any, *others: Any) -> Any:

@@ -58,11 +58,6 @@ def was_member(changes: Participation, time: int) -> bool:
     return status(changes, time) != AWAY or any(at == time for at, _ in changes)
 
 
-def until(changes: Participation, time: int) -> Participation:
-    """The changes up to an instant."""
-    return changes if changes[-1][0] <= time else tuple(change for change in changes if change[0] <= time)
-
-
 def first_impossible(changes: Iterable[tuple[int, str]]) -> tuple[int, str] | None:
     """The position of the first change that does not follow from those before it, with the state then; or None."""
     state = AWAY

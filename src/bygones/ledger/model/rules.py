@@ -19,13 +19,20 @@ from bygones.allocation.pricing import price_form
 from bygones.allocation.reports import Reports
 from bygones.kinds import Kind, check_kind
 from bygones.ledger.model import times
+from bygones.ledger.model.events import LARGEST
 from bygones.ledger.model.participation import Participation
 from bygones.ledger.model.remembering import DISCOUNTED, Clocks, TimedMemory, check_memory, in_words, remembering
-from bygones.ledger.model.times import When, duration, instant
+from bygones.ledger.model.times import UNITS, When, duration, instant
 from bygones.welfare import named
 
 NEWCOMER_RULES = ("zero", "mean", "median", "entitled share")
 """Newcomer rules by name; a number is accepted as well."""
+
+ENTITLEMENTS = (1e-9, 1e9)
+"""The smallest and the largest entitlement; of burdens 0 as well."""
+
+HALF_LIVES = (1.0, 1000 * UNITS["y"])
+"""The shortest and the longest half-life in seconds, if anything fades at all."""
 
 
 @dataclass(frozen=True)
@@ -194,6 +201,33 @@ def check_entitlement(weight: SupportsFloat, agent: str, kind: Kind = "good") ->
     )
 
 
+def check_settings(settings: Mapping[str, Any]) -> None:
+    """Refuses rules beyond the bounds. Those that an earlier version recorded are read all the same."""
+    half_lives = {
+        f"half_life of {agent!r}": own for agent, own in settings.get("half_lives", {}).items() if own is not None
+    }
+    if "half_life" in settings:
+        half_lives["half_life"] = settings["half_life"]
+    for name, half_life in half_lives.items():
+        seconds, (shortest, longest) = duration(half_life), HALF_LIVES
+        if not (shortest <= seconds <= longest or math.isinf(seconds)):
+            raise ValueError(
+                f"{name} must be from 1s to {longest / UNITS['y']:g}y, or inf to remember everything, got {half_life!r}"
+            )
+    if (settings.get("cap") or 0.0) > LARGEST:
+        raise ValueError(f"cap must be at most {LARGEST:g}, got {settings['cap']:g}")
+    for agent, weight in settings.get("entitlements", {}).items():
+        least, most = ENTITLEMENTS
+        if not (least <= weight <= most or weight == 0):  # whether 0 is accepted depends on the kind, checked before
+            raise ValueError(f"entitlement of {agent!r} must be from {least:g} to {most:g}, got {weight:g}")
+    try:
+        start = float(settings.get("newcomers", 0))
+    except ValueError:  # the name of a newcomer rule
+        return
+    if start > LARGEST:
+        raise ValueError(f"newcomers must start with at most {LARGEST:g}, got {start:g}")
+
+
 class Change(NamedTuple):
     """Settings that change from an instant on; of changes at the same instant, the later event comes last."""
 
@@ -218,6 +252,7 @@ class RuleBook:
     Attributes:
         changes: the changes.
         history: the rules after each change.
+        began: the instant from which on there are rules, and the ledger.
         zone: the ledger's time zone, the one that was set last.
     """
 
@@ -240,14 +275,10 @@ class RuleBook:
                 ) from None
             history.append(rules)
         self.history = tuple(history)
+        self.began = self.changes[0].time
         self._starts = np.array([change.time for change in self.changes], dtype=np.int64)
         set_zone = [change for change in self.changes if "time_zone" in change.settings]
         self.zone: str = max(set_zone, key=lambda change: change.seq).settings["time_zone"] if set_zone else "UTC"
-
-    @property
-    def began(self) -> int:
-        """The instant from which on there are rules, and the ledger."""
-        return self.changes[0].time
 
     def at(self, time: int) -> Rules:
         """The rules in force at an instant."""

@@ -22,13 +22,13 @@ from typing import Any
 
 import numpy as np
 
-from bygones._text import counted
-from bygones.ledger.model import fold, participation
-from bygones.ledger.model.bounds import check_sums
+from bygones._text import amount, counted
+from bygones.kinds import words
+from bygones.ledger.model import fold
 from bygones.ledger.model.fold import NEVER, Snapshot
-from bygones.ledger.model.participation import PRESENT, Participation, status
+from bygones.ledger.model.participation import PRESENT, status
 from bygones.ledger.model.rules import RuleBook, Rules
-from bygones.ledger.model.times import iso, named
+from bygones.ledger.model.times import day, iso, named
 
 
 @dataclass(frozen=True, repr=False)
@@ -69,9 +69,48 @@ class Standing:
         return f"<Standing of {counted(len(self), 'agent')} at {named(self.at, self.zone)}>"
 
     def _repr_html_(self) -> str:
-        from bygones.ledger.standing_card import as_html
+        from bygones._html import bar, card, note, table
 
-        return as_html(self)
+        title = f"{named(self.at, self.zone)}, {self.rules.memory_in_words}, {self.rules.welfare} welfare"
+        if not len(self):
+            return card(title, note("No agent has joined yet."), name="Standing")
+        word, most = words(self.rules.kind), max(self.remembered.max(), 0.0) or 1.0
+        per_unit = ["per unit"] if self.is_unequal else []
+        columns = ["agent", word.received, "remembered", "", word.owed, *per_unit, f"last {word.received}"]
+        rows = [
+            [
+                self.names[row],
+                float(self.received[row]),
+                float(self.remembered[row]),
+                bar(self.remembered[row] / most),
+                self.owed_text(row),
+                *([self.per_unit_text(row)] if per_unit else []),
+                self.last_text(row),
+            ]
+            for row in self.ranked()
+        ]
+        return card(title, table(columns, rows), note(self.owed_meaning), name="Standing")
+
+    def owed_text(self, row: int) -> str:
+        """What an agent is owed, as tables show it, or why nothing is: `exempt`, `on hold` or `away`."""
+        if np.isnan(self.owed[row]):
+            return "exempt" if self.status[row] == PRESENT else self.status[row]
+        return _signed(self.owed[row])
+
+    def per_unit_text(self, row: int) -> str:
+        """What an agent is owed per unit of entitlement, as tables show it."""
+        return "" if np.isnan(self.owed[row]) else _signed(self.per_unit[row])
+
+    def last_text(self, row: int) -> str:
+        """The day on which an agent last received something, empty if never."""
+        return "" if self.last[row] == NEVER else day(int(self.last[row]), self.zone)
+
+    @property
+    def owed_meaning(self) -> str:
+        """What the column of what is owed says, in a sentence."""
+        is_burden = self.rules.kind == "burden"
+        share = "share of the load that is remembered" if is_burden else "entitled share of what is remembered"
+        return f"{words(self.rules.kind).owed.capitalize()}: how far below (+) or above (-) the {share}."
 
     @cached_property
     def per_unit(self) -> np.ndarray:
@@ -118,11 +157,11 @@ def standing_of(book: RuleBook, agents: Snapshot, at: int) -> Standing:
     rules = book.at(at)
     joined = np.flatnonzero([changes[0][0] <= at for changes in agents.participation])
     agents = agents if len(joined) == len(agents) else agents.take(joined)
-    until_then = [participation.until(changes, at) for changes in agents.participation]
-    states = tuple(status(changes, at) for changes in until_then)
+    states = tuple(status(changes, at) for changes in agents.participation)
+    joins = [max(time for time, kind in each if kind == "join" and time <= at) for each in agents.participation]
     entitlements = rules.entitlements_of(agents.names)
     remembered, received = fold.remembered(agents, book, at), agents.received
-    check_sums(agents.names, remembered, received)
+    fold.check_sums(agents.names, remembered, received)
     return Standing(
         at=at,
         rules=rules,
@@ -132,7 +171,7 @@ def standing_of(book: RuleBook, agents: Snapshot, at: int) -> Standing:
         remembered=remembered,
         entitlements=entitlements,
         owed=owed(remembered, entitlements, np.flatnonzero([state == PRESENT for state in states])),
-        joined=np.array([_joined(changes) for changes in until_then], dtype=np.int64),
+        joined=np.array(joins, dtype=np.int64),
         last=agents.last,
         zone=book.zone,
     )
@@ -166,7 +205,5 @@ def newcomer_start(standing: Standing, rule: str, entitlement: float = 1.0) -> f
     return float(fold.newcomer_starts(rule, standing.remembered[present], weights, weight))
 
 
-def _joined(changes: Participation) -> int:
-    if len(changes) == 1:
-        return changes[0][0]
-    return next(time for time, kind in reversed(changes) if kind == "join")
+def _signed(value: float) -> str:
+    return "0" if abs(value) < 5e-4 else amount(float(value), sign=True)

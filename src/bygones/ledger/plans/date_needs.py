@@ -1,29 +1,37 @@
 """What there is to hand out on dates ahead, read from a table.
 
 A table with a column `date` has the needs of each date: the rows of one date are a table of needs. A table without one
-is the people's table; it holds for every date that is asked for. In either, a column `available` says who can take
-part: `yes` or `no`, or days and dates, see `plans.availability`. Somebody who is not available is left out. An
-empty cell is something that the person cannot take.
+is the people's table; it holds for every date that is asked for. An empty cell is something that the person cannot
+take. In either, a column `available` says who can take part, and those who cannot are left out: `yes`, which is also
+an empty cell, or `no`; or days of the week, dates and ranges of either with spaces or semicolons between them, such as
+`mon-fri` or `2026-12-24..2026-12-26`. `not` at the beginning says when somebody is not available.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from datetime import timedelta
+from datetime import date, timedelta
 from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
-from bygones._times import instant
+from bygones._times import instant, read
 from bygones.allocation.problem_contract import Problem
 from bygones.allocation.tables import Row, problem_of_rows, read_rows
 from bygones.ledger.model.times import UNITS, as_datetime, duration
-from bygones.ledger.plans.availability import is_available
 
 MOST_DATES = 1_000
 """The most dates of one plan."""
+
+WEEK = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
+"""The days of the week, by the beginnings of their names."""
+
+_ACCEPTED = (
+    "yes, no, days such as mon-fri, or dates such as 2026-12-24..2026-12-26, with or without not before "
+    "them, and semicolons between several"
+)
 
 _DAY = re.compile(r"\d{4}-\d\d-\d\d|\d\d?\.\d\d?\.\d{4}")
 
@@ -133,3 +141,37 @@ def _of_date(
     request = problem_of_rows(path, here, k=k, capacity=capacity, amount=amount, whole=whole)
     gone = dict.fromkeys(row["agent"] for _, row in away if row["agent"] not in request.agent_names)
     return DateNeeds(at, _DAY.fullmatch(text.strip()) is not None, request, tuple(gone))
+
+
+def is_available(text: str, day: date, name: str = "available") -> bool:
+    """Whether somebody with this availability is available on a day."""
+    words = [word for word in re.split(r"[;\s]+", text.strip().lower()) if word]
+    if words in ([], ["yes"], ["always"]):
+        return True
+    if words in (["no"], ["never"]):
+        return False
+    negated = words[0] == "not"
+    if negated and len(words) == 1:
+        raise ValueError(f"{name} must be {_ACCEPTED}, got {text!r}")
+    try:
+        covered = [_covers(word, day) for word in words[negated:]]
+    except ValueError:
+        raise ValueError(f"{name} must be {_ACCEPTED}, got {text!r}") from None
+    return any(covered) is not negated
+
+
+def _covers(word: str, day: date) -> bool:
+    first, between, last = word.partition("..")
+    if not between and word[:3] in WEEK:
+        first, _, last = word.partition("-")
+        start, end = _weekday(first), _weekday(last or first)
+        return (day.weekday() - start) % 7 <= (end - start) % 7
+    begins, ends = read(first).date(), read(last or first).date()
+    return begins <= day < ends + timedelta(days=1)
+
+
+def _weekday(word: str) -> int:
+    names = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+    if len(word) < 3 or not any(name.startswith(word) for name in names):
+        raise ValueError(word)
+    return WEEK.index(word[:3])

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from bygones._text import check_text
 from bygones.allocation.problem_contract import Given, Problem
 from bygones.allocation.problems import Assign, ChooseK, Divide, problem_from
-from bygones.ledger.actions import records, voiding
+from bygones.ledger.actions import records
 from bygones.ledger.actions.decisions import Proposal, fill, possible
 from bygones.ledger.model.events import RECEIVED, Entry, Event, load_details
 from bygones.ledger.model.participation import PRESENT
@@ -78,7 +78,8 @@ def replan(
     changes: list[Replanned] = []
     stuck: list[list[Any]] = []
     for plan in _plans(tx, start):
-        turns = [turn for turn in _of_plan(tx, plan.seq) if turn.at > tx.recorded]
+        of_date = planned(tx.connection, tx.book, plan.time, plan.time + 1)
+        turns = [turn for turn in of_date if turn.plan == plan.seq and turn.at > tx.recorded]
         details = load_details(plan.details)
         now = (needs or {}).get(int(plan.time))
         request = _asked(problem_from(details["request"]), now)
@@ -94,7 +95,7 @@ def replan(
             changes.append(Replanned(plan.time, all_day, before, before, (*_reasons(had), NOBODY_ELSE)))
             stuck.append([plan.seq, had])
             continue
-        voiding.void(tx, plan.seq, note)
+        records.void(tx, plan.seq, note)
         staying = [Given(turn.agent, turn.item, turn.part, turn.amount) for turn in kept] if stay else []
         about = made.details() | {
             "request": request.to_dict(),
@@ -116,7 +117,7 @@ def _filled(
 ) -> tuple[Proposal, bool]:
     """Who gets what is vacant on a date whose plan is void, and whether the other turns stay; refused if nobody can."""
     with tx.trying():
-        voiding.void(tx, plan.seq)
+        records.void(tx, plan.seq)
         tx.finish()
         stood = timeline.standing(tx.connection, tx.book, plan.time)
         here, _ = possible(request, stood)
@@ -175,7 +176,7 @@ def _cannot(turn: PlannedTurn, now: DateNeeds | None) -> str:
 
 def unplan(tx: Transaction, start: int, end: int | None = None, note: str = "") -> list[Event]:
     """Takes back what is planned from an instant on; the events by which each date's plan is void."""
-    found = [voiding.void(tx, plan.seq, note) for plan in _plans(tx, start) if end is None or plan.time < end]
+    found = [records.void(tx, plan.seq, note) for plan in _plans(tx, start) if end is None or plan.time < end]
     if not found:
         raise ValueError(f"nothing is planned from {tx.book.named(max(start, tx.recorded))} on")
     return found
@@ -184,11 +185,11 @@ def unplan(tx: Transaction, start: int, end: int | None = None, note: str = "") 
 def swap(tx: Transaction, first: int, second: int, note: str = "") -> list[Event]:
     """Exchanges two agents' turns, planned or already received: from here on each counts for whoever serves."""
     one, other = (_turn(tx, seq) for seq in (first, second))
-    if one.name == other.name:
-        raise ValueError(f"events {first} and {second} are both turns of {one.name!r}: there is nothing to swap")
+    if one.agent == other.agent:
+        raise ValueError(f"events {first} and {second} are both turns of {one.agent!r}: there is nothing to swap")
     terms = [_terms(tx, row, given) for row, given in ((one, other), (other, one))]
     for row in (one, other):
-        voiding.void(tx, row.seq, note, swapping=True)
+        records.void(tx, row.seq, note, swapping=True)
     taken: list[Event] = []
     for row, given in zip((one, other), terms, strict=True):
         note_of = check_text("note", note or f"swapped, was event {row.seq}")
@@ -205,49 +206,42 @@ def _plans(tx: Transaction, start: int) -> Sequence[sa.Row[Any]]:
     return tx.connection.execute(query.order_by(table.c.time, table.c.seq)).all()
 
 
-def _of_plan(tx: Transaction, plan: int) -> list[PlannedTurn]:
-    at = tx.connection.execute(sa.select(schema.events.c.time).where(schema.events.c.seq == plan)).scalar_one()
-    return [turn for turn in planned(tx.connection, tx.book, at, at + 1) if turn.plan == plan]
-
-
-def _turn(tx: Transaction, seq: int) -> sa.Row[Any]:
-    table, names = schema.events, schema.agents
-    query = sa.select(table, names.c.name).join(names, table.c.agent == names.c.id).where(table.c.seq == seq)
-    found = tx.connection.execute(query).one_or_none() if 0 < seq <= tx.head.head else None
-    if found is None or found.kind not in RECEIVED:
+def _turn(tx: Transaction, seq: int) -> Event:
+    """A turn by the number of its event, refused if it is void or something else."""
+    turn = rows.load_event(tx.connection, seq) if 0 < seq <= tx.head.head else None
+    if turn is None or turn.kind not in RECEIVED:
         raise ValueError(f"event {seq} is not a turn: give the number of something planned or received")
     since = revisions.void_since(tx.connection, seq)
     if since is not None:
         raise ValueError(f"event {seq} has been void since event {since}")
-    return found
+    return turn
 
 
-def _terms(tx: Transaction, row: sa.Row[Any], given: sa.Row[Any]) -> Given:
+def _terms(tx: Transaction, row: Event, given: Event) -> Given:
     """What an agent who gives another turn for it is given with a turn, refused if they cannot take it."""
-    taker, when = given.name, tx.book.named(row.time)
+    taker, when = str(given.agent), tx.book.named(row.time)
     stood = timeline.standing(tx.connection, tx.book, row.time)
     status = dict(zip(stood.names, stood.status, strict=True)).get(taker, "not a member")
     if status != PRESENT:
         raise ValueError(f"{taker!r} is {status} at {when} and cannot take event {row.seq}")
     counts = revisions.amounts_of(tx.connection, [row.seq])
-    amount = counts.get(row.seq, row.amount)
+    amount = counts.get(row.seq, row.amount or 0.0)
     if row.refers is None:
         return Given(taker, None, None, amount)
     table = schema.events
-    of_taker = [table.c.agent == given.agent, table.c.refers == row.refers, table.c.kind.in_(RECEIVED), in_effect()]
-    mine = sa.select(sa.func.min(table.c.seq)).where(*of_taker, table.c.seq != given.seq)
-    there = tx.connection.execute(mine).scalar()
-    if there is not None:
-        raise ValueError(f"{taker!r} has a turn at {when} already (event {there})")
+    received = rows.load_events(tx.connection, table.c.refers == row.refers, table.c.kind.in_(RECEIVED), in_effect())
+    for turn in list(received):
+        if turn.agent == taker and turn.seq != given.seq:
+            raise ValueError(f"{taker!r} has a turn at {when} already (event {turn.seq})")
     request = problem_from(rows.details_of(tx.connection, row.refers)["request"])
-    turn = derived.load_given(tx.connection, row.seq) or [
-        each for each in derived.load_given(tx.connection, row.refers) if each.agent == row.name
+    terms = derived.load_given(tx.connection, row.seq) or [
+        each for each in derived.load_given(tx.connection, row.refers) if each.agent == row.agent
     ]
-    item = turn[0].item if len(turn) == 1 else None
+    item = terms[0].item if len(terms) == 1 else None
     is_part = isinstance(request, Divide)
     worth = amount if request is None or is_part else request.worth.get(taker, {}).get(item)
     if worth is None:
         raise ValueError(f"{taker!r} is not available for event {row.seq} at {when}")
     if row.seq in counts:
         worth = amount  # what a turn was corrected to, it is for whoever serves
-    return Given(taker, item, turn[0].part if len(turn) == 1 else None, worth)
+    return Given(taker, item, terms[0].part if len(terms) == 1 else None, worth)

@@ -199,7 +199,7 @@ def what_of(given: Given, request: Any, kind: Kind) -> str:
 
 def planned(connection: sa.Connection, book: RuleBook, start: int, end: int | None = None) -> list[PlannedTurn]:
     """The turns that are planned from an instant on, in the order of time."""
-    table, names, instead = schema.events, schema.agents, schema.corrected
+    table, names, instead = schema.events, schema.agents, schema.revised
     plans = schema.events.alias("plans")
     query = (
         sa.select(

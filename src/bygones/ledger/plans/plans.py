@@ -14,7 +14,6 @@ from bygones.ledger.plans.date_needs import DateNeeds
 from bygones.ledger.plans.plan_changes import Replanned
 from bygones.ledger.plans.planned_dates import Plan, PlannedTurn
 from bygones.ledger.storage import keys, rows, schema
-from bygones.ledger.storage.store import Store
 from bygones.ledger.storage.transaction import Recorder, Transaction
 
 
@@ -25,12 +24,12 @@ class Plans:
     the first answer.
     """
 
-    def __init__(self, store: Store, recorder: Recorder) -> None:
-        self._store, self._recorder = store, recorder
+    def __init__(self, recorder: Recorder) -> None:
+        self._recorder = recorder
 
     def draft(self, dates: Sequence[DateNeeds]) -> Plan:
         """What would be planned for dates ahead, decided one after the other; nothing is recorded."""
-        with self._store.reading() as connection:
+        with self._recorder.store.reading() as connection:
             head = connection.execute(sa.select(schema.ledger)).one()
             return planned_dates.draft(connection, head, dates)
 
@@ -51,7 +50,7 @@ class Plans:
 
     def turns(self, start: When | None = None, end: When | None = None) -> list[PlannedTurn]:
         """The turns that are planned from an instant on, by default now, until before another."""
-        with self._store.reading() as connection:
+        with self._recorder.store.reading() as connection:
             book = rows.load_book(connection.execute(sa.select(schema.ledger.c.rules)).scalar_one())
             first = rows.clock(connection) if start is None else book.instant(start, "from")
             return planned_dates.planned(connection, book, first, None if end is None else book.instant(end, "until"))

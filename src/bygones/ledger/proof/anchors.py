@@ -18,7 +18,7 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -28,11 +28,11 @@ import sqlalchemy as sa
 
 from bygones._files import sync_folder
 from bygones._locks import take
-from bygones._secrets import redacted, secrets_in
+from bygones._secrets import redacted
 from bygones.ledger.model.events import canonical
 from bygones.ledger.model.times import instant
 from bygones.ledger.proof.hash_tree import contains
-from bygones.ledger.storage.store import TIMEOUT, LedgerError, read_url
+from bygones.ledger.storage.store import TIMEOUT, LedgerError, Mode, Store, read_url
 
 PURPOSES = (b"bygones ledger head, version 1\n", b"bygones ledger head, version 2\n")
 """Precede the signed bytes, by version: a signature for another purpose is not valid for an anchor."""
@@ -171,10 +171,8 @@ def open_anchors(where: Where) -> Iterator[tuple[Anchors, Callable[[Sequence[Anc
     Appended anchors take the place of an unfinished line. The file or table is made if there is none.
     """
     if is_table(where):
-        with _database(where) as connection:
-            if connection.dialect.name == "sqlite":
-                connection.exec_driver_sql("BEGIN IMMEDIATE")
-            else:  # a lock on the table itself would take more than the right to append
+        with _database(where, "IMMEDIATE") as connection:
+            if connection.dialect.name != "sqlite":  # a lock on the table would take more than the right to append
                 connection.execute(sa.text(f"SELECT pg_advisory_xact_lock({_LOCK})"))
             table.create(connection, checkfirst=True)
             yield _read_rows(connection, where), partial(_append_rows, connection, where)
@@ -254,22 +252,11 @@ def _append_rows(connection: sa.Connection, where: Where, new: Sequence[Anchor])
 
 
 @contextmanager
-def _database(where: Where) -> Iterator[sa.Connection]:
-    url = read_url(where)
-    if url.get_backend_name() == "sqlite":  # transactions begin where they say so
-        arguments: dict[str, Any] = {"timeout": TIMEOUT, "isolation_level": None}
-    else:
-        arguments = {"options": f"-c lock_timeout={int(1000 * TIMEOUT)}", "connect_timeout": int(TIMEOUT)}
-    engine = sa.create_engine(url, connect_args=arguments)
-    try:
-        with engine.begin() as connection:
+def _database(where: Where, mode: Mode = "DEFERRED") -> Iterator[sa.Connection]:
+    with closing(Store(where)) as store:
+        store.name = named(where)
+        with store.transaction(mode) as connection:
             yield connection
-    except sa.exc.DBAPIError as error:
-        problem = str(error.orig).strip().splitlines()[0]
-        secret = secrets_in(url.render_as_string(hide_password=False))
-        raise LedgerError(redacted(f"{named(where)}: {problem}", secret)) from error
-    finally:
-        engine.dispose()
 
 
 def _parsed(entries: Iterable[Any], read: Callable[[Any], object], where: Where, row: str) -> tuple[Anchor, ...]:

@@ -109,17 +109,11 @@ def _copy_rows(ledger: Store, target: Store, progress: Progress) -> Verification
                 progress(len(part))
         if new.dialect.name == "postgresql":  # the next agent gets the next number
             new.execute(sa.text("SELECT setval(pg_get_serial_sequence('agents', 'id'), max(id)) FROM agents"))
-        for one, other in zip_longest(_events(old), _events(new)):
+        for one, other in zip_longest(rows.load_hashed(old), rows.load_hashed(new)):
             if one != other:
-                raise LedgerError(f"the copy differs from {ledger.name} at event {(one or other)[0]}: nothing was kept")
+                seq = (one or other)[0].seq
+                raise LedgerError(f"the copy differs from {ledger.name} at event {seq}: nothing was kept")
         return _verified(new, ledger)
-
-
-def _events(connection: sa.Connection) -> Iterator[tuple[object, ...]]:
-    """The events with everything that is hashed, and their hashes; they begin with their numbers."""
-    for chunk in rows.load_events(connection):
-        for event, stored in chunk:
-            yield (event.seq, event, bytes(stored))
 
 
 def _copy_pages(ledger: Store, unfinished: Path, target: Path, progress: Progress) -> None:

@@ -48,16 +48,14 @@ class Checked:
 def check_decisions(connection: sa.Connection) -> Checked:
     """Makes every decision of a ledger again."""
     checked, past = Checked(), _Past(connection)
-    decided = [schema.events.c.kind.in_(DECISIONS)]
-    for chunk in rows.load_events(connection, decided):
-        for event, _ in chunk:
-            given = derived.load_given(connection, event.seq)
-            _compare_receipts(connection, event, given, checked)
-            why = _cannot_be_repeated(connection, event)
-            if why:
-                checked.unchecked[event.seq] = why
-            else:
-                _decide_again(connection, event, given, past.before(event), checked)
+    for event in rows.load_events(connection, schema.events.c.kind.in_(DECISIONS)):
+        given = derived.load_given(connection, event.seq)
+        _compare_receipts(connection, event, given, checked)
+        why = _cannot_be_repeated(connection, event)
+        if why:
+            checked.unchecked[event.seq] = why
+        else:
+            _decide_again(connection, event, given, past.before(event), checked)
     return checked
 
 
@@ -166,11 +164,11 @@ class _Past:
         due = sa.and_(table.c.seq <= head, table.c.time > self._time, table.c.time <= time)
         agents = sa.select(table.c.agent).where(table.c.agent.is_not(None), new | due).distinct()
         found = set(self._connection.execute(agents).scalars())
-        for revised in (schema.voids, schema.corrected):
-            since = sa.and_(revised.c.since > self._head, revised.c.since <= head)
-            until = sa.and_(revised.c.until > self._head, revised.c.until <= head)
-            query = sa.select(table.c.agent).join(revised, revised.c.event == table.c.seq).where(since | until)
-            found |= set(self._connection.execute(query.where(table.c.agent.is_not(None))).scalars())
+        revised = schema.revised
+        since = sa.and_(revised.c.since > self._head, revised.c.since <= head)
+        until = sa.and_(revised.c.until > self._head, revised.c.until <= head)
+        query = sa.select(table.c.agent).join(revised, revised.c.event == table.c.seq).where(since | until)
+        found |= set(self._connection.execute(query.where(table.c.agent.is_not(None))).scalars())
         return sorted(found)
 
     def _rules_changed(self, head: int) -> bool:

@@ -14,7 +14,7 @@ from typing import Any, cast
 
 import sqlalchemy as sa
 
-from bygones.ledger.storage import schema, sqlite_types
+from bygones.ledger.storage import schema, sqlite_files
 
 MOST = 20
 """As many faults are listed; one is enough to restore a backup."""
@@ -59,7 +59,7 @@ def _sqlite_faults(connection: sa.Connection) -> list[str]:
     orphans = connection.execute(sa.text("PRAGMA foreign_key_check")).all()
     return [
         *(f"the file is damaged: {' '.join(fault.split())}" for fault in pages),
-        *sqlite_types.faults(cast(sqlite3.Connection, connection.connection.dbapi_connection)),
+        *sqlite_files.faults(cast(sqlite3.Connection, connection.connection.dbapi_connection)),
         *(f"row {row[1]} of {row[0]} is about an agent who does not exist" for row in orphans[:MOST]),
     ]
 

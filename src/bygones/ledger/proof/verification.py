@@ -1,4 +1,6 @@
-"""Whether the database is in order, the events are as they were recorded, and all else follows from them."""
+"""Whether the database is in order, the events are as they were recorded, and all else follows from them; or is made
+again from them.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +12,12 @@ import numpy as np
 import sqlalchemy as sa
 
 from bygones.ledger.model import fold
+from bygones.ledger.model.draws import Commitments
+from bygones.ledger.model.events import GENESIS, LARGEST, Event, counted, details_text, digest
 from bygones.ledger.proof import integrity
-from bygones.ledger.proof.chain import Chain, read_chain
 from bygones.ledger.proof.decision_checks import Checked, check_decisions
 from bygones.ledger.storage import derived, draw_table, revisions, rows, schema, timeline
+from bygones.ledger.storage.store import LedgerError, Store
 from bygones.memory.contract import AnyState
 
 TOLERANCE = 1e-9
@@ -87,12 +91,10 @@ def _compare(connection: sa.Connection, row: sa.Row[tuple[object, ...]], chain: 
     """Everything that is kept besides the events, against what follows from them."""
     named = {"links": "links between events", "given": "records of what was given"}
     problems = [f"the {named[table]} do not follow from the events" for table in derived.differ(connection)]
-    found = revisions.all_revisions(connection)
-    voids, corrected = (connection.execute(sa.select(table)).all() for table in (schema.voids, schema.corrected))
-    if {(event, since): until for event, since, until in voids} != found.voids:
-        problems.append("which events are void does not follow from the events")
-    if {(event, since): (until, amount) for event, since, until, amount in corrected} != found.corrected:
-        problems.append("which amounts were corrected does not follow from the events")
+    revised = connection.execute(sa.select(schema.revised)).all()
+    counts = {(event, since): (until, amount) for event, since, until, amount in revised}
+    if counts != revisions.all_revisions(connection):
+        problems.append("which events count, and with what amounts, does not follow from the events")
     if problems:
         return problems  # by which everything else would be judged
     settled = int(row.settled)
@@ -127,3 +129,86 @@ def _apart(stored: AnyState, folded: AnyState, recorded: np.ndarray) -> np.ndarr
     pairs = zip(fold.parts(stored), fold.parts(folded), strict=True)
     differs = [~(TOLERANCE * np.abs(b).T + ROUNDING * recorded >= np.abs(a - b).T).T for a, b in pairs]
     return np.asarray(np.logical_or.reduce([each.any(axis=tuple(range(1, each.ndim))) for each in differs]))
+
+
+class Chain:
+    """The chain as far as it has been followed."""
+
+    def __init__(self, noted: str | None = None) -> None:
+        self.count, self.seq, self.hash = 0, 0, GENESIS
+        self._noted = noted
+        self.has_noted = noted == GENESIS.hex()
+        self.broken = False
+        self.problems: list[str] = []
+        self.recorded: dict[str, float] = {}
+        self.commitments = Commitments()
+        self.latest = -(2**63)
+        self.beyond: dict[int, str] = {}
+
+    def follow(self, event: Event, stored: bytes) -> None:
+        """Goes on to the next event and the hash that is stored with it."""
+        if event.seq != self.seq + 1 and not self.broken:
+            self._break(f"event {self.seq + 1} is missing")
+        expected = digest(self.hash, event, details_text(event))
+        if expected != stored and not self.broken:
+            self._break(f"event {event.seq} is not what was recorded: its hash does not match")
+        self.count, self.seq, self.hash = self.count + 1, event.seq, stored
+        self.has_noted = self.has_noted or stored.hex() == self._noted
+        self.latest = max(self.latest, event.recorded)
+        self.problems += self.commitments.follow(event)
+        if event.agent is not None and event.amount is not None:
+            self.recorded[event.agent] = self.recorded.get(event.agent, 0.0) + abs(counted(event.amount))
+            if counted(event.amount) != event.amount:
+                self.beyond[event.seq] = (
+                    f"event {event.seq} has an amount of {event.amount:g}, beyond {LARGEST:g}, and does not count: "
+                    "correct it to what it should have been"
+                )
+        if event.kind in ("correction", "void"):
+            self.beyond.pop(event.refers or 0, None)
+
+    def ends_with(self, seq: int, hashed: bytes) -> bool:
+        """Whether the last event is of this number and hash."""
+        return self.seq == seq and self.hash == bytes(hashed)
+
+    def _break(self, problem: str) -> None:
+        self.broken = True
+        self.problems.append(problem)
+
+
+def read_chain(connection: sa.Connection, noted: str | None = None) -> Chain:
+    """The chain of all events, and whether a hash noted earlier is in it."""
+    chain = Chain(noted)
+    for event, stored in rows.load_hashed(connection):
+        chain.follow(event, bytes(stored))
+    return chain
+
+
+def rebuild(store: Store) -> int:
+    """Makes again all that follows from the events of a damaged ledger; returns the number of agents.
+
+    The events must be intact, since everything else is made from them: a ledger whose chain is broken is refused and
+    not changed.
+    """
+    try:
+        with store.locked() as connection:
+            head = connection.execute(sa.select(schema.ledger.c.head, schema.ledger.c.head_hash)).one()
+            with integrity.without_indexes(connection):
+                chain = read_chain(connection)
+            if not chain.ends_with(head.head, head.head_hash):
+                chain.problems.append(
+                    f"the ledger's head is event {head.head}, but the chain ends with event {chain.seq}"
+                )
+            if chain.problems:
+                raise LedgerError(
+                    f"{store.name} cannot be rebuilt from its events, which are damaged ({chain.problems[0]}): restore "
+                    "a backup"
+                )
+            integrity.rebuild_indexes(connection)
+            derived.rebuild(connection)
+            return int(connection.scalar(sa.select(sa.func.count()).select_from(schema.agents)) or 0)
+    except LedgerError as error:
+        if any(refusal in str(error) for refusal in ("permission denied", "must be owner")):
+            raise LedgerError(
+                f"{store.name} can be rebuilt by the owner of its tables only, not by this user: nothing was changed"
+            ) from error
+        raise

@@ -2,7 +2,7 @@
 
 - `links`: events that belong to others in another way than `refers` says.
 - `given`: what a decision, a plan or a planned turn gave to whom.
-- `voids` and `corrected`: what counts, see `revisions`.
+- `revised`: what counts, see `revisions`.
 - `agents` and the ledger's row: everybody's standing, see `timeline`.
 
 New events are stored with their rows. Those of earlier versions had no data for what was given, only words: the words
@@ -11,7 +11,9 @@ are read here, once, when a ledger is migrated.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 import sqlalchemy as sa
@@ -26,6 +28,10 @@ LINKS = ("redecides", "swaps", "takes", "undoes", "import", "draw")
 """Kinds of link: to the decision or plan in whose place another was made; from each half of a swap to both turns that
 were swapped, and to the one that it takes over; from a correction to the first event of the import that it takes back;
 from the event that says what was imported together to the last of it; and to the number of the draw of a decision."""
+
+
+TABLES = (schema.links, schema.given)
+"""The tables of links, and of what was given."""
 
 
 def links_of(event: Event) -> Iterator[tuple[str, int]]:
@@ -86,29 +92,26 @@ def taken_over(connection: sa.Connection, turns: Iterable[int]) -> set[int]:
     """These turns, and those that took them over in a swap, and those that took over these."""
     found = new = set(turns)
     table = schema.links
+    query = sa.select(table.c.event).where(table.c.kind == "takes")
     while new:
-        wanted = sorted(new)
-        parts = (wanted[start : start + dialects.MANY] for start in range(0, len(wanted), dialects.MANY))
-        queries = (sa.select(table.c.event).where(table.c.kind == "takes", table.c.other.in_(part)) for part in parts)
-        new = {seq for query in queries for seq in connection.execute(query).scalars()}
+        new = {seq for (seq,) in dialects.select_many(connection, query, table.c.other, new)}
         found = found | new
     return found
 
 
 def save(connection: sa.Connection, events: Iterable[Event]) -> None:
     """Adds the links of events, and what they gave."""
-    found_links, found_given = _rows(connection, events)
-    for table, found in ((schema.links, found_links), (schema.given, found_given)):
-        if found:
-            dialects.insert(connection, table, found)
+    for table, new in zip(TABLES, _rows(connection, events), strict=True):
+        if new:
+            dialects.insert(connection, table, new)
 
 
 def rebuild(connection: sa.Connection) -> None:
     """Makes everything that follows from the events anew."""
-    for table in (schema.links, schema.given):
+    for table in TABLES:
         connection.execute(table.delete())
-    for chunk in rows.load_events(connection):
-        save(connection, [event for event, _ in chunk])
+    for events in _in_parts(connection):
+        save(connection, events)
     revisions.rebuild(connection)
     timeline.rebuild(connection)
 
@@ -116,21 +119,24 @@ def rebuild(connection: sa.Connection) -> None:
 def differ(connection: sa.Connection) -> list[str]:
     """Which of the tables `links` and `given` do not follow from the events."""
     wrong: set[str] = set()
-    count = dict.fromkeys(("links", "given"), 0)
-    for chunk in rows.load_events(connection):
-        events = [event for event, _ in chunk]
-        expected = dict(zip(("links", "given"), _rows(connection, events), strict=True))
-        for name, table in (("links", schema.links), ("given", schema.given)):
+    count = Counter[str]()
+    for events in _in_parts(connection):
+        for table, expected in zip(TABLES, _rows(connection, events), strict=True):
             within = [table.c.event >= events[0].seq, table.c.event <= events[-1].seq]
-            stored = connection.execute(sa.select(table).where(*within)).all()
-            count[name] += len(stored)
-            wanted = {tuple(row[column.name] for column in table.c) for row in expected[name]}
-            if {tuple(row) for row in stored} != wanted or len(stored) != len(wanted):
-                wrong.add(name)
-    for name, table in (("links", schema.links), ("given", schema.given)):
-        if connection.scalar(sa.select(sa.func.count()).select_from(table)) != count[name]:
-            wrong.add(name)
-    return sorted(wrong)
+            stored = [tuple(row) for row in connection.execute(sa.select(table).where(*within))]
+            count[table.name] += len(stored)
+            wanted = {tuple(row[column.name] for column in table.c) for row in expected}
+            if set(stored) != wanted or len(stored) != len(wanted):
+                wrong.add(table.name)
+    there = {each.name: connection.scalar(sa.select(sa.func.count()).select_from(each)) for each in TABLES}
+    return sorted(wrong | {name for name, rows_there in there.items() if rows_there != count[name]})
+
+
+def _in_parts(connection: sa.Connection) -> Iterator[list[Event]]:
+    """All events in the order of recording, many at a time."""
+    events = rows.load_events(connection)
+    while some := list(islice(events, rows.CHUNK)):
+        yield some
 
 
 def _rows(connection: sa.Connection, events: Iterable[Event]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:

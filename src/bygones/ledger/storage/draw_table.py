@@ -20,7 +20,13 @@ def next_draw(connection: sa.Connection, head: int | None = None) -> Draw:
     """The draw of the next decision, or of one that was recorded after the event with number `head`."""
     number = next_number(connection, head)
     known = _revealed(connection, number)
-    return _drawn(connection, number) if known is None else known
+    if known is not None:
+        return known
+    row = connection.execute(sa.select(schema.draws)).one()
+    if number == 0:
+        return Draw(str(row.pending), 0)
+    seed = seed_of(row.seed, number - row.before)
+    return Draw(seed, number, before=hashed(seed))
 
 
 def draw_for_date(connection: sa.Connection, at: int, zone: str) -> Draw:
@@ -95,14 +101,6 @@ def held(connection: sa.Connection) -> str | None:
     if last is None and row.pending is not None:
         return str(row.pending)
     return None if row.event is None else seed_of(row.seed, max((last or 0) + 1 - row.before, 1))
-
-
-def _drawn(connection: sa.Connection, number: int) -> Draw:
-    row = connection.execute(sa.select(schema.draws)).one()
-    if number == 0:
-        return Draw(str(row.pending), 0)
-    seed = seed_of(row.seed, number - row.before)
-    return Draw(seed, number, before=hashed(seed))
 
 
 def _revealed(connection: sa.Connection, number: int) -> Draw | None:

@@ -11,17 +11,14 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import sqlalchemy as sa
 
 from bygones._text import check_text
-from bygones.ledger.model.events import Event, canonical
+from bygones.ledger.model.events import Entry, Event, canonical
 from bygones.ledger.model.times import When
-from bygones.ledger.storage import rows, schema
-
-if TYPE_CHECKING:
-    from bygones.ledger.model.events import Entry
+from bygones.ledger.storage import dialects, rows, schema
 
 
 def check_key(key: object) -> str:
@@ -52,27 +49,16 @@ def number(amount: float) -> float | str:
     return found if math.isfinite(found) else repr(found)
 
 
-def batch(count: int, before: int, content: str, **more: Any) -> dict[str, Any]:
-    """What one of some events says of all of them: how many there are, and how many come before it."""
-    return {
-        "events": count,
-        **({"before": before} if before else {}),
-        **({"content": content} if content else {}),
-        **more,
-    }
-
-
 def together(connection: sa.Connection, event: Event) -> list[Event]:
     """The events that were recorded together with the one that says so."""
     seq, first, count = schema.events.c.seq, _first(event), int(_batch(event).get("events", 1))
-    found = rows.load_events(connection, [seq >= first, seq < first + count])
-    return [event for chunk in found for event, _ in chunk]
+    return list(rows.load_events(connection, seq >= first, seq < first + count))
 
 
 def events_of(connection: sa.Connection, key: str) -> list[Event]:
     """What was recorded with this key; empty if it was not used yet."""
-    found = [event for chunk in rows.load_events(connection, [schema.events.c.key == key]) for event, _ in chunk]
-    return together(connection, found[0]) if found else []
+    marked = list(rows.load_events(connection, schema.events.c.key == key))
+    return together(connection, marked[0]) if marked else []
 
 
 def recorded(connection: sa.Connection, key: str, content: str) -> list[Event]:
@@ -97,10 +83,8 @@ def recorded_entries(
             raise ValueError(f"key must be used only once, got {key!r} twice")
         wanted[key] = entry
     found: dict[str, Event] = {}
-    names = list(wanted)
-    for start in range(0, len(names), rows.FEW):
-        where = [schema.events.c.key.in_(names[start : start + rows.FEW])]
-        found |= {str(event.key): event for chunk in rows.load_events(connection, where) for event, _ in chunk}
+    for some in dialects.parts(wanted):
+        found |= {str(event.key): event for event in rows.load_events(connection, schema.events.c.key.in_(some))}
     for key, event in found.items():
         entry = wanted[key]
         asked = (check_text("agent", entry.agent), entry.amount, check_text("note", entry.note))

@@ -20,7 +20,6 @@ def from_version_1(connection: sa.Connection) -> None:
     for index in schema.events.indexes:
         if index.name in ("events_by_key", "events_by_time"):
             index.create(connection)
-    schema.voids.create(connection)
     connection.execute(sa.text("CREATE TABLE draws (id INTEGER, seed TEXT, event BIGINT)"))
     connection.execute(sa.text("INSERT INTO draws (id, seed) VALUES (1, '')"))
     connection.execute(sa.text("ALTER TABLE ledger RENAME COLUMN latest TO settled"))
@@ -28,10 +27,11 @@ def from_version_1(connection: sa.Connection) -> None:
 
 
 def from_version_2(connection: sa.Connection) -> None:
-    """Links, corrected amounts and what was given are tables; counters are states of memories; seeds are a chain."""
+    """Links, what counts and what was given are tables; counters are states of memories; seeds are a chain."""
     old = connection.execute(sa.text("SELECT seed, event FROM draws")).one()
     connection.execute(sa.text("DROP TABLE draws"))
-    for table in (schema.draws, schema.corrected, schema.links, schema.given):
+    connection.execute(sa.text("DROP TABLE IF EXISTS voids"))
+    for table in (schema.draws, schema.revised, schema.links, schema.given):
         table.create(connection)
     committed = {} if old.event is None else {"pending": old.seed, "committed": old.event}
     connection.execute(schema.draws.insert().values(id=1, seed=secrets.token_hex(32), before=0, **committed))

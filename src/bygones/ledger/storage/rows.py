@@ -12,7 +12,6 @@ import sqlalchemy as sa
 from bygones._names import groups_alike
 from bygones._text import check_name
 from bygones.ledger.model import fold, participation, times
-from bygones.ledger.model.bounds import check_sums
 from bygones.ledger.model.events import Event, canonical, details_text, digest, load_details
 from bygones.ledger.model.fold import Snapshot
 from bygones.ledger.model.participation import Participation
@@ -57,6 +56,9 @@ def save_book(book: RuleBook) -> str:
 
 NOBODY = "[]"
 """The participation of an agent whose joining is void."""
+
+NOTHING = {"participation": NOBODY, "as_of": 0, "last": fold.NEVER, "counters": ""}
+"""The snapshot of an agent of whom nothing counts."""
 
 
 def load_agents(
@@ -119,7 +121,7 @@ def save_agents(connection: sa.Connection, ids: np.ndarray, agents: Snapshot) ->
     if not len(agents):
         return
     memory = agents.remembering.memory
-    check_sums(agents.names, agents.received, np.asarray(memory.read(agents.counters["remembered"]))[:, 0])
+    fold.check_sums(agents.names, agents.received, np.asarray(memory.read(agents.counters["remembered"]))[:, 0])
     names = list(agents.counters)
     states = zip(*(_numbers(agents.counters[name]) for name in names), strict=True)
     dialects.update(connection, schema.agents, "id", [
@@ -145,16 +147,14 @@ def numbers_of(connection: sa.Connection, names: Collection[str]) -> dict[str, i
     numbers = {name: number for name, number in connection.execute(_of_names(query, names)) if name in names}
     new = [check_name("agent", name) for name in names if name not in numbers]
     if new:
-        nothing = {"participation": NOBODY, "as_of": 0, "last": fold.NEVER, "counters": ""}
-        connection.execute(table.insert(), [{"name": name, **nothing} for name in new])
+        connection.execute(table.insert(), [{"name": name, **NOTHING} for name in new])
         return numbers | numbers_of(connection, new)
     return numbers
 
 
 def save_nobody(connection: sa.Connection, number: int) -> None:
     """Empties the snapshot of an agent whose joining is void."""
-    values = {"participation": NOBODY, "as_of": 0, "last": fold.NEVER, "counters": ""}
-    connection.execute(schema.agents.update().where(schema.agents.c.id == number).values(values))
+    connection.execute(schema.agents.update().where(schema.agents.c.id == number).values(NOTHING))
 
 
 def participation_of(connection: sa.Connection, names: Collection[str]) -> dict[str, Participation]:
@@ -183,22 +183,29 @@ def load_changes(connection: sa.Connection, head: int | None = None) -> RuleBook
     return RuleBook([Change(time, seq, json.loads(details)) for time, seq, details in connection.execute(query)])
 
 
-def load_events(
-    connection: sa.Connection, where: Sequence[sa.ColumnElement[bool]] = (), *, by_time: bool = False
-) -> Iterator[list[tuple[Event, bytes]]]:
-    """Events with their hashes, in the order of recording or of time, in chunks."""
+def load_hashed(
+    connection: sa.Connection, where: Sequence[sa.ColumnElement[bool]] = ()
+) -> Iterator[tuple[Event, bytes]]:
+    """Events with their hashes, in the order of recording."""
     table, names = schema.events, schema.agents
     query = sa.select(table, names.c.name).outerjoin_from(table, names, table.c.agent == names.c.id).where(*where)
-    query = query.order_by(*((table.c.time, table.c.seq) if by_time else (table.c.seq,)))
-    for rows in connection.execute(query, execution_options=IN_CHUNKS).partitions():
-        yield [(_event(*row), row.hash) for row in rows]
+    for row in connection.execute(query.order_by(table.c.seq), execution_options=IN_CHUNKS):
+        yield _event(*row), row.hash
 
 
-def load_event(connection: sa.Connection, seq: int) -> Event:
-    """One event by its number."""
-    for chunk in load_events(connection, [schema.events.c.seq == seq]):
-        return chunk[0][0]
-    raise ValueError(f"there is no event {seq}")
+def load_events(connection: sa.Connection, *where: sa.ColumnElement[bool]) -> Iterator[Event]:
+    """The events that fulfil some conditions, in the order of recording."""
+    return (event for event, _ in load_hashed(connection, where))
+
+
+def load_event(connection: sa.Connection, seq: int, purpose: str = "") -> Event:
+    """One event by its number, refused if there is none; messages name the purpose, such as `to void`."""
+    if not 0 < seq < 2**63:  # no database could hold more
+        raise ValueError(f"there is no event {seq}: events are numbered from 1 on")
+    events = list(load_events(connection, schema.events.c.seq == seq))
+    if not events:
+        raise ValueError(f"there is no event {seq} {purpose}".rstrip())
+    return events[0]
 
 
 def save_events(

@@ -9,7 +9,7 @@ import secrets
 
 import sqlalchemy as sa
 
-from bygones.ledger.model.bounds import LARGEST, LARGEST_CORRECTION
+from bygones.ledger.model.events import LARGEST, LARGEST_CORRECTION
 
 VERSION = 3
 """The version of the tables that this code reads and writes."""
@@ -67,21 +67,13 @@ events = sa.Table(
     ),
 )  # fmt: skip
 
-voids = sa.Table(
-    "voids",
+revised = sa.Table(
+    "revised",
     metadata,
-    sa.Column("event", sa.BigInteger, primary_key=True),  # is void, or another version of it counts
-    sa.Column("since", sa.BigInteger, primary_key=True),  # from this event on
-    sa.Column("until", sa.BigInteger),  # until this event, if that put it back in effect
-)
-
-corrected = sa.Table(
-    "corrected",
-    metadata,
-    sa.Column("event", sa.BigInteger, primary_key=True),  # counts with another amount
+    sa.Column("event", sa.BigInteger, primary_key=True),  # counts otherwise than recorded
     sa.Column("since", sa.BigInteger, primary_key=True),  # from this event on
     sa.Column("until", sa.BigInteger),  # until this event, if that says otherwise
-    sa.Column("amount", sa.Double, nullable=False),
+    sa.Column("amount", sa.Double),  # with this amount, or not at all
 )
 
 links = sa.Table(

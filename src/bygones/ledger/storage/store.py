@@ -15,7 +15,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Literal, cast
 from urllib.parse import quote
 
 import sqlalchemy as sa
@@ -24,7 +24,10 @@ from sqlalchemy.engine import URL, make_url
 from bygones._files import make_private
 from bygones._parts import needed_by
 from bygones._secrets import redacted, secrets_in
-from bygones.ledger.storage import migrations, schema, sqlite_files, sqlite_types
+from bygones.ledger.storage import migrations, schema, sqlite_files
+
+Mode = Literal["DEFERRED", "IMMEDIATE"]
+"""Whether a transaction reads, or writes."""
 
 TIMEOUT = 30.0
 """Seconds for which a writer waits for the lock."""
@@ -45,6 +48,10 @@ class Store:
 
     def __init__(self, target: str | os.PathLike[str], timeout: float = TIMEOUT) -> None:
         self._url = read_url(target)
+        self.is_sqlite = self._url.get_backend_name() == "sqlite"
+        """Whether this is a SQLite file."""
+        self.path = Path(str(self._url.database).removeprefix("file:"))
+        """The SQLite file."""
         public = self._url.set(drivername="postgresql").render_as_string(hide_password=True)
         self.name = str(self._url.database) if self.is_sqlite else redacted(public)
         self._timeout = timeout
@@ -65,8 +72,9 @@ class Store:
         if self.is_sqlite and self.path.exists() and (self.path.stat().st_size or not self.path.is_file()):
             raise LedgerError(f"{self.name} already exists: give a new ledger a new file")
         if self.is_sqlite:
-            self._make_private()
-        with self._connect("IMMEDIATE") as connection:
+            with suppress(OSError):  # where it cannot be created, opening it says why
+                make_private(self.path)
+        with self.transaction("IMMEDIATE") as connection:
             if schema.version(connection) is not None:
                 raise LedgerError(f"{self.name} already contains a ledger: give a new ledger an empty database")
             schema.create(connection)
@@ -79,7 +87,7 @@ class Store:
             raise LedgerError(f"{self.name} does not exist: create a ledger with `bygones ledger new`")
         if self.is_sqlite and sqlite_files.is_sealed(self.path):
             self._seal()
-        with self._connect("DEFERRED") as connection:
+        with self.transaction("DEFERRED") as connection:
             found = schema.version(connection)
         if found is None:
             raise LedgerError(f"{self.name} is not a ledger: create one with `bygones ledger new`")
@@ -93,7 +101,7 @@ class Store:
                 f"{self.name} has tables of version {found}, which cannot be migrated to version {schema.VERSION}"
             )
         if found < schema.VERSION:
-            with self._connect("IMMEDIATE", foreign_keys=False) as connection:
+            with self.transaction("IMMEDIATE", foreign_keys=False) as connection:
                 if not self.is_sqlite:
                     connection.execute(sa.text("LOCK TABLE schema_version IN ACCESS EXCLUSIVE MODE"))
                 migrations.migrate(connection, schema.version(connection) or 0)
@@ -102,19 +110,19 @@ class Store:
     @contextmanager
     def reading(self) -> Iterator[sa.Connection]:
         """The ledger as it is at one moment, for reading."""
-        with self._connect("DEFERRED") as connection:
+        with self.transaction("DEFERRED") as connection:
             yield connection
 
     @contextmanager
     def writing(self) -> Iterator[tuple[sa.Connection, sa.Row[Any]]]:
         """The ledger and its head, for reading and writing by nobody else; all changes are kept, or none."""
-        with self._connect("IMMEDIATE") as connection:
+        with self.transaction("IMMEDIATE") as connection:
             yield connection, connection.execute(sa.select(schema.ledger).with_for_update()).one()
 
     @contextmanager
     def locked(self) -> Iterator[sa.Connection]:
         """As `writing`, without the ledger's own row, which may be damaged."""
-        with self._connect("IMMEDIATE") as connection:
+        with self.transaction("IMMEDIATE") as connection:
             connection.execute(sa.select(schema.ledger.c.id).with_for_update())
             yield connection
 
@@ -122,26 +130,11 @@ class Store:
         """Closes the database."""
         self._engine.dispose()
 
-    @property
-    def is_sqlite(self) -> bool:
-        """Whether this is a SQLite file."""
-        return self._url.get_backend_name() == "sqlite"
-
-    @property
-    def path(self) -> Path:
-        """The SQLite file."""
-        return Path(str(self._url.database).removeprefix("file:"))
-
-    def _make_private(self) -> None:
-        """Creates the file, which only its owner can read; where it cannot be created, opening it says why."""
-        with suppress(OSError):
-            make_private(self.path)
-
     def _sqlite_engine(self, url: URL) -> sa.Engine:
         # One connection stays open between transactions, since closing the last one moves all commits into the file.
         arguments = {"timeout": self._timeout, "isolation_level": None, "check_same_thread": False}
         engine = sa.create_engine(url, connect_args=arguments, poolclass=sa.QueuePool, pool_size=1, max_overflow=-1)
-        engine.dialect.colspecs = {**engine.dialect.colspecs, **sqlite_types.CHECKED}
+        engine.dialect.colspecs = {**engine.dialect.colspecs, **sqlite_files.CHECKED}
         sa.event.listen(engine, "connect", sqlite_files.prepare)
         return engine
 
@@ -157,18 +150,24 @@ class Store:
                 sqlite_files.choose_journal(_driver(connection), self.path)
 
     @contextmanager
-    def _connect(self, mode: str, *, foreign_keys: bool = True) -> Iterator[sa.Connection]:
+    def transaction(self, mode: Mode, *, foreign_keys: bool = True) -> Iterator[sa.Connection]:
+        """One transaction, which on SQLite begins with the write lock if it is to write (`IMMEDIATE`)."""
         # A PostgreSQL writer must see what was committed while it waited for the lock, a reader one moment only.
         level = {"DEFERRED": "REPEATABLE READ", "IMMEDIATE": "READ COMMITTED"}[mode]
         options: dict[str, Any] = {} if self.is_sqlite else {"isolation_level": level}
         try:
             with self._engine.connect().execution_options(**options) as connection:
-                if self.is_sqlite:
-                    self._begin(connection, mode, foreign_keys)
+                if not foreign_keys and self.is_sqlite:  # which cannot be turned off within a transaction
+                    connection.detach()  # it is not used again
+                    connection.exec_driver_sql("PRAGMA foreign_keys = OFF")
+                if self.is_sqlite and mode == "IMMEDIATE":
+                    sqlite_files.begin_writing(_driver(connection), self._timeout, self._wrote)
+                elif self.is_sqlite:
+                    connection.exec_driver_sql("BEGIN DEFERRED")
                 try:
                     yield connection
-                except sqlite_types.CellError:
-                    fault = next(sqlite_types.faults(_driver(connection)), None)
+                except sqlite_files.CellError:
+                    fault = next(sqlite_files.faults(_driver(connection)), None)
                     if fault is None:
                         raise
                     how = "try `bygones ledger rebuild`, or restore a backup"
@@ -183,15 +182,6 @@ class Store:
             raise LedgerError(self._sentence(error)) from error
         if self._sealed is not None and self._sealed != sqlite_files.stamp(self.path):
             raise LedgerError(f"{self.name} was changed while it was being read: try again")
-
-    def _begin(self, connection: sa.Connection, mode: str, foreign_keys: bool) -> None:
-        if not foreign_keys:  # they cannot be turned off within a transaction, and this connection is not used again
-            connection.detach()
-            connection.exec_driver_sql("PRAGMA foreign_keys = OFF")
-        if mode == "IMMEDIATE":
-            sqlite_files.begin_writing(_driver(connection), self._timeout, self._wrote)
-        else:
-            connection.exec_driver_sql("BEGIN DEFERRED")
 
     def _commit(self, connection: sa.Connection, mode: str) -> None:
         try:

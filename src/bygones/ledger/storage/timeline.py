@@ -13,8 +13,7 @@ import numpy as np
 import sqlalchemy as sa
 
 from bygones.ledger.model import fold
-from bygones.ledger.model.bounds import counted
-from bygones.ledger.model.events import PARTICIPATION, RECEIVED, load_details
+from bygones.ledger.model.events import PARTICIPATION, RECEIVED, counted, load_details
 from bygones.ledger.model.fold import START, Facts, Joining, Snapshot, Start
 from bygones.ledger.model.participation import Participation
 from bygones.ledger.model.rules import RuleBook
@@ -130,7 +129,7 @@ def due(connection: sa.Connection, book: RuleBook, at: int) -> Sequence[Start]:
 
 def _waiting(connection: sa.Connection, after: int, until: int, head: int | None = None) -> list[Joining]:
     """Those who join between two instants and whose start has not been recorded yet, in the order of time."""
-    table, instead, agents = schema.events, schema.corrected, schema.agents
+    table, instead, agents = schema.events, schema.revised, schema.agents
     query = (
         sa.select(table.c.seq, agents.c.name, table.c.time, table.c.details)
         .join_from(table, agents, table.c.agent == agents.c.id)
@@ -190,7 +189,7 @@ def facts(
     """
     row_of = np.full(int(ids.max(initial=0)) + 2, -1, dtype=np.int64)
     row_of[ids] = np.arange(len(ids))
-    table, instead = schema.events, schema.corrected
+    table, instead = schema.events, schema.revised
     query = (
         sa.select(
             sa.func.coalesce(table.c.agent, 0), table.c.time, table.c.amount, instead.c.amount,

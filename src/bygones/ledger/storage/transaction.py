@@ -9,20 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import sqlalchemy as sa
 
 from bygones.ledger.model import fold, participation
-from bygones.ledger.model.bounds import check_settings
-from bygones.ledger.model.events import DECISIONS, GENESIS, PARTICIPATION, RECEIVED, Event, details_text, load_details
+from bygones.ledger.model.events import GENESIS, PARTICIPATION, RECEIVED, Event, canonical, load_details
 from bygones.ledger.model.fold import Facts
 from bygones.ledger.model.remembering import TimedMemory
-from bygones.ledger.model.rules import MEMORY_SETTINGS, Change, RuleBook, Rules
+from bygones.ledger.model.rules import MEMORY_SETTINGS, Change, RuleBook, Rules, check_settings
 from bygones.ledger.model.times import SECOND, When, instant
-from bygones.ledger.storage import derived, draw_table, keys, revisions, rows, schema, timeline
-from bygones.ledger.storage.authors import in_database
+from bygones.ledger.storage import derived, dialects, draw_table, keys, revisions, rows, schema, timeline
 from bygones.ledger.storage.revisions import in_effect
 from bygones.ledger.storage.store import Store
 
@@ -35,6 +33,10 @@ SKEW = 300 * SECOND
 """What was received can be this far ahead of the clock, since clocks differ; further ahead, nothing has been."""
 
 
+REVISING = ("void", "correction", "plan")
+"""Kinds of event that may change what others count, as a decision does that is made in place of another."""
+
+
 class ImpossibleError(ValueError):
     """What would be in effect makes no sense; the message says why."""
 
@@ -45,7 +47,7 @@ def begin(connection: sa.Connection, rules: Rules, began: When | None, author: s
     recorded = rows.clock(connection)
     time = recorded if began is None else instant(began, "began", rules.time_zone)
     details = {**rules.to_dict(), "draw": draw_table.publish(connection, 1)}
-    event = Event(1, "rules", time, recorded, details=details, author=author)
+    event = Event(1, "rules", time, recorded, details=details, author=dialects.in_database(connection, author))
     book = RuleBook([Change(event.time, event.seq, rules.to_dict())])
     head = rows.save_events(connection, [event], {}, GENESIS)
     row = {"id": 1, "head": 1, "head_hash": head, "settled": recorded, "rules": rows.save_book(book)}
@@ -60,7 +62,8 @@ class Transaction:
     """
 
     def __init__(self, connection: sa.Connection, head: sa.Row[Any], author: str = "") -> None:
-        self.connection, self.head, self.author = connection, head, author
+        self.connection, self.head = connection, head
+        self.author = dialects.in_database(connection, author)
         self.book = rows.load_book(head.rules)
         self.recorded = rows.clock(connection)
         self.settled = int(head.settled)
@@ -96,11 +99,6 @@ class Transaction:
         return time
 
     @property
-    def recorded_something(self) -> bool:
-        """Whether this transaction has recorded any event."""
-        return bool(self._events) or self.head.head > self.began_with
-
-    @property
     def next(self) -> int:
         """The number of the next event."""
         return int(self.head.head) + len(self._events) + 1
@@ -114,6 +112,7 @@ class Transaction:
                 "draw": draw_table.publish(self.connection, self.next),
                 **(fields.get("details") or {}),
             }
+        fields["details"] = _as_stored(fields.get("details"))
         event = Event(self.next, kind, time, self.recorded, author=self.author, **fields)
         self._events.append(event)
         return event
@@ -128,9 +127,10 @@ class Transaction:
             return None
         first = self._events[0]
         details = dict(first.details or {})
-        batch = keys.batch(saved + len(self._events), saved, content, **more)
-        details["batch"] = {**details.get("batch", {}), **batch}
-        self._events[0] = first._replace(key=key or first.key, details=details)
+        about = {"events": saved + len(self._events), "before": saved or None, "content": content or None, **more}
+        new = {name: value for name, value in about.items() if value is not None}
+        details["batch"] = {**details.get("batch", {}), **new}
+        self._events[0] = first._replace(key=key or first.key, details=_as_stored(details))
         return self._events[0]
 
     @contextmanager
@@ -155,12 +155,12 @@ class Transaction:
         numbers = rows.numbers_of(connection, agents)
         head_hash = rows.save_events(connection, events, numbers, self.head.head_hash)
         derived.save(connection, events)
-        connection.execute(schema.ledger.update().values(head=events[-1].seq, head_hash=head_hash))
-        revising = [event.seq for event in events if _revises(event)]
+        revising = [event.seq for event in events if event.kind in REVISING or "redecides" in (event.details or {})]
         revised = revisions.refresh(connection, revising) if revising else []
         self._follow_rules(events, revised)
         self._follow_agents(events, numbers, {row.agent for row in revised if row.agent is not None})
-        connection.execute(schema.ledger.update().values(rules=rows.save_book(self.book)))
+        changed = {"head": events[-1].seq, "head_hash": head_hash, "rules": rows.save_book(self.book)}
+        connection.execute(schema.ledger.update().values(changed))
         self.head = connection.execute(sa.select(schema.ledger)).one()
         return revised
 
@@ -203,8 +203,7 @@ class Transaction:
             amount = np.array([event.amount for event in due], dtype=float)
             received = np.array([event.kind in RECEIVED for event in due], dtype=bool)
             facts = Facts(who, times, amount, received, np.zeros(len(due), dtype=bool))
-            in_time = ~np.isin(who, late)
-            agents = fold.add(agents, self.book, Facts(*(column[in_time] for column in facts)))
+            agents = fold.add(agents, self.book, facts.only(~np.isin(who, late)))
             rows.save_agents(self.connection, ids, agents)
         self._refold(sorted(again))
 
@@ -279,25 +278,20 @@ class Transaction:
             )
 
 
-def _revises(event: Event) -> bool:
-    """Whether an event may change what others count."""
-    again = event.kind in DECISIONS and "redecides" in (event.details or {})
-    return again or event.kind in ("void", "correction", "plan")
-
-
-class Recorder:
+class Recorder(NamedTuple):
     """Records in one ledger in the name of one author."""
 
-    def __init__(self, store: Store, author: str) -> None:
-        self._store, self._author = store, author
+    store: Store
+    author: str
 
     def write(self, act: Callable[[Transaction], T], *, keep: bool = True) -> T:
         """Does something to the ledger in one transaction; unless it is to be kept, it is undone again."""
-        with self._store.writing() as (connection, head):
-            transaction = Transaction(connection, head, in_database(connection, self._author))
+        with self.store.writing() as (connection, head):
+            transaction = Transaction(connection, head, self.author)
             answer = act(transaction)
-            if keep and transaction.recorded_something:
+            if keep:
                 transaction.finish()
+            if keep and transaction.head.head > head.head:
                 transaction.check_units(rows.load_book(head.rules))
             else:
                 # If nothing was recorded, waiting events would have been settled without a trace.
@@ -309,7 +303,7 @@ class Recorder:
         key: str | None,
         asked: Callable[[RuleBook], list[Any]],
         act: Callable[[Transaction], T],
-        read: Callable[[Transaction, list[Event]], T],
+        read: Callable[[Transaction, list[Event]], Any] = lambda _, events: events[0],
     ) -> T:
         """Does something with a key or, if that was done before, reads its answer from the events recorded then.
 
@@ -319,7 +313,7 @@ class Recorder:
             key: chosen by the caller; without one it is done in any case.
             asked: what is asked for, by the rules, which know the time zone: its name, its time or None, and the rest.
             act: does it; its answer.
-            read: the same answer, from the events.
+            read: the same answer, from the events; by default the first of them.
         """
         if key is None:
             return self.write(act)
@@ -329,7 +323,8 @@ class Recorder:
             content = keys.fingerprint(asked(transaction.book))
             known = keys.recorded(transaction.connection, name, content)
             if known:
-                return read(transaction, known)
+                answer: T = read(transaction, known)
+                return answer
             answer = act(transaction)
             return _with(answer, transaction.together(content, name))
 
@@ -337,15 +332,13 @@ class Recorder:
 
 
 def _with(answer: T, marked: Event | None) -> T:
-    """An answer that consists of events, as it is read again: with the key, and details in the order of their names."""
-    if isinstance(answer, Event):
-        (event,) = _with([answer], marked)
-        return event
-    if not (isinstance(answer, list) and answer and isinstance(answer[0], Event)):
-        return answer
-    saved = [marked if marked is not None and event.seq == marked.seq else event for event in answer]
-    return [_as_stored(event) for event in saved]  # type: ignore[return-value]
+    """An answer that consists of events, as it is read again: with the key that one of them is marked with."""
+    if isinstance(answer, list):
+        return [_with(each, marked) for each in answer]  # type: ignore[return-value]
+    is_marked = isinstance(answer, Event) and marked is not None and answer.seq == marked.seq
+    return marked if is_marked else answer  # type: ignore[return-value]
 
 
-def _as_stored(event: Event) -> Event:
-    return event if event.details is None else event._replace(details=load_details(details_text(event)))
+def _as_stored(details: dict[str, Any] | None) -> dict[str, Any] | None:
+    """Details as they are read again: in the order of their names, of the types that JSON has."""
+    return None if details is None else load_details(canonical(details))

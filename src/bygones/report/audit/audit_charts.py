@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from bygones._text import amount
-from bygones.audit import Audit, Trajectory
-from bygones.audit.replay.courses import ReplayedDecisions
+from bygones.audit import Audit, Trajectory, WhatIf
 from bygones.kinds import words
 from bygones.report.page import Chart, label
 from bygones.report.style import MUTED, PALETTE
@@ -157,11 +156,12 @@ def half_life_chart(audit: Audit) -> Chart:
     )
 
 
-def replay_chart(audit: Audit) -> Chart:
+def replay_chart(what_if: WhatIf) -> Chart:
     """The final Gini coefficient of the actual history and of the replay."""
-    x = [audit.clock.length_text(each.half_life) for each in audit.replays]
-    worlds = (("actual", [each.actual.gini for each in audit.replays], MUTED),
-              ("rule", [each.instead.gini for each in audit.replays], PALETTE[2]))  # fmt: skip
+    rule = what_if.alternatives()
+    x = [what_if.clock.length_text(course.memory.length) for course in rule]
+    worlds = (("actual", [what_if.actual(course).gini.low for course in rule], MUTED),
+              ("rule", [course.gini.low for course in rule], PALETTE[2]))  # fmt: skip
     traces = [
         {"type": "bar", "name": name, "x": x, "y": values, "marker": {"color": colour},
          "hovertemplate": "%{y:.3f}<extra>" + name + "</extra>"}
@@ -200,7 +200,7 @@ def _time_layout(audit: Audit) -> dict[str, Any]:
     }
 
 
-def half_life_name(audit: Audit, stood: Trajectory | ReplayedDecisions) -> str:
+def half_life_name(audit: Audit, stood: Trajectory) -> str:
     """A half-life in words."""
     return "no fading" if math.isinf(stood.half_life) else f"half-life {audit.clock.length_text(stood.half_life)}"
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from bygones._text import amount, counted, listed
-from bygones.audit import Audit, Clock, Trajectory
+from bygones.audit import Audit, Clock, Trajectory, WhatIf
 from bygones.audit.measure.conclusions import TIED
 from bygones.audit.measure.findings import MEASURES, AgentStanding
 from bygones.audit.measure.groups import Group, compared_note, grouped, settled
@@ -87,8 +87,8 @@ def audit_page(audit: Audit) -> Page:
         Section("What depends on the half-life", _half_lives(audit), "half-life"),
         Section("Over time", _over_time(audit)),
     ]
-    if audit.replays:
-        sections.append(Section("If the rule had decided", _replays(audit)))
+    if audit.what_if is not None:
+        sections.append(Section("If the rule had decided", _what_if(audit, audit.what_if)))
     sections.append(Section("Data and method", _method(audit)))
     words_used = fragment("audit/templates/glossary.html.jinja", words=GLOSSARY[audit.kind])
     sections.append(Section("Words", [words_used], "words"))
@@ -119,13 +119,13 @@ def _lede(audit: Audit) -> str:
     found = audit.conclusions
     if not found.pairs or len(audit.standings) < 2:
         return f"{assumed}{first}"
-    flips = found.pairs_flip or 0
+    flips, every = found.pairs_flip or 0, "every half-life" if found.searched else "each half-life compared"
     if found.pairs == 1:
-        order = f"Their order {'depends on the half-life' if flips else 'is the same at every half-life'}."
+        order = f"Their order {'depends on the half-life' if flips else f'is the same at {every}'}."
     elif flips:
         order = f"The order of {flips:,} of the {found.pairs:,} pairs of agents depends on the half-life."
     else:
-        order = f"All {found.pairs:,} pairs of agents have the same order at every half-life."
+        order = f"All {found.pairs:,} pairs of agents have the same order at {every}."
     return f"{assumed}{first} {order}"
 
 
@@ -256,26 +256,26 @@ def _half_lives(audit: Audit) -> list[Block]:
     return [half_life_chart(audit)] if len(found.asked) > 2 and found.notable else []
 
 
-def _replays(audit: Audit) -> list[Block]:
+def _what_if(audit: Audit, what_if: WhatIf) -> list[Block]:
     duration, received_word = audit.clock.length_text, words(audit.kind).received
     burden = audit.kind == "burden"
     measures = {"gini": "Gini", "heaviest": "heaviest"} if burden else {"gini": "Gini", "egalitarian": "minimum"}
     measures |= {} if burden else {"nash": "Nash"}
     outcomes: list[list[object]] = []
-    for each in audit.replays:
-        for what, outcome in (("actual", each.actual), ("rule", each.instead)):
-            numbers = [*(getattr(outcome, name) for name in measures), outcome.total]
-            outcomes.append([duration(each.half_life), what, *numbers, None if what == "actual" else each.differ])
-    rows = _some(audit, audit.standings[-1])
+    for course in what_if.courses:
+        (run,) = course.runs
+        numbers = [*(getattr(run, name) for name in measures), run.total]
+        what, differ = ("actual", None) if course.is_actual else ("rule", int(course.differ.low))
+        outcomes.append([duration(course.memory.length), what, *numbers, differ])
+    actual, alternatives = what_if.courses[0], what_if.alternatives()
     received = [
-        [audit.names[row], float(audit.replays[0].actual.received[row]),
-         *(float(each.instead.received[row]) for each in audit.replays)]
-        for row in rows
-    ]  # fmt: skip
+        [audit.names[row], *(float(course.received[row]) for course in (actual, *alternatives))]
+        for row in _some(audit, audit.standings[-1])
+    ]
     return [
-        f"A replay of the {audit.replays[0].decisions:,} decisions with the same needs and the same number of agents "
+        f"A replay of the {what_if.decisions:,} decisions with the same needs and the same number of agents "
         "served each time. The rule chooses from what it would have remembered of its own decisions.",
-        replay_chart(audit),
+        replay_chart(what_if),
         Table(
             f"The final result, of what is remembered: {listed(list(measures.values()))}.",
             ["half-life", "decisions", *measures.values(), f"total {received_word}", "different decisions"],
@@ -283,7 +283,7 @@ def _replays(audit: Audit) -> list[Block]:
         ),
         Table(
             f"What each agent {received_word} in total: actually, and from a rule whose memory has each half-life.",
-            ["agent", "actual", *(duration(each.half_life) for each in audit.replays)],
+            ["agent", "actual", *(duration(course.memory.length) for course in alternatives)],
             received,
         ),
     ]

@@ -1,1 +1,1 @@
-"""Figures, drawn with matplotlib and saved as PNG and SVG."""
+"""Figures of policies and plans, drawn with matplotlib and saved as PNG and SVG."""

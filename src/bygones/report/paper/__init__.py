@@ -1,1 +1,1 @@
-"""The page of the paper's experiment."""
+"""The page and the figures of the paper's experiment."""

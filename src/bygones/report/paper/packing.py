@@ -23,7 +23,7 @@ from bygones.paper.grid import SCALES, in_order, memory_label, paper_weight
 from bygones.paper.optimum import episode_gini, for_settings
 from bygones.paper.results import Results
 from bygones.paper.untrained import RULES
-from bygones.report.figures.rule_lines import RULE_LOOK, rule_values
+from bygones.report.paper.rule_lines import RULE_LOOK, rule_values
 from bygones.report.style import MEMORY_LOOK, PALETTE
 
 AS_THE_PAPER = "as in the paper"

@@ -20,9 +20,9 @@ from bygones.paper.examples import EXAMPLES
 from bygones.paper.grid import AGGREGATIONS, SCALES, WELFARES, in_order, memory_label
 from bygones.paper.judging import PROTOCOL
 from bygones.paper.results import Results, read
-from bygones.report.figures.paper_figures import WELFARE_NAMES
 from bygones.report.page import Block, Page, Section, asset, fragment, write
 from bygones.report.paper.packing import AS_THE_PAPER, METRICS, kinds, packed, variant
+from bygones.report.paper.paper_figures import WELFARE_NAMES
 from bygones.report.paper.story import EVIDENCE, FADING, ORIGINS, OWN, chart_of_runs, short_answer
 from bygones.report.paper.verdicts import JudgedClaim, beyond, claims_html, grouped, sentences_html
 from bygones.report.paper.without_training import without_training

@@ -24,9 +24,9 @@ from bygones.paper.judging import (
 )
 from bygones.paper.optimum import for_settings
 from bygones.paper.results import Results
-from bygones.report.figures.paper_figures import WELFARE_NAMES
 from bygones.report.page import Block, Table, fragment
 from bygones.report.paper.packing import AS_THE_PAPER, variant
+from bygones.report.paper.paper_figures import WELFARE_NAMES
 from bygones.report.paper.verdicts import JudgedClaim
 from bygones.report.style import PALETTE
 

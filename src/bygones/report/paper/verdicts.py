@@ -22,8 +22,8 @@ from bygones.paper.judging import (
     Quote,
     ScaleVerdict,
 )
-from bygones.report.figures.paper_figures import WELFARE_NAMES
 from bygones.report.page import fragment
+from bygones.report.paper.paper_figures import WELFARE_NAMES
 
 SYMBOLS = {
     HOLDS: "●",

@@ -11,8 +11,8 @@ import pyarrow.compute as pc
 from bygones.paper.grid import AGGREGATIONS, N_SEEDS, memory_label
 from bygones.paper.results import Results
 from bygones.paper.untrained import PROBLEM, RULES, Worth, rule_shares, shares_of_optimum, worth
-from bygones.report.figures.paper_figures import WELFARE_NAMES
 from bygones.report.page import Block, Table, fragment
+from bygones.report.paper.paper_figures import WELFARE_NAMES
 
 NETWORKS = {"mlp": "trained", "symmetric": "symmetric network"}
 """How tables call the policies of the paper's network and of the one that is shared across agents."""

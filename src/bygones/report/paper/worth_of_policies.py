@@ -9,8 +9,8 @@ from bygones.paper.grid import GAMMAS, SCALES, WELFARES, memory_label
 from bygones.paper.policy_worth import MEASURED, WAYS, CellWorth, measured, most_for_the_least
 from bygones.paper.results import Results
 from bygones.paper.untrained import RULES, reached
-from bygones.report.figures.paper_figures import WELFARE_NAMES
 from bygones.report.page import Table
+from bygones.report.paper.paper_figures import WELFARE_NAMES
 
 DIGITS = {"gini": 2, "utility_least": 3}
 SHOWN_RULES = ("prices", "one-step")

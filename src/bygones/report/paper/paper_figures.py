@@ -22,8 +22,8 @@ from bygones.paper.optimum import episode_gini, for_settings
 from bygones.paper.results import Results
 from bygones.paper.statistics import standard_error
 from bygones.paper.untrained import shares_of_optimum
-from bygones.report.figures import network_figures, rule_lines
-from bygones.report.figures.claims_figure import in_lines
+from bygones.report.paper import network_figures, rule_lines
+from bygones.report.paper.claims_figure import in_lines
 from bygones.report.style import INK, MEMORY_LOOK, MUTED, house_style, save
 
 if TYPE_CHECKING:

@@ -1,6 +1,6 @@
 """What the shipped runs of the leaderboard show, as a part of `docs/leaderboard.md`.
 
-`python -m bygones.report.leaderboard.leaderboard_note` writes it anew. A test compares the document with the runs.
+`python -m benchmarks.leaderboard_note` writes it anew. A test compares the document with the runs.
 """
 
 from __future__ import annotations

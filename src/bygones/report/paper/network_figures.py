@@ -12,7 +12,7 @@ from bygones.paper.claims import MYOPIC, RECALL
 from bygones.paper.grid import SCALES, WELFARES
 from bygones.paper.policy_worth import CellWorth, measured, most_for_the_least
 from bygones.paper.results import Results
-from bygones.report.figures import rule_lines
+from bygones.report.paper import rule_lines
 from bygones.report.style import INK, MEMORY_LOOK, MUTED, PALETTE
 
 if TYPE_CHECKING:

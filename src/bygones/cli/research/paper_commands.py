@@ -11,7 +11,7 @@ from tyro.conf import Positional, arg
 from bygones._files import replacing_text
 from bygones.cli.arguments import Json, Out, optional
 from bygones.cli.console import print_json, print_paths, print_table, progress
-from bygones.cli.results_commands import draw
+from bygones.cli.research.results_commands import draw
 
 
 def figure(
@@ -55,7 +55,7 @@ def figure(
 
 def _draw_figure_1(out: Path) -> None:
     from bygones.paper import examples as s
-    from bygones.report.figures.example_figures import figure_1
+    from bygones.report.paper.example_figures import figure_1
     from bygones.report.style import save
 
     with progress("Figure 1", total=len(s.EXAMPLES) * len(s.FIGURE_1_MEMORIES)) as advance:

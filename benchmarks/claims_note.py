@@ -1,4 +1,4 @@
-"""The parts of docs/claims.md that are computed from results: `python -m bygones.report.paper.note` writes them anew.
+"""The parts of docs/claims.md that are computed from results: `python -m benchmarks.claims_note` writes them anew.
 
 Each part stands in the note between two comments, `<!-- name -->` and `<!-- end -->`. What stands around them is
 written by hand; a test compares the parts with the evidence.

@@ -14,8 +14,8 @@ from bygones._files import check_output
 from bygones._parts import needed_by
 from bygones._text import listed
 from bygones.cli.arguments import Json, optional
-from bygones.cli.claims_tables import print_claims, print_comparisons, setting_text
 from bygones.cli.console import print_json, print_paths, print_sentences, print_table
+from bygones.cli.research.claims_tables import print_claims, print_comparisons, setting_text
 
 if TYPE_CHECKING:
     import numpy as np
@@ -162,8 +162,8 @@ def draw(
         from bygones.paper.claims import judge
         from bygones.paper.judging import departure
         from bygones.paper.results import read
-        from bygones.report.figures import paper_figures
-        from bygones.report.figures.claims_figure import claims_figure
+        from bygones.report.paper import paper_figures
+        from bygones.report.paper.claims_figure import claims_figure
         from bygones.report.style import save
 
     check_one_of("figure", name, ["1", *paper_figures.names(), "claims", "all"])

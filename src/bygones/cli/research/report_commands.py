@@ -11,7 +11,7 @@ from tyro.conf import Positional, arg
 from bygones._files import check_output
 from bygones.cli.arguments import optional
 from bygones.cli.console import print_paths, progress
-from bygones.cli.results_commands import check_results
+from bygones.cli.research.results_commands import check_results
 
 if TYPE_CHECKING:
     from bygones.paper.results import Results

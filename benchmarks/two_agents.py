@@ -8,7 +8,7 @@ $$ \mathbb{E}\,W(Z) \le W(\mathbb{E}\,Z) = W\bigl(\mathbb{E}\,u/(1-\gamma)\bigr)
 and whatever makes the memory fluctuate costs something, the more the shorter the memory is.
 
 With two agents the memory has two numbers, and dynamic programming finds the best policy. No policy is better than
-`upper`, which `bygones.paper.value_iteration` proves. The policy that it finds is simulated on fresh needs: `lower` is
+`upper`, which `benchmarks.value_iteration` proves. The policy that it finds is simulated on fresh needs: `lower` is
 the mean of $W(Z^t)$ over independent runs, less a quantile of its standard error.
 """
 
@@ -21,11 +21,11 @@ from typing import Any
 import numpy as np
 from scipy import special
 
+from benchmarks.value_iteration import WINDOWS, Axis, place, proved
 from bygones._arrays import Array, Floats, Ints, check_between, check_count
 from bygones.envs.needs import Uniform
 from bygones.memory import Discounted
 from bygones.paper.optimum import optimum
-from bygones.paper.value_iteration import WINDOWS, Axis, place, proved
 from bygones.welfare import AnyWelfare, Welfare, as_judge
 
 FLOOR_SPREADS, FLOOR_SHARE, LEAST_SHARE = 3.0, 0.25, 0.02

@@ -1,0 +1,1 @@
+"""Commands of the paper's experiment and of the leaderboard, which stand beside the product."""

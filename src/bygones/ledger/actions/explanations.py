@@ -1,0 +1,171 @@
+"""Questions that need the events again: what a standing consists of, since when it is so, and what came later."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+import sqlalchemy as sa
+
+from bygones.ledger.model import fold
+from bygones.ledger.model.events import AMOUNTS, DECISIONS, RECEIVED, Event, counted
+from bygones.ledger.model.fold import Facts
+from bygones.ledger.model.owed_since import DailyWatch, Watch
+from bygones.ledger.model.rules import RuleBook
+from bygones.ledger.storage import derived, revisions, rows, schema, timeline
+from bygones.ledger.storage.revisions import in_effect
+from bygones.ledger.storage.timeline import Known
+
+CAP = "cap"
+"""In place of a kind of event: what was lost because it was above the cap."""
+
+
+class Contribution(NamedTuple):
+    """What is still remembered of one event: `counts`, its `amount` times its `weight` by now."""
+
+    seq: int
+    kind: str
+    time: int
+    amount: float
+    weight: float
+    counts: float
+    note: str
+
+
+def contributions(connection: sa.Connection, book: RuleBook, at: int, agent: str) -> list[Contribution]:
+    """The events of an agent up to an instant with what is still remembered of each, the largest first."""
+    changes = rows.participation_of(connection, [agent])
+    if not changes:
+        raise rows.unknown_agent(agent, rows.load_names(connection))
+    table = schema.events
+    where = [schema.agents.c.name == agent, table.c.time <= at, table.c.kind.in_(AMOUNTS), in_effect()]
+    starts = {start.joining.key: start.amount for start in timeline.due(connection, book, at)}
+    events = [
+        event._replace(amount=starts.get(event.seq, event.amount)) for event in rows.load_events(connection, *where)
+    ]
+    # Each event is remembered as if by an agent of its own, who received one unit and nothing else.
+    n, remembering = len(events), book.at(at).uncapped
+    alone = fold.empty([agent] * n, [changes[agent]] * n, remembering)
+    times = np.array([event.time for event in events], dtype=np.int64)
+    units = Facts(np.arange(n), times, np.ones(n), np.ones(n, dtype=bool), np.zeros(n, dtype=bool))
+    weights = fold.remembered(fold.add(alone, book, units), book, at).tolist()
+    parts = []
+    for event, weight in zip(events, weights, strict=True):
+        amount = event.amount or 0.0
+        counts = counted(amount) * weight
+        parts.append(Contribution(event.seq, event.kind, event.time, amount, weight, counts, event.note))
+    parts.sort(key=lambda part: (-abs(part.counts), part.seq))
+    if book.at(at).cap is not None:
+        stood = timeline.standing(connection, book, at)
+        excess = float(stood.remembered[stood.names.index(agent)]) - math.fsum(part.counts for part in parts)
+        parts.append(Contribution(0, CAP, at, excess, 1.0, excess, "lost above the cap"))
+    return parts
+
+
+def owed_since(connection: sa.Connection, book: RuleBook, at: int) -> dict[str, int]:
+    """Since when each of those who are owed something at an instant has been, without a break.
+
+    All events up to then are read once, in the order of time; see `Watch`.
+    """
+    known = timeline.known_at(connection, book, at)
+    agents = fold.empty(known.agents.names, known.agents.participation, known.agents.remembering)
+    fades_alike = all(rules.fades_alike for rules in book.history)
+    watch = Watch(book, agents) if fades_alike else DailyWatch(book, agents)
+    for facts in _in_order(connection, known, at):
+        watch.follow(facts)
+    watch.go_on(at)
+    return {name: int(since) for name, since in zip(agents.names, watch.owed_since, strict=True) if since >= 0}
+
+
+def _in_order(connection: sa.Connection, known: Known, at: int) -> Iterator[Facts]:
+    """The facts up to an instant in the order of time, many at once, those of one instant always together."""
+    row_of = {name: row for row, name in enumerate(known.agents.names)}
+    waiting = Facts.joined(
+        Facts.amounts([row_of[start.joining.name]], start.joining.time, [start.amount], is_received=False)
+        for start in known.starts
+    )
+    kept = Facts.joined([])
+    for facts in timeline.facts(connection, known.ids, [schema.events.c.time <= at]):
+        last = int(facts.time[-1])
+        due = int(np.searchsorted(waiting.time, last, side="right"))
+        kept = Facts.joined([kept, facts, waiting.part(0, due)])
+        kept, waiting = kept.only(np.argsort(kept.time, kind="stable")), waiting.part(due, None)
+        whole = int(np.searchsorted(kept.time, last))
+        yield kept.part(0, whole)
+        kept = kept.part(whole, None)
+    yield kept
+
+
+class LaterChange(NamedTuple):
+    """A later event that changes what an earlier one says.
+
+    Attributes:
+        event: the later event.
+        changed: the event it changes: the earlier one, or what was received through it.
+        was: the amount that counted before, None where there is none.
+        now: the amount that counts since, None where there is none.
+    """
+
+    event: Event
+    changed: Event
+    was: float | None
+    now: float | None
+
+    def sentence(self, received: str = "received") -> str:
+        """The change in words; `received` is the word for having got something."""
+        event, who = self.event, self.changed.agent
+        why = f" ({event.note})" if event.note else ""
+        if self.was is None or self.now is None:
+            if event.kind == "void":
+                if self.changed.kind in RECEIVED:
+                    given = f"What {who} was given (event {self.changed.seq})"
+                    return f"{given} was made void later by event {event.seq}{why}."
+                return f"Made void later by event {event.seq}{why}."
+            if event.kind in RECEIVED:
+                return f"Taken over later by {event.agent}, event {event.seq}{why}."
+            about = "" if event.agent is None else f" of {event.agent}"
+            return f"Changed later by event {event.seq}: {event.kind}{about}{why}."
+        what = f"what {who} {received}" if self.changed.kind in RECEIVED else f"the amount of {who}"
+        return f"Corrected later by event {event.seq}: {what} went from {self.was:.6g} to {self.now:.6g}{why}."
+
+
+def changes_since(connection: sa.Connection, event: Event) -> list[LaterChange]:
+    """The later events that change this one, in the order of recording."""
+    direct = _referring(connection, [event.seq])
+    if event.kind not in DECISIONS:
+        return _of(connection, event, direct)
+    # What was received through a decision was recorded with it. What came later changes it, as a swap does.
+    receipts = [each for each in direct if each.kind in RECEIVED and not derived.linked(connection, "takes", each.seq)]
+    changes = [LaterChange(each, event, None, None) for each in direct if each not in receipts]
+    later = _referring(connection, [each.seq for each in receipts])
+    for receipt in receipts:
+        changes += _of(connection, receipt, [each for each in later if each.refers == receipt.seq])
+    return sorted(changes, key=lambda change: change.event.seq)
+
+
+def made_again(connection: sa.Connection, decision: Event) -> Event | None:
+    """The decision in effect that was made in place of this one, or None."""
+    other = revisions.other_version(connection, decision.seq)
+    return rows.load_event(connection, other) if other is not None and other > decision.seq else None
+
+
+def _of(connection: sa.Connection, changed: Event, later: list[Event]) -> list[LaterChange]:
+    table = schema.revised
+    query = sa.select(table.c.since, table.c.amount).where(table.c.event == changed.seq, table.c.amount.is_not(None))
+    to = {since: float(amount) for since, amount in connection.execute(query)}
+    was, changes = counted(changed.amount or 0.0), []
+    for each in later:
+        if each.kind != "correction":
+            changes.append(LaterChange(each, changed, None, None))
+            continue
+        # A correction to what the amount was already changes nothing.
+        now = to.get(each.seq, was)
+        changes.append(LaterChange(each, changed, was, now))
+        was = now
+    return changes
+
+
+def _referring(connection: sa.Connection, numbers: list[int]) -> list[Event]:
+    return list(rows.load_events(connection, schema.events.c.refers.in_(numbers)))

@@ -1,0 +1,123 @@
+"""What goes between a ledger and other programs: histories, events and plans as CSV, and plans as calendars."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+from collections.abc import Iterable, Sequence
+from datetime import timedelta
+from pathlib import Path
+from typing import TextIO
+from zoneinfo import ZoneInfo
+
+from bygones._csv import number, read, shield
+from bygones._parts import needed_by
+from bygones._text import check_text
+from bygones.ledger.model.events import Entry, Event, details_text
+from bygones.ledger.model.times import as_datetime, day, instant
+from bygones.ledger.plans.planned_dates import PlannedTurn
+
+EVENT_COLUMNS = (*Event._fields, "hash")
+"""The columns of exported events."""
+
+PLAN_COLUMNS = ("date", "time", "agent", "what", "amount", "event")
+"""The columns of an exported plan."""
+
+
+def read_entries(path: Path, agent: str = "agent", time: str = "time", amount: str | None = None) -> list[Entry]:
+    """Who received what, when: one row each, with optional columns `note` and `key`.
+
+    The amount is in the column `amount`, or in `utility`, as it is called in a history that is audited.
+    """
+    entries = []
+    needed = (agent, time) if amount is None else (agent, time, amount)
+    rows = read(path, needed, options=("--agent", "--time", "--amount"))
+    amount = amount or _amount_column(path, rows[0][1])
+    for line, row in rows:
+        place = f"{path}, row {line}"
+        where = f"{place}: "
+        kind = row.get("kind", "received")
+        if kind != "received":
+            raise ValueError(
+                f"{where}kind must be received, got {kind!r}: a history has only what was received; to move a whole "
+                "ledger, use `bygones ledger copy`"
+            )
+        try:
+            instant(row[time], time)
+        except ValueError as error:
+            raise ValueError(f"{where}{error}") from None
+        name = check_text(f"{where}{agent}", row[agent], empty=False)
+        entries.append(
+            Entry(
+                name,
+                number(f"{where}{amount}", row[amount]),
+                row[time],
+                row.get("note", ""),
+                row.get("key") or None,
+                where=place,
+            )
+        )
+    return entries
+
+
+def _amount_column(path: Path, row: dict[str, str]) -> str:
+    """Where the amounts are if nobody says so."""
+    names = [name for name in ("amount", "utility") if name in row]
+    if len(names) == 1:
+        return names[0]
+    found = "both" if names else ", ".join(map(repr, row))
+    raise ValueError(f"{path} must have one column 'amount' or 'utility', found {found}: name the column with --amount")
+
+
+def write_events(file: TextIO, events: Iterable[tuple[Event, bytes]]) -> None:
+    """Events as CSV, times in ISO 8601."""
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow(EVENT_COLUMNS)
+    for event, hashed in events:
+        row = event.to_dict() | {"details": details_text(event), "hash": hashed.hex()}
+        writer.writerow(
+            ["" if cell is None else shield(cell) if isinstance(cell, str) else cell for cell in row.values()]
+        )
+
+
+def plan_csv(turns: Sequence[PlannedTurn], zone: str) -> str:
+    """The turns as CSV: the day in the ledger's time zone, and the time in ISO 8601 with its offset."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(PLAN_COLUMNS)
+    for turn in turns:
+        time = as_datetime(turn.at).astimezone(ZoneInfo(zone)).isoformat()
+        writer.writerow([day(turn.at, zone), time, shield(turn.agent), shield(turn.what), turn.amount, turn.seq])
+    return text.getvalue()
+
+
+def plan_ics(turns: Sequence[PlannedTurn], zone: str, name: str) -> bytes:
+    """The turns as a calendar: whole days where the plan has no times, else an hour each from their time on.
+
+    A turn has the same identity in every export, whoever takes it, so that a calendar replaces it rather than adding
+    another.
+    """
+    with needed_by("a calendar"):
+        from icalendar import Calendar
+        from icalendar import Event as CalendarEvent
+
+    calendar = Calendar()
+    calendar.add("prodid", "-//bygones//ledger//EN")
+    calendar.add("version", "2.0")
+    calendar.add("x-wr-calname", name)
+    seen: dict[tuple[int, str], int] = {}
+    for turn in turns:
+        slot = turn.at, turn.item or ""
+        seen[slot] = seen.get(slot, 0) + 1
+        which = hashlib.sha256(f"{name}/{turn.item or ''}/{seen[slot]}".encode()).hexdigest()[:16]
+        start = as_datetime(turn.at).astimezone(ZoneInfo(zone))
+        event = CalendarEvent()
+        event.add("uid", f"{turn.at}-{which}@bygones")
+        event.add("dtstamp", as_datetime(turn.recorded))
+        event.add("dtstart", start.date() if turn.all_day else start)
+        event.add("dtend", start.date() + timedelta(days=1) if turn.all_day else start + timedelta(hours=1))
+        event.add("summary", f"{turn.agent}: {turn.what}")
+        calendar.add_component(event)
+    calendar.add_missing_timezones()
+    return bytes(calendar.to_ical())
