@@ -38,9 +38,10 @@ from scipy import special
 
 from bygones._arrays import Floats, check_between, check_count
 from bygones.envs.needs import Lognormal, Uniform
+from bygones.forms import AlphaFair
 from bygones.memory import Discounted
 from bygones.paper.optimum import Optimum, optimum
-from bygones.welfare import AlphaFair, AnyWelfare, as_judge
+from bygones.welfare import AnyWelfare, as_judge
 
 STEEPNESS, FOLLOWING = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0), (0.5, 0.75, 1.0)
 """The values of θ and of η that are tried."""

@@ -17,7 +17,8 @@ import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from bygones.ledger import Entry, Ledger, Places, Rules
+from bygones.allocation import ChooseK
+from bygones.ledger import Entry, Ledger, Rules
 
 BEGAN = datetime(2025, 1, 1, tzinfo=UTC)
 
@@ -73,7 +74,7 @@ def measure(ledger: Ledger, agents: int, decisions: int) -> None:
         seconds, processor = [], []  # on a machine with much else to do, only the latter says something
         for _ in range(decisions):
             start, busy = time.perf_counter(), time.process_time()
-            ledger.decide(Places(needs, places))
+            ledger.decide(ChooseK(needs, places))
             seconds.append(time.perf_counter() - start)
             processor.append(time.process_time() - busy)
         report(f"decision for {places:,} of {agents:,} agents, median", statistics.median(seconds), "s")

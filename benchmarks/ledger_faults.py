@@ -27,7 +27,8 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from hypothesis import Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from bygones.ledger import Entry, Ledger, LedgerError, Places, Rules
+from bygones.allocation import ChooseK
+from bygones.ledger import Entry, Ledger, LedgerError, Rules
 from support.ledger_driver import COUNTS
 from support.ledger_jobs import NAMES, decide_many, new_team, processes, write_until_killed
 from support.ledger_machine import LedgerMachine
@@ -142,7 +143,7 @@ def flips(new_path: Callable[[], Path], number: int) -> Iterator[Line]:
         ledger.join_all(NAMES, at="2026-01-01")
         days = [f"2026-01-{draw.randint(10, 28)}" for _ in range(300)]
         ledger.record_all([Entry(draw.choice(NAMES), draw.randint(1, 9), day) for day in days])
-        ledger.decide(Places(dict.fromkeys(NAMES, 4.0), k=3), at="2026-03-01")
+        ledger.decide(ChooseK(dict.fromkeys(NAMES, 4.0), k=3), at="2026-03-01")
         known = told(ledger)
     whole, counts = path.read_bytes(), {"trials": number, "silent": 0}
     for _ in range(number):

@@ -18,9 +18,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from benchmarks.hindsight import Hindsight, hindsight
 from bygones import Discounted
 from bygones.allocation import ChooseK, RankingPolicy, pricing
-from bygones.allocation.hindsight import Hindsight, hindsight
 from bygones.envs import needs as kinds
 from bygones.memory import priced
 from bygones.simulation import Simulation, policy_named, simulate_seeds

@@ -5,7 +5,7 @@
 
 Each prints its rows and writes them to `evidence/rules/`; it goes on where it was stopped. A share of a burden is the
 bound over what was carried, so that 1 is the best here as well. The bound is by duality, for the problems that were
-met: see `bygones.allocation.hindsight`.
+met: see `benchmarks/hindsight.py`.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.hindsight import hindsight
 from bygones import Discounted, Instantaneous
 from bygones.allocation import Assign, ChooseK, Divide, Problem, allocate, calibrate
 from bygones.allocation.decide import Rule
-from bygones.allocation.hindsight import hindsight
 from bygones.allocation.pricing import learning
 from bygones.memory import Memory, priced
 

@@ -33,7 +33,8 @@ import numpy as np
 from scipy import ndimage
 
 from bygones._arrays import Floats, Ints
-from bygones.welfare import AlphaFair, Welfare
+from bygones.forms import AlphaFair
+from bygones.welfare import Welfare
 
 WINDOWS = 8
 """Value iteration goes over this many of the memory's windows, 1/(1−γ) steps each."""

@@ -1,6 +1,7 @@
 """What a notebook shows of an object, and what Python prints of it."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,10 +11,9 @@ from hypothesis import strategies as st
 
 import bygones
 from bygones._text import amount
-from bygones.allocation import OneStep
+from bygones.allocation import ChooseK, OneStep
 from bygones.audit import advise, audit
 from bygones.envs import needs
-from bygones.ledger import Places
 from bygones.memory import Memory, MemoryState
 from bygones.memory.memory_card import decay_curves, weights_at
 from bygones.paper import evidence, results
@@ -121,7 +121,7 @@ class TestDecision:
         state = memory.update(memory.init(3), [8.0, 0.0, 2.0])
 
         def decide(problem, **options):
-            return bygones.allocate(problem, memory, state, "egalitarian", agents=AGENTS, **options)
+            return bygones.allocate(replace(problem, agents=AGENTS), memory, state, "egalitarian", **options)
 
         return decide
 
@@ -185,10 +185,10 @@ class TestLedger:
 
     def test_proposals_and_past_decisions_have_their_reasons(self, ledger):
         ledger.join_all(AGENTS)
-        proposal = ledger.propose(Places({"Ana": 8, HOSTILE: 8}, k=1))
+        proposal = ledger.propose(ChooseK({"Ana": 8, HOSTILE: 8}, k=1))
         assert "nothing received before" in Read(proposal._repr_html_()).text
         assert repr(proposal).startswith("<Proposal at 20")
-        made = ledger.decide(Places({"Ana": 8, HOSTILE: 8}, k=1))
+        made = ledger.decide(ChooseK({"Ana": 8, HOSTILE: 8}, k=1))
         html = made._repr_html_()
         for reason in made.reasons():
             assert reason in Read(html).text

@@ -17,7 +17,6 @@ OWN = {"IPython", "pandas", "polars"}
 """Libraries of the caller's own: a notebook that shows things, tables to hand results over in. No extra brings them."""
 
 NEEDED = {
-    "bygones.allocation.hindsight": "solvers",
     "bygones.allocation.solvers.": "solvers",
     "bygones.audit.": "audit",
     "bygones.cli.advice_tables": "audit",

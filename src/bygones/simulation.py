@@ -23,7 +23,7 @@ from bygones import inequality
 from bygones._arrays import AnyArray, Array, Floats, Ints, check_count
 from bygones._text import counted
 from bygones.allocation import ChooseK, calibrate
-from bygones.allocation.aims import check_form, entitled
+from bygones.allocation.objective import check_form, judge_of
 from bygones.allocation.policies import (
     AllocationPolicy,
     DynamicMaxMin,
@@ -288,7 +288,7 @@ def _judge(welfare: AnyWelfare, kind: Kind, entitlements: Floats | None, n_agent
     function = as_judge(welfare) if check_kind(kind) == "good" else named(welfare)
     check_form(function, kind, n_agents)
     check_axis(function, n_agents)
-    judge = entitled(function, entitlements, kind)
+    judge = judge_of(function, entitlements, kind)
     turned = judge if kind == "good" else lambda Z: judge(np.negative(Z))
     turned(np.ones(n_agents))  # What cannot be judged is refused before the first step, not after the last.
     return turned

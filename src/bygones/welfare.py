@@ -6,7 +6,7 @@ last axis, so that $W(Z \mid \mathcal{A})$ of many candidate allocations is one 
 A function with its parameters fixed is a `Welfare`: `named("alpha_fair", alpha=2)` or, as on the command line,
 `named("alpha_fair(alpha=2)")`. Wherever a name is accepted, so is a `Welfare` and any function of $Z$.
 
-What callers can do with a welfare depends on its *form*, which is said here and nowhere else:
+What callers can do with a welfare depends on its *form*, which has the mathematics (`bygones.forms`):
 
 - `AlphaFair`: a sum of one concave curve per agent, or its limits, total utility and the worst-off agent;
 - `Ranked`: the utilities in ascending order, times falling weights;
@@ -32,6 +32,7 @@ import numpy as np
 
 from bygones._arrays import AnyArray, Array, Number, check_between, check_finite, is_traced, namespace
 from bygones._registry import Registry, as_text, check_parameters
+from bygones.forms import AlphaFair, Form, PowerOfLoads, Ranked, check_weights, gini_weights
 
 
 def utilitarian(Z: AnyArray) -> Array:
@@ -78,17 +79,7 @@ def generalized_gini(Z: AnyArray, weights: AnyArray | None = None) -> Array:
     weights give the utilitarian, weights $(1, 0, \dots, 0)$ the egalitarian welfare.
     """
     Z = _vector(Z)
-    n_agents = Z.shape[-1]
-    if weights is None:
-        return _sorted_sum(Z)
-    weights = check_finite("weights", weights)
-    if weights.shape != (n_agents,):
-        raise ValueError(f"weights must have one entry per agent ({n_agents}), got shape {weights.shape}")
-    if not is_traced(weights):
-        numbers = np.asarray(weights)
-        if (np.diff(numbers) > 0).any() or numbers[-1] < 0:
-            raise ValueError(f"weights must not increase and not be negative, the worst-off first, got {numbers}")
-    return _sorted_sum(Z, weights)
+    return _sorted_sum(Z, None if weights is None else check_weights(weights, Z.shape[-1]))
 
 
 def power_burden(Z: AnyArray, p: Number = 2.0) -> Array:
@@ -108,51 +99,6 @@ def leximin_key(Z: AnyArray) -> Array:
     """
     Z = _vector(Z)
     return namespace(Z).sort(Z, axis=-1)
-
-
-class AlphaFair(NamedTuple):
-    r"""The form $\sum_i \varphi(z_i)$ with $\varphi'(z) = (z+s)^{-\alpha}$, from total utility to the worst-off agent.
-
-    Attributes:
-        alpha: 0 is total utility, infinity the worst-off agent.
-        eps: the shift $s$ where α is at least 1 and finite; elsewhere there is none.
-        product: whether the welfare is the exponential of the sum, as Nash welfare is of the sum of logarithms. It
-            ranks alike, except that all allocations that leave somebody with nothing are tied.
-    """
-
-    alpha: float
-    eps: float = 0.0
-    product: bool = False
-
-    @property
-    def shift(self) -> float:
-        """The shift $s$, 0 where there is none."""
-        return self.eps if 1 <= self.alpha < math.inf else 0.0
-
-
-class Ranked(NamedTuple):
-    r"""The form $\sum_i w_i z_{(i)}$: the utilities in ascending order, times weights that never increase.
-
-    Attributes:
-        weights: of the ranks, the worst-off first; None for $w_i = (2(n-i)+1)/n^2$.
-    """
-
-    weights: AnyArray | None = None
-
-    def among(self, n_agents: int) -> np.ndarray:
-        """The weights for that many agents, checked."""
-        weights = _gini_weights(n_agents) if self.weights is None else self.weights
-        generalized_gini(np.zeros(n_agents), weights)
-        return np.asarray(weights, dtype=float)
-
-
-class PowerOfLoads(NamedTuple):
-    r"""The form $-\sum_i z_i^p$ of what agents carry, with p above 1: for burdens, not for goods."""
-
-    p: float
-
-
-Form: TypeAlias = AlphaFair | Ranked | PowerOfLoads | None
 
 
 @dataclass(frozen=True)
@@ -179,15 +125,14 @@ class Welfare:
         object.__setattr__(self, "judge", judge)
 
     @property
-    def form(self) -> Form:
+    def form(self) -> Form | None:
         """What is known of the function besides its values."""
         return self._entry.form(**self.parameters)
 
     @property
     def needs_non_negative(self) -> bool:
         """Whether it has no value where an agent has less than 0."""
-        form = self.form
-        return isinstance(form, PowerOfLoads) or (isinstance(form, AlphaFair) and form.alpha not in (0, math.inf))
+        return self.form is not None and self.form.needs_non_negative
 
     @property
     def is_named(self) -> bool:
@@ -220,7 +165,7 @@ class _Entry(NamedTuple):
     function: Callable[..., Array]
     formula: Callable[..., Array]
     """The function without its checks."""
-    form: Callable[..., Form]
+    form: Callable[..., Form | None]
     """The form, given the parameters."""
 
 
@@ -231,7 +176,7 @@ _ENTRIES: dict[Callable[..., Array], _Entry] = {}
 """What was registered with each function."""
 
 
-def _formless(**parameters: object) -> Form:
+def _formless(**parameters: object) -> Form | None:
     return None
 
 
@@ -241,7 +186,7 @@ def register(function: Callable[..., Array], /) -> Callable[..., Array]: ...
 
 @overload
 def register(
-    *, form: Callable[..., Form] = ..., formula: Callable[..., Array] | None = ...
+    *, form: Callable[..., Form | None] = ..., formula: Callable[..., Array] | None = ...
 ) -> Callable[[Callable[..., Array]], Callable[..., Array]]: ...
 
 
@@ -249,7 +194,7 @@ def register(
     function: Callable[..., Array] | None = None,
     /,
     *,
-    form: Callable[..., Form] = _formless,
+    form: Callable[..., Form | None] = _formless,
     formula: Callable[..., Array] | None = None,
 ) -> Callable[..., Array] | Callable[[Callable[..., Array]], Callable[..., Array]]:
     """Gives a welfare function its name on the command line and in settings. A decorator, with or without arguments.
@@ -351,13 +296,8 @@ def _log_sum(Z: Array, eps: Number = 1e-6) -> Array:
 
 def _sorted_sum(Z: Array, weights: Array | None = None) -> Array:
     if weights is None:
-        weights = _gini_weights(Z.shape[-1])
+        weights = gini_weights(Z.shape[-1])
     return (namespace(Z).sort(Z, axis=-1) * weights).sum(axis=-1)
-
-
-def _gini_weights(n_agents: int) -> np.ndarray:
-    """The weights for which generalised Gini welfare is the mean times one minus the Gini coefficient."""
-    return np.asarray((2 * np.arange(n_agents, 0, -1) - 1) / n_agents**2)
 
 
 def _alpha_fair(Z: Array, alpha: Number, eps: Number = 1e-6) -> Array:

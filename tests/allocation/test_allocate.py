@@ -188,7 +188,7 @@ class TestAllocation:
         memory = Discounted(half_life=30)
         state = memory.update(memory.init(3), np.array([1.0, 0.5, 0.25]))
         names = ["Ana", "Bo", "Cy"]
-        decision = allocate(ChooseK([0.5, 0.5, 0.5], 1), memory, state, "egalitarian", elapsed=30, agents=names)
+        decision = allocate(ChooseK(dict.fromkeys(names, 0.5)), memory, state, "egalitarian", elapsed=30)
         assert str(decision) == decision.explain()
         assert decision.explain() == (
             "Cy gets a place worth 0.5 (1 of 3 agents). "
@@ -222,7 +222,7 @@ class TestAllocation:
     def test_it_says_who_gets_which_item(self):
         memory = PerfectRecall()
         words = allocate(
-            Assign(SWEETS), memory, memory.init(2), "nash", agents=["Alice", "Bob"], items=["the cake", "the donut"]
+            Assign(SWEETS, agents=["Alice", "Bob"], items=["the cake", "the donut"]), memory, memory.init(2), "nash"
         ).explain()
         assert words.startswith("Alice gets the donut; Bob gets the cake (2 of 2 agents). Alice: remembered 0 ")
         assert "Nothing was remembered before." in words
@@ -395,8 +395,6 @@ class TestBadInput:
             ({"welfare": named("generalized_gini", weights=[1.0])}, "weights must have one entry per agent"),
             ({"elapsed": -1}, "elapsed must be"),
             ({"entitlements": [1.0, 0.0]}, "entitlements must be"),
-            ({"agents": ["Ana"]}, "agents must be 2 names"),
-            ({"items": ["cake"]}, "items must be 0 names"),
             ({"time_limit": 0}, "time_limit must be"),
             ({"state": PerfectRecall().init(3)}, "problem's 2 agents, got 3"),
         ],

@@ -3,6 +3,7 @@
 import itertools
 import math
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -160,7 +161,7 @@ class TestAgainstBruteForce:
 
     @pytest.mark.parametrize("name", WELFARES)
     def test_integer_programmes_where_there_are_many(self, name, monkeypatch):
-        monkeypatch.setattr("bygones.allocation.cases.FEW", 0)
+        monkeypatch.setattr("bygones.allocation.dispatch.FEW", 0)
         rng, memory = np.random.default_rng(0), PerfectRecall()
         mixed = Linear(0.4 * np.eye(3) + 0.1)
         for case in range(6):
@@ -174,7 +175,7 @@ class TestAgainstBruteForce:
             assert -decision.welfare_after == pytest.approx(
                 min(
                     burden(name, (past + row) / (weights or np.ones(3)), np.array(weights or np.ones(3)), 3)
-                    for row in everything(loads, allowed, bundles.capacity)
+                    for row in everything(loads, allowed, bundles.room)
                 ),
                 abs=1e-6,
             )
@@ -251,7 +252,7 @@ class TestTheIssue:
     def test_the_least_burdened_takes_the_night(self, past, name):
         memory = PerfectRecall()
         state = memory.update(memory.init(3), past)
-        decision = allocate(Assign([[12, 4]] * 3, kind="burden"), memory, state, name, items=["night", "evening"])
+        decision = allocate(Assign([[12, 4]] * 3, kind="burden", items=["night", "evening"]), memory, state, name)
         assert decision.given.tolist() == [past.index(3.0), past.index(6.0)]
 
     def test_goods_and_burdens_are_opposites(self):
@@ -632,7 +633,8 @@ class TestPrices:
 class TestWords:
     def decide(self, problem, past=(3.0, 1.0, 2.0), **options):
         memory = PerfectRecall()
-        options = {"welfare": "egalitarian", "agents": ["Ana", "Ben", "Cem"]} | options
+        options = {"welfare": "egalitarian"} | options
+        problem = replace(problem, agents=["Ana", "Ben", "Cem"])
         return allocate(problem, memory, memory.update(memory.init(3), past), **options)
 
     def test_of_a_turn(self):
@@ -648,7 +650,7 @@ class TestWords:
         assert (data["welfare_before"], data["welfare_after"]) == (-3.0, -3.0)
 
     def test_of_items_and_of_ties(self):
-        decision = self.decide(Assign([[12, 4]] * 3, kind="burden"), items=["night", "evening"])
+        decision = self.decide(Assign([[12, 4]] * 3, kind="burden", items=["night", "evening"]))
         text = decision.explain()
         assert "Ben carries night; Cem carries evening (2 of 3 agents)." in text
         assert "Cem has carried 2 lately (second least of 3 agents) and 6 with this." in text

@@ -18,7 +18,7 @@ def decide(problem, remembered, elapsed=0, memory=None, **options):
     memory = memory or FADING
     n = len(remembered)
     state = memory.update(memory.init(n), np.asarray(remembered, dtype=float))
-    return allocate(problem, memory, state, "egalitarian", elapsed=elapsed, agents=NAMES[:n], **options)
+    return allocate(replace(problem, agents=NAMES[:n]), memory, state, "egalitarian", elapsed=elapsed, **options)
 
 
 @pytest.mark.parametrize(
@@ -102,7 +102,7 @@ def test_what_is_not_proven_is_not_claimed(gap, ending):
 
 
 def test_as_data():
-    decision = decide(Assign([[3.0, 1.0], [0.5, 2.0]]), [1, 2], items=["early", "late"])
+    decision = decide(Assign([[3.0, 1.0], [0.5, 2.0]], items=["early", "late"]), [1, 2])
     data = json.loads(json.dumps(decision.to_dict(), allow_nan=False))
     assert data["gets"] == decision.gets == {"Ana": "early", "Ben": "late"}
     assert data["reasons"] == decision.reasons()
@@ -113,5 +113,5 @@ def test_as_data():
 def test_names_where_none_are_given():
     memory = PerfectRecall()
     decision = allocate(Assign([[3.0, 1.0]]), memory, memory.init(1), "nash")
-    assert (list(decision.agent_names), list(decision.item_names)) == (["agent 0"], ["item 0", "item 1"])
+    assert (list(decision.agent_names), list(decision.problem.item_names)) == (["agent 0"], ["item 0", "item 1"])
     assert decision.explain().startswith("agent 0 gets item 0 (1 of 1 agent; 1 item left over).")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bygones.allocation import Amount, Items, Places
+from bygones.allocation import Assign, ChooseK, Divide
 from bygones.allocation.tables import read_needs
 
 
@@ -16,15 +16,15 @@ def read(tmp_path):
     return read
 
 
-WIDE = Items({"ana": {"early": 2, "late": 1.5}, "O'Brien, Ben": {"late": 1}, "cem": {}}, 1)
+WIDE = Assign({"ana": {"early": 2, "late": 1.5}, "O'Brien, Ben": {"late": 1}, "cem": {}}, 1)
 
 
 @pytest.mark.parametrize(
     ("text", "options", "expected"),
     [
-        ("agent,need\nana,2\nben,1.5\n", {"k": 2}, Places({"ana": 2, "ben": 1.5}, 2)),
-        ("\ufeffagent;need;note\n ana ;2,5;=1+1\n;;\n", {}, Places({"ana": 2.5})),
-        ("agent\nana\nben\n", {}, Places({"ana": 1, "ben": 1})),
+        ("agent,need\nana,2\nben,1.5\n", {"k": 2}, ChooseK({"ana": 2, "ben": 1.5}, 2)),
+        ("\ufeffagent;need;note\n ana ;2,5;=1+1\n;;\n", {}, ChooseK({"ana": 2.5})),
+        ("agent\nana\nben\n", {}, ChooseK({"ana": 1, "ben": 1})),
         ('agent,early,late\nana,2,1.5\n"O\'Brien, Ben",,1\ncem,,\n', {}, WIDE),
         ("agent;early;late\nana;2;1,5\nO'Brien, Ben;;1\ncem;;\n", {"capacity": 1}, WIDE),
         ("agent\tearly\tlate\nana\t2\t1.5\nO'Brien, Ben\t\t1\ncem\t\t\n", {}, WIDE),
@@ -34,16 +34,17 @@ WIDE = Items({"ana": {"early": 2, "late": 1.5}, "O'Brien, Ben": {"late": 1}, "ce
             {},
             WIDE,
         ),
-        ("agent,late,early\nana,,3\n", {"capacity": 2}, Items({"ana": {"early": 3}}, 2, ("late", "early"))),
-        ("agent,item,utility\nana,late,\nana,early,3\n", {}, Items({"ana": {"early": 3}}, 1, ("late", "early"))),
-        ("agent,rate,cap\nana,2,5\nben,1,\n", {"amount": 9}, Amount(9, {"ana": 2, "ben": 1}, {"ana": 5})),
-        ("agent;rate;cap\nana;0,5;inf\n", {"amount": 9}, Amount(9, {"ana": 0.5}, {"ana": float("inf")})),
-        ("agent,cap\nana,5\n", {"amount": 9}, Amount(9, {"ana": 1}, {"ana": 5})),
-        ("agent\nana\n", {"amount": 9}, Amount(9, {"ana": 1})),
+        ("agent,late,early\nana,,3\n", {"capacity": 2}, Assign({"ana": {"early": 3}}, 2, items=("late", "early"))),
+        ("agent,item,utility\nana,late,\nana,early,3\n", {}, Assign({"ana": {"early": 3}}, 1, items=("late", "early"))),
+        ("agent,rate,cap\nana,2,5\nben,1,\n", {"amount": 9}, Divide(9, {"ana": 2, "ben": 1}, {"ana": 5})),
+        ("agent;rate;cap\nana;0,5;inf\n", {"amount": 9}, Divide(9, {"ana": 0.5}, {"ana": float("inf")})),
+        ("agent,cap\nana,5\n", {"amount": 9}, Divide(9, {"ana": 1}, {"ana": 5})),
+        ("agent\nana\n", {"amount": 9}, Divide(9, {"ana": 1})),
     ],
 )
 def test_every_form(read, text, options, expected):
-    assert read(text, **options) == expected
+    problem = read(text, **options)
+    assert (type(problem), problem.to_dict()) == (type(expected), expected.to_dict())
 
 
 @pytest.mark.parametrize(

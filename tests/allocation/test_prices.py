@@ -114,7 +114,7 @@ class TestTheDecision:
     def test_the_explanation_compares_two_people(self):
         memory = PerfectRecall()
         state = after(memory, *[[0.1, 0.4, 0.45]] * 20)
-        decision = allocate(ChooseK([5, 6, 1], 1), memory, state, "nash", rule="prices", agents=["Ana", "Ben", "Cem"])
+        decision = allocate(ChooseK({"Ana": 5, "Ben": 6, "Cem": 1}), memory, state, "nash", rule="prices")
         ratio = decision.prices[0] / decision.prices[1]
         assert decision.served.tolist() == [0]
         assert (
@@ -125,9 +125,7 @@ class TestTheDecision:
 
     def test_the_explanation_says_why_somebody_with_more_is_served(self):
         memory = PerfectRecall()
-        decision = allocate(
-            ChooseK([1, 50], 1), memory, after(memory, [6.0, 8.0]), "nash", rule="prices", agents=["Ana", "Ben"]
-        )
+        decision = allocate(ChooseK({"Ana": 1, "Ben": 50}), memory, after(memory, [6.0, 8.0]), "nash", rule="prices")
         ratio = decision.prices[0] / decision.prices[1]
         assert (
             f"Less is remembered of Ana than of Ben, so a unit counts {ratio:.3g} times as much for Ana: "

@@ -1,6 +1,7 @@
 """What the problems know about their own allocations, and what a new kind of problem has to provide."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -49,28 +50,31 @@ DATA = {
 @pytest.mark.parametrize("case", CASES)
 def test_a_problem_knows_what_an_allocation_means(case):
     problem, given, utilities = CASES[case]
+    names = {"agents": AGENTS} | ({"items": ITEMS} if isinstance(problem, Assign) else {})
+    problem = replace(problem, **names)
     assert problem.n_agents == 3
     assert problem.n_items == (3 if isinstance(problem, Assign) else 0)
     assert problem.utilities_of(given).tolist() == utilities
     assert problem.served(given).tolist() == [0, 1]
-    assert problem.describe(given, AGENTS, ITEMS) == SENTENCES[case]
-    assert problem.column(given, ITEMS) == COLUMNS[case]
-    data = problem.given_data(given, AGENTS, ITEMS)
+    assert problem.describe(given) == SENTENCES[case]
+    assert problem.column(given) == COLUMNS[case]
+    data = problem.given_data(given)
     assert json.loads(json.dumps(data)) == data == DATA[case]
 
 
 def test_nobody_served():
-    assert ChooseK([0.0, 0.0], 1).describe(np.array([], dtype=int), AGENTS, ()).startswith("Nobody is served")
+    assert ChooseK([0.0, 0.0], 1).describe(np.array([], dtype=int)).startswith("Nobody is served")
 
 
 def test_long_lists_end_in_a_number():
-    names = [f"agent {i}" for i in range(40)]
-    sentence = ChooseK(np.ones(40), 30).describe(np.arange(30), names, ())
+    sentence = ChooseK(np.ones(40), 30).describe(np.arange(30))
     assert sentence.endswith("agent 9 gets a place worth 1; and 20 others (30 of 40 agents).")
 
 
 class Lottery(Problem):
     """One prize, worth 1 to whoever wins it: as little as a new kind of problem must provide."""
+
+    agents = AGENTS
 
     @property
     def n_agents(self):
@@ -79,21 +83,21 @@ class Lottery(Problem):
     def utilities_of(self, given):
         return np.eye(3)[given]
 
-    def gets(self, given, agent, items):
+    def gets(self, given, agent):
         return "the prize"
 
     def left_over(self, given):
         return ""
 
-    def column(self, given, items):
+    def column(self, given):
         return "prize", ["yes" if agent == given else "" for agent in range(3)]
 
 
 def test_a_new_kind_of_problem_is_one_class():
     lottery = Lottery()
     assert lottery.served(np.array(1)).tolist() == [1]
-    assert lottery.describe(np.array(1), AGENTS, ()) == "Ben gets the prize (1 of 3 agents)."
-    assert (lottery.n_items, lottery.given_data(np.array(1), AGENTS, ())) == (0, {})
+    assert lottery.describe(np.array(1)) == "Ben gets the prize (1 of 3 agents)."
+    assert (lottery.n_items, lottery.given_data(np.array(1))) == (0, {})
     assert lottery.has_next_best
     assert not lottery.next_best_is_slow
     with pytest.raises(TypeError, match="abstract"):

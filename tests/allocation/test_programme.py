@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from bygones import Discounted, Linear, PerfectRecall
-from bygones.allocation import Assign, ChooseK, allocate, cases
-from bygones.allocation.aims import ConcaveSum
+from bygones.allocation import Assign, ChooseK, allocate, dispatch
 from bygones.allocation.solvers.linear_model import Programme
 from bygones.allocation.solvers.milp import solve
+from bygones.forms import AlphaFair
 from bygones.welfare import named
 from support import brute_force
 
@@ -20,7 +20,7 @@ WELFARES = [named(name) for name in brute_force.WELFARES]
 
 @pytest.fixture(autouse=True)
 def _never_look_at_every_allocation(monkeypatch):
-    monkeypatch.setattr(cases, "FEW", 0)
+    monkeypatch.setattr(dispatch, "FEW", 0)
 
 
 def entitlements(n):
@@ -143,7 +143,7 @@ def test_a_programme_of_its_own():
         upper=np.ones(2),
         whole=True,
     )
-    solution = solve(programme, ConcaveSum(0.0), np.random.default_rng(0))
+    solution = solve(programme, AlphaFair(0.0), np.random.default_rng(0))
     np.testing.assert_array_equal(solution.x, [0.0, 1.0])
     np.testing.assert_array_equal(solution.runner_up, [1.0, 0.0])
     np.testing.assert_array_equal(programme.most(), [1.0, 4.0])

@@ -6,7 +6,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bygones.allocation import ChooseK
-from bygones.allocation.ties import best_k, best_k_of_row, best_k_of_rows, largest
+from bygones.allocation.ties import (
+    best_k,
+    best_k_of_row,
+    best_k_of_rows,
+    best_of_rows,
+    first_apart,
+    first_by_leximin,
+    is_tied,
+    largest,
+)
 
 MANY = 40_000
 
@@ -72,3 +81,21 @@ def test_rows_are_chosen_from_as_one_alone_is(table, k, seed):
 
 def _rng(seed):
     return np.random.default_rng(seed)
+
+
+def test_rows_of_choices_are_decided_by_welfare_then_leximin_then_by_lot():
+    welfare = np.array([[1.0, 2.0, 2.0], [3.0, 3.0 + 1e-12, 1.0], [0.0, 0.0, 0.0]])
+    after = np.array([[[0, 9], [1, 5], [2, 4]], [[2, 2], [1, 3], [9, 9]], [[1, 2], [2, 1], [0, 9]]], dtype=float)
+    chosen = [best_of_rows(welfare, after, np.random.default_rng(seed)).tolist() for seed in range(40)]
+    assert {tuple(each[:2]) for each in chosen} == {(2, 0)}
+    assert {each[2] for each in chosen} == {0, 1}
+
+
+def test_what_told_two_choices_apart():
+    one = np.array([1.0, 2.0, 3.0])
+    assert first_apart(one, one * (1 + 1e-12)) is None
+    assert first_apart(one, np.array([1.0, 2.1, 2.9])) == 1
+    assert is_tied(10.0, 10.0 - 1e-12, 1e-12)
+    assert not is_tied(10.0, 10.0 - 1e-10, 1e-10)
+    assert first_by_leximin([np.array([3.0, 1.0]), np.array([2.0, 1.0 + 1e-12]), np.array([1.5, 2.5])]) == 2
+    assert first_by_leximin([np.array([2.0, 1.0]), np.array([1.0, 2.0 + 1e-12])]) == 0

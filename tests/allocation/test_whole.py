@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from bygones import Discounted, Multiscale, PerfectRecall
 from bygones.allocation import Divide, allocate
-from bygones.allocation.requests import Amount, request_from
+from bygones.allocation.problems import problem_from
 from bygones.allocation.solvers.enumerate import COUNTLESS, count_divisions
 from bygones.allocation.tables import read_needs
 from support import brute_force
@@ -164,7 +164,7 @@ def test_the_last_unit_goes_to_everybody_equally_often():
 def test_the_reasons_say_how_the_rounding_fell():
     memory = PerfectRecall()
     state = memory.update(memory.init(3), [0.0, 1.0, 0.5])
-    decision = allocate(Divide(20, np.ones(3), whole=True), memory, state, "egalitarian", agents=["a", "b", "c"])
+    decision = allocate(Divide(20, dict.fromkeys("abc", 1), whole=True), memory, state, "egalitarian")
     assert decision.given.tolist() == [7, 6, 7]
     assert "In whole units: c 7 instead of 6.667, a 7 instead of 7.167 and b 6 instead of 6.167." in decision.reasons()
     exact = allocate(Divide(21, np.ones(3), whole=True), memory, memory.init(3), "egalitarian")
@@ -178,16 +178,17 @@ def test_an_amount_in_whole_units_is_a_whole_number(amount):
 
 
 def test_a_request_stays_whole_in_a_ledger():
-    request = Amount(5.0, {"a": 1.0}, whole=True)
-    assert request_from(request.to_dict()) == request
-    assert "whole" not in Amount(5.0, {"a": 1.0}).to_dict()
+    request = Divide(5.0, {"a": 1.0}, whole=True)
+    assert problem_from(request.to_dict()).to_dict() == request.to_dict()
+    assert "whole" not in Divide(5.0, {"a": 1.0}).to_dict()
 
 
 def test_needs_limit_what_an_amount_is_divided_into(tmp_path, capsys):
     table = tmp_path / "needs.csv"
     table.write_text("agent,need\na,5\nb,3\nc,30\nd,\n", encoding="utf-8")
     request = read_needs(table, amount=20.0)
-    assert request == Amount(20.0, {"a": 1.0, "b": 1.0, "c": 1.0}, {"a": 5.0, "b": 3.0, "c": 30.0})
+    expected = Divide(20.0, {"a": 1.0, "b": 1.0, "c": 1.0}, {"a": 5.0, "b": 3.0, "c": 30.0})
+    assert request.to_dict() == expected.to_dict()
     printed = run(capsys, "allocate", table, "--half-life", "3", "--amount", "20")
     assert printed.startswith("a gets 5 of 20; b gets 3 of 20; c gets 12 of 20 (3 of")
     printed = run(capsys, "allocate", table, "--half-life", "3", "--amount", "10", "--whole", "--seed", "0")

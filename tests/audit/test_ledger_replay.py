@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bygones.allocation import ChooseK
 from bygones.audit import audit, read_history
-from bygones.ledger import Ledger, Places, Rules
+from bygones.ledger import Ledger, Rules
 from bygones.ledger.exchange import write_events
 from bygones.ledger.model.times import instant, iso
 from bygones.ledger.plans.date_needs import DateNeeds
@@ -70,7 +71,7 @@ def test_what_is_void_does_not_count(team, tmp_path):
     ledger, path = team
     slip = ledger.record("ben", 90, at="2026-01-19")
     ledger.correct(slip.seq, 80)
-    decision, *_ = ledger.accept(ledger.propose(Places(dict.fromkeys(("ana", "ben"), 5.0)), at="2026-01-20"))
+    decision, *_ = ledger.accept(ledger.propose(ChooseK(dict.fromkeys(("ana", "ben"), 5.0)), at="2026-01-20"))
     hold = ledger.hold("cem", at="2026-01-20")
     rules = ledger.change_rules(at="2026-01-20", half_life="1d", entitlements={"ben": 9})
     offset = ledger.offset("cem", 2, at="2026-01-20")
@@ -86,7 +87,7 @@ def test_what_lies_ahead_waits(team):
     ledger, path = team
     ledger.hold("cem", at=datetime.now(UTC) + timedelta(days=30))
     tomorrow = instant(datetime.now(UTC) + timedelta(days=1))
-    ledger.plans.publish([DateNeeds(tomorrow, False, Places({"ana": 50.0}))])
+    ledger.plans.publish([DateNeeds(tomorrow, False, ChooseK({"ana": 50.0}))])
     with read_history(path) as history:
         found = audit(history, ["7d"], refine=False)
         assert found.statuses == ("present",) * 4

@@ -7,8 +7,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from bygones.allocation import ChooseK
 from bygones.audit import audit, read_history
-from bygones.ledger import Ledger, Places, Rules
+from bygones.ledger import Ledger, Rules
 
 pytestmark = pytest.mark.soak
 
@@ -98,8 +99,8 @@ def keep_a_ledger(target):
             ledger.record(STRANGE[n * n % 5], n % 7, at=f"2026-01-{2 + n % 28:02}T08:30:00.{n:06}")
         ledger.correct(9, 2.5)
         ledger.offset(STRANGE[0], 3, at="2026-02-01")
-        ledger.decide(Places(dict.fromkeys(STRANGE, 4.0), k=2), at="2026-02-02")
-        decision, *_ = ledger.accept(ledger.propose(Places(dict.fromkeys(STRANGE, 7.0)), at="2026-02-03"))
+        ledger.decide(ChooseK(dict.fromkeys(STRANGE, 4.0), k=2), at="2026-02-02")
+        decision, *_ = ledger.accept(ledger.propose(ChooseK(dict.fromkeys(STRANGE, 7.0)), at="2026-02-03"))
         ledger.void(decision.seq)
 
 

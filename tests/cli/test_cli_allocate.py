@@ -48,7 +48,7 @@ def test_it_is_the_decision_of_the_library(capsys, needs, past):
     memory = Discounted(half_life=10)
     state = memory.update(memory.init(3), [4, 1, 0])
     state = memory.update(state, [0, 0, 3], elapsed=10)
-    decision = allocate(ChooseK([2, 1.5, 1], 2), memory, state, "nash", elapsed=10, agents=["ana", "ben", "cem"])
+    decision = allocate(ChooseK({"ana": 2, "ben": 1.5, "cem": 1}, 2), memory, state, "nash", elapsed=10)
     assert got == decision.to_dict()
     assert got["remembered_before"] == pytest.approx([2, 0.5, 3])
 

@@ -7,7 +7,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from bygones.ledger import Ledger, Places, Rules
+from bygones.allocation import ChooseK
+from bygones.ledger import Ledger, Rules
 from support.command_line import refused, run
 
 
@@ -23,7 +24,7 @@ def ward(tmp_path):
 def decided_again(path):
     """A decision that a late hold makes different: its number and that of the one in its place."""
     with Ledger.open(path) as ledger:
-        ledger.decide(Places({"ana": 2.0, "ben": 2.0, "cem": 3.0}), at="2026-01-05")
+        ledger.decide(ChooseK({"ana": 2.0, "ben": 2.0, "cem": 3.0}), at="2026-01-05")
         first = ledger.n_events() - 1
         ledger.hold("ben", at="2026-01-04")
         ledger.redecide("2026-01-05", accept=True)
@@ -50,7 +51,7 @@ def test_a_burden_is_carried(ward, capsys):
 def test_those_who_were_not_available_are_not_said_to_be_passed_over(ward, capsys):
     with Ledger.open(ward) as ledger:
         ledger.record("cem", 1, at="2026-01-02")
-        ledger.decide(Places({"ana": 2.0, "cem": 3.0}), at="2026-01-05")
+        ledger.decide(ChooseK({"ana": 2.0, "cem": 3.0}), at="2026-01-05")
         told = run(capsys, "ledger", "explain", ward, str(ledger.n_events() - 1))
     assert "ben has carried least lately, 0, but is not available." in told
 

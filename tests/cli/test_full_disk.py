@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from bygones.allocation import ChooseK
 from bygones.cli import ledger_commands
 from bygones.cli.console import RECORDED
 from bygones.cli.program import REFUSED, main
 from bygones.cli.usage import names_of
-from bygones.ledger import Entry, Ledger, Places
+from bygones.ledger import Entry, Ledger
 from bygones.ledger.plans.date_needs import read_dates
 from bygones.ledger.proof import signing
 
@@ -66,7 +67,7 @@ def prepared(tmp_path_factory):
             if name == "held":
                 ledger.hold("ben")
             elif name == "late":
-                ledger.decide(Places({"ana": 1, "ben": 1}), at="2026-01-03")
+                ledger.decide(ChooseK({"ana": 1, "ben": 1}), at="2026-01-03")
                 ledger.record("ben", 9, at="2026-01-02")
             elif name == "swapped":
                 ledger.record("ben", 2, at="2026-01-03")

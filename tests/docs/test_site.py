@@ -197,8 +197,8 @@ class TestLivePictures:
             state = memory.update(state, [3.0, 4.0])
         with opened(chromium, site / "concepts" / "prices.html") as page:
             for need in (0.1, 3.9, 4.1, 8):
-                today = bygones.ChooseK([need, 6.0], k=1)
-                decision = bygones.allocate(today, memory, state, "egalitarian", agents=people, rule="prices")
+                today = bygones.ChooseK([need, 6.0], k=1, agents=people)
+                decision = bygones.allocate(today, memory, state, "egalitarian", rule="prices")
                 assert f"Prices serve {people[decision.served[0]]}" in moved(page, need)
 
     def test_burdens(self, site, chromium):

@@ -2,12 +2,12 @@
 
 import json
 
-from bygones.ledger import Places
+from bygones.allocation import ChooseK
 from support.command_line import run
 
 
 def test_a_correction_of_what_was_received_through_a_decision_is_told(team, capsys):
-    decision, receipt = team.accept(team.propose(Places({"ana": 8.0}), at="2026-01-02"))
+    decision, receipt = team.accept(team.propose(ChooseK({"ana": 8.0}), at="2026-01-02"))
     assert "later" not in run(capsys, "ledger", "explain", team.name, decision.seq)
     first = team.correct(receipt.seq, 6.0, note="left early")
     second = team.correct(receipt.seq, 0.0)
@@ -30,5 +30,5 @@ def test_a_correction_of_an_amount_is_told(team, capsys):
 
 
 def test_events_that_came_with_a_decision_do_not_change_it(team):
-    decision, *_ = team.accept(team.propose(Places({"ana": 8.0, "ben": 1.0}, 2), at="2026-01-02"))
+    decision, *_ = team.accept(team.propose(ChooseK({"ana": 8.0, "ben": 1.0}, 2), at="2026-01-02"))
     assert team.changes_since(decision) == []

@@ -10,13 +10,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from bygones.ledger import DateNeeds, Entry, Ledger, Places, Rules
+from bygones.allocation import ChooseK
+from bygones.ledger import DateNeeds, Entry, Ledger, Rules
 from bygones.ledger.model.times import instant
 from support.forgery import rewrite
 from support.frozen_ledgers import VERSION_2, thawed
 
 NAMES = ("ana", "ben", "cem")
-EVERYBODY = Places(dict.fromkeys(NAMES, 1.0))
+EVERYBODY = ChooseK(dict.fromkeys(NAMES, 1.0))
 DAY = 86_400_000_000
 
 
@@ -77,7 +78,7 @@ class TestCorrectionsCancelExactly:
 class TestOneVersionCounts:
     def test_of_decisions(self, team):
         team.record("ana", 3, at="2026-01-02")
-        team.decide(Places({"ana": 1.0, "ben": 1.0}), at="2026-01-03")
+        team.decide(ChooseK({"ana": 1.0, "ben": 1.0}), at="2026-01-03")
         first = team.n_events() - 1
         team.record("ben", 50, at="2026-01-02T12:00")
         team.redecide("2026-01-03", accept=True)
@@ -122,7 +123,7 @@ class TestCorrectionsStay:
         assert team.standing("2026-01-04").received.tolist() == [10, 8, 0]
 
     def test_when_a_date_is_decided_again(self, team):
-        team.plans.publish([DateNeeds(ahead(3), False, Places(dict.fromkeys(NAMES, 10.0), 2))])
+        team.plans.publish([DateNeeds(ahead(3), False, ChooseK(dict.fromkeys(NAMES, 10.0), 2))])
         one, other = team.plans.turns()
         team.correct(one.seq, 4)
         team.hold(other.agent)
@@ -145,7 +146,7 @@ def test_one_date_that_nobody_can_take_does_not_keep_the_others_from_being_decid
         ward.plans.publish([DateNeeds(ahead(day), False, EVERYBODY) for day in (3, 5)])
         whose = [turn.agent for turn in ward.plans.turns()]
         others = dict.fromkeys([name for name in NAMES if name != whose[0]], 1.0)
-        needs = [DateNeeds(ahead(3), False, Places(others)), DateNeeds(ahead(5), False, Places(dict.fromkeys(NAMES)))]
+        needs = [DateNeeds(ahead(3), False, ChooseK(others)), DateNeeds(ahead(5), False, ChooseK(dict.fromkeys(NAMES)))]
         first, second = ward.plans.redecide(needs=needs, accept=True, key="again")
         assert first.after[0].agent != whose[0]
         assert second.before == second.after
@@ -158,7 +159,7 @@ def test_an_agent_may_be_called_like_a_link(team):
     team.join("swapped", at="2026-01-01")
     team.join('redecides":4', at="2026-01-01")
     event = team.record("swapped", 1, at="2026-01-02", note='"swapped":[1,2]')
-    team.decide(Places({"swapped": 1.0}), at="2026-01-03")
+    team.decide(ChooseK({"swapped": 1.0}), at="2026-01-03")
     team.void(event.seq)
     assert team.verify().problems == ()
 
@@ -169,7 +170,7 @@ def test_what_verify_is_told_not_to_look_at_is_named(new_path, told):
     with Ledger.new(path, began="2026-01-01") as ledger:
         ledger.join_all(["ana", "ben"], at="2026-01-01")
         ledger.record("ben", 1, at="2026-01-02")
-        ledger.decide(Places({"ana": 1, "ben": 1}), at="2026-01-03")
+        ledger.decide(ChooseK({"ana": 1, "ben": 1}), at="2026-01-03")
 
     def forged(event):
         if event.kind == "decision":

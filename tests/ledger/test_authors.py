@@ -6,7 +6,8 @@ from contextlib import suppress
 import psycopg
 import pytest
 
-from bygones.ledger import Ledger, LedgerError, Places
+from bygones.allocation import ChooseK
+from bygones.ledger import Ledger, LedgerError
 from bygones.ledger.proof.verification import rebuild
 from support.guides import DOCS
 
@@ -57,7 +58,7 @@ def desk(new_database):
         ledger.hold("ben", at="2026-01-02")
         ledger.resume("ben", at="2026-01-03")
         ledger.change_rules(half_life="7d", at="2026-01-04")
-        ledger.decide(Places({"ana": 1, "ben": 1}), at="2026-01-05")
+        ledger.decide(ChooseK({"ana": 1, "ben": 1}), at="2026-01-05")
     return owner, url
 
 

@@ -5,7 +5,8 @@ import itertools
 import numpy as np
 import pytest
 
-from bygones.ledger import Amount, Items, Ledger, Places, Rules
+from bygones.allocation import Assign, ChooseK, Divide
+from bygones.ledger import Ledger, Rules
 from bygones.ledger.forecast import foresee_all
 
 
@@ -24,11 +25,11 @@ def nights(new_path):
 def test_a_shift_goes_to_whoever_it_burdens_least(new_path):
     with Ledger.new(new_path(), Rules(kind="burden"), began="2026-01-01") as ledger:
         ledger.join_all(["a", "b", "c"], at="2026-01-01")
-        assert ledger.propose(Places({"a": 12, "b": 2, "c": 4}), at="2026-01-02").utilities == {"b": 2}
+        assert ledger.propose(ChooseK({"a": 12, "b": 2, "c": 4}), at="2026-01-02").utilities == {"b": 2}
 
 
 def test_the_least_burdened_takes_the_night(nights):
-    shifts = Items({name: {"night": 12, "evening": 4} for name in ("ana", "ben", "cem", "elif")})
+    shifts = Assign({name: {"night": 12, "evening": 4} for name in ("ana", "ben", "cem", "elif")})
     proposal = nights.propose(shifts, at="2026-01-03")
     assert proposal.gets() == {"ben": "night", "cem": "evening"}
     reasons = proposal.reasons()
@@ -41,12 +42,12 @@ def test_the_least_burdened_takes_the_night(nights):
 
 
 def test_who_is_not_asked_or_exempt_carries_nothing(nights):
-    assert nights.propose(Places({"ana": 1, "cem": 1, "elif": 1}), at="2026-01-03").gets() == {"cem": "a turn of 1"}
-    assert nights.propose(Places({"ana": 1, "ben": None}), at="2026-01-03").gets() == {"ana": "a turn of 1"}
-    divided = nights.propose(Amount(4.0, {"ana": 1.0, "cem": 1.0}), at="2026-01-03")
+    assert nights.propose(ChooseK({"ana": 1, "cem": 1, "elif": 1}), at="2026-01-03").gets() == {"cem": "a turn of 1"}
+    assert nights.propose(ChooseK({"ana": 1, "ben": None}), at="2026-01-03").gets() == {"ana": "a turn of 1"}
+    divided = nights.propose(Divide(4.0, {"ana": 1.0, "cem": 1.0}), at="2026-01-03")
     assert divided.gets() == {"cem": "4 of 4"}
     with pytest.raises(ValueError, match=r"k must be at most the number of agents who can carry the burden \(0\)"):
-        nights.propose(Places({"elif": 1}), at="2026-01-03")
+        nights.propose(ChooseK({"elif": 1}), at="2026-01-03")
 
 
 def test_due_is_by_the_share_of_the_load(nights):
@@ -107,5 +108,5 @@ def test_over_time_a_half_timer_carries_half(new_path):
         for name, share in (("ana", 1.0), ("ben", 0.5), ("cem", 0.0)):
             ledger.join(name, at="2026-01-01", entitlement=share)
         for day in itertools.islice(itertools.count(2), 24):
-            ledger.decide(Places({"ana": 8, "ben": 8, "cem": 8}), at=f"2026-01-{day:02}")
+            ledger.decide(ChooseK({"ana": 8, "ben": 8, "cem": 8}), at=f"2026-01-{day:02}")
         assert ledger.standing("2026-01-26").received.tolist() == [128, 64, 0]

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from bygones import welfare
-from bygones.ledger import Amount, Items, Ledger, Places, Rules
+from bygones.allocation import Assign, ChooseK, Divide
+from bygones.ledger import Ledger, Rules
 from bygones.ledger.actions import learned_prices as past_needs
 from bygones.ledger.model.times import now
 
@@ -22,7 +23,7 @@ def play(ledger, count, *, since="2026-02-01", **scales):
     rng = np.random.default_rng(0)
     days = np.datetime64(since) + np.arange(count)
     return [
-        ledger.decide(Places({name: scale * rng.random() for name, scale in scales.items()}), at=str(day))
+        ledger.decide(ChooseK({name: scale * rng.random() for name, scale in scales.items()}), at=str(day))
         for day in days
     ]
 
@@ -73,7 +74,7 @@ class TestTheRightPerson:
         with new(new_path(), "ana", "ben", rule=rule) as ledger:
             ledger.record("ana", 60, at="2026-01-02")
             ledger.record("ben", 80, at="2026-01-02")
-            proposal = ledger.decide(Places({"ana": 0.1, "ben": 6}), at="2026-01-03")
+            proposal = ledger.decide(ChooseK({"ana": 0.1, "ben": 6}), at="2026-01-03")
             assert list(proposal.utilities) == [served]
             assert proposal.to_dict()["rule"] == rule
             told = [reason for reason in proposal.reasons() if "so a unit counts" in reason]
@@ -92,7 +93,7 @@ class TestTheRightPerson:
         with new(new_path(), "ana", "ben", kind="burden", rule=rule) as ledger:
             ledger.record("ana", 60, at="2026-01-02")
             ledger.record("ben", 80, at="2026-01-02")
-            proposal = ledger.decide(Places({"ana": 12, "ben": 2}), at="2026-01-03")
+            proposal = ledger.decide(ChooseK({"ana": 12, "ben": 2}), at="2026-01-03")
             assert list(proposal.utilities) == [carries]
             if rule == "prices":
                 assert "ben has carried more lately than ana, so a unit counts" in proposal.reasons()[-1]
@@ -124,9 +125,9 @@ class TestTheRightPerson:
                 for step in range(12):
                     at = str(start + np.timedelta64(step * hours, "h"))
                     needs = dict(zip(("ana", "ben", "cem"), rng.random(3).tolist(), strict=True))
-                    ledger.decide(Places(needs), at=f"{at}:00")
+                    ledger.decide(ChooseK(needs), at=f"{at}:00")
                 at = str(start + np.timedelta64(12 * hours, "h"))
-                proposal = ledger.propose(Places({"ana": 2, "ben": 2, "cem": 2}), at=f"{at}:00")
+                proposal = ledger.propose(ChooseK({"ana": 2, "ben": 2, "cem": 2}), at=f"{at}:00")
                 prices.append(list(proposal.details()["prices"].values()))
         assert prices[0] == pytest.approx(prices[1])
         assert max(prices[0]) > 1.02 * min(prices[0])
@@ -138,14 +139,14 @@ class TestTheRightPerson:
             with new(new_path(), "ana", "ben") as ledger:
                 ledger.record("ana", decisions, at="2026-01-02")
                 ledger.record("ben", 2 * decisions, at="2026-01-02")
-                price = ledger.propose(Places({"ana": 1, "ben": 1}), at="2026-01-03").details()["prices"]
+                price = ledger.propose(ChooseK({"ana": 1, "ben": 1}), at="2026-01-03").details()["prices"]
                 ratios.append(price["ana"] / price["ben"])
         assert ratios[1] > 2 * ratios[0]
 
     def test_somebody_below_zero_comes_first(self, new_path):
         with new(new_path(), "ana", "ben") as ledger:
             ledger.offset("ana", -5, at="2026-01-02")
-            assert list(ledger.decide(Places({"ana": 1, "ben": 1}), at="2026-01-03").utilities) == ["ana"]
+            assert list(ledger.decide(ChooseK({"ana": 1, "ben": 1}), at="2026-01-03").utilities) == ["ana"]
 
     @pytest.mark.soak
     @pytest.mark.parametrize(
@@ -162,9 +163,9 @@ class TestTheRightPerson:
                 ledger.join("elif", at="2026-01-01", entitlement=0)
             for day in range(2, 9):
                 at = f"2026-01-{day:02}"
-                ledger.decide(Places({"ana": 1, "ben": 2, "cem": None}), at=at)
-                ledger.decide(Items({"ana": {"x": 2, "y": 1}, "cem": {"x": 1, "y": 2}}, capacity=2), at=at)
-                proposal = ledger.decide(Amount(4, {"ana": 1, "ben": 1}, {"ana": 3}), at=at)
+                ledger.decide(ChooseK({"ana": 1, "ben": 2, "cem": None}), at=at)
+                ledger.decide(Assign({"ana": {"x": 2, "y": 1}, "cem": {"x": 1, "y": 2}}, capacity=2), at=at)
+                proposal = ledger.decide(Divide(4, {"ana": 1, "ben": 1}, {"ana": 3}), at=at)
             assert sum(proposal.utilities.values()) == pytest.approx(4)
             told = "Prices were learned from the 20 decisions before."
             assert (told in proposal.reasons()) == (name != "utilitarian")
@@ -191,26 +192,26 @@ class TestLearning:
                 last = play(other, 10, ana=1.0, ben=0.1)[-1]
                 assert learned(ledger, "ana", "ben") == learned(other, "ana", "ben")
             assert last.reasons()[-1] == "Prices were learned from the 9 decisions before."
-            assert ledger.propose(Places({"ana": 1, "ben": 1})).reasons()[-1] == (
+            assert ledger.propose(ChooseK({"ana": 1, "ben": 1})).reasons()[-1] == (
                 "Prices were learned from the last 10 decisions."
             )
 
     def test_they_are_learned_in_the_order_of_time(self, new_path, monkeypatch):
         with new(new_path(), "ana", "ben") as ledger:
             for day in (2, 3, 4, 5):
-                ledger.decide(Places({"ana": day, "ben": 1}), at=f"2026-02-0{day}")
+                ledger.decide(ChooseK({"ana": day, "ben": 1}), at=f"2026-02-0{day}")
             for count, asked in ((300, [2, 3, 4, 5]), (3, [3, 4, 5])):
                 monkeypatch.setattr(past_needs, "LATEST", count)
                 with ledger._store.reading() as connection:
                     found = past_needs.requests(connection, now(), ledger.n_events())
-                assert [request.needs["ana"] for request in found] == asked
+                assert [request.worth["ana"][None] for request in found] == asked
 
     def test_decisions_of_another_rule_are_lessons_too(self, new_path):
         """Ben's needs are smaller, so at equal prices he would get less."""
         with new(new_path(), "ana", "ben", rule="one-step") as ledger:
             play(ledger, 60, ana=1.0, ben=0.3)
             ledger.change_rules(rule="prices", at="2026-05-01")
-            proposal = ledger.propose(Places({"ana": 1, "ben": 1}), at="2026-05-01")
+            proposal = ledger.propose(ChooseK({"ana": 1, "ben": 1}), at="2026-05-01")
             assert learned(ledger, "ana", "ben")["ben"] > 0.2
             assert proposal.reasons()[-1] == "Prices were learned from the 60 decisions before."
 
@@ -218,7 +219,7 @@ class TestLearning:
         with new(new_target(), "ana", "ben") as ledger, new(new_target(), "ana", "ben") as other:
             play(other, 20, ana=1.0, ben=0.3)
             play(ledger, 20, ana=1.0, ben=0.3)
-            ledger.decide(Places({"ana": 1e6, "ben": 1}), at="2026-03-01")
+            ledger.decide(ChooseK({"ana": 1e6, "ben": 1}), at="2026-03-01")
             [received] = [e.seq for e, _ in ledger.events() if e.kind == "received" and e.amount == 1e6]
             ledger.correct(received, 5.0)
             assert learned(ledger, "ana", "ben") != learned(other, "ana", "ben")
@@ -238,7 +239,7 @@ class TestLearning:
             assert after["ben"] - after["ana"] > 0.3
             assert after["elif"] == 0.0
             ledger.offset("ana", 1e-9, at="2026-05-02")
-            proposal = ledger.decide(Places({"ana": 1, "ben": 1, "elif": 1}), at="2026-05-02")
+            proposal = ledger.decide(ChooseK({"ana": 1, "ben": 1, "elif": 1}), at="2026-05-02")
             assert list(proposal.details()["prices"]) == ["ana", "ben", "elif"]
             ledger.resume("cem", at="2026-05-03")
             again = learned(ledger, "ana", "ben", "cem")
@@ -256,7 +257,7 @@ class TestLearning:
         with new(new_path(), "ana", "ben", "cem") as ledger:
             play(ledger, 30, ana=1.0, ben=0.3)
             assert learned(ledger, "ana", "ben", "cem")["cem"] == 0.0
-            proposal = ledger.propose(Places({"cem": 2}))
+            proposal = ledger.propose(ChooseK({"cem": 2}))
             assert proposal.gets() == {"cem": "a place worth 2"}
 
     def test_a_copy_of_the_ledger_decides_the_same(self, new_path):
@@ -264,7 +265,7 @@ class TestLearning:
         with new(path, "ana", "ben", "cem") as ledger:
             play(ledger, 25, ana=1.0, ben=0.3, cem=1.0)
         shutil.copy(path, copy)
-        request = Places({"ana": 1, "ben": 2, "cem": 2})
+        request = ChooseK({"ana": 1, "ben": 2, "cem": 2})
         with Ledger.open(path) as one, Ledger.open(copy) as other:
             for day in ("2026-04-01", "2026-04-02"):
                 assert one.propose(request, at=day).to_dict() == one.propose(request, at=day).to_dict()
@@ -293,8 +294,8 @@ class TestReports:
 
     def test_the_ledger_keeps_what_was_reported_and_says_how_it_counts(self, new_path):
         with new(new_path(), "ana", "ben", rule="one-step", reports="normalised") as ledger:
-            ledger.decide(Places({"ana": 2.0, "ben": 10.0}), at="2026-02-01")
-            decided = ledger.decide(Places({"ana": 6.0, "ben": 10.0}), at="2026-02-02")
+            ledger.decide(ChooseK({"ana": 2.0, "ben": 10.0}), at="2026-02-01")
+            decided = ledger.decide(ChooseK({"ana": 6.0, "ben": 10.0}), at="2026-02-02")
             assert decided.usual == {"ana": 4.0, "ben": 10.0}
             assert decided.reasons()[-1] == (
                 "Reports count as multiples of what each usually reports: ana 4 and ben 10 on average."
@@ -312,4 +313,4 @@ class TestReports:
             Rules(reports="honest")
         with new(new_path(), "ana", "ben") as ledger:
             ledger.change_rules(reports="normalised", at="2026-03-01")
-            assert "Reports count" not in " ".join(ledger.propose(Places({"ana": 1.0}), at="2026-02-02").reasons())
+            assert "Reports count" not in " ".join(ledger.propose(ChooseK({"ana": 1.0}), at="2026-02-02").reasons())

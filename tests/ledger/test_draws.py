@@ -10,13 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from bygones.ledger import Amount, DateNeeds, Ledger, Places, Rules, StaleProposalError, check_draw
+from bygones.allocation import ChooseK, Divide
+from bygones.ledger import DateNeeds, Ledger, Rules, StaleProposalError, check_draw
 from bygones.ledger.model.draws import LENGTH, Draw, hashed, seed_of
 from bygones.ledger.model.times import instant
 from support.command_line import run
 
 MINUTE, DAY = 60_000_000, 86_400_000_000
-EVERYBODY = Places({"ana": 1, "ben": 1, "cem": 1})
+EVERYBODY = ChooseK({"ana": 1, "ben": 1, "cem": 1})
 
 
 @pytest.fixture(autouse=True)
@@ -119,8 +120,9 @@ def test_to_make_a_decision_void_and_decide_again_draws_nothing_new(new_path):
             assert ledger.verify().ok
 
 
-def planned(ledger, *times, needs=EVERYBODY.needs):
-    return [turn.agent for date in ledger.plans.draft([DateNeeds(at, False, Places(needs)) for at in times]).dates
+def planned(ledger, *times, needs=None):
+    needs = needs or EVERYBODY.to_dict()["needs"]
+    return [turn.agent for date in ledger.plans.draft([DateNeeds(at, False, ChooseK(needs)) for at in times]).dates
             for turn in date.turns]  # fmt: skip
 
 
@@ -166,7 +168,7 @@ def test_the_chain_is_that_of_the_secret():
 
 @pytest.mark.parametrize("change", ["event = NULL", "event = NULL, seed = '0'", "before = 1", "before = -1"])
 def test_verify_finds_that_the_seed_is_not_said_to_be_published(team, change):
-    team.decide(Places({"ana": 1, "ben": 1}), at="2026-01-02")
+    team.decide(ChooseK({"ana": 1, "ben": 1}), at="2026-01-02")
     (first,) = [event for event, _ in team.events() if event.kind == "decision"]
     connection = sqlite3.connect(team.name)
     connection.execute(f"UPDATE draws SET {change}")
@@ -214,7 +216,7 @@ def test_an_old_ledger_commits_at_its_first_write(tmp_path):
     with Ledger.open(path) as ledger:
         event = ledger.record("Ben O'Hara", 1, at="2026-01-20")
         assert set(event.details) == {"draw"}
-        request = Places({"Ben O'Hara": 1, "Zoë 🌙": 1})
+        request = ChooseK({"Ben O'Hara": 1, "Zoë 🌙": 1})
         decision, _ = ledger.accept(ledger.propose(request, at="2026-01-21"))
         assert check_draw(decision, event)
         ledger.change_rules(half_life="60d", at="2026-01-22")
@@ -227,7 +229,7 @@ def test_on_either_database_seeds_are_kept_and_verified(new_target):
         ledger.join_all(["ana", "ben", "cem"], at="2026-01-01")
         for day in range(2, 6):
             ledger.decide(EVERYBODY, at=f"2026-01-0{day}")
-        ledger.decide(Amount(3.0, {"ana": 1.0, "ben": 1.0}), at="2026-01-07")
+        ledger.decide(Divide(3.0, {"ana": 1.0, "ben": 1.0}), at="2026-01-07")
         assert ledger.verify().ok
 
 
@@ -248,7 +250,7 @@ def test_what_is_decided_again_is_what_would_have_been_decided_in_time(new_path,
             for name in in_time:
                 ledger.record(name, 100, at="2026-01-02")
             for day in (3, 4, 5):
-                ledger.decide(Places(dict.fromkeys(names, 1.0), k=4), at=f"2026-01-0{day}")
+                ledger.decide(ChooseK(dict.fromkeys(names, 1.0), k=4), at=f"2026-01-0{day}")
             for name in late:
                 ledger.record(name, 100, at="2026-01-02")
                 assert ledger.redecide("2026-01-03", accept=True)

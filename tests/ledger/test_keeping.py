@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 
-from bygones.ledger import Ledger, LedgerError, Places, Rules
+from bygones.allocation import ChooseK
+from bygones.ledger import Ledger, LedgerError, Rules
 from bygones.ledger.proof import copies as copying
 from bygones.ledger.proof.copies import backup, copy, restore
 from bygones.ledger.proof.verification import rebuild
@@ -27,7 +28,7 @@ def fill(target):
         ledger.join_all(["ana", "b'en", "cem 🍩"], at="2026-01-01", note="the first")
         ledger.record("ana", 8.1, at="2026-01-02", note="=late()")
         ledger.offset("b'en", -0.3, at="2026-01-03")
-        ledger.decide(Places({"ana": 1, "b'en": 2}), at="2026-01-04")
+        ledger.decide(ChooseK({"ana": 1, "b'en": 2}), at="2026-01-04")
         ledger.hold("cem 🍩", at="2026-01-05")
         ledger.resume("cem 🍩", at="2026-01-06")
         ledger.correct(5, 3.3)
@@ -61,7 +62,7 @@ def test_a_copy_is_the_same_ledger_and_goes_on(new_target, other_target, monkeyp
     assert contents(target) == contents(source)
     with Ledger.open(target) as ledger:
         ledger.join("dana", at="2026-01-09")  # gets a number of their own
-        ledger.decide(Places({"ana": 1, "dana": 1}), at="2026-01-10")
+        ledger.decide(ChooseK({"ana": 1, "dana": 1}), at="2026-01-10")
         assert ledger.verify(found.head).ok
 
 

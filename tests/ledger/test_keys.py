@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from bygones.ledger import Entry, Ledger, Places, Rules
+from bygones.allocation import ChooseK
+from bygones.ledger import Entry, Ledger, Rules
 from support.command_line import refused, run
 
 AT = "2026-01-02"
@@ -96,18 +97,18 @@ def test_any_other_argument_is_something_else(ledger, name):
 
 
 def test_a_decision_is_made_once(ledger):
-    request = Places({"ana": 1.0, "ben": 1.0})
+    request = ChooseK({"ana": 1.0, "ben": 1.0})
     first = ledger.decide(request, at=AT, key="monday")
     again = ledger.decide(request, at=AT, key="monday")
     assert (again.gets(), again.reasons(), again.utilities) == (first.gets(), first.reasons(), first.utilities)
     assert again.to_dict() == first.to_dict()
     assert ledger.verify().ok
     with pytest.raises(ValueError, match="something else"):
-        ledger.decide(Places({"ana": 2.0, "ben": 1.0}), at=AT, key="monday")
+        ledger.decide(ChooseK({"ana": 2.0, "ben": 1.0}), at=AT, key="monday")
 
 
 def test_a_proposal_is_accepted_once(ledger):
-    proposal = ledger.propose(Places({"ana": 1.0, "ben": 1.0}), at=AT)
+    proposal = ledger.propose(ChooseK({"ana": 1.0, "ben": 1.0}), at=AT)
     first = ledger.accept(proposal, key="monday")
     assert ledger.accept(proposal, key="monday") == first
 

@@ -7,7 +7,8 @@ from threading import Barrier
 
 import pytest
 
-from bygones.ledger import DateNeeds, Entry, Ledger, LedgerError, Places, Rules
+from bygones.allocation import ChooseK
+from bygones.ledger import DateNeeds, Entry, Ledger, LedgerError, Rules
 from bygones.ledger.model.times import instant
 from bygones.ledger.storage import rows
 from support.command_line import refused, run
@@ -18,7 +19,7 @@ NAMES = ("cem", "ana", "ben")
 DAY = 86_400_000_000
 SOON = (datetime.now(UTC) + timedelta(days=3)).replace(hour=0, minute=0, second=0, microsecond=0)
 WANTED = [
-    DateNeeds(instant(SOON) + i * DAY, True, Places(dict.fromkeys(NAMES, 2.0)), unavailable=("dan",)) for i in range(3)
+    DateNeeds(instant(SOON) + i * DAY, True, ChooseK(dict.fromkeys(NAMES, 2.0)), unavailable=("dan",)) for i in range(3)
 ]
 
 
@@ -36,7 +37,7 @@ def let_some_fall_ill(ledger):
 def learn_late(ledger):
     """Four decisions, and something that should have been known before the second of them."""
     for day in range(3, 7):
-        ledger.decide(Places(dict.fromkeys(NAMES, 1.0), k=2), at=f"2026-01-{day:02}")
+        ledger.decide(ChooseK(dict.fromkeys(NAMES, 1.0), k=2), at=f"2026-01-{day:02}")
     ledger.record("ben", 30, at="2026-01-03T12:00")
 
 
@@ -166,7 +167,7 @@ def test_where_nothing_changes_the_key_is_still_free(new_path):
     with Ledger.new(new_path(), Rules(half_life="7d", newcomers="zero"), began="2026-01-01") as ledger:
         ledger.join_all(NAMES, at="2026-01-01")
         publish(ledger)
-        ledger.decide(Places(dict.fromkeys(NAMES, 1.0)), at="2026-01-03")
+        ledger.decide(ChooseK(dict.fromkeys(NAMES, 1.0)), at="2026-01-03")
         head = ledger.head()
         assert ledger.plans.redecide(accept=True, key="my key") == []
         assert ledger.redecide("2026-01-03", accept=True, key="my key") == []

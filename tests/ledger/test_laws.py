@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bygones.ledger import Amount, Entry, Ledger, Places, Rules
+from bygones.allocation import ChooseK, Divide
+from bygones.ledger import Entry, Ledger, Rules
 
 BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
 NAMES = ("ana", "ben", "cem")
@@ -182,7 +183,7 @@ def test_twice_the_entitlement_gets_twice_the_resource_in_the_steady_state(new_p
     ) as ledger:
         served = []
         for today in range(160):
-            served += ledger.decide(Places(dict.fromkeys(NAMES, 1.0)), at=day(today)).utilities
+            served += ledger.decide(ChooseK(dict.fromkeys(NAMES, 1.0)), at=day(today)).utilities
         shares = [served[40:].count(name) / 120 for name in NAMES]
         assert ledger.verify().ok
     assert shares == pytest.approx([0.5, 0.25, 0.25], abs=0.02)
@@ -193,7 +194,7 @@ def test_an_amount_is_divided_by_entitlement(new_path, welfare):
     with team_of(new_path(), welfare=welfare, kind=kind_of(welfare), entitlements={"ana": 2}) as ledger:
         ledger.record("ben", 3, at=day(0))
         for today in range(30):
-            parts = ledger.decide(Amount(8, dict.fromkeys(NAMES, 1.0)), at=day(today)).utilities
+            parts = ledger.decide(Divide(8, dict.fromkeys(NAMES, 1.0)), at=day(today)).utilities
     assert [parts[name] for name in NAMES] == pytest.approx([4, 2, 2])
 
 

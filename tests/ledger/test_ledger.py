@@ -8,7 +8,8 @@ import pytest
 import sqlalchemy as sa
 
 from bygones import Discounted, SlidingWindow, welfare
-from bygones.ledger import Amount, Entry, Items, Ledger, LedgerError, Places, Rules, StaleProposalError
+from bygones.allocation import Assign, ChooseK, Divide
+from bygones.ledger import Entry, Ledger, LedgerError, Rules, StaleProposalError
 from bygones.ledger.model.rules import Change, RuleBook
 from bygones.ledger.model.times import instant, iso
 from bygones.ledger.storage import schema
@@ -31,7 +32,7 @@ def test_a_whole_life_on_either_database(new_target):
         dana = ledger.join("dana", at="2026-01-09")
         assert dana.amount == pytest.approx(10 / 3)
         ledger.hold("dana", at="2026-01-09")
-        decided = ledger.decide(Places({"ana": 5, "ben": 5, "cem": 5}), at="2026-01-10")
+        decided = ledger.decide(ChooseK({"ana": 5, "ben": 5, "cem": 5}), at="2026-01-10")
         assert decided.utilities == {"cem": 5}
         ledger.resume("dana", at="2026-01-16")
         assert remembered(ledger, "2026-01-16")["dana"] == pytest.approx(10 / 3)
@@ -130,7 +131,7 @@ def test_a_standing_in_json_says_what_is_owed_to_those_present(team):
 
 
 def test_a_proposal_is_the_same_until_something_is_recorded(team):
-    request = Places({"ana": 1, "ben": 1, "cem": 1})
+    request = ChooseK({"ana": 1, "ben": 1, "cem": 1})
     one, other = team.propose(request), team.propose(request)
     assert one.utilities == other.utilities
     assert "a random draw decided" in one.reasons()[-1]
@@ -144,16 +145,16 @@ def test_a_proposal_is_the_same_until_something_is_recorded(team):
 
 def test_every_kind_of_request(team):
     team.record("ana", 2, at="2026-01-02")
-    items = team.decide(Items({"ana": {"early": 3}, "ben": {"early": 3, "late": 1}}, capacity=None), at="2026-01-02")
+    items = team.decide(Assign({"ana": {"early": 3}, "ben": {"early": 3, "late": 1}}, capacity=None), at="2026-01-02")
     assert items.gets() == {"ben": "early and late"}
     assert items.to_dict()["utilities"] == {"ben": 4}
-    parts = team.decide(Amount(9, {"ana": 1, "ben": 1, "cem": 1}, {"cem": 2}), at="2026-01-02")
+    parts = team.decide(Divide(9, {"ana": 1, "ben": 1, "cem": 1}, {"cem": 2}), at="2026-01-02")
     assert parts.utilities == pytest.approx({"ana": 4.5, "ben": 2.5, "cem": 2})
     assert parts.gets()["cem"] == "2 of 9"
-    nothing = team.decide(Places({"ana": 0}), at="2026-01-02")
+    nothing = team.decide(ChooseK({"ana": 0}), at="2026-01-02")
     assert nothing.reasons()[0] == "Nobody is served: no allocation would raise welfare."
     team.change_rules(at="2026-01-02", half_life="inf", entitlements={"cem": 2})
-    reasons = " ".join(team.decide(Places({"ana": 1, "cem": 1}), at="2026-01-02").reasons())
+    reasons = " ".join(team.decide(ChooseK({"ana": 1, "cem": 1}), at="2026-01-02").reasons())
     assert "per unit of entitlement" in reasons
     assert "Past utilities count in full." in reasons
     assert team.verify().ok
@@ -163,7 +164,7 @@ def test_every_kind_of_request(team):
 def test_reasons_speak_of_days_and_hours_never_of_steps(team, half_life, text):
     team.change_rules(at="2026-01-02", half_life=half_life)
     team.record("ana", 2, at="2026-01-02")
-    proposal = team.propose(Places({"ana": 1, "ben": 1}), at="2026-01-03")
+    proposal = team.propose(ChooseK({"ana": 1, "ben": 1}), at="2026-01-03")
     assert f"The half-life is {text}." in proposal.reasons()
     assert f"The half-life is {text}." in proposal.allocation.reasons()
     assert "step" not in " ".join(proposal.reasons()) + proposal.allocation.explain()
@@ -171,7 +172,7 @@ def test_reasons_speak_of_days_and_hours_never_of_steps(team, half_life, text):
 
 def test_the_ledger_adds_what_is_owed_and_when_something_was_last_received(team):
     team.record("ana", 3, at="2026-01-02")
-    proposal = team.propose(Places({"ana": 1, "ben": 1}, 2), at="2026-01-02")
+    proposal = team.propose(ChooseK({"ana": 1, "ben": 1}, 2), at="2026-01-02")
     _, ana, ben, *_ = proposal.reasons()
     assert ana.endswith("(highest of 3 agents) and 4 after; ahead by 2; last received 2026-01-02 00:00 UTC.")
     assert ben.endswith("(joint lowest of 3 agents) and 1 after; owed 1; nothing received before.")
@@ -182,7 +183,7 @@ def test_the_ledger_adds_what_is_owed_and_when_something_was_last_received(team)
 
 
 def test_what_is_stored_of_a_decision_is_data_and_no_words(team):
-    decision, _ = team.accept(team.propose(Places({"ana": 1}), at="2026-01-02"))
+    decision, _ = team.accept(team.propose(ChooseK({"ana": 1}), at="2026-01-02"))
     assert sorted(decision.details) == [
         "draw", "gap", "given", "half_life", "method", "optimal", "request", "welfare",
     ]  # fmt: skip
@@ -191,7 +192,7 @@ def test_what_is_stored_of_a_decision_is_data_and_no_words(team):
 
 def test_by_prices_the_rule_and_the_prices_are_stored_too(team):
     team.change_rules(rule="prices", at="2026-01-02")
-    decision, _ = team.accept(team.propose(Places({"ana": 1}), at="2026-01-02"))
+    decision, _ = team.accept(team.propose(ChooseK({"ana": 1}), at="2026-01-02"))
     assert (decision.details["rule"], decision.details["prices"]) == ("prices", {"ana": 1.0})
     assert decision.details["learned_from"] == 0
 
@@ -199,10 +200,10 @@ def test_by_prices_the_rule_and_the_prices_are_stored_too(team):
 def test_a_decision_takes_everything_into_account(team):
     soon = datetime.now(UTC) + timedelta(minutes=2)
     team.record("ana", 8, at=soon)
-    assert team.decide(Places({"ana": 1, "ben": 1})).at < instant(soon)
+    assert team.decide(ChooseK({"ana": 1, "ben": 1})).at < instant(soon)
     team.record("ana", 8, at="2026-01-03")
     with pytest.raises(ValueError, match=r"before what was last received or decided .*: to decide a past period"):
-        team.decide(Places({"ana": 1}), at="2026-01-02")
+        team.decide(ChooseK({"ana": 1}), at="2026-01-02")
 
 
 def refused(ledger, message, what):
@@ -241,15 +242,15 @@ def test_what_cannot_be_is_refused_and_nothing_changes(team):
         ("a rule must be one of half_life, welfare", lambda: team.change_rules(speed=1)),
         ("half-life of zero", lambda: team.change_rules(half_life="0d")),
         ("entitlement of 'ana'", lambda: team.change_rules(entitlements={"ana": 0})),
-        ("unknown agent 'zoe': no agent of this name has joined", lambda: team.decide(Places({"zoe": 1}))),
-        ("k must be at most", lambda: team.decide(Places({"ana": 1}, 7))),
+        ("unknown agent 'zoe': no agent of this name has joined", lambda: team.decide(ChooseK({"zoe": 1}))),
+        ("k must be at most", lambda: team.decide(ChooseK({"ana": 1}, 7))),
         (
             "need of 'ana' must be a finite number of at least 0, got nan",
-            lambda: team.decide(Places({"ana": math.nan})),
+            lambda: team.decide(ChooseK({"ana": math.nan})),
         ),
         (
             "utility of 'x' to 'ana' must be a finite number of at least 0, got nan",
-            lambda: team.decide(Items({"ana": {"x": math.nan}})),
+            lambda: team.decide(Assign({"ana": {"x": math.nan}})),
         ),
         ("began", lambda: team.standing("2025-01-01")),
     ]:
@@ -260,7 +261,7 @@ def test_what_cannot_be_is_refused_and_nothing_changes(team):
     refused(
         team,
         r"agent 'ben' is on hold at .* UTC and cannot take part .*: resume them",
-        lambda: team.decide(Places({"ben": 1})),
+        lambda: team.decide(ChooseK({"ben": 1})),
     )
     refused(
         team,
@@ -308,7 +309,7 @@ def test_rules_that_this_program_does_not_know_say_what_is_missing(tmp_path):
 
 def test_nobody_to_decide_about(new_path):
     with Ledger.new(new_path()) as ledger, pytest.raises(ValueError, match="let somebody join first"):
-        ledger.decide(Places({}))
+        ledger.decide(ChooseK({}))
 
 
 def test_a_hold_recorded_late_counts_as_if_recorded_in_time(team):
@@ -417,7 +418,7 @@ def test_an_unknown_name_suggests_one_that_is_nearly_the_same(ledger):
     ledger.join_all(["Jürgen Müller", "Ludmiła"], at="2026-01-01")
     for wrong, right in [("jürgen müller", "Jürgen Müller"), ("Ludmila", "Ludmiła"), ("Jürgen Müler", "Jürgen Müller")]:
         for ask in (
-            lambda name=wrong: ledger.decide(Places({name: 1.0})),
+            lambda name=wrong: ledger.decide(ChooseK({name: 1.0})),
             lambda name=wrong: ledger.contributions(name),
             lambda name=wrong: ledger.record(name, 1),
         ):
@@ -431,7 +432,7 @@ def test_a_decision_does_not_count_what_was_nothing_as_last_received(ledger):
     ledger.join("ana", at="2026-01-01")
 
     def last():
-        return ledger.propose(Places({"ana": 1.0}), at="2026-02-01").reasons()[1]
+        return ledger.propose(ChooseK({"ana": 1.0}), at="2026-02-01").reasons()[1]
 
     ledger.record("ana", 0, at="2026-01-02")
     assert last().endswith("nothing received before.")

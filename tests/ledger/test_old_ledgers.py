@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from bygones.allocation import ChooseK
 from bygones.cli import program
-from bygones.ledger import Ledger, Places
+from bygones.ledger import Ledger
 from support.frozen_ledgers import VERSION_2, thawed
 
 HEAD = "82cf624a3bed6739a4cdc0ec562c43d2653facfe6e090c039a4165b629de9ca0"
@@ -48,7 +49,7 @@ def test_one_of_version_2_goes_on(version_2):
         stood = ledger.standing()
         present = [name for name, status in zip(stood.names, stood.status, strict=True) if status == "present"]
         ledger.record(present[0], 1)
-        ledger.decide(Places(dict.fromkeys(present, 1.0)))
+        ledger.decide(ChooseK(dict.fromkeys(present, 1.0)))
         assert ledger.verify(head).problems == ()
 
 
@@ -94,7 +95,7 @@ def test_once_opened_it_has_the_same_tables_as_a_new_ledger(old, tmp_path):
 
 def test_it_goes_on(old):
     with Ledger.open(old) as ledger:
-        ledger.decide(Places({"Ben O'Hara": 1, "Zoë 🌙": 1}), at="2026-01-20")
+        ledger.decide(ChooseK({"Ben O'Hara": 1, "Zoë 🌙": 1}), at="2026-01-20")
         assert ledger.verify(HEAD).ok
 
 
@@ -127,7 +128,7 @@ def test_its_events_can_be_made_void(old):
 
 
 def test_it_decides_one_step_at_a_time_until_it_is_told_otherwise(old):
-    request = Places({"Ben O'Hara": 1, "Zoë 🌙": 1})
+    request = ChooseK({"Ben O'Hara": 1, "Zoë 🌙": 1})
     with Ledger.open(old) as ledger:
         assert ledger.rules().rule == "one-step"
         assert ledger.propose(request, at="2026-01-20").to_dict()["rule"] == "one-step"

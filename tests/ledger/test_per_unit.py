@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bygones.allocation import ChooseK, Divide
 from bygones.audit import audit, read_history
-from bygones.ledger import Amount, Ledger, Places, Rules
+from bygones.ledger import Ledger, Rules
 from bygones.ledger.model.standing import per_unit, ranked
 from support.command_line import run
 
@@ -29,10 +30,10 @@ def test_whoever_is_first_in_the_standing_is_served(uneven):
     ledger, _ = uneven
     stood = ledger.standing("2026-01-03")
     assert [stood.names[row] for row in stood.ranked()] == ["Small", "Big", "Mid"]
-    proposal = ledger.propose(Places({"Big": 1.0, "Small": 1.0, "Mid": 1.0}), at="2026-01-03")
+    proposal = ledger.propose(ChooseK({"Big": 1.0, "Small": 1.0, "Mid": 1.0}), at="2026-01-03")
     assert proposal.gets() == {"Small": "a place worth 1"}
     assert "; owed 3.083; last" in " ".join(proposal.reasons())
-    proposal = ledger.propose(Places({"Big": 1.0, "Mid": 1.0}), at="2026-01-03")
+    proposal = ledger.propose(ChooseK({"Big": 1.0, "Mid": 1.0}), at="2026-01-03")
     assert "; owed 15.83 (1.583 per unit); last" in " ".join(proposal.reasons())
 
 
@@ -79,7 +80,7 @@ def test_what_is_worth_a_little_per_unit_goes_to_the_first_of_the_standing(new_p
         for name, (amount, _) in zip(names, past, strict=True):
             ledger.record(name, amount, at="2026-01-02")
         stood = ledger.standing("2026-01-03")
-        decided = ledger.propose(Amount(1e-6, dict.fromkeys(names, 1.0)), at="2026-01-03")
+        decided = ledger.propose(Divide(1e-6, dict.fromkeys(names, 1.0)), at="2026-01-03")
         most = np.nanmax(stood.per_unit)
         first = {name for name, each in zip(stood.names, stood.per_unit, strict=True) if each >= most - 1e-3}
         assert set(decided.gets()) & first

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from icalendar import Calendar
 
 from bygones._csv import read
-from bygones.allocation.requests import Amount, Items, Places
+from bygones.allocation.problems import Assign, ChooseK, Divide
 from bygones.allocation.tables import read_rows
 from bygones.ledger import Ledger, Rules
 from bygones.ledger.exchange import plan_csv, plan_ics
@@ -35,7 +35,7 @@ def needs(days, request, **more):
 
 
 def every(need=1.0, k=1):
-    return Places(dict.fromkeys(NAMES, need), k)
+    return ChooseK(dict.fromkeys(NAMES, need), k)
 
 
 @pytest.fixture
@@ -91,7 +91,7 @@ class TestPlanning:
         wanted = [
             needs(1, every()),
             needs(2, every(k=2)),
-            needs(3, Places({**dict.fromkeys(NAMES, 1.0), "dan": 1.0}), unavailable=("eve",)),
+            needs(3, ChooseK({**dict.fromkeys(NAMES, 1.0), "dan": 1.0}), unavailable=("eve",)),
             needs(4, every()),
         ]
         plan = team.plans.draft(wanted)
@@ -100,11 +100,11 @@ class TestPlanning:
             {}, {"ana": "on hold"}, {"ana": "on hold", "eve": "not available"}, {},
         ]  # fmt: skip
         with pytest.raises(ValueError, match="unknown agent 'dan'"):
-            team.plans.draft([needs(2, Places({"dan": 1.0}))])
+            team.plans.draft([needs(2, ChooseK({"dan": 1.0}))])
 
     def test_items_have_a_turn_each_and_amounts_one(self, team):
-        items = Items({"ana": {"night": 9.0, "evening": 4.0}, "ben": {"night": 9.0}}, capacity=2)
-        plan = team.plans.publish([needs(1, items), needs(2, Amount(6, dict.fromkeys(NAMES, 1.0)))])
+        items = Assign({"ana": {"night": 9.0, "evening": 4.0}, "ben": {"night": 9.0}}, capacity=2)
+        plan = team.plans.publish([needs(1, items), needs(2, Divide(6, dict.fromkeys(NAMES, 1.0)))])
         first, second = (each.turns for each in plan.dates)
         assert sorted(turn.what for turn in first) == ["evening", "night"]
         assert sum(turn.amount for turn in first) == 13
@@ -156,7 +156,7 @@ class TestChanging:
     def test_who_can_keep_a_turn_keeps_it_although_another_would_now_be_chosen(self, team):
         team.join("dan")
         team.record("dan", 0.3)
-        team.plans.publish([needs(1, Places(dict.fromkeys((*NAMES, "dan"), 1.0), 2))])
+        team.plans.publish([needs(1, ChooseK(dict.fromkeys((*NAMES, "dan"), 1.0), 2))])
         assert whose(team.plans.turns()) == ["ana", "ben"]
         team.record("ana", 50)
         team.hold("ben", at=ahead(1))
@@ -165,7 +165,7 @@ class TestChanging:
         assert whose(team.plans.turns()) == ["ana", "cem"]
 
     def test_items_go_to_whoever_has_none(self, team):
-        items = Items({"ana": {"night": 9.0, "day": 1.0}, "ben": {"night": 9.0, "day": 1.0}, "cem": {"night": 9.0}})
+        items = Assign({"ana": {"night": 9.0, "day": 1.0}, "ben": {"night": 9.0, "day": 1.0}, "cem": {"night": 9.0}})
         team.plans.publish([needs(1, items)])
         turns = {turn.what: turn.agent for turn in team.plans.turns()}
         team.hold(turns["night"], at=ahead(0.5))
@@ -176,7 +176,7 @@ class TestChanging:
         assert now["night"] not in turns.values()
 
     def test_all_are_decided_again_where_the_rest_cannot_fill_in(self, team):
-        items = Items({"ana": {"night": 9.0, "day": 1.0}, "ben": {"night": 9.0}, "cem": {"day": 1.0}})
+        items = Assign({"ana": {"night": 9.0, "day": 1.0}, "ben": {"night": 9.0}, "cem": {"day": 1.0}})
         team.plans.publish([needs(1, items)])
         team.leave("ben", at=ahead(0.5))
         found = team.plans.redecide(accept=True)
@@ -196,7 +196,7 @@ class TestChanging:
         assert team.verify().ok
 
     def test_a_swap_credits_whoever_serves(self, team):
-        dates = [needs(1, Places({"ana": 3.0, "ben": 5.0})), needs(2, Places({"ana": 7.0, "ben": 9.0, "cem": None}))]
+        dates = [needs(1, ChooseK({"ana": 3.0, "ben": 5.0})), needs(2, ChooseK({"ana": 7.0, "ben": 9.0, "cem": None}))]
         team.plans.publish(dates)
         one, other = team.plans.turns()
         assert (one.agent, other.agent) == ("ana", "ben")
@@ -266,7 +266,7 @@ def test_what_is_planned_is_what_deciding_on_the_day_would_give(new_path, worths
             if not present:
                 break
             worth = {name: 1.0 + value + 0.001 * number for name, value in zip(NAMES, row, strict=True)}
-            dates.append(needs(number, Places(worth)))
+            dates.append(needs(number, ChooseK(worth)))
 
             def served(name, worth=worth, present=present):
                 return sorted(held[each] + (worth[each] if each == name else 0.0) for each in present)
@@ -288,9 +288,10 @@ class TestTables:
         path.write_text("date,agent,need,available\n2026-12-02,ana,1,\n2026-12-01,ana,2,no\n2026-12-01,ben,3,yes\n")
         first, second = read_dates(path, "Europe/Berlin")
         assert has_dates(read_rows(path))
-        assert (first.request, first.unavailable, first.all_day) == (Places({"ben": 3}), ("ana",), True)
+        assert first.request.to_dict() == ChooseK({"ben": 3}).to_dict()
+        assert (first.unavailable, first.all_day) == (("ana",), True)
         assert first.at == instant("2026-12-01", zone="Europe/Berlin")
-        assert second.request == Places({"ana": 1})
+        assert second.request.to_dict() == ChooseK({"ana": 1}).to_dict()
         with pytest.raises(ValueError, match="leave out the dates"):
             read_dates(path, "UTC", ["2026-12-01"])
 
@@ -299,15 +300,13 @@ class TestTables:
         path.write_text("agent,night,evening,available\nana,9,4,mon-fri\nben,9,,not 2026-12-06\n")
         dates = dates_from("2026-12-04T22:00", "2026-12-06", "1d", "Europe/Berlin")
         friday, saturday = read_dates(path, "Europe/Berlin", dates, capacity=1)
-        assert friday.request == Items({"ana": {"night": 9, "evening": 4}, "ben": {"night": 9}})
+        assert friday.request.to_dict() == Assign({"ana": {"night": 9, "evening": 4}, "ben": {"night": 9}}).to_dict()
         assert not friday.all_day
         with pytest.raises(ValueError, match="no column 'date': add one"):
             read_dates(path, "UTC")
         assert saturday.at - friday.at == DAY
-        assert (saturday.request, saturday.unavailable) == (
-            Items({"ben": {"night": 9}}, 1, ("night", "evening")),
-            ("ana",),
-        )
+        both = Assign({"ben": {"night": 9}}, items=("night", "evening"))
+        assert (saturday.request.to_dict(), saturday.unavailable) == (both.to_dict(), ("ana",))
 
     @pytest.mark.parametrize(
         ("text", "message"),
@@ -450,13 +449,13 @@ class TestAvailabilityThatChanges:
         assert (verified.problems, verified.decisions, len(verified.unchecked)) == ((), 6, 0)
 
     def test_items_and_amounts_follow_the_new_table(self, team, tmp_path):
-        items = Items({name: {"night": 9.0, "evening": 4.0} for name in NAMES}, capacity=1)
-        team.plans.publish([needs(1, items), needs(2, Amount(6, dict.fromkeys(NAMES, 1.0)))])
+        items = Assign({name: {"night": 9.0, "evening": 4.0} for name in NAMES}, capacity=1)
+        team.plans.publish([needs(1, items), needs(2, Divide(6, dict.fromkeys(NAMES, 1.0)))])
         night = next(turn for turn in team.plans.turns() if turn.what == "night")
         others = [name for name in NAMES if name != night.agent]
         now = [
-            needs(1, Items({night.agent: {"evening": 4.0}, **{name: dict(items.utilities[name]) for name in others}})),
-            needs(2, Places(dict.fromkeys(others, 1.0))),
+            needs(1, Assign({night.agent: {"evening": 4.0}, **{name: items.worth[name] for name in others}})),
+            needs(2, ChooseK(dict.fromkeys(others, 1.0))),
         ]
         team.plans.redecide(needs=now, accept=True)
         turns = team.plans.turns()
@@ -478,8 +477,8 @@ class TestVerifying:
         with Ledger.new(new_path(), Rules(newcomers="zero", **rules), began="2026-01-01") as ledger:
             ledger.join_all(NAMES, at="2026-01-01")
             for number in range(2, 6):
-                ledger.decide(Places({"ana": 1.0 * number, "ben": 2.0, "cem": 3.0}), at=f"2026-01-{number:02}")
-            ledger.plans.publish([needs(day, Places({"ana": 1.0, "ben": day, "cem": 2.0})) for day in (1, 2, 3)])
+                ledger.decide(ChooseK({"ana": 1.0 * number, "ben": 2.0, "cem": 3.0}), at=f"2026-01-{number:02}")
+            ledger.plans.publish([needs(day, ChooseK({"ana": 1.0, "ben": day, "cem": 2.0})) for day in (1, 2, 3)])
             ledger.hold("ana", at="2026-01-03T12:00")
             ledger.redecide("2026-01-04", accept=True)
             found = ledger.verify()
@@ -492,7 +491,7 @@ class TestVerifying:
         with Ledger.new(path, Rules(newcomers="zero"), began="2026-01-01") as ledger:
             ledger.join_all(NAMES, at="2026-01-01")
             ledger.record("ben", 5)
-            ledger.plans.publish([needs(1, Places({"ana": 1.0, "ben": 1.0}))])
+            ledger.plans.publish([needs(1, ChooseK({"ana": 1.0, "ben": 1.0}))])
             assert ledger.verify().ok
 
         def forged(event):

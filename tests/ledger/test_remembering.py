@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bygones.allocation.requests import Places
+from bygones.allocation.problems import ChooseK
 from bygones.ledger import DateNeeds, Ledger, Rules
 from bygones.ledger.model.remembering import local_time
 from bygones.ledger.model.times import as_datetime, instant
@@ -123,15 +123,17 @@ def test_decisions_under_every_memory_are_made_again_and_explained(new_path, set
     rules = Rules(kind="burden", newcomers="zero", time_zone=ZONE, **settings_of_memory)
     with Ledger.new(new_path(), rules, began=BEGAN) as ledger:
         ledger.join_all(NAMES, at=BEGAN)
-        served = [ledger.decide(Places(dict.fromkeys(NAMES, 2.0)), at=moment(day)).utilities for day in range(0, 12, 2)]
+        served = [
+            ledger.decide(ChooseK(dict.fromkeys(NAMES, 2.0)), at=moment(day)).utilities for day in range(0, 12, 2)
+        ]
         is_drawn = rules.memory == "reset(every=day)"  # of whoever has nothing yet that day, by lot
         assert is_drawn or {name for each in served for name in each} == set(NAMES)
         ledger.record("cem", 30, at=moment(0))
         changed = ledger.redecide(moment(0), accept=True)
         assert is_drawn or changed
-        assert any(reason.startswith("Memory: ") for reason in ledger.propose(Places({"ana": 1.0})).reasons())
+        assert any(reason.startswith("Memory: ") for reason in ledger.propose(ChooseK({"ana": 1.0})).reasons())
         soon = datetime.now(UTC) + timedelta(days=2)
-        ledger.plans.publish([DateNeeds(instant(soon + timedelta(days=day)), False, Places({"ana": 1.0, "ben": 1.0}))
+        ledger.plans.publish([DateNeeds(instant(soon + timedelta(days=day)), False, ChooseK({"ana": 1.0, "ben": 1.0}))
                               for day in range(3)])  # fmt: skip
         assert ledger.verify().ok
         ledger.owed_since()
@@ -168,7 +170,7 @@ def test_another_memory_ahead_takes_effect_by_itself(new_path, monkeypatch):
         assert ledger.standing(later).remembered[0] == 8
         assert ledger.standing(later - timedelta(days=3)).remembered[0] == pytest.approx(2, rel=1e-3)
         with pytest.raises(ValueError, match=r"the memory changes at .* in the middle of this plan"):
-            ledger.plans.draft([DateNeeds(instant(later - timedelta(days=day)), False, Places({"ana": 1.0}))
+            ledger.plans.draft([DateNeeds(instant(later - timedelta(days=day)), False, ChooseK({"ana": 1.0}))
                                 for day in (4, 1)])  # fmt: skip
         monkeypatch.setattr("bygones.ledger.storage.rows.clock", lambda _: instant(later))
         ledger.record("ben", 1)
@@ -281,7 +283,7 @@ def test_after_another_memory_the_past_fades_by_the_half_life_that_came_with_the
 def test_decisions_before_a_change_of_the_memory_can_be_made_again(new_path):
     with Ledger.new(new_path(), Rules(half_life="3d", newcomers="zero"), began=BEGAN) as ledger:
         ledger.join_all(NAMES, at=BEGAN)
-        everybody = Places(dict.fromkeys(NAMES, 2.0))
+        everybody = ChooseK(dict.fromkeys(NAMES, 2.0))
         first = [ledger.decide(everybody, at=moment(number)) for number in (1, 2)]
         ledger.change_rules(cap=4, at=moment(3))
         ledger.decide(everybody, at=moment(4))

@@ -7,7 +7,8 @@ import stat
 import pytest
 import sqlalchemy as sa
 
-from bygones.ledger import Ledger, LedgerError, Places
+from bygones.allocation import ChooseK
+from bygones.ledger import Ledger, LedgerError
 from bygones.ledger.proof import signing
 from bygones.ledger.proof.anchors import read_anchors, table
 from bygones.ledger.storage.store import read_url
@@ -23,7 +24,7 @@ def signed(new_path, tmp_path):
         ledger.join_all(["ana", "ben"], at="2026-01-01")
         ledger.record("ana", 8, at="2026-01-02")
         signing.sign(ledger, key, anchors)
-        ledger.decide(Places({"ana": 1, "ben": 1}), at="2026-01-03")
+        ledger.decide(ChooseK({"ana": 1, "ben": 1}), at="2026-01-03")
         signing.sign(ledger, key, anchors)
         ledger.record("ben", 1, at="2026-01-04")
     return path, key, anchors

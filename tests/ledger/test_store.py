@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 
-from bygones.ledger import Entry, Ledger, LedgerError, Places, Rules
+from bygones.allocation import ChooseK
+from bygones.ledger import Entry, Ledger, LedgerError, Rules
 from bygones.ledger.storage import migrations, rows, schema, store
 from support.older_tables import without_what_came_later
 
@@ -85,7 +86,7 @@ def write_in_older_tables(target):
         ledger.join_all(["ana", "b'en", "cem 🍩"], at="2026-01-01", note="the first")
         ledger.record("ana", 8.1, at="2026-01-02", note="=late()")
         ledger.offset("b'en", -0.3, at="2026-01-03")
-        ledger.decide(Places({"ana": 1, "b'en": 2}), at="2026-01-04")
+        ledger.decide(ChooseK({"ana": 1, "b'en": 2}), at="2026-01-04")
         ledger.hold("cem 🍩", at="2026-01-05")
         ledger.resume("cem 🍩", at="2026-01-06")
         ledger.correct(5, 3.3)

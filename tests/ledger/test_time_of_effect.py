@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bygones import welfare
-from bygones.ledger import DateNeeds, Entry, Ledger, LedgerError, Places, Rules
+from bygones.allocation import ChooseK
+from bygones.ledger import DateNeeds, Entry, Ledger, LedgerError, Rules
 from bygones.ledger.model import times
 from bygones.ledger.model.times import as_datetime, instant
 from bygones.ledger.proof.verification import rebuild
@@ -53,8 +54,8 @@ class TestWaiting:
                 lambda at: ledger.record("ana", 1, at=at),
                 lambda at: ledger.offset("ana", 1, at=at),
                 lambda at: ledger.record_all([Entry("dan", 1, at)], join=True),
-                lambda at: ledger.decide(Places({"ana": 1}), at=at),
-                lambda at: ledger.propose(Places({"ana": 1}), at=at),
+                lambda at: ledger.decide(ChooseK({"ana": 1}), at=at),
+                lambda at: ledger.propose(ChooseK({"ana": 1}), at=at),
             ):
                 with pytest.raises(ValueError, match="must not be in the future"):
                     what(days(364))
@@ -82,10 +83,10 @@ class TestWaiting:
             before = ledger.standing()
             assert set(before.status) == {"present"}
             assert before.rules.half_life == "7d"
-            decided = ledger.decide(Places(dict.fromkeys(NAMES, 1.0)))
+            decided = ledger.decide(ChooseK(dict.fromkeys(NAMES, 1.0)))
             assert abs(decided.at - instant(days(0))) < 60_000_000
             assert set(decided.utilities) <= {"ben", "cem"}
-            again = ledger.decide(Places(dict.fromkeys(NAMES, 1.0)), at=days(0))
+            again = ledger.decide(ChooseK(dict.fromkeys(NAMES, 1.0)), at=days(0))
             assert set(decided.utilities) | set(again.utilities) == {"ben", "cem"}
             assert status(ledger, days(6.5)) == dict.fromkeys(NAMES, "present") | {"cem": "on hold", "dan": "present"}
             assert status(ledger, days(41))["ben"] == "away"
@@ -114,7 +115,7 @@ class TestWaiting:
             ledger.join("dan", at=days(2))
             assert set(status(ledger)) == set(NAMES)
             with pytest.raises(ValueError, match="unknown agent 'dan'"):
-                ledger.decide(Places({"dan": 1}))
+                ledger.decide(ChooseK({"dan": 1}))
             with pytest.raises(ValueError, match="was not a member"):
                 ledger.record("dan", 1)
 
@@ -125,10 +126,10 @@ class TestWaiting:
             expected = remembered(ledger)
             monkeypatch.setattr(times, "now", lambda: real() + 365 * 86_400_000_000)
             wrong = ledger.record("ana", 1)
-            ledger.decide(Places({"ben": 1}))
+            ledger.decide(ChooseK({"ben": 1}))
             monkeypatch.setattr(times, "now", real)
             assert remembered(ledger) == pytest.approx(expected, rel=1e-4)
-            decided = ledger.decide(Places({"ana": 1.0, "ben": 1.0}))
+            decided = ledger.decide(ChooseK({"ana": 1.0, "ben": 1.0}))
             assert set(decided.utilities) == {"ben"}
             assert abs(decided.at - real()) < 60_000_000
             ledger.void(wrong.seq)
@@ -143,7 +144,7 @@ class TestWaiting:
             assert event.recorded == event.time
             with pytest.raises(ValueError, match="must not be in the future"):
                 ledger.record("ana", 8, at=days(300))
-            assert abs(ledger.decide(Places({"ana": 1})).at - instant(days(0))) < 60_000_000
+            assert abs(ledger.decide(ChooseK({"ana": 1})).at - instant(days(0))) < 60_000_000
 
     def test_a_ledger_with_a_far_future_event_of_an_older_version_works_again(self, new_target, monkeypatch):
         target = new_target()
@@ -167,7 +168,7 @@ class TestWaiting:
         with Ledger.open(target) as ledger:
             assert ledger.verify().problems == ()
             assert remembered(ledger) == pytest.approx(dict(zip(stood.names, stood.remembered, strict=True)), rel=1e-4)
-            decided = ledger.decide(Places(dict.fromkeys(NAMES, 1.0)))
+            decided = ledger.decide(ChooseK(dict.fromkeys(NAMES, 1.0)))
             assert set(decided.utilities) == {"cem"}
             assert abs(decided.at - instant(days(0))) < 60_000_000
             assert ledger.standing(days(364)).received.sum() == 17
@@ -190,7 +191,7 @@ class TestVoid:
                 ledger.offset("ben", 3, at=day(3)),
                 ledger.correct(2, 4.0),
                 ledger.change_rules(at=day(4), half_life="1d", entitlements={"ana": 2}),
-                ledger.accept(ledger.propose(Places(dict.fromkeys(NAMES, 2.0), 2), at=day(5)))[0],
+                ledger.accept(ledger.propose(ChooseK(dict.fromkeys(NAMES, 2.0), 2), at=day(5)))[0],
                 ledger.hold("cem", at=day(6)),
                 ledger.resume("cem", at=day(8)),
                 ledger.join("dan", at=day(9), newcomers=7),
@@ -295,7 +296,7 @@ class TestVoid:
 
     def test_a_decision_takes_what_was_received_through_it_along(self, new_target):
         with team_at(new_target()) as ledger:
-            decision, *received = ledger.accept(ledger.propose(Places(dict.fromkeys(NAMES, 2.0), 2), at=day(5)))
+            decision, *received = ledger.accept(ledger.propose(ChooseK(dict.fromkeys(NAMES, 2.0), 2), at=day(5)))
             ledger.correct(received[0].seq, 1)
             alone = ledger.void(received[1].seq)
             ledger.void(decision.seq)
@@ -303,13 +304,13 @@ class TestVoid:
             ledger.void(alone.seq)
             assert ledger.standing(day(6)).received.sum() == 0
             assert ledger.verify().ok
-            assert ledger.decide(Places({"ana": 1}), at=day(4)).utilities == {"ana": 1}
+            assert ledger.decide(ChooseK({"ana": 1}), at=day(4)).utilities == {"ana": 1}
 
     def test_what_a_past_decision_saw_can_be_reproduced(self, new_target):
         with team_at(new_target()) as ledger:
             slip = ledger.record("ana", 8, at=day(2))
             hold = ledger.hold("cem", at=day(3))
-            proposal = ledger.propose(Places({"ana": 1.0, "ben": 1.0}), at=day(5))
+            proposal = ledger.propose(ChooseK({"ana": 1.0, "ben": 1.0}), at=day(5))
             decision, *_ = ledger.accept(proposal)
             ledger.void(slip.seq)
             ledger.void(hold.seq)
@@ -378,7 +379,7 @@ class TestRedeciding:
     def test_nothing_changes_where_nothing_is_new_since_every_decision_keeps_its_lot(self, new_target):
         with team_at(new_target(), half_life="inf") as ledger:
             for number in range(1, 13):
-                ledger.decide(Places(dict.fromkeys(NAMES, 1.0)), at=day(number))
+                ledger.decide(ChooseK(dict.fromkeys(NAMES, 1.0)), at=day(number))
             head = ledger.head()
             assert ledger.redecide(day(1), accept=True) == []
             assert ledger.head() == head
@@ -387,7 +388,7 @@ class TestRedeciding:
         with team_at(new_target(), half_life="inf") as ledger:
             ledger.record("cem", 10, at=day(1))
             ledger.record("ben", 0.1, at=day(1))
-            made = [ledger.decide(Places(dict.fromkeys(NAMES, 1.0)), at=day(number)) for number in range(2, 10)]
+            made = [ledger.decide(ChooseK(dict.fromkeys(NAMES, 1.0)), at=day(number)) for number in range(2, 10)]
             assert [list(each.utilities) for each in made[:4]] == [["ana"], ["ben"], ["ana"], ["ben"]]
             ledger.record("ana", 2.5, at=day(1))
             head, before = ledger.head(), remembered(ledger, day(10))
@@ -410,7 +411,7 @@ class TestRedeciding:
     def test_a_decision_that_cannot_be_made_again_is_refused(self, new_path):
         with team_at(new_path()) as ledger:
             dan = ledger.join("dan", at=day(1))
-            decision, *_ = ledger.accept(ledger.propose(Places({"dan": 0.0, "ana": 1.0}), at=day(2)))
+            decision, *_ = ledger.accept(ledger.propose(ChooseK({"dan": 0.0, "ana": 1.0}), at=day(2)))
             ledger.void(dan.seq)
             with pytest.raises(
                 ValueError, match=f"decision {decision.seq} .* cannot be made again: unknown agent 'dan'"
@@ -450,7 +451,7 @@ def do(ledger, kind, *given):
     elif kind == "half_life":
         ledger.change_rules(at=day(given[0]), half_life=given[1])
     elif kind == "decide":
-        ledger.decide(Places(dict.fromkeys(NAMES, 1.0)), at=day(given[0]))
+        ledger.decide(ChooseK(dict.fromkeys(NAMES, 1.0)), at=day(given[0]))
     else:
         getattr(ledger, kind)(given[0], at=day(given[1]))
 
@@ -536,7 +537,7 @@ class TestFoundByTheMachine:
     def test_who_has_a_turn_ahead_may_leave_after_the_clock_was_put_back(self, new_path, monkeypatch):
         real = times.now
         with team_at(new_path()) as ledger:
-            ledger.plans.publish([DateNeeds(instant(days(1)), False, Places({"ana": 1.0}))])
+            ledger.plans.publish([DateNeeds(instant(days(1)), False, ChooseK({"ana": 1.0}))])
             monkeypatch.setattr(times, "now", lambda: real() + 48 * 3600 * times.SECOND)
             ledger.record("ben", 8)
             with pytest.raises(ValueError, match=r"'ana' cannot leave at .*, before their latest event"):
@@ -549,7 +550,7 @@ class TestFoundByTheMachine:
         with Ledger.new(new_path(), Rules(newcomers="zero")) as ledger:
             joined = ledger.join("ana")
             at = instant(days(2))
-            ledger.plans.publish([DateNeeds(at, False, Places({"ana": 1.0}))])
+            ledger.plans.publish([DateNeeds(at, False, ChooseK({"ana": 1.0}))])
             with pytest.raises(ValueError, match="'ana' would not be a member at the time of event 4; void it first"):
                 ledger.void(joined.seq)
 
@@ -620,7 +621,7 @@ class TestJoiningAhead:
             rebuild(ledger._store)
             assert remembered(ledger) == {"ana": 8, "ben": 2, "dan": 0}
             assert remembered(ledger, before=8) == {"ana": 8, "ben": 0, "dan": 4}  # when dan joined, as known before
-            ledger.decide(Places({"ana": 1.0, "ben": 1.0}))
+            ledger.decide(ChooseK({"ana": 1.0, "ben": 1.0}))
             found = ledger.verify()
             assert (found.problems, found.decisions) == ((), 1)
 
@@ -630,7 +631,7 @@ class TestJoiningAhead:
             ledger.record("ana", 8)
             ledger.join_all(["dan", "eve"], at=days(1))
             self.at(monkeypatch, 2)
-            proposal = ledger.propose(Places(dict.fromkeys(["ana", "ben", "dan", "eve"], 3.0)))
+            proposal = ledger.propose(ChooseK(dict.fromkeys(["ana", "ben", "dan", "eve"], 3.0)))
             assert proposal.utilities == {"ben": 3.0}
             ledger.accept(proposal)
             assert remembered(ledger) == {"ana": 8, "ben": 3, "dan": 4, "eve": 4}
@@ -644,7 +645,7 @@ class TestJoiningAhead:
             ledger.record("ben", 6)
             ledger.join("dan", at=days(1), newcomers=5)
             plan = ledger.plans.publish(
-                [DateNeeds(instant(days(2)), False, Places(dict.fromkeys(["ana", "ben", "dan"], 2.0)))]
+                [DateNeeds(instant(days(2)), False, ChooseK(dict.fromkeys(["ana", "ben", "dan"], 2.0)))]
             )
             assert plan.after.remembered.tolist() == [8, 6, 7]
             assert ledger.verify().problems == ()

@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bygones import _times
+from bygones.allocation import ChooseK
 from bygones.cli import program
-from bygones.ledger import Ledger, Places, Rules
+from bygones.ledger import Ledger, Rules
 from bygones.ledger.model.times import as_datetime, day, instant, iso, named, shown
 
 BERLIN = "Europe/Berlin"
@@ -104,7 +105,7 @@ def test_a_night_after_midnight_belongs_to_its_day(ward):
     assert iso(ward.event(1).time) == "2025-12-31T23:00:00Z"
     assert ward.standing("2026-03-02").received.sum() == 0
     assert ward.standing("2026-03-03").received.sum() == 8
-    told = " ".join(ward.propose(Places({"ana": 1, "ben": 1}, 2), at="2026-03-03").reasons())
+    told = " ".join(ward.propose(ChooseK({"ana": 1, "ben": 1}, 2), at="2026-03-03").reasons())
     assert "last carried 2026-03-02 00:30 Europe/Berlin" in told
     with pytest.raises(ValueError, match=r"before the ledger began \(2026-01-01 00:00 Europe/Berlin\)"):
         ward.record("ana", 8, at="2025-12-31T23:59")

@@ -2,11 +2,12 @@
 
 import pytest
 
+from bygones.allocation import ChooseK
 from bygones.cli import program
-from bygones.ledger import Ledger, Places, Rules
+from bygones.ledger import Ledger, Rules
 from bygones.ledger.model import times
 
-NEEDS = Places({"ana": 8.0, "ben": 7.0, "cem": 6.0})
+NEEDS = ChooseK({"ana": 8.0, "ben": 7.0, "cem": 6.0})
 
 
 @pytest.fixture
@@ -63,8 +64,8 @@ def test_the_same_moment_in_another_spelling_is_the_same_request(new_path):
     with Ledger.new(new_path(), Rules(time_zone="Europe/Berlin"), began="2026-08-01") as ledger:
         first = ledger.join_all(["ana", "ben"], at="2026-09-01", key="j")
         assert ledger.join_all(["ana", "ben"], at="2026-08-31T22:00Z", key="j") == first
-        made = ledger.decide(Places({"ana": 1.0}), at="2026-11-01", key="d")
-        again = ledger.decide(Places({"ana": 1.0}), at="2026-11-01T00:00+01:00", key="d")
+        made = ledger.decide(ChooseK({"ana": 1.0}), at="2026-11-01", key="d")
+        again = ledger.decide(ChooseK({"ana": 1.0}), at="2026-11-01T00:00+01:00", key="d")
         assert again.utilities == made.utilities
         assert ledger.n_events() == 5
 
@@ -117,6 +118,6 @@ def test_decisions_in_quick_succession_are_made_again_as_they_were(new_target):
     with Ledger.new(new_target(), began="2026-03-01") as ledger:
         ledger.join_all(names, at="2026-03-01")
         for _ in range(20):
-            ledger.decide(Places(dict.fromkeys(names, 1.0)))
+            ledger.decide(ChooseK(dict.fromkeys(names, 1.0)))
         found = ledger.verify()
     assert (found.problems, found.decisions) == ((), 20)

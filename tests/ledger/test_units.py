@@ -2,9 +2,10 @@
 
 import pytest
 
-from bygones.ledger import Ledger, Places, Rules
+from bygones.allocation import ChooseK
+from bygones.ledger import Ledger, Rules
 
-NEEDS = Places({"ana": 8.0, "ben": 4.0}, k=2)
+NEEDS = ChooseK({"ana": 8.0, "ben": 4.0}, k=2)
 OTHER = {"as-reported": "normalised", "normalised": "as-reported"}
 
 

@@ -7,7 +7,8 @@ from contextlib import closing
 import pytest
 import sqlalchemy as sa
 
-from bygones.ledger import Amount, Entry, Items, Ledger, LedgerError, Places, Rules
+from bygones.allocation import Assign, ChooseK, Divide
+from bygones.ledger import Entry, Ledger, LedgerError, Rules
 from bygones.ledger.actions import decisions as deciding
 from bygones.ledger.model import times
 from bygones.ledger.proof import integrity
@@ -30,7 +31,7 @@ def fill(target, events=600):
         for seq in draw.sample(range(20, events), 40):
             ledger.correct(seq, 2)
         for day in ("2026-03-01", "2026-03-02"):
-            ledger.decide(Places(dict.fromkeys(NAMES, 4.0), k=3), at=day)
+            ledger.decide(ChooseK(dict.fromkeys(NAMES, 4.0), k=3), at=day)
     return target
 
 
@@ -150,9 +151,9 @@ def test_postgresql_has_its_indexes_checked_with_amcheck_and_without(new_databas
 
 
 REQUESTS = (
-    Places(dict.fromkeys(NAMES, 4.0), k=3),
-    Items({"agent 1": {"day": 3.0, "night": 1.0}, "agent 2": {"day": 1.0, "night": 3.0}}),
-    Amount(12.0, {"agent 3": 1.0, "agent 4": 2.0}),
+    ChooseK(dict.fromkeys(NAMES, 4.0), k=3),
+    Assign({"agent 1": {"day": 3.0, "night": 1.0}, "agent 2": {"day": 1.0, "night": 3.0}}),
+    Divide(12.0, {"agent 3": 1.0, "agent 4": 2.0}),
 )
 
 
@@ -176,13 +177,13 @@ def test_decisions_come_out_again_from_what_was_in_effect_then(new_path):
     with Ledger.new(new_path(), Rules(newcomers="zero"), began="2026-01-01") as ledger:
         ledger.join_all(["ana", "ben"], at="2026-01-01")
         ledger.record("ana", 2, at="2026-01-02")
-        both = Places({"ana": 4.0, "ben": 4.0})
+        both = ChooseK({"ana": 4.0, "ben": 4.0})
         assert list(ledger.decide(both, at="2026-01-03").utilities) == ["ben"]
         number = ledger.n_events() - 1
-        ledger.decide(Places({"ana": 1.0}), at="2026-01-04")
+        ledger.decide(ChooseK({"ana": 1.0}), at="2026-01-04")
         void = ledger.void(number)
         assert list(ledger.decide(both, at="2026-01-05").utilities) == ["ben"]
-        ledger.decide(Places({"ana": 2.5}), at="2026-01-06")
+        ledger.decide(ChooseK({"ana": 2.5}), at="2026-01-06")
         ledger.void(void.seq)
         assert list(ledger.decide(both, at="2026-01-07").utilities) == ["ana"]
         found = ledger.verify()
@@ -193,7 +194,7 @@ def test_a_part_that_is_rounded_otherwise_is_the_same_and_another_is_not(new_pat
     path = new_path()
     with Ledger.new(path, Rules(half_life="7d"), began="2026-01-01") as ledger:
         ledger.join_all(["ana", "ben"], at="2026-01-01")
-        ledger.decide(Amount(51.25, {"ana": 1.0, "ben": 1.0}), at="2026-01-03")
+        ledger.decide(Divide(51.25, {"ana": 1.0, "ben": 1.0}), at="2026-01-03")
         (_, ana), (_, ben) = [(agent, part) for agent, _, part, _ in ledger.event(4).details["given"]]
         assert ana == ben == 25.625
     for part, expected in ((25.625 * (1 + 1e-12), 0), (26.625, 1)):
@@ -216,7 +217,7 @@ def test_items_that_are_not_in_alphabetical_order_are_drawn_again_as_they_were(n
     with Ledger.new(new_target(), Rules(newcomers="zero"), began="2026-01-01") as ledger:
         ledger.join_all(NAMES, at="2026-01-01")
         for day in range(2, 8):
-            ledger.decide(Items(WARDS), at=f"2026-01-{day:02}")
+            ledger.decide(Assign(WARDS), at=f"2026-01-{day:02}")
         assert ledger.redecide("2026-01-02") == []
         found = ledger.verify()
         assert (found.problems, found.decisions) == ((), 6)
@@ -224,14 +225,14 @@ def test_items_that_are_not_in_alphabetical_order_are_drawn_again_as_they_were(n
 
 def test_items_whose_order_was_not_recorded_are_judged_by_what_was_recorded_of_them(new_path, monkeypatch):
     def to_dict(request):
-        return {"utilities": request.utilities, "capacity": request.capacity}
+        return {"utilities": request.worth, "capacity": request.capacity}
 
     path = new_path()
     with Ledger.new(path, Rules(newcomers="zero"), began="2026-01-01") as ledger, monkeypatch.context() as earlier:
-        earlier.setattr(Items, "to_dict", to_dict)
+        earlier.setattr(Assign, "to_dict", to_dict)
         ledger.join_all(NAMES, at="2026-01-01")
         for day in range(2, 8):
-            ledger.decide(Items(WARDS), at=f"2026-01-{day:02}")
+            ledger.decide(Assign(WARDS), at=f"2026-01-{day:02}")
     with Ledger.open(path) as ledger:
         found = ledger.verify()
         assert (found.problems, found.decisions, len(found.unchecked)) == ((), 0, 6)
@@ -249,7 +250,7 @@ def decided(path):
     with Ledger.new(path, began="2026-01-01") as ledger:
         ledger.join_all(["ana", "ben"], at="2026-01-01")
         ledger.record("ben", 1, at="2026-01-02")
-        ledger.decide(Places({"ana": 1, "ben": 1}), at="2026-01-03")
+        ledger.decide(ChooseK({"ana": 1, "ben": 1}), at="2026-01-03")
         assert ledger.verify().ok
     return path
 

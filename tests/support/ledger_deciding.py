@@ -5,13 +5,8 @@ import math
 from hypothesis import strategies as st
 from hypothesis.stateful import rule
 
-from bygones.ledger import (
-    Amount,
-    DateNeeds,
-    Items,
-    Places,
-    StaleProposalError,
-)
+from bygones.allocation import Assign, ChooseK, Divide
+from bygones.ledger import DateNeeds, StaleProposalError
 from support.ledger_driver import NAMES, LedgerDriver, amounts, moment, past
 from support.ledger_model import DAY, GIVES, HOUR, MINUTE, hashed
 
@@ -34,7 +29,7 @@ class Deciding(LedgerDriver):
             return
         at, key, before = self.now + MINUTE + 1, self.new_key(keyed), self.model
         asked = {name: needs[name] for name in self.present(at)}
-        request = Places(asked, k)
+        request = ChooseK(asked, k)
         allowed = 1 <= k <= len(asked)
         new = self.write(lambda ledger: ledger.decide(request, key=key), allowed, key)
         if new:
@@ -45,7 +40,7 @@ class Deciding(LedgerDriver):
     def divide(self, amount):
         at, before = self.now + MINUTE + 1, self.model
         asked = self.present(at)
-        new = self.write(lambda ledger: ledger.decide(Amount(amount, dict.fromkeys(asked, 1.0))), bool(asked))
+        new = self.write(lambda ledger: ledger.decide(Divide(amount, dict.fromkeys(asked, 1.0))), bool(asked))
         if new:
             assert before.is_level(at, amount, self.check_made(new, before))
 
@@ -54,7 +49,7 @@ class Deciding(LedgerDriver):
         """Items that are not in alphabetical order, and often worth the same: the draw depends on their order."""
         at, before = self.now + MINUTE + 1, self.model
         worth = {name: {"ward": ward, "icu": ward + more} for name in self.present(at)}
-        new = self.write(lambda ledger: ledger.decide(Items(worth)), bool(worth))
+        new = self.write(lambda ledger: ledger.decide(Assign(worth)), bool(worth))
         if new:
             utilities = self.check_made(new, before)
             gets = {agent: item for agent, item, _, _ in new[0].details["given"]}
@@ -82,12 +77,12 @@ class Deciding(LedgerDriver):
             return
         one, other = self.ledgers
         self.now = at
-        proposal, again = one.propose(Places(asked)), other.propose(Places(asked))
+        proposal, again = one.propose(ChooseK(asked)), other.propose(ChooseK(asked))
         assert (proposal.gets(), proposal.commitment) == (again.gets(), self.model.commitment())
         name = next(iter(asked))
         other.record(name, 0.0)
         self.adopt()
-        assert other.propose(Places(asked)).gets() == proposal.gets()
+        assert other.propose(ChooseK(asked)).gets() == proposal.gets()
         try:
             one.accept(proposal)
         except StaleProposalError:
@@ -138,7 +133,7 @@ class Deciding(LedgerDriver):
         allowed = allowed and not {fact.time for fact in self.model.counting("plan")} & set(dates)
         if not all(set(self.present(at)) & set(asked) for at in dates):
             allowed = None
-        wanted = [DateNeeds(at, False, Places(asked, k)) for at in dates]
+        wanted = [DateNeeds(at, False, ChooseK(asked, k)) for at in dates]
         new = self.write(lambda ledger: ledger.plans.publish(wanted, key=key), allowed, key)
         for date in new or ():
             if date.kind == "plan":

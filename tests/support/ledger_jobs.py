@@ -4,7 +4,8 @@ import multiprocessing
 import random
 from contextlib import suppress
 
-from bygones.ledger import Entry, Ledger, LedgerError, Places, Rules
+from bygones.allocation import ChooseK
+from bygones.ledger import Entry, Ledger, LedgerError, Rules
 
 NAMES = [f"agent {i}" for i in range(12)]
 
@@ -25,7 +26,7 @@ def write_until_killed(path, acknowledge, seed):
     with suppress(LedgerError), Ledger.open(path) as ledger:
         while True:
             if draw.random() < 0.2:
-                ledger.decide(Places(dict.fromkeys(NAMES, 1.0)))
+                ledger.decide(ChooseK(dict.fromkeys(NAMES, 1.0)))
                 continue
             batch = [Entry(draw.choice(NAMES), draw.random()) for _ in range(draw.randint(1, 20))]
             for event in ledger.record_all(batch):
@@ -34,4 +35,4 @@ def write_until_killed(path, acknowledge, seed):
 
 def decide_many(target, times):
     with Ledger.open(target, timeout=600) as ledger:
-        return [dict(ledger.decide(Places(dict.fromkeys(NAMES, 1.0))).utilities) for _ in range(times)]
+        return [dict(ledger.decide(ChooseK(dict.fromkeys(NAMES, 1.0))).utilities) for _ in range(times)]

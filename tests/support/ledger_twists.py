@@ -5,7 +5,8 @@ import math
 from hypothesis import strategies as st
 from hypothesis.stateful import rule
 
-from bygones.ledger import DateNeeds, Items, Places
+from bygones.allocation import Assign, ChooseK
+from bygones.ledger import DateNeeds
 from support.ledger_deciding import Deciding
 from support.ledger_driver import amounts, moment, names
 from support.ledger_model import CLOSE, DAY, GIVES, HOUR, MINUTE
@@ -75,11 +76,11 @@ class Twists(Recording, Deciding):
             return
         needs = [dict(zip(here, amounts, strict=True)) for amounts in (by, by[::-1])]
         if ahead:
-            wanted = [DateNeeds(at + i * HOUR, False, Places(each)) for i, each in enumerate(needs)]
+            wanted = [DateNeeds(at + i * HOUR, False, ChooseK(each)) for i, each in enumerate(needs)]
             self.write(lambda ledger: ledger.plans.publish(wanted))
         else:
             for each in needs:
-                self.write(lambda ledger, each=each: ledger.decide(Places(each)))
+                self.write(lambda ledger, each=each: ledger.decide(ChooseK(each)))
         made = {
             fact.seq: fact.details["request"]["needs"]
             for fact in self.model.counting("decision", "plan")
@@ -108,7 +109,7 @@ class Twists(Recording, Deciding):
         asked = dict.fromkeys(self.present(at), need)
         if len(asked) < 4 or any(fact.time == at for fact in self.model.counting("plan")):
             return
-        new = self.write(lambda ledger: ledger.plans.publish([DateNeeds(at, False, Places(asked, 2))]))
+        new = self.write(lambda ledger: ledger.plans.publish([DateNeeds(at, False, ChooseK(asked, 2))]))
         turns = [event for event in new or () if event.kind == "planned"]
         if len(turns) == 2:
             ill, other = turns
@@ -122,7 +123,7 @@ class Twists(Recording, Deciding):
         start, made, found = self.now, set(), []
         for _ in range(2):
             asked = {name: {"ward": amount, "icu": amount} for name in self.present(self.now + MINUTE + 1)}
-            new = self.write(lambda ledger, asked=asked: ledger.decide(Items(asked)), bool(asked))
+            new = self.write(lambda ledger, asked=asked: ledger.decide(Assign(asked)), bool(asked))
             made |= {event.seq for event in new or () if event.kind == "decision"}
         self.write(lambda ledger: found.extend(ledger.redecide(moment(start))))
         assert not made & {each.seq for each in found}, "nothing is new, and the lot fell otherwise"

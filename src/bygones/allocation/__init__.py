@@ -26,25 +26,20 @@ from bygones.allocation.pricing import learning, prices
 from bygones.allocation.problem_contract import Problem
 from bygones.allocation.problems import Assign, ChooseK, Divide
 from bygones.allocation.reports import normalised, usual_reports
-from bygones.allocation.requests import Amount, Items, Places, Request
 
 __all__ = [
     "AllocationPolicy",
-    "Amount",
     "Assign",
     "ChooseK",
     "Decision",
     "Divide",
     "DynamicMaxMin",
-    "Items",
     "OneStep",
-    "Places",
     "Prices",
     "Problem",
     "ProportionalFair",
     "Random",
     "RankingPolicy",
-    "Request",
     "RoundRobin",
     "RunnerUp",
     "Utilitarian",

@@ -20,11 +20,10 @@ from bygones._arrays import AnyArray
 from bygones.allocation.decide import expected_at_prices
 from bygones.allocation.pricing import learning, price_form, prices
 from bygones.allocation.problem_contract import Problem
-from bygones.allocation.requests import Request
 from bygones.kinds import Kind
 from bygones.memory import Memory, MemoryState, PerfectRecall
 from bygones.memory.priced import EVEN, PricedState
-from bygones.welfare import AlphaFair, AnyWelfare, named
+from bygones.welfare import AnyWelfare, named
 
 FEW = 10.0
 """The number of problems after which what was learned of an agent counts half."""
@@ -68,7 +67,7 @@ def calibrate(
 
 
 def calibrate_by_name(
-    requests: Iterable[Request],
+    requests: Iterable[Problem],
     agents: Sequence[str],
     memory: Memory,
     welfare: AnyWelfare,
@@ -94,14 +93,18 @@ def calibrate_by_name(
         are 1.
     """
     form = price_form(named(welfare))
-    contests = [contest for request in requests if (contest := request.contest(kind)) and set(contest[0]) & set(agents)]
-    if not contests or (isinstance(form, AlphaFair) and form.alpha == 0):
+    contests = [
+        contest
+        for request in requests
+        if (contest := request.contest(kind)) and not set(agents).isdisjoint(contest.agent_names)
+    ]
+    if not contests or form.steepness == 0:
         return None
-    names = list(dict.fromkeys([*agents, *(name for asking, _ in contests for name in asking)]))
+    names = list(dict.fromkeys([*agents, *(name for contest in contests for name in contest.agent_names)]))
     position = {name: i for i, name in enumerate(names)}
     weights = np.array([entitlements.get(name, 1.0) or 1.0 for name in names]) if entitlements else None
     lesson = _Lesson(len(names), welfare, weights)
-    lesson.go_through([(np.array([position[name] for name in asking]), problem) for asking, problem in contests])
+    lesson.go_through([(np.array([position[name] for name in contest.agent_names]), contest) for contest in contests])
     return Learned(lesson.learned(np.arange(len(agents)), memory), len(contests))
 
 

@@ -4,9 +4,80 @@ from __future__ import annotations
 
 import math
 import sys
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+
+from bygones._arrays import check_between
+from bygones.kinds import Kind
+
+
+def names(name: str, names: Sequence[str] | None, count: int) -> tuple[str, ...] | None:
+    """The names, one for each; None where there are none."""
+    if names is not None and len(names) != count:
+        raise ValueError(f"{name} must be {count} names, one for each, got {len(names)}")
+    return None if names is None else tuple(str(each) for each in names)
+
+
+def names_alone(**others: object) -> None:
+    """Refuses what is given by position where agents are given by name."""
+    for name, value in others.items():
+        if value is not None:
+            raise ValueError(f"{name} must be left out where agents are given by name, got {value!r}")
+
+
+def of_names(
+    by_name: Mapping[str, float | None], what: str, kind: Kind
+) -> tuple[np.ndarray, np.ndarray | None, dict[str, dict[str | None, float]]]:
+    """Numbers by name: in order, with 0 for None; who may carry a burden, None if all may; and what it is worth."""
+    numbers = [0.0 if value is None else number(value, f"{what} of {name!r}") for name, value in by_name.items()]
+    may = np.array([value is not None for value in by_name.values()], dtype=bool)
+    worth: dict[str, dict[str | None, float]] = {
+        name: {} if value is None else {None: value} for name, value in by_name.items()
+    }
+    return np.array(numbers, dtype=float), None if kind == "good" or may.all() else may, worth
+
+
+def worth_of(
+    names: Sequence[str], numbers: np.ndarray, allowed: np.ndarray | None
+) -> dict[str, dict[str | None, float]]:
+    """What numbers by position are worth by name; nothing to those who are not allowed."""
+    may = np.ones(len(numbers), dtype=bool) if allowed is None else allowed
+    return {name: {None: x} if can else {} for name, x, can in zip(names, numbers.tolist(), may.tolist(), strict=True)}
+
+
+def by_item(
+    utilities: Mapping[str, Mapping[str | None, float]], items: Sequence[str] | None
+) -> tuple[tuple[str, ...] | None, Any, np.ndarray | None]:
+    """All items, by default in the order in which they are first named, the utilities, and which pairs are allowed."""
+    named = tuple(dict.fromkeys(item for mine in utilities.values() for item in mine if item is not None))
+    column: dict[str | None, int] = {item: j for j, item in enumerate(named if items is None else items)}
+    missing = [item for item in named if item not in column]
+    if missing:
+        raise ValueError(f"items must name every item, got {items!r} without {missing[0]!r}")
+    worth, allowed = np.zeros((len(utilities), len(column))), np.zeros((len(utilities), len(column)), bool)
+    for i, (agent, mine) in enumerate(utilities.items()):
+        for item, utility in mine.items():
+            worth[i, column[item]] = number(utility, f"utility of {item!r} to {agent!r}")
+            allowed[i, column[item]] = True
+    return named if items is None else tuple(items), worth, allowed
+
+
+def number(value: float, name: str, *, finite: bool = True) -> float:
+    """A number of at least 0."""
+    if type(value) is float and 0.0 <= value < math.inf:  # as nearly all are, of perhaps ten thousand
+        return value
+    accepted = "a finite number of at least 0" if finite else "a number of at least 0"
+    return float(check_between(name, value, 0.0, math.inf, accepted, open_high=finite))
+
+
+def some_agents(name: str, numbers: np.ndarray, allowed: np.ndarray | None) -> None:
+    """Refuses a problem without agents, or in which no agent may take part."""
+    if not len(numbers):
+        raise ValueError(f"{name} must be one number per agent, got shape {numbers.shape}")
+    if allowed is not None and not allowed.any():
+        raise ValueError("allowed must be True for at least one agent, got none")
 
 
 def per_agent(name: str, value: object, most: float = np.nextafter(math.inf, 0)) -> np.ndarray:
@@ -21,8 +92,42 @@ def per_agent(name: str, value: object, most: float = np.nextafter(math.inf, 0))
     return numbers
 
 
-def matrix(name: str, value: object, dtype: type) -> np.ndarray:
-    """One row per agent and one column per item."""
+def caps(value: Any, n_agents: int) -> np.ndarray:
+    """The most of an amount that each agent may have, infinity where there is no limit."""
+    most = math.inf if value is None else value
+    numbers = np.full(n_agents, most, dtype=float) if np.ndim(most) == 0 else per_agent("caps", most, math.inf)
+    if numbers.shape != (n_agents,) or not numbers.min(initial=0.0) >= 0:
+        raise ValueError(f"caps must be one number of at least 0 or one per agent ({n_agents}), got {value!r}")
+    return numbers
+
+
+def utilities(value: Any, allowed: object) -> tuple[Any, np.ndarray | None]:
+    """Utilities as a matrix, dense or sparse, and which pairs are allowed; None where all (stored) pairs are."""
+    if is_sparse(value):
+        if allowed is not None:
+            raise ValueError("allowed must be None for sparse utilities, where unstored pairs are the forbidden ones")
+        from scipy.sparse import csr_array
+
+        worth = csr_array(value, dtype=float, copy=True)
+        worth.sum_duplicates()
+        numbers, may = worth.data, None
+    else:
+        worth, may = _matrix("utilities", value, float), None if allowed is None else _matrix("allowed", allowed, bool)
+        if may is not None:
+            if may.shape != worth.shape:
+                raise ValueError(f"allowed must have the shape of utilities {worth.shape}, got {may.shape}")
+            worth = np.where(may, worth, 0.0)
+        numbers = worth
+    if numbers.size and not (numbers.min() >= 0 and numbers.max() < math.inf):
+        row, column, bad = _first_bad(worth)
+        raise ValueError(
+            f"utilities must be finite and at least 0, got {bad} in row {row}, column {column} "
+            "(a forbidden pair is one where allowed is False, or one not stored in a sparse matrix)"
+        )
+    return worth, may
+
+
+def _matrix(name: str, value: object, dtype: type) -> np.ndarray:
     matrix = _numbers(name, value, dtype)
     if matrix.ndim != 2:
         raise ValueError(f"{name} must have one row per agent and one column per item, got shape {matrix.shape}")
@@ -42,7 +147,7 @@ def is_sparse(matrix: object) -> bool:
     return sparse is not None and bool(sparse.issparse(matrix))
 
 
-def first_bad(utilities: Any) -> tuple[int, int, float]:
+def _first_bad(utilities: Any) -> tuple[int, int, float]:
     """Row, column and value of the first utility that is negative or not finite."""
     if is_sparse(utilities):
         entries = utilities.tocoo()
@@ -73,12 +178,10 @@ def capacities(capacity: object, n_agents: int, n_items: int) -> np.ndarray:
 
 
 def allowed_agents(allowed: object, n_agents: int) -> np.ndarray | None:
-    """Who may take part, refused unless it is one truth value per agent and somebody may; None if everybody may."""
+    """Who may take part, refused unless it is one truth value per agent; None if everybody may."""
     if allowed is None:
         return None
     who = _numbers("allowed", allowed, bool)
     if who.shape != (n_agents,):
         raise ValueError(f"allowed must be one truth value per agent ({n_agents}), got shape {who.shape}")
-    if not who.any():
-        raise ValueError("allowed must be True for at least one agent, got none")
     return who

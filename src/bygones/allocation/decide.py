@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Literal, get_args
 
@@ -15,18 +15,17 @@ import numpy as np
 
 from bygones._arrays import AnyArray, Array, Number, check_between, check_one_of
 from bygones._parts import needed_by
-from bygones.allocation.aims import Aim, ConcaveSum, PowerSum, aim, check_form, entitled
-from bygones.allocation.burdens import CARRY
-from bygones.allocation.cases import Case, Choice, Solver, by_options
 from bygones.allocation.checks import is_sparse
 from bygones.allocation.decision import Decision
-from bygones.allocation.goods import GIVE
+from bygones.allocation.dispatch import SOLVERS, Case, Choice, Solver, by_options
+from bygones.allocation.objective import check_form, form_of, judge_of
 from bygones.allocation.outlook import Outlook, Unstructured, check_state, outlook, priced_outlook
 from bygones.allocation.pricing import PriceList, pricing_of
 from bygones.allocation.problem_contract import Problem
 from bygones.allocation.problems import Assign, ChooseK
 from bygones.allocation.solvers.choose import choose_by
 from bygones.allocation.ties import chances
+from bygones.forms import AlphaFair, Curves, Form
 from bygones.memory import Memory
 from bygones.memory.contract import State
 from bygones.memory.priced import PricedState
@@ -36,8 +35,8 @@ __all__ = ["Case", "Choice", "Rule", "Solver", "allocate", "at_prices", "by_opti
 
 Rule = Literal["one-step", "prices"]
 
-_SOLVERS: dict[type[Problem], Solver] = dict(GIVE)
-"""Of goods, by kind of problem; those of burdens are `CARRY`."""
+_SOLVERS: dict[type[Problem], Solver] = dict(SOLVERS)
+"""Of goods, by kind of problem; of burdens, only `SOLVERS`."""
 
 
 def solver(kind: type[Problem]) -> Callable[[Solver], Solver]:
@@ -61,8 +60,6 @@ def allocate(
     *,
     elapsed: Number = 1,
     entitlements: AnyArray | None = None,
-    agents: Sequence[str] | None = None,
-    items: Sequence[str] | None = None,
     time_unit: str = "step",
     rule: Rule = "one-step",
     calibration: PricedState | None = None,
@@ -95,8 +92,6 @@ def allocate(
             In the long run twice the entitlement gets twice the resource. A function of your own is given the
             $Z_i/w_i$. Of a burden it is the share of the load: who has 0 is exempt, carries nothing, and counts for
             nothing.
-        agents: the agents' names, for the explanation.
-        items: the items' names, for the explanation of an `Assign`.
         time_unit: what a step of the memory is, such as `"day"`, for the explanation.
         rule: `"one-step"` makes the welfare of what is remembered after this decision as large as possible.
             `"prices"` looks ahead: it makes the sum of utilities, each times the agent's price, as large as possible
@@ -113,13 +108,14 @@ def allocate(
         raise ValueError(f"calibration is for rule 'prices', got rule {rule!r}")
     if time_limit is not None:
         check_between("time_limit", time_limit, 0.0, math.inf, "a number of seconds above 0, or None", open_low=True)
+    problem.check()
     n_agents = problem.n_agents
     function = named(welfare)
     check_form(function, problem.kind, n_agents)
     weights = None if entitlements is None else np.asarray(entitlements, dtype=float)
-    judge: Callable[[Array], Array] = entitled(function, weights, problem.kind)
+    judge: Callable[[Array], Array] = judge_of(function, weights, problem.kind)
     look: Outlook | Unstructured
-    shape: Aim | None
+    form: Form | None
     paid = None
     if rule == "prices":
         check_state(memory, state, n_agents, elapsed)
@@ -127,15 +123,15 @@ def allocate(
         past, steps = pricing.remembered(state, problem, elapsed)
         paid = pricing.at(past, steps, state, problem)
         look = priced_outlook(past, entitlements, problem.kind)
-        solve, shape = functools.partial(_by_prices, solve, paid), None
+        solve, form = functools.partial(_by_prices, solve, paid), None
     else:
         look = outlook(memory, state, n_agents, elapsed, entitlements, problem.kind)
-        shape = aim(function, look.base, weights)
-        _check_signs(function, shape, look)
+        form = form_of(function, look.base, weights)
+        _check_signs(function, form, look)
     rng = np.random.default_rng() if rng is None else rng
-    choice = solve(Case(problem, look, function, judge, shape, rng, time_limit, weights))
+    choice = solve(Case(problem, look, function, judge, form, rng, time_limit, weights))
     gap = choice.gap
-    if gap and isinstance(shape, ConcaveSum) and shape.product:
+    if gap and isinstance(form, Curves) and form.is_product:
         # The product was maximised by its logarithm.
         gap = float(judge(look.after(problem.utilities_of(choice.given)))) * math.expm1(gap)
     return Decision(
@@ -145,8 +141,6 @@ def allocate(
         welfare=function,
         elapsed=elapsed,
         entitlements=weights,
-        agents=_names("agents", agents, n_agents),
-        items=_names("items", items, problem.n_items),
         time_unit=time_unit,
         given=choice.given,
         optimal=choice.optimal,
@@ -161,14 +155,15 @@ def allocate(
 
 def _by_prices(solve: Solver, paid: PriceList, case: Case) -> Choice:
     """The allocation with the largest sum of priced utilities (burdens: the smallest)."""
-    if solve is GIVE[ChooseK]:  # which asks for the prices of those who come into question, not of everybody
+    if type(case.problem) is ChooseK and not case.problem.is_burden:
+        # A selection asks for the prices of those who come into question, not of everybody.
         needs, look = case.problem.needs, case.look
         return Choice(
             *choose_by(lambda who: needs[who] * paid.of(who), look.base, look.gain(needs), case.problem.k, case.rng)
         )
     # A sum of priced utilities is utilitarian welfare in which an agent counts as often as its price says.
     mass = paid.all if case.entitlements is None else paid.all * case.entitlements
-    return solve(replace(case, judge=functools.partial(np.dot, b=mass), aim=ConcaveSum(0.0, mass=mass)))
+    return solve(replace(case, judge=functools.partial(np.dot, b=mass), form=AlphaFair(0.0, mass=mass)))
 
 
 def at_prices(
@@ -179,9 +174,9 @@ def at_prices(
 ) -> np.ndarray:
     r"""An allocation of largest (of burdens, least) $\sum_i \lambda_i u_i$, in the form of the problem's `given`."""
     rng = np.random.default_rng(0) if rng is None else rng
-    look, shape = priced_outlook(np.zeros(problem.n_agents), None, problem.kind), ConcaveSum(0.0, mass=prices)
+    look, form = priced_outlook(np.zeros(problem.n_agents), None, problem.kind), AlphaFair(0.0, mass=prices)
     judge = functools.partial(np.dot, b=prices)
-    case = Case(problem, look, named("utilitarian"), judge, shape, rng, entitlements=entitlements)
+    case = Case(problem, look, named("utilitarian"), judge, form, rng, entitlements=entitlements)
     if type(problem) is Assign and not is_sparse(problem.utilities):
         with needed_by("Assign"):
             from bygones.allocation.solvers.assign import largest_sum
@@ -189,7 +184,7 @@ def at_prices(
         able = np.broadcast_to(case.able[:, None], worth.shape)
         may = able if problem.allowed is None else able & problem.allowed
         forbidden = -math.inf if problem.is_burden else 0.0
-        owners = largest_sum(np.where(may, worth, forbidden), problem.capacity, everything=problem.is_burden)
+        owners = largest_sum(np.where(may, worth, forbidden), problem.room, everything=problem.is_burden)
         if owners is not None:
             return owners
     return _solver_of(problem)(case).given
@@ -213,30 +208,24 @@ def _solver_of(problem: Problem) -> Solver:
     """The solver for exactly this kind of problem, refused if it has none."""
     if not isinstance(problem, Problem):
         raise ValueError(f"problem must be one of {', '.join(kind.__name__ for kind in _SOLVERS)}, got {problem!r}")
-    name, solvers = type(problem).__name__, CARRY if problem.is_burden else _SOLVERS
+    name, solvers = type(problem).__name__, SOLVERS if problem.is_burden else _SOLVERS
     if type(problem) in solvers:
         return solvers[type(problem)]
     if problem.is_burden:
-        kinds = ", ".join(kind.__name__ for kind in CARRY)
+        kinds = ", ".join(kind.__name__ for kind in SOLVERS)
         raise ValueError(f"{name} has no solver for burdens: problems of burdens are {kinds}")
     raise ValueError(f"{name} has no solver: decorate one with bygones.allocation.decide.solver({name})")
 
 
-def _check_signs(welfare: Welfare, shape: Aim | None, look: Outlook | Unstructured) -> None:
+def _check_signs(welfare: Welfare, form: Form | None, look: Outlook | Unstructured) -> None:
     """Refuses a memory that could fall below 0, and so out of the domain of a curved welfare."""
     mixing = look.mixing if isinstance(look, Outlook) else None
-    if mixing is None or not isinstance(shape, ConcaveSum | PowerSum) or shape.order == 1:
+    if mixing is None or form is None or not form.needs_non_negative:
         return
-    mixing = -mixing if isinstance(shape, PowerSum) else mixing
+    mixing = -mixing if form.of_loads else mixing
     if mixing.min() < 0:
         i, j = (int(x) for x in np.argwhere(mixing < 0)[0])
         raise ValueError(
             f"welfare {welfare} needs a memory that never falls below 0, but what agent {j} gets lowers what is "
             f"remembered of agent {i}: use egalitarian, utilitarian or generalized_gini"
         )
-
-
-def _names(name: str, names: Sequence[str] | None, count: int) -> tuple[str, ...] | None:
-    if names is not None and len(names) != count:
-        raise ValueError(f"{name} must be {count} names, one for each, got {len(names)}")
-    return None if names is None else tuple(str(each) for each in names)

@@ -12,8 +12,8 @@ import numpy as np
 
 from bygones._arrays import Array, Number
 from bygones._text import listed
-from bygones.allocation.aims import entitled
 from bygones.allocation.explain import as_data, sentences
+from bygones.allocation.objective import judge_of
 from bygones.allocation.pricing import PriceList
 from bygones.allocation.problem_contract import NAMED, Given, Problem
 from bygones.memory import Memory
@@ -54,8 +54,6 @@ class Decision:
         welfare: what was maximised.
         elapsed: time since the last utilities, in steps of the memory.
         entitlements: per agent, or None.
-        agents: the agents' names, or None.
-        items: the items' names, or None.
         time_unit: what a step of the memory is.
         given: who gets what, in the form of the problem. `ChooseK`: the indices of the agents served. `Assign`: the
             agent of each item, -1 if it is left over. `Divide`: the amount of each agent.
@@ -74,8 +72,6 @@ class Decision:
     welfare: Welfare
     elapsed: Number
     entitlements: np.ndarray | None
-    agents: tuple[str, ...] | None
-    items: tuple[str, ...] | None
     time_unit: str
     given: np.ndarray
     optimal: bool
@@ -109,33 +105,26 @@ class Decision:
     @property
     def agent_names(self) -> Sequence[str]:
         """The agents' names, or `agent 0`, `agent 1`, … where they have none."""
-        return self.agents or [f"agent {i}" for i in range(self.problem.n_agents)]
-
-    @property
-    def item_names(self) -> Sequence[str]:
-        """The items' names, or `item 0`, `item 1`, … where they have none; empty for problems without items."""
-        return self.items or [f"item {j}" for j in range(self.problem.n_items)]
+        return self.problem.agent_names
 
     @property
     def gets(self) -> dict[str, str]:
         """What each agent who is served gets, in words."""
-        names, items = self.agent_names, self.item_names
-        return {names[i]: self.problem.gets(self.given, i, items) for i in self.served.tolist()}
+        names = self.agent_names
+        return {names[i]: self.problem.gets(self.given, i) for i in self.served.tolist()}
 
     @property
     def handed_out(self) -> list[Given]:
         """What was given to whom, by name."""
-        return self.problem.handed_out(self.given, self.agent_names, self.item_names)
+        return self.problem.handed_out(self.given)
 
-    def listed_as(self, problem: Problem, agents: Sequence[str]) -> Decision:
-        """The same decision with the agents in another order, in which `problem` is the same problem."""
+    def listed_as(self, problem: Problem) -> Decision:
+        """The same decision of the same problem with the agents in another order."""
         row_of = {name: i for i, name in enumerate(self.agent_names)}
-        order = np.array([row_of[name] for name in agents], dtype=np.int64)
+        order = np.array([row_of[name] for name in problem.agent_names], dtype=np.int64)
 
         def in_order(given: np.ndarray) -> np.ndarray:
-            return problem.allocation_of(
-                self.problem.handed_out(given, self.agent_names, self.item_names), agents, self.item_names
-            )
+            return problem.allocation_of(self.problem.handed_out(given))
 
         def find_runner_up() -> np.ndarray | None:
             other = self.find_runner_up()
@@ -147,7 +136,6 @@ class Decision:
             problem=problem,
             state=_reordered(self.state, order),
             entitlements=None if self.entitlements is None else self.entitlements[order],
-            agents=tuple(agents),
             given=in_order(self.given),
             price_list=None if prices is None else PriceList(lambda who: prices[order][who]),
             calibration=None if self.calibration is None else _reordered(self.calibration, order),
@@ -207,7 +195,7 @@ class Decision:
         return RunnerUp(given, utilities, after, welfare, max(0.0, float(lost)))
 
     def _judge(self, values: Array) -> Array:
-        judge = entitled(self.welfare, self.entitlements, self.problem.kind)
+        judge = judge_of(self.welfare, self.entitlements, self.problem.kind)
         return judge(-np.nan_to_num(np.asarray(values)) if self.problem.is_burden else values)
 
     def _per_unit(self, Z: Array) -> Array:

@@ -19,16 +19,13 @@ from bygones._arrays import AnyArray, Number
 from bygones._text import listed
 from bygones.allocation.problem_contract import NAMED
 from bygones.allocation.problems import Divide
-from bygones.allocation.ties import TIE
+from bygones.allocation.ties import SEEN, first_apart, is_tied
 
 if TYPE_CHECKING:
     from bygones.allocation.decision import Decision, RunnerUp
 
 _QUICK = 100
 """If finding the next best choice is slow and more agents are served, it is reported only if it is already known."""
-
-_EQUAL = 1e-9
-"""Remembered utilities that differ by a smaller share are equal."""
 
 _NOTABLE = 0.05
 """A difference of learned prices, of about this share, is worth a word."""
@@ -49,7 +46,7 @@ def sentences(
         remembers: how the past is remembered, where the memory of the decision is only that of one instant.
     """
     past = [remembers] if remembers else _past(decision)
-    who = decision.problem.describe(decision.given, decision.agent_names, decision.item_names)
+    who = decision.problem.describe(decision.given)
     stood = [*_rounded(decision), *(_stood(decision, agent, notes) for agent in decision.served.tolist()[:NAMED])]
     if decision.prices is not None:
         learned = decision.learned_from
@@ -74,7 +71,7 @@ def as_data(decision: Decision, reasons: Sequence[str]) -> dict[str, Any]:
         "agents": list(names),
         "served": [names[i] for i in decision.served.tolist()],
         "gets": decision.gets,
-        **decision.problem.given_data(decision.given, names, decision.item_names),
+        **decision.problem.given_data(decision.given),
         "utilities": _numbers(decision.utilities),
         "entitlements": None if decision.entitlements is None else _numbers(decision.entitlements),
         "remembered_before": _numbers(decision.before),
@@ -102,7 +99,7 @@ def _rounded(decision: Decision) -> list[str]:
     if decision.unrounded is None:
         return []
     apart = decision.given - decision.unrounded
-    changed = np.flatnonzero(np.abs(apart) > _EQUAL * np.maximum(1.0, decision.given))
+    changed = np.flatnonzero(np.abs(apart) > SEEN * np.maximum(1.0, decision.given))
     if not len(changed):
         return ["All parts are whole numbers anyway; nothing had to be rounded."]
     order = changed[np.argsort(-apart[changed], kind="stable")].tolist()
@@ -130,13 +127,13 @@ def _stood(decision: Decision, agent: int, notes: Callable[[int], str] | None) -
 def _still(decision: Decision, agent: int) -> str:
     """How much of what was remembered of an agent still counts at the time of the decision, if it is not all of it."""
     kept = float(np.asarray(decision.past_kept)[agent])
-    if math.isnan(kept) or abs(kept - 1) <= _EQUAL:
+    if math.isnan(kept) or abs(kept - 1) <= SEEN:
         return ""
     return f", of which {kept * float(np.asarray(decision.before)[agent]):.4g} still counts,"
 
 
 def _rank(values: np.ndarray, mine: float, lowest: str = "lowest", highest: str = "highest") -> str:
-    margin = _EQUAL * abs(mine)
+    margin = SEEN * abs(mine)
     lower, level = int((values < mine - margin).sum()), int((np.abs(values - mine) <= margin).sum())
     if level == len(values):
         return "the same as everybody"
@@ -150,7 +147,7 @@ def _passed_over(decision: Decision, asking: Collection[int] | None) -> list[str
     """The agents with the lowest remembered utility, if none of them is served, and whether they could have been."""
     before = np.asarray(decision.before)
     least = np.nanmin(before)
-    lowest = np.flatnonzero(before <= least + _EQUAL * abs(least)).tolist()
+    lowest = np.flatnonzero(before <= least + SEEN * abs(least)).tolist()
     if len(lowest) == np.isfinite(before).sum() or set(lowest) & set(decision.served.tolist()):
         return []
     return [
@@ -191,7 +188,7 @@ def _past(decision: Decision) -> list[str]:
     if decision.elapsed == 0:
         return ["Past utilities count in full."] if shortest == math.inf else fades
     least, most = _percent(kept.min()), _percent(kept.max())
-    share = least if kept.max() - kept.min() <= _EQUAL else f"between {least} and {most}"
+    share = least if kept.max() - kept.min() <= SEEN else f"between {least} and {most}"
     return [*fades, f"Of what was remembered, {share} still counts."]
 
 
@@ -261,7 +258,7 @@ def _compared(decision: Decision, chosen: int, passed: int, worth: float, instea
     name, other = decision.agent_names[dear], decision.agent_names[cheap]
     carries = f"; {decision.agent_names[chosen]} carries it" if burden else ""
     ratio = float(prices[dear] / prices[cheap])
-    if ratio < 1 + _EQUAL:
+    if ratio < 1 + SEEN:
         return f"A unit counts the same for {name} and {other}: {its:.4g} against {others:.4g}{carries}."
     served = "" if burden or dear == chosen else ", who is served"
     priced = f"{its:.4g} × {ratio:.3g} = {its * ratio:.4g} against {others:.4g} for {other}{served}{carries}"
@@ -314,7 +311,7 @@ def _runner_up(decision: Decision) -> list[str]:
 
 
 def _is_equally_good(decision: Decision, other: RunnerUp) -> bool:
-    return other.cost <= TIE * max(abs(decision.welfare_after), abs(other.welfare))
+    return is_tied(decision.welfare_after, other.welfare, other.cost)
 
 
 def _first_apart(decision: Decision, other: RunnerUp) -> tuple[int, float, float] | None:
@@ -322,8 +319,8 @@ def _first_apart(decision: Decision, other: RunnerUp) -> tuple[int, float, float
     chosen, instead = (np.sort(Z[np.isfinite(Z)]) for Z in (np.asarray(decision.after), np.asarray(other.after)))
     if decision.problem.is_burden:
         chosen, instead = chosen[::-1], instead[::-1]
-    differ = np.flatnonzero(np.abs(chosen - instead) > _EQUAL * np.maximum(np.abs(chosen), np.abs(instead)))
-    return (k := int(differ[0]), float(chosen[k]), float(instead[k])) if len(differ) else None
+    k = first_apart(chosen, instead)
+    return None if k is None else (k, float(chosen[k]), float(instead[k]))
 
 
 def _tells_runner_up(decision: Decision) -> bool:

@@ -39,12 +39,13 @@ from bygones._arrays import AnyArray, Number, at_least
 from bygones._parts import needed_by
 from bygones.allocation.outlook import check_state
 from bygones.allocation.problem_contract import Problem
+from bygones.forms import Form, Ranked
 from bygones.kinds import Kind
 from bygones.memory import Memory, check_entitlements
 from bygones.memory.contract import AnyState
 from bygones.memory.exact_sums import per_agent
 from bygones.memory.priced import STEP, Priced, PricedState, steadiness
-from bygones.welfare import AlphaFair, AnyWelfare, PowerOfLoads, Ranked, Welfare, named
+from bygones.welfare import AnyWelfare, Welfare, named
 
 CORRECTION = 0.25
 """c, how strongly the memory corrects around learned or calibrated prices; less where needs linger."""
@@ -122,7 +123,7 @@ class Pricing:
     """
 
     memory: Memory
-    form: AlphaFair | Ranked | PowerOfLoads
+    form: Form
     entitlements: AnyArray | None = None
     kind: Kind = "good"
     calibration: PricedState | None = None
@@ -137,7 +138,7 @@ class Pricing:
 
     def at(self, past: np.ndarray, steps: np.ndarray, state: AnyState, problem: _Place) -> PriceList:
         """The prices where the past, as totals over so many steps, is known already."""
-        if self._alpha == 0:
+        if self.form.steepness == 0:
             return PriceList(lambda who: np.ones_like(past[who]))
         learned = state if isinstance(state, PricedState) else self.calibration
         if past.min() < 0:  # as an offset in a ledger can make it
@@ -150,7 +151,7 @@ class Pricing:
         else:
             logs = self._corrected(past, learned, np.maximum(CORRECTION, self._steepness(steps, problem))[..., None])
         if isinstance(self.form, Ranked):
-            scores, weights = logs(...) + 1.0, self.form.among(past.shape[-1])
+            scores, weights = logs(...) + 1.0, self.form.by_rank(past.shape[-1])
             mixed = np.asarray(np.apply_along_axis(_nearest_mixture, -1, scores, weights))
             return PriceList(lambda who: mixed[who])
         return PriceList(lambda who: _exponential(logs(who)))
@@ -187,11 +188,9 @@ class Pricing:
 
     def _steepness(self, steps: np.ndarray, problem: _Place) -> np.ndarray:
         """No steeper than mirror descent over the steps that are remembered, and at most as steep as the welfare."""
-        return np.asarray(np.minimum(self._alpha, STEP * np.sqrt(np.maximum(steps, 1.0) * problem.share_served)))
-
-    @cached_property
-    def _alpha(self) -> float:
-        return _steepest(self.form)
+        return np.asarray(
+            np.minimum(self.form.steepness, STEP * np.sqrt(np.maximum(steps, 1.0) * problem.share_served))
+        )
 
     @cached_property
     def _in_average_units(self) -> np.ndarray:
@@ -205,7 +204,7 @@ class Pricing:
 
     @cached_property
     def _learning(self) -> Priced:
-        return Priced(self.memory, self._alpha, self.entitlements, kind=self.kind)
+        return Priced(self.memory, self.form.steepness, self.entitlements, kind=self.kind)
 
 
 def pricing_of(
@@ -223,18 +222,11 @@ def pricing_of(
 
 def learning(memory: Memory, welfare: AnyWelfare, entitlements: AnyArray | None = None, kind: Kind = "good") -> Priced:
     """The memory that learns prices for this welfare beside what it remembers."""
-    alpha = _steepest(price_form(named(welfare)))
+    alpha = price_form(named(welfare)).steepness
     return Priced(memory, alpha if alpha > 0 else math.inf, entitlements, kind=kind)
 
 
-def _steepest(form: AlphaFair | Ranked | PowerOfLoads) -> float:
-    """How steeply a price may follow what is remembered."""
-    if isinstance(form, AlphaFair):
-        return form.alpha
-    return form.p - 1.0 if isinstance(form, PowerOfLoads) else math.inf
-
-
-def price_form(welfare: Welfare) -> AlphaFair | Ranked | PowerOfLoads:
+def price_form(welfare: Welfare) -> Form:
     """The form of a welfare, refused where it has none."""
     form = welfare.form
     if form is None:

@@ -1,13 +1,13 @@
-"""What every problem promises: what its allocations mean, to everybody who reports them.
+"""What every problem promises: whom and what it is about, and what its allocations mean.
 
-Decisions, their tables and their JSON ask the problem, so that they need not know its kind. The kinds that bygones has
-are in `bygones.allocation.problems`.
+Decisions, their tables, their JSON and ledgers ask the problem, so that they need not know its kind. The kinds that
+bygones has are in `bygones.allocation.problems`.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -36,14 +36,22 @@ class Given(NamedTuple):
 
 
 class Problem(ABC):
-    """What there is to hand out, and what an allocation of it means.
+    """What there is to hand out, to whom, and what an allocation of it means.
 
     An allocation is an array `given`, whose form each kind of problem chooses. The solver of the problem returns it;
     everybody else asks the problem what it means.
+
+    A ledger asks for more: the same problem for other agents (`among`), by their names, and its JSON (`to_dict`).
     """
 
     kind: Kind = "good"
     """Whether goods or burdens are handed out."""
+
+    agents: tuple[str, ...] | None = None
+    """The agents' names, or None where they are known by position only."""
+
+    items: tuple[str, ...] | None = None
+    """The items' names, or None where there are none, or where they are known by position only."""
 
     has_next_best: ClassVar[bool] = True
     """Whether there is a next best allocation: not if others come arbitrarily close to the best."""
@@ -58,15 +66,29 @@ class Problem(ABC):
 
     @property
     def n_items(self) -> int:
-        """The number of items that have names, 0 for problems without."""
+        """The number of items, 0 for problems without."""
         return 0
+
+    @property
+    def agent_names(self) -> Sequence[str]:
+        """The agents' names, or `agent 0`, `agent 1`, … where they have none."""
+        return self.agents or [f"agent {i}" for i in range(self.n_agents)]
+
+    @property
+    def item_names(self) -> Sequence[str]:
+        """The items' names, or `item 0`, `item 1`, … where they have none; empty for problems without items."""
+        return self.items or [f"item {j}" for j in range(self.n_items)]
+
+    def check(self) -> None:
+        """Refuses a problem that cannot be decided, whatever the past; by default there is none."""
+        return
 
     @abstractmethod
     def utilities_of(self, given: np.ndarray) -> np.ndarray:
         """The utility of each agent."""
 
     @abstractmethod
-    def gets(self, given: np.ndarray, agent: int, items: Sequence[str]) -> str:
+    def gets(self, given: np.ndarray, agent: int) -> str:
         """What an agent who is served gets, in words."""
 
     @abstractmethod
@@ -74,34 +96,31 @@ class Problem(ABC):
         """What nobody gets, in words; empty if everything is handed out."""
 
     @abstractmethod
-    def column(self, given: np.ndarray, items: Sequence[str]) -> tuple[str, list[str] | list[float]]:
+    def column(self, given: np.ndarray) -> tuple[str, list[str] | list[float]]:
         """What each agent gets as a column of a table: its heading, and one cell per agent."""
 
-    def handed_out(self, given: np.ndarray, agents: Sequence[str], items: Sequence[str]) -> list[Given]:
+    def handed_out(self, given: np.ndarray) -> list[Given]:
         """An allocation by name: what was given to whom, one entry each."""
-        utilities = self.utilities_of(given)
-        return [Given(agents[i], None, None, float(utilities[i])) for i in self.served(given).tolist()]
+        utilities, names = self.utilities_of(given), self.agent_names
+        return [Given(names[i], None, None, float(utilities[i])) for i in self.served(given).tolist()]
 
-    def allocation_of(self, handed: Sequence[Given], agents: Sequence[str], items: Sequence[str]) -> np.ndarray:
-        """The allocation of which these are the names; the agents may be in another order."""
+    def allocation_of(self, handed: Sequence[Given]) -> np.ndarray:
+        """The allocation that hands this out."""
         raise ValueError(f"an allocation of {type(self).__name__} cannot be read by name: define allocation_of")
 
-    def given_data(self, given: np.ndarray, agents: Sequence[str], items: Sequence[str]) -> dict[str, Any]:
+    def given_data(self, given: np.ndarray) -> dict[str, Any]:
         """What `served` and `utilities` leave open about the allocation, of the types that JSON has."""
         return {}
 
     @property
     def share_served(self) -> float:
         """About what share of the agents is served at a time, above 0 and at most 1; for decisions by prices."""
-        return self._say("share_served")
+        raise self._lacks("rule 'prices' needs", "share_served", ", or use 'one-step'")
 
     @property
     def worth_once(self) -> float:
         """About what being served once is worth to those who are; for decisions by prices."""
-        return self._say("worth_once")
-
-    def _say(self, name: str) -> float:
-        raise ValueError(f"rule 'prices' needs to know {name} of {type(self).__name__}: define it, or use 'one-step'")
+        raise self._lacks("rule 'prices' needs", "worth_once", ", or use 'one-step'")
 
     @property
     def is_burden(self) -> bool:
@@ -112,14 +131,52 @@ class Problem(ABC):
         """The indices of the agents who get something, in ascending order."""
         return np.flatnonzero(self.utilities_of(given) > 0)
 
-    def describe(self, given: np.ndarray, agents: Sequence[str], items: Sequence[str]) -> str:
+    def describe(self, given: np.ndarray) -> str:
         """Who gets what, in one sentence."""
-        served = self.served(given).tolist()
+        served, names = self.served(given).tolist(), self.agent_names
         if not served:
             return "Nobody is served: no allocation would raise welfare."
         named = served if len(served) <= NAMED + 1 else served[:NAMED]
-        parts = [f"{agents[i]} {words(self.kind).gets} {self.gets(given, i, items)}" for i in named]
+        parts = [f"{names[i]} {words(self.kind).gets} {self.gets(given, i)}" for i in named]
         others = [f"and {len(served) - len(named)} others"] if len(named) < len(served) else []
         left = self.left_over(given)
         count = f"{len(served)} of {counted(self.n_agents, 'agent')}{left and f'; {left} left over'}"
         return f"{'; '.join([*parts, *others])} ({count})."
+
+    @property
+    def worth(self) -> Mapping[str, Mapping[str | None, float]]:
+        """By agent, what each item that it may have is worth to it; of a place or a unit, under None."""
+        raise self._lacks("a ledger needs", "worth")
+
+    def with_worth(self, worth: Mapping[str, Mapping[str | None, float]], kind: Kind) -> Problem:
+        """The same to hand out among these agents, to whom it is worth this."""
+        raise self._lacks("a ledger needs", "with_worth")
+
+    @property
+    def asking(self) -> tuple[str, ...]:
+        """The names of those who could be served."""
+        return tuple(name for name, mine in self.worth.items() if mine)
+
+    def among(self, agents: Sequence[str], kind: Kind | None = None) -> Problem:
+        """The same to hand out among these agents, in this order; one who was not in the problem may take nothing.
+
+        Args:
+            agents: their names.
+            kind: whether it is a good or a burden; by default as before.
+        """
+        return self.with_worth({name: self.worth.get(name, {}) for name in agents}, kind or self.kind)
+
+    def contest(self, kind: Kind | None = None) -> Problem | None:
+        """The problem of those who could be served alone, or None where nobody would have to do without."""
+        return self.among(self.asking, kind) if len(self.asking) > 1 else None
+
+    def vacancies(self, vacant: Sequence[str | None]) -> Problem | None:
+        """The problem of what is vacant alone: these items, or a place for each None; None if it has no such parts."""
+        return None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The problem by name, of the types that JSON has and without its kind; `problem_from` reads it again."""
+        raise self._lacks("a ledger needs", "to_dict")
+
+    def _lacks(self, needed: str, name: str, otherwise: str = "") -> ValueError:
+        return ValueError(f"{needed} to know {name} of {type(self).__name__}: define it{otherwise}")

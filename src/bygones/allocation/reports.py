@@ -10,21 +10,26 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Literal
 
-from bygones.allocation.requests import Request
+from bygones.allocation.problem_contract import Problem
 
 Reports = Literal["as-reported", "normalised"]
 """Whether reports are taken as they are, or as multiples of the agent's own mean."""
 
 
-def usual_reports(requests: Iterable[Request]) -> dict[str, float]:
+def usual_reports(requests: Iterable[Problem]) -> dict[str, float]:
     """The mean of each agent's reports above 0; an agent without any is left out."""
     every: dict[str, list[float]] = {}
     for request in requests:
-        for name, reported in request.reports.items():
-            every.setdefault(name, []).extend(number for number in reported if number > 0)
+        for name, reported in request.worth.items():
+            every.setdefault(name, []).extend(number for number in reported.values() if number > 0)
     return {name: sum(numbers) / len(numbers) for name, numbers in every.items() if numbers}
 
 
-def normalised(request: Request, usual: Mapping[str, float]) -> Request:
+def normalised(request: Problem, usual: Mapping[str, float]) -> Problem:
     """The request with each agent's reports as multiples of what it usually reports."""
-    return request.scaled({name: 1.0 / mean for name, mean in usual.items()})
+    factors = {name: 1.0 / mean for name, mean in usual.items()}
+    worth = {
+        name: {item: number * factors.get(name, 1.0) for item, number in reported.items()}
+        for name, reported in request.worth.items()
+    }
+    return request.with_worth(worth, request.kind)

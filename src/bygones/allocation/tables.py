@@ -31,7 +31,8 @@ from bygones._csv import number, read, shield
 from bygones._text import check_text
 from bygones._times import instant
 from bygones.allocation.decision import Decision
-from bygones.allocation.requests import Amount, Items, Places, Request
+from bygones.allocation.problem_contract import Problem
+from bygones.allocation.problems import Assign, ChooseK, Divide
 from bygones.allocation.settling import check_known, settle
 from bygones.memory import Memory, MemoryState
 
@@ -74,7 +75,7 @@ def read_needs(
     capacity: int | None = None,
     amount: float | None = None,
     whole: bool = False,
-) -> Request:
+) -> Problem:
     """What there is to hand out, from a table in one of the forms above.
 
     Args:
@@ -84,7 +85,7 @@ def read_needs(
         amount: the amount to divide, for a table of rates and caps, or of needs, which are then the caps.
         whole: whether an amount is divided in whole units.
     """
-    return request_of(path, read_rows(path), k=k, capacity=capacity, amount=amount, whole=whole)
+    return problem_of_rows(path, read_rows(path), k=k, capacity=capacity, amount=amount, whole=whole)
 
 
 def read_rows(path: Path) -> list[Row]:
@@ -92,7 +93,7 @@ def read_rows(path: Path) -> list[Row]:
     return [(line, row) for line, row in read(path, ("agent",)) if any(row.values())]
 
 
-def request_of(
+def problem_of_rows(
     path: Path,
     rows: Sequence[Row],
     *,
@@ -100,7 +101,7 @@ def request_of(
     capacity: int | None = None,
     amount: float | None = None,
     whole: bool = False,
-) -> Request:
+) -> Problem:
     """What there is to hand out, from some rows of a table; see `read_needs`."""
     if whole and amount is None:
         raise ValueError("whole is for an amount to divide: give the amount, or leave whole out")
@@ -121,7 +122,7 @@ def request_of(
         # Where every cell is empty, the first of them is what is wrong.
         asking = [(name, each) for name, each in everybody if each[1].get("need", "1")] or everybody
         needs = _numbers(path, [each for _, each in asking], "need", [name for name, _ in asking])
-        return Places({name: needs.get(name) for name in agents}, 1 if k is None else k)
+        return ChooseK({name: needs.get(name) for name in agents}, 1 if k is None else k)
     limit = "need" if "need" in columns else "cap"
     caps = {
         name: number(_where(path, line, limit), row[limit], finite=limit == "need")
@@ -132,10 +133,10 @@ def request_of(
     if limit == "need":
         # Whoever has no need may not have a part.
         rates = {name: rate for name, rate in rates.items() if name in caps}
-    return Amount(amount, rates, caps or None, whole)
+    return Divide(amount, rates, caps or None, whole=whole)
 
 
-def read_past_needs(path: Path, now: Request) -> list[Request]:
+def read_past_needs(path: Path, now: Problem) -> list[Problem]:
     """What there was to hand out before, as now, from a table with one column per agent and one row per past step.
 
     A cell is what a place, an item or a unit was worth to the agent; an empty cell is an agent who could not be served.
@@ -144,7 +145,7 @@ def read_past_needs(path: Path, now: Request) -> list[Request]:
     """
     rows = [(line, row) for line, row in read(path, ()) if any(row.values())]
     columns = [name for name in (rows[0][1] if rows else ()) if name not in ("time", "note")]
-    known = set(now.agents)
+    known = set(now.agent_names)
     if not known.intersection(columns):
         history = " (a history goes to --history)" if {"agent", "utility"} <= set(columns) else ""
         raise ValueError(
@@ -265,7 +266,7 @@ def unit_of(last: Moment | None) -> str:
 
 def decision_csv(decision: Decision) -> str:
     """The decision as CSV: one row per agent."""
-    heading, given = decision.problem.column(decision.given, decision.item_names)
+    heading, given = decision.problem.column(decision.given)
     columns = (
         [shield(name) for name in decision.agent_names],
         [shield(cell) if isinstance(cell, str) else cell for cell in given],
@@ -280,11 +281,11 @@ def decision_csv(decision: Decision) -> str:
     return text.getvalue()
 
 
-def _as_now(now: Request, needs: dict[str, float]) -> Request:
+def _as_now(now: Problem, needs: dict[str, float]) -> Problem:
     """The same to hand out as now, at other needs; of items, one for each agent."""
-    if isinstance(now, Amount):
-        return Amount(now.amount, needs, now.caps, now.whole)
-    return Places(needs, now.k if isinstance(now, Places) else len(now.items or ()))
+    if isinstance(now, Divide):
+        return Divide(now.amount, needs, now.caps_by_name, whole=now.whole)
+    return ChooseK(needs, now.k if isinstance(now, ChooseK) else now.n_items)
 
 
 def _check_columns(path: Path, columns: Sequence[str]) -> None:
@@ -330,7 +331,7 @@ def _check_alone(path: Path, columns: Sequence[str], known: Sequence[str]) -> No
             raise ValueError(f"{path} has a column {name!r} beside {beside}: delete it, or name it 'note'")
 
 
-def _items(path: Path, rows: Sequence[Row], columns: Sequence[str], capacity: int) -> Items:
+def _items(path: Path, rows: Sequence[Row], columns: Sequence[str], capacity: int) -> Assign:
     """Items from a table with one column per item, or with one row per agent and item."""
     utilities: dict[str, dict[str, float]] = {}
     if "item" in columns:
@@ -356,8 +357,7 @@ def _items(path: Path, rows: Sequence[Row], columns: Sequence[str], capacity: in
                 raise ValueError(f"{error} (every column but agent, need and note is an item)") from None
     if not any(utilities.values()):
         raise ValueError(f"{path} gives no utility: no agent may take any of the items {', '.join(map(repr, order))}")
-    items = Items(utilities, capacity)
-    return items if items.items == order else Items(utilities, capacity, order)
+    return Assign(utilities, capacity, items=order)
 
 
 def _agents(path: Path, rows: Sequence[Row]) -> tuple[str, ...]:

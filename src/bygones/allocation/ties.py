@@ -1,6 +1,9 @@
 """How equally good choices are told apart: leximin first, then a seeded draw, never the first index.
 
-This is row 12 of `docs/decisions.md`. All allocators share it. Numbers that differ by rounding alone count as equal.
+This is row 12 of `docs/decisions.md`. All allocators share it, and explanations say by it what decided. Numbers that
+differ by rounding alone count as equal: by `TIE` where they were computed directly, by `SEEN` where a solver with
+tolerances of its own stands between, or where they are shown to people. A change of this rule is a new `METHOD` of
+ledgers.
 """
 
 from __future__ import annotations
@@ -13,6 +16,12 @@ import numpy as np
 
 TIE = 1e-12
 """Two numbers tie if they differ by no more than this share of their size."""
+
+SEEN = 1e-9
+"""The same for numbers from a solver, or as people see them."""
+
+_DIGITS = 9
+"""As many digits as `SEEN` leaves."""
 
 _LARGEST = float(np.finfo(float).max)
 
@@ -45,6 +54,30 @@ class InOrder(np.random.Generator):
     def random(self, size: Any = None, dtype: Any = np.float64, out: Any = None) -> Any:
         """Weights that are larger the earlier they come."""
         return 0.5 if size is None else np.linspace(1.0, 0.0, size, endpoint=False)
+
+
+def is_tied(welfare: float, other: float, lost: float) -> bool:
+    """Whether a choice that loses so much is as good."""
+    return lost <= TIE * max(abs(welfare), abs(other))
+
+
+def first_apart(chosen: np.ndarray, instead: np.ndarray) -> int | None:
+    """The rank from which on leximin tells two choices apart, both in the order of leximin; None if nothing does."""
+    differ = np.flatnonzero(np.abs(chosen - instead) > SEEN * np.maximum(np.abs(chosen), np.abs(instead)))
+    return int(differ[0]) if len(differ) else None
+
+
+def first_by_leximin(Z: Sequence[np.ndarray]) -> int:
+    """Of choices of equal welfare, found by a solver that drew their order, the leximin-best: the first of equals."""
+    keys = [tuple(np.round(np.sort(each), _DIGITS)) for each in Z]
+    return keys.index(max(keys))
+
+
+def best_of_rows(W: np.ndarray, Z: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """The best choice of every row of W, as `best_of`, for numbers that policies have seen."""
+    worst_first = np.moveaxis(np.sort(Z, axis=-1), -1, 0)
+    keys = [rng.random(W.shape), *np.round(worst_first[::-1], _DIGITS), np.round(W, _DIGITS)]
+    return np.asarray(np.lexsort(keys, axis=-1)[:, -1])
 
 
 def best_of(W: np.ndarray, Z: np.ndarray, rng: np.random.Generator) -> int:

@@ -134,9 +134,9 @@ def allocate(
     if seed is not None:
         check_count("seed", seed, least=0)
     request = tables.read_needs(needs, k=k, capacity=capacity, amount=amount, whole=whole)
-    for name in request.agents:
+    for name in request.agent_names:
         check_name(f"{needs}: the name of an agent", name)
-    agents = request.agents
+    agents = request.agent_names
     shares = None
     if others is not None and entitlements is None:
         raise ValueError("others is for --entitlements: give a file, or leave others out")
@@ -149,7 +149,7 @@ def allocate(
             raise ValueError(f"past-needs is for --rule prices, got --rule {rule}")
         weights = None if shares is None else dict(zip(agents, shares.tolist(), strict=True))
         sample = tables.read_past_needs(past_needs, request)
-        notes = _without_a_column(past_needs, needs, agents, {name for each in sample for name in each.agents})
+        notes = _without_a_column(past_needs, needs, agents, {name for each in sample for name in each.agent_names})
         learned = calibrate_by_name(sample, agents, memory, welfare, kind=kind, entitlements=weights)
     elif rule == "prices":
         memory = allocation.learning(memory, welfare, shares, kind)
@@ -159,14 +159,12 @@ def allocate(
         if past.last is not None and not past.last.is_date and not _is_number(half_life):
             raise ValueError(f"half-life must be a number of steps, as the times in {history} are, got {half_life!r}")
     decision = allocation.allocate(
-        request.problem(agents, kind),
+        request.among(agents, kind),
         memory,
         past.state,
         welfare,
         elapsed=tables.until_now(past.last, now),
         entitlements=shares,
-        agents=agents,
-        items=request.items,
         time_unit=tables.unit_of(past.last) if _is_number(half_life) else "day",
         rule=rule,
         calibration=None if learned is None else learned.prices,

@@ -252,7 +252,7 @@ def decide(
     For example:
         bygones ledger decide team.db needs.csv --k 2
     """
-    from bygones.allocation.tables import read_rows, request_of
+    from bygones.allocation.tables import problem_of_rows, read_rows
     from bygones.cli.ledger_tables import agreed, print_decision
     from bygones.ledger import StaleProposalError
     from bygones.ledger.plans.date_needs import has_dates
@@ -268,7 +268,7 @@ def decide(
             author=author, json=json,
         )  # fmt: skip
         return
-    request = request_of(needs, rows, k=k, amount=amount, capacity=capacity, whole=whole)
+    request = problem_of_rows(needs, rows, k=k, amount=amount, capacity=capacity, whole=whole)
     with open_ledger(target, author, key) as ledger:
         if at is not None and not (key is not None and ledger.with_key(key)):
             _note_same_moment(ledger, at)

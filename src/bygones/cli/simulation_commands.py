@@ -156,7 +156,7 @@ def _simulate_policies(
 ) -> None:
     from bygones import simulation as s
     from bygones._arrays import check_count
-    from bygones.allocation.aims import check_form
+    from bygones.allocation.objective import check_form
     from bygones.envs.needs import advantaged
     from bygones.report.figures.policy_figures import policies_figure
     from bygones.welfare import named

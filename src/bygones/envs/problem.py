@@ -22,7 +22,7 @@ from bygones.envs import catalogue
 from bygones.envs.scenario import Scenario
 from bygones.envs.scenarios.allocation import Allocation
 from bygones.memory import Discounted, Memory, named
-from bygones.welfare import AlphaFair, AnyWelfare, Ranked, Welfare, as_judge, check_axis
+from bygones.welfare import AnyWelfare, Welfare, as_judge, check_axis
 
 Scale = Literal["none", "fixed", "window", "expected", "relative", "running"]
 End = Literal["truncation", "termination"]
@@ -293,10 +293,10 @@ def most_welfare(problem: FairProblem) -> float | None:
 
     A concave welfare of what is received is, on average, at most the welfare of its mean (Jensen), and the mean is
     below the limits of `Scenario.most`. Among vectors within them, the one that is as equal as the limits allow is
-    best under every α-fair or ranked welfare.
+    best under every form of welfare for goods.
     """
     most, welfare = problem.scenario.most(), problem.judge
-    if most is None or not isinstance(welfare.form, AlphaFair | Ranked):
+    if most is None or welfare.form is None or not welfare.form.judges("good"):
         return None
     level = _as_equal_as_possible(most.total, most.each)
     return float(welfare.judge(level if problem.memory.average else level * problem.horizon))

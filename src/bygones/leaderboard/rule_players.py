@@ -14,6 +14,7 @@ import numpy as np
 
 from bygones._arrays import Floats
 from bygones.allocation.policies import DynamicMaxMin, Prices, RankingPolicy, RoundRobin, Utilitarian
+from bygones.allocation.ties import SEEN, best_of_rows
 from bygones.envs.batches import mapped, taken
 from bygones.envs.problem import FairProblem
 from bygones.envs.scenario import MOST_ACTIONS, Scenario
@@ -21,9 +22,6 @@ from bygones.envs.walking import joint
 from bygones.learn.evaluation import Predict
 from bygones.memory import Memory
 from bygones.welfare import as_judge
-
-_DIGITS = 9
-"""Welfare is compared to so many digits, so that rounding decides no ties."""
 
 NOT_SERVED = "an action does not serve agents"
 NOT_FORESEEN = "what an action brings is not known beforehand"
@@ -87,9 +85,7 @@ class BestNow:
         past = state or _begun(memory, self.problem.n_agents, rows)
         after = np.stack([memory.ahead(taken(past.memory, row), brings[row]) for row in range(rows)])
         welfare = np.asarray(as_judge(self.problem.welfare)(after))
-        worst_first = np.moveaxis(np.sort(after, axis=-1), -1, 0)
-        keys = [self.rng.random(welfare.shape), *np.round(worst_first[::-1], _DIGITS), np.round(welfare, _DIGITS)]
-        best = np.lexsort(keys, axis=-1)[:, -1]
+        best = best_of_rows(welfare, after, self.rng)
         return best, Seen(past.step + 1, memory.advance(past.memory, brings[np.arange(rows), best]))
 
 
@@ -109,7 +105,7 @@ def _behind(problem: FairProblem, rng: np.random.Generator) -> Predict:
 
     def chosen(observation: np.ndarray, **_: Any) -> tuple[np.ndarray, None]:
         Z: Floats = np.asarray(observation[:, -problem.n_agents :], float)
-        goes = Z.mean(axis=1, keepdims=True) + 10.0**-_DIGITS >= Z
+        goes = Z.mean(axis=1, keepdims=True) + SEEN >= Z
         return goes @ (1 << np.arange(problem.n_agents)[::-1]), None
 
     return chosen

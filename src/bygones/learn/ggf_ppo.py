@@ -23,13 +23,14 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from bygones.forms import Ranked, gini_weights
 from bygones.learn import iterations, ppo
 from bygones.learn.iterations import CurvePoint, Numbers, RunState, Shape
 from bygones.learn.networks import Networks
 from bygones.learn.ppo import Samples
 from bygones.learn.rollouts import Rollout
 from bygones.learn.settings import Settings
-from bygones.welfare import Ranked, Welfare
+from bygones.welfare import Welfare
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,7 @@ def rank_weights(welfare: Welfare, n_agents: int, ratio: float) -> jax.Array:
     """The weights of the ranks, the worst-off first."""
     form = welfare.form
     if isinstance(form, Ranked):
-        return jnp.asarray(Ranked().among(n_agents) if form.weights is None else form.weights, jnp.float32)
+        return jnp.asarray(gini_weights(n_agents) if form.weights is None else form.weights, jnp.float32)
     falling = ratio ** jnp.arange(n_agents)
     return falling / falling.sum()
 

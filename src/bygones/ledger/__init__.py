@@ -5,7 +5,7 @@ For example:
     with Ledger.new("team.db", Rules(half_life="30d")) as ledger:
         ledger.join_all(["ana", "ben"])
         ledger.record("ana", 8)
-        ledger.decide(Places({"ana": 8, "ben": 8}, k=1))
+        ledger.decide(ChooseK({"ana": 8, "ben": 8}, k=1))
 
 The names below are imported when they are first used: reading a duration such as `7d` needs no database.
 """
@@ -13,7 +13,6 @@ The names below are imported when they are first used: reading a duration such a
 from typing import TYPE_CHECKING
 
 from bygones._parts import on_first_use
-from bygones.allocation.requests import Amount, Items, Places, Request
 
 if TYPE_CHECKING:
     from bygones.ledger.actions.decisions import Proposal, StaleProposalError
@@ -33,22 +32,18 @@ if TYPE_CHECKING:
 
 __all__ = [
     "NEWCOMER_RULES",
-    "Amount",
     "Contribution",
     "DateNeeds",
     "Entry",
     "Event",
-    "Items",
     "Ledger",
     "LedgerError",
-    "Places",
     "Plan",
     "PlannedTurn",
     "Preview",
     "Proposal",
     "Redecision",
     "Replanned",
-    "Request",
     "RuleBook",
     "Rules",
     "StaleProposalError",

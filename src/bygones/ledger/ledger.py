@@ -25,7 +25,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from bygones.allocation.requests import Request
+from bygones.allocation.problem_contract import Problem
 from bygones.ledger.actions import decisions, imports, records, redecisions, remade
 from bygones.ledger.actions.decisions import Proposal
 from bygones.ledger.actions.redecisions import Redecision
@@ -258,7 +258,7 @@ class Ledger(Readable):
 
     # ------------------------------------------------------------------------------------------------ deciding
 
-    def propose(self, request: Request, *, at: When | None = None) -> Proposal:
+    def propose(self, request: Problem, *, at: When | None = None) -> Proposal:
         """What would be decided now; nothing is recorded. The same ledger and request give the same proposal."""
         with self._store.reading() as connection:
             head = connection.execute(sa.select(schema.ledger)).one()
@@ -273,7 +273,7 @@ class Ledger(Readable):
             lambda _, events: events,
         )
 
-    def decide(self, request: Request, *, at: When | None = None, note: str = "", key: str | None = None) -> Proposal:
+    def decide(self, request: Problem, *, at: When | None = None, note: str = "", key: str | None = None) -> Proposal:
         """Proposes and accepts in one transaction, so that no two decisions use the same standing.
 
         With a key that was used for the same request, nothing is decided: it returns what was decided then.

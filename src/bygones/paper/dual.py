@@ -13,7 +13,8 @@ import numpy as np
 from scipy import optimize
 
 from bygones._arrays import Floats
-from bygones.welfare import AlphaFair, Ranked, Welfare
+from bygones.forms import AlphaFair, Ranked
+from bygones.welfare import Welfare
 
 MOST_STEPS, SMALL_GAP = 300, 1e-5
 """The search for the best weights ends after this many steps, or at this relative gap on its sample."""
@@ -33,17 +34,16 @@ def best_weights(needs: tuple[Floats, Floats], n_resources: int, judge: Welfare)
     by_rank = weights_by_rank(judge, n_agents)
     if by_rank is not None:
         return _best_mixture(by_rank, reached)
-    alpha = alpha_of(judge)
+    form = curve_of(judge)
 
     def dual_of_logs(logs: Floats) -> tuple[float, Floats]:
         weights = np.exp(logs)
         utilities = reached(weights)
-        value = weights @ utilities + conjugate(weights, judge)
-        # Where welfare's slope is w, an agent has w^(-1/α) - ε.
-        return float(value), weights * (utilities - (weights ** (-1 / alpha) - shift_of(judge)))
+        value = weights @ utilities + form.conjugate(weights)
+        return float(value), weights * (utilities - form.inverse(weights))
 
     # All equally well off is where the search starts.
-    start = -alpha * np.log(reached(equal).mean() + shift_of(judge)) * equal
+    start = -form.alpha * np.log(reached(equal).mean() + form.shift) * equal
     found = optimize.minimize(dual_of_logs, start, jac=True, method="L-BFGS-B", options={"ftol": 1e-13, "gtol": 1e-7})
     best: Floats = np.exp(found.x)
     return best
@@ -61,28 +61,14 @@ def weights_by_rank(judge: Welfare, n_agents: int) -> Floats | None:
     """The weights g by rank, the worst-off first, of a welfare that is linear in sorted utilities; None of others."""
     form = judge.form
     if isinstance(form, Ranked):
-        return form.among(n_agents)
-    return {0.0: np.ones(n_agents), math.inf: np.eye(n_agents)[0]}.get(alpha_of(judge))
+        return form.by_rank(n_agents)
+    return {0.0: np.ones(n_agents), math.inf: np.eye(n_agents)[0]}.get(curve_of(judge).alpha)
 
 
-def alpha_of(judge: Welfare) -> float:
-    """The α of an α-fair welfare."""
+def curve_of(judge: Welfare) -> AlphaFair:
+    """The form of an α-fair welfare."""
     assert isinstance(judge.form, AlphaFair)
-    return judge.form.alpha
-
-
-def shift_of(judge: Welfare) -> float:
-    """What is added to utilities before they are judged."""
-    assert isinstance(judge.form, AlphaFair)
-    return judge.form.shift
-
-
-def conjugate(weights: Floats, judge: Welfare) -> float:
-    r"""$\sum_i \max_v (f(v) - w_i v)$ for α-fair $f$."""
-    alpha, eps = alpha_of(judge), shift_of(judge)
-    if alpha == 1:
-        return float((-np.log(weights) - 1 + weights * eps).sum())
-    return float((weights ** (1 - 1 / alpha) * alpha / (1 - alpha) + weights * eps).sum())
+    return judge.form
 
 
 def _best_mixture(by_rank: Floats, reached: Callable[[Floats], Floats]) -> Floats:

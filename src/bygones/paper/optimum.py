@@ -49,9 +49,10 @@ from scipy import special, stats
 from bygones import inequality
 from bygones._arrays import Floats, Number, check_between, check_count
 from bygones.envs.needs import Needs, advantaged
+from bygones.forms import AlphaFair, Ranked
 from bygones.learn.settings import Settings
-from bygones.paper.dual import alpha_of, best_weights, conjugate, served_by, shift_of, weights_by_rank
-from bygones.welfare import AlphaFair, AnyWelfare, Ranked, Welfare, as_judge
+from bygones.paper.dual import best_weights, curve_of, served_by, weights_by_rank
+from bygones.welfare import AnyWelfare, Welfare, as_judge
 
 SAMPLES = 1_000_000
 """The number of fresh draws of needs on which the weights are evaluated."""
@@ -115,10 +116,9 @@ class Optimum:
         by_rank = weights_by_rank(self.welfare, len(self.weights))
         if by_rank is None:
             # Whoever never received anything has no error, and where there is no shift, no slope.
-            reached = np.where(self.utilities > 0, self.steps * self.utilities + shift_of(self.welfare), math.inf)
-            return self.value - self._quantile * _error(
-                self.steps * reached ** -alpha_of(self.welfare), self.covariance
-            )
+            reached = np.where(self.utilities > 0, self.steps * self.utilities, math.inf)
+            slopes = curve_of(self.welfare).slope(reached)
+            return self.value - self._quantile * _error(self.steps * slopes, self.covariance)
         # Both hold for every order: the errors of agents add up at worst, and no order's error is above the largest.
         surely = np.clip(self.utilities - self._quantile * self.utility_errors, 0.0, None)
         largest = self.steps * _largest_error(by_rank, self.covariance)
@@ -156,8 +156,9 @@ class Optimum:
         if weights_by_rank(self.welfare, len(self.weights)) is not None:
             return float(self.steps * support)
         # Over more steps an agent has more, and welfare's slope there is smaller: the weights shrink with it.
-        slope = self.steps ** -alpha_of(self.welfare)
-        return float(self.steps * slope * support) + conjugate(slope * self.weights, self.welfare)
+        form = curve_of(self.welfare)
+        slope = self.steps**-form.alpha
+        return float(self.steps * slope * support) + form.conjugate(slope * self.weights)
 
 
 def optimum(
@@ -234,7 +235,7 @@ def equal_utility(welfare: AnyWelfare, value: Number, n_agents: int) -> Floats:
     by_rank = weights_by_rank(judge, n_agents)
     if by_rank is not None:
         return values / float(by_rank.sum())
-    alpha, eps = alpha_of(judge), shift_of(judge)
+    alpha, eps = curve_of(judge).alpha, curve_of(judge).shift
     if alpha == 1:
         return np.exp(values / n_agents) - eps
     return (values * (1 - alpha) / n_agents) ** (1 / (1 - alpha)) - eps

@@ -14,24 +14,24 @@ import numpy as np
 from scipy import sparse
 from scipy.optimize import linear_sum_assignment
 
-from bygones.allocation.aims import ConcaveSum, Leximin
 from bygones.allocation.outlook import Outlook
 from bygones.allocation.solvers.auction import auction
 from bygones.allocation.solvers.leximin import DenseValues, SparseValues, leximin
 from bygones.allocation.solvers.matching import DenseGains, Gains, SparseGains, least_cost, match
 from bygones.allocation.ties import TIE
+from bygones.forms import Curves
 
 _STEEPNESS = 200.0
 
 
-def one_each(utilities: Any, look: Outlook, aim: ConcaveSum | Leximin, rng: np.random.Generator) -> np.ndarray:
+def one_each(utilities: Any, look: Outlook, form: Curves, rng: np.random.Generator) -> np.ndarray:
     """The item of each agent, -1 for none, where every agent may have one."""
     n, m = utilities.shape
     # A full matrix is made square, which pays unless it is very long.
     dense = not sparse.issparse(utilities) and n <= 2 * m
     board = _DenseBoard(utilities, look) if dense else _SparseBoard(utilities, look)
-    if isinstance(aim, ConcaveSum):
-        found = match(board.gains(aim), look.base, board.value, rng)
+    if not form.is_leximin:
+        found = match(board.gains(form), look.base, board.value, rng)
         if found is not None:
             return found
         # Somebody stays at zero whatever is done, every Nash product is zero, and leximin decides.
@@ -92,17 +92,17 @@ class _DenseBoard:
         self.steps = _scaled(utilities, look.slope)
         self.complete = bool(self.steps.min() > 0)
 
-    def gains(self, aim: ConcaveSum) -> Gains:
+    def gains(self, form: Curves) -> Gains:
         forbidden = None if self.complete else self.steps <= 0
-        if aim.alpha == 0 and forbidden is None:
+        if form.is_linear and forbidden is None:
             # A straight line is steep nowhere, and gains can be counted from having nothing.
-            return DenseGains(self.steps * np.reshape(aim.mass, (-1, 1)), np.zeros(self.shape[0]))
+            return DenseGains(self.steps * np.reshape(form.mass, (-1, 1)), np.zeros(self.shape[0]))
         least = self.steps.min(axis=1) if forbidden is None else _least(self.steps, forbidden)
-        start, unit, outside = _from_least(aim, self.base, least)
+        start, unit, outside = _from_least(form, self.base, least)
         steps = self.steps - least[:, None]
         if forbidden is not None:
             steps[forbidden] = 0.0
-        gains = aim.among(np.s_[:, None]).gain(start[:, None], steps, unit)
+        gains = form.among(np.s_[:, None]).gain(start[:, None], steps, unit)
         return DenseGains(gains if forbidden is None else np.where(forbidden, -math.inf, gains), outside)
 
     def values(self) -> DenseValues:
@@ -136,13 +136,13 @@ class _SparseBoard:
         self.steps.sort_indices()
         self.agents = np.repeat(np.arange(self.shape[0]), np.diff(self.steps.indptr))
 
-    def gains(self, aim: ConcaveSum) -> Gains:
+    def gains(self, form: Curves) -> Gains:
         least = np.full(self.shape[0], math.inf)
         np.minimum.at(least, self.agents, self.steps.data)
         least = np.where(least < math.inf, least, 1.0)
-        start, unit, outside = _from_least(aim, self.base, least)
+        start, unit, outside = _from_least(form, self.base, least)
         steps = self.steps.data - least[self.agents]
-        return SparseGains(self._with(aim.among(self.agents).gain(start[self.agents], steps, unit)), outside)
+        return SparseGains(self._with(form.among(self.agents).gain(start[self.agents], steps, unit)), outside)
 
     def values(self) -> SparseValues:
         return SparseValues(self._with(self.base[self.agents] + self.steps.data))
@@ -174,11 +174,11 @@ def _least(steps: np.ndarray, forbidden: np.ndarray) -> np.ndarray:
     return np.where(least < math.inf, least, 1.0)
 
 
-def _from_least(aim: ConcaveSum, base: np.ndarray, least: np.ndarray) -> tuple[np.ndarray, float, np.ndarray]:
+def _from_least(form: Curves, base: np.ndarray, least: np.ndarray) -> tuple[np.ndarray, float, np.ndarray]:
     """Where gains are counted from, in which unit, and the gain of having nothing."""
     start = base + least
-    unit = float((start + aim.shift).min()) if aim.alpha > 1 else 1.0
-    return start, unit, -aim.gain(base, least, unit)
+    unit = form.unit(start)
+    return start, unit, -form.gain(base, least, unit)
 
 
 def _steep(base: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

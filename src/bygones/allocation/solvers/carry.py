@@ -25,20 +25,17 @@ nothing, at a rate of 0, takes as much as it may before all others.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeAlias
 
 import numpy as np
 
-from bygones.allocation.aims import ConcaveSum, Leximin, PowerSum
 from bygones.allocation.solvers.choose import swap_one
-from bygones.allocation.solvers.divide import by_rate, fill
+from bygones.allocation.solvers.divide import by_level, by_rate, fill
 from bygones.allocation.ties import TIE, Key, best_k
-
-Separable: TypeAlias = ConcaveSum | PowerSum | Leximin
+from bygones.forms import Curves
 
 
 def choose_carriers(
-    load: np.ndarray, more: np.ndarray, who: np.ndarray, k: int, aim: Separable, rng: np.random.Generator
+    load: np.ndarray, more: np.ndarray, who: np.ndarray, k: int, form: Curves, rng: np.random.Generator
 ) -> tuple[np.ndarray, Callable[[], np.ndarray | None]]:
     """Exactly k of the agents `who`, and a way to the next best choice (None: no other)."""
     load, more = load[who], more[who]
@@ -48,8 +45,8 @@ def choose_carriers(
         lambda some: -after[some],
         lambda some: -more[some],
     ]
-    if not isinstance(aim, Leximin):
-        cost = added_cost(aim.among(who), load, more)
+    if not form.is_leximin:
+        cost = added_cost(form.among(who), load, more)
         keys.insert(0, lambda some: -cost[some])
     chosen = best_k(keys, len(who), k, rng)
 
@@ -60,7 +57,7 @@ def choose_carriers(
     return who[chosen], runner_up
 
 
-def carry_amount(load: np.ndarray, slope: np.ndarray, caps: np.ndarray, amount: float, aim: Separable) -> np.ndarray:
+def carry_amount(load: np.ndarray, slope: np.ndarray, caps: np.ndarray, amount: float, form: Curves) -> np.ndarray:
     """What each agent takes of the amount, all of it; together the caps are at least the amount."""
     parts = np.zeros(len(load))
     free, paying = (slope == 0) & (caps > 0), (slope > 0) & (caps > 0)
@@ -69,41 +66,22 @@ def carry_amount(load: np.ndarray, slope: np.ndarray, caps: np.ndarray, amount: 
         if caps[who].sum() <= left:
             parts[who] = caps[who]
         elif left > 0:
-            parts[who] = _share(load[who], slope[who], caps[who], left, _of(aim, who))
+            parts[who] = _share(load[who], slope[who], caps[who], left, form.among(who))
     return parts
 
 
-def _share(load: np.ndarray, slope: np.ndarray, caps: np.ndarray, amount: float, aim: Separable) -> np.ndarray:
+def _share(load: np.ndarray, slope: np.ndarray, caps: np.ndarray, amount: float, form: Curves) -> np.ndarray:
     """The parts of agents whose rates are all above 0, or all 0."""
     if not slope.any():
         return fill(np.zeros(len(load)), np.ones(len(load)), caps, amount)
-    if isinstance(aim, Leximin):
+    if form.is_leximin:
         return fill(load, 1.0 / slope, caps, amount)
-    rate = aim.mass * slope
-    if isinstance(aim, ConcaveSum):
-        return by_rate(load, slope, caps, amount, 1.0 / rate)
-    dear = (rate / rate.min()) ** (1.0 / (aim.order - 1.0))
-    with np.errstate(over="ignore", under="ignore"):
-        beta, kappa = load * dear, 1.0 / (dear * slope)
-    seen = np.isfinite(beta) & (kappa > 0)
-    parts = np.zeros(len(load))
-    if caps[seen].sum() > amount:
-        parts[seen] = fill(beta[seen], kappa[seen], caps[seen], amount)
-        return parts
-    # Rates so far above the lowest that floating point cannot hold the ratio: their turn comes after all the others.
-    parts[seen] = caps[seen]
-    left = amount - parts.sum()
-    parts[~seen] = _share(load[~seen], slope[~seen], caps[~seen], left, _of(aim, ~seen))
-    return parts
+    if form.is_linear:
+        return by_rate(load, slope, caps, amount, 1.0 / (form.mass * slope))
+    return by_level(-load, -slope, caps, amount, form)
 
 
-def _of(aim: Separable, who: np.ndarray) -> Separable:
-    return aim if isinstance(aim, Leximin) else aim.among(who)
-
-
-def added_cost(aim: ConcaveSum | PowerSum, load: np.ndarray, more: np.ndarray) -> np.ndarray:
+def added_cost(form: Curves, load: np.ndarray, more: np.ndarray) -> np.ndarray:
     """What carrying more adds to the sum, in units of its own."""
-    if isinstance(aim, ConcaveSum):
-        return np.asarray(aim.mass * more)
-    unit = max(float((load + more).max(initial=0.0)), np.finfo(float).tiny)
-    return np.asarray(aim.cost(load / unit, more / unit))
+    heaviest = max(float((load + more).max(initial=0.0)), np.finfo(float).tiny)
+    return np.asarray(-form.gain(-load, -more, heaviest if form.is_curved else 1.0))

@@ -12,24 +12,24 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
-from bygones.allocation.aims import Leximin
-from bygones.allocation.solvers.carry import Separable, added_cost
+from bygones.allocation.solvers.carry import added_cost
 from bygones.allocation.solvers.leximin import SparseValues, leximin
 from bygones.allocation.solvers.matching import SLACK, DenseGains, Gains, SparseGains, dual_prices
 from bygones.allocation.ties import TIE
+from bygones.forms import Curves
 
 _STEEPNESS = 200.0
 
 
 def carry_one_each(
-    load: np.ndarray, steps: sparse.csr_array, aim: Separable, rng: np.random.Generator
+    load: np.ndarray, steps: sparse.csr_array, form: Curves, rng: np.random.Generator
 ) -> np.ndarray | None:
     """The agent of each item, no agent twice; None if that is impossible.
 
     Args:
         load: what each agent carries already.
         steps: what each item adds, for the pairs of agent and item that are allowed.
-        aim: what is minimised.
+        form: what is minimised.
         rng: draws among equally good assignments.
     """
     n, m = steps.shape
@@ -38,10 +38,10 @@ def carry_one_each(
     pairs = _Pairs.of(steps)
     before, after = load[pairs.agents], load[pairs.agents] + steps.data
     must_carry = np.zeros(n, dtype=bool)
-    if isinstance(aim, Leximin):
+    if form.is_leximin:
         owners = pairs.gains(_steep(before, after)).match()
     else:
-        cost = added_cost(aim.among(pairs.agents), before, steps.data)
+        cost = added_cost(form.among(pairs.agents), before, steps.data)
         owners, keep, must_carry = _least_cost(pairs, cost)
         pairs, after = pairs.only(keep), after[keep]
     if owners is None:

@@ -9,24 +9,21 @@ and only the agents that share it are looked at again, at last by drawing lots.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from bygones.allocation.aims import ConcaveSum, Leximin
 from bygones.allocation.ties import Key, best_k
+from bygones.forms import Curves
 
 
 def choose(
-    base: np.ndarray, gain: np.ndarray, k: int, aim: ConcaveSum | Leximin, rng: np.random.Generator
+    base: np.ndarray, gain: np.ndarray, k: int, form: Curves, rng: np.random.Generator
 ) -> tuple[np.ndarray, Callable[[], np.ndarray | None]]:
     """The agents to serve, at most k of those with a gain, and a way to the next best choice (None: no other)."""
-    if isinstance(aim, ConcaveSum) and aim.product and _someone_stays_at_zero(base, gain, k):
-        aim = Leximin()
-    if isinstance(aim, Leximin):
+    if form.is_leximin or (form.is_product and _someone_stays_at_zero(base, gain, k)):
         return choose_by(None, base, gain, k, rng)
-    return choose_by(lambda who: _rank(aim.among(who), base[who], gain[who]), base, gain, k, rng)
+    return choose_by(lambda who: form.among(who).rank(base[who], gain[who]), base, gain, k, rng)
 
 
 def choose_by(
@@ -47,22 +44,6 @@ def choose_by(
         return other if other is None or useful is None else useful[other]
 
     return served if useful is None else useful[served], runner_up
-
-
-def _rank(aim: ConcaveSum, base: np.ndarray, gain: np.ndarray) -> np.ndarray:
-    """Numbers in the order of the marginal gains, cheaper and of wider range than the gains themselves."""
-    start = base + aim.shift if aim.shift else base
-    if aim.alpha == 0:
-        return np.asarray(gain * aim.mass)
-    if aim.alpha == 1:
-        with np.errstate(divide="ignore"):
-            return np.asarray(gain / start if np.ndim(aim.mass) == 0 else aim.mass * np.log1p(gain / start))
-    order = 1.0 - aim.alpha
-    with np.errstate(divide="ignore", invalid="ignore"):
-        logarithm = order * np.log(start) + np.log(np.expm1(order * np.log1p(gain / start)) / order)
-    if aim.alpha < 1:
-        logarithm = np.where(start > 0, logarithm, order * np.log(gain) - math.log(order))
-    return np.asarray(np.exp((logarithm + np.log(aim.mass)) / max(aim.alpha, 1.0)))
 
 
 def _someone_stays_at_zero(base: np.ndarray, gain: np.ndarray, k: int) -> bool:

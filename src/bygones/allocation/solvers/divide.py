@@ -18,33 +18,31 @@ from __future__ import annotations
 
 import numpy as np
 
-from bygones.allocation.aims import ConcaveSum, Gini, Leximin
 from bygones.allocation.solvers.divide_gini import divide_gini
 from bygones.allocation.ties import TIE
+from bygones.forms import LEXIMIN, Curves, Form, Ranked
 
 
-def divide(
-    base: np.ndarray, slope: np.ndarray, caps: np.ndarray, amount: float, aim: ConcaveSum | Leximin | Gini
-) -> np.ndarray:
+def divide(base: np.ndarray, slope: np.ndarray, caps: np.ndarray, amount: float, form: Form) -> np.ndarray:
     """The amount of each agent; `slope` is the memory gained per unit of the resource."""
     parts = np.zeros(len(base))
     useful = (slope > 0) & (caps > 0)
-    if isinstance(aim, ConcaveSum) and aim.product and (base[~useful] == 0).any():
-        aim = Leximin()
+    if isinstance(form, Curves) and form.is_product and (base[~useful] == 0).any():
+        form = LEXIMIN
     if np.sum(caps, where=useful) <= amount:
         return np.where(useful, caps, 0.0)
-    if isinstance(aim, Gini) and not _equal((aim.mass * slope)[useful]):
-        return divide_gini(base, slope, caps, amount, aim)
+    if isinstance(form, Ranked) and not equal((form.masses * slope)[useful]):
+        return divide_gini(base, slope, caps, amount, form)
     if not useful.all():
         base, slope, caps = base[useful], slope[useful], caps[useful]
-        aim = aim.among(useful) if isinstance(aim, ConcaveSum) else aim
-    if isinstance(aim, Leximin | Gini):
+        form = form.among(useful)
+    if isinstance(form, Ranked) or form.is_leximin:
         # At equal rates the most equal division is the best for every welfare that prefers equality.
         parts[useful] = fill(base, 1.0 / slope, caps, amount)
-    elif aim.alpha == 0:
-        parts[useful] = by_rate(base, slope, caps, amount, aim.mass * slope)
+    elif form.is_linear:
+        parts[useful] = by_rate(base, slope, caps, amount, form.mass * slope)
     else:
-        parts[useful] = _by_curve(base + aim.shift, slope, caps, amount, aim.mass * slope, aim.alpha)
+        parts[useful] = by_level(base, slope, caps, amount, form)
     return parts
 
 
@@ -84,24 +82,21 @@ def by_rate(base: np.ndarray, slope: np.ndarray, caps: np.ndarray, amount: float
     return parts
 
 
-def _by_curve(
-    start: np.ndarray, slope: np.ndarray, caps: np.ndarray, amount: float, rate: np.ndarray, alpha: float
-) -> np.ndarray:
-    rate = rate / rate.max()
-    with np.errstate(all="ignore"):
-        beta, kappa = start * rate ** (-1.0 / alpha), rate ** (1.0 / alpha) / slope
-    seen = np.isfinite(beta) & np.isfinite(kappa)
+def by_level(base: np.ndarray, slope: np.ndarray, caps: np.ndarray, amount: float, form: Curves) -> np.ndarray:
+    """The parts that lead to equal marginal gains, of a form that is curved."""
+    beta, kappa = form.levels(base, slope)
+    seen = np.isfinite(beta) & np.isfinite(kappa) & (kappa > 0)
     if seen.all():
         return fill(beta, kappa, caps, amount)
     # Rates so far below the best that floating point cannot hold the ratio: their turn comes after all the others.
-    parts = np.zeros(len(start))
-    enough = caps[seen].sum() > amount
-    parts[seen] = fill(beta[seen], kappa[seen], caps[seen], amount) if enough else caps[seen]
-    if not enough:
-        left = amount - caps[seen].sum()
-        parts[~seen] = _by_curve(start[~seen], slope[~seen], caps[~seen], left, rate[~seen], alpha)
+    parts = np.zeros(len(base))
+    left = amount - caps[seen].sum()
+    parts[seen] = fill(beta[seen], kappa[seen], caps[seen], amount) if left < 0 else caps[seen]
+    if left >= 0:
+        parts[~seen] = by_level(base[~seen], slope[~seen], caps[~seen], left, form.among(~seen))
     return parts
 
 
-def _equal(slope: np.ndarray) -> bool:
-    return bool(slope.max() - slope.min() <= TIE * slope.max())
+def equal(rates: np.ndarray) -> bool:
+    """Whether rates are the same up to rounding."""
+    return bool(rates.max() - rates.min() <= TIE * rates.max())

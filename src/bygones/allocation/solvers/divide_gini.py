@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bygones.allocation.aims import Gini
+from bygones.forms import Ranked
 
 _BLOCK = 4_000_000
 """The most entries of a table of levels by agents that are held at a time."""
@@ -27,13 +27,13 @@ class _Division(NamedTuple):
     welfare: float
 
 
-def divide_gini(base: np.ndarray, slope: np.ndarray, caps: np.ndarray, amount: float, aim: Gini) -> np.ndarray:
+def divide_gini(base: np.ndarray, slope: np.ndarray, caps: np.ndarray, amount: float, form: Ranked) -> np.ndarray:
     """The amount of each agent; together the caps of those with a positive slope exceed the amount."""
     with np.errstate(divide="ignore"):
-        order = np.argsort(1.0 / (aim.mass * slope))
+        order = np.argsort(1.0 / (form.masses * slope))
         cost = (1.0 / slope)[order]
     base, top = base[order], (base + slope * np.minimum(caps, amount))[order]
-    gini = Gini(_strictly_falling(aim.weights), aim.mass[order])
+    gini = Ranked(_strictly_falling(np.asarray(form.weights)), form.masses[order])
 
     def divided(lifted: np.ndarray) -> _Division:
         paid = np.where(lifted > 0, lifted, 0.0) @ np.where(lifted > 0, cost, 0.0)
@@ -56,11 +56,11 @@ def divide_gini(base: np.ndarray, slope: np.ndarray, caps: np.ndarray, amount: f
     return parts
 
 
-def _lift(base: np.ndarray, top: np.ndarray, cost: np.ndarray, gini: Gini, price: float) -> np.ndarray:
+def _lift(base: np.ndarray, top: np.ndarray, cost: np.ndarray, gini: Ranked, price: float) -> np.ndarray:
     """How far each agent is lifted at this price per unit of the resource; agents come cheapest first."""
     levels = np.unique(np.concatenate([base, top]))
     ascending = np.argsort(base)
-    until = np.concatenate([[0.0], np.cumsum(gini.mass[ascending])])
+    until = np.concatenate([[0.0], np.cumsum(gini.masses[ascending])])
     mass_below = until[np.searchsorted(base[ascending], levels[1:])]
     lifted = np.zeros(len(base))
     rows = max(1, _BLOCK // len(base))
@@ -68,7 +68,7 @@ def _lift(base: np.ndarray, top: np.ndarray, cost: np.ndarray, gini: Gini, price
         low, high = levels[first : first + rows + 1][:-1, None], levels[first + 1 : first + rows + 1][:, None]
         below = mass_below[first : first + rows, None]
         can = (base <= low) & (top >= high)
-        left_below = below - np.cumsum(np.where(can, gini.mass, 0.0), axis=1)
+        left_below = below - np.cumsum(np.where(can, gini.masses, 0.0), axis=1)
         worth = gini.weight_until(below) - gini.weight_until(left_below)
         net = worth - price * np.cumsum(np.where(can, cost, 0.0), axis=1)
         best = np.where(net.max(axis=1) > 0, net.argmax(axis=1), -1)

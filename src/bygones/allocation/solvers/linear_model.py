@@ -11,7 +11,7 @@ import numpy as np
 from scipy import sparse
 from scipy.optimize import Bounds, LinearConstraint, milp
 
-from bygones.allocation.aims import Aim, ConcaveSum, Gini, PowerSum
+from bygones.forms import Curves, Form, Ranked
 
 Parts: TypeAlias = list[tuple[slice, np.ndarray | sparse.sparray]]
 """A sum over columns: each slice of them times a vector (one row) or a matrix (several)."""
@@ -54,8 +54,8 @@ class Found(NamedTuple):
 class Model:
     """The programme with the columns and rows that make its welfare linear."""
 
-    def __init__(self, programme: Programme, aim: Aim, deadline: float) -> None:
-        self.programme, self.aim, self.deadline = programme, aim, deadline
+    def __init__(self, programme: Programme, form: Form, deadline: float) -> None:
+        self.programme, self.form, self.deadline = programme, form, deadline
         self.least, self.most = np.zeros(0), np.zeros(0)
         self.rows: list[tuple[Parts, np.ndarray]] = []
         self.x = self.columns(len(programme.upper), 0.0, programme.upper)
@@ -63,14 +63,14 @@ class Model:
         if programme.total is not None:
             self.at_most([(self.x, -np.ones((1, len(programme.upper))))], np.array([-programme.total]))
         self.objective: Parts = []
-        if isinstance(aim, Gini):
-            self._add_gini(aim)
-        elif isinstance(aim, PowerSum):
+        if isinstance(form, Ranked):
+            self._add_ranked(form)
+        elif form.is_linear:
+            self._add_total(np.broadcast_to(form.mass, len(programme.base)))
+        elif form.is_curved and programme.total is not None:
             self._add_loads()
-        elif isinstance(aim, ConcaveSum) and aim.alpha > 0:
-            self._add_curve(aim)
-        elif isinstance(aim, ConcaveSum):
-            self._add_total(np.broadcast_to(aim.mass, len(programme.base)))
+        elif form.is_curved:
+            self._add_curve(form)
 
     def columns(self, count: int, least: float | np.ndarray = -math.inf, most: float | np.ndarray = math.inf) -> slice:
         """New variables."""
@@ -129,10 +129,10 @@ class Model:
 
     def refine(self, x: np.ndarray) -> bool:
         """Adds tangents where this point is above a curve; whether there were any."""
-        if not isinstance(self.aim, ConcaveSum | PowerSum) or self.aim.order == 1:
+        if isinstance(self.form, Ranked) or not self.form.is_curved:
             return False
         z = self.programme.after(self.clean(x))
-        above = np.flatnonzero(x[self.t] > self.aim.value(z) + 1e-9)
+        above = np.flatnonzero(x[self.t] > self.form.value(z) + 1e-9)
         self._add_tangents(above, z[above])
         return len(above) > 0
 
@@ -153,22 +153,18 @@ class Model:
         return x
 
     def score_of(self, z: np.ndarray) -> float:
-        if isinstance(self.aim, Gini):
-            return float(self.aim.of(z))
-        if isinstance(self.aim, ConcaveSum | PowerSum):
-            return float(np.sum(self.aim.value(z)))
-        return float(z.min())
+        return float(self.form.of(z))
 
-    def _add_gini(self, aim: Gini) -> None:
-        levels, times = np.unique(aim.weights, return_counts=True)
-        n = len(aim.weights)
+    def _add_ranked(self, form: Ranked) -> None:
+        levels, times = np.unique(np.asarray(form.weights), return_counts=True)
+        n = len(self.programme.base)
         alpha, beta = self.columns(len(levels)), self.columns(n)
         for r, weight in enumerate(levels):
             this = np.zeros((n, len(levels)))
             this[:, r] = 1.0
             response = -weight * self.programme.response
             self.at_most([(alpha, this), (beta, np.eye(n)), (self.x, response)], weight * self.programme.base)
-        self.objective = [(alpha, times.astype(float)), (beta, aim.mass)]
+        self.objective = [(alpha, times.astype(float)), (beta, form.masses)]
 
     def _add_total(self, mass: np.ndarray) -> None:
         total = self.columns(1)
@@ -184,7 +180,7 @@ class Model:
         for share in (0.0, 0.1, 0.3, 1.0):
             self._add_tangents(np.arange(n), base + share * (lowest - base))
 
-    def _add_curve(self, aim: ConcaveSum) -> None:
+    def _add_curve(self, form: Curves) -> None:
         base, high, n = self.programme.base, self.programme.most(), len(self.programme.base)
         self.t = self.columns(n)
         self.objective = [(self.t, np.ones(n))]
@@ -196,25 +192,24 @@ class Model:
         gains = self.programme.response.toarray()
         low = base + np.where(gains > 0, gains, math.inf).min(axis=1, initial=math.inf)
         can = low < math.inf
-        empty = (base == 0) & aim.product
+        empty = (base == 0) & form.is_product
         if empty.any():
             self.at_most([(self.x, -(gains[empty] > 0).astype(float))], -np.ones(int(empty.sum())))
         kept = everybody[~can & ~empty]
-        self._add_lines(kept, aim.among(kept).value(base[kept]), base[kept], np.zeros(len(kept)))
+        self._add_lines(kept, form.among(kept).value(base[kept]), base[kept], np.zeros(len(kept)))
         chord = everybody[can & ~empty]
-        step, curves = low[chord] - base[chord], aim.among(chord)
+        step, curves = low[chord] - base[chord], form.among(chord)
         self._add_lines(chord, curves.value(base[chord]), base[chord], curves.gain(base[chord], step) / step)
         can_gain = everybody[can]
         for share in (0.0, 0.25, 1.0):
             self._add_tangents(can_gain, (1.0 - share) * low[can_gain] + share * high[can_gain])
 
     def _add_tangents(self, agents: np.ndarray, at: np.ndarray) -> None:
-        assert isinstance(self.aim, ConcaveSum | PowerSum)
-        if isinstance(self.aim, ConcaveSum):
-            finite = at + self.aim.shift > 0
-            agents, at = agents[finite], at[finite]
-        curves = self.aim.among(agents)
-        self._add_lines(agents, curves.value(at), at, curves.slope(at))
+        assert isinstance(self.form, Curves)
+        steep = self.form.among(agents).slope(at)
+        finite = np.isfinite(steep)
+        agents, at = agents[finite], at[finite]
+        self._add_lines(agents, self.form.among(agents).value(at), at, steep[finite])
 
     def _add_lines(self, agents: np.ndarray, value: np.ndarray, at: np.ndarray, slope: np.ndarray) -> None:
         """Each agent's t is at most the line through (at, value) with this slope."""

@@ -26,16 +26,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import sparse
 
-from bygones.allocation.aims import Aim, ConcaveSum, Leximin, PowerSum
 from bygones.allocation.outlook import Outlook
 from bygones.allocation.solvers import enumerate
 from bygones.allocation.solvers.linear_model import Model, Programme
+from bygones.allocation.ties import SEEN, first_by_leximin
+from bygones.forms import LEXIMIN, Curves, Form
 
 RESOLUTION = 1e-6
 """Differences of welfare below this, in units of the largest utility, are too small for the solver to see."""
-
-EQUAL = 1e-9
-"""Choices whose welfare, computed from what was chosen, differs by no more are equal, and leximin decides."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +46,7 @@ class Solution:
     runner_up: np.ndarray | None = None
 
 
-def solve(programme: Programme, aim: Aim, rng: np.random.Generator, time_limit: float | None = None) -> Solution:
+def solve(programme: Programme, form: Form, rng: np.random.Generator, time_limit: float | None = None) -> Solution:
     """The best x, proven unless the time limit (in seconds) came first."""
     deadline = math.inf if time_limit is None else time.monotonic() + time_limit
     unit = max(float(np.abs(programme.base).max()), float(np.abs(programme.response).max()), 1e-300)
@@ -61,29 +59,25 @@ def solve(programme: Programme, aim: Aim, rng: np.random.Generator, time_limit: 
         upper=programme.upper[options],
         some=None if programme.some is None else programme.some[options],
     )
-    heaviest = 1.0
-    if isinstance(aim, ConcaveSum | PowerSum):
-        heaviest = float(np.max(aim.mass))
-        aim = aim.in_units(unit, heaviest)
-    aim = aim if isinstance(aim, Leximin) else aim.among(agents)
-    solution = _solve(shuffled, aim, deadline)
+    form, worth = form.in_units(unit)
+    solution = _solve(shuffled, form.among(agents), deadline)
     back = np.argsort(options)
     return Solution(
         solution.x[back],
-        solution.gap * heaviest * (unit**aim.order if isinstance(aim, ConcaveSum | PowerSum) else unit),
+        solution.gap * worth,
         solution.optimal,
         None if solution.runner_up is None else solution.runner_up[back],
     )
 
 
-def _solve(programme: Programme, aim: Aim, deadline: float) -> Solution:
-    if isinstance(aim, Leximin):
-        return _by_leximin(Model(programme, aim, deadline))
-    model = Model(programme, aim, deadline)
+def _solve(programme: Programme, form: Form, deadline: float) -> Solution:
+    model = Model(programme, form, deadline)
+    if isinstance(form, Curves) and form.is_leximin:
+        return _by_leximin(model)
     first = _best(model)
     if first is None:
         # Somebody stays at zero whatever is done, so that every Nash product is zero.
-        return _by_leximin(Model(programme, Leximin(), deadline))
+        return _by_leximin(Model(programme, LEXIMIN, deadline))
     if not (first.optimal and programme.whole):
         return first
     excluded = len(model.rows)
@@ -99,8 +93,8 @@ def _solve(programme: Programme, aim: Aim, deadline: float) -> Solution:
     third = _by_leximin(model)
     choices = [choice.x for choice in (first, second, third)]
     best = max(model.score(x) for x in choices)
-    equal = [x for x in choices if model.score(x) >= best - EQUAL]
-    x = max(equal, key=lambda x: tuple(np.round(np.sort(programme.after(x)), 9)))
+    equal = [x for x in choices if model.score(x) >= best - SEEN]
+    x = equal[first_by_leximin([programme.after(x) for x in equal])]
     other = next(y for y in choices if (y != x).any())
     return Solution(x, max(0.0, first.gap + score - model.score(x)), third.optimal, other)
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from bygones.allocation.aims import ConcaveSum, Leximin, PowerSum
 from bygones.allocation.ties import Key, best_k
+from bygones.forms import LEXIMIN, Curves
 
 
 def hand_out(
@@ -19,7 +19,7 @@ def hand_out(
     step: np.ndarray,
     most: np.ndarray,
     units: int,
-    aim: ConcaveSum | PowerSum | Leximin,
+    form: Curves,
     rng: np.random.Generator,
     *,
     everything: bool,
@@ -31,35 +31,33 @@ def hand_out(
         step: what a unit adds to z, at most zero for burdens.
         most: the most units of each agent.
         units: how many there are.
-        aim: what is maximised.
+        form: what is maximised.
         rng: draws among ties.
         everything: whether all units have to go, as those of a burden; else some are left over if nobody has a use
             for them.
     """
     given = np.zeros(len(base), dtype=np.int64)
-    if isinstance(aim, ConcaveSum) and aim.product and _stays_at_zero(base, step, most, units):
-        aim = Leximin()
+    if form.is_product and _stays_at_zero(base, step, most, units):
+        form = LEXIMIN
     for _ in range(units):
         who = np.flatnonzero((given < most) & ((step > 0) | everything))
         if not len(who):
             break
         z = base[who] + step[who] * given[who]
-        given[who[best_k(_keys(z, step[who], who, aim, is_burden=everything), len(who), 1, rng)]] += 1
+        given[who[best_k(_keys(z, step[who], who, form, is_burden=everything), len(who), 1, rng)]] += 1
     return given
 
 
-def _keys(
-    z: np.ndarray, step: np.ndarray, who: np.ndarray, aim: ConcaveSum | PowerSum | Leximin, *, is_burden: bool
-) -> list[Key]:
+def _keys(z: np.ndarray, step: np.ndarray, who: np.ndarray, form: Curves, *, is_burden: bool) -> list[Key]:
     """What agents are compared by, the first of them largest: the gain of one more unit, then who is worst off."""
-    if isinstance(aim, PowerSum):
-        return [(-aim.among(who).cost(-z, -step)).__getitem__, (z + step).__getitem__]
-    if is_burden:
-        first = [] if isinstance(aim, Leximin) else [(aim.among(who).mass * step * np.ones(len(z))).__getitem__]
-        return [*first, (z + step).__getitem__, step.__getitem__]
-    if isinstance(aim, Leximin):
-        return [(-z).__getitem__, step.__getitem__]
-    return [aim.among(who).gain(z, step).__getitem__, (-z).__getitem__, step.__getitem__]
+    gain = [] if form.is_leximin else [np.broadcast_to(form.among(who).gain(z, step), z.shape)]
+    if not is_burden:
+        keys = [*gain, -z, step]
+    elif form.is_curved:
+        keys = [*gain, z + step]
+    else:
+        keys = [*gain, z + step, step]
+    return [key.__getitem__ for key in keys]
 
 
 def _stays_at_zero(base: np.ndarray, step: np.ndarray, most: np.ndarray, units: int) -> bool:

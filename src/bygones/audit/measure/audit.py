@@ -10,7 +10,7 @@ import numpy as np
 from bygones._arrays import check_between
 from bygones._names import alike
 from bygones._text import check_text, listed
-from bygones.allocation.aims import check_form
+from bygones.allocation.objective import check_form
 from bygones.allocation.problem_contract import NAMED
 from bygones.audit.measure.findings import Audit
 from bygones.audit.measure.flips import SEARCHED, conclude

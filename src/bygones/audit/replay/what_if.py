@@ -10,8 +10,8 @@ import numpy as np
 
 from bygones._arrays import check_count, check_one_of
 from bygones._text import amount, counted, listed, sentence
-from bygones.allocation.aims import check_form
 from bygones.allocation.decide import Rule
+from bygones.allocation.objective import check_form
 from bygones.audit.read.clock import Clock
 from bygones.audit.read.history import History
 from bygones.audit.replay.courses import ACTUAL, Course, replay

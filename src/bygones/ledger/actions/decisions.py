@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,6 @@ from bygones._text import check_text, listed
 from bygones.allocation import Decision, allocate, normalised, usual_reports
 from bygones.allocation.explain import sentences
 from bygones.allocation.problem_contract import NAMED, Given, Problem
-from bygones.allocation.requests import Items, Places, Request, only
 from bygones.kinds import words
 from bygones.ledger.actions import learned_prices, records
 from bygones.ledger.model.draws import Draw
@@ -62,7 +61,7 @@ class Proposal:
         learned_from: from how many decisions prices were learned.
     """
 
-    request: Request
+    request: Problem
     head: int
     standing: Standing
     members: np.ndarray
@@ -102,7 +101,7 @@ class Proposal:
         names = set(self.request.asking)
         asking = {row for row, name in enumerate(self.allocation.agent_names) if name in names}
         remembers = "" if self.standing.rules.fades_alike else f"Memory: {self.standing.rules.memory_in_words}."
-        means = [f"{name} {self.usual[name]:.4g}" for name in self.request.agents if name in self.usual][:NAMED]
+        means = [f"{name} {self.usual[name]:.4g}" for name in self.request.agent_names if name in self.usual][:NAMED]
         usual = (
             [f"Reports count as multiples of what each usually reports: {listed(means)} on average."] if means else []
         )
@@ -151,7 +150,7 @@ class Proposal:
     def _priced(self) -> dict[str, Any]:
         """The rule, and what a unit counted for each of those who asked, where that is `prices`."""
         paid = dict(zip(self.allocation.agent_names, np.asarray(self.allocation.prices).tolist(), strict=True))
-        return {"rule": self.allocation.rule, "prices": {name: paid[name] for name in self.request.agents}}
+        return {"rule": self.allocation.rule, "prices": {name: paid[name] for name in self.request.agent_names}}
 
     def _standing_of(self, row: int) -> str:
         member = self.members[row]
@@ -170,7 +169,7 @@ class Proposal:
 
 
 def propose(
-    connection: sa.Connection, head: sa.Row[Any], request: Request, at: When | None, now: int | None = None
+    connection: sa.Connection, head: sa.Row[Any], request: Problem, at: When | None, now: int | None = None
 ) -> Proposal:
     """The best allocation from the standing at an instant, by default now, as the clock says or the caller knows.
 
@@ -185,7 +184,7 @@ def propose(
 def proposal(
     connection: sa.Connection,
     stood: Standing,
-    request: Request,
+    request: Problem,
     head: int,
     draw: Draw,
     without: Collection[int] = (),
@@ -209,12 +208,12 @@ def proposal(
     usual = usual_reports([*past, request]) if normalising else {}
     asked = normalised(request, usual) if usual else request
     past = [normalised(each, usual) for each in past] if usual else past
-    listed_problem = asked.problem(names, rules.kind)
+    listed_problem = asked.among(names, rules.kind)
     # A problem of somebody's own kind may not know its agents by name; its draw depends on their order.
     by_lot = type(listed_problem).allocation_of is not Problem.allocation_of
     order = draw.order(names) if by_lot else list(range(len(names)))
     drawn, rows_drawn = [names[i] for i in order], members[order]
-    problem = listed_problem if drawn == names else asked.problem(drawn, rules.kind)
+    problem = listed_problem if drawn == names else asked.among(drawn, rules.kind)
     remembered = stood.remembered[rows_drawn]
     learned = learned_prices.learned(past, rules, drawn) if by_prices else None
     steps = learned_prices.steps_like(problem, remembered) if by_prices else 0.0
@@ -225,8 +224,6 @@ def proposal(
         rules.welfare,
         elapsed=0,
         entitlements=stood.entitlements[rows_drawn] if rules.entitlements else None,
-        agents=drawn,
-        items=request.items,
         time_unit="day",
         rule=rules.rule,
         calibration=None if learned is None else learned.prices,
@@ -234,7 +231,7 @@ def proposal(
         rng=draw.rng if by_lot else np.random.default_rng(int(draw.seed, 16)),
     )
     if drawn != names:
-        allocation = allocation.listed_as(listed_problem, names)
+        allocation = allocation.listed_as(listed_problem)
     count = 0 if learned is None else learned.requests
     return Proposal(request, head, stood, members, allocation, draw, usual, count)
 
@@ -256,20 +253,20 @@ def record(tx: Transaction, time: int, proposal: Proposal, details: dict[str, An
     return [decision, *records.amounts(tx, "received", entries, refers=decision.seq)]
 
 
-def possible(request: Request, stood: Standing) -> tuple[Request, dict[str, str]]:
+def possible(request: Problem, stood: Standing) -> tuple[Problem, dict[str, str]]:
     """The request of those who take part at an instant, and why others do not."""
     status = dict(zip(stood.names, stood.status, strict=True))
-    for agent in request.agents:
+    for agent in request.agent_names:
         if agent not in status:
             raise rows.unknown_agent(agent, stood.names)
-    left_out = {agent: status[agent] for agent in request.agents if status[agent] != PRESENT}
-    return only(request, [agent for agent in request.agents if agent not in left_out]), left_out
+    left_out = {agent: status[agent] for agent in request.agent_names if status[agent] != PRESENT}
+    return request.among([agent for agent in request.agent_names if agent not in left_out]), left_out
 
 
 def fill(
     connection: sa.Connection,
     stood: Standing,
-    request: Request,
+    request: Problem,
     taken: Collection[str],
     vacant: Sequence[str | None],
     head: int,
@@ -289,16 +286,7 @@ def fill(
     Returns:
         The decision, and whether those who had something keep it.
     """
-    free = only(request, [agent for agent in request.agents if agent not in taken])
-    rest: Request | None = None
-    if isinstance(free, Places):
-        rest = replace(free, k=len(vacant))
-    elif isinstance(free, Items):
-        utilities = {
-            name: {item: worth for item, worth in mine.items() if item in vacant}
-            for name, mine in free.utilities.items()
-        }
-        rest = replace(free, utilities=utilities, order=tuple(item for item in request.items or () if item in vacant))
+    rest = request.among([agent for agent in request.agent_names if agent not in taken]).vacancies(vacant)
     if rest is not None:
         try:
             return proposal(connection, stood, rest, head, draw), True
@@ -341,9 +329,9 @@ def memory_of(rules: Rules) -> Memory:
     return everything if rules.cap is None else Capped(everything, rules.cap)
 
 
-def _check_agents(request: Request, stood: Standing, names: Sequence[str]) -> None:
+def _check_agents(request: Problem, stood: Standing, names: Sequence[str]) -> None:
     status = dict(zip(stood.names, stood.status, strict=True))
-    for agent in sorted(set(request.agents) - set(names)):
+    for agent in sorted(set(request.agent_names) - set(names)):
         if agent not in status:
             raise rows.unknown_agent(agent, stood.names)
         raise ValueError(

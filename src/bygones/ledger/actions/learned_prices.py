@@ -18,7 +18,7 @@ import sqlalchemy as sa
 from bygones._text import counted
 from bygones.allocation.calibration import Learned, calibrate_by_name
 from bygones.allocation.problem_contract import Problem
-from bygones.allocation.requests import Request, request_from
+from bygones.allocation.problems import problem_from
 from bygones.ledger.model.events import DECISIONS, RECEIVED
 from bygones.ledger.model.rules import Rules
 from bygones.ledger.storage import schema
@@ -29,7 +29,7 @@ LATEST = 300
 """As many decisions are learned from. More would make prices hardly better, and needs change."""
 
 
-def learned(requests: Sequence[Request], rules: Rules, agents: Sequence[str]) -> Learned | None:
+def learned(requests: Sequence[Problem], rules: Rules, agents: Sequence[str]) -> Learned | None:
     """The prices of these agents from past requests; None if there is nothing to learn from yet."""
     return calibrate_by_name(
         requests, agents, PerfectRecall(), rules.welfare, kind=rules.kind, entitlements=rules.entitlements
@@ -50,7 +50,7 @@ def steps_like(problem: Problem, remembered: np.ndarray) -> float:
     return float(remembered.mean()) / a_step if a_step > 0 else 0.0
 
 
-def requests(connection: sa.Connection, at: int, head: int, without: Collection[int] = ()) -> list[Request]:
+def requests(connection: sa.Connection, at: int, head: int, without: Collection[int] = ()) -> list[Problem]:
     """What was asked for in the latest decisions up to an instant, in the order of time.
 
     Decisions of which everything has been taken back are left out.
@@ -67,7 +67,7 @@ def requests(connection: sa.Connection, at: int, head: int, without: Collection[
     )
     latest = connection.execute(query.order_by(table.c.time.desc(), table.c.seq.desc()).limit(LATEST)).all()[::-1]
     taken_back = _taken_back(connection, [row.seq for row in latest], head)
-    asked = [request_from(json.loads(row.details)["request"]) for row in latest if row.seq not in taken_back]
+    asked = [problem_from(json.loads(row.details)["request"]) for row in latest if row.seq not in taken_back]
     return [request for request in asked if request is not None]
 
 

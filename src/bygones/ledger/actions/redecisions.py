@@ -18,7 +18,7 @@ import numpy as np
 import sqlalchemy as sa
 
 from bygones.allocation.problem_contract import Given
-from bygones.allocation.requests import in_words, request_from
+from bygones.allocation.problems import in_words, problem_from
 from bygones.ledger.actions import decisions, records, remade
 from bygones.ledger.actions.decisions import Proposal, possible, proposal
 from bygones.ledger.model import fold
@@ -76,7 +76,7 @@ def redecided(tx: Transaction, events: Sequence[Event]) -> list[Redecision]:
 
 
 def _in_words(tx: Transaction, decision: Event, given: Sequence[Given]) -> dict[str, str]:
-    return in_words(given, request_from((decision.details or {})["request"]), tx.book.at(decision.time).kind)
+    return in_words(given, problem_from((decision.details or {})["request"]), tx.book.at(decision.time).kind)
 
 
 def _replaced(connection: sa.Connection, event: Event) -> int:
@@ -186,7 +186,7 @@ class _Past:
                 yield decision, error
 
     def _again(self, decision: Event, not_yet: Sequence[int]) -> Proposal:
-        request = request_from((decision.details or {})["request"])
+        request = problem_from((decision.details or {})["request"])
         draw = remade.draw_of(self._connection, decision)
         if request is None or draw is None:
             raise ValueError("its kind of request is not known to this version")

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 
 from bygones.allocation.problem_contract import Given
-from bygones.allocation.requests import Items, Request, in_words, request_from
+from bygones.allocation.problems import in_words, problem_from
 from bygones.ledger.actions.decisions import METHODS, Proposal, fill, possible, proposal
 from bygones.ledger.model.draws import Draw
 from bygones.ledger.model.events import Event, load_details
@@ -34,7 +34,7 @@ def told(connection: sa.Connection, event: Event) -> Told:
     """What a recorded decision gave, and why."""
     details, given = event.details or {}, derived.load_given(connection, event.seq)
     stood = standing_before(connection, event)
-    gets = in_words(given, request_from(details["request"]), stood.rules.kind)
+    gets = in_words(given, problem_from(details["request"]), stood.rules.kind)
     again = as_recorded(connection, event, stood, given)
     if again is None:
         return Told(gets, ["; ".join(f"{agent} gets {what}" for agent, what in gets.items()) or "Nobody is served."])
@@ -63,7 +63,7 @@ def as_recorded(
     # Made by another method: the reasons are those of what was given, without a next best choice.
     allocation = again.allocation
     try:
-        recorded = allocation.problem.allocation_of(given, allocation.agent_names, allocation.item_names)
+        recorded = allocation.problem.allocation_of(given)
     except (KeyError, ValueError):
         return None
     kept = replace(allocation, given=recorded, find_runner_up=lambda: None, unrounded=None)
@@ -77,7 +77,7 @@ def decided_again(connection: sa.Connection, event: Event, stood: Standing) -> P
         ValueError: it could not have been made.
     """
     details = event.details or {}
-    request, draw = request_from(details.get("request", {})), draw_of(connection, event)
+    request, draw = problem_from(details.get("request", {})), draw_of(connection, event)
     if request is None or draw is None:
         return None
     if "turns" in details or "kept" in details:
@@ -96,10 +96,10 @@ def kept_and_vacant(details: dict[str, Any]) -> tuple[list[list[Any]], list[str 
     return [turn for turn in turns if not turn[-1]], [turn[1] for turn in turns if turn[-1]]
 
 
-def can_repeat(details: dict[str, Any], request: Request) -> bool:
+def can_repeat(details: dict[str, Any]) -> bool:
     """Whether this version decides a request as it was decided then."""
     # Version 0.2.0 did not record in which order the items of a request were, on which a draw depends.
-    unordered = isinstance(request, Items) and request.order is None
+    unordered = "utilities" in details["request"] and details["request"].get("items") is None
     return details.get("method") in METHODS and not unordered
 
 

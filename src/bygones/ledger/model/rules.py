@@ -13,8 +13,8 @@ import numpy as np
 from bygones._arrays import check_between, check_one_of
 from bygones._registry import no_imports
 from bygones._times import check_zone
-from bygones.allocation.aims import check_form
 from bygones.allocation.decide import Rule
+from bygones.allocation.objective import check_form
 from bygones.allocation.pricing import price_form
 from bygones.allocation.reports import Reports
 from bygones.kinds import Kind, check_kind

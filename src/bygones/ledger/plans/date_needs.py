@@ -18,8 +18,8 @@ from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
 from bygones._times import instant, read
-from bygones.allocation.requests import Request
-from bygones.allocation.tables import Row, read_rows, request_of
+from bygones.allocation.problem_contract import Problem
+from bygones.allocation.tables import Row, problem_of_rows, read_rows
 from bygones.ledger.model.times import UNITS, as_datetime, duration
 
 MOST_DATES = 1_000
@@ -48,7 +48,7 @@ class DateNeeds(NamedTuple):
 
     at: int
     all_day: bool
-    request: Request
+    request: Problem
     unavailable: tuple[str, ...] = ()
 
 
@@ -138,8 +138,8 @@ def _of_date(
         (here if is_here else away).append((line, left))
     if not here:
         raise ValueError(f"{path}: nobody is available on {day}")
-    request = request_of(path, here, k=k, capacity=capacity, amount=amount, whole=whole)
-    gone = dict.fromkeys(row["agent"] for _, row in away if row["agent"] not in request.agents)
+    request = problem_of_rows(path, here, k=k, capacity=capacity, amount=amount, whole=whole)
+    gone = dict.fromkeys(row["agent"] for _, row in away if row["agent"] not in request.agent_names)
     return DateNeeds(at, _DAY.fullmatch(text.strip()) is not None, request, tuple(gone))
 
 

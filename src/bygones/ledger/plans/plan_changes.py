@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
 from bygones._text import check_text
-from bygones.allocation.problem_contract import Given
-from bygones.allocation.requests import Items, Places, Request, only, request_from
+from bygones.allocation.problem_contract import Given, Problem
+from bygones.allocation.problems import Assign, ChooseK, Divide, problem_from
 from bygones.ledger.actions import records
 from bygones.ledger.actions.decisions import Proposal, fill, possible
 from bygones.ledger.model.events import RECEIVED, Entry, Event, load_details
@@ -83,7 +82,7 @@ def replan(
         turns = [turn for turn in of_date if turn.plan == plan.seq and turn.at > tx.recorded]
         details = load_details(plan.details)
         now = (needs or {}).get(int(plan.time))
-        request = _asked(request_from(details["request"]), now)
+        request = _asked(problem_from(details["request"]), now)
         why = {turn.seq: _cannot(turn, now) for turn in turns}
         if not any(why.values()) or request is None:
             continue
@@ -114,7 +113,7 @@ def replan(
 
 
 def _filled(
-    tx: Transaction, plan: sa.Row[Any], request: Request, kept: Sequence[PlannedTurn], vacant: Sequence[str | None]
+    tx: Transaction, plan: sa.Row[Any], request: Problem, kept: Sequence[PlannedTurn], vacant: Sequence[str | None]
 ) -> tuple[Proposal, bool]:
     """Who gets what is vacant on a date whose plan is void, and whether the other turns stay; refused if nobody can."""
     with tx.trying():
@@ -139,12 +138,12 @@ def replanned(tx: Transaction, events: Sequence[Event]) -> list[Replanned]:
         details, kind = plan.details or {}, tx.book.at(plan.time).kind
         given = [Given(*fields) for *fields, _ in turns]
         before = tuple(
-            Turn(each.agent, what_of(each, request_from(details["request"]), kind), each.utility) for each in given
+            Turn(each.agent, what_of(each, problem_from(details["request"]), kind), each.utility) for each in given
         )
         changes.append(Replanned(plan.time, details["all_day"], before, before, (*_reasons(turns), NOBODY_ELSE)))
     for event in (event for event in events if event.kind == "plan"):
         details, kind = event.details or {}, tx.book.at(event.time).kind
-        request = request_from(details["request"])
+        request = problem_from(details["request"])
         had = [Given(*fields) for *fields, _ in details["turns"]]
         after = [derived.load_given(tx.connection, turn.seq)[0] for turn in events if turn.refers == event.seq]
         before, now = (
@@ -155,15 +154,15 @@ def replanned(tx: Transaction, events: Sequence[Event]) -> list[Replanned]:
     return sorted(changes, key=lambda change: change.at)
 
 
-def _asked(planned_for: Request | None, now: DateNeeds | None) -> Request | None:
+def _asked(planned_for: Problem | None, now: DateNeeds | None) -> Problem | None:
     """What a plan hands out, to those who are available now and for what they need now."""
     if planned_for is None or now is None:
         return planned_for
-    if isinstance(planned_for, Places) and isinstance(now.request, Places):
-        return replace(now.request, k=planned_for.k)
-    if isinstance(planned_for, Items) and isinstance(now.request, Items):
-        return replace(now.request, capacity=planned_for.capacity)
-    return only(planned_for, [agent for agent in planned_for.agents if agent in now.request.asking])
+    if isinstance(planned_for, ChooseK) and isinstance(now.request, ChooseK):
+        return planned_for.with_worth(now.request.worth, planned_for.kind)
+    if isinstance(planned_for, Assign) and isinstance(now.request, Assign):
+        return Assign(now.request.worth, planned_for.capacity, items=now.request.item_names)
+    return planned_for.among([agent for agent in planned_for.agent_names if agent in now.request.asking])
 
 
 def _cannot(turn: PlannedTurn, now: DateNeeds | None) -> str:
@@ -172,11 +171,7 @@ def _cannot(turn: PlannedTurn, now: DateNeeds | None) -> str:
         return turn.status
     if now is None:
         return ""
-    if isinstance(now.request, Items):
-        can = turn.item in now.request.utilities.get(turn.agent, {})
-    else:
-        can = turn.agent in now.request.asking
-    return "" if can else "not available"
+    return "" if turn.item in now.request.worth.get(turn.agent, {}) else "not available"
 
 
 def unplan(tx: Transaction, start: int, end: int | None = None, note: str = "") -> list[Event]:
@@ -238,16 +233,13 @@ def _terms(tx: Transaction, row: Event, given: Event) -> Given:
     for turn in list(received):
         if turn.agent == taker and turn.seq != given.seq:
             raise ValueError(f"{taker!r} has a turn at {when} already (event {turn.seq})")
-    request = request_from(rows.details_of(tx.connection, row.refers)["request"])
+    request = problem_from(rows.details_of(tx.connection, row.refers)["request"])
     terms = derived.load_given(tx.connection, row.seq) or [
         each for each in derived.load_given(tx.connection, row.refers) if each.agent == row.agent
     ]
     item = terms[0].item if len(terms) == 1 else None
-    worth: float | None = amount
-    if isinstance(request, Places):
-        worth = request.needs.get(taker)
-    elif isinstance(request, Items):
-        worth = request.utilities.get(taker, {}).get(item or "")
+    is_part = isinstance(request, Divide)
+    worth = amount if request is None or is_part else request.worth.get(taker, {}).get(item)
     if worth is None:
         raise ValueError(f"{taker!r} is not available for event {row.seq} at {when}")
     if row.seq in counts:

@@ -15,7 +15,7 @@ import sqlalchemy as sa
 
 from bygones._text import check_text
 from bygones.allocation.problem_contract import Given
-from bygones.allocation.requests import in_words, request_from
+from bygones.allocation.problems import in_words, problem_from
 from bygones.kinds import Kind
 from bygones.ledger.actions import records, remade
 from bygones.ledger.actions.decisions import Proposal, possible, proposal
@@ -220,7 +220,7 @@ def planned(connection: sa.Connection, book: RuleBook, start: int, end: int | No
     for row in connection.execute(query.order_by(table.c.time, table.c.seq)).all():
         details, amount = load_details(row.plan_details), row.amount if row.instead is None else row.instead
         (given,) = derived.load_given(connection, row.seq)
-        what = what_of(given._replace(utility=amount), request_from(details["request"]), book.at(row.time).kind)
+        what = what_of(given._replace(utility=amount), problem_from(details["request"]), book.at(row.time).kind)
         turns.append(PlannedTurn(
             row.seq, row.refers, row.time, bool(details.get("all_day")), row.name, what, amount,
             status(read_participation(row.participation), row.time), row.recorded, given.item, given.part,

@@ -16,7 +16,7 @@ import numpy as np
 import sqlalchemy as sa
 
 from bygones.allocation.problem_contract import Given
-from bygones.allocation.requests import in_words, request_from
+from bygones.allocation.problems import in_words, problem_from
 from bygones.ledger.actions.decisions import Proposal
 from bygones.ledger.actions.redecisions import is_same
 from bygones.ledger.actions.remade import can_repeat, decided_again, kept_and_vacant
@@ -61,10 +61,10 @@ def check_decisions(connection: sa.Connection) -> Checked:
 
 def _cannot_be_repeated(connection: sa.Connection, event: Event) -> str:
     details = event.details or {}
-    request = request_from(details.get("request", {}))
+    request = problem_from(details.get("request", {}))
     if request is None:
         return "its request is of a kind that this program does not know"
-    if not can_repeat(details, request):
+    if not can_repeat(details):
         return "it was made by an earlier version, in another way"
     if not details.get("optimal", False):
         return "it was not proven to be the best"
@@ -112,7 +112,7 @@ def _is_as_good(again: Proposal, given: Sequence[Given], event: Event) -> bool:
         return False
     allocation = again.allocation
     try:
-        recorded = allocation.problem.allocation_of(given, allocation.agent_names, allocation.item_names)
+        recorded = allocation.problem.allocation_of(given)
     except (KeyError, ValueError):
         return False
     utilities = allocation.problem.utilities_of(recorded)

@@ -19,8 +19,8 @@ from typing import Any
 import sqlalchemy as sa
 
 from bygones.allocation import normalised
-from bygones.allocation.problem_contract import Given
-from bygones.allocation.requests import Amount, Items, Request, request_from
+from bygones.allocation.problem_contract import Given, Problem
+from bygones.allocation.problems import Assign, Divide, problem_from
 from bygones.ledger.model.events import DECISIONS, RECEIVED, Event
 from bygones.ledger.storage import dialects, revisions, rows, schema, timeline
 
@@ -175,22 +175,22 @@ def _in_words(details: Mapping[str, Any]) -> Iterator[Given]:
         yield from _told(request, agent, str(details.get("gets", {}).get(agent, "")), float(utility))
 
 
-def _counted(details: Mapping[str, Any]) -> Request | None:
+def _counted(details: Mapping[str, Any]) -> Problem | None:
     """The request of a decision in the units in which it was decided."""
-    request = request_from(details.get("request", {}))
+    request = problem_from(details.get("request", {}))
     return normalised(request, details["usual"]) if request is not None and details.get("usual") else request
 
 
-def _told(request: Request | None, agent: str, words: str, utility: float) -> Iterator[Given]:
+def _told(request: Problem | None, agent: str, words: str, utility: float) -> Iterator[Given]:
     """What one agent was given, of which an earlier version stored the utility and words."""
-    if isinstance(request, Items):
-        items, mine = _items_in(words, request.items), request.utilities.get(agent, {})
+    if isinstance(request, Assign):
+        items, mine = _items_in(words, request.item_names), request.worth.get(agent, {})
         total = sum(mine.get(item, 0.0) for item in items)
         for item in items:
             share = mine.get(item, 0.0) / total if len(items) > 1 and total else 1.0 / len(items)
             yield Given(agent, item, None, utility * share)
-    elif isinstance(request, Amount):
-        rate = request.rates.get(agent, 0.0)
+    elif isinstance(request, Divide):
+        rate = request.worth.get(agent, {}).get(None, 0.0)
         yield Given(agent, None, utility / rate if rate else 0.0, utility)
     else:
         yield Given(agent, None, None, utility)

@@ -5,13 +5,13 @@ import math
 
 import numpy as np
 import pytest
+from benchmarks.hindsight import hindsight
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bygones import PerfectRecall
 from bygones.allocation import Assign, ChooseK, Divide, allocate
 from bygones.allocation.decide import at_prices
-from bygones.allocation.hindsight import hindsight
 from bygones.allocation.pricing import learning
 from bygones.envs.needs import advantaged
 from bygones.simulation import policy_named, simulate

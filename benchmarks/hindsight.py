@@ -31,8 +31,9 @@ from scipy.optimize import linear_sum_assignment
 
 from bygones.allocation.problem_contract import Problem
 from bygones.allocation.problems import Assign, ChooseK, Divide
+from bygones.forms import Curves
 from bygones.kinds import Kind
-from bygones.welfare import AlphaFair, AnyWelfare, PowerOfLoads, named
+from bygones.welfare import AnyWelfare, named
 
 ITERATIONS = 200
 SAMPLE = 500
@@ -93,10 +94,9 @@ def _bound(made: np.ndarray, prices: np.ndarray, alpha: float, kind: Kind) -> Hi
 def _steepness(welfare: AnyWelfare, kind: Kind) -> float:
     """Alpha, or p - 1 for burdens; refused where no bound is known."""
     form = named(welfare).form
-    if isinstance(form, AlphaFair) and (form.alpha == math.inf or (form.alpha == 1.0 and kind == "good")):
-        return form.alpha
-    if isinstance(form, PowerOfLoads) and kind == "burden":
-        return form.p - 1.0
+    known = form is not None and form.judges(kind) and (form.of_loads or form.steepness in (1.0, math.inf))
+    if isinstance(form, Curves) and known:
+        return form.steepness
     accepted = "egalitarian or nash for goods" if kind == "good" else "egalitarian or power_burden for burdens"
     raise ValueError(f"welfare must be {accepted}, got {welfare}")
 
@@ -167,7 +167,7 @@ def _of_divisions(problems: Sequence[Divide]) -> Callable[[np.ndarray], np.ndarr
 
 
 def _is_matching(problem: Assign) -> bool:
-    return not sparse.issparse(problem.utilities) and bool((problem.capacity == 1).all())
+    return not sparse.issparse(problem.utilities) and bool((problem.room == 1).all())
 
 
 def _of_matchings(problems: Sequence[Assign]) -> Callable[[np.ndarray], np.ndarray]:

@@ -1,0 +1,107 @@
+"""What is maximised: how a welfare judges what an allocation would leave, and its form among the agents."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+
+import numpy as np
+
+from bygones._arrays import Array
+from bygones.forms import Curves, Form, Ranked
+from bygones.kinds import Kind
+from bygones.welfare import Welfare, check_axis, judged
+
+
+def judge_of(welfare: Welfare, entitlements: np.ndarray | None, kind: Kind = "good") -> Callable[[Array], Array]:
+    """The welfare of remembered utilities per unit of entitlement, agents along the last axis.
+
+    An agent counts as often as it is entitled. A welfare of no known form judges Z per unit of entitlement as it is.
+    Burdens are given with their sign turned, as in `outlook.py`, and are judged so, unless the form is about loads.
+    """
+    form = welfare.form
+    if form is None:
+        return functools.partial(_with_a_value, welfare, kind)
+    judge: Callable[[Array], Array] = (lambda Z: welfare(np.negative(Z) + 0.0)) if form.of_loads else welfare
+    if entitlements is None:
+        return judge
+    if isinstance(form, Ranked):
+        return form.counting(entitlements).of
+    if form.is_leximin:
+        return judge
+    # The welfare of one agent alone is its curve.
+    if form.is_product:
+        return lambda Z: np.prod(judge(np.asarray(Z)[..., None]) ** entitlements, axis=-1)
+    return lambda Z: np.sum(judge(np.asarray(Z)[..., None]) * entitlements, axis=-1)
+
+
+def form_of(welfare: Welfare, base: np.ndarray, entitlements: np.ndarray | None = None) -> Form | None:
+    """The form of the welfare among these agents, None if it has none; refused where the memory is outside its domain.
+
+    Args:
+        welfare: what is maximised.
+        base: what remains of the past, per agent, as it is judged.
+        entitlements: per agent, or None if all are equal.
+    """
+    form = welfare.form
+    if form is None:
+        return None
+    if isinstance(form, Curves):
+        welfare(np.ones(1))  # its parameters are checked where they are defined
+    if form.needs_non_negative:
+        _check_domain(welfare, -base if form.of_loads else base)
+    return form.shared(entitlements, len(base))
+
+
+def check_form(welfare: Welfare, kind: Kind, n_agents: int | None = None) -> None:
+    """Refuses a welfare that has no meaning for what is handed out.
+
+    If the number of agents is known, a function of no known form is tried. Of burdens, one that is better if everybody
+    carries more is about loads, or a product, and would decide the wrong way round.
+    """
+    form = welfare.form
+    if form is not None and kind == "good" and not form.judges(kind):
+        raise ValueError(f"welfare {welfare} is for burdens: for goods use one such as 'egalitarian' or 'nash'")
+    if form is not None and not form.judges(kind):
+        raise ValueError(
+            f"welfare {welfare} has no meaning for burdens: use egalitarian, utilitarian, generalized_gini or "
+            "power_burden(p=2)"
+        )
+    if form is not None or n_agents is None:
+        return
+    if welfare.is_named:  # A plain function is given one vector at a time.
+        check_axis(welfare, n_agents)
+    if kind == "burden":
+        with np.errstate(all="ignore"):
+            less, more = (judged(welfare, np.full(n_agents, -load)) for load in (1.0, 2.0))
+        if more > less:  # where there is no value, what is decided about tells whether one is needed
+            raise ValueError(
+                f"welfare {welfare} would have everybody carry as much as possible: what agents carry is given to it "
+                "below zero, as -3 for a load of 3, and a larger result must be better"
+            )
+
+
+def _with_a_value(welfare: Welfare, kind: Kind, Z: Array) -> Array:
+    """The welfare of Z by a function of no known form, refused where it has no value that can be compared."""
+    with np.errstate(all="ignore"):
+        found = judged(welfare, Z)
+    bad = np.isnan(found) if kind == "good" else ~np.isfinite(found)
+    if np.any(bad):
+        at = np.unravel_index(int(np.argmax(bad)), np.shape(bad))
+        where = f"welfare {welfare} must be a number for every Z, got {np.asarray(found)[at]} for {np.asarray(Z)[at]}"
+        if kind == "good":
+            raise ValueError(where)
+        raise ValueError(
+            f"{where}, which is what agents carry with its sign turned: for burdens use a function that takes numbers "
+            "below 0, or egalitarian, utilitarian, generalized_gini or power_burden(p=2)"
+        )
+    return found
+
+
+def _check_domain(welfare: Welfare, base: np.ndarray) -> None:
+    if base.min() < 0:
+        bad = int(np.argmin(base))
+        raise ValueError(
+            f"welfare {welfare} needs remembered utilities of at least 0, got {base[bad]:g} for agent {bad}: "
+            "use egalitarian, utilitarian or generalized_gini, or a memory without negative entries"
+        )
