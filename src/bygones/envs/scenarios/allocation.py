@@ -113,7 +113,7 @@ class Allocation(Scenario):
         """The parameters by name; the needs only if they are not the paper's, which are plain numbers."""
         plain = {"horizon": self.horizon, "n_resources": self.n_resources}
         n_advantaged = int(np.count_nonzero(self.seen_bounds[0]))
-        if self == Allocation(**plain, n_agents=self.n_agents, n_advantaged=n_advantaged):
+        if self == Allocation(self.horizon, self.n_resources, advantaged(self.n_agents, n_advantaged)):
             return {**plain, "n_agents": self.n_agents, "n_advantaged": n_advantaged}
         return {**plain, "needs": self.needs}
 
