@@ -146,3 +146,9 @@ def test_a_player_that_nobody_knows_is_refused(player: str) -> None:
 def test_learners_may_learn_from_welfare_alone() -> None:
     players.check_players(("random", "ppo-welfare", "ppo-symmetric-welfare"))
     assert not any(name.endswith("-welfare") for name in players.names())
+
+
+@pytest.mark.parametrize("player", ["ggf-ppo-welfare", "reinforce-symmetric-welfare"])
+def test_a_reward_that_is_not_learned_from_makes_no_other_player(player: str) -> None:
+    with pytest.raises(ValueError, match=f"player {player} would be .* which does not learn from the reward"):
+        players.check_players((player,))

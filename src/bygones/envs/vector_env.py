@@ -39,7 +39,7 @@ from bygones.envs.scenario import Scenario
 from bygones.envs.view import as_scene, as_text
 
 
-class Moment(NamedTuple):
+class Playing(NamedTuple):
     """All environments after a step, with one row for each."""
 
     state: EpisodeState
@@ -101,9 +101,9 @@ class FairVectorEnv(VectorEnv[Observation, Any, np.ndarray]):
         self._everyone = np.arange(self.num_envs)
         self._seeds: list[int] = []
         self._noise: NoiseBatch | None = None
-        self._now: Moment | None = None
-        self._before: Moment | None = None
-        """The moment before the last step."""
+        self._now: Playing | None = None
+        self._before: Playing | None = None
+        """Before the last step."""
         self._over: Bools = np.zeros(self.num_envs, dtype=bool)
         self._viewer: Viewer | None = None
 
@@ -173,7 +173,7 @@ class FairVectorEnv(VectorEnv[Observation, Any, np.ndarray]):
     def __copy__(self) -> Self:
         return deepcopy(self)
 
-    def _proceed(self, before: Moment, actions: Any) -> Moment:
+    def _proceed(self, before: Playing, actions: Any) -> Playing:
         assert self._noise is not None
         if not self._over.any():
             return self._played(self._noise.row(), before, actions)
@@ -187,7 +187,7 @@ class FairVectorEnv(VectorEnv[Observation, Any, np.ndarray]):
         played = self._played(self._noise.row(going), taken(before, going), actions[going])
         return merged(before, (going, played), (waiting, self._begin(waiting)))
 
-    def _begin(self, which: Ints) -> Moment:
+    def _begin(self, which: Ints) -> Playing:
         assert self._noise is not None
         noise, params = self._noise.rows(which, self.scenario.start_rows), self._params
         if self.scenario.takes_batches:
@@ -196,9 +196,9 @@ class FairVectorEnv(VectorEnv[Observation, Any, np.ndarray]):
             worlds = _as_worlds([self.scenario.start(one) for one in noise])
             nothing, t = np.zeros((len(which), self.problem.n_agents)), np.zeros(len(which), np.int32)
             state = EpisodeState(t, worlds, empty_memory(params, (len(which),), np), nothing, nothing)
-        return Moment(state, first_outcome(state, params))
+        return Playing(state, first_outcome(state, params))
 
-    def _played(self, noise: Floats, before: Moment, actions: Any) -> Moment:
+    def _played(self, noise: Floats, before: Playing, actions: Any) -> Playing:
         was, params, scenario = before.state, self._params, self.scenario
         rows = chosen(actions, noise, params)
         if scenario.takes_batches:
@@ -207,19 +207,19 @@ class FairVectorEnv(VectorEnv[Observation, Any, np.ndarray]):
             steps = [scenario.advance(*one) for one in zip(noise, was.world, rows, strict=True)]
             world, utilities = _as_worlds([world for world, _ in steps]), np.array([each for _, each in steps])
         state, who = received(was, world, utilities, params), self._present(was.world)
-        return Moment(
+        return Playing(
             state, outcome(state, before.outcome.welfare, None if who is None else (who, before.outcome.Z), params)
         )
 
-    def _observe(self, moment: Moment) -> Observation:
-        state = moment.state
+    def _observe(self, now: Playing) -> Observation:
+        state = now.state
         if self.scenario.takes_batches:
             seen = self.scenario.observe(state.world)
         else:
             seen = np.array([self.scenario.observe(world) for world in state.world])
         if self.vector:
             return np.asarray(seen, np.float32)
-        return cast(Observation, observation(seen, state.memory, self._params, moment.outcome.Z))
+        return cast(Observation, observation(seen, state.memory, self._params, now.outcome.Z))
 
     def _present(self, world: Any) -> Array | None:
         """Who takes part in each environment; None if all always do."""
@@ -228,14 +228,14 @@ class FairVectorEnv(VectorEnv[Observation, Any, np.ndarray]):
         present = [self.scenario.present(one) for one in world]
         return None if present[0] is None else np.array(present)
 
-    def _rewards(self, moment: Moment) -> Floats:
-        return cast(Floats, np.asarray(moment.state.utilities, np.float32) if self.vector else moment.outcome.reward)
+    def _rewards(self, now: Playing) -> Floats:
+        return cast(Floats, np.asarray(now.state.utilities, np.float32) if self.vector else now.outcome.reward)
 
-    def _is_over(self, moment: Moment) -> Bools:
-        return cast(Bools, moment.state.t >= self.problem.horizon)
+    def _is_over(self, now: Playing) -> Bools:
+        return cast(Bools, now.state.t >= self.problem.horizon)
 
-    def _account(self, moment: Moment) -> dict[str, Any]:
-        state, judged = moment
+    def _account(self, now: Playing) -> dict[str, Any]:
+        state, judged = now
         present = self._present(state.world)
         of_memory = {"memory": judged.Z, "welfare_memory": judged.welfare, "welfare_true": judged.welfare_true}
         return {
@@ -257,8 +257,8 @@ class FairVectorEnv(VectorEnv[Observation, Any, np.ndarray]):
             )
         return chosen
 
-    def _info(self, moment: Moment, which: Ints) -> dict[str, Any]:
-        info = {name: value.copy() for name, value in self._account(moment).items()}
+    def _info(self, now: Playing, which: Ints) -> dict[str, Any]:
+        info = {name: value.copy() for name, value in self._account(now).items()}
         return spread(info, which, self.num_envs)
 
     def _seed(self, seed: int | Sequence[int | None] | None, which: Ints) -> None:

@@ -32,6 +32,9 @@ def check_players(players: tuple[str, ...]) -> None:
                 f"player must be one of {', '.join(names())}, where {WELFARE} may follow the name of a learner, "
                 f"got {player!r}"
             )
+        if player.endswith(WELFARE) and not learners.LEARNERS[_learner(player).name].uses_reward:
+            learner = player.removesuffix(WELFARE)
+            raise ValueError(f"player {player} would be {learner} once more, which does not learn from the reward")
 
 
 def uses_memory(player: str) -> bool:

@@ -22,11 +22,13 @@ class NamedLearner(NamedTuple):
         learns: its class, as `module:class`.
         acts: the function that gives its kind of policy for settings and a problem, as `module:function`. Its module
             is imported where policies are played, so it should not need JAX.
+        uses_reward: whether it learns from the reward of the problem, which λ is a part of.
     """
 
     about: str
     learns: str
     acts: str = "bygones.learn.actors:plain_actor"
+    uses_reward: bool = True
 
 
 LEARNERS = {
@@ -35,6 +37,7 @@ LEARNERS = {
         "PPO with the generalised Gini objective: advantages of agents, weighted by their ranks.",
         "bygones.learn.ggf_ppo:GiniPPO",
         "bygones.learn.vector_critics:actor_with_values",
+        uses_reward=False,
     ),
     "recurrent-ppo": NamedLearner(
         "PPO with a recurrent policy, which can learn a memory of its own.",
@@ -49,6 +52,7 @@ LEARNERS = {
     "reinforce": NamedLearner(
         "REINFORCE on the welfare of whole episodes; under perfect recall it is EUPG.",
         "bygones.learn.reinforce:Reinforce",
+        uses_reward=False,
     ),
 }
 """Every learner by its name."""
