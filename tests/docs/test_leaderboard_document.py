@@ -1,5 +1,7 @@
 """`docs/leaderboard.md` runs as it stands, and says what the shipped runs show."""
 
+import re
+
 import gymnasium as gym
 import numpy as np
 import pytest
@@ -185,3 +187,24 @@ def test_the_parts_of_the_plant_run_out_before_the_episode_ends():
     for _ in range(plant.horizon - 1):
         seen, *_ = envs.step(np.full(10, plant.n_actions - 1))
     assert (seen[:, len(plant.seen_bounds[0]) - 1] == 0).all()
+
+
+def test_the_table_of_ggf_ppo_is_of_the_shipped_runs():
+    text = DOCUMENT.read_text(encoding="utf-8").partition("## Is it the learner?")[2].partition("\n## ")[0]
+    stated = {name: row for name, *row in re.findall(r"^\| `(\w+)` \| (.+?) \| (.+?) \| (.+?) \| (.+?) \|", text, re.M)}
+    shipped = {folder: board.read(FULL.parent / folder) for folder in ("full", "welfare", "ggf")}
+    assert len(shipped["ggf"]) == 220
+    scores: dict[str, dict[str, dict[tuple[str, ...], list[float]]]] = {}
+    for results in shipped.values():
+        for entry, score in results.items():
+            kind = "rule" if entry.player in RULES else "ggf" if entry.player == "ggf-ppo" else "ppo"
+            for way, value in (("sampled", score.score), ("greedy", score.score_most_probable)):
+                cell = scores.setdefault(entry.world, {}).setdefault(kind, {})
+                if value is not None:
+                    cell.setdefault((entry.memory, entry.player, way), []).append(value)
+    assert set(stated) == set(scores)
+    for world, kinds in scores.items():
+        best = {kind: max((sum(v) / len(v), name[0]) for name, v in cells.items()) for kind, cells in kinds.items()}
+        assert stated[world] == [*(f"{best[kind][0]:.4f}" for kind in ("rule", "ppo", "ggf")), best["ggf"][1]]
+    attention = [score.score for entry, score in shipped["ggf"].items() if entry.world == "attention"]
+    assert (f"{min(attention):.2f}", f"{max(attention):.2f}") == ("0.41", "0.88")

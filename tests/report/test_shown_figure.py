@@ -18,7 +18,8 @@ def test_a_figure_shows_itself_as_a_picture_of_its_own_size():
 
 
 def test_every_figure_of_the_package_does():
-    files = [path for path in Path(shown_figure.__file__).parent.glob("*.py") if path.stem != "shown_figure"]
+    report = Path(shown_figure.__file__).parents[1]
+    files = [path for path in report.rglob("*_figure*.py") if path.stem != "shown_figure"]
     made = {path.stem: re.findall(r"\b(\w*Figure)\(", path.read_text("utf-8")) for path in files}
     assert sum(map(len, made.values())) > 8
     assert {name for names in made.values() for name in names} == {"ShownFigure"}
