@@ -9,7 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bygones import Discounted
+from bygones import Discounted, PerfectRecall
+from bygones.cli.scenario_commands import problem_of
 from bygones.envs import catalogue
 from bygones.envs.problem import FairProblem, most_welfare
 from bygones.envs.scenarios.donut import Donut
@@ -119,7 +120,16 @@ class TestTheCommands:
     def test_settings_of_the_papers_problem_are_refused(self, capsys: pytest.CaptureFixture[str]) -> None:
         text = refused(capsys, "train", "--scenario", "donut", "--gamma", "0.5")
         assert "--gamma describes the paper's problem: give --memory" in text
+        twice = refused(capsys, "train", "--memory", "perfect", "--gamma", "0.5")
+        assert "give --memory, or --gamma and --aggregation, not both" in twice
         assert "scenario must be one of" in refused(capsys, "train", "--scenario", "cake")
+
+    def test_a_memory_works_without_a_scenario(self) -> None:
+        settings = Settings(horizon=20, n_agents=4)
+        assert problem_of(settings, None, None) is None
+        problem = problem_of(settings, None, "perfect")
+        assert problem.memory.matches(PerfectRecall())
+        assert problem.scenario == settings.problem().scenario
 
     @pytest.mark.soak
     def test_a_scenario_is_trained_and_evaluated(self, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -31,7 +31,8 @@ def train(
     memory: Annotated[
         str | None,
         optional(
-            f'The memory to use with --scenario, such as "discounted(half_life=50)" (default: {DEFAULT_MEMORY}).',
+            'The memory, such as perfect or "discounted(half_life=50)", instead of --gamma and --aggregation '
+            f"(default with --scenario: {DEFAULT_MEMORY}).",
             "MEMORY",
         ),
     ] = None,
@@ -88,7 +89,7 @@ def train(
 def _title(settings: Settings, scenario: str | None, memory: str | None) -> str:
     """What was learned, in a few words."""
     if scenario is None:
-        return f"γ = {settings.gamma:g}, T = {settings.horizon}, {settings.welfare}"
+        return f"{memory or f'γ = {settings.gamma:g}'}, T = {settings.horizon}, {settings.welfare}"
     return f"{scenario}, {memory or DEFAULT_MEMORY}, {settings.welfare}"
 
 

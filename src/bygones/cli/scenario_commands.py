@@ -60,16 +60,18 @@ def problem_of(settings: Settings, scenario: str | None, memory: str | None) -> 
     """The problem of `--scenario` and `--memory`; None if neither is given, and the settings alone describe it.
 
     Raises:
-        ValueError: a setting is given that only the paper's problem has.
+        ValueError: a setting is given that only the paper's problem has, or the memory is given twice.
     """
     from bygones.envs import catalogue
     from bygones.envs.problem import FairProblem
     from bygones.learn.settings import Settings
     from bygones.memory import named
 
-    if scenario is None:
-        return None if memory is None else dataclasses.replace(settings.problem(), memory=named(memory))
     default = {each.name: each.default for each in dataclasses.fields(Settings)}
+    if scenario is None:
+        if memory is not None and any(getattr(settings, name) != default[name] for name in ("gamma", "aggregation")):
+            raise ValueError("give --memory, or --gamma and --aggregation, not both")
+        return None if memory is None else dataclasses.replace(settings.problem(), memory=named(memory))
     for name in _OF_THE_PAPER:
         if getattr(settings, name) != default[name]:
             flag = name.replace("_", "-")
