@@ -9,7 +9,6 @@ r"""What is remembered of past utilities: one interface, several memories.
 from bygones.memory.around import Around
 from bygones.memory.bounded import Capped, Relative, RelativeState
 from bygones.memory.contract import (
-    IN_TIME,
     AnyMemory,
     Memory,
     Response,
@@ -26,7 +25,6 @@ from bygones.memory.priced import Priced, PricedState
 from bygones.memory.windows import Reset, ResetState, SlidingWindow, WindowState
 
 __all__ = [
-    "IN_TIME",
     "AnyMemory",
     "Around",
     "Capped",

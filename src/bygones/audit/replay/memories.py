@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from bygones.audit.read.clock import Clock
-from bygones.memory import IN_TIME, Discounted, Memory, memories, named, named_in_time
+from bygones.memory import Discounted, Memory, memories, named, named_in_time
+from bygones.memory.contract import IN_TIME
 
 MOST_STEPS = 1000
 """The most steps into which the length of a window, or the time between two resets, is divided."""
