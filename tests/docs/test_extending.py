@@ -209,7 +209,7 @@ problem = problem_of(
 )
 check_registered(problem)
 again = rebuilt(description(problem))
-print(again.memory, again.welfare, again.needs.n_agents)
+print(again.memory, again.welfare, again.scenario.needs.n_agents)
 print(named("last_steps(length=2)"))
 print(gym.make("bygones.envs:bygones/Beds-v0", horizon=7).observation_space.shape)
 print(gym.make("bygones.envs:bygones/NightShifts-v0").observation_space.shape)
