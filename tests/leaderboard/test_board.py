@@ -151,7 +151,7 @@ def test_where_no_bound_is_known_there_is_none() -> None:
 
 @pytest.mark.soak
 def test_the_bound_of_the_papers_problem_is_its_certified_optimum() -> None:
-    assert 0.17 < bound(BoardEntry("paper(horizon=100)", "egalitarian", "perfect", "prices", 0, 0)) < 0.19
+    assert 0.17 < bound(BoardEntry("allocation(horizon=100)", "egalitarian", "perfect", "prices", 0, 0)) < 0.19
 
 
 @pytest.mark.soak
