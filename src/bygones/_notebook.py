@@ -41,7 +41,7 @@ class ProgressLine:
 
 def progress_html(share: float, text: str) -> str:
     """A bar as long as the share of the work that is done, the share and a sentence."""
-    from bygones import _html
+    from bygones.document.notebook import bar, escaped
 
     words = f"{min(max(share, 0.0), 1.0):.0%} {text}"
-    return f'<div style="font-size:.92em">{_html.bar(share).html} {_html.escaped(words)}</div>'
+    return f'<div style="font-size:.92em">{bar(share)} {escaped(words)}</div>'

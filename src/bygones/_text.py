@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 import re
 import unicodedata
 from collections.abc import Sequence
 
 LONGEST_TEXT = 500
 """The most characters of an agent's name or a note."""
+
+_NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+_NOTHING = 1e-12
+_WIDEST = 1e6
+_ALIKE = 1e-3
+"""Numbers that differ by less are shown alike: nobody acts on a thousandth."""
+_MORE_DECIMALS = 2
 
 _EMOJI = "\u00a9\u00ae\u203c-\u3299\U0001f000-\U0001faff"
 _INVISIBLE = (
@@ -23,15 +32,43 @@ _UNPRINTABLE_IN_JSON = re.compile(f"[\x7f-\x9f\ud800-\udfff{_INVISIBLE}]|{_STRAY
 
 def amount(value: float, digits: int = 3, sign: bool = False) -> str:
     """Formats an amount: `digits` significant digits if small, a whole number with thousands separators if large."""
-    value = 0.0 if abs(value) < 1e-12 else value
+    value = 0.0 if abs(value) < _NOTHING else value
     plus = "+" if sign and value else ""
     is_large = 10.0**digits <= abs(float(f"{value:.{digits}g}")) < 1e15
     return f"{value:{plus},.0f}" if is_large else f"{value:{plus},.{digits}g}"
 
 
+def decimals_of(values: Sequence[float]) -> int | None:
+    """With how many decimals the numbers of a column are shown: enough for three digits of the largest, and for each to
+    differ from the others where it does. None if they differ too much in size, and each needs its own.
+    """
+    known = sorted({abs(value) for value in values if math.isfinite(value) and abs(value) >= _NOTHING})
+    if not known or all(value == round(value) for value in known):
+        return 0
+    largest, smallest = known[-1], known[0]
+    if largest >= _WIDEST * smallest or largest >= _WIDEST or largest < 1 / _WIDEST:
+        return None
+    least = max(0, 2 - math.floor(math.log10(largest)))
+    apart = [b for a, b in itertools.pairwise(known) if b - a > _ALIKE * b]
+    for decimals in range(least, least + _MORE_DECIMALS):
+        if len({round(value, decimals) for value in (known[0], *apart)}) == 1 + len(apart):
+            return decimals
+    return least + _MORE_DECIMALS
+
+
 def counted(number: int, noun: str) -> str:
     """A count with its noun: `1 event`, `2 events`."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def number_in_words(number: int) -> str:
+    """A small number as a word, a larger one in digits."""
+    return _NUMBERS[number] if 0 <= number < len(_NUMBERS) else f"{number:,}"
+
+
+def capitalized(text: str) -> str:
+    """A sentence with a capital at its beginning; nothing else changes."""
+    return f"{text[:1].upper()}{text[1:]}"
 
 
 def sentence(clause: str) -> str:

@@ -5,10 +5,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from bygones.allocation.explain import sentences
 
 from bygones import Discounted, PerfectRecall
 from bygones.allocation import Assign, ChooseK, Divide, allocate
-from bygones.allocation.explain import sentences
 
 FADING = Discounted(half_life=30)
 NAMES = ["Ana", "Ben", "Cem", "Dana", "Elif"]

@@ -123,14 +123,10 @@ class Divide(Problem):
         """The indices of the agents who have a part, in ascending order."""
         return np.flatnonzero(given > 0)
 
-    def gets(self, given: np.ndarray, agent: int) -> str:
-        """The agent's part of the amount."""
-        return part_in_words(given[agent], self.amount)
-
     def left_over(self, given: np.ndarray) -> str:
         """The amount that nobody gets."""
         left = self.amount - given.sum()
-        return f"{left:.4g}" if left > _ROUNDING * self.amount else ""
+        return f"{left:.4g} of {self.amount:.4g} is" if left > _ROUNDING * self.amount else ""
 
     def column(self, given: np.ndarray) -> tuple[str, list[str] | list[float]]:
         """The amount of each agent."""
@@ -176,8 +172,3 @@ class Divide(Problem):
         caps = None if caps is None else {name: cap for name, cap in caps.items() if cap != math.inf}
         rates = {name: mine[None] for name, mine in self.worth.items() if mine}
         return {"amount": self.amount, "rates": rates, "caps": caps, **({"whole": True} if self.whole else {})}
-
-
-def part_in_words(part: float, amount: float) -> str:
-    """A part of an amount."""
-    return f"{part:.4g} of {amount:.4g}"

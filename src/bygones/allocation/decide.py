@@ -26,6 +26,7 @@ from bygones.allocation.problems import Assign, ChooseK
 from bygones.allocation.solvers.choose import choose_by
 from bygones.allocation.ties import chances
 from bygones.forms import AlphaFair, Curves, Form
+from bygones.kinds import Thing
 from bygones.memory import Memory
 from bygones.memory.contract import State
 from bygones.memory.priced import PricedState
@@ -61,6 +62,8 @@ def allocate(
     elapsed: Number = 1,
     entitlements: AnyArray | None = None,
     time_unit: str = "step",
+    thing: str = "",
+    unit: str = "",
     rule: Rule = "one-step",
     calibration: PricedState | None = None,
     learned_from: str = "a sample of past needs",
@@ -93,6 +96,8 @@ def allocate(
             $Z_i/w_i$. Of a burden it is the share of the load: who has 0 is exempt, carries nothing, and counts for
             nothing.
         time_unit: what a step of the memory is, such as `"day"`, for the explanation.
+        thing: what is handed out, in the singular, such as `"shift"`, for the explanation.
+        unit: that of utilities, such as `"h"`, for the explanation.
         rule: `"one-step"` makes the welfare of what is remembered after this decision as large as possible.
             `"prices"` looks ahead: it makes the sum of utilities, each times the agent's price, as large as possible
             (see `bygones.allocation.pricing`), or as small as possible for burdens.
@@ -142,6 +147,7 @@ def allocate(
         elapsed=elapsed,
         entitlements=weights,
         time_unit=time_unit,
+        thing=Thing(thing, unit),
         given=choice.given,
         optimal=choice.optimal,
         gap=gap,

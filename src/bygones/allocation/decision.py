@@ -10,12 +10,16 @@ from typing import Any
 
 import numpy as np
 
-from bygones._arrays import Array, Number
+from bygones._arrays import AnyArray, Array, Number
 from bygones._text import listed
-from bygones.allocation.explain import as_data, sentences
+from bygones.allocation.explanation import Explanation, next_best
 from bygones.allocation.objective import judge_of
 from bygones.allocation.pricing import PriceList
 from bygones.allocation.problem_contract import NAMED, Given, Problem
+from bygones.allocation.problems import in_words
+from bygones.allocation.why_not import why_not
+from bygones.document.document import Answer, Document
+from bygones.kinds import UNNAMED, Thing
 from bygones.memory import Memory
 from bygones.memory.contract import AnyState
 from bygones.memory.priced import PricedState
@@ -42,7 +46,7 @@ class RunnerUp:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Decision:
+class Decision(Answer):
     """The best allocation of a problem, and everything needed to justify it.
 
     Remembered utilities are per unit of entitlement throughout; NaN for agents who are exempt from a burden.
@@ -55,6 +59,7 @@ class Decision:
         elapsed: time since the last utilities, in steps of the memory.
         entitlements: per agent, or None.
         time_unit: what a step of the memory is.
+        thing: what is handed out, in the words of those who hand it out.
         given: who gets what, in the form of the problem. `ChooseK`: the indices of the agents served. `Assign`: the
             agent of each item, -1 if it is left over. `Divide`: the amount of each agent.
         optimal: whether the allocation is proven to be the best.
@@ -81,6 +86,7 @@ class Decision:
     learned_from: str | None
     find_runner_up: Callable[[], np.ndarray | None]
     unrounded: np.ndarray | None = None
+    thing: Thing = UNNAMED
 
     @cached_property
     def utilities(self) -> np.ndarray:
@@ -110,8 +116,7 @@ class Decision:
     @property
     def gets(self) -> dict[str, str]:
         """What each agent who is served gets, in words."""
-        names = self.agent_names
-        return {names[i]: self.problem.gets(self.given, i) for i in self.served.tolist()}
+        return in_words(self.handed_out, self.problem, self.problem.kind, self.thing)
 
     @property
     def handed_out(self) -> list[Given]:
@@ -187,12 +192,20 @@ class Decision:
         if given is None:
             return None
         utilities = self.problem.utilities_of(given)
-        after = self._per_unit(self.memory.ahead(self.state, utilities, self.elapsed))
+        after = self.after_receiving(utilities)
         welfare = float(self._judge(after))
         lost = self.welfare_after - welfare
         if self.prices is not None:
             lost = (utilities - self.utilities if self.problem.is_burden else self.utilities - utilities) @ self.prices
         return RunnerUp(given, utilities, after, welfare, max(0.0, float(lost)))
+
+    def after_receiving(self, utilities: np.ndarray) -> Array:
+        """The remembered utilities that other utilities would leave."""
+        return self._per_unit(self.memory.ahead(self.state, utilities, self.elapsed))
+
+    def welfare_of(self, utilities: np.ndarray) -> float:
+        """The welfare of other utilities."""
+        return float(self._judge(self.after_receiving(utilities)))
 
     def _judge(self, values: Array) -> Array:
         judge = judge_of(self.welfare, self.entitlements, self.problem.kind)
@@ -205,17 +218,80 @@ class Decision:
         exempt = np.full(np.shape(Z), math.nan)
         return np.asarray(np.divide(Z, self.entitlements, out=exempt, where=self.entitlements > 0))
 
+    @property
+    def explanation(self) -> Explanation:
+        """Why this is the decision."""
+        return Explanation(self)
+
+    def document(self) -> Document:
+        """The decision and its reasons, as people read them."""
+        return self.explanation.document
+
     def reasons(self) -> list[str]:
-        """The decision and its reasons, one sentence each."""
-        return sentences(self)
+        """The decision and its reasons, one sentence each; `document` has the numbers behind them as well."""
+        return self.explanation.sentences
 
     def explain(self) -> str:
-        """The decision and its reasons in one paragraph."""
-        return " ".join(self.reasons())
+        """The decision and its reasons as plain text, with a table of everyone who came into question."""
+        from bygones.document.terminal import text
+
+        return text(self.document())
+
+    def why_not(self, agent: str) -> str:
+        """Why an agent was not chosen, in a sentence or two."""
+        return why_not(self.explanation, agent)
 
     def to_dict(self, reasons: Sequence[str] | None = None) -> dict[str, Any]:
-        """The decision and its reasons as data, of the types that JSON has; the reasons may be given."""
-        return as_data(self, self.reasons() if reasons is None else reasons)
+        """The decision and its reasons in lists, numbers and strings; a number that is not finite is None.
+
+        Args:
+            reasons: instead of those of the decision.
+        """
+        names, burden = self.agent_names, self.problem.is_burden
+        extreme = int((np.nanargmax if burden else np.nanargmin)(self.before))
+        reasons = self.reasons() if reasons is None else reasons
+        other = next_best(self)
+        return {
+            "problem": type(self.problem).__name__,
+            "kind": self.problem.kind,
+            "thing": self.thing.name or None,
+            "unit": self.thing.unit or None,
+            "memory": repr(self.memory),
+            "welfare": str(self.welfare),
+            "rule": self.rule,
+            "elapsed": _number(self.elapsed),
+            "time_unit": self.time_unit,
+            "agents": list(names),
+            "served": [names[i] for i in self.served.tolist()],
+            "gets": self.gets,
+            **self.problem.given_data(self.given),
+            "utilities": _numbers(self.utilities),
+            "entitlements": None if self.entitlements is None else _numbers(self.entitlements),
+            "remembered_before": _numbers(self.before),
+            "remembered_after": _numbers(self.after),
+            "past_kept": _numbers(self.past_kept),
+            "prices": None if self.prices is None else _numbers(self.prices),
+            "learned_from": self.learned_from,
+            "heaviest" if burden else "lowest": {
+                "agent": names[extreme],
+                "before": _number(self.before[extreme]),
+                "after": _number(self.after[extreme]),
+            },
+            "welfare_before": _number(self.welfare_before),
+            "welfare_after": _number(self.welfare_after),
+            "optimal": self.optimal,
+            "gap": _number(self.gap),
+            "runner_up": None
+            if other is None
+            else {
+                "served": [names[i] for i in self.problem.served(other.given).tolist()],
+                "utilities": _numbers(other.utilities),
+                "welfare": _number(other.welfare),
+                "cost": _number(other.cost),
+            },
+            "reasons": list(reasons),
+            "explanation": " ".join(reasons),
+        }
 
     def __str__(self) -> str:
         return self.explain()
@@ -224,14 +300,17 @@ class Decision:
         gets = listed([f"{agent}: {what}" for agent, what in self.gets.items()], NAMED) or "nobody is served"
         return f"<Decision: {gets}; {self.welfare} welfare, rule {self.rule}>"
 
-    def _repr_html_(self) -> str:
-        from bygones.allocation.decision_card import as_html
-
-        return as_html(self, self.reasons())
-
 
 def _reordered(state: Any, order: np.ndarray) -> Any:
     """A state with the agents in another order; what is not per agent stays."""
     if isinstance(state, tuple):
         return type(state)(*(_reordered(part, order) for part in state))
     return np.asarray(state)[..., order] if np.ndim(state) and np.shape(state)[-1] == len(order) else state
+
+
+def _number(value: Number) -> float | None:
+    return float(value) if math.isfinite(value) else None
+
+
+def _numbers(values: AnyArray) -> list[float | None]:
+    return [_number(value) for value in np.asarray(values).tolist()]

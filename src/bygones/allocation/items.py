@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from bygones._arrays import AnyArray, Bools
-from bygones._text import counted, listed
+from bygones._text import counted
 from bygones.allocation import checks
 from bygones.allocation.checks import is_sparse
 from bygones.allocation.problem_contract import Given, Problem
@@ -129,15 +129,10 @@ class Assign(Problem):
         """The indices of the agents who have an item, in ascending order."""
         return np.unique(given[given >= 0])
 
-    def gets(self, given: np.ndarray, agent: int) -> str:
-        """The agent's items."""
-        names = self.item_names
-        return listed([names[j] for j in np.flatnonzero(given == agent).tolist()])
-
     def left_over(self, given: np.ndarray) -> str:
         """The items that nobody gets."""
         left = int((given < 0).sum())
-        return counted(left, "item") if left else ""
+        return f"{counted(left, 'item')} {'is' if left == 1 else 'are'}" if left else ""
 
     def column(self, given: np.ndarray) -> tuple[str, list[str] | list[float]]:
         """The items of each agent."""

@@ -99,14 +99,10 @@ class ChooseK(Problem):
         """The indices of the agents who are chosen, in ascending order."""
         return np.sort(given)
 
-    def gets(self, given: np.ndarray, agent: int) -> str:
-        """A place, and what it is worth to the agent; or a turn, and what the agent carries in it."""
-        return place_in_words(self.needs[agent], self.kind)
-
     def left_over(self, given: np.ndarray) -> str:
         """The resources that nobody gets."""
         left = self.k - len(given)
-        return counted(left, "place") if left else ""
+        return f"{counted(left, 'place')} {'is' if left == 1 else 'are'}" if left else ""
 
     def column(self, given: np.ndarray) -> tuple[str, list[str] | list[float]]:
         """Whether each agent is served."""
@@ -139,8 +135,3 @@ class ChooseK(Problem):
         """The needs by name, and the number of places."""
         needs = {name: mine.get(None) for name, mine in self.worth.items()}
         return super().to_dict() if type(self) is not ChooseK else {"needs": needs, "k": self.k}
-
-
-def place_in_words(worth: float, kind: Kind) -> str:
-    """A place, and what it is worth; or a turn, and what is carried in it."""
-    return f"a {'turn of' if kind == 'burden' else 'place worth'} {worth:.4g}"

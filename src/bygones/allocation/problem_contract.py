@@ -12,8 +12,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from bygones._text import counted
-from bygones.kinds import Kind, words
+from bygones.kinds import Kind
 
 NAMED = 10
 """Sentences name as many agents; of more they give the number."""
@@ -87,13 +86,9 @@ class Problem(ABC):
     def utilities_of(self, given: np.ndarray) -> np.ndarray:
         """The utility of each agent."""
 
-    @abstractmethod
-    def gets(self, given: np.ndarray, agent: int) -> str:
-        """What an agent who is served gets, in words."""
-
-    @abstractmethod
     def left_over(self, given: np.ndarray) -> str:
-        """What nobody gets, in words; empty if everything is handed out."""
+        """What nobody gets, in words with a verb, such as `2 places are`; empty if everything is handed out."""
+        return ""
 
     @abstractmethod
     def column(self, given: np.ndarray) -> tuple[str, list[str] | list[float]]:
@@ -130,18 +125,6 @@ class Problem(ABC):
     def served(self, given: np.ndarray) -> np.ndarray:
         """The indices of the agents who get something, in ascending order."""
         return np.flatnonzero(self.utilities_of(given) > 0)
-
-    def describe(self, given: np.ndarray) -> str:
-        """Who gets what, in one sentence."""
-        served, names = self.served(given).tolist(), self.agent_names
-        if not served:
-            return "Nobody is served: no allocation would raise welfare."
-        named = served if len(served) <= NAMED + 1 else served[:NAMED]
-        parts = [f"{names[i]} {words(self.kind).gets} {self.gets(given, i)}" for i in named]
-        others = [f"and {len(served) - len(named)} others"] if len(named) < len(served) else []
-        left = self.left_over(given)
-        count = f"{len(served)} of {counted(self.n_agents, 'agent')}{left and f'; {left} left over'}"
-        return f"{'; '.join([*parts, *others])} ({count})."
 
     @property
     def worth(self) -> Mapping[str, Mapping[str | None, float]]:

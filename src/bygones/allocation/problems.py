@@ -26,11 +26,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bygones._text import listed
-from bygones.allocation.amounts import Divide, part_in_words
+from bygones.allocation.amounts import Divide
 from bygones.allocation.items import Assign
-from bygones.allocation.places import ChooseK, place_in_words
+from bygones.allocation.places import ChooseK
 from bygones.allocation.problem_contract import Given, Problem
-from bygones.kinds import Kind
+from bygones.kinds import UNNAMED, Kind, Thing
 
 __all__ = ["Assign", "ChooseK", "Divide", "in_words", "problem_from"]
 
@@ -46,15 +46,16 @@ def problem_from(data: Mapping[str, Any]) -> Problem | None:
     return None
 
 
-def in_words(given: Sequence[Given], problem: Problem | None, kind: Kind) -> dict[str, str]:
+def in_words(given: Sequence[Given], problem: Problem | None, kind: Kind, thing: Thing = UNNAMED) -> dict[str, str]:
     """What each agent was given, in words."""
+    is_only = not isinstance(problem, ChooseK) or problem.k == 1
     gets: dict[str, list[str]] = {}
     for each in given:
         if each.item is not None:
-            what = each.item
+            what = thing.item(each.item)
         elif isinstance(problem, Divide) and each.part is not None:
-            what = part_in_words(each.part, problem.amount)
+            what = thing.part(each.part, problem.amount)
         else:
-            what = place_in_words(each.utility, kind)
+            what = thing.place(each.utility, kind, is_only)
         gets.setdefault(each.agent, []).append(what)
     return {agent: listed(words) for agent, words in gets.items()}

@@ -6,10 +6,8 @@ import shlex
 from collections.abc import Mapping, Sequence
 
 from bygones.audit.advice.recommendation import Recommendation
-from bygones.cli.console import Column, print_fitting, print_sentences, say, say_bold
-
-_GIVES_WAY = {"Gini": 1, "in vain": 2, "in a row": 2, "all together": 3}
-_WORDS = ("memory", "rule", "half-life", "owed most", "due next")
+from bygones.cli.console import console, print_sentences, say, say_bold
+from bygones.document.terminal import show_table
 
 
 def next_commands(advice: Recommendation, history: Sequence[str], given: Mapping[str, object]) -> dict[str, str]:
@@ -72,11 +70,7 @@ def print_advice(advice: Recommendation, commands: Mapping[str, str]) -> None:
     print_sentences(f"- {each}" for each in advice.reasons())
     if table.rows:
         say("")
-        columns = [
-            Column(name, "left" if name in _WORDS else "right", _GIVES_WAY.get(name, 0)) for name in table.columns
-        ]
-        print_fitting(table.title, columns, table.rows)
-        print_sentences([table.about])
+        show_table(table, console())
     say("")
     say_bold("What would change this")
     print_sentences(f"- {each}" for each in advice.doubts())

@@ -10,7 +10,7 @@ from tyro.conf import Positional, arg
 
 from bygones._files import check_output, write_text
 from bygones.cli.arguments import Json, optional
-from bygones.cli.console import json_text, print_json, print_paths, print_sentences
+from bygones.cli.console import json_text, print_document, print_json, print_paths, print_sentences
 
 Needs = Annotated[
     Positional[Path],
@@ -178,7 +178,8 @@ def allocate(
     if json:
         print_json(data)
         return
-    print_sentences([*data["reasons"], *notes])
+    print_document(decision.document())
+    print_sentences(notes)
     print_paths([] if out is None else [out])
 
 

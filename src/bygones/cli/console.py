@@ -28,6 +28,8 @@ from bygones._csv import check_file, not_text
 from bygones._notebook import ProgressLine, is_notebook
 from bygones._secrets import redacted
 from bygones._text import printable, printable_json
+from bygones.document.document import Document
+from bygones.document.terminal import show
 
 _FOLDED = 10
 RECORDED = 3
@@ -48,7 +50,7 @@ def say(*lines: str, error: bool = False) -> None:
 
 def say_bold(line: str) -> None:
     """Prints a line in bold, where the terminal can."""
-    _console().print(Text(printable(line), style="bold"))
+    console().print(Text(printable(line), style="bold"))
 
 
 def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
@@ -60,7 +62,7 @@ def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[obje
         table.add_column(Text(printable(column)), justify="right" if numeric else "left")
     for row in rows:
         table.add_row(*(Text(printable(_shown(cell))) for cell in row))
-    _console().print(table)
+    console().print(table)
 
 
 class Column(NamedTuple):
@@ -81,33 +83,38 @@ class Column(NamedTuple):
 
 def print_fitting(title: str, columns: Sequence[Column], rows: Sequence[Sequence[str | Text]]) -> None:
     """Prints a table, leaving out columns if the terminal is too narrow; text is printed verbatim, never as markup."""
-    console = _console()
+    terminal = console()
     cells = [[Text(printable(cell)) if isinstance(cell, str) else cell for cell in row] for row in rows]
     orders = sorted({column.gives_way for column in columns if column.gives_way})
     for gone in (0, *orders):
         kept = [i for i, column in enumerate(columns) if not 0 < column.gives_way <= gone]
         # Each column is followed by a space and a line of the box, or by the edge of the table.
-        if sum(_width(columns[i], [row[i] for row in cells]) + 2 for i in kept) + 1 <= console.width:
+        if sum(_width(columns[i], [row[i] for row in cells]) + 2 for i in kept) + 1 <= terminal.width:
             break
-    console.print(_fitting(title, [columns[i] for i in kept], [[row[i] for i in kept] for row in cells]))
+    terminal.print(_fitting(title, [columns[i] for i in kept], [[row[i] for i in kept] for row in cells]))
     lost = dict.fromkeys(column.name for i, column in enumerate(columns) if i not in kept and column.name)
     if lost:
         say(f"A wider terminal also shows: {', '.join(lost)}.")
 
 
+def print_document(document: Document) -> None:
+    """Prints an answer."""
+    show(document, console())
+
+
 def print_sentences(sentences: Iterable[str]) -> None:
     """Prints each sentence on a line of its own; one too long for the terminal continues on the next, indented."""
     wrapper = textwrap.TextWrapper(
-        _console().width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
+        console().width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
     )
     for sentence in sentences:
         say(*wrapper.wrap(printable(sentence)))
 
 
-def _console() -> Console:
+def console() -> Console:
     """As wide as the terminal; in a file or a pipe nothing is cut off, unless COLUMNS sets the width."""
-    console = Console()
-    return console if console.is_terminal or "COLUMNS" in os.environ else Console(width=UNCUT)
+    terminal = Console(highlight=False)
+    return terminal if terminal.is_terminal or "COLUMNS" in os.environ else Console(width=UNCUT, highlight=False)
 
 
 def _width(column: Column, cells: Iterable[Text]) -> int:

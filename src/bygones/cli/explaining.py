@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from bygones._text import counted
-from bygones.cli.console import Column, print_fitting, print_json, print_sentences, say
+from bygones.cli.console import Column, print_document, print_fitting, print_json, print_sentences, say
 from bygones.cli.ledger_tables import settings_in_words
 from bygones.kinds import Kind, words
 from bygones.ledger import Event, Ledger
@@ -94,7 +94,8 @@ def print_event(
     """Prints an event and, if it is or follows from a decision, the reasons and the draw; and what changed it later."""
     if json:
         later = [change.event.to_dict() | {"was": change.was, "now": change.now} for change in changes]
-        decision = None if found is None else found.decision.to_dict() | found.told._asdict()
+        told = {} if found is None else {"gets": found.told.gets, "reasons": found.told.reasons}
+        decision = None if found is None else found.decision.to_dict() | told
         data = {"decision": decision, "changed_by": later}
         again = None if found is None or found.again is None else found.again.seq
         print_json(event.to_dict() | {"void_since": void_since, "decided_again_as": again} | data)
@@ -117,7 +118,8 @@ def print_event(
     if event.kind == "rules":
         print_sentences(f"{name}: {setting}" for name, setting in settings_in_words(event.details or {}))
     if found is not None:
-        print_sentences([*found.told.reasons, *_draw(found), *_again(found)])
+        print_document(found.told.explanation)
+        print_sentences([*_draw(found), *_again(found)])
     print_sentences(change.sentence(received) for change in changes)
 
 

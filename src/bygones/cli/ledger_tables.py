@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from rich.text import Text
 
 from bygones._text import amount, counted
-from bygones.cli.console import Column, answering, print_fitting, print_json, print_sentences, print_table, say
+from bygones.cli.console import Column, answering, print_document, print_fitting, print_json, print_table, say
 from bygones.kinds import Kind, words
 from bygones.ledger.model.remembering import DISCOUNTED
 from bygones.ledger.model.rules import NO_RULES, Change
@@ -149,7 +149,9 @@ def print_decision(proposal: Proposal, json: bool, *, recorded: bool) -> None:
         if json:
             print_json({"recorded": recorded, **proposal.to_dict()})
         else:
-            print_sentences([*proposal.reasons(), *(["Recorded."] if recorded else [])])
+            print_document(proposal.document())
+            if recorded:
+                say("Recorded.")
 
 
 def print_redecisions(found: Sequence[Redecision], zone: str, *, recorded: bool) -> None:

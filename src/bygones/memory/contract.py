@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import copy
 import math
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from dataclasses import fields, is_dataclass
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeAlias
 
@@ -29,6 +29,7 @@ from typing_extensions import TypeVar
 
 from bygones._arrays import AnyArray, Array, Condition, Number, check_between, check_finite, is_traced, namespace
 from bygones._registry import Named, Registry
+from bygones.document.document import Answer, Document
 
 AnyState: TypeAlias = tuple[Any, ...]
 """The state of some memory, where it does not matter of which: a named tuple of arrays, or of such tuples."""
@@ -50,7 +51,7 @@ class Response(NamedTuple):
     gain: float | np.ndarray
 
 
-class Memory(ABC, Generic[State]):
+class Memory(Answer, Generic[State]):
     """The interface that every memory fits. Memories are frozen; states are never changed in place."""
 
     if TYPE_CHECKING:
@@ -182,10 +183,11 @@ class Memory(ABC, Generic[State]):
         """The number of agents whose past the state holds."""
         return int(self.read(state).shape[-1])
 
-    def _repr_html_(self) -> str:
-        from bygones.memory.memory_card import as_html
+    def document(self) -> Document:
+        """The memory as people read it."""
+        from bygones.memory.memory_card import document
 
-        return as_html(self)
+        return document(self)
 
 
 SomeMemory = TypeVar("SomeMemory", bound=Memory)

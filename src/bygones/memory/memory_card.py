@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bygones._arrays import Floats
-from bygones._html import beside, bullets, card, curves
 from bygones._text import amount, listed
+from bygones.document.document import Bullets, Curves, Document
 
 if TYPE_CHECKING:
     from bygones.memory.contract import Memory
@@ -40,14 +40,14 @@ _LONGEST_NAME = 120
 _LONG_NUMBER = re.compile(r"\b\d+\.\d{7,}(?!\d*e)")
 
 
-def as_html(memory: Memory) -> str:
+def document(memory: Memory) -> Document:
     """The memory with its decay curve and what it promises."""
     lines = dict(islice(decay_curves(memory).items(), _NAMED))
-    picture = [curves(lines, "The weight of a utility received some steps ago", "steps")] if lines else []
+    picture = [Curves(lines, "The weight of a utility received some steps ago", "steps")] if lines else []
     whose = [f"The curves are those of {listed(list(lines))}."] if len(lines) > 1 else []
     name = _LONG_NUMBER.sub(lambda written: f"{float(written[0]):.6g}", " ".join(repr(memory).split()))
     name = name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}…"
-    return card(name, beside(*picture, bullets([*_fading(memory), _size(memory), *whose])), name="Memory")
+    return Document(name, [*picture, Bullets([*_fading(memory), _size(memory), *whose])], "Memory")
 
 
 def decay_curves(memory: Memory) -> dict[str, list[tuple[float, float]]]:

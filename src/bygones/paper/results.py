@@ -32,6 +32,7 @@ from bygones._csv import shield
 from bygones._files import UNFINISHED, replacing
 from bygones._registry import no_imports
 from bygones._text import counted
+from bygones.document.document import Answer, Document
 from bygones.learn.locks import locked
 from bygones.learn.settings import Settings
 from bygones.paper import parquet
@@ -89,7 +90,7 @@ def thinned(curves: Mapping[str, np.ndarray], points: int = CURVE_POINTS) -> dic
 
 
 @dataclass(frozen=True, repr=False)
-class Results:
+class Results(Answer):
     """A read-only table of runs.
 
     `results["final_gini"]` is a column, `results.where(gamma=1.0)` a subset of the runs.
@@ -103,10 +104,11 @@ class Results:
     def __repr__(self) -> str:
         return f"<Results of {counted(len(self), 'run')}>"
 
-    def _repr_html_(self) -> str:
-        from bygones.paper.results_card import as_html
+    def document(self) -> Document:
+        """The results as people read them."""
+        from bygones.paper.results_card import document
 
-        return as_html(self)
+        return document(self)
 
     def __getitem__(self, name: str) -> np.ndarray:
         values: np.ndarray = self._column(name).to_numpy()

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bygones._html import card, note, table
 from bygones._text import counted
+from bygones.document.document import Cell, Document, Table
 from bygones.paper.grid import memory_label
 
 if TYPE_CHECKING:
@@ -23,11 +23,11 @@ _SHARED = ("gamma", "horizon")
 _SHOWN = {"final_gini": "Gini", "final_welfare": "fairness score", "final_utility_per_step": "utility per step"}
 
 
-def as_html(results: Results) -> str:
+def document(results: Results) -> Document:
     """The results as a table with a row per cell, and what all runs have in common."""
     title = counted(len(results), "run")
     if not len(results):
-        return card(title, name="Results")
+        return Document(title, label="Results")
     varying = [name for name in CELL if name in _SHARED or len(results.distinct(name)) > 1]
     cells: dict[tuple[Any, ...], list[int]] = {}
     for row, cell in enumerate(zip(*(results[name].tolist() for name in varying), strict=True)):
@@ -39,11 +39,11 @@ def as_html(results: Results) -> str:
     ]
     same = [f"{_TITLES.get(name, name)} {_plain(results[name].tolist()[0])}" for name in CELL if name not in varying]
     columns = [*(_TITLES.get(name, name) for name in varying), "runs", *_SHOWN.values()]
-    about = note(f"Means over runs at the end of training. All runs: {', '.join(same)}.")
-    return card(title, table(columns, rows), about, name="Results")
+    note = f"Means over runs at the end of training. All runs: {', '.join(same)}."
+    return Document(title, [Table("", columns, rows, note=note)], "Results")
 
 
-def _settings(names: list[str], cell: tuple[Any, ...]) -> list[object]:
+def _settings(names: list[str], cell: tuple[Any, ...]) -> list[Cell]:
     return [memory_label(value) if name == "gamma" else value for name, value in zip(names, cell, strict=True)]
 
 

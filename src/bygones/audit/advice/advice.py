@@ -13,12 +13,12 @@ from bygones.audit.advice.recommendation import (
     KIND_ASSUMED,
     OTHERS_TOO,
     PERIODS,
-    AdviceTable,
     HistoryFacts,
     Recommendation,
 )
 from bygones.audit.advice.trials import AdviceVerdict, JudgedTrials, Trials
 from bygones.audit.replay.memories import Alternative
+from bygones.document.document import Table
 from bygones.kinds import words
 
 MUCH_DRIFT = 0.25
@@ -276,17 +276,17 @@ class Advice(Recommendation, Trials):
             )
         return sentences
 
-    def table(self) -> AdviceTable:
+    def table(self) -> Table:
         burden = self.kind == "burden"
         quarter, row = ("heaviest quarter", "in a row") if burden else ("worst-off quarter", "in vain")
         most, streak = ("carried most", "carried") if burden else ("received least", "asked in vain")
         judged = self.judged
-        return AdviceTable(
+        return Table(
             f"What would have been {words(self.kind).received} in {self.length(self.period)}",
             ["memory", "rule", quarter, "all together", "Gini", row, "for that quarter"],
             [] if judged is None else [self._row(judged, i) for i in self.shown()],
-            f"{_capital(quarter)}: the mean of the quarter of agents who {most}. {_capital(row)}: the most times in a "
-            f"row that anybody {streak}. The last column compares with the recommendation; its ranges allow for "
+            note=f"{_capital(quarter)}: the mean of the quarter of agents who {most}. {_capital(row)}: the most times "
+            f"in a row that anybody {streak}. The last column compares with the recommendation; its ranges allow for "
             f"chance, for ties and for the number of comparisons.",
         )
 

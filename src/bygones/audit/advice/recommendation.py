@@ -8,15 +8,15 @@ waits for ever to come out even. A period is long enough for a few turns each.
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
-from bygones._html import bullets, card, heading, note, table
 from bygones.audit.read.clock import Clock
 from bygones.audit.replay.past_decisions import Decisions
+from bygones.document.document import Answer, Block, Bullets, Document, Section, Table
 from bygones.kinds import Kind
 from bygones.ledger.model.times import SECOND, UNITS
 
@@ -169,17 +169,8 @@ def period_of(clock: Clock, given: str | float | None, turn: float, span: float)
     return period
 
 
-class AdviceTable(NamedTuple):
-    """The table of some advice: its title, its columns, its rows (none if there is no table) and what they mean."""
-
-    title: str
-    columns: list[str]
-    rows: list[list[str]]
-    about: str
-
-
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class Recommendation(ABC):
+class Recommendation(Answer):
     """A half-life and a rule, with reasons and what would change them.
 
     Attributes:
@@ -233,7 +224,7 @@ class Recommendation(ABC):
         """What would change it, in sentences."""
 
     @abstractmethod
-    def table(self) -> AdviceTable:
+    def table(self) -> Table:
         """The numbers behind it."""
 
     @abstractmethod
@@ -263,9 +254,11 @@ class Recommendation(ABC):
         text = self.clock.length_text(value)
         return text if not self.clock.steps or math.isinf(value) else f"{text} step{'' if text == '1' else 's'}"
 
-    def _repr_html_(self) -> str:
-        parts, shown, doubts = [bullets(self.reasons())], self.table(), self.doubts()
-        if shown.rows:
-            parts += [heading(shown.title), table(shown.columns, shown.rows), note(shown.about)]
-        parts += [heading("What would change it"), bullets(doubts)] if doubts else []
-        return card(" ".join(self.headline()), *parts, name="Advice")
+    def document(self) -> Document:
+        """The advice as people read it."""
+        first, *more = self.headline()
+        numbers, doubts = self.table(), self.doubts()
+        blocks: list[Block] = [*more, Section("Why", [Bullets(self.reasons())])]
+        blocks += [numbers] if numbers.rows else []
+        blocks += [Section("What would change this", [Bullets(doubts)])] if doubts else []
+        return Document(first, [*blocks, " ".join([f"{self.label}:", *self.notes])], "Advice")

@@ -19,7 +19,6 @@ from bygones.audit.advice.recommendation import (
     KIND_ASSUMED,
     OTHERS_TOO,
     TURNS,
-    AdviceTable,
     Recommendation,
     period_of,
     round_lengths,
@@ -28,6 +27,7 @@ from bygones.audit.measure.audit import audit
 from bygones.audit.measure.findings import stretches
 from bygones.audit.read.clock import Clock
 from bygones.audit.read.history import History
+from bygones.document.document import Table
 from bygones.kinds import Kind, words
 from bygones.ledger.model.times import SECOND
 
@@ -124,14 +124,14 @@ class ReceivedAdvice(Recommendation):
             )
         return sentences
 
-    def table(self) -> AdviceTable:
+    def table(self) -> Table:
         length, first = self.clock.length_text, "due next" if self.kind == "burden" else "owed most"
         rows = [[length(each.half_life), f"{each.gini:.2f}", each.first or "nobody"] for each in self.standings]
-        return AdviceTable(
+        return Table(
             "Where everybody stands now",
             ["half-life", "Gini", first],
             rows if self.agents > 1 else [],
-            "Gini: how unequally what is remembered is spread now; 0 means equally.",
+            note="Gini: how unequally what is remembered is spread now; 0 means equally.",
         )
 
     def _choice(self) -> dict[str, object]:

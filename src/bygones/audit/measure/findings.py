@@ -12,13 +12,14 @@ import numpy as np
 
 from bygones._text import counted, listed
 from bygones.audit.measure.conclusions import TIED, Conclusions
-from bygones.audit.measure.groups import audit_html
+from bygones.audit.measure.groups import audit_document
 from bygones.audit.measure.pasts import DATED_EVENTS, Attendance, Past, Trajectory
 from bygones.audit.measure.sums import Periods
 from bygones.audit.read.clock import Clock
 from bygones.audit.read.entitlements import Shares
 from bygones.audit.replay.past_decisions import Measured
 from bygones.audit.replay.what_if import WhatIf
+from bygones.document.document import Answer, Document
 from bygones.kinds import Kind, words
 from bygones.ledger.model.standing import per_unit, ranked
 
@@ -70,7 +71,7 @@ class AgentStanding(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Audit:
+class Audit(Answer):
     """The result of `audit`.
 
     Attributes:
@@ -129,8 +130,9 @@ class Audit:
         half_lives = listed([self.clock.length_text(each.half_life) for each in self.standings])
         return f"<Audit of {self.label}: {counted(self.n_events, 'event')}, half-lives {half_lives}>"
 
-    def _repr_html_(self) -> str:
-        return audit_html(self)
+    def document(self) -> Document:
+        """The audit as people read it."""
+        return audit_document(self)
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, NamedTuple
 
-from bygones._html import Markup, bar, bullets, card, heading, note, table
 from bygones._text import amount, counted, listed, sentence
 from bygones.audit.measure.conclusions import span
 from bygones.audit.measure.pasts import Trajectory
+from bygones.document.document import Bar, Block, Bullets, Cell, Document, Section, Table
 from bygones.kinds import words
 from bygones.ledger.model.owed_since import SETTLED
 
@@ -176,31 +176,29 @@ def settled(value: float, total: float, *, digits: int = 3, sign: bool = False) 
     return "0" if abs(value) <= SETTLED * abs(total) else amount(value, digits, sign=sign)
 
 
-def audit_html(audit: Audit) -> str:
-    """The audit in a notebook: what to do next, what holds, what depends on the half-life, and all standings."""
+def audit_document(audit: Audit) -> Document:
+    """The audit as people read it: what to do next, what holds, what depends on the half-life, and all standings."""
     clock = audit.clock
     size = f"{counted(audit.n_events, 'event')} for {counted(len(audit.names), 'agent')}"
     title = f"{audit.label}: {size}, from {clock.shown(audit.first)} to {clock.shown(audit.periods.end)}"
-    parts = [note(audit.entitlement_note())]
+    blocks: list[Block] = [audit.entitlement_note()]
     for group in grouped(audit):
-        more = max(0, len(group.sentences) - IN_CARD) + group.unlisted
-        parts += [heading(group.title), bullets(group.sentences[:IN_CARD])]
-        parts += [note(f"and {more:,} more")] if more else []
-    for stood in audit.standings:
-        fades = "nothing fades" if math.isinf(stood.half_life) else f"half-life {clock.length_text(stood.half_life)}"
-        parts += [heading(f"Standing, {fades}"), _standing(audit, stood)]
-    return card(title, *parts, name="Audit")
+        blocks.append(Section(group.title, [Bullets(group.sentences, IN_CARD, group.unlisted)]))
+    blocks += [_standing(audit, stood) for stood in audit.standings]
+    return Document(title, blocks, "Audit")
 
 
-def _standing(audit: Audit, stood: Trajectory) -> Markup:
+def _standing(audit: Audit, stood: Trajectory) -> Table:
     word, total = words(audit.kind), float(stood.remembered.sum())
     most = max(stood.remembered.max(initial=0.0), 0.0) or 1.0
-    rows = [
+    fades = "nothing fades" if math.isinf(stood.half_life) else f"half-life {audit.clock.length_text(stood.half_life)}"
+    rows: list[list[Cell]] = [
         [
-            row.agent, settled(row.received, total), settled(row.remembered, total), bar(row.remembered / most),
+            row.agent, settled(row.received, total), settled(row.remembered, total), Bar(row.remembered / most),
             row.status if row.owed is None else settled(row.owed, total, sign=True),
             "" if row.owed_since is None else audit.clock.day(row.owed_since),
         ]
         for row in audit.rows(stood)
     ]  # fmt: skip
-    return table(["agent", word.received, "remembered", "", word.owed, f"{word.owed} since"], rows)
+    columns = ["agent", word.received, "remembered", "", word.owed, f"{word.owed} since"]
+    return Table(f"Standing, {fades}", columns, rows)

@@ -15,11 +15,12 @@ from typing import Any
 import numpy as np
 import sqlalchemy as sa
 
-from bygones._text import check_text, listed
+from bygones._text import amount, check_text, listed
 from bygones.allocation import Decision, allocate, normalised, usual_reports
-from bygones.allocation.explain import sentences
+from bygones.allocation.explanation import Circumstances, Explanation
 from bygones.allocation.problem_contract import NAMED, Given, Problem
-from bygones.kinds import words
+from bygones.allocation.why_not import why_not
+from bygones.document.document import Answer, Document
 from bygones.ledger.actions import learned_prices, records
 from bygones.ledger.model.draws import Draw
 from bygones.ledger.model.events import DECISIONS, RECEIVED, Entry, Event
@@ -27,7 +28,7 @@ from bygones.ledger.model.fold import NEVER
 from bygones.ledger.model.participation import ON_HOLD, PRESENT
 from bygones.ledger.model.rules import RuleBook, Rules
 from bygones.ledger.model.standing import Standing
-from bygones.ledger.model.times import UNITS, When, as_datetime, iso, named
+from bygones.ledger.model.times import UNITS, When, as_datetime, day_in_words, iso, named, short_day
 from bygones.ledger.storage import draw_table, rows, schema, timeline
 from bygones.ledger.storage.revisions import in_effect
 from bygones.ledger.storage.store import LedgerError
@@ -47,7 +48,7 @@ class StaleProposalError(LedgerError):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Proposal:
+class Proposal(Answer):
     """A decision, made but perhaps not recorded.
 
     Attributes:
@@ -96,16 +97,36 @@ class Proposal:
         """What each agent who is served gets, in words."""
         return self.allocation.gets
 
-    def reasons(self) -> list[str]:
-        """The decision and its reasons, with what those who are served are owed (due) and when they last received."""
-        names = set(self.request.asking)
+    @property
+    def explanation(self) -> Explanation:
+        """Why this is the decision, with when those who came into question were last served."""
+        stood, names = self.standing, set(self.request.asking)
         asking = {row for row, name in enumerate(self.allocation.agent_names) if name in names}
-        remembers = "" if self.standing.rules.fades_alike else f"Memory: {self.standing.rules.memory_in_words}."
-        means = [f"{name} {self.usual[name]:.4g}" for name in self.request.agent_names if name in self.usual][:NAMED]
-        usual = (
-            [f"Reports count as multiples of what each usually reports: {listed(means)} on average."] if means else []
-        )
-        return [*sentences(self.allocation, self._standing_of, asking, remembers), *usual]
+        means = [f"{name} {amount(self.usual[name])}" for name in self.request.agent_names if name in self.usual][
+            :NAMED
+        ]
+        usual = [f"Requests count as multiples of the average request: {listed(means)}."] if means else []
+        last = [
+            "never" if (at := int(stood.last[member])) == NEVER else short_day(at, stood.zone, stood.at)
+            for member in self.members
+        ]
+        when = day_in_words(stood.at, stood.zone)
+        return Explanation(self.allocation, Circumstances(asking, last, when, stood.rules.memory_sentence, usual))
+
+    def document(self) -> Document:
+        """The decision and its reasons, as people read them."""
+        return self.explanation.document
+
+    def reasons(self) -> list[str]:
+        """The decision and its reasons, one sentence each; `document` has the numbers behind them as well."""
+        return self.explanation.sentences
+
+    def why_not(self, agent: str) -> str:
+        """Why an agent was not chosen, in a sentence or two."""
+        status = dict(zip(self.standing.names, self.standing.status, strict=True))
+        if status.get(agent, PRESENT) != PRESENT:
+            return f"{agent} was {status[agent]}."
+        return why_not(self.explanation, agent)
 
     def details(self) -> dict[str, Any]:
         """What a ledger stores of the decision."""
@@ -142,30 +163,10 @@ class Proposal:
     def __repr__(self) -> str:
         return f"<Proposal at {named(self.at, self.standing.zone)}: {self.allocation!r}>"
 
-    def _repr_html_(self) -> str:
-        from bygones.allocation.decision_card import as_html
-
-        return as_html(self.allocation, self.reasons())
-
     def _priced(self) -> dict[str, Any]:
         """The rule, and what a unit counted for each of those who asked, where that is `prices`."""
         paid = dict(zip(self.allocation.agent_names, np.asarray(self.allocation.prices).tolist(), strict=True))
         return {"rule": self.allocation.rule, "prices": {name: paid[name] for name in self.request.agent_names}}
-
-    def _standing_of(self, row: int) -> str:
-        member = self.members[row]
-        owed, last = self.standing.owed[member], int(self.standing.last[member])
-        word = words(self.standing.rules.kind)
-        each = (
-            f" ({abs(self.standing.per_unit[member]):.4g} per unit)" if self.standing.entitlements[member] != 1 else ""
-        )
-        stood = f"{word.owed} {owed:.4g}{each}" if owed >= 0 else f"ahead by {-owed:.4g}{each}"
-        before = (
-            f"nothing {word.received} before"
-            if last == NEVER
-            else f"last {word.received} {named(last, self.standing.zone)}"
-        )
-        return f"{stood}; {before}"
 
 
 def propose(
@@ -225,6 +226,8 @@ def proposal(
         elapsed=0,
         entitlements=stood.entitlements[rows_drawn] if rules.entitlements else None,
         time_unit="day",
+        thing=rules.thing,
+        unit=rules.unit,
         rule=rules.rule,
         calibration=None if learned is None else learned.prices,
         learned_from=learned_prices.described(learned) if by_prices else "",

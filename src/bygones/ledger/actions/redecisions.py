@@ -18,7 +18,7 @@ import numpy as np
 import sqlalchemy as sa
 
 from bygones.allocation.problem_contract import Given
-from bygones.allocation.problems import in_words, problem_from
+from bygones.allocation.problems import problem_from
 from bygones.ledger.actions import decisions, records, remade
 from bygones.ledger.actions.decisions import Proposal, possible, proposal
 from bygones.ledger.model import fold
@@ -76,7 +76,7 @@ def redecided(tx: Transaction, events: Sequence[Event]) -> list[Redecision]:
 
 
 def _in_words(tx: Transaction, decision: Event, given: Sequence[Given]) -> dict[str, str]:
-    return in_words(given, problem_from((decision.details or {})["request"]), tx.book.at(decision.time).kind)
+    return tx.book.at(decision.time).gets_in_words(given, problem_from((decision.details or {})["request"]))
 
 
 def _replaced(connection: sa.Connection, event: Event) -> int:

@@ -14,7 +14,9 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 
 from bygones.allocation.problem_contract import Given
-from bygones.allocation.problems import in_words, problem_from
+from bygones.allocation.problems import problem_from
+from bygones.document.document import Document
+from bygones.kinds import words
 from bygones.ledger.actions.decisions import METHODS, Proposal, fill, possible, proposal
 from bygones.ledger.model.draws import Draw
 from bygones.ledger.model.events import Event, load_details
@@ -24,21 +26,28 @@ from bygones.ledger.storage import derived, rows, schema, timeline
 
 
 class Told(NamedTuple):
-    """What can be told of a recorded decision: what each agent got, and why, in words."""
+    """What can be told of a recorded decision: what each agent got, and the explanation, as far as it is known."""
 
     gets: dict[str, str]
-    reasons: list[str]
+    explanation: Document
+    again: Proposal | None
+
+    @property
+    def reasons(self) -> list[str]:
+        """The explanation in sentences."""
+        return [self.explanation.headline] if self.again is None else self.again.reasons()
 
 
 def told(connection: sa.Connection, event: Event) -> Told:
     """What a recorded decision gave, and why."""
-    details, given = event.details or {}, derived.load_given(connection, event.seq)
-    stood = standing_before(connection, event)
-    gets = in_words(given, problem_from(details["request"]), stood.rules.kind)
+    given, stood = derived.load_given(connection, event.seq), standing_before(connection, event)
+    gets = stood.rules.gets_in_words(given, problem_from((event.details or {})["request"]))
     again = as_recorded(connection, event, stood, given)
     if again is None:
-        return Told(gets, ["; ".join(f"{agent} gets {what}" for agent, what in gets.items()) or "Nobody is served."])
-    return Told(gets, again.reasons())
+        verb = words(stood.rules.kind).gets
+        headline = "; ".join(f"{agent} {verb} {what}" for agent, what in gets.items()) or "Nobody is served."
+        return Told(gets, Document(headline, label="Decision"), None)
+    return Told(gets, again.document(), again)
 
 
 def answer(connection: sa.Connection, event: Event) -> Proposal:

@@ -32,6 +32,7 @@ from zoneinfo import ZoneInfo
 import numpy as np
 
 from bygones._arrays import AnyArray
+from bygones.ledger.model import times
 from bygones.ledger.model.participation import Participation, holds
 from bygones.ledger.model.times import SECOND, UNITS, as_datetime, duration
 from bygones.memory import Capped, Discounted, Memory, SlidingWindow, named_in_time
@@ -92,6 +93,16 @@ def in_words(text: str) -> str:
     if length is None:
         return text
     return {"sliding_window": f"window of {length}", "reset": f"reset every {length}"}[named.name]
+
+
+def remembered_in_words(text: str, each: str) -> str:
+    """How a memory counts each entry, as a clause."""
+    parsed, length = named_in_time(text)
+    if parsed.name == "sliding_window":
+        return f"{each} counts in full for {times.in_words(str(length))}, then not at all"
+    if parsed.name == "reset":
+        return f"{each} counts in full; counting starts over every {length}"
+    return f"{each} counts by the memory {text}"
 
 
 @lru_cache(maxsize=64)

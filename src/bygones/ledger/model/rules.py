@@ -12,16 +12,27 @@ import numpy as np
 
 from bygones._arrays import check_between, check_one_of
 from bygones._registry import no_imports
+from bygones._text import check_text, listed
 from bygones._times import check_zone
 from bygones.allocation.decide import Rule
 from bygones.allocation.objective import check_form
 from bygones.allocation.pricing import price_form
+from bygones.allocation.problem_contract import Given, Problem
+from bygones.allocation.problems import in_words as what_each_gets
 from bygones.allocation.reports import Reports
-from bygones.kinds import Kind, check_kind
+from bygones.kinds import Kind, Thing, check_kind
 from bygones.ledger.model import times
 from bygones.ledger.model.events import LARGEST
 from bygones.ledger.model.participation import Participation
-from bygones.ledger.model.remembering import DISCOUNTED, Clocks, TimedMemory, check_memory, in_words, remembering
+from bygones.ledger.model.remembering import (
+    DISCOUNTED,
+    Clocks,
+    TimedMemory,
+    check_memory,
+    in_words,
+    remembered_in_words,
+    remembering,
+)
 from bygones.ledger.model.times import UNITS, When, duration, instant
 from bygones.welfare import named
 
@@ -30,6 +41,9 @@ NEWCOMER_RULES = ("zero", "mean", "median", "entitled share")
 
 ENTITLEMENTS = (1e-9, 1e9)
 """The smallest and the largest entitlement; of burdens 0 as well."""
+
+LONGEST_WORD = 40
+"""The most characters of the word for what is handed out, and of its unit."""
 
 HALF_LIVES = (1.0, 1000 * UNITS["y"])
 """The shortest and the longest half-life in seconds, if anything fades at all."""
@@ -65,6 +79,8 @@ class Rules:
             received through a decision is then counted in the same multiples.
         rule: how decisions are made, `one-step` or by `prices`, which look ahead. Ledgers of before there were rules
             decide one step at a time.
+        thing: what is handed out, in the singular, such as `shift`; decisions are explained in this word.
+        unit: that of amounts, such as `h` or `GPU-hours`.
         time_zone: in which days begin and end, times without a zone are read, and all times are shown, such as
             `Europe/Berlin`. The latest setting holds for the whole ledger.
     """
@@ -81,6 +97,8 @@ class Rules:
     memory: str = DISCOUNTED
     half_lives: Mapping[str, str] = field(default_factory=dict)
     cap: float | None = None
+    thing: str = ""
+    unit: str = ""
 
     def __post_init__(self) -> None:
         if not isinstance(self.half_life, str):
@@ -119,11 +137,25 @@ class Rules:
         object.__setattr__(self, "time_zone", check_zone(self.time_zone))
         object.__setattr__(self, "welfare", str(welfare))
         object.__setattr__(self, "newcomers", check_newcomers(self.newcomers))
+        for name in ("thing", "unit"):
+            text = check_text(name, getattr(self, name))
+            if len(text) > LONGEST_WORD:
+                raise ValueError(f"{name} must have at most {LONGEST_WORD} characters, got {text!r}")
+            object.__setattr__(self, name, text)
         if not isinstance(self.hold_stops_clock, bool):
             raise ValueError(f"hold_stops_clock must be true or false, got {self.hold_stops_clock!r}")
         given = dict(self.entitlements).items()
         weights = {str(name): check_entitlement(weight, name, self.kind) for name, weight in given}
         object.__setattr__(self, "entitlements", MappingProxyType(weights))
+
+    @property
+    def handed_out(self) -> Thing:
+        """What is handed out, in words."""
+        return Thing(self.thing, self.unit)
+
+    def gets_in_words(self, given: Sequence[Given], request: Problem | None) -> dict[str, str]:
+        """What each agent was given of a request, in words."""
+        return what_each_gets(given, request, self.kind, self.handed_out)
 
     @property
     def seconds(self) -> float:
@@ -171,6 +203,20 @@ class Rules:
         fades = ", ".join([f"half-life {self.half_life}", *own])
         kept = fades if self.memory == DISCOUNTED else in_words(self.memory)
         return kept if self.cap is None else f"{kept}, at most {self.cap:g}"
+
+    @property
+    def memory_sentence(self) -> str:
+        """How the past counts, in a sentence for everyone."""
+        each = f"Each {self.thing or 'entry'}"
+        if self.memory == DISCOUNTED and math.isinf(self.seconds):
+            kept = f"{each} counts in full for ever (perfect recall)"
+        elif self.memory == DISCOUNTED:
+            kept = f"{each} counts half after {times.in_words(self.half_life)}"
+        else:
+            kept = remembered_in_words(self.memory, each)
+        own = [f"after {times.in_words(length)} for {agent}" for agent, length in self.half_lives.items()]
+        cap = "" if self.cap is None else f" No recent total counts above {self.handed_out.with_unit(f'{self.cap:g}')}."
+        return f"{kept}{'; ' if own else ''}{listed(own, 5)}.{cap}"
 
     @property
     def fades_alike(self) -> bool:

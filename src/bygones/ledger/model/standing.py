@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 
 from bygones._text import amount, counted
+from bygones.document.document import Answer, Bar, Cell, Document, Table
 from bygones.kinds import words
 from bygones.ledger.model import fold
 from bygones.ledger.model.fold import NEVER, Snapshot
@@ -32,7 +33,7 @@ from bygones.ledger.model.times import day, iso, named
 
 
 @dataclass(frozen=True, repr=False)
-class Standing:
+class Standing(Answer):
     """Where everybody stands at one instant, one entry per agent.
 
     Attributes:
@@ -68,28 +69,27 @@ class Standing:
     def __repr__(self) -> str:
         return f"<Standing of {counted(len(self), 'agent')} at {named(self.at, self.zone)}>"
 
-    def _repr_html_(self) -> str:
-        from bygones._html import bar, card, note, table
-
+    def document(self) -> Document:
+        """The standing as people read it."""
         title = f"{named(self.at, self.zone)}, {self.rules.memory_in_words}, {self.rules.welfare} welfare"
         if not len(self):
-            return card(title, note("No agent has joined yet."), name="Standing")
+            return Document(title, ["No agent has joined yet."], "Standing")
         word, most = words(self.rules.kind), max(self.remembered.max(), 0.0) or 1.0
         per_unit = ["per unit"] if self.is_unequal else []
         columns = ["agent", word.received, "remembered", "", word.owed, *per_unit, f"last {word.received}"]
-        rows = [
+        rows: list[list[Cell]] = [
             [
                 self.names[row],
                 float(self.received[row]),
                 float(self.remembered[row]),
-                bar(self.remembered[row] / most),
+                Bar(self.remembered[row] / most),
                 self.owed_text(row),
                 *([self.per_unit_text(row)] if per_unit else []),
                 self.last_text(row),
             ]
             for row in self.ranked()
         ]
-        return card(title, table(columns, rows), note(self.owed_meaning), name="Standing")
+        return Document(title, [Table("", columns, rows, note=self.owed_meaning)], "Standing")
 
     def owed_text(self, row: int) -> str:
         """What an agent is owed, as tables show it, or why nothing is: `exempt`, `on hold` or `away`."""

@@ -14,7 +14,8 @@ from zoneinfo import ZoneInfo
 from bygones._times import EPOCH, When, instant
 
 __all__ = [
-    "SECOND", "UNITS", "When", "as_datetime", "day", "duration", "instant", "iso", "later_by", "named", "now", "shown",
+    "SECOND", "UNITS", "When", "as_datetime", "day", "day_in_words", "duration", "in_words", "instant", "iso",
+    "later_by", "named", "now", "short_day", "shown",
 ]  # fmt: skip
 
 SECOND = 1_000_000
@@ -24,6 +25,11 @@ UNITS = {"s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0, "w": 7 * 86400.0, "y"
 """Units of durations, in seconds."""
 
 _WORDS = {"second": "s", "minute": "min", "hour": "h", "day": "d", "week": "w", "year": "y"}
+# Not from the locale, so that a sentence is the same everywhere.
+_MONTHS = (
+    "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
+    "December",
+)  # fmt: skip
 _SECONDS = UNITS | {f"{word}{plural}": UNITS[unit] for word, unit in _WORDS.items() for plural in ("", "s")}
 
 _DURATION = re.compile(r"([0-9]*\.?[0-9]+(?:e[+-]?[0-9]+)?)\s*([a-z]+)", re.IGNORECASE)
@@ -57,6 +63,33 @@ def named(at: int, zone: str = "UTC") -> str:
 def day(at: int, zone: str = "UTC") -> str:
     """The day of the instant in a time zone, for people."""
     return shown(at, zone)[:10]
+
+
+def day_in_words(at: int, zone: str = "UTC") -> str:
+    """The day of the instant in a sentence: `1 March 2026`."""
+    local = as_datetime(at).astimezone(ZoneInfo(zone))
+    return f"{local.day} {_MONTHS[local.month - 1]} {local.year}"
+
+
+def short_day(at: int, zone: str, near: int) -> str:
+    """The day of the instant in a narrow column: `10 Jan`, with its year if another instant is in another one."""
+    local, other = (as_datetime(each).astimezone(ZoneInfo(zone)) for each in (at, near))
+    year = "" if local.year == other.year else f" {local.year}"
+    return f"{local.day} {_MONTHS[local.month - 1][:3]}{year}"
+
+
+def in_words(text: str) -> str:
+    """A duration in a sentence: `30 days`, `1 hour`."""
+    match = _DURATION.fullmatch(str(text).strip())
+    if match is None:
+        return str(text)
+    unit = next(word for word, short in _WORDS.items() if short == _short(match[2]))
+    return f"{match[1]} {unit}{'' if float(match[1]) == 1 else 's'}"
+
+
+def _short(unit: str) -> str:
+    """A unit of durations as `UNITS` has it."""
+    return unit.lower() if unit.lower() in UNITS else _WORDS[unit.lower().rstrip("s")]
 
 
 def duration(text: str, name: str = "half_life") -> float:

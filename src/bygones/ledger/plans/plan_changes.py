@@ -23,7 +23,6 @@ from bygones.ledger.plans.planned_dates import (
     record_date,
     turn_details,
     turns_of,
-    what_of,
 )
 from bygones.ledger.storage import derived, draw_table, keys, revisions, rows, schema, timeline
 from bygones.ledger.storage.revisions import in_effect
@@ -105,7 +104,7 @@ def replan(
             "redecides": plan.seq,
         }
         record_date(tx, plan.time, about, [*staying, *made.given], check_text("note", note))
-        after = (*(turn.turn for turn in kept if stay), *turns_of(made.given, made))
+        after = (*(turn.turn for turn in kept if stay), *turns_of(made.given, made.request, made.standing.rules))
         changes.append(Replanned(plan.time, all_day, before, after, _reasons(had)))
     if stuck and len(stuck) < len(changes):
         tx.together(stuck=stuck)
@@ -135,21 +134,16 @@ def replanned(tx: Transaction, events: Sequence[Event]) -> list[Replanned]:
     changes = []
     for seq, turns in keys.together_with(events).get("stuck", []):
         plan = rows.load_event(tx.connection, seq)
-        details, kind = plan.details or {}, tx.book.at(plan.time).kind
+        details = plan.details or {}
         given = [Given(*fields) for *fields, _ in turns]
-        before = tuple(
-            Turn(each.agent, what_of(each, problem_from(details["request"]), kind), each.utility) for each in given
-        )
+        before = turns_of(given, problem_from(details["request"]), tx.book.at(plan.time))
         changes.append(Replanned(plan.time, details["all_day"], before, before, (*_reasons(turns), NOBODY_ELSE)))
     for event in (event for event in events if event.kind == "plan"):
-        details, kind = event.details or {}, tx.book.at(event.time).kind
+        details, rules = event.details or {}, tx.book.at(event.time)
         request = problem_from(details["request"])
         had = [Given(*fields) for *fields, _ in details["turns"]]
         after = [derived.load_given(tx.connection, turn.seq)[0] for turn in events if turn.refers == event.seq]
-        before, now = (
-            tuple(Turn(each.agent, what_of(each, request, kind), each.utility) for each in given)
-            for given in (had, after)
-        )
+        before, now = (turns_of(given, request, rules) for given in (had, after))
         changes.append(Replanned(event.time, details["all_day"], before, now, _reasons(details["turns"])))
     return sorted(changes, key=lambda change: change.at)
 

@@ -14,9 +14,8 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 
 from bygones._text import check_text
-from bygones.allocation.problem_contract import Given
-from bygones.allocation.problems import in_words, problem_from
-from bygones.kinds import Kind
+from bygones.allocation.problem_contract import Given, Problem
+from bygones.allocation.problems import problem_from
 from bygones.ledger.actions import records, remade
 from bygones.ledger.actions.decisions import Proposal, possible, proposal
 from bygones.ledger.model import fold
@@ -24,7 +23,7 @@ from bygones.ledger.model.events import Entry, Event, load_details
 from bygones.ledger.model.fold import Facts
 from bygones.ledger.model.participation import read as read_participation
 from bygones.ledger.model.participation import status
-from bygones.ledger.model.rules import RuleBook
+from bygones.ledger.model.rules import RuleBook, Rules
 from bygones.ledger.model.standing import Standing, standing_of
 from bygones.ledger.model.times import as_datetime, iso
 from bygones.ledger.plans.date_needs import DateNeeds
@@ -86,7 +85,7 @@ class PlannedDate:
 
     needs: DateNeeds
     proposal: Proposal
-    turns: list[Turn]
+    turns: tuple[Turn, ...]
     left_out: dict[str, str]
 
 
@@ -139,7 +138,7 @@ def draft(
         except ValueError as error:
             raise ValueError(f"{book.named(needs.at)}: {error}") from None
         left_out |= dict.fromkeys(needs.unavailable, "not available")
-        dates.append(PlannedDate(needs, made, turns_of(made.given, made), left_out))
+        dates.append(PlannedDate(needs, made, turns_of(made.given, made.request, made.standing.rules), left_out))
         who, amounts = [row_of[each.agent] for each in made.given], [each.utility for each in made.given]
         new = Facts.amounts(who, reached, amounts, is_received=True)
         known = known._replace(agents=fold.add(known.agents, book, new))
@@ -180,21 +179,16 @@ def published(tx: Transaction, wanted: Sequence[DateNeeds], events: Sequence[Eve
         if made is None:
             raise ValueError(f"the plan of event {event.seq} was made by an earlier version: use another key")
         left_out = (event.details or {}).get("left_out", [])
-        dates.append(PlannedDate(needs, made, turns_of(made.given, made), dict(left_out)))
+        dates.append(PlannedDate(needs, made, turns_of(made.given, made.request, made.standing.rules), dict(left_out)))
     last = next(event for event in reversed(events) if event.kind == "plan")
     book = rows.load_changes(connection, head)
     before = timeline.standing(connection, book, events[0].recorded, head)
     return Plan(tuple(dates), before, timeline.standing(connection, book, last.time, events[-1].seq))
 
 
-def turns_of(given: Sequence[Given], made: Proposal) -> list[Turn]:
-    """What is given in a decision as turns, one for each item."""
-    return [Turn(each.agent, what_of(each, made.request, made.standing.rules.kind), each.utility) for each in given]
-
-
-def what_of(given: Given, request: Any, kind: Kind) -> str:
-    """What one agent is given, in words."""
-    return in_words([given], request, kind)[given.agent]
+def turns_of(given: Sequence[Given], request: Problem | None, rules: Rules) -> tuple[Turn, ...]:
+    """What is given of a request as turns, one for each item."""
+    return tuple(Turn(each.agent, rules.gets_in_words([each], request)[each.agent], each.utility) for each in given)
 
 
 def planned(connection: sa.Connection, book: RuleBook, start: int, end: int | None = None) -> list[PlannedTurn]:
@@ -220,9 +214,9 @@ def planned(connection: sa.Connection, book: RuleBook, start: int, end: int | No
     for row in connection.execute(query.order_by(table.c.time, table.c.seq)).all():
         details, amount = load_details(row.plan_details), row.amount if row.instead is None else row.instead
         (given,) = derived.load_given(connection, row.seq)
-        what = what_of(given._replace(utility=amount), problem_from(details["request"]), book.at(row.time).kind)
+        (turn,) = turns_of([given._replace(utility=amount)], problem_from(details["request"]), book.at(row.time))
         turns.append(PlannedTurn(
-            row.seq, row.refers, row.time, bool(details.get("all_day")), row.name, what, amount,
+            row.seq, row.refers, row.time, bool(details.get("all_day")), row.name, turn.what, amount,
             status(read_participation(row.participation), row.time), row.recorded, given.item, given.part,
         ))  # fmt: skip
     return turns

@@ -16,7 +16,7 @@ import numpy as np
 import sqlalchemy as sa
 
 from bygones.allocation.problem_contract import Given
-from bygones.allocation.problems import in_words, problem_from
+from bygones.allocation.problems import problem_from
 from bygones.ledger.actions.decisions import Proposal
 from bygones.ledger.actions.redecisions import is_same
 from bygones.ledger.actions.remade import can_repeat, decided_again, kept_and_vacant
@@ -99,7 +99,7 @@ def _decide_again(
         checked.problems.append(
             f"decision {event.seq} does not follow from what was recorded before it: with the same request, rules and "
             f"past, {_told(again.gets())}, but it was recorded that "
-            f"{_told(in_words(given, again.request, stood.rules.kind))}"
+            f"{_told(stood.rules.gets_in_words(given, again.request))}"
         )
 
 

@@ -8,8 +8,9 @@ from pathlib import Path
 
 from bygones._text import amount
 from bygones.audit import Advice
-from bygones.audit.advice.recommendation import AdviceTable, Recommendation
+from bygones.audit.advice.recommendation import Recommendation
 from bygones.audit.advice.trials import JudgedTrials
+from bygones.document.document import Table
 from bygones.kinds import words
 from bygones.report.page import Block, Chart, Page, Section, asset, fragment, label, write
 from bygones.report.style import MUTED, PALETTE
@@ -57,11 +58,11 @@ def _sentences(sentences: Sequence[str]) -> Block:
     return fragment("audit/templates/sentences.html.jinja", sentences=[_OPTION.split(each) for each in sentences])
 
 
-def _trials(table: AdviceTable) -> Block:
+def _trials(table: Table) -> Block:
     """The table of what was compared, with what is recommended standing out."""
     numeric = [all(_NUMBER.fullmatch(cell) for cell in column) for column in zip(*table.rows, strict=True)]
     shown = {"columns": table.columns, "rows": table.rows, "numeric": numeric}
-    return fragment("audit/templates/trials.html.jinja", title=table.title, about=table.about, **shown)
+    return fragment("audit/templates/trials.html.jinja", title=table.title, about=table.note, **shown)
 
 
 def _chart(advice: Advice, judged: JudgedTrials) -> Chart:

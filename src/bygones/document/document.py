@@ -1,0 +1,268 @@
+"""What an answer consists of, before anyone decides how it looks: a headline, sentences, tables, charts and commands.
+
+Every answer that people read has a `document()`, and three modules show it: `terminal` on a screen or as plain text,
+`notebook` in the output of a cell, and `bygones.report.page` as a web page. They know nothing of what it is about, and
+what makes a document knows nothing of them.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+
+from bygones._text import amount, decimals_of
+
+if TYPE_CHECKING:
+    import plotly.graph_objects
+
+
+class Signed(NamedTuple):
+    """A number that is good above zero and bad below, such as what someone is owed."""
+
+    value: float
+
+
+class Share(NamedTuple):
+    """A share of one, shown in percent."""
+
+    value: float
+
+
+class Bar(NamedTuple):
+    """A bar as long as a share of the longest."""
+
+    share: float
+
+
+class Trend(NamedTuple):
+    """How a number went over time, drawn as small columns."""
+
+    values: tuple[float, ...]
+
+
+class Faint(NamedTuple):
+    """A word in place of a number, such as `on hold`."""
+
+    text: str
+
+
+Cell: TypeAlias = str | int | float | Signed | Share | Bar | Trend | Faint | None
+"""What a table has in one place. The numbers of a column are shown with the same number of decimals."""
+
+
+class Column(NamedTuple):
+    """A column of a table.
+
+    Attributes:
+        name: its heading; empty for bars and the like.
+        gives_way: the order in which columns are left out where there is no room, beginning with 1; 0 stays.
+        folds: whether long texts continue on the next line; otherwise a cell is never broken.
+        measure: what its numbers measure; columns of one measure have the same number of decimals.
+    """
+
+    name: str
+    gives_way: int = 0
+    folds: bool = False
+    measure: str = ""
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table.
+
+    Attributes:
+        title: what it shows; empty where the sentence before says so.
+        columns: the columns, or only their headings.
+        rows: the cells.
+        chosen: the rows that the answer is about; they stand out.
+        note: what the columns mean.
+    """
+
+    title: str
+    columns: Sequence[Column | str]
+    rows: Sequence[Sequence[Cell]]
+    chosen: frozenset[int] = frozenset()
+    note: str = ""
+
+    @property
+    def headings(self) -> list[Column]:
+        """The columns, with all that there is to know of them."""
+        return [Column(column) if isinstance(column, str) else column for column in self.columns]
+
+    def texts(self) -> list[list[str]]:
+        """The cells as text, row by row; bars and trends are empty."""
+        by_measure: dict[str, list[float]] = {}
+        measures = [column.measure or f"column {j}" for j, column in enumerate(self.headings)]
+        for row in self.rows:
+            for measure, cell in zip(measures, row, strict=True):
+                number = cell.value if isinstance(cell, Signed) else cell
+                by_measure.setdefault(measure, []).extend([number] if isinstance(number, float) else [])
+        decimals = {measure: decimals_of(numbers) for measure, numbers in by_measure.items()}
+        return [
+            [cell_text(cell, decimals[measure]) for measure, cell in zip(measures, row, strict=True)]
+            for row in self.rows
+        ]
+
+    def is_numeric(self, j: int) -> bool:
+        """Whether the cells of a column are numbers, or words in place of numbers."""
+        cells = [row[j] for row in self.rows]
+        return any(isinstance(cell, NUMBERS) and not isinstance(cell, bool) for cell in cells)
+
+    def without_empty(self) -> Table:
+        """The table without the columns in which no row has anything."""
+        kept = [j for j in range(len(self.columns)) if any(row[j] not in (None, "") for row in self.rows)]
+        rows = [[row[j] for j in kept] for row in self.rows]
+        return Table(self.title, [self.columns[j] for j in kept], rows, self.chosen, self.note)
+
+
+@dataclass(frozen=True)
+class Chart:
+    """A picture, which pages draw and people can point at; other places leave it out.
+
+    Attributes:
+        figure: a Plotly figure, or the same as a dictionary with `data` and `layout`. Names that come from users must
+            be passed through `bygones.report.page.label`.
+        alt: what the figure shows, in a sentence or two, for those who cannot see it.
+        caption: the text below it.
+        height: in pixels.
+    """
+
+    figure: plotly.graph_objects.Figure | Mapping[str, object]
+    alt: str
+    caption: str
+    height: int = 380
+
+
+@dataclass(frozen=True)
+class Curves:
+    """How values between 0 and 1 fall with age, small enough for a card.
+
+    Attributes:
+        lines: for each name, pairs of an age and a value, from age 0 on.
+        alt: what the curves show, for those who cannot see them.
+        unit: that of the ages.
+    """
+
+    lines: Mapping[str, Sequence[tuple[float, float]]]
+    alt: str
+    unit: str
+
+
+@dataclass(frozen=True)
+class Bullets:
+    """Sentences that each stand for themselves; of more than `most`, the others are folded away or counted."""
+
+    sentences: Sequence[str]
+    most: int | None = None
+    more: int = 0
+    """How many there are beyond these sentences, which only other programs get."""
+
+
+class Command(NamedTuple):
+    """A command to type next, and what for."""
+
+    purpose: str
+    line: str
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of an answer with a heading."""
+
+    title: str
+    blocks: Sequence[Block]
+    name: str = ""
+    """By which links find it; by default the title in lower case."""
+
+
+Block: TypeAlias = "str | Bullets | Table | Chart | Curves | Command | Section"
+"""A part of a document; text is a paragraph."""
+
+
+@dataclass(frozen=True)
+class Document:
+    """An answer.
+
+    Attributes:
+        headline: the answer in a sentence.
+        blocks: what there is to know about it, the most important first.
+        label: what kind of answer it is, in a word or two.
+    """
+
+    headline: str
+    blocks: Sequence[Block] = ()
+    label: str = ""
+
+
+class Answer(ABC):
+    """Something that people read, in a notebook as soon as it is the last line of a cell."""
+
+    @abstractmethod
+    def document(self) -> Document:
+        """The answer as people read it."""
+
+    def _repr_html_(self) -> str:
+        from bygones.document.notebook import html
+
+        return html(self.document())
+
+
+NUMBERS = (int, float, Signed, Share)
+"""The cells that are numbers."""
+
+LONGEST_TREND = 12
+"""The most columns of a trend."""
+
+
+def cell_text(cell: Cell, decimals: int | None) -> str:
+    """A cell as text; `decimals` are those of the column, None if its numbers differ too much in size."""
+    match cell:
+        case None | Bar() | Trend():
+            return ""
+        case Faint(text) | str(text):
+            return text
+        case bool():
+            return "yes" if cell else "no"
+        case int():
+            return f"{cell:,}"
+        case Share(value):
+            return "" if value != value else percent(value)
+        case Signed(value):
+            return _number(value, decimals, sign=True)
+        case float():
+            return _number(cell, decimals)
+
+
+def percent(share: float) -> str:
+    """A share in percent: one decimal, or one digit where it is small."""
+    return f"{100 * share:.1f}%" if abs(share) >= 0.01 else f"{100 * share:.1g}%" if abs(share) > 1e-6 else "0%"
+
+
+def steps_of(trend: Trend) -> list[float]:
+    """The heights of a trend between 0 and 1, at most `LONGEST_TREND`; the highest value is 1."""
+    known = [value for value in trend.values if value == value]
+    if len(known) > LONGEST_TREND:
+        known = [known[round(i * (len(known) - 1) / (LONGEST_TREND - 1))] for i in range(LONGEST_TREND)]
+    top = max(known, default=0.0)
+    return [max(0.0, value) / top if top > 0 else 0.0 for value in known]
+
+
+def tone_of(cell: Cell, text: str) -> Literal["good", "bad", "faint", ""]:
+    """Whether a cell is shown as good, as bad, or as less important."""
+    if isinstance(cell, Signed) and text not in ("", "0"):
+        return "good" if cell.value > 0 else "bad"
+    return "faint" if isinstance(cell, Faint) else ""
+
+
+def _number(value: float, decimals: int | None, sign: bool = False) -> str:
+    if value != value:
+        return ""
+    if decimals is None or not math.isfinite(value):
+        return amount(value, sign=sign)
+    rounded = round(value, decimals) + 0.0  # no minus before a zero
+    if sign and not rounded:
+        return "0"
+    return f"{rounded:{'+' if sign else ''},.{decimals}f}"

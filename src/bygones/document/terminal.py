@@ -1,0 +1,170 @@
+"""A document in a terminal, or as plain text."""
+
+from __future__ import annotations
+
+import io
+import shlex
+import textwrap
+from collections.abc import Iterable, Iterator
+
+from rich import box
+from rich.cells import cell_len
+from rich.console import Console
+from rich.table import Table as RichTable
+from rich.text import Text
+
+from bygones._text import printable
+from bygones.document.document import (
+    Bar,
+    Block,
+    Bullets,
+    Cell,
+    Chart,
+    Command,
+    Curves,
+    Document,
+    Section,
+    Table,
+    Trend,
+    steps_of,
+    tone_of,
+)
+
+FOLDED = 10
+"""The least width of a column that folds, in characters."""
+
+CHOSEN = "<-"
+"""Stands behind the rows that an answer is about."""
+
+PLAIN_WIDTH = 100
+"""The width of plain text, unless it is given."""
+
+_STYLES = {"good": "green", "bad": "yellow", "faint": "dim", "": ""}
+_EIGHTHS = " ▏▎▍▌▋▊▉█"
+_HEIGHTS = "▁▂▃▄▅▆▇█"
+_BAR = 6
+
+
+def show(document: Document, console: Console) -> None:
+    """Prints a document."""
+    console.print(Text(printable(document.headline), style="bold"), soft_wrap=False)
+    for block in document.blocks:
+        _show(block, console)
+
+
+def show_table(table: Table, console: Console) -> None:
+    """Prints a table alone."""
+    _table(table, console)
+
+
+def text(document: Document, width: int = PLAIN_WIDTH) -> str:
+    """A document as plain text."""
+    console = Console(file=io.StringIO(), width=width, color_system=None, legacy_windows=False, highlight=False)
+    with console.capture() as captured:
+        show(document, console)
+    return "\n".join(line.rstrip() for line in captured.get().rstrip().splitlines())
+
+
+def wrapped(sentences: Iterable[str], width: int, first: str = "") -> Iterator[str]:
+    """Sentences as lines of a terminal, each beginning a line; what does not fit continues below, indented."""
+    wrapper = textwrap.TextWrapper(
+        width, initial_indent=first, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
+    )
+    for sentence in sentences:
+        yield from wrapper.wrap(printable(sentence))
+
+
+def _show(block: Block, console: Console) -> None:
+    match block:
+        case str():
+            _lines(wrapped([block], console.width), console)
+        case Bullets(sentences, most, more):
+            shown = sentences if most is None else sentences[:most]
+            _lines(wrapped(shown, console.width, "- "), console)
+            rest = len(sentences) - len(shown) + more
+            if rest:
+                _lines([f"- and {rest:,} more: --page and --json list {'the largest' if more else 'them'}"], console)
+        case Table():
+            _table(block, console)
+        case Command(purpose, line):
+            _lines(["", f"{purpose}:", f"  {line}"], console)
+        case Section(title, blocks):
+            console.print()
+            console.print(Text(printable(title), style="bold"))
+            for each in blocks:
+                _show(each, console)
+        case Chart() | Curves():
+            pass  # the tables and sentences say the same
+
+
+def _lines(lines: Iterable[str], console: Console) -> None:
+    for line in lines:
+        console.print(Text(printable(line)), soft_wrap=True)
+
+
+def _table(table: Table, console: Console) -> None:
+    """Prints a table, leaving out columns if there is no room; names are text, never markup."""
+    if not table.rows:
+        return
+    headings, texts = table.headings, table.texts()
+    orders = sorted({column.gives_way for column in headings if column.gives_way})
+    cells = [
+        [_cell(cell, text) for cell, text in zip(row, line, strict=True)]
+        for row, line in zip(table.rows, texts, strict=True)
+    ]
+    arrow = len(CHOSEN) + 1 if table.chosen else 0
+    kept: list[int] = []
+    for gone in (0, *orders):
+        kept = [j for j, column in enumerate(headings) if not 0 < column.gives_way <= gone]
+        widths = (
+            FOLDED if headings[j].folds else max(cell_len(headings[j].name), *(cell_len(row[j].plain) for row in cells))
+            for j in kept
+        )
+        if sum(width + 2 for width in widths) + 1 + arrow <= console.width:
+            break
+    shown = RichTable(
+        title=Text(printable(table.title)) if table.title else None,
+        title_justify="left",
+        title_style="bold",
+        box=box.SIMPLE_HEAD,
+        padding=(0, 1, 0, 0),
+    )
+    for j in kept:
+        folds = headings[j].folds
+        shown.add_column(
+            Text(printable(headings[j].name)),
+            justify="right" if table.is_numeric(j) else "left",
+            overflow="fold" if folds else "ellipsis",
+            min_width=FOLDED if folds else None,
+            no_wrap=not folds,
+        )
+    if table.chosen:
+        shown.add_column("")
+    for i, row in enumerate(cells):
+        marks = [Text(CHOSEN if i in table.chosen else "")] if table.chosen else []
+        shown.add_row(*(row[j] for j in kept), *marks, style="bold" if i in table.chosen else "")
+    console.print(shown)
+    if table.note:
+        _lines(wrapped([table.note], console.width), console)
+    lost = dict.fromkeys(column.name for j, column in enumerate(headings) if j not in kept and column.name)
+    if lost:
+        _lines([f"A wider terminal also shows: {', '.join(lost)}."], console)
+
+
+def _cell(cell: Cell, text: str) -> Text:
+    if isinstance(cell, Bar):
+        return Text(_bar(cell.share), style="cyan")
+    if isinstance(cell, Trend):
+        return Text("".join(_HEIGHTS[round(step * (len(_HEIGHTS) - 1))] for step in steps_of(cell)), style="cyan")
+    return Text(printable(text), style=_STYLES[tone_of(cell, text)])
+
+
+def _bar(share: float) -> str:
+    """A bar of eighths of a character."""
+    eighths = round(8 * _BAR * min(1.0, share)) if share > 0 else 0
+    return _EIGHTHS[8] * (eighths // 8) + (_EIGHTHS[eighths % 8] if eighths % 8 else "")
+
+
+def command_line(words: Iterable[str]) -> str:
+    """A command of bygones as it is typed."""
+    return shlex.join(["bygones", *words])
