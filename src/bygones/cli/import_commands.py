@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from tyro.conf import Positional, arg
-from tyro.extras import SubcommandApp
 
 from bygones._text import counted
 from bygones.cli.arguments import optional
@@ -125,9 +124,3 @@ def _print_preview(found: Preview, zone: str, json: bool) -> None:
 
 def _new(share: Share) -> str:
     return "" if share.known else "new"
-
-
-def add_to(app: SubcommandApp) -> None:
-    """Adds these commands to those of the ledger."""
-    app.command(name="import")(import_)
-    app.command(name="undo-import")(undo_import)

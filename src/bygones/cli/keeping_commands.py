@@ -91,9 +91,6 @@ def rebuild(target: Target, json: Json = False) -> None:
             say(f"Rebuilt the standing of {counted(agents, 'agent')} from the events.")
 
 
-COMMANDS = (copy, backup, restore, rebuild)
-
-
 def _print_written(done: str, found: Verification, json: bool) -> None:
     with answering():
         if json:

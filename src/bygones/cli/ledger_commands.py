@@ -9,7 +9,6 @@ from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TextIO
 
-import tyro
 from tyro.conf import Positional, UseAppendAction, arg
 
 from bygones._files import check_output, replacing_text
@@ -33,11 +32,7 @@ from bygones.cli.pictures import save_beside
 if TYPE_CHECKING:
     from bygones.ledger import Ledger
 
-app = tyro.extras.SubcommandApp()
-"""The commands; the main command line adds them under the name `ledger`."""
 
-
-@app.command
 def new(
     target: Target,
     half_life: Annotated[
@@ -102,7 +97,6 @@ def new(
         print_recorded([ledger.event(1)], json, f"Created {ledger.name}.")
 
 
-@app.command
 def rules(
     target: Target,
     half_life: Annotated[str | None, optional("The new half-life.", "DURATION")] = None,
@@ -188,7 +182,6 @@ def rules(
         print_rules(settings, ahead, zone)
 
 
-@app.command
 def standing(
     target: Target,
     at: At = None,
@@ -229,7 +222,6 @@ def standing(
         print_standing(now, later, ahead, beginnings)
 
 
-@app.command
 def decide(
     target: Target,
     needs: Needs,
@@ -294,7 +286,6 @@ def decide(
             return
 
 
-@app.command
 def explain(
     target: Target,
     what: Annotated[Positional[str], arg(metavar="WHAT", help="An agent's name, or the number of an event.")],
@@ -323,7 +314,6 @@ def explain(
         print_contributions(what, ledger.contributions(what, at), json, ledger.rules(at).kind, ledger.zone())
 
 
-@app.command
 def export(
     target: Target,
     out: Annotated[Path | None, optional("The file to write (default: the terminal).", "FILE")] = None,
@@ -354,7 +344,6 @@ def export(
         print_paths([out])
 
 
-@app.command
 def newcomers(
     target: Target,
     agent: Annotated[str, arg(help="The name of the newcomer.")],

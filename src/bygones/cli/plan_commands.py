@@ -210,7 +210,3 @@ def swap(
     print_recorded(
         found, json, *(f"Event {event.seq}: {event.agent} serves on {named(event.time, zone)}." for event in found)
     )
-
-
-COMMANDS = (plan, planned, replan, unplan, swap)
-"""The commands that the program adds to those of the ledger."""

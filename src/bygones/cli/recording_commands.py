@@ -188,10 +188,6 @@ def correct(
     print_recorded([entry], json, f"Event {entry.seq} corrects event {event} by {entry.amount:+.6g}.")
 
 
-COMMANDS = (join, leave, hold, resume, record, offset, correct)
-"""The main command line adds them to those of the ledger."""
-
-
 def _turn(
     kind: Literal["leave", "hold", "resume"],
     target: str,

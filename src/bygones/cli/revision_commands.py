@@ -83,7 +83,3 @@ def _nobody(target: str, planned: Event, zone: str) -> str:
         f"Nobody has this turn on {when} now. To plan the date again, take back what is left of its plan (bygones "
         f"ledger unplan {target} --from {first} --until {end}) and use bygones ledger plan."
     )
-
-
-COMMANDS = (void, redecide)
-"""The commands that the program adds to those of the ledger."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import tyro
 from tyro.conf import Positional, arg
 
 from bygones._text import counted
@@ -16,13 +15,8 @@ from bygones.cli.ledger_arguments import Json, Target
 if TYPE_CHECKING:
     from bygones.ledger import Verification
 
-key = tyro.extras.SubcommandApp()
-"""The commands about keys; the ledger's command line adds them under the name `key`."""
-
 SHOWN = 5
 """As many decisions that could not be made again are named."""
-
-KEYS = "Make a key for signing, or show its public half."
 
 
 def verify(
@@ -161,7 +155,6 @@ def anchors(
         raise SystemExit(1)
 
 
-@key.command(name="new")
 def new_key(
     file: Annotated[Positional[Path], arg(metavar="FILE", help="The file to write; it must not exist yet.")],
     json: Json = False,
@@ -181,7 +174,6 @@ def new_key(
             say(f"Made the key {made}. Keep {file} to yourself, away from the ledger; give others its public key.")
 
 
-@key.command(name="public")
 def public_key(
     file: Annotated[Positional[Path], arg(metavar="FILE", help="The key.")],
     out: Annotated[Path | None, optional("The file to write (default: the terminal).", "FILE")] = None,
@@ -204,9 +196,6 @@ def public_key(
         raise ValueError(f"{out} already exists: give the public key a new file") from None
     with answering():
         print_paths([out])
-
-
-COMMANDS = (verify, sign, anchors)
 
 
 def _print_found(found: Verification, anchors: int) -> None:

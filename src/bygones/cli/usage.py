@@ -1,27 +1,30 @@
-"""Explains a wrong command line in one sentence, instead of in tyro's box."""
+"""Reads a command line with tyro, and explains a wrong one in one sentence instead of in tyro's box."""
 
 from __future__ import annotations
 
 import difflib
+import functools
+import io
+import os
 import re
-from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
-from typing import Any
+from ast import literal_eval
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import is_dataclass
+from itertools import groupby
+from typing import Annotated, NamedTuple, get_args, get_origin, get_type_hints
 
-from tyro.extras import SubcommandApp
+import tyro
+
+HELP = ("-h", "--help")
 
 
 class MissingArgumentsError(ValueError):
     """An argument that is needed was left out."""
 
 
-def names_of(app: SubcommandApp) -> Collection[str]:
-    """The names of the commands in a group; none where a version of tyro keeps them elsewhere."""
-    return getattr(app, "_subcommands", ())
-
-
 def check_command(known: Collection[str], words: Sequence[str], program: str) -> str:
-    """The program followed by the command with which the words begin, unless they begin with a question for help.
+    """The command with which the words begin.
 
     Raises:
         ValueError: with one helpful sentence, if there are no words or the first is not a known command.
@@ -29,8 +32,6 @@ def check_command(known: Collection[str], words: Sequence[str], program: str) ->
     if not words:
         raise ValueError(f"choose a command: {', '.join(known)}; see {program} --help")
     name = words[0]
-    if name in ("-h", "--help") or not known:
-        return program
     if name.startswith("-"):
         command = next((word for word in words if word in known), None)
         where = f": options come after {program} {command}" if command else ""
@@ -39,7 +40,7 @@ def check_command(known: Collection[str], words: Sequence[str], program: str) ->
         near = difflib.get_close_matches(name, known, n=1)
         hint = f"did you mean {near[0]!r}? See" if near else f"choose one of {', '.join(known)}; see"
         raise ValueError(f"unknown command {name!r}: {hint} {program} --help")
-    return f"{program} {name}"
+    return name
 
 
 def with_flag(sentence: str, words: Sequence[str]) -> str:
@@ -58,111 +59,142 @@ _SINGULAR = {"half_lives": "half_life"}
 """Python arguments that hold what is typed as a list after a flag."""
 
 
-@contextmanager
-def one_sentence(program: str, words: Sequence[str] = ()) -> Iterator[None]:
-    """Within this context, a command line that tyro cannot parse raises a ValueError with one sentence.
+def read_call(command: Callable[..., None], words: Sequence[str], program: str) -> Callable[[], None]:
+    """The call of a command that the words ask for; `--help` prints the help of the command and exits.
 
-    The sentence ends with the help to consult: that of `program`, the command as typed, or of a more specific command.
+    Args:
+        command: the function, whose arguments are flags.
+        words: what was typed after the name of the command.
+        program: what was typed up to that name, such as `bygones ledger record`.
 
-    The hook is private to tyro. Where a version of tyro lacks it or changes it, tyro's own box is shown.
+    Raises:
+        MissingArgumentsError: an argument that is needed was left out.
+        ValueError: the words are wrong in another way; one sentence explains it.
     """
+    if any(word in HELP for word in words):
+        tyro.cli(command, prog=program, args=["--help"])
+
+    @functools.wraps(command)
+    def delayed(*values: object, **options: object) -> Callable[[], None]:
+        return functools.partial(command, *values, **options)
+
+    line = _Line(words, program, list(_arguments(command)))
+    if words and words[0].replace("_", "-").startswith("--tyro-"):  # tyro's own flags, which work in first place only
+        raise ValueError(line.refusal(unknown=words[:1]))
+    box, columns = io.StringIO(), os.environ.get("COLUMNS")
+    os.environ["COLUMNS"] = "100000"  # wide enough for the lines of the box to stay whole
     try:
-        from tyro._errors import on_parse_error
-    except ImportError:
-        yield
-        return
-    with on_parse_error(lambda event: _refuse(event, program, words)):
-        yield
+        # tyro colours the box if standard output is a terminal.
+        with redirect_stdout(io.StringIO()), redirect_stderr(box):
+            call, unknown = tyro.cli(delayed, prog=program, args=words, return_unknown_args=True)
+    except SystemExit:
+        raise line.error(box.getvalue()) from None
+    finally:
+        os.environ.pop("COLUMNS") if columns is None else os.environ.update(COLUMNS=columns)
+    if unknown:
+        raise ValueError(line.refusal(unknown=unknown))
+    return call
 
 
-def _refuse(event: Any, program: str, words: Sequence[str] = ()) -> None:
-    try:
-        sentence, found = _SENTENCES[type(event).__name__](event), event._help_progs()
-    except (AttributeError, KeyError):
-        return
-    most_specific = max(program, found if isinstance(found, str) else found[0], key=len)
-    if type(event).__name__ == "UnrecognizedArgs":
-        sentence += _comma_hint(event.tokens, words)
-    kind = MissingArgumentsError if type(event).__name__ == "MissingArgs" else ValueError
-    raise kind(f"{sentence}; see {most_specific} --help")
+class _Argument(NamedTuple):
+    """An argument of a command."""
+
+    name: str
+    """In Python."""
+    shown: str
+    """The flag, or the name of a positional argument in the help."""
+    metavar: str
+    kind: object
+    """The type of its value."""
+
+    def wrong_value(self, message: str) -> str:
+        """What the argument accepts, from a message of Python or tyro about text that fits none of its types."""
+        kind, value = str(self.kind), _UNREADABLE.search(message)
+        for name, (one, several) in _NUMBERS.items():
+            if value and re.search(rf"\b{name}\b", kind):
+                return f"{self.shown} must be {several if '...' in kind else one}, got {value[1] or value[2]}"
+        return f"{self.shown}: {message}"
 
 
-def _missing(event: Any) -> str:
-    names = [_name(missing.arg) for missing in event.missing_arguments]
-    unknown = f", and {_unknown(event.unrecognized_tokens)}" if event.unrecognized_tokens else ""
-    return f"{_list(names)} {'is' if len(names) == 1 else 'are'} missing{unknown}"
+_UNREADABLE = re.compile(r"(?:to float|base 10): (.*)|(?:arguments:|from) \[(.*?)\]")
 
-
-def _missing_subcommand(event: Any) -> str:
-    return f"choose a command: {', '.join(event.subcommand_spec.parser_from_name)}"
-
-
-def _bad_value(event: Any) -> str:
-    return f"{_name(event.argument)} needs a value"
-
-
-def _choice(event: Any) -> str:
-    choices = sorted(choice for choice in event.choices if choice != "None")
-    return f"{_name(event.argument)} must be one of {', '.join(choices)}, got {event.value!r}"
-
-
-def _failure(event: Any) -> str:
-    if event.argument is None:
-        return str(event.message)
-    name, kind = _name(event.argument), str(event.argument.field.type_stripped)
-    for pattern, accepted in _NOT_NUMBERS:
-        if match := re.search(pattern, event.message):
-            return f"{name} must be {accepted}, got {match[1]}"
-    unreadable, kinds = _UNREADABLE.match(event.message), [text for word, text in _ACCEPTED.items() if word in kind]
-    if unreadable is None or not kinds:
-        return f"{name}: {event.message}"
-    return f"{name} must be {kinds[0]['...' in kind]}, got {unreadable[1]}"
-
-
-_NOT_NUMBERS = (
-    (r"could not convert string to float: ('.*')", "a number"),
-    (r"invalid literal for int\(\) with base 10: ('.*')", "a whole number"),
-)
-"""Python's error messages for text that is not a number, and what the argument accepts."""
-
-_UNREADABLE = re.compile(r"(?:Could not find valid parse for arguments|no type matching .* from):? \[(.*?)\]")
-"""tyro's error messages for text that fits none of the types of an argument."""
-
-_ACCEPTED = {"int": ("a whole number", "whole numbers"), "float": ("a number", "numbers")}
+_NUMBERS = {"int": ("a whole number", "whole numbers"), "float": ("a number", "numbers")}
 """What an argument of a Python type accepts, for one value and for several."""
 
 
-def _unknown(tokens: list[str]) -> str:
-    return f"{_list(map(repr, tokens))} {'is' if len(tokens) == 1 else 'are'} not recognized"
+def _arguments(command: Callable[..., object]) -> Iterator[_Argument]:
+    """The arguments of a command; the fields of a dataclass are flags of their own."""
+    for name, hint in get_type_hints(command, include_extras=True).items():
+        kind, *markers = get_args(hint) if get_origin(hint) is Annotated else (hint,)
+        if isinstance(kind, type) and is_dataclass(kind):
+            yield from _arguments(kind)
+        elif name != "return":
+            metavar = next((str(each.metavar) for each in markers if getattr(each, "metavar", None)), name.upper())
+            flag = next((str(each.name) for each in markers if getattr(each, "name", None)), name).replace("_", "-")
+            shown = metavar.strip("[]") if tyro.conf.Positional in markers else f"--{flag}"
+            yield _Argument(name, shown, metavar, kind)
 
 
-def _comma_hint(tokens: Sequence[str], words: Sequence[str]) -> str:
-    """Where what is not recognized follows the value of a flag that takes a list, how to write the list."""
-    for flag, value, *rest in (words[i:] for i in range(len(words) - len(tokens) - 1)):
-        if flag in LISTS and rest[: len(tokens)] == list(tokens):
-            return f": separate the values of {flag} with commas, as in {flag} {','.join([value, *tokens])}"
-    return ""
+class _Line(NamedTuple):
+    """A command line: the words after the command, the program up to it, and the arguments that it takes."""
+
+    words: Sequence[str]
+    program: str
+    arguments: list[_Argument]
+
+    def error(self, box: str) -> ValueError:
+        """The error that tyro printed, in one sentence.
+
+        Only what tyro prints is public. Where a version of tyro prints something else, the sentence has its words.
+        """
+        lines = [line[2:-2].rstrip() for line in box.splitlines()[1:-1]]
+        # Rules divide the box: first the error, then words that are not recognized or the help of an argument.
+        error, *others = [list(part) for is_rule, part in groupby(lines, _RULE.fullmatch) if not is_rule] or [[box]]
+        if error[0].startswith("Missing from"):
+            missing = [line.split()[0] for line in error if _INDENTED.match(line)]
+            unknown = [line.strip() for line in others[0] if _INDENTED.match(line)] if len(others) > 1 else []
+            return MissingArgumentsError(self.refusal(missing, unknown))
+        sentence = " ".join(" ".join(error).split())
+        known = {name: argument for argument in self.arguments for name in (argument.name, argument.shown)}
+        if match := _NO_VALUE.match(sentence):
+            sentence = f"{known[match[1]].shown} needs a value"
+        elif match := _CHOICE.match(sentence):
+            choices = sorted({*literal_eval(match[3])} - {"None"})
+            sentence = f"{known[match[2]].shown} must be one of {', '.join(choices)}, got {match[1]!r}"
+        elif match := _VALUE.match(sentence):
+            argument = known.get(match[1].strip("[]"))
+            sentence = argument.wrong_value(match[2]) if argument else match[2]
+        return ValueError(f"{sentence}; see {self.program} --help")
+
+    def refusal(self, missing: Sequence[str] = (), unknown: Sequence[str] = ()) -> str:
+        """A sentence about arguments that are missing and words that are not recognized."""
+        parts = [f"{_listed(missing)} {'is' if len(missing) == 1 else 'are'} missing"] if missing else []
+        if unknown:
+            parts.append(f"{_listed(map(repr, unknown))} {'is' if len(unknown) == 1 else 'are'} not recognized")
+        return f"{', and '.join(parts)}{self._hint(unknown)} {self.program} --help"
+
+    def _hint(self, unknown: Sequence[str]) -> str:
+        """How to write a list, or the nearest flag."""
+        lists = [argument.shown for argument in self.arguments if argument.metavar == "LIST"]
+        for flag, value, *rest in (self.words[i:] for i in range(len(self.words) - len(unknown) - 1)):
+            if unknown and flag in lists and rest[: len(unknown)] == list(unknown):
+                values = ",".join([value, *unknown])
+                return f": separate the values of {flag} with commas, as in {flag} {values}; see"
+        flags = {argument.shown.strip("-"): argument.shown for argument in self.arguments}
+        for word in unknown:
+            near = difflib.get_close_matches(word.partition("=")[0].strip("-"), flags, n=1)
+            if near and word.startswith("-"):
+                return f": did you mean {flags[near[0]]}? See"
+        return "; see"
 
 
-LISTS = ("--half-life", "--rule", "--fields")
-"""The flags whose value is a list with commas, `LIST` in the help."""
-
-_SENTENCES: dict[str, Any] = {
-    "MissingArgs": _missing,
-    "MissingSubcommand": _missing_subcommand,
-    "BadValue": _bad_value,
-    "InvalidChoice": _choice,
-    "UnrecognizedArgs": lambda event: _unknown(event.tokens),
-    "InstantiationFailure": _failure,
-}
+_RULE = re.compile("[-─]+")
+_INDENTED = re.compile(r" {4}\S")
+_NO_VALUE = re.compile(r"Missing value for argument '(.*?)'")
+_CHOICE = re.compile(r"invalid choice '(.*)' for argument '(.*?)'\. Expected one of (\(.*\))\.")
+_VALUE = re.compile(r"Error parsing (.*?): (.*)")
 
 
-def _name(argument: Any) -> str:
-    """The flag, or the name of a positional argument as the help spells it."""
-    name = str(argument.display_name())
-    return name if name.startswith("-") else str(argument.field.argconf.metavar or name.upper()).strip("[]")
-
-
-def _list(words: Any) -> str:
+def _listed(words: Iterable[str]) -> str:
     *most, last = words
-    return f"{', '.join(most)} and {last}" if most else str(last)
+    return f"{', '.join(most)} and {last}" if most else last
