@@ -12,14 +12,13 @@ from html import escape
 from pathlib import Path
 
 from bygones.cli import program
+from bygones.cli.catalogue import PROGRAM, Group
 from bygones.cli.console import RECORDED
 
 WIDTH = 100
 """The width of the terminal in which helps are made; beyond about 120, boxes stand side by side."""
 
 PAGES = {"commands": "Commands", "ledger-commands": "Commands of a ledger"}
-
-_BULLET = re.compile(r"^  • (\S+)")
 
 
 @dataclass
@@ -30,8 +29,6 @@ class Help:
     about: str
     boxes: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
     """The arguments in each box: how they are written, and what they are for."""
-    commands: list[str] = field(default_factory=list)
-    """The names of the commands below this one."""
 
 
 def help_of(words: Sequence[str]) -> Help:
@@ -57,10 +54,7 @@ def parsed(text: str) -> Help:
         title, *lines = [
             line.strip("│╭╰╮╯─ \n") if line[:1] != "│" else line[2:-2].rstrip() for line in box.splitlines()
         ]
-        if title == "subcommands":
-            found.commands = [match[1] for line in lines if (match := _BULLET.match(line))]
-        else:
-            found.boxes[title] = list(_entries(lines))
+        found.boxes[title] = list(_entries(lines))
     return found
 
 
@@ -77,42 +71,40 @@ def _entries(lines: Sequence[str]) -> Iterator[tuple[str, str]]:
         purpose = [rest.strip()]
 
 
-def every_command(words: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Help]]:
-    """Every command with its help, in the order of the helps: `bygones`, then those below it."""
-    own = help_of(words)
-    yield words, own
-    for name in own.commands:
-        yield from every_command((*words, name))
+def every_command() -> dict[tuple[str, ...], Help]:
+    """Every command by its words, with its help, in the order of the helps."""
+    return {words: help_of(words) for words, _ in PROGRAM.leaves()}
 
 
 def write(folder: Path) -> None:
     """Writes the pages of the command line into a folder."""
     folder.mkdir(parents=True, exist_ok=True)
-    (_, own), *commands = every_command()
-    ledger = [(words, each) for words, each in commands if words[0] == "ledger"]
-    others = [(words, each) for words, each in commands if words[0] != "ledger"]
+    ledger, commands = PROGRAM.commands["ledger"], every_command()
+    assert isinstance(ledger, Group)
     first = [
         f"# {PAGES['commands']}\n",
-        f"{own.about}\n",
+        f"{PROGRAM.summary}\n",
         "This page and [the commands of a ledger](ledger-commands.md) are made from the commands' own help.\n",
         f"A command exits with code 0 on success, {program.REFUSED} if the command line or its input is wrong, "
-        f"{program.FAILED} after a failure and {program.STOPPED} after Ctrl-C. Code {RECORDED} says that a ledger has "
+        f"{program.FAILED} after a failure and {program.STOPPED} after Ctrl-C. Code {RECORDED} means that a ledger has "
         "recorded something, but that the answer could not be written.\n",
-        *_overview([*others, ledger[0]]),
-        *(_section(words, each) for words, each in others),
+        *_overview(PROGRAM),
+        *(_section(words, each) for words, each in commands.items() if words[0] != "ledger"),
     ]
-    second = [f"# {PAGES['ledger-commands']}\n", f"{ledger[0][1].about}\n", *_overview(ledger[1:])]
-    second += [_section(words, each) for words, each in ledger[1:]]
+    second = [f"# {PAGES['ledger-commands']}\n", f"{ledger.summary}\n", *_overview(ledger, "ledger")]
+    second += [_section(words, each) for words, each in commands.items() if words[0] == "ledger"]
     for name, parts in zip(PAGES, (first, second), strict=True):
         (folder / f"{name}.md").write_text("\n".join(parts), encoding="utf-8")
 
 
-def _overview(commands: Sequence[tuple[tuple[str, ...], Help]]) -> Iterator[str]:
+def _overview(group: Group, *words: str) -> Iterator[str]:
     yield "| Command | What it does |\n|---|---|"
-    for words, each in commands:
-        name, summary = " ".join(words), " ".join(each.about.partition("\n\n")[0].split())
-        link = "ledger-commands.md" if words == ("ledger",) else f"#bygones-{'-'.join(words)}"
-        yield f"| [`{name}`]({link}) | {_text(summary)} |"
+    for heading, commands in group.sections.items():
+        yield f"| **{heading}** | |"
+        for name, command in commands.items():
+            path, first = [*words, name], next(iter(command.commands)) if isinstance(command, Group) else ""
+            link = f"#bygones-{'-'.join(filter(None, [*path, first]))}" if path != ["ledger"] else "ledger-commands.md"
+            yield f"| [`{' '.join(path)}`]({link}) | {_text(command.summary)} |"
     yield ""
 
 

@@ -9,10 +9,9 @@ from pathlib import Path
 import pytest
 
 from bygones.allocation import ChooseK
-from bygones.cli import ledger_commands
+from bygones.cli.catalogue import PROGRAM
 from bygones.cli.console import RECORDED
 from bygones.cli.program import REFUSED, main
-from bygones.cli.usage import names_of
 from bygones.ledger import Entry, Ledger
 from bygones.ledger.plans.date_needs import read_dates
 from bygones.ledger.proof import signing
@@ -107,7 +106,7 @@ def test_what_was_recorded_is_not_refused(onto_a_full_disk, capsys, words):
 
 
 def test_every_command_is_tried():
-    assert {words[0] for words in WRITING} | READ_ONLY == set(names_of(ledger_commands.app))
+    assert {words[0] for words in WRITING} | READ_ONLY == set(PROGRAM.commands["ledger"].commands)
 
 
 def test_what_was_not_recorded_is_refused(onto_a_full_disk):

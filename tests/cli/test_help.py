@@ -9,29 +9,16 @@ from typing import get_type_hints
 
 import pytest
 
-from bygones.cli import ledger_commands, program
+from bygones.cli import program
+from bygones.cli.catalogue import PROGRAM
 
 pytest.importorskip("jax")
 
 HEADING = re.compile(r"^ +(?:[\w-]+ )?(?:arguments|options|subcommands) *\n(?: -+ *\n)?", re.MULTILINE)
 
 
-def groups():
-    """Every group of commands, with the words before the name of a command."""
-    for name in program.LATE:
-        program._commands(name)
-    return [("", program.app), ("ledger ", ledger_commands.app)]
-
-
-def functions():
-    """Every command, by the words that call it, with the group it is in."""
-    for words, group in groups():
-        for name, spec in group._subcommands.items():
-            if callable(spec.target):
-                yield f"{words}{name}", group, name
-
-
-COMMANDS = {words: (group, name) for words, group, name in functions()}
+COMMANDS = {" ".join(words): command for words, command in PROGRAM.leaves()}
+GROUPS = {"": PROGRAM, "ledger": PROGRAM.commands["ledger"], "ledger key": PROGRAM.commands["ledger"].commands["key"]}
 
 
 def help_of(capsys, monkeypatch, words):
@@ -66,19 +53,30 @@ def explanations(text):
 
 
 def test_the_walk_meets_every_command():
-    assert {words.split()[0] for words in COMMANDS} | {"ledger"} == set(program.SUMMARIES)
-    assert {"ledger record", "ledger import", "train", "decay"} <= set(COMMANDS)
+    assert {words.split()[0] for words in COMMANDS} == set(PROGRAM.commands)
+    assert {"ledger record", "ledger import", "ledger key new", "train", "decay"} <= set(COMMANDS)
 
 
-@pytest.mark.parametrize("words", ["", "ledger"])
-def test_the_help_of_a_group_lists_its_commands_with_summaries(capsys, monkeypatch, words):
-    text = help_of(capsys, monkeypatch, words)
-    known = program.SUMMARIES if words == "" else ledger_commands.app._subcommands
-    listed = {name.removeprefix("• ").split()[0] for name in re.findall(r"• \S+", text)}
-    assert listed == set(known)
-    for name in known:
-        assert re.search(rf"• {name} +[A-Z]\w+", text), name
-    assert is_a_sentence(description(text).split("\n\n")[0])
+def test_the_help_groups_commands_by_reader():
+    assert list(PROGRAM.sections) == ["Allocate and keep", "Audit", "Learn", "The paper"]
+
+
+@pytest.mark.parametrize("words", GROUPS)
+def test_the_help_of_a_group_has_one_line_for_each_command(capsys, words):
+    program.main([*words.split(), "-h"])
+    lines = capsys.readouterr().out.splitlines()
+    assert is_a_sentence(lines[0])
+    assert max(map(len, lines)) <= 80
+    listed = {line.split()[0]: line for line in lines if line.startswith("  ")}
+    assert listed.keys() == GROUPS[words].commands.keys()
+    for name, line in listed.items():
+        assert re.search(rf"^  {name} +[A-Z].*[^.]\.$", line)
+    assert [line for line in lines if line in GROUPS[words].sections] == list(GROUPS[words].sections)
+
+
+def test_the_help_of_the_program_fits_one_screen_and_that_of_the_ledger_two():
+    assert len(PROGRAM.help("bygones")) <= 30
+    assert len(GROUPS["ledger"].help("bygones ledger")) <= 2 * 24
 
 
 @pytest.mark.parametrize("words", COMMANDS)
@@ -86,8 +84,7 @@ def test_help_opens_with_one_sentence_and_explains_every_argument(capsys, monkey
     text = help_of(capsys, monkeypatch, words)
     assert is_a_sentence(description(text).split("\n\n")[0])
     explained = explanations(text)
-    group, name = COMMANDS[words]
-    assert len(explained) > len(flags_of(group._subcommands[name].target))
+    assert len(explained) > len(flags_of(COMMANDS[words].function))
     assert "{None}|" not in text
     assert "(default: )" not in text
     for argument, about in explained.items():
@@ -98,10 +95,9 @@ def test_help_opens_with_one_sentence_and_explains_every_argument(capsys, monkey
 def test_the_examples_in_the_help_parse(capsys, monkeypatch, words):
     shown = examples(help_of(capsys, monkeypatch, words))
     assert shown, f"bygones {words} --help has no example"
-    group, name = COMMANDS[words]
     calls = []
-    record = functools.wraps(group._subcommands[name].target)(lambda *values, **options: calls.append(options))
-    monkeypatch.setattr(group._subcommands[name], "target", record)
+    record = functools.wraps(COMMANDS[words].function)(lambda *values, **options: calls.append(options))
+    monkeypatch.setattr(COMMANDS[words], "source", record)
     for example in shown:
         _, *arguments = shlex.split(example)
         assert " ".join(arguments).startswith(words), example

@@ -1,10 +1,15 @@
+import ast
+import os
+import re
+import subprocess
 import sys
-import typing
+from pathlib import Path
 
 import pytest
-import tyro._errors
 
+import bygones
 from bygones.cli import program, usage
+from support.command_line import refused
 
 WRONG = [
     ("allocate", "NEEDS and --half-life are missing; see bygones allocate --help"),
@@ -18,7 +23,7 @@ WRONG = [
         "--format must be one of auto, kueue, ledger, prometheus, sacct, table, got 'odd'; see",
     ),
     ("audit h.csv --refine odd", "--refine must be one of "),
-    ("nosuch", "unknown command 'nosuch': choose one of ledger, allocate, "),
+    ("nosuch", "unknown command 'nosuch': choose one of allocate, ledger, "),
     ("alocate needs.csv", "unknown command 'alocate': did you mean 'allocate'? See bygones --help"),
     ("ledger recrd team.db", "unknown command 'recrd': did you mean 'record'? See bygones ledger --help"),
     ("--nope", "'--nope' is not recognized; see bygones --help"),
@@ -54,7 +59,7 @@ WRONG = [
     ("reproduce --horizon 10 x", "--horizon must be whole numbers, got '10', 'x'; see bygones reproduce --help"),
     ("reproduce --gamma x", "--gamma must be numbers, got 'x'; see bygones reproduce --help"),
     ("reproduce --seeds x", "--seeds must be a whole number, got 'x'; see bygones reproduce --help"),
-    ("", "choose a command: ledger, allocate, "),
+    ("", "choose a command: allocate, ledger, "),
     ("ledger", "choose a command: new, rules, "),
 ]
 
@@ -71,21 +76,69 @@ def test_a_wrong_command_line_is_explained_in_one_sentence(capsys, words, senten
     assert "None" not in err
 
 
-class New(tyro._errors.ParseErrorEvent):
-    pass
+def test_a_flag_that_is_not_known_is_answered_with_the_nearest(capsys):
+    assert (
+        "'--timezone' and 'Europe/Berlin' are not recognized: did you mean --time-zone? See bygones audit --help"
+        in (refused(capsys, "audit", "h.csv", "--timezone", "Europe/Berlin"))
+    )
+    assert "did you mean --time-zone? See bygones ledger new" in refused(
+        capsys, "ledger", "new", "x.db", "--timezone=UTC"
+    )
+    assert "is missing, and '--half-lif' and '7' are not recognized: did you mean --half-life?" in refused(
+        capsys, "allocate", "needs.csv", "--half-lif", "7"
+    )
+    assert "did you mean --learning-rate? See bygones train" in refused(capsys, "train", "--learning-rat", "3")
 
 
-@pytest.mark.parametrize("event", [New("bygones"), object()])
-def test_events_of_a_later_tyro_are_left_to_tyro(event):
-    assert usage._refuse(event, "bygones") is None
+def test_flags_of_tyro_are_not_ours(capsys, tmp_path):
+    for flag in ("--tyro-write-completion", "--tyro_write_completion"):
+        script = tmp_path / "script"
+        assert f"{flag!r} is not recognized; see bygones decay" in refused(capsys, "decay", flag, "bash", script)
+        assert not script.exists()
 
 
-def test_without_the_hook_tyro_shows_its_own_box(capsys, monkeypatch):
-    monkeypatch.setitem(sys.modules, "tyro._errors", None)
-    with pytest.raises(SystemExit) as stop:
-        program.main(["decay", "--nope"])
-    assert stop.value.code == 2
-    assert "Unrecognized options" in capsys.readouterr().err
+def test_what_a_later_tyro_prints_becomes_one_sentence(capsys, monkeypatch):
+    def stopped(text):
+        def stop(*values, **options):
+            print(text, file=sys.stderr)
+            raise SystemExit(2)
+
+        monkeypatch.setattr(usage.tyro, "cli", stop)
+        return refused(capsys, "decay", "--gamma", "x")
+
+    box = "+- Odd -----+\n| The flags |\n| are odd.  |\n| --------- |\n| Help: ... |\n+-----------+"
+    assert stopped(box) == "bygones: The flags are odd; see bygones decay --help\n"
+    assert stopped("These flags\nare odd.") == "bygones: These flags are odd; see bygones decay --help\n"
+    assert stopped("") == "bygones: ; see bygones decay --help\n"
+
+
+def test_the_sentence_is_the_same_in_a_terminal_that_is_narrow_and_has_colours():
+    """There tyro prints its box in colours, and breaks its lines."""
+    pty = pytest.importorskip("pty")
+    main, terminal = pty.openpty()
+    words = ["what-if", "h.csv", "--draws", "not-a-number-" * 10]
+    done = subprocess.run(
+        [sys.executable, "-m", "bygones", *words], stdout=terminal, stderr=subprocess.PIPE, text=True, check=False,
+        env={**os.environ, "TERM": "xterm-256color", "COLUMNS": "40"},
+    )  # fmt: skip
+    os.close(terminal)
+    os.close(main)
+    assert done.returncode == 2
+    assert done.stderr == (f"bygones: --draws must be a whole number, got '{words[-1]}'; see bygones what-if --help\n")
+
+
+def test_no_module_of_bygones_uses_a_private_module_of_tyro():
+    private = []
+    for path in Path(bygones.__file__).parent.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            names = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            names += [alias.name for alias in node.names] if isinstance(node, ast.Import | ast.ImportFrom) else []
+            names += [ast.unparse(node)] if isinstance(node, ast.Attribute) else []
+            text = ".".join(names) if isinstance(node, ast.ImportFrom) else " ".join(names)
+            private += [(path.name, text)] if re.search(r"\btyro\b.*\._", text) else []
+            if isinstance(node, ast.Attribute) and node.attr in ("_subcommands", "_help_progs"):
+                private.append((path.name, node.attr))
+    assert not private
 
 
 def test_a_refusal_names_the_flag_that_was_typed():
@@ -95,16 +148,3 @@ def test_a_refusal_names_the_flag_that_was_typed():
     assert usage.with_flag(refusal, ["decay"]) == refusal
     assert usage.with_flag("half_lives must name two", ["what-if", "--half-life", "7d"]) == "--half-life must name two"
     assert usage.with_flag("h.csv has half_life must", ["--half-life"]) == "h.csv has half_life must"
-
-
-def test_every_flag_that_takes_a_list_is_known():
-    """In the help such a flag is followed by LIST."""
-    from bygones.cli import advice_commands, audit_commands, what_if_commands
-
-    flags = set()
-    for command in (audit_commands.audit, what_if_commands.what_if, advice_commands.advise):
-        hints = typing.get_type_hints(command, include_extras=True)
-        for name, hint in hints.items():
-            if any(getattr(each, "metavar", None) == "LIST" for each in getattr(hint, "__metadata__", ())):
-                flags.add("--" + name.replace("_", "-"))
-    assert flags == set(usage.LISTS)

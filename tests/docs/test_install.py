@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from bygones.cli.program import SUMMARIES
+from bygones.cli.catalogue import PROGRAM
 from support.extras import EXTRAS, ROOT, TOOLS, libraries, megabytes
 
 PAGE = (ROOT / "docs" / "install.md").read_text(encoding="utf-8")
@@ -67,7 +67,7 @@ def folder(tmp_path_factory):
 
 
 def test_every_command_is_in_the_table():
-    assert {command.split()[0] for command, *_ in STARTS} == {"--help", *SUMMARIES}
+    assert {command.split()[0] for command, *_ in STARTS} == {"--help", *PROGRAM.commands}
 
 
 @pytest.mark.parametrize(("command", "modules", "named"), STARTS, ids=[command for command, *_ in STARTS])

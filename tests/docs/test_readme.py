@@ -60,4 +60,4 @@ def test_the_start_of_a_person_who_runs_a_cluster(tmp_path, monkeypatch, capsys)
 
 @pytest.mark.parametrize("words", commands(TEXT), ids=" ".join)
 def test_every_command_is_one(words):
-    assert words[0] in program.SUMMARIES
+    assert words[0] in program.PROGRAM.commands

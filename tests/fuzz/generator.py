@@ -42,12 +42,9 @@ class Option(NamedTuple):
 
 def commands() -> dict[tuple[str, ...], Callable[..., None]]:
     """Every command by its words."""
-    from bygones.cli import ledger_commands, program
+    from bygones.cli.catalogue import PROGRAM
 
-    found = {("ledger", *words): call for words, call in _of(ledger_commands.app).items()}
-    found |= {(name,): program.late_command(name) for name in program.LATE}
-    found |= {(call.__name__.replace("_", "-"),): call for call in program.COMMANDS}
-    return found
+    return {words: command.function for words, command in PROGRAM.leaves()}
 
 
 def cases(seed: int, number: int) -> Iterator[Case]:
@@ -197,16 +194,3 @@ def _with_lines(rng: random.Random, name: str) -> str:
     if change == "long":
         return "\n".join([*lines, "z" * 200_000])
     return "\n\n\n" if change == "blank" else lines[0]
-
-
-def _of(app: Any) -> dict[tuple[str, ...], Callable[..., None]]:
-    """The commands of an app, and of the groups in it, by their words."""
-    found: dict[tuple[str, ...], Callable[..., None]] = {}
-    for name, command in app._subcommands.items():
-        inner = command.target
-        found |= (
-            {(name, *words): call for words, call in _of(inner).items()}
-            if hasattr(inner, "_subcommands")
-            else {(name,): inner}
-        )
-    return found

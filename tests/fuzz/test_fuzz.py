@@ -39,9 +39,9 @@ def test_thousands_of_generated_inputs(harness):
 
 
 def test_the_generator_knows_every_command():
-    from bygones.cli import program
+    from bygones.cli.catalogue import PROGRAM
 
-    assert {words[0] for words in commands()} == set(program.SUMMARIES)
+    assert {words[0] for words in commands()} == set(PROGRAM.commands)
     tried = [case.words for case in cases(seed=3, number=3000)]
     for words in commands():
         assert any(case[: len(words)] == words for case in tried), words

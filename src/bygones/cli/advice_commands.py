@@ -103,7 +103,7 @@ def advise(
     draws: Annotated[
         int, arg(metavar="NUMBER", help="How often each memory and rule is replayed, with different draws among ties.")
     ] = 3,
-    timezone: TimeZone = None,
+    time_zone: TimeZone = None,
     page: Annotated[
         Path | None, optional("Also write the advice as an HTML page, a single file that works offline.", "FILE")
     ] = None,
@@ -128,7 +128,7 @@ def advise(
     reading = read_history(
         list(history), agent=agent, time=time, needs=needs, served=served, utility=utility, table=table, format=format,
         fields=names_in(fields), where=where or (), skip_unnamed=skip_unnamed, time_format=time_format,
-        timezone=timezone, resource=resource, look_for_needs=True,
+        time_zone=time_zone, resource=resource, look_for_needs=True,
     )  # fmt: skip
     with reading as events, ExitStack() as bar:
         entitled = read_entitlements(events, entitlements, entitlement, agent, kind)
@@ -141,7 +141,7 @@ def advise(
             "entitlements": entitlements,
             "entitlement": entitlement, "others": others, "where": where, "skip-unnamed": skip_unnamed,
             "time-format": time_format, "fields": fields, "table": table, "format": format, "resource": resource,
-            "timezone": timezone}  # fmt: skip
+            "time-zone": time_zone}  # fmt: skip
     commands = next_commands(advice, history, same)
     if page is not None:
         from bygones.report.audit.advice_page import write_advice

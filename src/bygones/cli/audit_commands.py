@@ -145,7 +145,7 @@ def audit(
         ),
     ] = None,
     at: Annotated[str | None, optional("Moment of the audit; the time of the last event if left out.", "TIME")] = None,
-    timezone: TimeZone = None,
+    time_zone: TimeZone = None,
     refine: Annotated[
         Literal["yes", "no"] | None,
         optional(
@@ -173,7 +173,7 @@ def audit(
         bygones audit history.csv
         bygones audit monday.csv tuesday.csv --where 'state=COMPLETED'
         bygones audit rides.parquet --agent driver --time at --utility fare --half-life 1d,7d,30d,inf
-        bygones audit sacct.txt --format sacct --timezone Europe/Berlin --page audit.html
+        bygones audit sacct.txt --format sacct --time-zone Europe/Berlin --page audit.html
         bygones audit requests.csv --needs need --served served --welfare nash
         bygones audit shifts.csv --kind burden
     """
@@ -186,7 +186,7 @@ def audit(
         history[0] if len(history) == 1 else list(history), agent=agent, time=time, utility=utility, start=start,
         needs=needs, served=served, where=where or (), skip_unnamed=skip_unnamed, time_format=time_format,
         fields=names_in(fields), table=table, format=format,
-        timezone=timezone, resource=resource, threads=threads, memory=memory,
+        time_zone=time_zone, resource=resource, threads=threads, memory=memory,
     )  # fmt: skip
     with reading as events:
         weights = read_entitlements(events, entitlements, entitlement, agent, kind)

@@ -60,7 +60,7 @@ class Group:
         lines = [self.summary]
         for heading, commands in self.sections.items():
             lines += ["", heading, *(f"  {name:{width}}  {each.summary}" for name, each in commands.items())]
-        return [*lines, "", f"Run {program} COMMAND --help for the options of a command, with examples.", *self.closing]
+        return [*lines, "", f"Run {program} COMMAND --help for options and examples.", *self.closing]
 
 
 _KEY = Group(

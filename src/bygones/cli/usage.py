@@ -107,16 +107,22 @@ class _Argument(NamedTuple):
     kind: object
     """The type of its value."""
 
-    def wrong_value(self, message: str) -> str:
-        """What the argument accepts, from a message of Python or tyro about text that fits none of its types."""
-        kind, value = str(self.kind), _UNREADABLE.search(message)
+    def refusal(self, value: str = "", choices: str = "", message: str = "") -> str:
+        """A sentence about a value that is missing, is not one of the choices, or that `message` complains about."""
+        if choices:
+            names = sorted({*literal_eval(choices)} - {"None"})
+            return f"{self.shown} must be one of {', '.join(names)}, got {value!r}"
+        if not message:
+            return f"{self.shown} needs a value"
+        kind, unreadable = str(self.kind), _UNREADABLE.search(message)
         for name, (one, several) in _NUMBERS.items():
-            if value and re.search(rf"\b{name}\b", kind):
-                return f"{self.shown} must be {several if '...' in kind else one}, got {value[1] or value[2]}"
+            if unreadable and re.search(rf"\b{name}\b", kind):
+                return f"{self.shown} must be {several if '...' in kind else one}, got {unreadable[1] or unreadable[2]}"
         return f"{self.shown}: {message}"
 
 
 _UNREADABLE = re.compile(r"(?:to float|base 10): (.*)|(?:arguments:|from) \[(.*?)\]")
+"""The values in messages of Python and tyro about text that fits none of the types of an argument."""
 
 _NUMBERS = {"int": ("a whole number", "whole numbers"), "float": ("a number", "numbers")}
 """What an argument of a Python type accepts, for one value and for several."""
@@ -155,16 +161,13 @@ class _Line(NamedTuple):
             unknown = [line.strip() for line in others[0] if _INDENTED.match(line)] if len(others) > 1 else []
             return MissingArgumentsError(self.refusal(missing, unknown))
         sentence = " ".join(" ".join(error).split())
-        known = {name: argument for argument in self.arguments for name in (argument.name, argument.shown)}
-        if match := _NO_VALUE.match(sentence):
-            sentence = f"{known[match[1]].shown} needs a value"
-        elif match := _CHOICE.match(sentence):
-            choices = sorted({*literal_eval(match[3])} - {"None"})
-            sentence = f"{known[match[2]].shown} must be one of {', '.join(choices)}, got {match[1]!r}"
-        elif match := _VALUE.match(sentence):
-            argument = known.get(match[1].strip("[]"))
-            sentence = argument.wrong_value(match[2]) if argument else match[2]
-        return ValueError(f"{sentence}; see {self.program} --help")
+        arguments = {name: argument for argument in self.arguments for name in (argument.name, argument.shown)}
+        for pattern in _ERRORS:
+            if match := re.match(pattern, sentence):
+                details = match.groupdict()
+                name = details.pop("argument").strip("[]")
+                sentence = arguments[name].refusal(**details) if name in arguments else sentence
+        return ValueError(f"{sentence.removeprefix('Error parsing ').rstrip('.')}; see {self.program} --help")
 
     def refusal(self, missing: Sequence[str] = (), unknown: Sequence[str] = ()) -> str:
         """A sentence about arguments that are missing and words that are not recognized."""
@@ -190,9 +193,12 @@ class _Line(NamedTuple):
 
 _RULE = re.compile("[-─]+")
 _INDENTED = re.compile(r" {4}\S")
-_NO_VALUE = re.compile(r"Missing value for argument '(.*?)'")
-_CHOICE = re.compile(r"invalid choice '(.*)' for argument '(.*?)'\. Expected one of (\(.*\))\.")
-_VALUE = re.compile(r"Error parsing (.*?): (.*)")
+_ERRORS = (
+    r"Missing value for argument '(?P<argument>.*?)'",
+    r"invalid choice '(?P<value>.*)' for argument '(?P<argument>.*?)'\. Expected one of (?P<choices>\(.*\))",
+    r"Error parsing (?P<argument>.*?): (?P<message>.*)",
+)
+"""The errors of tyro about one argument."""
 
 
 def _listed(words: Iterable[str]) -> str:

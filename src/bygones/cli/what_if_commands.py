@@ -98,7 +98,7 @@ def what_if(
     draws: Annotated[
         int, arg(metavar="NUMBER", help="How often each memory and rule is replayed, with different draws among ties.")
     ] = 10,
-    timezone: TimeZone = None,
+    time_zone: TimeZone = None,
     title: Annotated[str | None, optional("Title of the page, instead of What if.", "TEXT")] = None,
     page: Annotated[
         Path | None, optional("Also write the result as an HTML page, a single file that works offline.", "FILE")
@@ -129,7 +129,7 @@ def what_if(
                 raise ValueError(f"{name} does not apply to the queue of a cluster, which is replayed by fair share")
     reading = read_history(
         history[0] if len(history) == 1 else list(history), agent=agent, where=where or (), format=log or format,
-        resource=resource, timezone=timezone, time=time, needs=None if log else needs, served=None if log else served,
+        resource=resource, time_zone=time_zone, time=time, needs=None if log else needs, served=None if log else served,
         skip_unnamed=skip_unnamed, time_format=time_format, table=table,
         fields=names,
     )  # fmt: skip

@@ -299,7 +299,7 @@ class Audit(Answer):
             "events": self.n_events,
             "first": time(self.first),
             "at": time(self.periods.end),
-            "timezone": None if self.clock.steps else self.clock.zone,
+            "time_zone": None if self.clock.steps else self.clock.zone,
             "times_without_zone": self.clock.assumed,
             "period": length(self.periods.length),
             "newcomer_rule": self.members.newcomers,
