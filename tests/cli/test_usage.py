@@ -109,7 +109,7 @@ def test_what_a_later_tyro_prints_becomes_one_sentence(capsys, monkeypatch):
     box = "+- Odd -----+\n| The flags |\n| are odd.  |\n| --------- |\n| Help: ... |\n+-----------+"
     assert stopped(box) == "bygones: The flags are odd; see bygones decay --help\n"
     assert stopped("These flags\nare odd.") == "bygones: These flags are odd; see bygones decay --help\n"
-    assert stopped("") == "bygones: ; see bygones decay --help\n"
+    assert stopped("") == "bygones: this is not understood; see bygones decay --help\n"
 
 
 def test_the_sentence_is_the_same_in_a_terminal_that_is_narrow_and_has_colours():
