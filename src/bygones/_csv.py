@@ -50,10 +50,10 @@ def separator(header: str) -> str:
 
 
 def check_file(path: Path) -> None:
-    """Refuses what is not a regular file: a folder, a device without end, or a pipe on which nobody writes.
+    """Refuses what is not a regular file: a folder, an endless device, or a pipe without a writer.
 
     Raises:
-        ValueError: with a sentence that says what it is.
+        ValueError: it is something else, which the message names.
         OSError: there is no such file.
     """
     mode = path.stat().st_mode
@@ -107,24 +107,24 @@ def read(
                 raise ValueError(f"{path} must have at most {COLUMNS:,} columns, got more in its first line")
             file.seek(0)
             reader = csv.DictReader(file, strict=True, delimiter=between)
-            found = [str(name).strip() for name in reader.fieldnames or ()]
-            reader.fieldnames = found
-            missing = [name for name in needed if name not in found]
+            names = [str(name).strip() for name in reader.fieldnames or ()]
+            reader.fieldnames = names
+            missing = [name for name in needed if name not in names]
             if missing:
                 option = dict(zip(needed, options, strict=False)).get(missing[0], "")
                 raise ValueError(
-                    f"{path} has no column {missing[0]!r}: found {_some(found)}{_meant(missing[0], found, option)}"
+                    f"{path} has no column {missing[0]!r}: found {_some(names)}{_meant(missing[0], names, option)}"
                 )
-            twice = [name for name, times in Counter(found).items() if times > 1]
+            twice = [name for name, times in Counter(names).items() if times > 1]
             if twice:
                 raise ValueError(f"{path} has the column {twice[0]!r} twice")
             rows, has_commas = [], False
             for row in reader:
                 has_commas |= between == ";" and any(map(has_decimal_comma, row.values()))
                 if None in row or None in row.values():
-                    cells = sum(row[name] is not None for name in found) + len(row.get(None) or ())
+                    cells = sum(row[name] is not None for name in names) + len(row.get(None) or ())
                     raise ValueError(
-                        f"{path}, row {reader.line_num}: expected {len(found)} cells as in the header, got {cells}"
+                        f"{path}, row {reader.line_num}: expected {len(names)} cells as in the header, got {cells}"
                     )
                 rows.append((reader.line_num, {name: _clean(cell, between) for name, cell in row.items()}))
     except (csv.Error, UnicodeDecodeError) as error:
@@ -142,9 +142,9 @@ def _some(names: Sequence[str], most: int = 20) -> str:
     return f"{', '.join(map(repr, names[:most]))}{more}" if names else "none"
 
 
-def _meant(missing: str, found: Sequence[str], option: str) -> str:
+def _meant(missing: str, names: Sequence[str], option: str) -> str:
     """Which column may be meant, and how to name it."""
-    by_name = {name.casefold(): name for name in reversed(found)}
+    by_name = {name.casefold(): name for name in reversed(names)}
     near = difflib.get_close_matches(missing.casefold(), by_name, n=1)
     if not near:
         return f"; name the column with {option}" if option else ""

@@ -1,6 +1,6 @@
-"""Parts of one's own that a text names, as `module:name`, found where Python finds modules or in the current folder.
+"""Custom parts that a text names as `module:name`, in the current folder or where Python looks for modules.
 
-Only what people write themselves is imported, never a name that a file holds.
+A name is imported if a person wrote it, never if it comes from a file.
 """
 
 from __future__ import annotations
@@ -9,13 +9,12 @@ import importlib
 import os
 import sys
 import traceback
-from typing import Any
 
 _files: set[str] = set()
 """The files of the modules that were imported here."""
 
 
-def imported(what: str, text: str) -> Any:
+def imported(what: str, text: str) -> object:
     """The part that `text` names, as `module:name`; None if the module has none of that name.
 
     Args:
@@ -31,7 +30,7 @@ def imported(what: str, text: str) -> Any:
         sys.path.append(here)  # last, so that a file here never takes the place of a module that is installed
     importlib.invalidate_caches()
     try:
-        found = importlib.import_module(module)
+        parts = importlib.import_module(module)
     except ModuleNotFoundError as error:
         missing = str(error.name)
         if f"{module}.".startswith(f"{missing}."):
@@ -45,16 +44,16 @@ def imported(what: str, text: str) -> Any:
     except SyntaxError as error:
         raise ValueError(f"{what} {text}: {error.filename}, line {error.lineno}: {error.msg}") from None
     except Exception as error:
-        raise ValueError(f"{what} {text}: {_place(error)}: {_said(error)}") from None
-    if found.__file__:
-        _files.add(found.__file__)
-    return getattr(found, name, None)
+        raise ValueError(f"{what} {text}: {_place(error)}: {_description(error)}") from None
+    if parts.__file__:
+        _files.add(parts.__file__)
+    return getattr(parts, name, None)
 
 
 def blamed(error: Exception) -> str | None:
-    """Where an error arose in a module that was imported here, and what it says; None if it did not arise there."""
+    """The place and the message of an error in a module that was imported here; None if it arose elsewhere."""
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename in _files]
-    return f"{frames[-1].filename}, line {frames[-1].lineno}: {_said(error)}" if frames else None
+    return f"{frames[-1].filename}, line {frames[-1].lineno}: {_description(error)}" if frames else None
 
 
 def _place(error: Exception) -> str:
@@ -63,5 +62,5 @@ def _place(error: Exception) -> str:
     return f"{own[-1].filename}, line {own[-1].lineno}"
 
 
-def _said(error: Exception) -> str:
+def _description(error: Exception) -> str:
     return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__

@@ -62,24 +62,24 @@ def quoted(group: Sequence[str]) -> list[str]:
 
 def alike(names: Sequence[str]) -> list[str]:
     """A note about names that are nearly the same."""
-    found = groups_alike(names)
-    if not found:
+    groups = groups_alike(names)
+    if not groups:
         return []
-    shown = "; ".join(listed(quoted(group), SHOWN) for group in found[:SHOWN])
-    more = f"; and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
+    shown = "; ".join(listed(quoted(group), SHOWN) for group in groups[:SHOWN])
+    more = f"; and {len(groups) - SHOWN} more" if len(groups) > SHOWN else ""
     return [f"Some names are nearly the same and count as different agents: {shown}{more}."]
 
 
 def _one_letter_apart(names: dict[str, str]) -> list[list[str]]:
     """Pairs of names with one letter more, less or different: without one letter, both are the same."""
     seen: dict[str, str] = {}
-    found: dict[tuple[str, str], None] = {}
+    pairs: dict[tuple[str, str], None] = {}
     for key in sorted(filter(_is_compared, names)):
         for shorter in {key, *(key[:i] + key[i + 1 :] for i in range(len(key)))}:
             other = seen.setdefault(shorter, key)
             if other != key and _differ_once(other, key):
-                found[other, key] = None
-    return [[names[one], names[two]] for one, two in found]
+                pairs[other, key] = None
+    return [[names[one], names[two]] for one, two in pairs]
 
 
 def _differ_once(one: str, two: str) -> bool:

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import sys
 import time
-from typing import Any
+from collections.abc import Callable
+from typing import Protocol, cast
 
-TELL_EVERY = 0.2
+PAUSE = 0.2
 """Least seconds between two changes of a line."""
 
 
@@ -19,24 +20,30 @@ def is_notebook() -> bool:
     return ipython is not None and hasattr(ipython.get_ipython(), "kernel")
 
 
+class _Handle(Protocol):
+    """An output that can change, as IPython makes it without types."""
+
+    def display(self, content: dict[str, str], *, raw: bool) -> None: ...
+    def update(self, content: dict[str, str], *, raw: bool) -> None: ...
+
+
 class ProgressLine:
     """A bar and a sentence in the output of a cell."""
 
     def __init__(self) -> None:
         from IPython.display import DisplayHandle
 
-        make: Any = DisplayHandle  # which has no types
-        self._handle = make()
-        self._told: float | None = None
+        self._handle = cast(Callable[[], _Handle], DisplayHandle)()
+        self._changed: float | None = None
 
     def show(self, share: float, text: str) -> None:
         """Shows which share of the work is done, and a sentence; too soon after the last time, nothing changes."""
         now = time.monotonic()
-        if self._told is not None and now - self._told < TELL_EVERY and share < 1:
+        if self._changed is not None and now - self._changed < PAUSE and share < 1:
             return
         content = {"text/html": progress_html(share, text), "text/plain": f"{share:.0%} {text}"}
-        (self._handle.display if self._told is None else self._handle.update)(content, raw=True)
-        self._told = now
+        (self._handle.display if self._changed is None else self._handle.update)(content, raw=True)
+        self._changed = now
 
 
 def progress_html(share: float, text: str) -> str:

@@ -37,12 +37,12 @@ def secrets_in(word: str) -> set[str]:
     """
     if not _PLACE.match(word):
         return set()
-    found = [part for secret in _user_info(word) for part in (word[secret], re.split("[/?#]", word[secret])[0])]
+    secrets = [part for secret in _user_info(word) for part in (word[secret], re.split("[/?#]", word[secret])[0])]
     for part in re.split("[?&;]", word.rpartition("@")[2])[1:]:
         name, _, value = part.partition("=")
         if _SECRET_NAME.search(unquote(name)):
-            found.append(value)
-    return {form for secret in found for form in (secret, unquote(secret), unquote_plus(secret)) if form}
+            secrets.append(value)
+    return {form for secret in secrets for form in (secret, unquote(secret), unquote_plus(secret)) if form}
 
 
 def _user_info(word: str) -> Iterator[slice]:
@@ -62,13 +62,13 @@ def _user_info(word: str) -> Iterator[slice]:
             return
 
 
-def _without_user_info(found: re.Match[str]) -> str:
-    word = found[0]
+def _without_user_info(match: re.Match[str]) -> str:
+    word = match[0]
     for secret in reversed(list(_user_info(word))):
         word = word[: secret.start] + HIDDEN + word[secret.stop :]
     return word
 
 
-def _without_value(found: re.Match[str]) -> str:
-    name, equals, _ = found.groups()
-    return f"{name}{equals}{HIDDEN}" if _SECRET_NAME.search(unquote(name)) else found[0]
+def _without_value(match: re.Match[str]) -> str:
+    name, equals, _ = match.groups()
+    return f"{name}{equals}{HIDDEN}" if _SECRET_NAME.search(unquote(name)) else match[0]

@@ -100,8 +100,8 @@ def _hint(text: str) -> str:
 
 def _local(value: datetime, name: str, zone: str, is_day: bool) -> datetime:
     """A local time with its zone: the first of two; refused if it was skipped, unless it is the start of a day."""
-    found = value.replace(tzinfo=ZoneInfo(zone))
-    real = found.astimezone(UTC).astimezone(ZoneInfo(zone))
+    local = value.replace(tzinfo=ZoneInfo(zone))
+    real = local.astimezone(UTC).astimezone(ZoneInfo(zone))
     if not is_day and real.replace(tzinfo=None) != value.replace(fold=0):
         raise ValueError(
             f"{name} must be a time that exists, got {value:%Y-%m-%d %H:%M}, which clocks in {zone} skipped: "

@@ -1,7 +1,7 @@
 """Output of the command line: lines, tables, JSON, paths and progress bars; and matrices read from files.
 
-No command calls `print`. All text goes through `printable`, so that a name from a file cannot move the cursor, clear
-the screen or pass for another, and none is read as markup.
+No command calls `print`. All text goes through `printable`, so a name from a file cannot move the cursor, clear the
+screen, pass for another name or act as markup.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import textwrap
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from rich import box
 from rich.cells import cell_len
@@ -42,7 +42,7 @@ UNCUT = 10_000
 def say(*lines: str, error: bool = False) -> None:
     """Prints each text on a line of its own, or a blank line if there is none; errors go to standard error.
 
-    A name can be anything that somebody pasted, so passwords in URLs are hidden here, too.
+    A name can be any text that someone pasted, so passwords in URLs are hidden here, too.
     """
     for line in lines or ("",):
         print(printable(redacted(line)), file=sys.stderr if error else sys.stdout)
@@ -156,11 +156,11 @@ def json_text(value: object) -> str:
 
 
 def reason(error: OSError | ValueError) -> str:
-    """What an error says, and of which file."""
+    """The message of an error, with its file."""
     if not isinstance(error, OSError):
         return str(error)
-    told = error.strerror or str(error)
-    return f"{error.filename}: {told}" if error.filename else told
+    message = error.strerror or str(error)
+    return f"{error.filename}: {message}" if error.filename else message
 
 
 @contextmanager
@@ -242,7 +242,7 @@ def _shown(cell: object) -> str:
     return "" if cell is None else str(cell)
 
 
-def _finite(value: object) -> Any:
+def _finite(value: object) -> object:
     if isinstance(value, dict):
         return {key: _finite(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):

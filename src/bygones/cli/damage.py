@@ -26,7 +26,7 @@ def is_sentence(error: Exception) -> bool:
 
 
 def damage_in(words: Sequence[str]) -> str | None:
-    """What is wrong with a ledger that a command was given, in a sentence; None if nothing is.
+    """A sentence about the first problem of a damaged ledger among the words; None if there is none.
 
     Code that reads a ledger relies on what was recorded. If something else is there, an error that nobody expected is
     the ledger's and not the code's.

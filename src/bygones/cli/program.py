@@ -20,7 +20,7 @@ from bygones.cli.damage import damage_in, is_sentence
 from bygones.cli.usage import MissingArgumentsError, check_command, read_call, with_flag
 
 FAILED = 1
-"""The exit code when a check failed, memory ran out, or bygones or a module of one's own has a bug."""
+"""The exit code when a check failed, memory ran out, or bygones or a custom module has a bug."""
 
 REFUSED = 2
 """The exit code when the command line or its input is wrong, or a file cannot be read or written."""
@@ -53,9 +53,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Runs the command line.
 
     Exits with code 0 on success, `REFUSED` and one sentence for wrong usage or input, `FAILED` for a failure and
-    `STOPPED` after Ctrl-C. Code 3 says that a ledger has recorded something, but that the answer could not be written,
-    as to a full disk; code 4, that the database did not say whether it has recorded anything. No password of the
-    command line or of the default ledger's URL is ever printed.
+    `STOPPED` after Ctrl-C. Code 3 means that a ledger has recorded something, but the answer could not be written, for
+    example because the disk is full. Code 4 means that the database did not confirm whether it recorded anything. No
+    password of the command line or of the default ledger's URL is ever printed.
     """
     words = list(sys.argv[1:] if arguments is None else arguments)
     secrets = set().union(*map(secrets_in, (*words, os.environ.get(DEFAULT_LEDGER, ""))))
@@ -89,10 +89,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except KeyboardInterrupt as stopped:
         _refuse(str(stopped) or "stopped", secrets, STOPPED)
     except Exception as error:
-        if (told := blamed(error)) is not None:
-            _refuse(told, secrets, FAILED)
-        if (told := damage_in(words)) is not None:
-            _refuse(told, secrets)
+        if (failure := blamed(error)) is not None:
+            _refuse(failure, secrets, FAILED)
+        if (damage := damage_in(words)) is not None:
+            _refuse(damage, secrets)
         # A bug. Python's own report would show a password that a library put into its message.
         say(*redacted(traceback.format_exc(), secrets).splitlines(), error=True)
         _refuse("this is a bug in bygones: please report the lines above", secrets, FAILED)

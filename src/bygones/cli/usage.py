@@ -155,7 +155,9 @@ class _Line(NamedTuple):
         """
         lines = [line[2:-2].rstrip() for line in box.splitlines()[1:-1]]
         # Rules divide the box: first the error, then words that are not recognized or the help of an argument.
-        error, *others = [list(part) for is_rule, part in groupby(lines, _RULE.fullmatch) if not is_rule] or [[box.strip() or "this is not understood"]]
+        error, *others = [list(part) for is_rule, part in groupby(lines, _RULE.fullmatch) if not is_rule] or [
+            [box.strip() or "this is not understood"]
+        ]
         if error[0].startswith("Missing from"):
             missing = [line.split()[0] for line in error if _INDENTED.match(line)]
             unknown = [line.strip() for line in others[0] if _INDENTED.match(line)] if len(others) > 1 else []
