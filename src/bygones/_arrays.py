@@ -3,7 +3,7 @@
 A function written against ``xp = namespace(...)`` runs on NumPy arrays and, unchanged, on JAX arrays and
 tracers. JAX is never imported here: if the caller holds a JAX array, the caller has already imported it.
 
-The types say which arrays a function takes: `Array` where NumPy and JAX are served alike, `Floats`, `Ints` and `Bools`
+The types show which arrays a function takes: `Array` where NumPy and JAX are served alike, `Floats`, `Ints` and `Bools`
 where only NumPy is, and `AnyArray` where lists are welcome too.
 """
 

@@ -1,4 +1,4 @@
-"""CSV tables: errors name the row, and what is written is safe to open in a spreadsheet.
+"""CSV tables: errors name the row, and the tables it writes are safe to open in a spreadsheet.
 
 What a spreadsheet would read as a formula (it begins with = + - @, a tab or a carriage return) is written with an
 apostrophe before it, which spreadsheets treat as a mark of text; reading removes the apostrophe again. This holds
@@ -41,7 +41,7 @@ _POINTS_AND_COMMA = re.compile(r"\d{1,3}(\.\d{3})+,\d+")
 
 
 class PerhapsThousands(str):
-    """A cell such as 1.000 in a table with decimal commas: to whoever wrote it a thousand, or one."""
+    """A cell such as 1.000 in a table with decimal commas, which may mean a thousand or one."""
 
 
 def separator(header: str) -> str:
@@ -50,7 +50,7 @@ def separator(header: str) -> str:
 
 
 def check_file(path: Path) -> None:
-    """Refuses what is not a regular file: a folder, an endless device, or a pipe without a writer.
+    """Refuses anything but a regular file: a folder, an endless device, or a pipe without a writer.
 
     Raises:
         ValueError: it is something else, which the message names.
@@ -74,7 +74,7 @@ def not_text(path: Path, error: Exception) -> ValueError:
 
 
 def shield(cell: str) -> str:
-    """The cell, protected so that no spreadsheet reads it as a formula."""
+    """The cell, protected from spreadsheets that would read it as a formula."""
     return _UNSHIELDED.sub(r"\1'", cell)
 
 
@@ -192,7 +192,7 @@ def number(name: str, cell: str, *, finite: bool = True) -> float:
 
 
 def _clean(cell: str, between: str) -> str:
-    """The cell in NFC, so that a name is spelled the same in every table, with a decimal point in numbers."""
+    """The cell in NFC, which spells a name the same in every table, with a decimal point in numbers."""
     clean = unshield(unicodedata.normalize("NFC", cell).strip())
     if between != ";":
         return clean

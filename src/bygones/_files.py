@@ -1,4 +1,4 @@
-"""Writes files completely or not at all, and never over a ledger or over what a command reads.
+"""Writes files completely or not at all, and never over a ledger or a file that the command reads.
 
 Everything bygones writes goes through `replacing`. The content goes to a file of a random name in the same folder,
 which becomes the wanted file when it is complete and on the disk. A file that is replaced keeps its permissions.
@@ -38,7 +38,7 @@ _OPEN_ALREADY = re.compile(r"/dev/(stdin|stdout|stderr|fd/\d+)|/proc/[^/]+/fd/\d
 def replacing(path: PathLike, *, private: bool = False) -> Iterator[BinaryIO]:
     """A binary file that takes the place of the one at `path` when the `with` block succeeds.
 
-    Links are followed, so that the file they point to is replaced. What is not a regular file, such as `/dev/stdout`,
+    Links are followed, so the file they point to is replaced. Anything else than a file, such as `/dev/stdout`,
     `/dev/null` or a pipe, is written to directly. Folders are created if necessary.
 
     Args:
@@ -94,7 +94,7 @@ def check_output(path: PathLike, inputs: Iterable[PathLike] = ()) -> None:
             how they are spelled: links count as the files to which they lead.
 
     Raises:
-        ValueError: with a sentence that says what to do.
+        ValueError: the message explains what to do.
     """
     text = os.fspath(path)
     if "\0" in text:
@@ -137,7 +137,7 @@ def _replacing(path: Path, private: bool) -> Iterator[BinaryIO]:
     if old is not None and not os.access(path, os.W_OK):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
     unfinished = path.with_name(UNFINISHED.replace("*", secrets.token_hex(16)))
-    # O_EXCL: whoever can write to the folder cannot put a link in the way.
+    # O_EXCL: others who can write to the folder cannot put a link in the way.
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | BINARY | getattr(os, "O_NOFOLLOW", 0)
     descriptor = os.open(unfinished, flags, PRIVATE if private or old is not None else 0o666)
     try:
@@ -168,7 +168,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def _is_direct(path: Path) -> bool:
-    """Whether to write to what is there, instead of replacing it: a device, a pipe, or a file opened by the shell."""
+    """Whether to write to the path instead of replacing it: to a device, a pipe, or a file opened by the shell."""
     if _OPEN_ALREADY.fullmatch(os.path.abspath(path)):
         return True
     try:

@@ -27,7 +27,7 @@ def imported(what: str, text: str) -> object:
     module, _, name = text.partition(":")
     here = os.getcwd()
     if not {here, ""} & set(sys.path):
-        sys.path.append(here)  # last, so that a file here never takes the place of a module that is installed
+        sys.path.append(here)  # last: a file here must not hide an installed module
     importlib.invalidate_caches()
     try:
         parts = importlib.import_module(module)

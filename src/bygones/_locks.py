@@ -12,7 +12,7 @@ if sys.platform == "win32":
     import msvcrt
 
     _BEYOND = 1 << 30
-    """The byte that is locked. Windows lets nobody read a locked one, and what is in the file is to be read."""
+    """The byte that is locked. On Windows no one can read a locked byte, so it lies beyond the content."""
 
     def _take(descriptor: int) -> bool:
         os.lseek(descriptor, _BEYOND, os.SEEK_SET)

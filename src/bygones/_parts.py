@@ -1,7 +1,7 @@
 """The parts of bygones that are installed on request: the extras, and the libraries that each of them brings.
 
 `pip install bygones` brings what memories, decisions and ledgers need. Every other library comes with an extra, and a
-part that lacks one says which: `pip install 'bygones[figures]'`.
+part without its library names the extra: `pip install 'bygones[figures]'`.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ LIBRARIES = {
 
 
 class MissingPartError(ModuleNotFoundError):
-    """A library that a part of bygones needs is not installed; the message says which extra brings it."""
+    """A library that a part of bygones needs is not installed; the message names the extra."""
 
 
 def missing(what: str, module: str | None, extras: str | None = None) -> MissingPartError:

@@ -1,11 +1,11 @@
 """Parts that have a name: memories, welfare functions, policies, scenarios and learners, and one grammar for all.
 
-A part is written as it is called in Python: `nash`, `alpha_fair(alpha=2)`, `sliding_window(length=28d)`. A part of
-one's own is written with its module, `beds:Beds(horizon=500)`, or has a name after `Registry.add`. Capital letters,
+A part is written as it is called in Python: `nash`, `alpha_fair(alpha=2)`, `sliding_window(length=28d)`. A
+custom part is written with its module, `beds:Beds(horizon=500)`, or has a name after `Registry.add`. Capital letters,
 spaces and empty brackets make no difference, and a dash is an underscore.
 
 Parameters are plain values: numbers, `inf`, `True`, lists, text. Text needs no quotes unless it has brackets or commas
-in it, so that `28d` and `month` can be parameters. What they mean is up to the part, or to the caller that builds it.
+in it: `28d` and `month` can be parameters. The part, or the caller that builds it, defines their meaning.
 Nothing in the brackets is executed.
 """
 
@@ -34,7 +34,7 @@ Given = TypeVar("Given", bound=Callable[..., object])
 """A function or class that is given to a registry."""
 
 TRUSTED = "BYGONES_PARTS"
-"""The environment variable with the parts of one's own that files may name, as `module:name` with commas between."""
+"""The environment variable with the custom parts that files may name, as `module:name` with commas between."""
 
 _reads_file = ContextVar("_reads_file", default=False)
 
@@ -81,8 +81,8 @@ class Registry(Generic[Built]):
 
     Args:
         what: what the parts are, for errors, such as `"memory"`.
-        own: what a part of one's own must be, for errors, such as `"a function of Z"`.
-        fits: whether a part of one's own is that.
+        own: what a custom part must be, for errors, such as `"a function of Z"`.
+        fits: whether a custom part is that.
         given: how many arguments a part is given before its parameters.
         synonyms: other names, and the names that they stand for.
         takes_text: whether a parameter may be text, such as `28d`, and not only numbers and lists of them.
@@ -166,7 +166,7 @@ class Registry(Generic[Built]):
 
         Args:
             text: such as `nash`, `alpha_fair(alpha=2)` or `beds:Beds(horizon=500)`.
-            **others: parameters besides those in the text.
+            **others: parameters in addition to those in the text.
 
         Raises:
             ValueError: no part has this name, or it does not take these parameters, or needs others.
@@ -188,7 +188,7 @@ class Registry(Generic[Built]):
         return Named(name, parameters, part, self.what)
 
     def _registered(self, written: str) -> str | None:
-        """The name that is meant, spelled as it was added."""
+        """The name as it was added, from any spelling of it."""
         names = {_key(name): name for name in self._parts} | {_key(a): b for a, b in self._synonyms.items()}
         return names.get(_key(written))
 

@@ -32,7 +32,7 @@ def redacted(text: str, secrets: Iterable[str] = ()) -> str:
 def secrets_in(word: str) -> set[str]:
     """The passwords in a word of a command line, as they are written and as they are meant.
 
-    A word that is a URL is known from its beginning to its end, so that even a password with spaces and quotes is
+    A word that is a URL is known from its beginning to its end, so even a password with spaces and quotes is
     found, and recognised wherever a library repeats it, whole or up to where it takes the path to begin.
     """
     if not _PLACE.match(word):

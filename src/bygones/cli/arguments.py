@@ -12,7 +12,7 @@ from tyro.constructors import PrimitiveConstructorSpec
 
 
 def optional(help_text: str, metavar: str | None = None) -> object:
-    """An argument that may be left out; its explanation says what happens then."""
+    """An argument that may be left out; its explanation describes that case."""
     return arg(help=help_text, help_behavior_hint="", metavar=metavar)
 
 

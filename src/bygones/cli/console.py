@@ -165,7 +165,7 @@ def reason(error: OSError | ValueError) -> str:
 
 @contextmanager
 def answering(recorded: bool = True) -> Iterator[None]:
-    """Prints what was recorded in a `with` block; if that cannot be written, exits with a code that says so.
+    """Prints what was recorded in a `with` block; if that cannot be written, exits with a code of its own.
 
     Args:
         recorded: whether anything was; otherwise it is an answer like any other.

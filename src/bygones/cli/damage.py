@@ -28,8 +28,8 @@ def is_sentence(error: Exception) -> bool:
 def damage_in(words: Sequence[str]) -> str | None:
     """A sentence about the first problem of a damaged ledger among the words; None if there is none.
 
-    Code that reads a ledger relies on what was recorded. If something else is there, an error that nobody expected is
-    the ledger's and not the code's.
+    Code that reads a ledger relies on its content. If the content is damaged, an unexpected error is the ledger's fault
+    and not the code's.
     """
     from bygones.ledger import Ledger
 
@@ -46,5 +46,5 @@ def damage_in(words: Sequence[str]) -> str | None:
             except ValueError as error:
                 return str(error)
         if problems:
-            return f"{ledger.name} is damaged: {problems[0]}; `bygones ledger verify` says more"
+            return f"{ledger.name} is damaged: {problems[0]}; `bygones ledger verify` explains more"
     return None

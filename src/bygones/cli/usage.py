@@ -56,7 +56,7 @@ def with_flag(sentence: str, words: Sequence[str]) -> str:
 _PYTHON_NAME = re.compile(r"[a-z]+(?:_[a-z]+)+(?= (?:must|applies|does not))")
 
 _SINGULAR = {"half_lives": "half_life"}
-"""Python arguments that hold what is typed as a list after a flag."""
+"""Python arguments that hold the list typed after a flag."""
 
 
 def read_call(command: Callable[..., None], words: Sequence[str], program: str) -> Callable[[], None]:
@@ -64,8 +64,8 @@ def read_call(command: Callable[..., None], words: Sequence[str], program: str) 
 
     Args:
         command: the function, whose arguments are flags.
-        words: what was typed after the name of the command.
-        program: what was typed up to that name, such as `bygones ledger record`.
+        words: the words after the name of the command.
+        program: the words up to that name, such as `bygones ledger record`.
 
     Raises:
         MissingArgumentsError: an argument that is needed was left out.
