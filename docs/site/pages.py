@@ -34,7 +34,7 @@ SECTIONS = {
     ),
     "Guides: learn": ("guides/environment", "guides/fair-rewards", "guides/learning", "guides/experiment"),
     "Choose": ("rules", "memories", "own-objective", "audits", "scenarios", "leaderboard"),
-    "The paper": ("claims", "evidence", "decisions"),
+    "The paper": ("why-recall-collapses", "claims", "evidence", "decisions"),
     "Reference": ("reference/commands", "reference/index", "glossary"),
     "The project": ("install", "benchmarks", "extending", "contributing", "changelog"),
 }
@@ -47,6 +47,7 @@ TITLES = {
     "notebooks/your-environment": "Your own environment",
     "guides/schedulers": "Scores of schedulers",
     "own-objective": "What a memory rewards",
+    "why-recall-collapses": "Why recall collapses",
     "claims": "Which claims hold",
     "decisions": "How we read the paper",
 }

@@ -1,0 +1,272 @@
+"""The numbers of `docs/why-recall-collapses.md`, from the shipped runs, and its figures.
+
+`python -m benchmarks.collapse_note` writes them again. A test compares the page with the runs.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from bygones._files import write_text
+from bygones.learn.settings import Settings
+from bygones.paper.collapse import NETWORKS, WEIGHTS, Cell, cells, cells_by_network, evaluated_runs, learned
+from bygones.paper.grid import SCALES, WELFARES, memory_label
+from bygones.paper.judging import PROTOCOL
+from bygones.paper.provenance import CHECKOUT
+from bygones.paper.results import Results
+from bygones.report.paper.collapse_figure import draw
+from bygones.report.style import save
+
+DOCUMENT = CHECKOUT / "docs" / "why-recall-collapses.md"
+IMAGES = CHECKOUT / "docs" / "images"
+LONG = 10_000
+"""The horizon at which the cells are compared: the longest of the paper."""
+RECALL, HALF_LIFE_69 = 1.0, 0.99
+
+_MARK = "<!-- {}: written by benchmarks/collapse_note.py -->"
+_END = "<!-- end -->"
+_UNSCALED, _SCALED, _SYMMETRIC = NETWORKS
+
+
+@functools.cache
+def runs() -> Results:
+    """The evaluated runs of the evidence."""
+    return evaluated_runs()
+
+
+@functools.cache
+def _networks(welfare: str) -> dict[str, list[Cell]]:
+    return cells_by_network(runs(), horizon=LONG, welfare=welfare)
+
+
+def cell(network: str, welfare: str, gamma: float, weight: float) -> Cell:
+    """The cell of a network with additive memories at the longest horizon."""
+    (only,) = [one for one in _networks(welfare)[network] if (one.run.gamma, one.run.weight) == (gamma, weight)]
+    return only
+
+
+def answer() -> str:
+    """The answer in five sentences or so."""
+    asked_nash, asked_egalitarian = (cell(_UNSCALED, of, RECALL, 0.9).asked.gini for of in ("nash", "egalitarian"))
+    return "\n".join(
+        [
+            f"1. **At λ = 0.9 perfect recall is unfair.** A tenth of the paper's reward is the sum of utilities. In "
+            f"episodes of 10,000 steps, the median Gini coefficient is {_ginis(_UNSCALED, RECALL, 0.9)}.",
+            f"2. **Under Nash welfare the reward asks for about half of that.** The slope of Nash welfare falls as "
+            f"totals grow, until utility is worth more than fairness. A rule that follows the reward, without any "
+            f"learning, ends at {asked_nash:.2f}. Under egalitarian welfare it ends at {asked_egalitarian:.2f}, so "
+            "there the network did not learn what it was asked for.",
+            f"3. **With welfare alone (λ = 1) it is fair and poor.** The Gini coefficient is "
+            f"{_ginis(_UNSCALED, RECALL, 1.0)}. On the way from drawing lots to the optimum these policies are at "
+            f"{_shares(_UNSCALED, RECALL, 1.0)}. With a half-life of 69 steps (γ = 0.99) they are at "
+            f"{_shares(_UNSCALED, HALF_LIFE_69, 1.0)}.",
+            f"4. **Large numbers keep it from learning.** With the memory divided by its bound, the same network is "
+            f"at {_shares(_SCALED, RECALL, 1.0)}. A network that treats all agents alike is at "
+            f"{_shares(_SYMMETRIC, RECALL, 1.0)} with the same unscaled memory.",
+            "5. **The paper's advice stands, its reason only in part.** A memory that grows without bound need not "
+            "make a learner unfair, nor keep it from learning. Forgetting avoids both failures, whatever the network "
+            "and its inputs.",
+        ]
+    )
+
+
+def _ginis(network: str, gamma: float, weight: float) -> str:
+    nash, egalitarian = (cell(network, of, gamma, weight).median("gini") for of in ("nash", "egalitarian"))
+    return f"{nash:.2f} (Nash) and {egalitarian:.2f} (egalitarian)"
+
+
+def _shares(network: str, gamma: float, weight: float) -> str:
+    nash, egalitarian = (cell(network, of, gamma, weight).median("learned") for of in ("nash", "egalitarian"))
+    return f"{nash:.0%} (Nash) and {egalitarian:.0%} (egalitarian)"
+
+
+def table(welfare: str) -> str:
+    """Every memory and λ with the three networks, and what the reward asks for."""
+    lines = [
+        f"| memory | λ | {' | '.join(f'{name}: Gini | learned' for name in NETWORKS)} | asked for: Gini | learned |",
+        "|---|---|" + "---|" * (2 * len(NETWORKS) + 2),
+    ]
+    for gamma in sorted({one.run.gamma for one in _networks(welfare)[_UNSCALED]}, reverse=True):
+        for weight in WEIGHTS:
+            row = [
+                next((c for c in some if (c.run.gamma, c.run.weight) == (gamma, weight)), None)
+                for some in _networks(welfare).values()
+            ]
+            asked = row[0]
+            assert asked is not None
+            numbers = [f"{asked.asked.gini:.2f}", f"{asked.asked_learned:.2f}"]
+            lines.append(f"| {memory_label(gamma)} | {weight:g} | {' | '.join([*map(_measures, row), *numbers])} |")
+    return "\n".join(lines)
+
+
+def formula() -> str:
+    """How close the rule of the reward comes to what networks learn."""
+    lines = ["| network | welfare | correlation of Gini | largest difference |", "|---|---|---|---|"]
+    for name in (_SYMMETRIC, _SCALED, _UNSCALED):
+        for welfare in ("nash", "egalitarian"):
+            some = _networks(welfare)[name]
+            reached = np.array([one.median("gini") for one in some])
+            asked = np.array([one.asked.gini for one in some])
+            lines.append(
+                f"| {name} | {welfare} | {np.corrcoef(reached, asked)[0, 1]:.3f} over {len(some)} cells "
+                f"| {np.abs(reached - asked).max():.2f} |"
+            )
+    return "\n".join(lines)
+
+
+def horizons() -> str:
+    """Perfect recall with welfare alone, against the horizon."""
+    some = {
+        (name, welfare): sorted(of_network, key=lambda one: one.run.horizon)
+        for welfare in ("nash", "egalitarian")
+        for name, of_network in cells_by_network(runs(), welfare=welfare, gamma=RECALL, weight=1.0).items()
+    }
+    lengths = [one.run.horizon for one in next(iter(some.values()))]
+    lines = [
+        f"| network | welfare | {' | '.join(f'T = {T:,}' for T in lengths)} |",
+        "|---|---|" + "---|" * len(lengths),
+    ]
+    for (name, welfare), row in some.items():
+        lines.append(f"| {name} | {welfare} | {' | '.join(map(_measures_together, row))} |")
+    return "\n".join(lines)
+
+
+def scales() -> str:
+    """Perfect recall and γ = 0.99 under every observation scale, with the paper's λ and with welfare alone."""
+    lines = ["| memory | what the network sees | welfare | λ = 0.9: Gini | learned | λ = 1: Gini | learned |",
+             "|---|---|---|---|---|---|---|"]  # fmt: skip
+    for gamma in (RECALL, HALF_LIFE_69):
+        for scale, in_words in SCALES.items():
+            for welfare in WELFARES:
+                protocol = {**PROTOCOL, "aggregation": "additive", "horizon": LONG, "observation_scale": scale}
+                row = cells(runs().where(**protocol, welfare=welfare, gamma=gamma, weight=(0.9, 1.0)))
+                ends = sorted(row, key=lambda one: one.run.weight)
+                lines.append(f"| {memory_label(gamma)} | {in_words} | {welfare} | {' | '.join(map(_measures, ends))} |")
+    return "\n".join(lines)
+
+
+def learner() -> str:
+    """The range of the medians over eighteen settings of the learner."""
+    lines = ["| memory | welfare | λ | Gini | learned |", "|---|---|---|---|---|"]
+    names = ("learning_rate", "entropy_weight", "discount")
+    varied = {name: (*WIDE[name],) for name in names}
+    for gamma in (RECALL, HALF_LIFE_69):
+        for welfare in ("nash", "egalitarian"):
+            for weight in (0.9, 1.0):
+                protocol = {**PROTOCOL, **varied, "aggregation": "additive", "observation_scale": "none"}
+                some = list(cells(runs().where(**protocol, horizon=LONG, welfare=welfare, gamma=gamma, weight=weight)))
+                assert len(some) == 18
+                cells_of = [_range(some, "gini"), _range(some, "learned")]
+                lines.append(f"| {memory_label(gamma)} | {welfare} | {weight:g} | {' | '.join(cells_of)} |")
+    return "\n".join(lines)
+
+
+WIDE = {"learning_rate": (3e-4, 1e-4, 3e-5), "entropy_weight": (0.0, 0.01), "discount": (0.9, 0.99, 0.999)}
+"""The settings of the learner that were tried, in all combinations."""
+
+
+def parts_of_the_symmetric_network() -> str:
+    """The symmetric network with and without logarithms of the memory, at the paper's λ."""
+    lines = ["| what the symmetric network sees | welfare | Gini | learned |", "|---|---|---|---|"]
+    for features, in_words in (("logarithmic", "the memory and its logarithms"), ("plain", "the memory only")):
+        for welfare in ("nash", "egalitarian"):
+            protocol = {**PROTOCOL, "aggregation": "additive", "observation_scale": "none", "policy": "symmetric"}
+            wanted = {**protocol, "agent_features": features}
+            (only,) = cells(runs().where(**wanted, horizon=LONG, welfare=welfare, gamma=RECALL, weight=0.9))
+            lines.append(f"| {in_words} | {welfare} | {_measures(only)} |")
+    return "\n".join(lines)
+
+
+def averages() -> str:
+    """Averaged memories with perfect recall: the paper's λ, welfare alone, and agents that see the denominator."""
+    lines = ["| welfare | λ | sees d | what the network sees | Gini | learned |", "|---|---|---|---|---|---|"]
+    for welfare, paper_weight in (("nash", 0.9), ("egalitarian", 0.999)):
+        for weight, sees in ((paper_weight, False), (paper_weight, True), (1.0, False)):
+            for scale in ("fixed", "expected"):
+                protocol = {**PROTOCOL, "aggregation": "averaged", "observation_scale": scale, "gamma": RECALL}
+                wanted = {**protocol, "observe_denominator": sees, "horizon": LONG}
+                (only,) = cells(runs().where(**wanted, welfare=welfare, weight=weight))
+                seen = "yes" if sees else "no"
+                lines.append(f"| {welfare} | {weight:g} | {seen} | {SCALES[scale]} | {_measures(only)} |")
+    return "\n".join(lines)
+
+
+def worst() -> str:
+    """The least fair cell of perfect recall with welfare alone, at each horizon."""
+    lines = ["| T | additive: Gini | of | averaged: Gini | of |", "|---|---|---|---|---|"]
+    for horizon in (100, 500, 1000, 5000, LONG):
+        row = [f"{horizon:,}"]
+        for aggregation in ("additive", "averaged"):
+            wanted = {**PROTOCOL, "aggregation": aggregation, "horizon": horizon, "gamma": RECALL, "weight": 1.0}
+            unfair = max(cells(runs().where(**wanted)), key=lambda one: one.median("gini"))
+            row += [f"{unfair.median('gini'):.2f}", f"{unfair.run.welfare}, {SCALES[unfair.run.observation_scale]}"]
+        lines.append(f"| {' | '.join(row)} |")
+    return "\n".join(lines)
+
+
+def constants() -> str:
+    """What the second measure is measured against."""
+    lines = ["| welfare | drawing lots | optimum |", "|---|---|---|"]
+    for welfare in ("nash", "egalitarian"):
+        run = Settings(welfare=welfare, horizon=LONG)
+        lots, best = _welfare_at(run, 0.0), _welfare_at(run, 1.0)
+        lines.append(f"| {welfare} | {lots:.2f} | {best:.2f} |")
+    return "\n".join(lines)
+
+
+PARTS = {
+    "answer": answer, "nash": lambda: table("nash"), "egalitarian": lambda: table("egalitarian"), "formula": formula,
+    "horizons": horizons, "scales": scales, "learner": learner, "symmetric": parts_of_the_symmetric_network,
+    "averages": averages, "worst": worst, "constants": constants,
+}  # fmt: skip
+"""The parts of the page that are written from the runs, by their marks."""
+
+
+def rewritten(page: str) -> str:
+    """The page with these parts as the runs have them."""
+    for name, part in PARTS.items():
+        before, _, rest = page.partition(_MARK.format(name))
+        if not rest:
+            raise ValueError(f"{DOCUMENT.name} has no mark for {name!r}")
+        _, _, after = rest.partition(_END)
+        page = f"{before}{_MARK.format(name)}\n\n{part()}\n\n{_END}{after}"
+    return page
+
+
+def _measures(one: Cell | None) -> str:
+    if one is None:
+        return "– | –"
+    return f"{one.median('gini'):.2f} | {one.median('learned'):.2f}"
+
+
+def _measures_together(one: Cell) -> str:
+    return f"{one.median('gini'):.2f}, {one.median('learned'):.2f}"
+
+
+def _range(some: Iterable[Cell], measure: str) -> str:
+    medians: Sequence[float] = [one.median(measure) for one in some]
+    return f"{min(medians):.2f} to {max(medians):.2f}"
+
+
+def _welfare_at(run: Settings, at: float) -> float:
+    """The welfare of which `learned` is this value."""
+    from scipy.optimize import brentq
+
+    top = 2.0 * run.horizon if run.welfare == "egalitarian" else 200.0
+    return float(brentq(lambda welfare: float(learned(run, welfare)) - at, 1e-6, top, xtol=1e-9))
+
+
+def main() -> None:
+    """Writes the page's numbers and its figures again."""
+    for welfare in ("nash", "egalitarian"):
+        title = f"{welfare.capitalize()} welfare, episodes of {LONG:,} steps"
+        _, svg = save(draw(_networks(welfare), title), IMAGES, f"weight-{welfare}")
+        svg.unlink()
+    write_text(DOCUMENT, rewritten(DOCUMENT.read_text(encoding="utf-8")))
+
+
+if __name__ == "__main__":
+    main()

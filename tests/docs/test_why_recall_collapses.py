@@ -1,0 +1,38 @@
+"""The page on λ: every number in it is that of the shipped runs."""
+
+import re
+
+import pytest
+from benchmarks import collapse_note
+
+PAGE = collapse_note.DOCUMENT.read_text(encoding="utf-8")
+
+
+@pytest.mark.soak
+def test_the_page_has_the_numbers_of_the_runs():
+    """`python -m benchmarks.collapse_note` writes them again."""
+    assert collapse_note.rewritten(PAGE) == PAGE
+
+
+def test_a_page_without_a_mark_is_refused():
+    with pytest.raises(ValueError, match="no mark for 'answer'"):
+        collapse_note.rewritten("# Why perfect recall collapses\n")
+
+
+def test_pandas_alone_gives_the_same_numbers(capsys, monkeypatch):
+    monkeypatch.chdir(collapse_note.CHECKOUT)
+    program = re.search(r"```python\n(.*?)```", PAGE, re.DOTALL)[1]
+    printed = re.search(r"# (\S+ \S+)$", program.strip())[1]
+    exec(program, {})
+    assert capsys.readouterr().out == f"{printed}\n"
+    cell = collapse_note.cell("paper's network, unscaled memory", "nash", 1.0, 1.0)
+    assert printed.split() == [f"{cell.median(measure):.2f}" for measure in ("gini", "learned")]
+
+
+def test_the_optimum_and_drawing_lots_are_the_ends_of_the_scale():
+    rows = re.findall(r"^\| (nash|egalitarian) \| ([\d.]+) \| ([\d.]+) \|$", PAGE, re.MULTILINE)
+    for welfare, lots, best in rows:
+        run = collapse_note.Settings(welfare=welfare, horizon=collapse_note.LONG)
+        assert collapse_note.learned(run, float(lots)) == pytest.approx(0.0, abs=0.01)
+        assert collapse_note.learned(run, float(best)) == pytest.approx(1.0, abs=0.01)
+    assert len(rows) == 2
