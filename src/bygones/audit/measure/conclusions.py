@@ -134,14 +134,14 @@ class Conclusion:
         if len(flips) > CHANGES:
             low, high = length_text(flips[0].low), length_text(flips[-1].high)
             clause = (
-                f"{claims[0]} at the shortest half-life, and {claims[-1]} at the longest; between {low} and {high} "
+                f"{claims[0]} at the shortest half-life, and {claims[-1]} at the longest. Between {low} and {high} "
                 f"the answer changes {len(flips)} times"
             )
         elif flips:
-            clause = f"{'; then '.join(until)}; beyond that {claims[-1]}"
+            clause = f"{', '.join(until)}, and {claims[-1]} beyond that"
         else:
             clause = f"{claims[0]} at {'every finite half-life' if self.searched else 'each finite half-life compared'}"
-        at_infinity = f"; if nothing fades, {self._claim(self.flips[-1].after)}" if len(flips) < len(self.flips) else ""
+        at_infinity = f", and {self._claim(self.flips[-1].after)} with perfect recall" if len(flips) < len(self.flips) else ""
         return _whole(f"{clause}{at_infinity}")
 
     def _ties(self, length_text: Callable[[float], str]) -> str:

@@ -11,8 +11,8 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 
 from bygones._text import counted, listed
+from bygones.audit.measure.audit_document import audit_document
 from bygones.audit.measure.conclusions import TIED, Conclusions
-from bygones.audit.measure.groups import audit_document
 from bygones.audit.measure.pasts import DATED_EVENTS, Attendance, Past, Trajectory
 from bygones.audit.measure.sums import Periods
 from bygones.audit.read.clock import Clock
@@ -145,6 +145,11 @@ class Audit(Answer):
         return len(set(self.members.entitlements[self.members.entitlements > 0].tolist())) > 1
 
     @property
+    def recent(self) -> str:
+        """The name of what the memory holds: recent totals of goods, recent work of burdens."""
+        return "recent work" if self.kind == "burden" else "recent total"
+
+    @property
     def little(self) -> float:
         """The share of everything remembered below which a difference is a tie."""
         return TIED / max(1, int(self.is_present.sum()))
@@ -155,11 +160,7 @@ class Audit(Answer):
 
     def rows(self, trajectory: Trajectory, which: Sequence[int] | None = None) -> list[AgentStanding]:
         """Where agents stand under a half-life: everybody, as `ranked`, or those in some rows."""
-        known: dict[str, dict[str, float]] = {}
-        if self.shares is not None and self.shares.tree is not None:
-            usage = dict(zip(self.names, trajectory.remembered.tolist(), strict=True))
-            tree, by_user = self.shares.tree, self.shares.by_user
-            known = {"fair_tree": tree.factors(usage, by_user=by_user), "sshare": tree.given(by_user=by_user)}
+        factors = self.factors(trajectory)
         per_unit = self.per_unit_of(trajectory)
         return [
             AgentStanding(
@@ -175,10 +176,19 @@ class Audit(Answer):
                 owed=_plain(trajectory.owed[row]),
                 owed_per_unit=_plain(per_unit[row]),
                 owed_since=self.since(trajectory, row),
-                factors={name: each.get(self.names[row]) for name, each in known.items() if each},
+                factors={name: each.get(self.names[row]) for name, each in factors.items()},
             )
             for row in (self.ranked(trajectory) if which is None else which)
         ]
+
+    def factors(self, trajectory: Trajectory) -> dict[str, dict[str, float]]:
+        """In a cluster with an account tree, Slurm's factors by their names and agents; otherwise none."""
+        if self.shares is None or self.shares.tree is None:
+            return {}
+        usage = dict(zip(self.names, trajectory.remembered.tolist(), strict=True))
+        tree, by_user = self.shares.tree, self.shares.by_user
+        factors = {"fair_tree": tree.factors(usage, by_user=by_user), "sshare": tree.given(by_user=by_user)}
+        return {name: by_agent for name, by_agent in factors.items() if by_agent}
 
     def ranked(self, trajectory: Trajectory) -> list[int]:
         """The rows of the agents, the most owed per unit of entitlement first, those who are away last."""
@@ -253,10 +263,10 @@ class Audit(Answer):
         if counted == 1:
             return "There is one agent, who counts as entitled to everything."
         each = f"{100 / max(counted, 1):.2g}%" if counted > 200 else f"{1 / max(counted, 1):.1%}"
-        what = "carry" if self.kind == "burden" else "receive"
+        what = words(self.kind).receive
         return (
-            f"Equal shares are assumed, because no entitlements were given: each of the {counted:,} agents would "
-            f"{what} {each} of the total."
+            f"No entitlements were given, so equal shares are assumed: each of the {counted:,} agents would {what} "
+            f"{each} of the total."
         )
 
     def since_note(self) -> str:
@@ -271,8 +281,7 @@ class Audit(Answer):
     def owed_note(self) -> str:
         """What `owed` means, in one sentence."""
         word = words(self.kind)
-        share = "its share of the load in" if self.kind == "burden" else "its entitled share of"
-        return f"{word.owed.capitalize()}: how far an agent is below (+) or above (-) {share} everything remembered."
+        return f"{word.owed.capitalize()}: how far below (+) or above (-) the {word.share} of the {self.recent}."
 
     def over_time(self, trajectory: Trajectory, rows: Sequence[int]) -> np.ndarray:
         """Some agents' shares of everything remembered at the end of each period; NaN while an agent is away."""
@@ -299,7 +308,7 @@ class Audit(Answer):
             "events": self.n_events,
             "first": time(self.first),
             "at": time(self.periods.end),
-            "timezone": None if self.clock.steps else self.clock.zone,
+            "time_zone": None if self.clock.steps else self.clock.zone,
             "times_without_zone": self.clock.assumed,
             "period": length(self.periods.length),
             "newcomer_rule": self.members.newcomers,

@@ -130,7 +130,7 @@ class Clock:
 
 def check_zone(name: str) -> str:
     """The name of the time zone; raises ValueError if there is no such zone."""
-    return _times.check_zone(name, "timezone")
+    return _times.check_zone(name)
 
 
 def offsets(zone: str, first: int, last: int) -> list[tuple[int, int]]:

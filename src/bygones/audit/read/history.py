@@ -136,7 +136,7 @@ def read_history(
     fields: Sequence[str] | None = None,
     table: str | None = None,
     format: str = "auto",
-    timezone: str | None = None,
+    time_zone: str | None = None,
     resource: str | Mapping[str, float] | None = None,
     threads: int | None = None,
     memory: str = "3GB",
@@ -163,7 +163,7 @@ def read_history(
         table: the table to read, for databases.
         format: `table`, `ledger` (events of a ledger), a log format from `bygones.audit.read.formats` such as `sacct`
             (output of Slurm's `sacct -P`), or `auto`, which recognises the events of a ledger and the log formats.
-        timezone: the time zone of times without one; times are also shown in it. By default UTC, or that of a ledger.
+        time_zone: the time zone of times without one; times are also shown in it. By default UTC, or that of a ledger.
         resource: what to count in a log: for sacct `cpu`, `gpu`, or any other name in AllocTRES, or several with their
             weights, as in TRESBillingWeights.
         threads: the number of threads that DuckDB may use; by default all.
@@ -173,7 +173,7 @@ def read_history(
     Returns:
         The history, which holds a connection to its engine: use it in a `with` block, or close it.
     """
-    zone = check_zone("UTC" if timezone is None else timezone)
+    zone = check_zone("UTC" if time_zone is None else time_zone)
     check_one_of("format", format, formats.names())
     check_time_format(time_format)
     if (needs is None) != (served is None) and not look_for_needs:
@@ -198,7 +198,7 @@ def read_history(
         columns = {"agent": agent, "time": time, "need": needs, "served": served, "start": start}
         reading = _Reading(zone, time_format, tuple(where), skip_unnamed, look_for_needs)
         history = _from_source(opened, columns, utility, format, reading)
-        if timezone is None and history.ledger is not None:
+        if time_zone is None and history.ledger is not None:
             history = replace(history, clock=replace(history.clock, zone=history.ledger.book.zone))
         on_refusal.pop_all()
     return history
