@@ -3,12 +3,12 @@
 import json
 
 import pytest
+from bygones.report.audit.audit_page import write_audit
 
 from bygones.audit import audit, read_history
 from bygones.audit.measure.groups import next_steps
 from bygones.cli import program
 from bygones.ledger import Ledger, Rules
-from bygones.report.audit.audit_page import write_audit
 
 HISTORY = "agent,time,utility\nana,2026-01-01,12\nben,2026-01-02,4\ncem,2026-01-20,8\nben,2026-01-25,4\n"
 

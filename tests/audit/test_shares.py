@@ -58,8 +58,9 @@ def test_sacctmgr_names_parents(tmp_path):
 
 
 def test_the_factors_stand_beside_the_standing(sshare, tmp_path, capsys):
-    from bygones.cli import program
     from bygones.report.audit.audit_page import write_audit
+
+    from bygones.cli import program
 
     path = tmp_path / "usage.csv"
     path.write_text(

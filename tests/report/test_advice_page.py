@@ -4,9 +4,9 @@ import re
 from datetime import date, timedelta
 
 import pytest
+from bygones.report.audit.advice_page import advice_page, write_advice
 
 from bygones.audit import advise, read_history
-from bygones.report.audit.advice_page import advice_page, write_advice
 from bygones.report.page import render
 from support.browser import DESKTOP, PHONE, complaints, opened, overflow
 from support.reading_html import HOSTILE

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from bygones.report.audit.audit_charts import half_life_chart
+from bygones.report.audit.audit_page import audit_page, write_audit
 
 from bygones.audit import audit, read_history
 from bygones.cli import program
-from bygones.report.audit.audit_charts import half_life_chart
-from bygones.report.audit.audit_page import audit_page, write_audit
 from bygones.report.page import Chart, render
 from support.browser import DESKTOP, PHONE, complaints, opened, overflow, until
 

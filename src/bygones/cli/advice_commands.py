@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from tyro.conf import arg
 
-from bygones.audit.read.sources import file_name
+from bygones._files import file_name
 from bygones.cli.arguments import optional
 from bygones.cli.console import progress
 from bygones.cli.history_arguments import AnswerOptions, EntitlementOptions, HistoryFiles, HistoryOptions, typed
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 def advise(
     history: HistoryFiles,
+    options: Annotated[HistoryOptions, arg(name="")],
+    shares: Annotated[EntitlementOptions, arg(name="")],
+    answer: Annotated[AnswerOptions, arg(name="")],
     period: Annotated[
         str | None,
         optional(
@@ -58,7 +61,6 @@ def advise(
             "Column with the amount received, if the history does not record who asked; utility if left out.", "COLUMN"
         ),
     ] = None,
-    options: Annotated[HistoryOptions, arg(name="")] = HistoryOptions(),
     newcomers: Annotated[
         str | None,
         optional(
@@ -66,11 +68,9 @@ def advise(
             "RULE",
         ),
     ] = None,
-    shares: Annotated[EntitlementOptions, arg(name="")] = EntitlementOptions(),
     draws: Annotated[
         int, arg(metavar="NUMBER", help="How often each memory and rule is replayed, with different draws among ties.")
     ] = 3,
-    answer: Annotated[AnswerOptions, arg(name="")] = AnswerOptions(),
 ) -> None:
     """Recommend a half-life and a rule for a history, with reasons and what would change them.
 

@@ -12,7 +12,9 @@ from bygones.cli.history_arguments import AnswerOptions, EntitlementOptions, His
 
 def audit(
     history: HistoryFiles,
-    options: Annotated[HistoryOptions, arg(name="")] = HistoryOptions(),
+    options: Annotated[HistoryOptions, arg(name="")],
+    shares: Annotated[EntitlementOptions, arg(name="")],
+    answer: Annotated[AnswerOptions, arg(name="")],
     utility: Annotated[
         str | None,
         optional(
@@ -43,7 +45,6 @@ def audit(
             "{good,burden}",
         ),
     ] = None,
-    shares: Annotated[EntitlementOptions, arg(name="")] = EntitlementOptions(),
     newcomers: Annotated[
         str | None,
         optional(
@@ -89,7 +90,6 @@ def audit(
     note: Annotated[
         tuple[str, ...] | None, optional("Notes for the reader, each in quotes.", "TEXT [TEXT ...]")
     ] = None,
-    answer: Annotated[AnswerOptions, arg(name="")] = AnswerOptions(),
 ) -> None:
     """Audit a history under several half-lives: who is owed (or due), since when, and which conclusions hold.
 

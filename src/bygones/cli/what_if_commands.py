@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 def what_if(
     history: HistoryFiles,
+    options: Annotated[HistoryOptions, arg(name="")],
+    shares: Annotated[EntitlementOptions, arg(name="")],
+    answer: Annotated[AnswerOptions, arg(name="")],
     half_life: Annotated[
         str | None,
         optional(
@@ -48,16 +51,13 @@ def what_if(
     served: Annotated[
         str, arg(metavar="COLUMN", help="Column that shows who was served: 1 or 0, true or false, yes or no.")
     ] = "served",
-    options: Annotated[HistoryOptions, arg(name="")] = HistoryOptions(),
     welfare: Annotated[str, arg(metavar="WELFARE", help="Welfare that decisions maximise.")] = "egalitarian",
     kind: Annotated[
         Literal["good", "burden"], arg(metavar="{good,burden}", help="Whether the history is about goods or burdens.")
     ] = "good",
-    shares: Annotated[EntitlementOptions, arg(name="")] = EntitlementOptions(),
     draws: Annotated[
         int, arg(metavar="NUMBER", help="How often each memory and rule is replayed, with different draws among ties.")
     ] = 10,
-    answer: Annotated[AnswerOptions, arg(name="")] = AnswerOptions(),
 ) -> None:
     """Replay a history under other memories and rules: who would have been served instead, and what it changes.
 

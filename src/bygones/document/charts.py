@@ -7,6 +7,7 @@ chart replaces the colours that cannot be seen on its background.
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -32,6 +33,7 @@ _SYMBOLS = ("circle", "square", "diamond", "triangle-up", "cross", "x")
 _LEGEND_LINE = 22  # on a phone, every entry of a legend has a line of its own
 _ROW, _DOT = 30, 15
 _LONGEST = 28
+_TITLE = 26  # on a phone, the names of the rows leave room for about as many characters
 
 
 class Dots(NamedTuple):
@@ -109,7 +111,7 @@ def dot_chart(
     layout = {
         "xaxis": {
             **APART, "rangemode": "tozero", "zeroline": True, "tickformat": tick_format(known, numbers),
-            "title": {"text": label(axis)},
+            "title": {"text": "<br>".join(label(part) for part in textwrap.wrap(axis, _TITLE))},
         },
         "yaxis": {
             **APART, "ticklen": 10, "tickvals": list(range(len(rows))), "ticktext": names, "zeroline": False,
@@ -117,7 +119,7 @@ def dot_chart(
         },
         "hovermode": "closest", "showlegend": len(dots) > 1,
     }  # fmt: skip
-    size = 90 + height * len(rows) + _LEGEND_LINE * len(dots)
+    size = 100 + height * len(rows) + _LEGEND_LINE * len(dots)
     return Chart({"data": traces, "layout": layout}, alt=alt, caption=caption, height=size)
 
 
@@ -141,8 +143,8 @@ def line_chart(
     for n, line in enumerate(lines):
         look = {"color": PALETTE[n % len(PALETTE)], "width": 2, "dash": _DASHES[n % len(_DASHES)]}
         trace = {
-            "type": "scatter", "mode": "lines" if len(line.x) > 2 else "lines+markers", "name": label(_short(line.name)),
-            "x": list(line.x), "y": [_known(value) for value in line.y], "line": look,
+            "type": "scatter", "mode": "lines" if len(line.x) > 2 else "lines+markers",
+            "name": label(_short(line.name)), "x": list(line.x), "y": [_known(value) for value in line.y], "line": look,
             "hovertemplate": f"%{{y:{numbers}}}" + (" at %{customdata}" if line.places else ""),
         }  # fmt: skip
         traces.append(trace | ({"customdata": list(line.places)} if line.places else {}))

@@ -120,13 +120,13 @@ def _table(table: Table) -> str:
         for j, column in enumerate(headings)
     )
     lines = [
-        f"<tr>{''.join(_body_cell(x, texts[i][j], right[j], i in table.chosen) for j, x in enumerate(table.rows[i]))}</tr>"
+        "".join(_body_cell(cell, texts[i][j], right[j], i in table.chosen) for j, cell in enumerate(table.rows[i]))
         for i in (*first, *last)
     ]
     if last:
         gap = f'<td colspan="{len(headings)}" style="{_CELL};{_RULE};{_FAINT}">… {rest:,} more</td>'
-        lines.insert(len(first), f"<tr>{gap}</tr>")
-    body = "".join(lines)
+        lines.insert(len(first), gap)
+    body = "".join(f"<tr>{line}</tr>" for line in lines)
     left_out = f"and {counted(rest, 'more row')}" if rest and not last else ""
     notes = [note for note in (left_out, table.note) if note]
     return (

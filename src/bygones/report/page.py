@@ -131,10 +131,7 @@ def document_page(document: documents.Document, footer: str = "") -> Page:
 def render(page: Page) -> str:
     """The page as one HTML document."""
     blocks = list(_every([*page.opening, *page.sections]))
-    is_listing = any(
-        isinstance(block, documents.OneOf) or (isinstance(block, Table) and block.most is not None) for block in blocks
-    )
-    common = ["templates/page.js", *(["templates/tables.js"] if is_listing else [])]
+    common = ["templates/page.js", *(["templates/tables.js"] if any(map(_is_listing, blocks)) else [])]
     scripts = [_script(source) for source in (*map(asset, common), *page.scripts)]
     source, packed = _plotly() if page.plotly or any(isinstance(block, Chart) for block in blocks) else ("", "")
     by_day, by_night = ("".join(f"--{name}:{value};" for name, value in theme.items()) for theme in (LIGHT, DARK))
@@ -199,12 +196,17 @@ def _cell(cell: documents.Cell, text: str, side: str) -> PageCell:
             return PageCell(documents.trend_text(cell), None, "bars", None)
         case documents.Signed(value) | documents.Share(value):
             return PageCell(text.replace("-", "−"), None if math.isnan(value) else value, classes, None)
-        case documents.Faint():
-            return PageCell(text, None, classes, None)
+        case int() | float() if not isinstance(cell, bool):
+            return PageCell(text, None if math.isnan(cell) else float(cell), classes, None)
         case _:
-            is_number = isinstance(cell, int | float) and not isinstance(cell, bool)
-            known = is_number and not math.isnan(cell)
-            return PageCell(text, float(cell) if known else None if is_number else text or None, classes, None)
+            return PageCell(text, text or None, classes, None)
+
+
+def _is_listing(block: Block) -> bool:
+    """Whether a block can be searched, sorted and downloaded: a long table, or several of which one is shown."""
+    if isinstance(block, documents.OneOf):
+        return len(block.tables) > 1 or any(map(_is_listing, block.tables.values()))
+    return isinstance(block, Table) and block.most is not None and len(block.rows) > SEARCHED
 
 
 def _listing(tables: Mapping[str, Table], label: str) -> dict[str, Any]:
@@ -250,7 +252,7 @@ def _templates() -> Environment:
     )
     environment.filters |= {
         "json": as_json, "kind": lambda block: type(block).__name__, "cells": cells, "listing": _listing,
-        "options": _options, "svg": lambda curves: Markup(curves_svg(curves)),
+        "is_listing": _is_listing, "options": _options, "svg": lambda curves: Markup(curves_svg(curves)),
     }  # fmt: skip
     environment.tests |= {"html": lambda block: isinstance(block, Markup)}
     environment.globals |= {"LISTED": LISTED, "SEARCHED": SEARCHED}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from bygones._files import file_name
 from bygones._text import capitalized, counted
 from bygones.audit.measure.audit_charts import (
     agents_chart,
@@ -16,7 +17,6 @@ from bygones.audit.measure.audit_charts import (
 from bygones.audit.measure.conclusions import TIED
 from bygones.audit.measure.groups import compared_note, grouped, next_steps
 from bygones.audit.measure.pasts import Trajectory
-from bygones.audit.read.sources import file_name
 from bygones.audit.replay.what_if import WhatIf
 from bygones.document.document import (
     Bar,
@@ -87,9 +87,15 @@ def audit_document(audit: Audit) -> Document:
         Section("What to do next", [Bullets(next_steps(audit))]),
         Section("Conclusions", _conclusions(audit)),
         Section("Where everyone stands", _standings(audit), "standings"),
-        Section("What depends on the half-life", [half_life_chart(audit)] if _has_half_lives(audit) else [], "half-life"),
+        Section(
+            "What depends on the half-life", [half_life_chart(audit)] if _has_half_lives(audit) else [], "half-life"
+        ),
         Section("Over time", _over_time(audit)),
-        *([] if audit.what_if is None else [Section("If the rule had decided", _what_if(audit, audit.what_if), "rule")]),
+        *(
+            []
+            if audit.what_if is None
+            else [Section("If the rule had decided", _what_if(audit, audit.what_if), "rule")]
+        ),
         Section("Data", [Bullets(list(audit.notes))]),
         Section("Method", _method(audit), background=True),
         Section("Words", [Terms(TERMS[audit.kind])], background=True),
@@ -157,7 +163,7 @@ def _standing(audit: Audit, stood: Trajectory) -> Table:
     longest = max(stood.remembered.max(initial=0.0), 0.0) or 1.0
     per_unit = total / audit.members.entitlements.sum() if total else 0.0
     factors = list(audit.factors(stood))
-    columns = [
+    columns: list[Column | str] = [
         Column("agent", folds=True), Column(word.received, 3, measure="amount"),
         Column(audit.recent, 4, measure="amount"), Column("", 1), "share",
         Column("of the load" if audit.kind == "burden" else "entitled", 2), Column(word.owed, measure="amount"),
@@ -247,8 +253,8 @@ def _method(audit: Audit) -> list[Block]:
     return [
         f"The audit covers the time up to {clock.shown(audit.periods.end)}, in {audit.periods.count:,} periods of "
         f"{clock.length_text(audit.periods.length)}.",
-        "All numbers are exact sums over all events with exact decay. Nothing is sampled. Usage that lasts is integrated "
-        "over the time it lasts.",
+        "All numbers are exact sums over all events with exact decay. Nothing is sampled. Usage that lasts is "
+        "integrated over the time it lasts.",
         f"{searched} Differences below {TIED:.1%} of an average share count as ties, and no conclusion is drawn from "
         "them.",
     ]

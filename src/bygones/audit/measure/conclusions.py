@@ -141,7 +141,9 @@ class Conclusion:
             clause = f"{', '.join(until)}, and {claims[-1]} beyond that"
         else:
             clause = f"{claims[0]} at {'every finite half-life' if self.searched else 'each finite half-life compared'}"
-        at_infinity = f", and {self._claim(self.flips[-1].after)} with perfect recall" if len(flips) < len(self.flips) else ""
+        at_infinity = (
+            f", and {self._claim(self.flips[-1].after)} with perfect recall" if len(flips) < len(self.flips) else ""
+        )
         return _whole(f"{clause}{at_infinity}")
 
     def _ties(self, length_text: Callable[[float], str]) -> str:

@@ -32,7 +32,7 @@ def grouped(audit: Audit) -> list[Group]:
     """What holds throughout; who changes sides; and which pairs change their order."""
     conclusions, length = audit.conclusions, audit.clock.length_text
     word, half_lives = words(audit.kind), [each.half_life for each in audit.standings]
-    throughout = [each.held(length) for each in conclusions.of("most", holds=True)]
+    throughout: list[str] = []
     sides: dict[str, list[str]] = {"owed": [], "ahead": []}
     for each in conclusions.of("owed", holds=True):
         answers = set(each.answers.values())
@@ -48,7 +48,7 @@ def grouped(audit: Audit) -> list[Group]:
         Group(f"Holds at {span(half_lives, length, searched=conclusions.searched)}", throughout),
         Group(
             f"Depends on the half-life: who is {word.owed} and who is ahead{_sides_note(audit)}",
-            [each.sentence(length) for kind in ("most", "owed") for each in conclusions.of(kind, holds=False)],
+            [each.sentence(length) for each in conclusions.of("owed", holds=False)],
             max(0, conclusions.sides_flip - len(conclusions.of("owed", holds=False))),
         ),
         Group(

@@ -301,11 +301,6 @@ def label_of(paths: Sequence[os.PathLike[str]]) -> str:
     return str(paths[0]) if len(paths) == 1 else f"{paths[0]} and {counted(len(paths) - 1, 'other file')}"
 
 
-def file_name(label: str) -> str:
-    """The label of a source without the folders of its file, for answers that are shared; a URL stays whole."""
-    return label if "://" in label else label.rsplit("/", 1)[-1].rsplit("\\", 1)[-1]
-
-
 def weights_of(text: str, name: str) -> dict[str, float]:
     """Weights by name, from text such as `cpu=1,gpu=40`; a weight that is left out is 1."""
     weights: dict[str, float] = {}

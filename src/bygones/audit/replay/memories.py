@@ -57,6 +57,11 @@ class Alternative:
         return memories.part(self.kind)(steps), self.length / steps
 
     @property
+    def title(self) -> str:
+        """In a table or a legend: `half-life 7d`."""
+        return self.phrase.removeprefix("With ").removeprefix("a ").replace(" of ", " ")
+
+    @property
     def is_half_life(self) -> bool:
         """Whether it fades by a half-life, perhaps an infinite one."""
         return self.kind in ("discounted", "perfect_recall")
