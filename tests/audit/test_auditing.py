@@ -145,10 +145,10 @@ def test_bad_settings_are_refused():
 def test_everything_for_programs_is_plain(nights):
     import json
 
-    data = audit(read_history(nights, timezone="Europe/Berlin"), ["7d", "inf"], gone_after="20d").to_dict()
+    data = audit(read_history(nights, time_zone="Europe/Berlin"), ["7d", "inf"], gone_after="20d").to_dict()
     text = json.dumps(data, allow_nan=False, default=str)
     assert "NaN" not in text
-    assert data["timezone"] == "Europe/Berlin"
+    assert data["time_zone"] == "Europe/Berlin"
     assert data["at"] == "2026-02-21T21:00:00Z"
     assert data["half_lives"][0]["half_life"] == "7d"
     first = data["half_lives"][0]["agents"][0]

@@ -3,12 +3,12 @@
 import json
 
 import pytest
-from bygones.report.audit.audit_page import write_audit
 
 from bygones.audit import audit, read_history
 from bygones.audit.measure.groups import next_steps
 from bygones.cli import program
 from bygones.ledger import Ledger, Rules
+from bygones.report.page import document_page, write
 
 HISTORY = "agent,time,utility\nana,2026-01-01,12\nben,2026-01-02,4\ncem,2026-01-20,8\nben,2026-01-25,4\n"
 
@@ -109,7 +109,8 @@ def test_decisions_are_replayed_as_burdens(tmp_path):
     assert instead.differ.low == 2
     assert actual.received.tolist() == [24, 0, 0]
     assert instead.received.tolist() == [0, 4, 0]
-    page = write_audit(audit_of(path, options), tmp_path / "page.html").read_text(encoding="utf-8")
+    document = audit_of(path, options).document()
+    page = write(document_page(document), tmp_path / "page.html").read_text(encoding="utf-8")
     assert "total carried" in page
     assert "The final result, of what is remembered: Gini and heaviest." in page
     assert "Nash" not in page.partition("Data and method")[0]

@@ -105,7 +105,7 @@ def test_a_folder_is_named_as_it_was_given(tmp_path):
 @pytest.mark.parametrize("somewhere", [in_csv, in_sqlite, in_memory, in_duckdb])
 def test_times_without_a_zone_are_in_the_given_zone(somewhere, tmp_path):
     source, more = somewhere(tmp_path)
-    history = read_history(source, **COLUMNS, **more, timezone="Europe/Berlin")
+    history = read_history(source, **COLUMNS, **more, time_zone="Europe/Berlin")
     assert history.clock == Clock(zone="Europe/Berlin", assumed=True)
     assert history.clock.sentence() == (
         "Times without a time zone were read as Europe/Berlin; all times are shown in Europe/Berlin."
@@ -123,7 +123,7 @@ def test_times_without_a_zone_are_in_the_given_zone(somewhere, tmp_path):
 
 
 def test_times_with_a_zone_stay_the_instants_they_are():
-    history = read_history(table("UTC"), **COLUMNS, timezone="Europe/Berlin")
+    history = read_history(table("UTC"), **COLUMNS, time_zone="Europe/Berlin")
     assert history.clock.sentence() == "All times are shown in Europe/Berlin."
     assert datetime.fromtimestamp(history.first / 1e6, UTC).isoformat() == "2026-03-28T12:00:00+00:00"
     assert history.first == min(history.fetch(history.events)["time"].to_pylist())
@@ -133,14 +133,14 @@ def test_an_hour_that_comes_twice_is_the_earlier_one_everywhere(write):
     text = write(("agent", "time", "utility"), ("ana", "2026-10-25T02:30", 1), ("ana", "2026-03-29T02:30", 1))
     moments = pa.array([datetime(2026, 10, 25, 2, 30), datetime(2026, 3, 29, 2, 30)], pa.timestamp("us"))
     for source in (text, pa.table({"agent": ["a", "a"], "time": moments, "utility": [1, 1]})):
-        history = read_history(source, timezone="Europe/Berlin")
+        history = read_history(source, time_zone="Europe/Berlin")
         edges = [datetime.fromtimestamp(edge / 1e6, UTC).isoformat() for edge in (history.first, history.last)]
         assert edges == ["2026-03-29T01:30:00+00:00", "2026-10-25T00:30:00+00:00"]
 
 
 def test_a_zone_in_the_text_is_kept_and_its_absence_is_noted(write):
     path = write(("agent", "time", "utility"), ("ana", "2026-07-01T12:00+05:00", 1), ("ana", "2026-07-01T12:00Z", 1))
-    history = read_history(path, timezone="Europe/Berlin")
+    history = read_history(path, time_zone="Europe/Berlin")
     assert not history.clock.assumed
     assert history.last - history.first == 5 * 3_600_000_000
     assert history.clock.shown(history.last) == "2026-07-01 14:00"
@@ -160,13 +160,13 @@ def test_offsets_are_those_of_the_zone(zone):
             datetime.fromtimestamp(moment / 1e6, UTC).replace(tzinfo=None) - datetime(1970, 1, 1)
         )
         assert offset == local.replace(tzinfo=ZoneInfo(zone)).utcoffset().total_seconds() * 1e6
-    with pytest.raises(ValueError, match="timezone must be a name such as UTC"):
+    with pytest.raises(ValueError, match="time_zone must be a name such as UTC"):
         check_zone("Mars/Olympus")
 
 
 def test_dates_are_midnights_and_whole_numbers_are_steps():
     days = pa.table({"agent": ["a", "b"], "time": pa.array([0, 1], pa.date32()), "utility": [1, 2]})
-    history = read_history(days, timezone="Europe/Berlin")
+    history = read_history(days, time_zone="Europe/Berlin")
     assert (history.first, history.last) == (-3_600_000_000, 86_400_000_000 - 3_600_000_000)
     steps = read_history(pa.table({"agent": ["a", "b"], "time": [3, 17], "utility": [1, 2]}))
     assert steps.clock.steps
@@ -446,7 +446,7 @@ def test_tables_as_spreadsheets_in_much_of_europe_write_them(tmp_path):
     here, there = tmp_path / "here.csv", tmp_path / "there.csv"
     here.write_text("agent;time;utility\nana;1.2.2026;4,5\nben;03.02.2026 22:30;2\nana;05.02.2026;,25\n")
     there.write_text("agent,time,utility\nana,2026-02-01,4.5\nben,2026-02-03T22:30,2\nana,2026-02-05,0.25\n")
-    with read_history(here, timezone="Europe/Berlin") as one, read_history(there, timezone="Europe/Berlin") as other:
+    with read_history(here, time_zone="Europe/Berlin") as one, read_history(there, time_zone="Europe/Berlin") as other:
         found, expected = audit(one, ["3d", "inf"]), audit(other, ["3d", "inf"])
     assert (found.first, found.periods, found.received.tolist()) == (
         expected.first, expected.periods, expected.received.tolist()

@@ -100,8 +100,8 @@ def test_days_are_those_of_the_ledgers_time_zone(team, tmp_path):
     for source in (path, exported(ledger, tmp_path / "events.csv")):
         with read_history(source) as history:
             assert history.clock.zone == "Asia/Tokyo"
-            assert audit(history, ["7d"], at="2026-01-25", refine=False).to_dict()["timezone"] == "Asia/Tokyo"
-        with read_history(source, timezone="UTC") as history:
+            assert audit(history, ["7d"], at="2026-01-25", refine=False).to_dict()["time_zone"] == "Asia/Tokyo"
+        with read_history(source, time_zone="UTC") as history:
             assert history.clock.zone == "UTC"
 
 

@@ -47,7 +47,7 @@ def in_postgres(rides, new_database):
     url = new_database()
     with psycopg.connect(url, autocommit=True) as connection:
         # Another zone than UTC, to show that the server's does not matter.
-        connection.execute(f"ALTER DATABASE {connection.info.dbname} SET timezone TO 'America/New_York'")
+        connection.execute(f"ALTER DATABASE {connection.info.dbname} SET time_zone TO 'America/New_York'")
         columns = "driver text, at timestamp, moment timestamptz, day date, fare numeric(9, 2)"
         connection.execute(f"CREATE TABLE rides ({columns})")
         connection.execute("CREATE TABLE bad (driver text, at timestamp, fare double precision)")
@@ -61,8 +61,8 @@ def in_postgres(rides, new_database):
 
 @pytest.mark.parametrize("zone", ["UTC", "Europe/Berlin"])
 def test_postgresql_gives_the_same_numbers(rides, in_postgres, zone):
-    here = audit(read_history(rides, **COLUMNS, timezone=zone), HALF_LIVES)
-    with read_history(in_postgres, **COLUMNS, table="rides", timezone=zone) as history:
+    here = audit(read_history(rides, **COLUMNS, time_zone=zone), HALF_LIVES)
+    with read_history(in_postgres, **COLUMNS, table="rides", time_zone=zone) as history:
         same(here, audit(history, HALF_LIVES))
 
 
@@ -73,8 +73,8 @@ def test_postgresql_with_zones_dates_and_schemas(rides, in_postgres):
     with pytest.raises(ValueError, match=r"the schema 'public' of .* has no table 'typo': found 'bad', 'rides'"):
         read_history(in_postgres, **COLUMNS, table="public.typo")
     days = rides.set_column(1, "at", rides["at"].cast(pa.date32(), safe=False))
-    here = audit(read_history(days, **COLUMNS, timezone="Europe/Berlin"), HALF_LIVES)
-    with read_history(in_postgres, **COLUMNS | {"time": "day"}, table="rides", timezone="Europe/Berlin") as history:
+    here = audit(read_history(days, **COLUMNS, time_zone="Europe/Berlin"), HALF_LIVES)
+    with read_history(in_postgres, **COLUMNS | {"time": "day"}, table="rides", time_zone="Europe/Berlin") as history:
         same(here, audit(history, HALF_LIVES))
 
 
@@ -109,10 +109,10 @@ def test_a_ledger_in_postgresql_is_audited_where_it_is(new_database, tmp_path, z
     url, path = new_database(), tmp_path / "team.db"
     keep_a_ledger(url)
     keep_a_ledger(path)
-    with read_history(path, timezone=zone) as history:
+    with read_history(path, time_zone=zone) as history:
         here = audit(history, HALF_LIVES)
     for table in (None, "events"):
-        with read_history(url, table=table, timezone=zone) as history:
+        with read_history(url, table=table, time_zone=zone) as history:
             there = audit(history, HALF_LIVES)
         same(here, there)
         assert (there.first, there.n_events, there.clock) == (here.first, here.n_events, here.clock)
@@ -164,8 +164,8 @@ def test_spark_gives_the_same_numbers(rides, spark, tmp_path, zone, monkeypatch)
     pq.write_table(rides.set_column(1, "at", rides["at"].cast(pa.timestamp("us", "UTC"))), tmp_path / "zoned.parquet")
     for name in ("rides", "zoned"):
         table = spark.read_parquet(str(tmp_path / f"{name}.parquet"))
-        here = audit(read_history(tmp_path / f"{name}.parquet", **COLUMNS, timezone=zone), HALF_LIVES)
-        there = audit(read_history(table, **COLUMNS, timezone=zone), HALF_LIVES)
+        here = audit(read_history(tmp_path / f"{name}.parquet", **COLUMNS, time_zone=zone), HALF_LIVES)
+        there = audit(read_history(table, **COLUMNS, time_zone=zone), HALF_LIVES)
         same(here, there)
     monkeypatch.setattr("bygones.audit.measure.pasts.ASKED_AT_ONCE", 0)
-    same(here, audit(read_history(table, **COLUMNS, timezone=zone), HALF_LIVES))
+    same(here, audit(read_history(table, **COLUMNS, time_zone=zone), HALF_LIVES))

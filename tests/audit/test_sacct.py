@@ -69,7 +69,7 @@ def test_usage_is_spread_over_the_time_of_a_job(jobs):
     ana, short = [part for part in parts if part["agent"] == "ana"]
     assert (ana["start"].isoformat(), ana["time"].isoformat()) == ("2026-01-01T00:00:00", "2026-01-01T02:30:00")
     assert (ana["utility"], short["utility"]) == (5, 0)
-    found = usage(jobs, timezone="America/New_York")[1]
+    found = usage(jobs, time_zone="America/New_York")[1]
     assert found.clock.shown(found.first) == "2026-01-01 00:00"
     # Of ben's 25 hours with one GPU and the half hour with four, what is left a day later: the integral of 2^(-age).
     day = audit(read_history(jobs), ["1d"], refine=False)
@@ -112,7 +112,7 @@ def test_a_job_over_the_hour_that_the_clock_repeats_ends_when_it_started(tmp_pat
     path = tmp_path / "sacct.txt"
     path.write_text("JobID|User|Start|End|Elapsed|AllocCPUS\n"
                     "8|ana|2026-10-25T02:30:00|2026-10-25T02:30:00|01:00:00|2\n")  # fmt: skip
-    assert usage(path, timezone="Europe/Berlin")[0] == {"ana": 2}
+    assert usage(path, time_zone="Europe/Berlin")[0] == {"ana": 2}
 
 
 def test_elapsed_in_seconds(tmp_path):
@@ -219,7 +219,7 @@ def test_a_job_that_ends_before_it_starts_because_the_clock_was_set_back(tmp_pat
     path.write_text(
         "JobID|User|Start|End|Elapsed|AllocCPUS\n8|ana|2026-10-25T02:50:00|2026-10-25T02:10:00|00:20:00|3\n"
     )
-    assert usage(path, timezone="Europe/Berlin")[0] == {"ana": 1}
+    assert usage(path, time_zone="Europe/Berlin")[0] == {"ana": 1}
 
 
 def test_what_sacct_writes_is_taken_for_what_it_is(jobs, tmp_path):

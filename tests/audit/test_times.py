@@ -86,7 +86,7 @@ def test_a_format_can_be_given(tmp_path):
 
 
 def test_a_zone_shifts_dates_over_a_change_of_clocks(tmp_path):
-    history = read_history(csv_file(tmp_path, "03/28/2026 12:00", "03/30/2026 12:00"), timezone="Europe/Berlin")
+    history = read_history(csv_file(tmp_path, "03/28/2026 12:00", "03/30/2026 12:00"), time_zone="Europe/Berlin")
     assert (history.first, history.last) == (instant(2026, 3, 28, 11), instant(2026, 3, 30, 10))
 
 
@@ -101,12 +101,12 @@ def test_the_footers_of_parquet_files_state_the_bounds(tmp_path, monkeypatch, ki
         pq.write_table(rows, tmp_path / f"{n}.parquet", row_group_size=2)
     asked = []
     monkeypatch.setattr(time_columns, "_bounds", lambda *a, **k: asked.append(a))
-    with read_history(tmp_path, timezone="Europe/Berlin") as history:
+    with read_history(tmp_path, time_zone="Europe/Berlin") as history:
         bounds = history.first, history.last, history.n_events
     assert not asked
     monkeypatch.undo()
     monkeypatch.setattr(time_columns, "_bounds_in_footers", lambda *a: None)
-    with read_history(tmp_path, timezone="Europe/Berlin") as history:
+    with read_history(tmp_path, time_zone="Europe/Berlin") as history:
         assert bounds == (history.first, history.last, history.n_events)
 
 

@@ -37,7 +37,7 @@ COLUMNS = ("--agent", "driver", "--time", "at", "--utility", "fare")
 
 
 def test_an_audit_in_the_terminal(run, rides):
-    out = run(rides, *COLUMNS, "--half-life", "1d,7d,inf", "--timezone", "Europe/Berlin")
+    out = run(rides, *COLUMNS, "--half-life", "1d,7d,inf", "--time-zone", "Europe/Berlin")
     told = " ".join(out.split())
     assert "4 events for 2 agents, from 2026-01-01 00:00 to 2026-02-02 00:00 Europe/Berlin." in told
     assert "Times without a time zone were read as Europe/Berlin" in out
@@ -195,7 +195,7 @@ def test_bad_input_is_one_sentence(refused, rides, tmp_path):
         ("cannot be read", tmp_path / "absent.parquet"),
         (f"{tmp_path} is a folder: give the name of a file to write", rides, *COLUMNS, "--page", tmp_path),
         ("cannot be read", text),
-        ("timezone must be a name", rides, "--timezone", "Mars"),
+        ("time_zone must be a name", rides, "--time-zone", "Mars"),
         ("1 of 2 agents in", rides, *COLUMNS, "--entitlements", some),
         ("have no entitlement: ben; add them, or say with others", rides, *COLUMNS, "--entitlements", some),
         ("others must be a number above 0 or proportional", rides, *COLUMNS, "--entitlements", some, "--others", "x"),

@@ -250,9 +250,10 @@ def _method(audit: Audit) -> list[Block]:
         else "A half-life at which a conclusion changes is known only to lie between two of the given half-lives; "
         "--refine yes searches for it."
     )
+    everyone = "" if audit.newcomers() else " All agents were present from the first period."
     return [
         f"The audit covers the time up to {clock.shown(audit.periods.end)}, in {audit.periods.count:,} periods of "
-        f"{clock.length_text(audit.periods.length)}.",
+        f"{clock.length_text(audit.periods.length)}.{everyone}",
         "All numbers are exact sums over all events with exact decay. Nothing is sampled. Usage that lasts is "
         "integrated over the time it lasts.",
         f"{searched} Differences below {TIED:.1%} of an average share count as ties, and no conclusion is drawn from "
