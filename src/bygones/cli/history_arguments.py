@@ -176,7 +176,7 @@ class AnswerOptions:
 
 
 def typed(*options: object, **more: object) -> list[str]:
-    """Options as they are typed, those that were left out are left out: those of dataclasses, and `more` by name."""
+    """Options as people type them, without those that were left out: of dataclasses, and `more` by name."""
     given = {field.name: getattr(each, field.name) for each in options for field in fields(each)}  # type: ignore[arg-type]
     words: list[str] = []
     for name, value in (given | more).items():

@@ -75,7 +75,7 @@ class Table:
     """A table.
 
     Attributes:
-        title: what it shows; empty where the sentence before says so.
+        title: what it shows; empty where the sentence before names it.
         columns: the columns, or only their headings.
         rows: the cells.
         chosen: the rows that the answer is about; they stand out.

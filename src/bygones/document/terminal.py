@@ -100,7 +100,7 @@ def _show(block: Block, console: Console) -> None:
             for each in blocks:
                 _show(each, console)
         case Chart() | Curves() | Terms():
-            pass  # the tables and sentences say the same
+            pass  # the tables and sentences have the same content
 
 
 def _lines(lines: Iterable[str], console: Console) -> None:

@@ -97,7 +97,7 @@ class Page:
         data: plain values by name, for the page's own scripts.
         scripts: JavaScript, run after the common script.
         styles: CSS, added after the common style.
-        plotly: whether the page's own scripts draw, so that Plotly is included even if no section holds a chart.
+        plotly: whether the page's own scripts draw, so Plotly is included even if no section holds a chart.
     """
 
     title: str

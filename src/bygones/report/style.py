@@ -76,7 +76,7 @@ def house_style() -> Iterator[None]:
 
 @contextmanager
 def quiet_about_glyphs() -> Iterator[None]:
-    """Does not warn of letters that the font lacks: a name in another script is drawn as boxes, which says enough."""
+    """Does not warn of letters that the font lacks: a name in another script is drawn as boxes."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing from font")
         yield

@@ -89,7 +89,7 @@ class HistoryFacts(NamedTuple):
 
     @property
     def equal(self) -> bool:
-        """Whether the needs at a decision are all the same, so that it does not matter who is served when."""
+        """Whether the needs at a decision are all the same, so it does not matter who is served when."""
         return self.differ < 0.01
 
 

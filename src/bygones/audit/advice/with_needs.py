@@ -58,7 +58,7 @@ def advise(
         newcomers: the newcomer rule; by default `mean`, or that of a ledger.
         entitlements: of each agent; by default the same for everyone, or those of a ledger.
         others: the entitlement of agents that `entitlements` does not name, see `audit`.
-        kind: goods or burdens; by default what a ledger is about, or goods, and the advice says so.
+        kind: goods or burdens; by default the kind of a ledger, or goods, which the advice then mentions.
         draws: how often each trial is run, with other draws among ties.
         advance: called after each trial with the share of the work that is done.
     """

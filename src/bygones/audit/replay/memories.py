@@ -33,7 +33,7 @@ class Alternative:
     """A memory for a replay.
 
     Attributes:
-        name: as it is written: `7d` for a half-life, otherwise `sliding_window(length=30d)`.
+        name: as people type it: `7d` for a half-life, otherwise `sliding_window(length=30d)`.
         phrase: as a sentence begins with it: "With a half-life of 7d".
         kind: the name of the memory, with its parameters if none of them is a length of time.
         length: of its half-life, window or period, in microseconds or steps; infinite where it has none.

@@ -1,9 +1,9 @@
 r"""Which jobs of a cluster would have started earlier under another half-life.
 
 Every start in the history is an opening. Under a half-life, each opening goes to the pending job of the user with the
-least remembered usage per unit of entitlement, and of that user's jobs to the one submitted first. A job then uses its
+least recent usage per unit of entitlement, and of that user's jobs to the one submitted first. A job then uses its
 resources from its new start for as long as it ran. The sizes of jobs are not matched with the sizes of openings, so the
-result is an order of jobs with times, not a schedule that the cluster could have run as it is.
+result is an order of jobs with times, not a schedule that the cluster could have run.
 
 Usage fades while it accrues: over a time $\tau$ in which a user runs jobs at a rate $r$,
 
@@ -66,7 +66,7 @@ class QueueReplay(Answer):
         names: the users.
         jobs: the number of jobs.
         half_lives: the half-lives, the longest last.
-        waits: by half-life, each user's mean wait in microseconds, over all draws; under `actual` as it was.
+        waits: by half-life, each user's mean wait in microseconds, over all draws; under `actual` the real one.
         earlier: by half-life, the jobs that would start earlier than under the longest, the largest gain first.
         n_earlier: by half-life, how many do, in the least and in the most favourable draw.
         sooner: by half-life, how many would start earlier than they did, in the least and most favourable draw.
@@ -164,7 +164,7 @@ def replay_queue(
         )
     chosen = sorted({history.clock.length(each) for each in half_lives})
     if len(chosen) < 2:
-        raise ValueError("half_lives must name at least two, so that there is something to compare")
+        raise ValueError("half_lives must name at least two, or there is nothing to compare")
     if history.n_events > MOST_JOBS:
         raise ValueError(
             f"up to {MOST_JOBS:,} jobs can be replayed, got {history.n_events:,}: choose some with --where"
