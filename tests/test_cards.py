@@ -242,7 +242,7 @@ class TestAudit:
         found = advise(history, half_lives=["7d", "inf"], draws=1)
         text = Read(found._repr_html_()).text
         assert f"half-life of {found.memory.name} and the rule {found.rule}" in text
-        assert "What would change it" in text
+        assert "What would change this" in text
         assert repr(found) == f"<Advice for history.csv: half-life {found.memory.name}, rule {found.rule}>"
 
     def test_advice_without_needs(self, history):

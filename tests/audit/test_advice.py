@@ -71,11 +71,11 @@ def test_equal_needs_make_no_difference_and_the_simplest_is_taken():
     first, why = advice.headline()
     assert first == "Use a half-life of 20 steps and the rule one-step."
     assert why == (
-        "It hardly matters here: of 5 other choices of half-life and rule, none would have been clearly better for the "
-        "quarter of agents who received least, so take the simplest."
+        "It hardly matters here. None of 5 other choices of half-life and rule would have been clearly better for the "
+        "worst-off quarter, so use the simplest."
     )
     found = advice.reasons()
-    assert "At each decision the needs of all are the same, so that it does not matter who has a turn when." in found
+    assert "At each decision all needs are the same, so it does not matter who has a turn when." in found
     assert "With a half-life of 20 steps, the rules one-step and prices do the same here." in found
     assert not any("report their needs" in each for each in advice.doubts())
 

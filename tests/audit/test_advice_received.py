@@ -27,7 +27,7 @@ def test_a_half_life_is_long_enough_for_a_few_turns():
         "Begin with a half-life of 30 steps and the rule one-step.",
         "Rules could not be compared, because this history records who received how much, but not who asked.",
     ]
-    assert any("need (how much it would have been for them) and served (1 or 0)" in each for each in advice.doubts())
+    assert any("need (the amount if they are chosen) and served (1 or 0)" in each for each in advice.doubts())
     assert advice.kind_assumed
 
 
