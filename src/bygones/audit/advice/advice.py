@@ -6,9 +6,8 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-import numpy as np
-
 from bygones._text import amount, capitalized, counted, listed
+from bygones.audit.advice.comparison import change_of, comparison_charts, comparison_table, more_than
 from bygones.audit.advice.recommendation import (
     KIND_ASSUMED,
     OTHERS_TOO,
@@ -18,8 +17,7 @@ from bygones.audit.advice.recommendation import (
 )
 from bygones.audit.advice.trials import AdviceVerdict, JudgedTrials, Trials
 from bygones.audit.replay.memories import Alternative
-from bygones.document.charts import Dots, dot_chart
-from bygones.document.document import Cell, Chart, Column, Table
+from bygones.document.document import Chart, Table
 from bygones.kinds import words
 
 MUCH_DRIFT = 0.25
@@ -78,17 +76,17 @@ class Advice(Recommendation, Trials):
             return [
                 f"Use {use}.",
                 f"It hardly matters here. None of {tried} of half-life and rule would have been clearly better for "
-                f"{self._worst_off}, so use the simplest.",
+                f"{self.worst_off}, so use the simplest.",
             ]
-        change = _more(self.judged.worst, self.chosen, self.simple)
+        change = more_than(self.judged.worst, self.chosen, self.simple)
         sentences = [
             f"Use {use}.",
-            f"{capitalized(self._worst_off)} would have {words(self.kind).received} "
+            f"{capitalized(self.worst_off)} would have {words(self.kind).received} "
             f"{_worst(self.judged, self.chosen)} per {self.length(self.period)}, {change} the "
             f"{_worst(self.judged, self.simple)} with the simple choice ({self._trial(self.simple)}).",
         ]
         if self.verdict == "better in total":
-            total = _more(self.judged.total, self.chosen, self.simple)
+            total = more_than(self.judged.total, self.chosen, self.simple)
             sentences.append(
                 f"The total would have been {_total(self.judged, self.chosen)}, {total} the "
                 f"{_total(self.judged, self.simple)} with the simple choice."
@@ -165,7 +163,7 @@ class Advice(Recommendation, Trials):
         if longest == other_longest:
             streak = f"Under either rule, {unluckiest} {row.format(longest)}."
         text = (
-            f"With the rule {self.trials[theirs].rule} instead of {self.rule}, {self._worst_off} would have "
+            f"With the rule {self.trials[theirs].rule} instead of {self.rule}, {self.worst_off} would have "
             f"{words(self.kind).received} {_worst(judged, theirs)} instead of {_worst(judged, mine)}, and the total "
             f"would have been {_total(judged, theirs)} instead of {_total(judged, mine)}. {streak}"
         )
@@ -192,7 +190,7 @@ class Advice(Recommendation, Trials):
                 text += f" {self.length(self.memory.length)} is as long as the period."
         if worse:
             listing = listed([f"{_worst(judged, i)} with {self._named(self.trials[i].memory)}" for i in worse])
-            text += f" Clearly worse for {self._worst_off}: {listing}, instead of {_worst(judged, self.chosen)}."
+            text += f" Clearly worse for {self.worst_off}: {listing}, instead of {_worst(judged, self.chosen)}."
         return text
 
     def _about_memory(self, judged: JudgedTrials) -> list[str]:
@@ -200,14 +198,14 @@ class Advice(Recommendation, Trials):
         none = next(i for i, each in enumerate(self.trials) if i and each.memory.kind == "instantaneous")
         received = words(self.kind).received
         sentences = [
-            f"With no memory, {self._worst_off} would have {received} {_worst(judged, none)} per "
+            f"With no memory, {self.worst_off} would have {received} {_worst(judged, none)} per "
             f"{self.length(self.period)}. The actual decisions gave {_worst(judged, 0)}, and the recommendation gives "
             f"{_worst(judged, self.chosen)}."
         ]
         rest = [i for i, each in enumerate(self.trials) if i and each.memory.kind in ("sliding_window", "reset")]
         better = [i for i in rest if self.clearly_better(i, self.chosen)]
         if better:
-            listing = listed([f"{self._trial(i)} ({_change(judged.worst, i, self.chosen)})" for i in better])
+            listing = listed([f"{self._trial(i)} ({change_of(judged.worst, i, self.chosen)})" for i in better])
             sentences.append(
                 f"Other memories would do better still for them: {listing}. A ledger has only half-lives, but Python "
                 f"has these memories, too."
@@ -219,7 +217,7 @@ class Advice(Recommendation, Trials):
                 off = f"{abs(gain):.0%} {'better' if gain >= 0 else 'worse'} off"
                 sentences.append(
                     f"{first} the same recommendation. In the second half, which was not used for it, "
-                    f"{self._worst_off} would have been {off} than with {self._trial(self.simple)}."
+                    f"{self.worst_off} would have been {off} than with {self._trial(self.simple)}."
                 )
             else:
                 sentences.append(
@@ -269,93 +267,29 @@ class Advice(Recommendation, Trials):
             which = "least" if self.kind == "burden" else "most"
             sentences.append(
                 f"If only the total counted: {self._trial(most)} gives {which}, {_total(judged, most)} in "
-                f"{self.length(self.period)} ({_change(judged.total, most, self.chosen)}), but leaves "
-                f"{_worst(judged, most)} for {self._worst_off} instead of {_worst(judged, self.chosen)}."
+                f"{self.length(self.period)} ({change_of(judged.total, most, self.chosen)}), but leaves "
+                f"{_worst(judged, most)} for {self.worst_off} instead of {_worst(judged, self.chosen)}."
             )
         shortest = min(self.fading(), key=lambda i: (self.trials[i].longest, i != self.chosen))
         if self.trials[shortest].longest < 0.8 * self.trials[self.chosen].longest:
             row = "work many times in a row" if self.kind == "burden" else "be turned down many times in a row"
             sentences.append(
                 f"If no one should {row}: {self._trial(shortest)}, at most {self.trials[shortest].longest} times "
-                f"instead of {self.trials[self.chosen].longest}. {capitalized(self._worst_off)} would then have "
+                f"instead of {self.trials[self.chosen].longest}. {capitalized(self.worst_off)} would then have "
                 f"{words(self.kind).received} {_worst(judged, shortest)}."
             )
         return sentences
 
     def table(self) -> Table:
-        burden, judged = self.kind == "burden", self.judged
-        quarter, row = ("heaviest quarter", "in a row") if burden else ("worst-off quarter", "turned down")
-        most, streak = ("worked most", "worked") if burden else ("received least", "was turned down")
-        if judged is None:
-            return Table("", [], [])
-        shown = self.shown()
-        return Table(
-            f"What would have been {words(self.kind).received} per {self.length(self.period)}",
-            ["memory", "rule", quarter, "total", Column("Gini", 1), row, "difference"],
-            [self._row(judged, i) for i in shown],
-            chosen=frozenset([shown.index(self.chosen)]),
-            note=f"{capitalized(quarter)}: the mean of the quarter of agents who {most}. {capitalized(row)}: the most "
-            f"times in a row that any agent {streak}. Difference: of that quarter from the recommendation; its ranges "
-            f"allow for chance, for ties and for the number of comparisons.",
-        )
+        return comparison_table(self)
 
     def charts(self) -> list[Chart]:
-        if self.judged is None:
-            return []
-        shown, judged, chosen = self.shown(), self.judged, self.chosen
-        worst, recommended = [judged.mean(judged.worst, i) for i in shown], judged.mean(judged.worst, chosen)
-        sign = -1.0 if self.kind == "burden" else 1.0
-        gains = [self.gain(i, chosen) for i in shown]
-        ends = [sorted(max(recommended + sign * end, 0.0) for end in (gain.low, gain.high)) for gain in gains]
-        spans = [(low, high) for low, high in ends]
-        looks = {"recommended": [chosen], "actual": [0], "compared": [i for i in shown if i not in (0, chosen)]}
-        dots = [
-            Dots(
-                name,
-                [x if i in which else None for i, x in zip(shown, worst, strict=True)],
-                spans,
-                "grey" if name == "actual" else "",
-            )
-            for name, which in looks.items()
-        ]
-        axis = f"{words(self.kind).received} by {self._worst_off} per {self.length(self.period)}"
-        better = "left" if self.kind == "burden" else "right"
-        values = "; ".join(f"{self._title(i)}: {amount(x)}" for i, x in zip(shown, worst, strict=True))
-        return [
-            dot_chart(
-                [self._title(i) for i in shown],
-                dots,
-                axis,
-                alt=f"{capitalized(axis)}. {values}.",
-                caption=f"{capitalized(axis)}. Further to the {better} is better. Bars are the uncertainty of the "
-                "difference from the recommendation.",
-            )
-        ]
+        return comparison_charts(self)
 
     def shown(self) -> list[int]:
         """The trials in the table: what happened, the recommended rule under all memories, the other under its own."""
         rest = [i for i, each in enumerate(self.trials) if i and (each.rule == self.rule or each.memory == self.memory)]
         return [0, *sorted(rest, key=lambda i: (i != self.chosen, self.trials[i].memory != self.memory, i))]
-
-    def _row(self, judged: JudgedTrials, i: int) -> list[Cell]:
-        trial, gain, was = self.trials[i], self.gain(i, self.chosen), judged.mean(judged.worst, self.chosen)
-        # Of burdens more is worse. The column shows what happens to the number, as the others do.
-        low, high = (gain.low, gain.high) if self.kind == "good" else (-gain.high, -gain.low)
-        change = _change(judged.worst, i, self.chosen)
-        change = f"{change} ({_percent(low / was)} to {_percent(high / was)})" if was > 0 else ""
-        has_rule = i > 0 and trial.memory.kind != "instantaneous"
-        return [
-            trial.memory.title if i else "actual", trial.rule if has_rule else "",
-            judged.mean(judged.worst, i), judged.mean(judged.total, i), judged.mean(judged.gini, i), trial.longest,
-            "recommended" if i == self.chosen else change,
-        ]  # fmt: skip
-
-    def _title(self, i: int) -> str:
-        """A trial in a chart."""
-        trial = self.trials[i]
-        if i == 0 or trial.memory.kind == "instantaneous":
-            return trial.memory.title if i else "actual"
-        return f"{trial.memory.title}, {trial.rule}"
 
     def _choice(self) -> dict[str, object]:
         reports = "normalised" if self.reported else "as-reported"
@@ -384,7 +318,8 @@ class Advice(Recommendation, Trials):
         return data
 
     @property
-    def _worst_off(self) -> str:
+    def worst_off(self) -> str:
+        """The agents by whom trials are judged."""
         return "the heaviest quarter" if self.kind == "burden" else "the worst-off quarter"
 
     def _trial(self, i: int) -> str:
@@ -409,24 +344,3 @@ def _worst(judged: JudgedTrials, i: int) -> str:
 def _total(judged: JudgedTrials, i: int) -> str:
     """What all agents of a trial have in a period."""
     return amount(judged.mean(judged.total, i))
-
-
-def _change(what: np.ndarray, i: int, other: int) -> str:
-    """How much more of something a trial gives than another, in percent."""
-    was = float(what[other].mean())
-    return _percent(float(what[i].mean()) / was - 1) if was > 0 else "from nothing"
-
-
-def _more(what: np.ndarray, i: int, other: int) -> str:
-    """The same as the beginning of a comparison: `37% more than`."""
-    was = float(what[other].mean())
-    points = round(100 * (float(what[i].mean()) / was - 1)) if was > 0 else 0
-    if was > 0 and not points:
-        return "as much as"
-    return f"{abs(points)}% {'more' if points > 0 else 'less'} than" if was > 0 else "instead of"
-
-
-def _percent(change: float) -> str:
-    """A change in percent with its sign; nothing falls by more than all of it."""
-    points = max(round(100 * change), -100)
-    return f"{points:+d}%" if points else "0%"
