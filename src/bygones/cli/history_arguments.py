@@ -1,7 +1,7 @@
 """The options that `audit`, `what-if` and `advise` share: how a history is read, who is entitled to how much, and where
 the answer goes.
 
-The formats are not among them: a command asks for them when it runs, so that those that were added count.
+Annotations are evaluated when a command runs, so formats that were added count.
 """
 
 from __future__ import annotations
