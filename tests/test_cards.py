@@ -231,9 +231,10 @@ class TestAudit:
     def test_it_has_conclusions_and_the_standing_under_each_half_life(self, history):
         found = audit(history, ["7d", "inf"])
         html = found._repr_html_()
-        assert len(rows(html)) == 2 * (1 + 4)
+        standings, over_time, replayed, received = 2 * (1 + 4), 1 + 2, 1 + 4, 1 + 4
+        assert len(rows(html)) == standings + over_time + replayed + received
         assert "<i>" not in html
-        for words in ("What to do next", "Standing, half-life 7d", "Standing, nothing fades", "<i>x</i>"):
+        for words in ("What to do next", "Standing, half-life 7d", "Standing, perfect recall (inf)", "<i>x</i>"):
             assert words in Read(html).text
         assert repr(found) == "<Audit of history.csv: 85 events, half-lives 7d and inf>"
         assert repr(history) == "<History history.csv: 85 events from 2026-02-01 00:00 to 2026-02-28 00:00>"

@@ -1,5 +1,6 @@
 import sys
 import typing
+from dataclasses import is_dataclass
 
 import pytest
 import tyro._errors
@@ -104,6 +105,9 @@ def test_every_flag_that_takes_a_list_is_known():
     flags = set()
     for command in (audit_commands.audit, what_if_commands.what_if, advice_commands.advise):
         hints = typing.get_type_hints(command, include_extras=True)
+        shared = [hint.__origin__ for hint in hints.values() if is_dataclass(getattr(hint, "__origin__", None))]
+        for options in shared:
+            hints |= typing.get_type_hints(options, include_extras=True)
         for name, hint in hints.items():
             if any(getattr(each, "metavar", None) == "LIST" for each in getattr(hint, "__metadata__", ())):
                 flags.add("--" + name.replace("_", "-"))
