@@ -136,7 +136,7 @@ def test_layouts_of_sacctmgr(tmp_path):
     )
     found = read_shares(path)
     assert found.entitlements == pytest.approx({"ana": 0.125, "ben": 0.125, "cem": 0.75})
-    assert "does not say which account is below which" in found.notes[-1]
+    assert "does not show which account is below which" in found.notes[-1]
     path.write_text("Cluster|Account|User|Share\na|stat||1\nb|stat||1\n")
     with pytest.raises(ValueError, match=r"several clusters \(a, b\): choose one with cluster=a"):
         read_shares(path)
