@@ -231,9 +231,10 @@ class TestAudit:
     def test_it_has_conclusions_and_the_standing_under_each_half_life(self, history):
         found = audit(history, ["7d", "inf"])
         html = found._repr_html_()
-        assert len(rows(html)) == 2 * (1 + 4)
+        standings, over_time, replayed, received = 2 * (1 + 4), 1 + 2, 1 + 4, 1 + 4
+        assert len(rows(html)) == standings + over_time + replayed + received
         assert "<i>" not in html
-        for words in ("What to do next", "Standing, half-life 7d", "Standing, nothing fades", "<i>x</i>"):
+        for words in ("What to do next", "Standing, half-life 7d", "Standing, perfect recall (inf)", "<i>x</i>"):
             assert words in Read(html).text
         assert repr(found) == "<Audit of history.csv: 85 events, half-lives 7d and inf>"
         assert repr(history) == "<History history.csv: 85 events from 2026-02-01 00:00 to 2026-02-28 00:00>"
@@ -242,7 +243,7 @@ class TestAudit:
         found = advise(history, half_lives=["7d", "inf"], draws=1)
         text = Read(found._repr_html_()).text
         assert f"half-life of {found.memory.name} and the rule {found.rule}" in text
-        assert "What would change it" in text
+        assert "What would change this" in text
         assert repr(found) == f"<Advice for history.csv: half-life {found.memory.name}, rule {found.rule}>"
 
     def test_advice_without_needs(self, history):

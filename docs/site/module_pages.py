@@ -70,8 +70,8 @@ PAGES = {
         "Pages and figures",
         "what people look at",
         (
-            *("report.page", "report.style", "report.paper.paper_page", "report.audit.audit_page"),
-            *("report.audit.what_if_page", "report.paper.example_figures", "report.figures.policy_figures"),
+            *("report.page", "report.style", "report.paper.paper_page"),
+            *("report.paper.example_figures", "report.figures.policy_figures"),
             *("report.figures.plan_figures", "report.figures.newcomer_figures", "report.paper.paper_figures"),
         ),
     ),

@@ -194,3 +194,8 @@ def _names(text: str) -> set[str]:
     bare = in_url.partition("?")[0].lstrip("/")
     names = {text, *({bare, f"/{bare}"} if bare else ())}
     return names | {match for name in names if glob.has_magic(name) for match in glob.glob(name, recursive=True)}
+
+
+def file_name(label: str) -> str:
+    """The label of a source without the folders of its file, for answers that are shared; a URL stays whole."""
+    return label if "://" in label else label.rsplit("/", 1)[-1].rsplit("\\", 1)[-1]

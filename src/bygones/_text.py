@@ -51,7 +51,8 @@ def decimals_of(values: Sequence[float]) -> int | None:
     least = max(0, 2 - math.floor(math.log10(largest)))
     apart = [b for a, b in itertools.pairwise(known) if b - a > _ALIKE * b]
     for decimals in range(least, least + _MORE_DECIMALS):
-        if len({round(value, decimals) for value in (known[0], *apart)}) == 1 + len(apart):
+        is_apart = len({round(value, decimals) for value in (known[0], *apart)}) == 1 + len(apart)
+        if is_apart and round(smallest, decimals):  # a small number is not shown as none
             return decimals
     return least + _MORE_DECIMALS
 

@@ -25,9 +25,9 @@ def test_a_half_life_is_long_enough_for_a_few_turns():
     assert (advice.period, advice.half_life) == (30, 30)  # the first round length of at least three turns, 12 steps
     assert advice.headline() == [
         "Begin with a half-life of 30 steps and the rule one-step.",
-        "Rules could not be compared: this history records who received what, but not who asked.",
+        "Rules could not be compared, because this history records who received how much, but not who asked.",
     ]
-    assert any("need (how much it would have been for them) and served (1 or 0)" in each for each in advice.doubts())
+    assert any("need (the amount if they are chosen) and served (1 or 0)" in each for each in advice.doubts())
     assert advice.kind_assumed
 
 
@@ -115,7 +115,7 @@ def test_whoever_has_gone_is_not_first_in_line():
 
 def test_one_agent_alone():
     advice = advise(received([("ana", 1.0, 2.0), ("ana", 2.0, 2.0)]))
-    assert advice.reasons() == ["There is only one agent in this history, so there is nobody to be fair to."]
+    assert advice.reasons() == ["There is only one agent in this history, so there is no one to be fair to."]
     assert advice.doubts() == [OTHERS_TOO]
     assert advice.table().rows == []
     assert advice.notes[0] == "There is one agent, who counts as entitled to everything."
@@ -125,5 +125,5 @@ def test_one_agent_alone():
 def test_of_burdens_it_speaks_of_who_is_due():
     advice = advise(received(turns()), kind="burden")
     assert advice.table().columns[-1] == "due next"
-    assert advice.headline()[1].endswith("who carried what, but not who could have carried.")
+    assert advice.headline()[1].endswith("who worked how much, but not who was available.")
     assert not advice.kind_assumed

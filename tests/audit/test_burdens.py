@@ -8,7 +8,7 @@ from bygones.audit import audit, read_history
 from bygones.audit.measure.groups import next_steps
 from bygones.cli import program
 from bygones.ledger import Ledger, Rules
-from bygones.report.audit.audit_page import write_audit
+from bygones.report.page import document_page, write
 
 HISTORY = "agent,time,utility\nana,2026-01-01,12\nben,2026-01-02,4\ncem,2026-01-20,8\nben,2026-01-25,4\n"
 
@@ -80,9 +80,10 @@ def test_the_command_and_the_page(shifts, tmp_path, capsys):
     options = ["audit", str(shifts), "--half-life", "7d,inf", "--kind", "burden", "--entitlements", str(shares)]
     program.main([*options, "--page", str(tmp_path / "audit.html")])
     printed = capsys.readouterr().out
-    assert "Due: how far an agent is below (+) or above (-) its share of the load in everything remembered." in printed
+    assert "Due: how far below (+) or above (-) the share of the load of the recent work." in printed
     assert "due since" in printed
-    assert "carried" in printed
+    assert "worked" in printed
+    assert "carried" not in printed
     assert "owed" not in printed
     assert "received" not in printed
     assert "heaviest" in printed
@@ -90,7 +91,7 @@ def test_the_command_and_the_page(shifts, tmp_path, capsys):
     page = (tmp_path / "audit.html").read_text(encoding="utf-8")
     assert "Who is due what" in page
     assert "Left out, since exempt from the load: dana." in page
-    assert ">carried</button></th>" in page
+    assert ">worked</button></th>" in page
     program.main([*options, "--json"])
     assert json.loads(capsys.readouterr().out)["kind"] == "burden"
 
@@ -109,10 +110,11 @@ def test_decisions_are_replayed_as_burdens(tmp_path):
     assert instead.differ.low == 2
     assert actual.received.tolist() == [24, 0, 0]
     assert instead.received.tolist() == [0, 4, 0]
-    page = write_audit(audit_of(path, options), tmp_path / "page.html").read_text(encoding="utf-8")
-    assert "total carried" in page
-    assert "The final result, of what is remembered: Gini and heaviest." in page
-    assert "Nash" not in page.partition("Data and method")[0]
+    document = audit_of(path, options).document()
+    page = write(document_page(document), tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "total worked" in page
+    assert ">heaviest</th>" in page
+    assert "Nash" not in page
 
 
 def test_those_who_are_tied_are_due_the_same_per_unit(tmp_path):

@@ -53,7 +53,7 @@ def test_labels_and_metrics_are_chosen(tmp_path):
     with pytest.raises(ValueError, match="resource must be one of the metrics in"):
         read_history(both, resource="fpga")
     plain = answer(tmp_path, ({"pod": "a", "zone": "x"}, [(BEGAN, 1)]), ({"pod": "b", "zone": "y"}, [(BEGAN, 3)]))
-    with pytest.raises(ValueError, match="say with --agent which label names the agent: pod and zone"):
+    with pytest.raises(ValueError, match="name the label of the agent with --agent: pod and zone"):
         read_history(plain)
     assert received(read_history(plain, agent="pod")) == {"a": pytest.approx(1 / 60), "b": pytest.approx(3 / 60)}
     nameless = answer(tmp_path, ({"user": "a"}, [(BEGAN, 1)]), ({}, [(BEGAN, 3)]))

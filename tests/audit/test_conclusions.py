@@ -35,9 +35,9 @@ def test_a_flip_is_where_the_exact_sums_cross():
     assert flip.is_exact
     sentences = [each.sentence(found.clock.length_text) for each in found.conclusions.flip]
     text = found.clock.length_text(flip.half_life)
-    assert f"ana is owed most up to a half-life of {text}; beyond that ben is owed most." in sentences
-    assert f"ana comes before ben up to a half-life of {text}; beyond that ben comes before ana." in sentences
-    assert f"ana is owed up to a half-life of {text}; beyond that ana is ahead." in sentences
+    assert f"ana is owed most up to a half-life of {text}, and ben is owed most beyond that." in sentences
+    assert f"ana comes before ben up to a half-life of {text}, and ben comes before ana beyond that." in sentences
+    assert f"ana is owed up to a half-life of {text}, and ana is ahead beyond that." in sentences
 
 
 @settings(max_examples=8)
@@ -146,7 +146,10 @@ def test_one_number_is_not_written_as_a_range():
     flip = Flip(14.79, 14.81, "owed", "ahead", 14.8)
     change = Conclusion("owed", "ana", "", {1.0: "owed", 30.0: "ahead"}, (flip,))
     assert not flip.is_exact
-    assert change.sentence(lambda h: f"{h:.1f}d") == "ana is owed up to a half-life of 14.8d; beyond that ana is ahead."
+    assert (
+        change.sentence(lambda h: f"{h:.1f}d")
+        == "ana is owed up to a half-life of 14.8d, and ana is ahead beyond that."
+    )
     assert "between 14.79d and 14.81d" in change.sentence(lambda h: f"{h}d")
 
 
@@ -211,8 +214,8 @@ def test_without_a_search_a_conclusion_holds_at_the_half_lives_compared():
 def test_who_is_tied_at_one_half_life_is_not_tied_at_the_others():
     events = [("a", 0, 1.0), ("b", 0, 5.0), ("c", 100, 30.0)]
     short, long = next_steps(look(events, ["1", "inf"]))
-    assert short.startswith("With a half-life of 1, serve first any of a and b, who are tied (owed 10 each); c is")
-    assert long.startswith("If nothing fades, serve a first (owed 11), then b (owed 7); c is furthest ahead")
+    assert short.startswith("With a half-life of 1, serve first any of a and b, who are tied (owed 10 each). c is")
+    assert long.startswith("With perfect recall, serve a first (owed 11), then b (owed 7). c is furthest ahead")
 
 
 def test_what_holds_at_every_half_life():
@@ -264,9 +267,9 @@ def test_a_tie_that_is_reached_only_if_nothing_fades_is_reported_as_such(refine)
     sentences = [each.sentence(found.clock.length_text) for each in found.conclusions.flip]
     where = "at every finite half-life" if refine else "at each finite half-life compared"
     assert sentences == [
-        f"a is owed most {where}; if nothing fades, nobody is owed anything.",
-        f"a is owed {where}; if nothing fades, a has exactly the entitled share.",
-        f"b is ahead {where}; if nothing fades, b has exactly the entitled share.",
+        f"a is owed most {where}. With perfect recall, nobody is owed anything.",
+        f"a is owed {where}. With perfect recall, a has exactly the entitled share.",
+        f"b is ahead {where}. With perfect recall, b has exactly the entitled share.",
     ]
     order = found.conclusions.of("order", holds=True)
     assert [each.held(found.clock.length_text) for each in order] == ["a comes before b (a tie at inf)."]
@@ -280,8 +283,8 @@ def test_a_flip_before_a_tie_if_nothing_fades():
     crossing = -1 / math.log2(brentq(lambda x: 4 * x**5 + x - 1 - 4 * x**6, 0.3, 0.99))
     text = found.clock.length_text(crossing)
     assert found.conclusions.flip[0].sentence(found.clock.length_text) == (
-        f"a is owed most up to a half-life of {text}; beyond that c is owed most; if nothing fades, nobody is owed "
-        "anything."
+        f"a is owed most up to a half-life of {text}, and c is owed most beyond that. With perfect recall, "
+        "nobody is owed anything."
     )
 
 

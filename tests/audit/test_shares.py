@@ -59,7 +59,7 @@ def test_sacctmgr_names_parents(tmp_path):
 
 def test_the_factors_stand_beside_the_standing(sshare, tmp_path, capsys):
     from bygones.cli import program
-    from bygones.report.audit.audit_page import write_audit
+    from bygones.report.page import document_page, write
 
     path = tmp_path / "usage.csv"
     path.write_text(
@@ -75,7 +75,7 @@ def test_the_factors_stand_beside_the_standing(sshare, tmp_path, capsys):
     found = audit(read_history(path, agent="User"), ["7d"], entitlements=read_shares(sshare))
     agents = {each["agent"]: each for each in found.to_dict()["half_lives"][0]["agents"]}
     assert (agents["ben"]["fair_tree"], agents["ben"]["sshare"]) == (1.0, 0.75)
-    assert ">fair tree<" in write_audit(found, tmp_path / "page.html").read_text(encoding="utf-8")
+    assert ">fair tree<" in write(document_page(found.document()), tmp_path / "page.html").read_text(encoding="utf-8")
 
 
 def test_a_column_of_the_file_or_of_the_history_can_be_named(tmp_path):
@@ -136,7 +136,7 @@ def test_layouts_of_sacctmgr(tmp_path):
     )
     found = read_shares(path)
     assert found.entitlements == pytest.approx({"ana": 0.125, "ben": 0.125, "cem": 0.75})
-    assert "does not say which account is below which" in found.notes[-1]
+    assert "does not show which account is below which" in found.notes[-1]
     path.write_text("Cluster|Account|User|Share\na|stat||1\nb|stat||1\n")
     with pytest.raises(ValueError, match=r"several clusters \(a, b\): choose one with cluster=a"):
         read_shares(path)

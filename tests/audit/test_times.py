@@ -58,7 +58,7 @@ def test_numbers_in_a_table_are_unix_times_if_they_can_be():
 
 def test_what_can_be_read_in_two_ways_has_to_be_said(tmp_path):
     path = csv_file(tmp_path, "02/03/2026", "03/04/2026")
-    with pytest.raises(ValueError, match="can be read with the month or the day first: say which with --time-format"):
+    with pytest.raises(ValueError, match="can be read with the month or the day first: add --time-format"):
         read_history(path)
     assert read_history(path, time_format="month-first").first == instant(2026, 2, 3)
     assert read_history(path, time_format="day-first").first == instant(2026, 3, 2)

@@ -48,16 +48,16 @@ QUICK = ("--kind", "burden", "--half-life", "14d,inf", "--period", "14d", "--dra
 def test_advice_in_the_terminal(run, shifts):
     out = run(shifts, *COLUMNS, *QUICK, "--page", "advice.html")
     first, rest = out.split("\n", 1)
-    assert first.startswith("Take a half-life of 14d and the rule ")
+    assert first.startswith("Use a half-life of 14d and the rule ")
     parts = ["To begin with it:\n  bygones ledger new team.db --half-life 14d", "\nWhy\n- There were 100 decisions",
-             "What would have been carried in 14d", "  recommended", "What would change this\n- ",
+             "What would have been worked per 14d", "  recommended", "What would change this\n- ",
              "shifts.csv: Times without a time zone", "wrote advice.html"]  # fmt: skip
     places = [rest.index(part) for part in parts]
     assert places == sorted(places)
     page = Path("advice.html").read_text(encoding="utf-8")
     assert first in page
     assert "bygones ledger new team.db" in page
-    assert "Carried by the heaviest quarter in 14d" in page
+    assert "Worked by the heaviest quarter per 14d" in page
     assert all(len(line) <= 100 for line in out.splitlines() if not line.startswith("  bygones"))
 
 
@@ -81,7 +81,7 @@ def test_a_history_without_needs_says_what_to_record(run, tmp_path):
     rows = [f"ana,2026-01-{day:02},8\nben,2026-01-{day:02},{day % 3}" for day in range(1, 29)]
     (tmp_path / "done.csv").write_text("agent,time,utility\n" + "\n".join(rows) + "\n", encoding="utf-8")
     out = run("done.csv", "--page", "advice.html")
-    assert out.startswith("Begin with a half-life of 3d and the rule one-step.\nRules could not be compared: ")
+    assert out.startswith("Begin with a half-life of 3d and the rule one-step.\nRules could not be compared, because ")
     assert "bygones audit done.csv --half-life 3d --newcomers mean --gone-after 6d --page audit.html" in out
     assert "Who is owed most now does not depend on the half-life: ben" in out
     assert "record one row for each agent who asked" in out

@@ -43,17 +43,15 @@ def test_an_audit_in_the_terminal(run, rides):
     assert "Times without a time zone were read as Europe/Berlin" in out
     assert "1 agent first appears more than 1d after the history begins (newcomer rule: zero)." in told
     assert "Standing, half-life 7d" in out
-    assert "Standing, nothing fades" in out
-    row = next(line for line in out.split("nothing fades")[1].splitlines() if " ben " in line)
-    assert row.split() == ["ben", "6", "6", "███▎", "35.3%", "50.0%", "+2.5", "2026-01-15"]
+    assert "Standing, perfect recall (inf)" in out
+    row = next(line for line in out.split("Standing, perfect recall")[1].splitlines() if " ben " in line)
+    assert row.split() == ["ben", "6.0", "6.0", "███▎", "35.3%", "50.0%", "+2.5", "2026-01-15"]
     assert "Gini" in out
-    assert "ben is owed most" in out
-    assert (
-        "Equal shares are assumed, because no entitlements were given: each of the 2 agents would receive 50.0%" in told
-    )
+    assert out.startswith("ben is owed most at every half-life from 1d to inf.\n")
+    assert "so equal shares are assumed: each of the 2 agents would receive 50.0%" in told
     assert "What to do next\n- " in out
     assert "serve ben first (owed " in out
-    assert "Holds at every half-life from 1d to inf\n- ben is owed most.\n" in out
+    assert "Holds at every half-life from 1d to inf\n- ben is owed.\n" in out
     assert all(len(line) <= 80 for line in out.splitlines() if str(rides) not in line)
 
 
@@ -99,7 +97,7 @@ def test_a_lone_agent_is_no_equality(run, tmp_path):
     path = tmp_path / "alone.csv"
     path.write_text("agent,time,utility\nana,0,10\nana,20,6\n")
     out = run(path, "--half-life", "10")
-    assert "ana is the only agent, so there is nobody to compare with." in out
+    assert "Only one agent takes part, so there is no one to compare with." in out
     assert json.loads(run(path, "--half-life", "10", "--json"))["half_lives"][0]["over_time"]["gini"][-1] is None
 
 
@@ -108,8 +106,10 @@ def test_small_and_large_numbers_are_written_out(run, tmp_path):
     path.write_text("agent,time,utility\nana,0,0.634\nben,0,999.6\ncem,0,5000\ndana,0,0.1\ndana,0,0.2\n")
     out = run(path, "--half-life", "inf")
     assert "1e+03" not in out
-    assert " 0.634 " in out
-    assert " 1,000 " in out
+    assert " 0.6 " in out
+    assert " 0.3 " in out
+    assert " 999.6 " in out
+    assert " 5,000.0 " in out
     even = tmp_path / "even.csv"
     even.write_text("agent,time,utility\n" + "".join(f"{name},0,{x}\n" for name in "abc" for x in (0.1, 0.2, 0.3)))
     assert "e-1" not in run(even, "--half-life", "inf")

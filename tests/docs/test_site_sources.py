@@ -7,6 +7,7 @@ import os
 import pkgutil
 import re
 import types
+import typing
 from pathlib import Path
 
 import pytest
@@ -87,6 +88,16 @@ def helps():
     return command_pages.every_command()
 
 
+def arguments(call):
+    """The arguments of a command; options that several commands share are fields of a dataclass."""
+    hints = typing.get_type_hints(call)
+    for name in inspect.signature(call).parameters:
+        if dataclasses.is_dataclass(hints[name]) and hints[name] is not Settings:
+            yield from (field.name for field in dataclasses.fields(hints[name]))
+        else:
+            yield name
+
+
 class TestCommands:
     def test_every_command_is_there(self, helps):
         assert helps.keys() == commands().keys()
@@ -94,7 +105,7 @@ class TestCommands:
     def test_every_argument_of_a_command_is_there(self, helps):
         for words, call in commands().items():
             shown = [name for box in helps[words].boxes.values() for name, _ in box if not name.startswith("-h,")]
-            names = [name.strip("_").replace("_", "-") for name in inspect.signature(call).parameters]
+            names = [name.strip("_").replace("_", "-") for name in arguments(call)]
             if words == ("train",):  # every setting is a flag
                 names.remove("settings")
                 names += [field.name.replace("_", "-") for field in dataclasses.fields(Settings)]

@@ -13,6 +13,7 @@ import plotly.graph_objects as go
 import pytest
 from markupsafe import Markup
 
+from bygones.document.document import Bar, Bullets, Command, Curves, Document, OneOf, Section, Signed, Terms
 from bygones.report import page as p
 
 NASTY = '<script>alert("1")</script> \' & </td> <!-- 🎂 <b>Ana</b>'
@@ -176,6 +177,45 @@ def test_labels_for_plotly_are_text():
     assert p.label("<b>A & B</b>") == "&lt;b&gt;A &amp; B&lt;/b&gt;"
 
 
-@pytest.mark.parametrize(("cell", "text"), [(1.23456, "1.235"), (None, ""), (3, "3"), (1e-17, "0"), ("x", "x")])
-def test_cells_as_text(cell, text):
-    assert p.shown(cell) == text
+def test_numbers_of_a_column_have_the_same_decimals():
+    document = p.render(page(sections=[p.Section("One", [p.Table("T", ["a", "b"], [["x", 1.23456], ["y", None]])])]))
+    assert Read(document).text("td") == ["1.23"]
+
+
+def test_every_kind_of_block_is_on_the_page():
+    blocks = [
+        "A paragraph that names --half-life.",
+        Bullets(["one", "two", NASTY], most=2, more=4),
+        OneOf("half-life", {"1d": p.Table("T1", ["agent", "", "owed"], [["Ana", Bar(0.5), Signed(-2.0)]], most=1),
+                            "7d": p.Table("T7", ["agent", "", "owed"], [["Ana", Bar(0.25), Signed(3.0)]], most=1)}),
+        Curves({"memory": [(0.0, 1.0), (3.0, 0.5)]}, "It halves.", "d"),
+        Terms({"owed": NASTY}),
+        Command("To begin", "bygones ledger new team.db --half-life 7d"),
+        Section("Deeper", ["The end."]),
+    ]  # fmt: skip
+    made = p.document_page(Document("It is so.", ["Opening.", Section("All", blocks)], "Answer", "Title"), "Made.")
+    html = p.render(made)
+    read = Read(html)
+    assert read.text("h1") == ["Title"]
+    assert "It is so." in read.text("p")
+    assert html.index("Opening.") < html.index("<h2")
+    assert [text for text in read.text("code") if text.startswith("--")] == ["--half-life"]
+    assert read.text("li")[-3:] == ["one", "two", NASTY]
+    assert read.text("summary") == ["5 more"]
+    assert read.text("option") == ["1d", "7d"]
+    assert '<span class="bar" style="width:50.0%">' in html
+    assert '<td class="number bad">−2</td>' in html
+    assert {"role": "img", "aria-label": "It halves."}.items() <= read.attributes("svg")[0].items()
+    assert read.text("dd") == [NASTY]
+    assert read.text("h3") == ["Deeper"]
+    listing = json.loads(re.search(r'id="all-3-rows">(.*?)</script>', html, re.DOTALL)[1])
+    assert [[cell["value"] for cell in row] for row in listing["tables"][1]] == [["Ana", None, 3.0]]
+    assert html.count("sha256-") == 2
+
+
+def test_only_long_tables_and_choices_can_be_searched():
+    short, rows = p.Table("T", ["a"], [["x"]], most=1), [[f"agent {i}"] for i in range(60)]
+    assert "data-listing" not in p.render(page(sections=[p.Section("One", [short])]))
+    html = p.render(page(sections=[p.Section("One", [p.Table("T", ["a"], rows, most=5)])]))
+    assert html.count('<th scope="row"') == p.LISTED
+    assert "T, the first 50 of 60" in html

@@ -2,44 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
-from tyro.conf import Positional, arg
+from tyro.conf import arg
 
-from bygones.audit.read import formats
-from bygones.cli.arguments import Json, one_of, optional
-from bygones.cli.console import print_json, print_paths, progress
-from bygones.cli.history_arguments import (
-    AgentColumn,
-    EntitlementColumn,
-    Entitlements,
-    Fields,
-    Others,
-    Resource,
-    SkipUnnamed,
-    Table,
-    TimeColumn,
-    TimeFormat,
-    TimeZone,
-    Where,
-    check_files,
-    names_in,
-    read_entitlements,
-)
+from bygones._files import file_name
+from bygones.cli.arguments import optional
+from bygones.cli.console import progress
+from bygones.cli.history_arguments import AnswerOptions, EntitlementOptions, HistoryFiles, HistoryOptions, typed
+from bygones.document.terminal import command_line
+
+if TYPE_CHECKING:
+    from bygones.audit.advice.recommendation import Recommendation
 
 
 def advise(
-    history: Annotated[
-        Positional[tuple[str, ...]],
-        arg(
-            metavar="HISTORY [HISTORY ...]",
-            help="History, as for bygones audit. If it has the columns need and served, rules are replayed on it.",
-            help_behavior_hint="(required)",
-        ),
-    ],
+    history: HistoryFiles,
+    options: Annotated[HistoryOptions, arg(name="")],
+    shares: Annotated[EntitlementOptions, arg(name="")],
+    answer: Annotated[AnswerOptions, arg(name="")],
     period: Annotated[
         str | None,
         optional(
@@ -50,7 +33,8 @@ def advise(
     kind: Annotated[
         Literal["good", "burden"] | None,
         optional(
-            "Whether goods are handed out, or burdens such as shifts; if left out, as a ledger's rules say, or good.",
+            "Whether the history is about goods, or burdens such as shifts; if left out, as in a ledger's rules, or "
+            "good.",
             "{good,burden}",
         ),
     ] = None,
@@ -67,18 +51,16 @@ def advise(
     served: Annotated[
         str | None,
         optional(
-            "Column that tells who was served: 1 or 0, true or false, yes or no; served if left out and there is one.",
+            "Column that shows who was served: 1 or 0, true or false, yes or no; served if left out and there is one.",
             "COLUMN",
         ),
     ] = None,
     utility: Annotated[
         str | None,
         optional(
-            "Column with what was received, if the history does not record who asked; utility if left out.", "COLUMN"
+            "Column with the amount received, if the history does not record who asked; utility if left out.", "COLUMN"
         ),
     ] = None,
-    agent: AgentColumn = None,
-    time: TimeColumn = None,
     newcomers: Annotated[
         str | None,
         optional(
@@ -86,34 +68,16 @@ def advise(
             "RULE",
         ),
     ] = None,
-    entitlements: Entitlements = None,
-    entitlement: EntitlementColumn = None,
-    others: Others = None,
-    where: Where = None,
-    skip_unnamed: SkipUnnamed = False,
-    time_format: TimeFormat = "auto",
-    fields: Fields = None,
-    table: Table = None,
-    format: Annotated[
-        str,
-        one_of(formats.names()),
-        arg(help=f"Format of the history: a table, a ledger, or a log ({formats.described()}); auto detects it."),
-    ] = "auto",
-    resource: Resource = None,
     draws: Annotated[
         int, arg(metavar="NUMBER", help="How often each memory and rule is replayed, with different draws among ties.")
     ] = 3,
-    time_zone: TimeZone = None,
-    page: Annotated[
-        Path | None, optional("Also write the advice as an HTML page, a single file that works offline.", "FILE")
-    ] = None,
-    json: Json = False,
 ) -> None:
     """Recommend a half-life and a rule for a history, with reasons and what would change them.
 
-    Half-lives, other memories and the rules one-step and prices are replayed on the history, and compared by what the
-    worst-off quarter of the agents would have received in each period (of burdens, by what those with the most would
-    have carried). If nothing is clearly better than the simplest choice, that is what is recommended.
+    If the history has the columns need and served, half-lives, other memories and the rules one-step and prices are
+    replayed on it. They are compared by what the worst-off quarter of the agents would have received in each period
+    (of burdens, by what the quarter with the most would have worked). If nothing is clearly better than the simplest
+    choice, the simplest is recommended.
 
     For example:
         bygones advise requests.csv
@@ -121,37 +85,60 @@ def advise(
         bygones advise requests.csv --period 90d --reported --page advice.html
     """
     from bygones.audit import advise as recommend
-    from bygones.audit import read_history
-    from bygones.cli.advice_tables import next_commands, print_advice
 
-    check_files(history, page, entitlements)
-    reading = read_history(
-        list(history), agent=agent, time=time, needs=needs, served=served, utility=utility, table=table, format=format,
-        fields=names_in(fields), where=where or (), skip_unnamed=skip_unnamed, time_format=time_format,
-        time_zone=time_zone, resource=resource, look_for_needs=True,
-    )  # fmt: skip
-    with reading as events, ExitStack() as bar:
-        entitled = read_entitlements(events, entitlements, entitlement, agent, kind)
+    answer.check(history, shares.entitlements)
+    columns = {"needs": needs, "served": served, "utility": utility}
+    with options.read(history, **columns, look_for_needs=True) as events, ExitStack() as bar:
+        entitled = shares.read(events, options.agent, kind)
         advice = recommend(
             events, period=period, half_lives=None if half_life is None else half_life.split(","), reported=reported,
-            newcomers=newcomers, entitlements=None if entitled is None else entitled.entitlements, others=others,
-            kind=kind, draws=draws, advance=_shown(bar),
+            newcomers=newcomers, entitlements=None if entitled is None else entitled.entitlements,
+            others=shares.others, kind=kind, draws=draws, advance=_shown(bar),
         )  # fmt: skip
-    same = {"agent": agent, "time": time, "needs": needs, "served": served, "utility": utility,
-            "entitlements": entitlements,
-            "entitlement": entitlement, "others": others, "where": where, "skip-unnamed": skip_unnamed,
-            "time-format": time_format, "fields": fields, "table": table, "format": format, "resource": resource,
-            "time-zone": time_zone}  # fmt: skip
+    same = typed(options, shares, **columns)
     commands = next_commands(advice, history, same)
-    if page is not None:
-        from bygones.report.audit.advice_page import write_advice
+    # A page is shared, so its commands name files without their folders.
+    shared = advice.document(next_commands(advice, list(map(file_name, history)), same))
+    answer.show(advice.document(commands), advice.to_dict() | {"next": commands}, "advise", shared)
 
-        write_advice(advice, commands, page)
-    if json:
-        print_json(advice.to_dict() | {"next": commands})
+
+def next_commands(advice: Recommendation, history: Sequence[str], same: Sequence[str]) -> dict[str, str]:
+    """What to type next, by its purpose.
+
+    Args:
+        advice: the advice.
+        history: the history, as it was given.
+        same: the options about its columns and entitlements, which `bygones what-if` takes as well.
+    """
+    kind = ["--kind", "burden"] if advice.kind == "burden" else []
+    rule = ["--rule", advice.rule] if advice.rule != "one-step" else []
+    commands = {}
+    if advice.is_ledger:
+        commands["To begin with it"] = ["ledger", "rules", history[0], "--half-life", advice.takes]
+    elif advice.is_log:
+        half_lives = f"{advice.takes},inf"
+        commands["To see which jobs would have started earlier"] = [
+            "what-if", *history, *same, "--half-life", half_lives,
+        ]  # fmt: skip
+    elif advice.clock.steps:
+        commands["To decide with it"] = [
+            "allocate", "needs.csv", "--history", "past.csv", "--half-life", advice.takes, *rule, *kind,
+        ]  # fmt: skip
     else:
-        print_advice(advice, commands)
-        print_paths([] if page is None else [page])
+        reports = ["--reports", "normalised"] if advice.reported else []
+        commands["To begin with it"] = ["ledger", "new", "team.db", "--half-life", advice.takes, *rule, *kind, *reports]
+    if advice.was_replayed:
+        commands["To see what it would have changed, and for whom"] = [
+            "what-if", *history, *same, "--half-life", advice.takes, *rule, *kind,
+            "--newcomers", advice.newcomers, "--page", "what-if.html",
+        ]  # fmt: skip
+    elif not advice.is_ledger:
+        who = "To see who is due" if advice.kind == "burden" else "To see who is owed what"
+        commands[who] = [
+            "audit", *history, *same, *kind, "--half-life", advice.takes, "--newcomers", advice.newcomers,
+            *(["--gone-after", advice.gone_after] if advice.gone_after else []), "--page", "audit.html",
+        ]  # fmt: skip
+    return {purpose: command_line(words) for purpose, words in commands.items()}
 
 
 def _shown(bar: ExitStack) -> Callable[[float], None]:

@@ -8,9 +8,10 @@ what makes a document knows nothing of them.
 from __future__ import annotations
 
 import math
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from bygones._text import amount, decimals_of
@@ -74,11 +75,13 @@ class Table:
     """A table.
 
     Attributes:
-        title: what it shows; empty where the sentence before says so.
+        title: what it shows; empty where the sentence before names it.
         columns: the columns, or only their headings.
         rows: the cells.
         chosen: the rows that the answer is about; they stand out.
         note: what the columns mean.
+        most: of more rows than this, terminals and notebooks show some, and pages let people search and sort them.
+        ends: whether the last rows are as important as the first.
     """
 
     title: str
@@ -86,6 +89,8 @@ class Table:
     rows: Sequence[Sequence[Cell]]
     chosen: frozenset[int] = frozenset()
     note: str = ""
+    most: int | None = None
+    ends: bool = False
 
     @property
     def headings(self) -> list[Column]:
@@ -115,7 +120,19 @@ class Table:
         """The table without the columns in which no row has anything."""
         kept = [j for j in range(len(self.columns)) if any(row[j] not in (None, "") for row in self.rows)]
         rows = [[row[j] for j in kept] for row in self.rows]
-        return Table(self.title, [self.columns[j] for j in kept], rows, self.chosen, self.note)
+        return replace(self, columns=[self.columns[j] for j in kept], rows=rows)
+
+    def shown_rows(self, most: int | None = None) -> tuple[list[int], list[int]]:
+        """The rows that are shown where there is room for some: the first, and those at the end.
+
+        Args:
+            most: how many there is room for; by default the table's own `most`.
+        """
+        most = min((limit for limit in (most, self.most) if limit is not None), default=len(self.rows))
+        if len(self.rows) <= most:
+            return list(range(len(self.rows))), []
+        first = (most + 1) // 2 if self.ends else most
+        return list(range(first)), list(range(len(self.rows) - (most - first), len(self.rows)))
 
 
 @dataclass(frozen=True)
@@ -124,7 +141,7 @@ class Chart:
 
     Attributes:
         figure: a Plotly figure, or the same as a dictionary with `data` and `layout`. Names that come from users must
-            be passed through `bygones.report.page.label`.
+            be passed through `bygones.document.charts.label`.
         alt: what the figure shows, in a sentence or two, for those who cannot see it.
         caption: the text below it.
         height: in pixels.
@@ -169,16 +186,53 @@ class Command(NamedTuple):
 
 
 @dataclass(frozen=True)
+class OneOf:
+    """Tables with the same columns, such as one for each half-life. A page shows the one that its reader chooses.
+
+    Attributes:
+        label: what is chosen, such as `half-life`.
+        tables: the tables, by the name of the choice.
+    """
+
+    label: str
+    tables: Mapping[str, Table]
+
+
+@dataclass(frozen=True)
+class Terms:
+    """Words with their meanings, for the end of a page; other places leave them out."""
+
+    meanings: Mapping[str, str]
+
+
+@dataclass(frozen=True)
 class Section:
-    """A part of an answer with a heading."""
+    """A part of an answer with a heading.
+
+    Attributes:
+        title: the heading.
+        blocks: the content.
+        name: by which links find it; by default the title in lower case.
+        background: whether it explains the method rather than the answer, so only pages show it.
+    """
 
     title: str
     blocks: Sequence[Block]
     name: str = ""
-    """By which links find it; by default the title in lower case."""
+    background: bool = False
+
+    @property
+    def anchor(self) -> str:
+        """The name that links use."""
+        return self.name or re.sub(r"[^a-z0-9]+", "-", self.title.lower()).strip("-") or "section"
+
+    @property
+    def is_for_pages(self) -> bool:
+        """Whether only a page shows it: it is background, or has nothing but charts and the like."""
+        return self.background or all(isinstance(block, Chart | Terms) for block in self.blocks)
 
 
-Block: TypeAlias = "str | Bullets | Table | Chart | Curves | Command | Section"
+Block: TypeAlias = "str | Bullets | Table | OneOf | Chart | Curves | Terms | Command | Section"
 """A part of a document; text is a paragraph."""
 
 
@@ -190,11 +244,13 @@ class Document:
         headline: the answer in a sentence.
         blocks: what there is to know about it, the most important first.
         label: what kind of answer it is, in a word or two.
+        title: the heading of its page; by default the label.
     """
 
     headline: str
     blocks: Sequence[Block] = ()
     label: str = ""
+    title: str = ""
 
 
 class Answer(ABC):
@@ -215,6 +271,8 @@ NUMBERS = (int, float, Signed, Share)
 
 LONGEST_TREND = 12
 """The most columns of a trend."""
+
+_HEIGHTS = "▁▂▃▄▅▆▇█"
 
 
 def cell_text(cell: Cell, decimals: int | None) -> str:
@@ -248,6 +306,11 @@ def steps_of(trend: Trend) -> list[float]:
         known = [known[round(i * (len(known) - 1) / (LONGEST_TREND - 1))] for i in range(LONGEST_TREND)]
     top = max(known, default=0.0)
     return [max(0.0, value) / top if top > 0 else 0.0 for value in known]
+
+
+def trend_text(trend: Trend) -> str:
+    """A trend as characters of different heights."""
+    return "".join(_HEIGHTS[round(step * (len(_HEIGHTS) - 1))] for step in steps_of(trend))
 
 
 def tone_of(cell: Cell, text: str) -> Literal["good", "bad", "faint", ""]:

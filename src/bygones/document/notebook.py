@@ -20,8 +20,10 @@ from bygones.document.document import (
     Command,
     Curves,
     Document,
+    OneOf,
     Section,
     Table,
+    Terms,
     Trend,
     steps_of,
     tone_of,
@@ -86,11 +88,15 @@ def _block(block: Block) -> str:
             return _table(block)
         case Command(purpose, line):
             return f'<div style="margin:.4em 0">{escaped(purpose)}:<br><code>{escaped(line)}</code></div>'
+        case OneOf(_, tables):
+            return "".join(map(_table, tables.values()))
+        case Section() if block.is_for_pages:
+            return ""
         case Section(title, inner):
             return f"{_heading(title)}{_blocks(inner)}"
         case Curves():
-            return _curves(block)
-        case Chart():
+            return curves_svg(block)
+        case Chart() | Terms():
             return ""  # a card is small; pages have the charts
 
 
@@ -99,11 +105,12 @@ def _heading(text: str) -> str:
 
 
 def _table(table: Table) -> str:
-    """A table, with numbers to the right; of more than `MOST_ROWS` rows, the first and how many are left out."""
+    """A table, with numbers to the right; of more than `MOST_ROWS` rows, some, and how many are left out."""
     if not table.rows:
         return ""
     headings, texts = table.headings, table.texts()
-    count = len(texts) if len(texts) <= MOST_ROWS else MOST_ROWS - 1
+    first, last = table.shown_rows(None if len(texts) <= MOST_ROWS else MOST_ROWS - 1)
+    rest = len(texts) - len(first) - len(last)
     right = [table.is_numeric(j) for j in range(len(headings))]
     # A column of bars has no heading, and a heading that heads nothing is none.
     head = "".join(
@@ -112,12 +119,16 @@ def _table(table: Table) -> str:
         else _cell("td", "", "", False)
         for j, column in enumerate(headings)
     )
-    body = "".join(
-        f"<tr>{''.join(_body_cell(cell, texts[i][j], right[j], i in table.chosen) for j, cell in enumerate(row))}</tr>"
-        for i, row in enumerate(table.rows[:count])
-    )
-    rest = len(texts) - count
-    notes = [*([f"and {counted(rest, 'more row')}"] if rest else []), *([table.note] if table.note else [])]
+    lines = [
+        "".join(_body_cell(cell, texts[i][j], right[j], i in table.chosen) for j, cell in enumerate(table.rows[i]))
+        for i in (*first, *last)
+    ]
+    if last:
+        gap = f'<td colspan="{len(headings)}" style="{_CELL};{_RULE};{_FAINT}">… {rest:,} more</td>'
+        lines.insert(len(first), gap)
+    body = "".join(f"<tr>{line}</tr>" for line in lines)
+    left_out = f"and {counted(rest, 'more row')}" if rest and not last else ""
+    notes = [note for note in (left_out, table.note) if note]
     return (
         f'{_heading(table.title) if table.title else ""}<div style="overflow-x:auto" tabindex="0" role="group" '
         'aria-label="Table"><table style="border-collapse:collapse;margin:.2em 0;font-size:1em;color:inherit">'
@@ -143,7 +154,7 @@ def _trend(trend: Trend) -> str:
     return f'<svg aria-hidden="true" width="72" height="15" fill="{BLUE}">{columns}</svg>'
 
 
-def _curves(curves: Curves) -> str:
+def curves_svg(curves: Curves) -> str:
     """Curves drawn as SVG."""
     lines, unit = curves.lines, curves.unit
     left, top, width, height = 34, 10, 270, 80

@@ -23,11 +23,13 @@ from bygones.document.document import (
     Command,
     Curves,
     Document,
+    OneOf,
     Section,
     Table,
+    Terms,
     Trend,
-    steps_of,
     tone_of,
+    trend_text,
 )
 
 FOLDED = 10
@@ -41,7 +43,6 @@ PLAIN_WIDTH = 100
 
 _STYLES = {"good": "green", "bad": "yellow", "faint": "dim", "": ""}
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
-_HEIGHTS = "▁▂▃▄▅▆▇█"
 _BAR = 6
 
 
@@ -88,13 +89,18 @@ def _show(block: Block, console: Console) -> None:
             _table(block, console)
         case Command(purpose, line):
             _lines(["", f"{purpose}:", f"  {line}"], console)
+        case OneOf(_, tables):
+            for table in tables.values():
+                _table(table, console)
+        case Section() if block.is_for_pages:
+            pass
         case Section(title, blocks):
             console.print()
             console.print(Text(printable(title), style="bold"))
             for each in blocks:
                 _show(each, console)
-        case Chart() | Curves():
-            pass  # the tables and sentences say the same
+        case Chart() | Curves() | Terms():
+            pass  # the tables and sentences have the same content
 
 
 def _lines(lines: Iterable[str], console: Console) -> None:
@@ -106,11 +112,14 @@ def _table(table: Table, console: Console) -> None:
     """Prints a table, leaving out columns if there is no room; names are text, never markup."""
     if not table.rows:
         return
-    headings, texts = table.headings, table.texts()
+    headings = table.headings
+    first, last = table.shown_rows()
+    indices, hidden = [*first, *last], len(table.rows) - len(first) - len(last)
+    shown_rows, all_texts = [table.rows[i] for i in indices], table.texts()
     orders = sorted({column.gives_way for column in headings if column.gives_way})
     cells = [
-        [_cell(cell, text) for cell, text in zip(row, line, strict=True)]
-        for row, line in zip(table.rows, texts, strict=True)
+        [_cell(cell, text) for cell, text in zip(row, all_texts[i], strict=True)]
+        for i, row in zip(indices, shown_rows, strict=True)
     ]
     arrow = len(CHOSEN) + 1 if table.chosen else 0
     kept: list[int] = []
@@ -140,10 +149,14 @@ def _table(table: Table, console: Console) -> None:
         )
     if table.chosen:
         shown.add_column("")
-    for i, row in enumerate(cells):
+    for place, (i, row) in enumerate(zip(indices, cells, strict=True)):
+        if hidden and last and place == len(first):
+            shown.add_row(Text(f"… {hidden:,} more", style="dim"))
         marks = [Text(CHOSEN if i in table.chosen else "")] if table.chosen else []
         shown.add_row(*(row[j] for j in kept), *marks, style="bold" if i in table.chosen else "")
     console.print(shown)
+    if hidden and not last:
+        _lines([f"and {hidden:,} more: --page and --json list them"], console)
     if table.note:
         _lines(wrapped([table.note], console.width), console)
     lost = dict.fromkeys(column.name for j, column in enumerate(headings) if j not in kept and column.name)
@@ -155,7 +168,7 @@ def _cell(cell: Cell, text: str) -> Text:
     if isinstance(cell, Bar):
         return Text(_bar(cell.share), style="cyan")
     if isinstance(cell, Trend):
-        return Text("".join(_HEIGHTS[round(step * (len(_HEIGHTS) - 1))] for step in steps_of(cell)), style="cyan")
+        return Text(trend_text(cell), style="cyan")
     return Text(printable(text), style=_STYLES[tone_of(cell, text)])
 
 

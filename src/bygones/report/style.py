@@ -1,7 +1,6 @@
-"""The style of all figures: colours, lines and type, and how a figure is saved.
+"""The style of all figures: lines and type, and how a figure is saved. The colours are those of all charts.
 
-The colours are Okabe and Ito's, which people with any kind of colour vision can distinguish. Memories have the same
-colour and dash pattern in every figure, so that figures can also be read in grey.
+Memories have the same colour and dash pattern in every figure, so figures can also be read in grey.
 """
 
 from __future__ import annotations
@@ -14,14 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 from bygones._files import replacing
 from bygones._parts import needed_by
+from bygones.document.charts import INK as INK
+from bygones.document.charts import MUTED as MUTED
+from bygones.document.charts import PALETTE as PALETTE
+from bygones.document.charts import RULE as RULE
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-INK = "#1F2933"
-MUTED = "#6B7280"
-RULE = "#D8DDE3"
-PALETTE = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#56B4E9", "#CC79A7", "#000000")
 
 MEMORY_LOOK: dict[str, dict[str, Any]] = {
     "instantaneous": {"color": MUTED, "linestyle": (0, (1, 1.2))},
@@ -78,7 +76,7 @@ def house_style() -> Iterator[None]:
 
 @contextmanager
 def quiet_about_glyphs() -> Iterator[None]:
-    """Does not warn of letters that the font lacks: a name in another script is drawn as boxes, which says enough."""
+    """Does not warn of letters that the font lacks: a name in another script is drawn as boxes."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing from font")
         yield

@@ -1,4 +1,4 @@
-"""Advice where rules were replayed: what to take, why, and what would change it."""
+"""Advice where rules were replayed: what to use, why, and what would change it."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-import numpy as np
-
-from bygones._text import amount, counted, listed
+from bygones._text import amount, capitalized, counted, listed
+from bygones.audit.advice.comparison import change_of, comparison_charts, comparison_table, more_than
 from bygones.audit.advice.recommendation import (
     KIND_ASSUMED,
     OTHERS_TOO,
@@ -18,7 +17,7 @@ from bygones.audit.advice.recommendation import (
 )
 from bygones.audit.advice.trials import AdviceVerdict, JudgedTrials, Trials
 from bygones.audit.replay.memories import Alternative
-from bygones.document.document import Table
+from bygones.document.document import Chart, Table
 from bygones.kinds import words
 
 MUCH_DRIFT = 0.25
@@ -65,72 +64,78 @@ class Advice(Recommendation, Trials):
         return self.index(self.memory, self.rule)
 
     def headline(self) -> list[str]:
-        take = f"{self._named(self.memory)} and the rule {self.rule}"
+        use = f"{self._named(self.memory)} and the rule {self.rule}"
         if self.reported:
-            take += ", with normalised reports"
+            use += ", with normalised reports"
         if self.verdict == "nothing to decide":
-            return [f"Begin with {take}.", self._nothing_to_decide()]
+            return [f"Begin with {use}.", self._nothing_to_decide()]
         if self.judged is None:
-            return [f"Begin with {take}: this history is too short to compare others with it.", self._too_short()]
+            return [f"Begin with {use}. This history is too short to compare others with it.", self._too_short()]
         if self.verdict == "hardly matters":
             tried = counted(len(self.fading()) - 1, "other choice")
             return [
-                f"Take {take}.",
-                f"It hardly matters here: of {tried} of half-life and rule, none would have been clearly better for "
-                f"{self._worst_off}, so take the simplest.",
+                f"Use {use}.",
+                f"It hardly matters here. None of {tried} of half-life and rule would have been clearly better for "
+                f"{self.worst_off}, so use the simplest.",
             ]
-        than = f"instead of {_worst(self.judged, self.simple)} with {self._trial(self.simple)}"
-        change = _change(self.judged.worst, self.chosen, self.simple)
-        first = (
-            f"{self._worst_off} would have {words(self.kind).received} {_worst(self.judged, self.chosen)} "
-            f"in {self.length(self.period)} on average, {than} ({change})"
-        )
+        change = more_than(self.judged.worst, self.chosen, self.simple)
+        sentences = [
+            f"Use {use}.",
+            f"{capitalized(self.worst_off)} would have {words(self.kind).received} "
+            f"{_worst(self.judged, self.chosen)} per {self.length(self.period)}, {change} the "
+            f"{_worst(self.judged, self.simple)} with the simple choice ({self._trial(self.simple)}).",
+        ]
         if self.verdict == "better in total":
-            total = _change(self.judged.total, self.chosen, self.simple)
-            first += f", and all together {_total(self.judged, self.chosen)} ({total})"
-        return [f"Take {take}.", f"{_capital(first)}."]
+            total = more_than(self.judged.total, self.chosen, self.simple)
+            sentences.append(
+                f"The total would have been {_total(self.judged, self.chosen)}, {total} the "
+                f"{_total(self.judged, self.simple)} with the simple choice."
+            )
+        return sentences
 
     def _nothing_to_decide(self) -> str:
         if self.facts.agents == 1:
             return "There is only one agent in this history, so there was nobody to choose between."
-        who = "could carry did" if self.kind == "burden" else "asked was served"
-        rows = "could have carried and did not" if self.kind == "burden" else "asked and was not served"
+        who = "was available worked" if self.kind == "burden" else "asked was served"
+        rows = "was available and did not work" if self.kind == "burden" else "asked and was not served"
         return (
-            f"Everybody who {who}, every time, so there was nothing to choose and rules cannot be compared: add a row, "
-            f"with served 0, for each agent who {rows}."
+            f"Every agent who {who}, every time, so there was nothing to choose and rules cannot be compared. Add a "
+            f"row, with served 0, for each agent who {rows}."
         )
 
     def _too_short(self) -> str:
         facts = self.facts
         wanted = max(round(PERIODS * self.period / facts.every), facts.decisions + 1)
         return (
-            f"It has {counted(facts.decisions, 'decision')} about {counted(facts.agents, 'agent')}, and a turn comes "
-            f"about every {self.length(facts.turn)}; a comparison by periods of {self.length(self.period)} needs about "
-            f"{wanted:,} decisions."
+            f"It has {counted(facts.decisions, 'decision')} about {counted(facts.agents, 'agent')}, and an agent has a "
+            f"turn about every {self.length(facts.turn)}. A comparison by periods of {self.length(self.period)} needs "
+            f"about {wanted:,} decisions."
         )
 
     def reasons(self) -> list[str]:
         facts = self.facts
-        asked, did = ("could carry it", "did") if self.kind == "burden" else ("asked", "was served")
+        asked, did = ("were available", "worked") if self.kind == "burden" else ("asked", "was served")
         do = did if f"{facts.served:.2g}" == "1" or self.kind == "burden" else "were served"
         sentences = [
             f"There were {counted(facts.decisions, 'decision')}, one every {self.length(facts.every)} on average. "
             f"{amount(facts.asking, 2)} of {counted(facts.agents, 'agent')} {asked} and {amount(facts.served, 2)} "
-            f"{do}, so that each has a turn about every {self.length(facts.turn)}."
+            f"{do} each time, so each has a turn about every {self.length(facts.turn)}."
         ]
         if facts.joined or facts.left:
-            stayed = f"; half of those had stayed no longer than {self.length(facts.stay)}" if facts.left else ""
+            stayed = (
+                f" Half of those who left had stayed no longer than {self.length(facts.stay)}." if facts.left else ""
+            )
             sentences.append(
-                f"{facts.joined:,} joined later and {facts.left:,} left before the end{stayed} (newcomer rule: "
-                f"{self.newcomers})."
+                f"{facts.joined:,} joined later and {facts.left:,} left before the end (newcomer rule: "
+                f"{self.newcomers}).{stayed}"
             )
         if facts.agents > 1:
             sentences.append(self._about_needs())
         if self.judged is not None:
             sentences += [
-                f"All were judged within periods of {self.length(self.period)}, about "
-                f"{counted(max(round(self.period / facts.turn), 1), 'turn')} for each agent; "
-                f"{counted(self.judged.n_periods, 'period')} could be compared.",
+                f"Totals were compared within {counted(self.judged.n_periods, 'period')} of "
+                f"{self.length(self.period)}, with about "
+                f"{counted(max(round(self.period / facts.turn), 1), 'turn')} for each agent.",
                 self._about_the_rule(self.judged),
                 self._about_the_half_life(self.judged),
                 *self._about_memory(self.judged),
@@ -139,7 +144,7 @@ class Advice(Recommendation, Trials):
 
     def _about_needs(self) -> str:
         if self.facts.equal:
-            return "At each decision the needs of all are the same, so that it does not matter who has a turn when."
+            return "At each decision all needs are the same, so it does not matter who has a turn when."
         low, high = (amount(each) for each in self.facts.between)
         spread = "" if self.reported else f", and their means go from {low} to {high} between agents"
         return f"The needs of an agent vary by {self.facts.within:.0%} around their mean{spread}."
@@ -151,14 +156,16 @@ class Advice(Recommendation, Trials):
             < 1e-9
         ):
             return f"With {self._named(self.memory)}, the rules one-step and prices do the same here."
-        row = "carried {} times in a row" if self.kind == "burden" else "asked {} times in a row in vain"
+        row = "worked {} times in a row" if self.kind == "burden" else "was turned down {} times in a row"
+        unluckiest = "the busiest agent" if self.kind == "burden" else "the unluckiest agent"
         longest, other_longest = self.trials[mine].longest, self.trials[theirs].longest
-        than = "with both" if longest == other_longest else f"instead of {longest}"
+        streak = f"{capitalized(unluckiest)} {row.format(other_longest)} instead of {longest}."
+        if longest == other_longest:
+            streak = f"Under either rule, {unluckiest} {row.format(longest)}."
         text = (
-            f"With the rule {self.trials[theirs].rule} instead of {self.rule}, {self._worst_off} would have "
-            f"{words(self.kind).received} {_worst(judged, theirs)} instead of {_worst(judged, mine)} and all together "
-            f"{_total(judged, theirs)} instead of {_total(judged, mine)}; at worst, somebody "
-            f"{row.format(other_longest)} {than}."
+            f"With the rule {self.trials[theirs].rule} instead of {self.rule}, {self.worst_off} would have "
+            f"{words(self.kind).received} {_worst(judged, theirs)} instead of {_worst(judged, mine)}, and the total "
+            f"would have been {_total(judged, theirs)} instead of {_total(judged, mine)}. {streak}"
         )
         if self.reported:
             text += (
@@ -166,7 +173,7 @@ class Advice(Recommendation, Trials):
                 "little."
             )
         elif self.rule == "one-step":
-            text += " One-step is also easier to check: whoever is furthest behind is next."
+            text += " One-step is also easier to check: the agent furthest behind is next."
         return text
 
     def _about_the_half_life(self, judged: JudgedTrials) -> str:
@@ -180,31 +187,28 @@ class Advice(Recommendation, Trials):
             half_lives = f"{'A half-life' if len(alike) == 1 else 'Half-lives'} of {which}"
             text = f"{half_lives}{' steps' if self.clock.steps else ''} {verb} about as well with this rule."
             if self.memory.length == self.period:
-                text = (
-                    f"{text[:-1]}; {self.length(self.memory.length)} is as long as the period: what happened a period "
-                    f"ago counts half."
-                )
+                text += f" {self.length(self.memory.length)} is as long as the period."
         if worse:
             listing = listed([f"{_worst(judged, i)} with {self._named(self.trials[i].memory)}" for i in worse])
-            text += f" Clearly worse for {self._worst_off}: {listing}, instead of {_worst(judged, self.chosen)}."
+            text += f" Clearly worse for {self.worst_off}: {listing}, instead of {_worst(judged, self.chosen)}."
         return text
 
     def _about_memory(self, judged: JudgedTrials) -> list[str]:
-        """What no memory, what happened, and memories without a half-life would do; what the first half alone says."""
+        """No memory, the actual decisions and memories without a half-life; and the choice by the first half alone."""
         none = next(i for i, each in enumerate(self.trials) if i and each.memory.kind == "instantaneous")
         received = words(self.kind).received
         sentences = [
-            f"Without any memory, {self._worst_off} would have {received} {_worst(judged, none)} in "
-            f"{self.length(self.period)}; with the actual decisions, they {received} {_worst(judged, 0)}. With "
-            f"the recommendation it is {_worst(judged, self.chosen)}."
+            f"With no memory, {self.worst_off} would have {received} {_worst(judged, none)} per "
+            f"{self.length(self.period)}. The actual decisions gave {_worst(judged, 0)}, and the recommendation gives "
+            f"{_worst(judged, self.chosen)}."
         ]
         rest = [i for i, each in enumerate(self.trials) if i and each.memory.kind in ("sliding_window", "reset")]
         better = [i for i in rest if self.clearly_better(i, self.chosen)]
         if better:
-            listing = listed([f"{self._trial(i)} ({_change(judged.worst, i, self.chosen)})" for i in better])
+            listing = listed([f"{self._trial(i)} ({change_of(judged.worst, i, self.chosen)})" for i in better])
             sentences.append(
-                f"Other memories would do better still for them: {listing}. A ledger has "
-                f"half-lives only, but Python has these memories, too."
+                f"Other memories would do better still for them: {listing}. A ledger has only half-lives, but Python "
+                f"has these memories, too."
             )
         if self.held_out is not None and self.verdict not in ("hardly matters", "cannot tell"):
             memory, rule, gain = self.held_out
@@ -212,12 +216,12 @@ class Advice(Recommendation, Trials):
             if (memory, rule) == (self.memory, self.rule):
                 off = f"{abs(gain):.0%} {'better' if gain >= 0 else 'worse'} off"
                 sentences.append(
-                    f"{first} the same recommendation; in the second half, which was not used for it, "
-                    f"{self._worst_off} would have been {off} than with {self._trial(self.simple)}."
+                    f"{first} the same recommendation. In the second half, which was not used for it, "
+                    f"{self.worst_off} would have been {off} than with {self._trial(self.simple)}."
                 )
             else:
                 sentences.append(
-                    f"{first} {self._named(memory)} and the rule {rule}, so the recommendation is not firm: ask "
+                    f"{first} {self._named(memory)} and the rule {rule}, so the recommendation is not firm. Ask "
                     f"again when the history is longer."
                 )
         return sentences
@@ -233,18 +237,18 @@ class Advice(Recommendation, Trials):
             sentences += self._other_aims(self.judged)
         if not self.reported and not self.facts.equal:
             sentences.append(
-                "If agents report their needs themselves, they can gain by reporting little: add --reported, which "
-                "counts reports as multiples of what each usually reports."
+                "If agents report their needs themselves, they can gain by reporting little. Add --reported, which "
+                "counts reports as multiples of each agent's usual report."
             )
         low, high = self.facts.between
         if not self.entitled and self.kind == "burden":
             sentences.append(
-                "If some agents have a smaller share of the load, such as half-timers, give --entitlements."
+                "If some agents have a smaller share of the load, such as part-timers, give --entitlements."
             )
         elif not self.entitled and low > 0 and high > MUCH_MORE * low and not self.reported:
             sentences.append(
-                f"Some agents ask for {high / low:.0f} times as much as others, and all count as entitled to the same. "
-                f"If those who ask for more are larger, such as a clinic with more patients, give --entitlements."
+                f"Some agents ask for {high / low:.0f} times as much as others, but all have equal entitlements. If "
+                f"the ones that ask for more are larger, such as a clinic with more patients, give --entitlements."
             )
         elif not self.entitled:
             sentences.append("If some agents are entitled to more than others, give --entitlements.")
@@ -256,57 +260,36 @@ class Advice(Recommendation, Trials):
         return sentences
 
     def _other_aims(self, judged: JudgedTrials) -> list[str]:
-        """What would be taken if only the total counted, or only the longest wait."""
+        """What to use if only the total counted, or only the longest wait."""
         sentences, sign = [], -1.0 if self.kind == "burden" else 1.0
         most = max(range(1, len(self.trials)), key=lambda i: sign * judged.mean(judged.total, i))
         if judged.gain(judged.total, most, self.chosen).low > 0:
             which = "least" if self.kind == "burden" else "most"
             sentences.append(
                 f"If only the total counted: {self._trial(most)} gives {which}, {_total(judged, most)} in "
-                f"{self.length(self.period)} ({_change(judged.total, most, self.chosen)}), but leaves "
-                f"{_worst(judged, most)} for {self._worst_off} instead of {_worst(judged, self.chosen)}."
+                f"{self.length(self.period)} ({change_of(judged.total, most, self.chosen)}), but leaves "
+                f"{_worst(judged, most)} for {self.worst_off} instead of {_worst(judged, self.chosen)}."
             )
         shortest = min(self.fading(), key=lambda i: (self.trials[i].longest, i != self.chosen))
         if self.trials[shortest].longest < 0.8 * self.trials[self.chosen].longest:
-            row = "carry many times in a row" if self.kind == "burden" else "ask many times in vain"
+            row = "work many times in a row" if self.kind == "burden" else "be turned down many times in a row"
             sentences.append(
-                f"If nobody should {row}: {self._trial(shortest)}, at most {self.trials[shortest].longest} "
-                f"instead of {self.trials[self.chosen].longest}; {self._worst_off} would then have "
+                f"If no one should {row}: {self._trial(shortest)}, at most {self.trials[shortest].longest} times "
+                f"instead of {self.trials[self.chosen].longest}. {capitalized(self.worst_off)} would then have "
                 f"{words(self.kind).received} {_worst(judged, shortest)}."
             )
         return sentences
 
     def table(self) -> Table:
-        burden = self.kind == "burden"
-        quarter, row = ("heaviest quarter", "in a row") if burden else ("worst-off quarter", "in vain")
-        most, streak = ("carried most", "carried") if burden else ("received least", "asked in vain")
-        judged = self.judged
-        return Table(
-            f"What would have been {words(self.kind).received} in {self.length(self.period)}",
-            ["memory", "rule", quarter, "all together", "Gini", row, "for that quarter"],
-            [] if judged is None else [self._row(judged, i) for i in self.shown()],
-            note=f"{_capital(quarter)}: the mean of the quarter of agents who {most}. {_capital(row)}: the most times "
-            f"in a row that anybody {streak}. The last column compares with the recommendation; its ranges allow for "
-            f"chance, for ties and for the number of comparisons.",
-        )
+        return comparison_table(self)
+
+    def charts(self) -> list[Chart]:
+        return comparison_charts(self)
 
     def shown(self) -> list[int]:
         """The trials in the table: what happened, the recommended rule under all memories, the other under its own."""
         rest = [i for i, each in enumerate(self.trials) if i and (each.rule == self.rule or each.memory == self.memory)]
         return [0, *sorted(rest, key=lambda i: (i != self.chosen, self.trials[i].memory != self.memory, i))]
-
-    def _row(self, judged: JudgedTrials, i: int) -> list[str]:
-        trial, gain, was = self.trials[i], self.gain(i, self.chosen), judged.mean(judged.worst, self.chosen)
-        # Of burdens more is worse: the column says what happens to the number, as the others do.
-        low, high = (gain.low, gain.high) if self.kind == "good" else (-gain.high, -gain.low)
-        change = _change(judged.worst, i, self.chosen)
-        change = f"{change} ({_percent(low / was)} to {_percent(high / was)})" if was > 0 else ""
-        has_rule = i > 0 and trial.memory.kind != "instantaneous"
-        return [
-            "as it was" if i == 0 else trial.memory.name, trial.rule if has_rule else "",
-            _worst(judged, i), _total(judged, i), f"{judged.mean(judged.gini, i):.2f}", str(trial.longest),
-            "recommended" if i == self.chosen else change,
-        ]  # fmt: skip
 
     def _choice(self) -> dict[str, object]:
         reports = "normalised" if self.reported else "as-reported"
@@ -335,8 +318,9 @@ class Advice(Recommendation, Trials):
         return data
 
     @property
-    def _worst_off(self) -> str:
-        return f"the quarter of agents who {words(self.kind).received} {'most' if self.kind == 'burden' else 'least'}"
+    def worst_off(self) -> str:
+        """The agents by whom trials are judged."""
+        return "the heaviest quarter" if self.kind == "burden" else "the worst-off quarter"
 
     def _trial(self, i: int) -> str:
         """A trial in a sentence."""
@@ -360,19 +344,3 @@ def _worst(judged: JudgedTrials, i: int) -> str:
 def _total(judged: JudgedTrials, i: int) -> str:
     """What all agents of a trial have in a period."""
     return amount(judged.mean(judged.total, i))
-
-
-def _change(what: np.ndarray, i: int, other: int) -> str:
-    """How much more of something a trial gives than another, in percent."""
-    was = float(what[other].mean())
-    return _percent(float(what[i].mean()) / was - 1) if was > 0 else "from nothing"
-
-
-def _percent(change: float) -> str:
-    """A change in percent with its sign; nothing falls by more than all of it."""
-    points = max(round(100 * change), -100)
-    return f"{points:+d}%" if points else "0%"
-
-
-def _capital(text: str) -> str:
-    return f"{text[0].upper()}{text[1:]}"

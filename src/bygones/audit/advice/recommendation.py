@@ -1,27 +1,29 @@
 """What all advice has in common: the facts about a history, the period that follows from them, and a recommendation.
 
 The facts are what matters for the choice of a rule: how often, among how many, how unequal, how long. The choice is
-judged over a *period*: who received how much is compared within periods, not over the whole history, because nobody
-waits for ever to come out even. A period is long enough for a few turns each.
+judged over a *period*: totals are compared within periods, not over the whole history, because nobody waits for ever to
+come out even. A period is long enough for a few turns each.
 """
 
 from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
+from bygones._files import file_name
 from bygones.audit.read.clock import Clock
 from bygones.audit.replay.past_decisions import Decisions
-from bygones.document.document import Answer, Block, Bullets, Document, Section, Table
+from bygones.document.document import Answer, Bullets, Chart, Command, Document, Section, Table
 from bygones.kinds import Kind
 from bygones.ledger.model.times import SECOND, UNITS
 
 TURNS = 3.0
-"""A period is so long that everybody has about this many turns in it."""
+"""A period is long enough for about this many turns of each agent."""
 
 PERIODS = 8
 """A history can be judged if it is at least this many periods long."""
@@ -33,7 +35,7 @@ OTHERS_TOO = "With one agent, every half-life and rule does the same: add the ro
 """What would change the advice about a history of one agent."""
 
 KIND_ASSUMED = "The history is taken to be about goods. If these are burdens, such as shifts, add --kind burden."
-"""What would change the advice if nobody said whether goods are handed out, or burdens."""
+"""What would change the advice if it was not given whether the history is about goods or burdens."""
 
 _ROUND = ((1, "s"), (10, "s"), (1, "min"), (10, "min"), (1, "h"), (6, "h"), (1, "d"), (3, "d"), (7, "d"), (14, "d"),
           (30, "d"), (90, "d"), (180, "d"), (365, "d"))  # fmt: skip
@@ -46,7 +48,7 @@ class HistoryFacts(NamedTuple):
 
     Attributes:
         decisions: the number of decisions.
-        contested: the number of decisions in which somebody who asked was not served.
+        contested: the number of decisions in which an agent who asked was not served.
         agents: the number of agents who asked.
         asking: how many ask at a decision, on average.
         served: how many are served at a decision, on average.
@@ -87,7 +89,7 @@ class HistoryFacts(NamedTuple):
 
     @property
     def equal(self) -> bool:
-        """Whether the needs at a decision are all the same, so that it does not matter who is served when."""
+        """Whether the needs at a decision are all the same, so it does not matter who is served when."""
         return self.differ < 0.01
 
 
@@ -135,7 +137,7 @@ def _every(gaps: np.ndarray, usual: float) -> float:
 
 
 def _drift(rows: np.ndarray, needs: np.ndarray, when: np.ndarray, n_agents: int) -> float:
-    """How far what each agent asks for moved between the halves of a history, between 0 and 1."""
+    """Which share of all needs moved to other agents between the halves of a history, between 0 and 1."""
     late = when > (when[0] + when[-1]) / 2
     halves = [np.bincount(rows[half], needs[half], n_agents) for half in (~late, late)]
     shares = [half / (half.sum() or 1.0) for half in halves]
@@ -154,7 +156,7 @@ def round_lengths(clock: Clock, span: float) -> list[float]:
 
 
 def suitable_period(clock: Clock, turn: float, span: float) -> float:
-    """The shortest round period with a few turns for everybody; a shorter one where the history is too short for it."""
+    """The shortest round period with a few turns for each agent; less where the history is too short for it."""
     known = round_lengths(clock, 10 * TURNS * turn)
     wanted = next((length for length in known if length >= TURNS * turn), known[-1])
     shorter = [length for length in known if turn <= length <= span / PERIODS]
@@ -177,7 +179,7 @@ class Recommendation(Answer):
         label: where the history came from.
         clock: what its times mean.
         kind: goods or burdens.
-        kind_assumed: whether it was not said, and goods are assumed.
+        kind_assumed: whether the kind was not given, and goods are assumed.
         period: the time over which shares should even out.
         rule: the rule that is recommended.
         reported: whether needs are what agents report themselves.
@@ -213,7 +215,7 @@ class Recommendation(Answer):
 
     @abstractmethod
     def headline(self) -> list[str]:
-        """What to take, and how sure that is, in a few sentences."""
+        """What to use, and how sure that is, in a few sentences."""
 
     @abstractmethod
     def reasons(self) -> list[str]:
@@ -254,11 +256,20 @@ class Recommendation(Answer):
         text = self.clock.length_text(value)
         return text if not self.clock.steps or math.isinf(value) else f"{text} step{'' if text == '1' else 's'}"
 
-    def document(self) -> Document:
-        """The advice as people read it."""
+    def charts(self) -> list[Chart]:
+        """The numbers in pictures."""
+        return []
+
+    def document(self, commands: Mapping[str, str] | None = None) -> Document:
+        """The advice as people read it, with the commands to type next by their purpose."""
         first, *more = self.headline()
         numbers, doubts = self.table(), self.doubts()
-        blocks: list[Block] = [*more, Section("Why", [Bullets(self.reasons())])]
-        blocks += [numbers] if numbers.rows else []
-        blocks += [Section("What would change this", [Bullets(doubts)])] if doubts else []
-        return Document(first, [*blocks, " ".join([f"{self.label}:", *self.notes])], "Advice")
+        typed = [Command(purpose, line) for purpose, line in (commands or {}).items()]
+        sections = [
+            *([Section("What to type next", typed, "next")] if typed else []),
+            Section("Why", [Bullets(self.reasons())]),
+            *([Section("What was compared", [*self.charts(), numbers], "compared")] if numbers.rows else []),
+            *([Section("What would change this", [Bullets(doubts)], "change")] if doubts else []),
+            Section("Data", [" ".join([f"{file_name(self.label)}:", *self.notes])]),
+        ]
+        return Document(first, [*more, *sections], "Advice", "Which rule?")

@@ -1,7 +1,7 @@
 r"""Rules and memories tried on a history, judged period by period, and the choice among them.
 
-Every trial replays all decisions; each decision knows only what came before it. A trial is judged by what agents
-received within *periods*: $x_i / (w_i\,p_i)$, where $w_i$ is the entitlement and $p_i$ the part of the period in which
+Every trial replays all decisions; each decision knows only what came before it. A trial is judged by the totals
+of agents within *periods*: $x_i / (w_i\,p_i)$, where $w_i$ is the entitlement and $p_i$ the part of the period in which
 the agent took part. The *worst-off quarter* are those with the least of it (of burdens, with the most), a quarter of
 all $w_i\,p_i$. The first period is left out, because every memory starts empty. Periods overlap by three quarters, so
 that no memory gains by beginning and ending with them.
@@ -36,16 +36,17 @@ QUARTERS = 4
 """A period is divided into this many parts, and periods begin at each of them."""
 
 RESAMPLES = 4000
-"""How often the periods are drawn anew."""
+"""How often the periods are resampled."""
 
 LEVEL = 0.95
 """How sure an interval is, all comparisons together."""
 
 WORTH = 0.05
-"""The least difference that is worth a word, as a share of what everybody would receive if it were equal."""
+"""The least difference that matters, as a share of an even share."""
 
 LONGER = 2
-"""What is better only in total may let nobody ask in vain, or carry, more than this many times as often in a row."""
+"""A choice that is better only in total may not make the longest streak of being turned down, or of work, longer than
+this many times that of the simple choice."""
 
 LEAST_PERIODS = 4
 """The fewest independent periods by which trials are compared."""
@@ -66,13 +67,13 @@ class Gain(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class JudgedTrials:
-    """Trials judged by what was received within periods.
+    """Trials judged by the totals within periods.
 
     Attributes:
         worst: what the worst-off quarter received in a period, by trial, draw and group of neighbouring periods.
         total: what all received, in the same way.
         gini: the Gini coefficient.
-        level: what everybody would have received in a period if it were equal, by trial.
+        level: the even share of a period, by trial.
         kind: goods or burdens.
     """
 
@@ -130,7 +131,7 @@ def _draws(n_draws: int, n_periods: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def judge(decisions: Decisions, trials: Sequence[Course], period: float, kind: Kind) -> JudgedTrials | None:
-    """Judges trials by what was received within periods; None if there are too few periods after the first."""
+    """Judges trials by the totals within periods; None if there are too few periods after the first."""
     times, part = decisions.times, period / QUARTERS
     of_decision = np.floor((times - times[0]) / part).astype(int)
     n_parts = int((times[-1] - times[0] + decisions.usual) // part)
@@ -194,7 +195,7 @@ class Trials:
 
     Attributes:
         trials: what was replayed; what happened comes first. Empty if there was nothing to decide.
-        judged: the trials judged by what was received within periods; None if there are too few.
+        judged: the trials judged by the totals within periods; None if there are too few.
         period: the time over which shares should even out.
     """
 
@@ -220,7 +221,7 @@ class Trials:
         return len(self.fading()) - 1
 
     def gain(self, trial: int, other: int) -> Gain:
-        """What a trial gives the worst-off quarter more than another, as all comparisons together allow to say."""
+        """How much more a trial gives the worst-off quarter than another, with an interval for all comparisons."""
         if self.judged is None:
             raise ValueError("there are too few periods to compare trials")
         return self.judged.gain(self.judged.worst, trial, other, self._comparisons)
@@ -265,7 +266,7 @@ class Trials:
 
 
 def compare(decisions: Decisions, trials: Sequence[Course], period: float, kind: Kind) -> Trials:
-    """Compares trials by what was received within periods."""
+    """Compares trials by the totals within periods."""
     judged = judge(decisions, trials, period, kind) if trials else None
     return Trials(trials=tuple(trials), judged=judged, period=period)
 

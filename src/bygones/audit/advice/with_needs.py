@@ -1,7 +1,7 @@
-"""Which half-life and rule to choose for a history, by what they would have done on it where it records who asked.
+"""Which half-life and rule to choose for a history, by a replay where it records who asked.
 
-Half-lives, other memories and both rules are replayed on the needs of the history, judged by what the worst-off quarter
-of the agents would have received (of burdens, carried) within periods, and compared (`bygones.audit.advice.trials`).
+Half-lives, other memories and both rules are replayed on the needs of the history, judged by the total of the worst-off
+quarter of the agents within periods, and compared (`bygones.audit.advice.trials`).
 """
 
 from __future__ import annotations
@@ -53,12 +53,12 @@ def advise(
         history: see `read_history`; rules are compared if it was read with `needs` and `served`.
         period: the time over which shares should even out; by default long enough for three turns each.
         half_lives: the half-lives to try; by default round ones around the period, and perfect recall.
-        reported: whether needs are what agents report themselves. They then count as multiples of what each usually
-            reports, and only the rule that is safe with them is recommended.
+        reported: whether agents report their needs themselves. They then count as multiples of each agent's usual
+            report, and only the rule that is safe with them is recommended.
         newcomers: the newcomer rule; by default `mean`, or that of a ledger.
         entitlements: of each agent; by default the same for everyone, or those of a ledger.
         others: the entitlement of agents that `entitlements` does not name, see `audit`.
-        kind: goods or burdens; by default what a ledger is about, or goods, and the advice says so.
+        kind: goods or burdens; by default the kind of a ledger, or goods, which the advice then mentions.
         draws: how often each trial is run, with other draws among ties.
         advance: called after each trial with the share of the work that is done.
     """
@@ -76,7 +76,7 @@ def advise(
         decisions = Decisions(decisions.requests[-MOST_DECISIONS:], decisions.who, decisions.usual)
     if number < 2 and period is None:
         raise ValueError(
-            f"{history.source.label} is too short to advise on: it has {counted(number, 'decision')}, so that it does "
+            f"{history.source.label} is too short to advise on: it has {counted(number, 'decision')}, so it does "
             f"not show how often a turn comes; give more of the history, or --period with the time over which shares "
             f"should even out"
         )
@@ -87,8 +87,8 @@ def advise(
     if over < facts.turn and period is not None:
         least = clock.length_text(facts.turn)
         raise ValueError(
-            f"period must be at least as long as it takes until everybody has had a turn, {least}, got {period!r}: "
-            f"nobody could come out even within it"
+            f"period must be at least as long as it takes until every agent has had a turn, {least}, got {period!r}: "
+            f"no one could come out even within it"
         )
     memories = _memories(clock, over, facts, half_lives)
     trials = _trials(decisions, memories, about, draws, advance) if facts.contested and facts.agents > 1 else []
@@ -150,7 +150,7 @@ def _memories(
 def _trials(
     decisions: Decisions, memories: Sequence[Alternative], kind: Kind, draws: int, advance: Callable[[float], None]
 ) -> list[Course]:
-    """What happened, then each rule under each memory; `advance` is told the share of the work that is done."""
+    """The actual course, then each rule under each memory; `advance` gets the share of the work that is done."""
     trials, tried = [replay(decisions, memories[0], ACTUAL, kind)], list(product(memories, get_args(Rule)))
     for done, (memory, rule) in enumerate(tried, 1):
         trials.append(replay(decisions, memory, rule, kind, draws=draws))
@@ -161,7 +161,7 @@ def _trials(
 def _other_periods(
     decisions: Decisions, compared: Trials, clock: Clock, facts: HistoryFacts, kind: Kind, reported: bool
 ) -> dict[float, tuple[Alternative, str]]:
-    """What would be recommended for the next shorter and the next longer period by which it can be judged."""
+    """The recommendations for the next shorter and the next longer period by which trials can be judged."""
     if compared.judged is None:
         return {}
     known = [each for each in round_lengths(clock, facts.span / PERIODS) if each >= facts.turn]

@@ -1,7 +1,7 @@
-"""Which half-life to begin with where a history records who received what, but not who asked.
+"""Which half-life to begin with where a history records who received how much, but not who asked.
 
-Rules cannot be replayed then. What such a history does tell is how often each agent has a turn and how long agents
-stay, and whether the half-life makes a difference to who is first in line now.
+Rules cannot be replayed then. Such a history shows how often each agent has a turn, how long agents stay, and whether
+the half-life makes a difference to who is first in line now.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from bygones.audit.measure.audit import audit
 from bygones.audit.measure.findings import stretches
 from bygones.audit.read.clock import Clock
 from bygones.audit.read.history import History
-from bygones.document.document import Table
+from bygones.document.document import Cell, Table
 from bygones.kinds import Kind, words
 from bygones.ledger.model.times import SECOND
 
@@ -39,7 +39,7 @@ MANY = 0.25
 
 
 class FirstInLine(NamedTuple):
-    """A half-life, how unequal what it remembers is now, and who is owed most, or due next."""
+    """A half-life, how unequal the recent totals are now, and who is owed most, or due next."""
 
     half_life: float
     gini: float
@@ -78,22 +78,22 @@ class ReceivedAdvice(Recommendation):
     def headline(self) -> list[str]:
         first = f"Begin with a half-life of {self.length(self.half_life)} and the rule one-step."
         if self.is_log:
-            return [first, "Rules were not compared: the queue of a cluster is replayed by bygones what-if."]
-        who = "could have carried" if self.kind == "burden" else "asked"
-        what = f"who {words(self.kind).received} what, but not who {who}"
-        return [first, f"Rules could not be compared: this history records {what}."]
+            return [first, "Rules were not compared. To replay the queue of a cluster, use bygones what-if."]
+        who = "was available" if self.kind == "burden" else "asked"
+        what = f"who {words(self.kind).received} how much, but not who {who}"
+        return [first, f"Rules could not be compared, because this history records {what}."]
 
     def reasons(self) -> list[str]:
         if self.agents < 2:
-            return ["There is only one agent in this history, so there is nobody to be fair to."]
+            return ["There is only one agent in this history, so there is no one to be fair to."]
         stayed = "few have left"
         if math.isfinite(self.stay):
             stayed = f"half of those who left had stayed no longer than {self.length(self.stay)}"
         sentences = [
             f"There are {counted(self.events, 'event')} of {counted(self.agents, 'agent')}. An agent has a turn about "
             f"every {self.length(self.turn)}, and {stayed}.",
-            f"A half-life should be long enough for about {TURNS:.0f} turns each, or it forgets before they come out "
-            f"even, and no longer than agents stay, or they leave before it counts.",
+            f"A half-life should be long enough for about {TURNS:.0f} turns each, or it forgets before agents come out "
+            f"even. It should be no longer than agents stay, or they leave before it counts.",
         ]
         return [*sentences, self._about_the_line()]
 
@@ -113,25 +113,27 @@ class ReceivedAdvice(Recommendation):
         if self.agents < 2:
             return [OTHERS_TOO]
         sentences = [KIND_ASSUMED] if self.kind_assumed else []
-        sentences.append("If shares should even out sooner or later than that, say so with --period.")
+        sentences.append("If shares should even out sooner or later than that, use --period.")
         if self.otherwise:
             sentences.append(self.otherwise)
         if not self.is_log:
-            who = "could have carried it" if self.kind == "burden" else "asked"
+            who = "was available" if self.kind == "burden" else "asked"
             sentences.append(
                 f"To compare rules as well, record one row for each agent who {who}, each time, with the columns "
-                f"agent, time, need (how much it would have been for them) and served (1 or 0)."
+                f"agent, time, need (the amount if they are chosen) and served (1 or 0)."
             )
         return sentences
 
     def table(self) -> Table:
         length, first = self.clock.length_text, "due next" if self.kind == "burden" else "owed most"
-        rows = [[length(each.half_life), f"{each.gini:.2f}", each.first or "nobody"] for each in self.standings]
+        rows: list[list[Cell]] = [
+            [length(each.half_life), each.gini, each.first or "nobody"] for each in self.standings
+        ]
         return Table(
-            "Where everybody stands now",
+            "Where everyone stands now",
             ["half-life", "Gini", first],
             rows if self.agents > 1 else [],
-            note="Gini: how unequally what is remembered is spread now; 0 means equally.",
+            note="Gini: how unequal the recent totals are now. 0 is equal.",
         )
 
     def _choice(self) -> dict[str, object]:
@@ -167,7 +169,7 @@ def advise_received(
     if not between and period is None:
         raise ValueError(
             f"{history.source.label} is too short to advise on: it has {counted(history.n_events, 'event')}, and no "
-            f"agent has two at different times, so that it does not show how often a turn comes; give more of the "
+            f"agent has two at different times, so it does not show how often a turn comes; give more of the "
             f"history, or --period with the time over which shares should even out"
         )
     turn = between or span or 1.0

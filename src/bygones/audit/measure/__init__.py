@@ -1,1 +1,1 @@
-"""Everybody's standing under every half-life, and which conclusions hold: the audit."""
+"""Every agent's standing under every half-life, and which conclusions hold: the audit."""

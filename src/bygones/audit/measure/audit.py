@@ -65,14 +65,14 @@ def audit(
 
     Args:
         history: the events, see `read_history`. A ledger is replayed by its own rules under each half-life.
-        half_lives: durations such as `7d`, or numbers of steps; with `inf` nothing fades. By default 1d, 7d, 30d and
+        half_lives: durations such as `7d`, or numbers of steps; `inf` is perfect recall. By default 1d, 7d, 30d and
             inf, or 10, 100, 1000 and inf steps; of a ledger also its own.
         entitlements: the entitlement of each agent, or what `read_shares` read. Agents without events take part from
             the beginning. By default those in a ledger's rules at the moment of the audit, or the same for everyone.
         others: the entitlement of agents that `entitlements` does not name: a number, or `proportional`, which entitles
-            them to what they received, so that they are neither owed nor ahead in total. By default they are refused.
+            them to what they received, so they are neither owed nor ahead in total. By default they are refused.
         newcomers: the newcomer rule: with how much remembered utility an agent who joins later starts, as in the
-            ledger. By default zero, so that only what was received is remembered; of a ledger, its own rule.
+            ledger. By default zero, so only amounts received count; of a ledger, its own rule.
         gone_after: an agent without an event for this long counts as away. By default never, because receiving nothing
             is exactly what an audit should show.
         every: the length of a period.
@@ -80,10 +80,10 @@ def audit(
         refine: whether to search for the half-lives at which conclusions flip, which queries the engine a few more
             times. By default true for histories of up to ten million events.
         welfare: what the rule maximises when decisions are replayed, where the history records who asked.
-        kind: `good` or `burden`; by default what a ledger's rules say, or goods. Of burdens an entitlement is the share
+        kind: `good` or `burden`; by default that of a ledger's rules, or goods. Of burdens an entitlement is the share
             of the load, and agents with 0 are exempt: they are left out.
         title: a title for the page.
-        unit: the unit of what was received, such as doses; by default the name of its column.
+        unit: the unit of the amounts, such as doses; by default the name of its column.
         remarks: notes for the reader.
 
     Returns:

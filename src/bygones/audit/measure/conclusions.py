@@ -19,7 +19,7 @@ from bygones.kinds import Kind, words
 
 Owed: TypeAlias = Mapping[float, np.ndarray]
 """For each half-life, what each agent is owed per unit of entitlement, where a unit is the average entitlement, as a
-share of everything remembered; NaN for agents who are away."""
+share of the recent total; NaN for agents who are away."""
 
 TIED = 1e-3
 """A difference below this part of an average share is a tie."""
@@ -58,12 +58,12 @@ class Flip:
 
     @property
     def is_at_infinity(self) -> bool:
-        """Whether the answer changes only if nothing fades at all, where it ends in a tie."""
+        """Whether the answer changes only with perfect recall, where it ends in a tie."""
         return math.isinf(self.high) and isinstance(self.after, Tie)
 
 
 class Tie(str):
-    """An answer that names several agents as equals, or says that two agents are equal."""
+    """An answer that names several agents as equals, or calls two agents equal."""
 
     __slots__ = ()
 
@@ -74,13 +74,13 @@ class Conclusion:
 
     Attributes:
         kind: `most` (who is owed most), `owed` (whether `agent` is owed) or `order` (whether `agent` comes before
-            `other`, which is to say that it is owed more per unit of entitlement, or is less far ahead).
+            `other`, being owed more per unit of entitlement, or less far ahead).
         agent: the agent in question; empty for `most`.
         other: the agent it is compared with.
         answers: the answer at each half-life of the audit; a `Tie` where there is none.
         flips: where the answer changes, the shortest half-life first. Ties in between are no change.
-        about: goods or burdens, which have their own words: whoever is owed a good is due to carry a burden.
-        per_unit: whether entitlements differ, so that agents are compared per unit of entitlement.
+        about: goods or burdens, which have their own words: agents who are owed goods are due to work.
+        per_unit: whether entitlements differ, so agents are compared per unit of entitlement.
         searched: whether half-lives between those of the audit were looked at, too.
     """
 
@@ -118,7 +118,7 @@ class Conclusion:
         return self.kind == "most" and 2 * tied > len(self.answers) and len(set(self.answers.values())) > 1
 
     def held(self, length_text: Callable[[float], str]) -> str:
-        """The conclusion that holds, as a sentence below a heading that says at which half-lives."""
+        """The conclusion that holds, as a sentence below a heading with the half-lives."""
         return _whole(self.claim + self._ties(length_text))
 
     def sentence(self, length_text: Callable[[float], str]) -> str:
@@ -134,14 +134,16 @@ class Conclusion:
         if len(flips) > CHANGES:
             low, high = length_text(flips[0].low), length_text(flips[-1].high)
             clause = (
-                f"{claims[0]} at the shortest half-life, and {claims[-1]} at the longest; between {low} and {high} "
+                f"{claims[0]} at the shortest half-life, and {claims[-1]} at the longest. Between {low} and {high} "
                 f"the answer changes {len(flips)} times"
             )
         elif flips:
-            clause = f"{'; then '.join(until)}; beyond that {claims[-1]}"
+            clause = f"{', '.join(until)}, and {claims[-1]} beyond that"
         else:
             clause = f"{claims[0]} at {'every finite half-life' if self.searched else 'each finite half-life compared'}"
-        at_infinity = f"; if nothing fades, {self._claim(self.flips[-1].after)}" if len(flips) < len(self.flips) else ""
+        at_infinity = (
+            f". With perfect recall, {self._claim(self.flips[-1].after)}" if len(flips) < len(self.flips) else ""
+        )
         return _whole(f"{clause}{at_infinity}")
 
     def _ties(self, length_text: Callable[[float], str]) -> str:

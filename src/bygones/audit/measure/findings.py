@@ -1,4 +1,4 @@
-"""What an audit found, as numbers, as sentences about them, and as plain data."""
+"""The result of an audit, as numbers, as sentences about them, and as plain data."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 
 from bygones._text import counted, listed
+from bygones.audit.measure.audit_document import audit_document
 from bygones.audit.measure.conclusions import TIED, Conclusions
-from bygones.audit.measure.groups import audit_document
 from bygones.audit.measure.pasts import DATED_EVENTS, Attendance, Past, Trajectory
 from bygones.audit.measure.sums import Periods
 from bygones.audit.read.clock import Clock
@@ -24,12 +24,12 @@ from bygones.kinds import Kind, words
 from bygones.ledger.model.standing import per_unit, ranked
 
 MEASURES = {"good": ("gini", "egalitarian", "nash", "mean"), "burden": ("gini", "heaviest", "mean")}
-"""What is measured over time; of burdens the worst-off carries most, and a geometric mean has no meaning."""
+"""What is measured over time; the worst-off of burdens works most, and a geometric mean has no meaning."""
 
 OTHER_DEFAULT = {"zero": ("mean", "advise"), "mean": ("zero", "audit")}
 """For the default newcomer rules of an audit and of advice, the other one and the command whose default it is.
 
-An audit counts only what was received. Advice is about what to do from now on, and a ledger starts newcomers with the
+An audit counts only the amounts received. Advice is about the future, and a ledger starts newcomers with the
 mean."""
 
 _Answer = TypeVar("_Answer")
@@ -44,14 +44,14 @@ class AgentStanding(NamedTuple):
         status: `present`, `away`, `on hold` or `exempt`.
         joined: the time of its first event, or at which it joined a ledger.
         received: the true total.
-        remembered: what still counts of it.
+        remembered: the recent total.
         entitlement: relative to the others.
-        share: of everything remembered.
+        share: of the recent total of all.
         entitled_share: the share to which it is entitled.
         owed: how far it is below that share, negative if above.
         owed_per_unit: the same per unit of entitlement.
         owed_since: the moment since which it has been owed without interruption.
-        factors: of a cluster with an account tree, Slurm's `fair_tree` factor from what is remembered and, as far as it
+        factors: of a cluster with an account tree, Slurm's `fair_tree` factor from the recent totals and, as far as it
             was read, the one that `sshare` itself gives.
     """
 
@@ -77,7 +77,7 @@ class Audit(Answer):
     Attributes:
         label: where the history came from.
         clock: what its times mean.
-        utility: the name of the column with what was received.
+        utility: the name of the column with the amounts.
         n_events: the number of events up to the moment of the audit.
         first: the time of the first event.
         periods: the periods at whose ends standings are computed.
@@ -85,19 +85,19 @@ class Audit(Answer):
         received: the total that each agent received, which never fades.
         is_present: who takes part at the moment of the audit.
         entitled: the share to which each of those is entitled; NaN for the others.
-        standings: where everybody stands under each half-life, the shortest first.
+        standings: where every agent stands under each half-life, the shortest first.
         conclusions: what holds at every half-life and what depends on it.
         what_if: what the rule `one-step` would have decided under each half-life; None where the history does not
             record who asked.
         statuses: whether each agent is `present`, `away`, `on hold` or `exempt`.
-        equal_assumed: whether entitlements were not given, so that everybody counts as entitled to the same.
+        equal_assumed: whether entitlements were not given, so entitlements count as equal.
         past: the history that was audited, which answers further questions.
         notes: what was skipped or assumed, in sentences.
-        kind: whether what was received are goods, or burdens that were carried. The sums are the same; what is *owed*
+        kind: whether the history is about goods or burdens. The sums are the same; what is *owed*
             of goods is *due* of burdens.
         is_ledger: whether the history is a ledger, replayed by its own rules.
         title: the title that was given for the page.
-        unit: of what was received; empty if it is not known.
+        unit: of the amounts; empty if it is not known.
         remarks: notes that were given for the reader.
         shares: the entitlements as they were read, with a cluster's account tree.
     """
@@ -141,12 +141,17 @@ class Audit(Answer):
 
     @property
     def per_unit(self) -> bool:
-        """Whether entitlements differ, so that agents are compared per unit of entitlement."""
+        """Whether entitlements differ, so agents are compared per unit of entitlement."""
         return len(set(self.members.entitlements[self.members.entitlements > 0].tolist())) > 1
 
     @property
+    def recent(self) -> str:
+        """The name of what the memory holds: recent totals of goods, recent work of burdens."""
+        return "recent work" if self.kind == "burden" else "recent total"
+
+    @property
     def little(self) -> float:
-        """The share of everything remembered below which a difference is a tie."""
+        """The share of the recent total below which a difference is a tie."""
         return TIED / max(1, int(self.is_present.sum()))
 
     def per_unit_of(self, trajectory: Trajectory) -> np.ndarray:
@@ -154,12 +159,8 @@ class Audit(Answer):
         return per_unit(trajectory.owed, self.members.entitlements)
 
     def rows(self, trajectory: Trajectory, which: Sequence[int] | None = None) -> list[AgentStanding]:
-        """Where agents stand under a half-life: everybody, as `ranked`, or those in some rows."""
-        known: dict[str, dict[str, float]] = {}
-        if self.shares is not None and self.shares.tree is not None:
-            usage = dict(zip(self.names, trajectory.remembered.tolist(), strict=True))
-            tree, by_user = self.shares.tree, self.shares.by_user
-            known = {"fair_tree": tree.factors(usage, by_user=by_user), "sshare": tree.given(by_user=by_user)}
+        """Where agents stand under a half-life: all, as `ranked`, or those in some rows."""
+        factors = self.factors(trajectory)
         per_unit = self.per_unit_of(trajectory)
         return [
             AgentStanding(
@@ -175,10 +176,19 @@ class Audit(Answer):
                 owed=_plain(trajectory.owed[row]),
                 owed_per_unit=_plain(per_unit[row]),
                 owed_since=self.since(trajectory, row),
-                factors={name: each.get(self.names[row]) for name, each in known.items() if each},
+                factors={name: each.get(self.names[row]) for name, each in factors.items()},
             )
             for row in (self.ranked(trajectory) if which is None else which)
         ]
+
+    def factors(self, trajectory: Trajectory) -> dict[str, dict[str, float]]:
+        """In a cluster with an account tree, Slurm's factors by their names and agents; otherwise none."""
+        if self.shares is None or self.shares.tree is None:
+            return {}
+        usage = dict(zip(self.names, trajectory.remembered.tolist(), strict=True))
+        tree, by_user = self.shares.tree, self.shares.by_user
+        factors = {"fair_tree": tree.factors(usage, by_user=by_user), "sshare": tree.given(by_user=by_user)}
+        return {name: by_agent for name, by_agent in factors.items() if by_agent}
 
     def ranked(self, trajectory: Trajectory) -> list[int]:
         """The rows of the agents, the most owed per unit of entitlement first, those who are away last."""
@@ -253,10 +263,10 @@ class Audit(Answer):
         if counted == 1:
             return "There is one agent, who counts as entitled to everything."
         each = f"{100 / max(counted, 1):.2g}%" if counted > 200 else f"{1 / max(counted, 1):.1%}"
-        what = "carry" if self.kind == "burden" else "receive"
+        what = words(self.kind).receive
         return (
-            f"Equal shares are assumed, because no entitlements were given: each of the {counted:,} agents would "
-            f"{what} {each} of the total."
+            f"No entitlements were given, so equal shares are assumed: each of the {counted:,} agents would {what} "
+            f"{each} of the total."
         )
 
     def since_note(self) -> str:
@@ -271,11 +281,10 @@ class Audit(Answer):
     def owed_note(self) -> str:
         """What `owed` means, in one sentence."""
         word = words(self.kind)
-        share = "its share of the load in" if self.kind == "burden" else "its entitled share of"
-        return f"{word.owed.capitalize()}: how far an agent is below (+) or above (-) {share} everything remembered."
+        return f"{word.owed.capitalize()}: how far below (+) or above (-) the {word.share} of the {self.recent}."
 
     def over_time(self, trajectory: Trajectory, rows: Sequence[int]) -> np.ndarray:
-        """Some agents' shares of everything remembered at the end of each period; NaN while an agent is away."""
+        """Some agents' shares of the recent total at the end of each period; NaN while an agent is away."""
         shares = []
         for each in self.past.course(trajectory.half_life):
             total = each.remembered[each.is_present & (each.entitlements > 0)].sum()

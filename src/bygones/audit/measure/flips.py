@@ -58,6 +58,7 @@ def conclude(
     Where `ask` is expensive, its approximation `guess` decides where to ask. Every answer still comes from `ask`.
     At most `searched` flips are narrowed down at once.
     """
+    # An average share is 1 / n of the total, so a tie is a difference below TIED / n.
     present = np.flatnonzero(~np.isnan(next(iter(owed.values()))))
     notable, little = _notable(owed, present), TIED / max(1, len(present))
     audited = _Known(owed)
@@ -69,6 +70,8 @@ def conclude(
     if ask is not None and len(owed) > 1 and len(present) > 1:
         between = [h for low, high in itertools.pairwise(sorted(owed)) for h in _between(low, high)]
         if guess is not None:
+            # The guess is cheap at any number of half-lives. It narrows the gaps down, and `ask`, which needs a query
+            # for each half-life, is used only at their ends. Every answer that is reported comes from `ask`.
             first_look = {**known, **guess(between)}
             guessed = _search(questions(first_look), first_look, guess, searched, only_first=True)
             looked = _Known(guessed)
@@ -160,6 +163,8 @@ class _Question:
         gaps = []
         for i, j in itertools.pairwise(decided):
             if answers[i] != answers[j]:
+                # Between the two decided answers there may be ties. The margin changes its sign in one of the steps
+                # between i and j; the first half-life at which it is not positive ends the gap.
                 margins = self.margin(known.values[i : j + 1], answers[i], answers[j])
                 first = int(np.argmax(margins <= 0))
                 low, high = known.half_lives[i + first - 1 : i + first + 1]
@@ -171,6 +176,7 @@ class _Question:
         """The conclusion, with the answers at the half-lives of the audit."""
         flips = []
         for gap in self.gaps(known):
+            # Interpolated over rates 1 / h: they are finite with perfect recall, and sums are nearly linear in them.
             rate = _crossing(1 / gap.high, 1 / gap.low, *gap.margins)
             flips.append(Flip(gap.low, gap.high, gap.before, gap.after, 1 / rate if rate else math.inf))
         flips += self._at_infinity(known)
@@ -179,7 +185,7 @@ class _Question:
         return Conclusion(self.kind, agent, other, answers, tuple(flips), kind, per_unit, searched)
 
     def _at_infinity(self, known: _Known) -> list[Flip]:
-        """The change to an exact tie if nothing fades; of a pair, that is no reversal."""
+        """The change to an exact tie with perfect recall; for a pair, that is no reversal."""
         if self.kind == "order" or math.isfinite(known.half_lives[-1]):
             return []
         decided = [answer for answer in self.answer(known.values[:-1], self.little) if not isinstance(answer, Tie)]
@@ -221,6 +227,8 @@ def _flipping_pairs(known: _Known, audited: _Known, present: np.ndarray, little:
     """The pairs whose order is reversed at some half-life, the largest reversal first; None if there are too many."""
     if len(present) > PAIRS_COUNTED:
         return None
+    # Whether a pair flips is judged at all half-lives that were looked at, but the order only at those of the audit, so
+    # that the list does not depend on where the search happened to look.
     one, two = np.nonzero(np.triu(_pair_swing(known, present) > little, 1))
     order = np.argsort(-_pair_swing(audited, present)[one, two], kind="stable")
     return list(zip(present[one[order]].tolist(), present[two[order]].tolist(), strict=True))
@@ -244,6 +252,7 @@ def _search(questions: Sequence[_Question], known: Owed, ask: Ask, searched: int
         table = _Known(known)
         flips = [(each, gap) for each in pursued for gap in each.gaps(table)]
         flips = flips[:searched] if only_first else flips
+        # A question without a gap is settled. One with several gaps stays until all of them are narrow.
         pursued = list(dict.fromkeys(each for each, _ in flips))
         gaps = [(each, gap) for each, gap in flips if not is_narrow(gap.low, gap.high)]
         wanted = {h for _, gap in gaps[:searched] for h in _aim(gap)} - set(known)
@@ -273,6 +282,7 @@ def _aim(gap: _Gap) -> list[float]:
     """Half-lives close to where the margin is zero, one on each side."""
     slow, fast = 1 / gap.high, 1 / gap.low
     rate = _crossing(slow, fast, *gap.margins)
+    # Both together make an interval just below NARROW wide: if the crossing is in it, the search is over in one step.
     aimed = [rate * (1 + NARROW / 2.1), rate / (1 + NARROW / 2.1)]
     if fast > 1.02 * slow:
         # A wide gap is also halved, because interpolation alone converges slowly where the margin is far from linear.

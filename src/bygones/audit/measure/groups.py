@@ -1,16 +1,14 @@
-"""The conclusions of an audit in groups, the important first, as the terminal, the page and notebooks show them."""
+"""The conclusions of an audit in sentences and in groups, the important first."""
 
 from __future__ import annotations
 
 import math
 from typing import TYPE_CHECKING, NamedTuple
 
-from bygones._text import amount, counted, listed, sentence
+from bygones._text import amount, listed, sentence
 from bygones.audit.measure.conclusions import span
 from bygones.audit.measure.pasts import Trajectory
-from bygones.document.document import Bar, Block, Bullets, Cell, Document, Section, Table
 from bygones.kinds import words
-from bygones.ledger.model.owed_since import SETTLED
 
 if TYPE_CHECKING:
     from bygones.audit.measure.findings import Audit
@@ -20,9 +18,6 @@ NEXT = 3
 
 NAMED = 10
 """The most agents that are named in one sentence."""
-
-IN_CARD = 5
-"""The most conclusions of each kind that a notebook shows."""
 
 
 class Group(NamedTuple):
@@ -34,10 +29,10 @@ class Group(NamedTuple):
 
 
 def grouped(audit: Audit) -> list[Group]:
-    """What to do next; what holds throughout; who changes sides; and which pairs change their order."""
+    """What holds throughout; who changes sides; and which pairs change their order."""
     conclusions, length = audit.conclusions, audit.clock.length_text
     word, half_lives = words(audit.kind), [each.half_life for each in audit.standings]
-    throughout = [each.held(length) for each in conclusions.of("most", holds=True)]
+    throughout: list[str] = []
     sides: dict[str, list[str]] = {"owed": [], "ahead": []}
     for each in conclusions.of("owed", holds=True):
         answers = set(each.answers.values())
@@ -50,11 +45,10 @@ def grouped(audit: Audit) -> list[Group]:
             throughout.append(f"{listed(names, NAMED)} {verb} {word.owed if side == 'owed' else side}.")
     throughout += [each.held(length) for each in conclusions.informative if each.kind == "order"]
     groups = [
-        Group("What to do next", next_steps(audit)),
         Group(f"Holds at {span(half_lives, length, searched=conclusions.searched)}", throughout),
         Group(
             f"Depends on the half-life: who is {word.owed} and who is ahead{_sides_note(audit)}",
-            [each.sentence(length) for kind in ("most", "owed") for each in conclusions.of(kind, holds=False)],
+            [each.sentence(length) for each in conclusions.of("owed", holds=False)],
             max(0, conclusions.sides_flip - len(conclusions.of("owed", holds=False))),
         ),
         Group(
@@ -99,10 +93,10 @@ def _turns(audit: Audit, stood: Trajectory) -> Turns:
 def _next(audit: Audit, turns: Turns, stood: list[Trajectory]) -> str:
     lengths, word = [audit.clock.length_text(each.half_life) for each in stood], words(audit.kind)
     where = f"With {'a half-life' if len(lengths) == 1 else 'half-lives'} of {listed(lengths)}"
-    where = "If nothing fades" if [each.half_life for each in stood] == [math.inf] else where
+    where = "With perfect recall" if [each.half_life for each in stood] == [math.inf] else where
     where = "At every half-life of this audit" if 1 < len(stood) == len(audit.standings) else where
     if not turns.first:
-        return f"{where}, nobody has to come first: everybody is at the {word.share}."
+        return f"{where}, no one has to come first, because everyone is at the {word.share}."
     burden, names = audit.kind == "burden", [audit.names[row] for row in turns.first]
     if turns.are_tied:
         does = "the next turn is for " if burden else "serve first "
@@ -114,17 +108,18 @@ def _next(audit: Audit, turns: Turns, stood: list[Trajectory]) -> str:
     waits = ""
     for row in turns.last:
         others = [_until_level(audit, each, row) for each in stood]
-        verb = "have carried" if burden else "have received"
-        share = "its share" if audit.per_unit else "an equal share"
         waits = (
-            f"; {audit.names[row]} is furthest ahead, and back at {share} once the others {verb} "
-            f"{_amounts(audit, others)} more"
+            f" {audit.names[row]} is furthest ahead, and level again once the others have {word.received} another "
+            f"{_amounts(audit, others)}."
         )
-    return sentence(f"{where}, {does}{waits}")
+    return f"{sentence(f'{where}, {does}')}{waits}"
 
 
 def _until_level(audit: Audit, stood: Trajectory, row: int) -> float:
-    """How much the others have to receive until an agent who is ahead is at its share."""
+    """How much the others have to receive until an agent who is ahead is at its share.
+
+    The agent is at its share e of the total T when its recent total Z = e T, and only T grows: it lacks Z / e - T.
+    """
     total = float(stood.remembered[audit.is_present].sum())
     return float(stood.remembered[row] / audit.entitled[row] - total)
 
@@ -169,36 +164,3 @@ def compared_note(audit: Audit) -> str:
         f"Not all pairs were compared: with {int(audit.is_present.sum()):,} agents, only those of the "
         f"{len(audit.conclusions.notable)} agents most {words(audit.kind).owed} or furthest ahead."
     )
-
-
-def settled(value: float, total: float, *, digits: int = 3, sign: bool = False) -> str:
-    """An amount; what is only rounding beside the total is 0."""
-    return "0" if abs(value) <= SETTLED * abs(total) else amount(value, digits, sign=sign)
-
-
-def audit_document(audit: Audit) -> Document:
-    """The audit as people read it: what to do next, what holds, what depends on the half-life, and all standings."""
-    clock = audit.clock
-    size = f"{counted(audit.n_events, 'event')} for {counted(len(audit.names), 'agent')}"
-    title = f"{audit.label}: {size}, from {clock.shown(audit.first)} to {clock.shown(audit.periods.end)}"
-    blocks: list[Block] = [audit.entitlement_note()]
-    for group in grouped(audit):
-        blocks.append(Section(group.title, [Bullets(group.sentences, IN_CARD, group.unlisted)]))
-    blocks += [_standing(audit, stood) for stood in audit.standings]
-    return Document(title, blocks, "Audit")
-
-
-def _standing(audit: Audit, stood: Trajectory) -> Table:
-    word, total = words(audit.kind), float(stood.remembered.sum())
-    most = max(stood.remembered.max(initial=0.0), 0.0) or 1.0
-    fades = "nothing fades" if math.isinf(stood.half_life) else f"half-life {audit.clock.length_text(stood.half_life)}"
-    rows: list[list[Cell]] = [
-        [
-            row.agent, settled(row.received, total), settled(row.remembered, total), Bar(row.remembered / most),
-            row.status if row.owed is None else settled(row.owed, total, sign=True),
-            "" if row.owed_since is None else audit.clock.day(row.owed_since),
-        ]
-        for row in audit.rows(stood)
-    ]  # fmt: skip
-    columns = ["agent", word.received, "remembered", "", word.owed, f"{word.owed} since"]
-    return Table(f"Standing, {fades}", columns, rows)

@@ -1,8 +1,8 @@
 """The past of a ledger under another half-life, by the ledger's own rules: its replay, clocks and newcomer rule.
 
-Holds stop the clock where the rules say so, offsets are remembered, and whoever left is away. What a newcomer started
+Holds stop the clock if the rules tell them to, offsets count, and those who left are away. What a newcomer started
 with is recorded in the ledger. Where the newcomer rule gave that amount, the rule gives it again under the other
-half-life, from what the others have then; any other amount stays as it was recorded. With the half-life of the rules
+half-life, from what the others have then; any other amount stays as recorded. With the half-life of the rules
 the standing is the ledger's own.
 """
 
@@ -111,7 +111,7 @@ class LedgerPast(Past):
         return status(self._participation[row], int(self._facts.time[-1]) if len(self._facts.time) else 0)
 
     def standing(self, half_life: float) -> Trajectory:
-        # The ledger knows to the instant since when somebody has been owed.
+        # The ledger knows to the instant since when an agent has been owed.
         return replace(super().standing(half_life), since=self._since(half_life))
 
     def _under(self, half_life: float) -> RuleBook:
@@ -125,7 +125,7 @@ class LedgerPast(Past):
         return RuleBook(changes)
 
     def _walk(self, cut: Periods, half_life: float) -> Iterator[PeriodEnd]:
-        """What is remembered at the end of each period, the earliest first."""
+        """The recent totals at the end of each period, the earliest first."""
         book = self._under(half_life)
         facts, state, done = self._with_starts(book), self._empty(book), 0
         for period in range(cut.count - 1, -1, -1):
@@ -134,7 +134,7 @@ class LedgerPast(Past):
             state, done = fold.add(state, book, facts.part(done, until)), until
             entitlements = book.at(at).entitlements_of(self._names) if self._weights is None else self._weights
             is_present = np.array([status(each, at) == PRESENT for each in self._participation], dtype=bool)
-            # Nothing is remembered of those who join later.
+            # Those who join later have no recent total yet.
             known = replace(state, as_of=np.minimum(state.as_of, at))
             yield PeriodEnd(period, fold.remembered(known, book, at), is_present, entitlements)
 

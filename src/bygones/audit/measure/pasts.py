@@ -1,13 +1,13 @@
-r"""Where an audit gets its numbers: everybody's standing at the end of every period, under any half-life.
+r"""Where an audit gets its numbers: every agent's standing at the end of every period, under any half-life.
 
-The past of a table is in decayed sums that the engine computes (`bygones.audit.measure.sums`). What is remembered
+The past of a table is in decayed sums that the engine computes (`bygones.audit.measure.sums`). The recent total
 follows from them by the memory's own recursion,
 
 $$ Z_p = 2^{-L/h}\, Z_{p+1} + S_p . $$
 
 Periods count backwards from the moment of the audit, so $p+1$ is before $p$. An agent takes part from the start of the
 period of its first event, and starts with what the newcomer rule gives (`Members.starts`). If `gone_after` is set, an
-agent without events for that long is away, and comes back as a newcomer who keeps what is still remembered.
+agent without events for that long is away, and comes back as a newcomer who keeps its recent total.
 
 The past of a ledger is replayed by its own rules (`bygones.audit.measure.ledger_past`).
 """
@@ -61,7 +61,7 @@ class Attendance(Members):
 
 
 class PeriodEnd(NamedTuple):
-    """The end of a period: what is remembered of each agent, who takes part, and everybody's entitlement."""
+    """The end of a period: each agent's recent total and entitlement, and who takes part."""
 
     period: int
     remembered: np.ndarray
@@ -71,20 +71,20 @@ class PeriodEnd(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Trajectory:
-    """Everybody's standing at the moment of the audit under one half-life, and the measures over time.
+    """Every agent's standing at the moment of the audit under one half-life, and the measures over time.
 
     Attributes:
         half_life: in microseconds or steps.
-        remembered: what is remembered of each agent.
-        share: each agent's share of everything remembered of those who take part; NaN for agents who are away.
+        remembered: the recent total of each agent.
+        share: each agent's share of the recent total of those who take part; NaN for agents who are away.
         owed: how far each agent is below its entitled share, negative if above; NaN for agents who are away.
         since: the moment since which each agent has been owed without interruption; NaN if it is not owed.
-        gini: the Gini coefficient of what is remembered per unit of entitlement, at the end of each period, the
+        gini: the Gini coefficient of the recent totals per unit of entitlement, at the end of each period, the
             earliest first.
-        egalitarian: the least remembered per unit of entitlement.
+        egalitarian: the lowest recent total per unit of entitlement.
         nash: the geometric mean, which ranks like Nash welfare for any number of agents.
         mean: the mean, by which the two above become comparable between half-lives.
-        heaviest: the most remembered per unit of entitlement: of burdens, the heaviest load.
+        heaviest: the highest recent total per unit of entitlement, the heaviest load of burdens.
     """
 
     half_life: float
@@ -126,14 +126,14 @@ class Past(ABC):
 
     @abstractmethod
     def remembered(self, wanted: Sequence[float]) -> dict[float, np.ndarray]:
-        """What is remembered of each agent under other half-lives."""
+        """Each agent's recent total under other half-lives."""
 
     @abstractmethod
     def status(self, row: int, is_present: bool) -> str:
         """Whether an agent is present, away or on hold."""
 
     def standing(self, half_life: float) -> Trajectory:
-        """Everybody's standing under a half-life of the audit."""
+        """Every agent's standing under a half-life of the audit."""
         since = np.full(len(self.who.names), math.nan)
         measures = np.empty((len(Measured._fields), self.cut.count))
         for end in self.course(half_life):
@@ -166,7 +166,7 @@ class Past(ABC):
 
 
 def relative(missing: np.ndarray, remembered: np.ndarray, entitlements: np.ndarray) -> np.ndarray:
-    """What is owed per unit of entitlement, as a share of everything remembered; a unit is the average entitlement."""
+    """What is owed per unit of entitlement, as a share of the recent total; a unit is the average entitlement."""
     counts = ~np.isnan(missing)
     total, unit = remembered[counts].sum() or 1.0, entitlements[counts].mean() if counts.any() else 1.0
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -217,7 +217,7 @@ class TablePast(Past):
         return self._walk(self._sums, self.who, half_life)
 
     def _walk(self, sums: Sums, who: Attendance, half_life: float) -> Iterator[PeriodEnd]:
-        """What is remembered at the end of each period, the earliest first."""
+        """The recent totals at the end of each period, the earliest first."""
         rows, count = who.rows(sums.names, sums.agent), self.cut.count
         order = np.argsort(-sums.period, kind="stable")
         edges = np.searchsorted(-sums.period[order], -np.arange(count)[::-1], side="left").tolist()

@@ -5,7 +5,7 @@ $h$ the engine computes
 
 $$ S_{i,p}(h) = \sum_{t \in p} u_i(t)\, 2^{-(E_p - t)/h}, \qquad E_p = E - pL . $$
 
-Decay is measured from the end of the event's own period, so that weights which still count do not underflow and
+Decay is measured from the end of the event's own period, so weights which still count do not underflow and
 exponents are as exact as the times.
 
 Usage that lasts, from $s$ to $e$, counts while it lasts: evenly spread over its interval, in closed form. The part in
@@ -13,11 +13,11 @@ a period, from $a$ to $b$, adds
 
 $$ u\,\frac{b-a}{e-s}\; 2^{-(E_p-b)/h}\;\frac{1-2^{-(b-a)/h}}{(b-a)\ln 2/h} . $$
 
-What is remembered at the end of a period follows from the sums by the memory's own recursion
+The recent total at the end of a period follows from the sums by the memory's own recursion
 (`bygones.audit.measure.pasts`). The sums are not approximated: they are float64, added in an order that the
 engine chooses, so a sum of N non-negative terms is correct to about N roundings at worst.
 
-`Moments` approximates what is remembered at any half-life from one pass over the events, to find where conclusions may
+`Moments` approximates recent totals at any half-life from one pass over the events, to find where conclusions may
 flip. Ages, counted in `UNIT` shortest half-lives, are split into stretches $[0, 1), [1, 2), [2, 4), [4, 8), \dots$ An
 age in the stretch of middle $c$ and half-length $w$ is $c + wx$ with $-1 \le x \le 1$, and
 
@@ -25,7 +25,7 @@ $$ e^{-\lambda(c + wx)} \approx e^{-\lambda c} \sum_{k=0}^{K} a_k(\lambda w)\, x
 
 where the $a_k$ are the Chebyshev series of $e^{-yx}$, cut off after degree $K$. The sums $\sum u\,x^k$ of an agent and
 a stretch therefore give the result for every half-life from the shortest on. Old stretches are less accurate, but they
-have faded: the error is below $10^{-6}$ of what was received. That is accurate enough to choose the half-lives at which
+have faded: the error is below $10^{-6}$ of the true total. That is accurate enough to choose the half-lives at which
 to compute exactly, and the approximation is used for nothing else.
 """
 
@@ -118,9 +118,9 @@ class Sums:
 def expression(events: ibis.Table, cut: Periods, half_lives: Sequence[float], *, first: bool = False) -> ibis.Table:
     """The sums as an Ibis expression over events with columns `agent`, `time` and `utility`.
 
-    A column `start` says since when an event lasted until its `time`. A utility that is missing, negative or not a
-    number turns its sum into NaN. That is how bad events are noticed without a second pass. With `first`, the age of
-    the first event of each agent and period is asked for as well.
+    A column `start` has the time since which an event lasted, until its `time`. A utility that is missing, negative or
+    not a number turns its sum into NaN. That is how bad events are noticed without a second pass. With `first`, the age
+    of the first event of each agent and period is asked for as well.
     """
     utility = ibis.ifelse(events.utility >= 0, events.utility, ibis.literal(math.nan, type="float64"))
     if "start" in events.columns:
@@ -248,10 +248,10 @@ class Moments:
         self._half = length / 2
 
     def remembered(self, half_life: float) -> np.ndarray:
-        """What is remembered of each agent under a half-life not shorter than the shortest."""
+        """Each agent's recent total under a half-life not shorter than the shortest."""
         rate = math.log(2) * self._unit / half_life
         k = np.arange(DEGREE + 1)
-        # The scaled Bessel function carries e^(-λw), so that only the decay to the stretch's start is left.
+        # The scaled Bessel function includes e^(-λw), so only the decay to the start of the stretch is left.
         series = np.where(k == 0, 1.0, 2.0) * (-1.0) ** k * ive(k, rate * self._half[:, None])
         weights = np.exp(-rate * self._start)[:, None] * (series @ _MONOMIALS)
         return np.bincount(self._rows, (self._sums * weights[self._stretch]).sum(axis=1), self._n)

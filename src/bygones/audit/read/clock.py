@@ -35,7 +35,7 @@ class Clock:
     Attributes:
         steps: whether times are step numbers.
         zone: the time zone in which instants are shown.
-        assumed: whether times came without a time zone, so that they were read as times in `zone`.
+        assumed: whether times came without a time zone, so they were read as times in `zone`.
     """
 
     steps: bool = False

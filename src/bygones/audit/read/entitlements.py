@@ -2,7 +2,7 @@
 
 A cluster's shares are in its account tree, as `sshare -P` or `sacctmgr -P show assoc` print it. An association's share
 is the product, from the root down, of its shares over those of its siblings. With it comes Slurm's fair-tree factor
-(`priority/fair_tree`), computed from what is remembered: at each level, siblings are sorted by their level's ratio of
+(`priority/fair_tree`), computed from the recent totals: at each level, siblings are sorted by their level's ratio of
 share to usage, users are ranked in that order from the root down, and a user's factor is its rank from the end over the
 number of users. The next job is the one of the user with the largest factor.
 
@@ -192,7 +192,7 @@ def read_tree(path: Path) -> ShareTree:
         notes.append(f"{many} with the shares of the parent count with equal shares of their account.")
     if is_flat and len(accounts) > 2:
         notes.append(
-            f"{path} does not say which account is below which, so all count as siblings; add ParentName to the "
+            f"{path} does not show which account is below which, so all count as siblings; add ParentName to the "
             "--format of sacctmgr, or give it the word tree."
         )
     return ShareTree(root, tuple(notes))

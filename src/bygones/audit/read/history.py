@@ -149,7 +149,7 @@ def read_history(
         agent: the column with the names of the agents; by default `agent`, or the one that a log format has, such as
             `User` for sacct.
         time: the column with the times; by default `time`.
-        utility: the column with what was received; by default `utility`, or `amount` for the events of a ledger. Or
+        utility: the column with the amount received; by default `utility`, or `amount` for the events of a ledger. Or
             several columns to add up, as a list, or as a mapping to their weights. If `needs` is given, the default is
             the need of agents who were served and zero for the others.
         start: the column with the times since which usage lasted, until `time`; it is spread evenly over that time.
@@ -181,7 +181,7 @@ def read_history(
             "needs and served must be given together: the columns with each agent's need and with who was served"
         )
     if look_for_needs and utility is not None and (needs is not None or served is not None):
-        raise ValueError("give either --utility, or --needs and --served: what was received follows from them")
+        raise ValueError("give either --utility, or --needs and --served: the amount received follows from them")
     paths = paths_of(source)
     plain = paths is not None and time is None and utility is None and needs is None
     log = format if format in formats.FORMATS else None

@@ -1,4 +1,4 @@
-"""Reads JSON files piece by piece: one element of a long list at a time, so that a file may be larger than the memory.
+"""Reads JSON files piece by piece: one element of a long list at a time, so a file may be larger than the memory.
 
 with JsonFile(path) as file:
     for key in file.members():

@@ -3,11 +3,11 @@
 A workload uses what it was admitted with from its admission until it finished; one that is still running counts up to
 the latest time in the file. Kueue tells this in two ways, and both are read:
 
-- While a workload is admitted, and in older releases after it has finished as well, `status.admission` says what it
+- While a workload is admitted, and in older releases after it has finished as well, `status.admission` shows what it
   uses, and the condition `Admitted` since when.
 - Newer releases clear the admission of what has finished or was evicted (kubernetes-sigs/kueue, issue 8188). What is
   left is `status.accumulatedPastExecutionTimeSeconds` (`…PastExexcutionTime…` in v1beta1), the condition's last change,
-  and what the pods of the specification request. The usage then ends with that change and lasts as long as it says.
+  and what the pods of the specification request. The usage then ends with that change and lasts as long as it states.
 
 A workload that was evicted and admitted again has both: how long it ran before is known, not when, and is spread from
 its creation to its latest admission. Checked against the workloads in issues 8188 and 8387 of that repository and its

@@ -1,4 +1,4 @@
-"""Reads the events of a ledger, from its tables or an export: what was received, and everything for its replay.
+"""Reads the events of a ledger, from its tables or an export: the amounts received, and everything for its replay.
 
 Events are read some at a time and kept as columns of numbers, about 40 bytes an event.
 """
@@ -151,7 +151,7 @@ def _in_effect(source: Source, events: ibis.Table) -> ibis.Table:
     again = {int(void["refers"]) for void in voids} & {int(void["seq"]) for void in voids}
     out = [int(void["refers"]) for void in voids if int(void["seq"]) not in again]
     resting = numbered.kind.isin([*RECEIVED, "correction"])
-    for _ in range(2):  # what was received through a decision, and the corrections of it
+    for _ in range(2):  # amounts received through a decision, and their corrections
         dependent = numbered.filter(resting & numbered.refers.isin(out)).select("seq").to_pyarrow().to_pylist()
         out = sorted({*out, *(int(row["seq"]) for row in dependent)})
     return events.filter((events.kind != "void") & ~source.number(events.seq, "seq").isin(out))

@@ -1,7 +1,7 @@
 """Reads usage from the answer of a Prometheus range query, as JSON: GPUs or cores in use by queue, namespace or user.
 
-A sample says how much was in use at its time. It counts until the next sample of its series, and for one step where the
-next is missing or there is none. The step is the most frequent time between two samples. KAI Scheduler exports its
+A sample shows how much was in use at its time. It counts until the next sample of its series, and for one step where
+the next is missing or there is none. The step is the most frequent time between two samples. KAI Scheduler exports its
 usage this way, as `kai_queue_allocated_gpus`, `kai_queue_allocated_cpu_cores` and `kai_queue_allocated_memory_bytes` by
 `queue_name`. A series that goes on in another file is one series, and a sample that is in both counts once.
 
@@ -163,7 +163,7 @@ def _agent(series: Sequence[Mapping[str, str]], labels: Sequence[str], label: st
     if not known and len(varying) == 1:
         known = varying
     if not known:
-        raise ValueError(f"{label}: say with --agent which label names the agent: {listed(labels) or 'there are none'}")
+        raise ValueError(f"{label}: name the label of the agent with --agent: {listed(labels) or 'there are none'}")
     return known[0]
 
 

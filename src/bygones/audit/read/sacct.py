@@ -4,7 +4,7 @@ A job uses its allocated resources from its start to its end. Its usage, in reso
 time; the total is resources times `Elapsed`, or `ElapsedRaw`. Jobs that are still running count for what they have used
 so far. Job steps (`123.batch`) repeat the usage of their job and are skipped, and so are jobs that never ran.
 
-DuckDB reads and parses the files, so that they may be larger than the memory.
+DuckDB reads and parses the files, so they may be larger than the memory.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def has_columns(names: Sequence[str]) -> bool:
 def read(path: str | Path, agent: str | None = None, resource: str | None = None) -> Usage:
     """Reads the usage from a file as an Arrow table with parts of at most one hour, each at its end.
 
-    A ledger, which records what happens at an instant, can take these parts as they are.
+    A ledger, which records what happens at an instant, can take these parts directly.
     """
     usage = scan([Path(path)], Asked(agent, resource))
     jobs = usage.table.to_pyarrow()
@@ -174,7 +174,7 @@ def _lines(engine: ibis.BaseBackend, paths: Sequence[Path], label: str, agent: s
             [str(path) for path in paths], header=not asked.fields, auto_detect=False, delim="|", quote="", escape="",
             null_padding=True, filename=True, columns=dict.fromkeys([*names, "_bar"], "VARCHAR"),
         )  # fmt: skip
-    # Rows are counted before any is left out, so that errors name those of the file.
+    # Rows are counted before any is left out, so errors name those of the file.
     engine.create_view("all_lines", table.mutate(row=ibis.row_number() + 1))
     lines = engine.table("all_lines")
     source = Source(lines, label, hidden=("_bar", "filename", "row"))

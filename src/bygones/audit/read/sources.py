@@ -52,15 +52,15 @@ class Source:
     Attributes:
         table: the Ibis table.
         label: its name in messages.
-        above: the number of lines above the first row, so that row numbers agree with an editor's line numbers.
+        above: the number of lines above the first row, so row numbers agree with an editor's line numbers.
         shielded: whether names may have a leading apostrophe that protects spreadsheets from formulas.
         decimal_comma: whether a comma in a number is the decimal sign.
         instants: whether times are whole microseconds since 1970, as in the tables of a ledger.
         rules: for a ledger, all its rules, as its tables store them.
         owned: whether the connection was opened for this source, and is closed with it.
         several: whether the rows come from several files, named in the column `filename`.
-        filtered: whether some rows were left out, so that row numbers do not count them.
-        parquet: the Parquet files, whose footers say what the first and the last time is.
+        filtered: whether some rows were left out, so row numbers do not count them.
+        parquet: the Parquet files, whose footers have the first and the last time.
         repeated: the files that were given more than once, as the column `filename` names them.
         hidden: columns that were added while reading, and are none of the file's.
     """
@@ -123,7 +123,7 @@ class Source:
     def only(self, rows: ibis.Table, conditions: Sequence[str]) -> ibis.Table:
         """The rows that meet all conditions, such as `state=COMPLETED,TIMEOUT`, `user!=root` or `fare>=10`.
 
-        Numbers are compared as numbers, everything else as text, so that dates must be in ISO 8601.
+        Numbers are compared as numbers, everything else as text, so dates must be in ISO 8601.
         """
         for condition in conditions:
             match = _CONDITION.fullmatch(condition)
@@ -156,7 +156,7 @@ class Source:
     def refuse(
         self, rows: ibis.Table, what: str, column: str, is_bad: ibis.Value, accepted: str, hint: str = ""
     ) -> None:
-        """Raises for the first row in which a value is bad, if there is one; `hint` says what to do about it."""
+        """Raises for the first row in which a value is bad, if there is one; `hint` is what to do about it."""
         judged = rows.mutate(bad=is_bad)
         first = self._first_bad(judged)
         if first is None:
@@ -237,14 +237,14 @@ def _refusals() -> tuple[type[Exception], ...]:
 
 
 def first_line_of(error: Exception) -> str:
-    """The first line of an error that says something."""
+    """The first line of an error that is not empty."""
     return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
 
 
 def duckdb(threads: int | None, memory: str, file: Path | None = None) -> ibis.BaseBackend:
     """A DuckDB through Ibis, in memory or in a file, that spills to disk beyond this much memory.
 
-    Whoever made the file may have put a view over `read_text` or `read_csv` into it. So a file is opened read-only, and
+    The maker of the file may have put a view over `read_text` or `read_csv` into it. So a file is opened read-only, and
     all that its views could reach outside it, such as other files and the network, is shut off.
     """
     import duckdb
@@ -319,7 +319,7 @@ def resource_weights(
     gpus: tuple[int, int, str],
     label: str,
 ) -> tuple[dict[str, float], list[str]]:
-    """The resources of a log to count, by their canonical names, with weights, and what to say about the choice.
+    """The resources of a log to count, by their canonical names, with weights, and notes about the choice.
 
     Args:
         resource: what was asked for; by default GPUs if most entries have one, otherwise CPUs.
@@ -372,7 +372,7 @@ def utility_columns(utility: str | Sequence[str] | Mapping[str, float], known: S
 
 
 def utility_of(source: Source, rows: ibis.Table, weights: Mapping[str, float]) -> dict[str, ibis.Value]:
-    """The utility of each row: one column as it is, or the weighted sum of several."""
+    """The utility of each row: one column unchanged, or the weighted sum of several."""
     parts = {name: source.number(rows[name], name) for name in weights}
     if not weights:
         return {}

@@ -2,7 +2,7 @@
 
 Times become whole microseconds since 1970 in UTC, or stay step numbers. How they are written is detected, and where
 there was something to detect, a note says how they were read. Dates that can be read in two ways, such as 02/03/2026,
-are refused unless the column has one that cannot, or `time_format` says how.
+are refused unless the column has one that cannot, or `time_format` is given.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ def _with_numbers(source: Source, rows: ibis.Table, name: str, zone: str, how: s
     _check_span(source, name, bounds)
     clock = Clock(zone=zone)
     note = f"Times were read as Unix {_UNIT_NAMES[unit]}: {shown} is {clock.shown(bounds['first'])} {zone}."
-    steps = " If they are step numbers, say so with --time-format steps." if how == "auto" else ""
+    steps = " If they are step numbers, add --time-format steps." if how == "auto" else ""
     return Timed(rows, clock, bounds, (note + steps,))
 
 
@@ -223,7 +223,7 @@ def _order(source: Source, rows: ibis.Table, name: str, text: ibis.Value, first:
         return "day-first" if one else "month-first"
     problem = "has both days first and months first" if one else "can be read with the month or the day first"
     raise ValueError(
-        f"{source.label}: {name}, such as {first!r}, {problem}: say which with --time-format month-first or day-first"
+        f"{source.label}: {name}, such as {first!r}, {problem}: add --time-format month-first or day-first"
     )
 
 

@@ -1,17 +1,17 @@
 """Replays the decisions of a history: one course of events per memory and rule, on the same needs.
 
-At every decision, a rule serves as many of those who asked as were served, or as can be: the exempt carry no burdens.
+At every decision, a rule serves as many of those who asked as were served, or as can be, since the exempt do not work.
 It goes by what it remembers of its own decisions. All courses see the same needs and newcomers, and start with an empty
-memory; whoever asks for the first time joins, with what the newcomer rule gives. The course that happened has the rule
-`actual`. Where several decisions are equally good one is drawn, so a course can be run several times: what differs
-between the draws is the uncertainty of ties.
+memory. An agent who asks for the first time joins, with the start that the newcomer rule gives. The course that
+happened has the rule `actual`. Where several decisions are equally good one is sampled, so a course can be run several
+times. The draws differ by the uncertainty of ties.
 
 `audit`, `what-if` and `advise` ask for different courses of this one replay:
 
 - `audit` compares what happened with the rule `one-step`, drawn once, under each of its half-lives. Both are measured
   at the moment of the audit, among all its members.
 - `what-if` runs any memory and rule several times, and measures right after the last decision, among those who asked.
-- `advise` runs many memories and both rules, and judges them by what was received within periods
+- `advise` runs many memories and both rules, and judges them by the totals within periods
   (`bygones.audit.advice.trials`).
 """
 
@@ -61,13 +61,13 @@ class Run(NamedTuple):
     Attributes:
         received: what each agent received, which never fades.
         total: what all received.
-        gini: of what is remembered per unit of entitlement in the end; this and the next four are as in `measure`.
+        gini: of the recent totals per unit of entitlement at the end; this and the next four are as in `measure`.
         egalitarian: the least of it.
         nash: its geometric mean.
         mean: its mean.
         heaviest: the most of it.
-        gini_received: the Gini coefficient of what was received, per unit of entitlement.
-        longest: the most times in a row that somebody asked in vain; of burdens, carried.
+        gini_received: the Gini coefficient of the true totals, per unit of entitlement.
+        longest: the most times in a row that an agent was turned down; of burdens, worked.
         served: for each request of each decision, whether it was served.
     """
 
@@ -84,7 +84,7 @@ class Run(NamedTuple):
 
 
 class Reassignment(NamedTuple):
-    """A decision that would have been another.
+    """A decision that would have been different.
 
     Attributes:
         time: when.
@@ -105,7 +105,7 @@ class Course:
 
     Attributes:
         decisions: what is decided.
-        memory: what is remembered, and by what it is judged.
+        memory: by which it is decided and judged.
         rule: how it is decided, or `actual`.
         kind: goods or burdens.
         runs: what came of it, in each draw.
@@ -132,7 +132,7 @@ class Course:
 
     @property
     def gini(self) -> Spread:
-        """The Gini coefficient of what is remembered per unit of entitlement in the end, under this memory."""
+        """The Gini coefficient of the recent totals per unit of entitlement at the end, under this memory."""
         return self._spread("gini")
 
     @property
@@ -142,7 +142,7 @@ class Course:
 
     @property
     def gini_received(self) -> Spread:
-        """The Gini coefficient of what was received, which never fades and compares memories."""
+        """The Gini coefficient of the true totals, which never fade and so compare memories."""
         return self._spread("gini_received")
 
     @property
@@ -157,12 +157,12 @@ class Course:
 
     @property
     def longest(self) -> int:
-        """The most times in a row, in any draw, that somebody asked in vain; of burdens, carried."""
+        """The most times in a row, in any draw, that an agent was turned down; of burdens, worked."""
         return max(run.longest for run in self.runs)
 
     @cached_property
     def changes(self) -> tuple[Reassignment, ...]:
-        """The decisions that would have been others."""
+        """The decisions that would have been different."""
         index, was, served = self.decisions.index, self.decisions.served, self.runs[0].served
         changes = []
         for i in np.unique(index[served != was]).tolist():
@@ -194,7 +194,7 @@ def replay(
 
     Args:
         decisions: what is decided.
-        memory: what is remembered.
+        memory: by which it is decided.
         rule: how it is decided, or `actual`.
         kind: goods or burdens.
         welfare: what the rule maximises.
@@ -212,7 +212,7 @@ def replay(
 
 
 class _Replay:
-    """A course of events while it runs: who has asked so far, what each received and what is remembered of it."""
+    """A course of events while it runs: who has asked so far, the true totals and the recent totals."""
 
     def __init__(self, decisions: Decisions, memory: Alternative, kind: Kind) -> None:
         self._who, self._kind = decisions.who, kind
@@ -240,7 +240,7 @@ class _Replay:
 
     def choose(self, request: DecisionRequest, rule: str, welfare: AnyWelfare, rng: np.random.Generator) -> np.ndarray:
         """Which of those who ask are served by a rule: as many as were served."""
-        # The rule knows those who have asked so far; whoever does not ask now needs nothing.
+        # The rule knows those who have asked so far; those who do not ask now need nothing.
         members, n = np.flatnonzero(self._has_asked), len(self._received)
         needs, can = np.zeros(n), np.zeros(n, dtype=bool)
         needs[request.who], can[request.who] = request.needs, True

@@ -33,7 +33,7 @@ class Alternative:
     """A memory for a replay.
 
     Attributes:
-        name: as it is written: `7d` for a half-life, otherwise `sliding_window(length=30d)`.
+        name: as people type it: `7d` for a half-life, otherwise `sliding_window(length=30d)`.
         phrase: as a sentence begins with it: "With a half-life of 7d".
         kind: the name of the memory, with its parameters if none of them is a length of time.
         length: of its half-life, window or period, in microseconds or steps; infinite where it has none.
@@ -55,6 +55,11 @@ class Alternative:
             return named(self.kind), usual
         steps = min(max(round(self.length / usual), 1), MOST_STEPS)
         return memories.part(self.kind)(steps), self.length / steps
+
+    @property
+    def title(self) -> str:
+        """In a table or a legend: `half-life 7d`."""
+        return self.phrase.removeprefix("With ").removeprefix("a ").replace(" of ", " ")
 
     @property
     def is_half_life(self) -> bool:

@@ -1,6 +1,6 @@
 """The decisions of a history that records who asked and each agent's need, not only who was served.
 
-Every time at which somebody was served is a decision. These are what a replay decides again. `Members` are those who
+Every time at which an agent was served is a decision. These are what a replay decides again. `Members` are those who
 take part, and `measure` shows how even it is among them.
 """
 
@@ -41,7 +41,7 @@ class Members:
     def starts(self, remembered: np.ndarray, is_present: np.ndarray, joins: np.ndarray) -> np.ndarray:
         """What is added to the memory of agents who join: their start by the newcomer rule, less what they still have.
 
-        The rule goes by what is remembered of those who are present, as in the ledger. Whoever joins first, when nobody
+        The rule goes by the recent totals of those who are present, as in the ledger. The first to join, when nobody
         else takes part, starts with nothing unless the rule is a number.
         """
         present, added = np.flatnonzero(is_present), np.zeros(len(remembered))
@@ -52,7 +52,7 @@ class Members:
 
 
 class Measured(NamedTuple):
-    """What is remembered per unit of entitlement: its Gini coefficient, least, geometric mean, mean and most."""
+    """Recent totals per unit of entitlement: their Gini coefficient, least, geometric mean, mean and most."""
 
     gini: float
     egalitarian: float
@@ -62,7 +62,7 @@ class Measured(NamedTuple):
 
 
 def measure(remembered: np.ndarray, entitlements: np.ndarray) -> Measured:
-    """Measures what is remembered per unit of entitlement.
+    """Measures recent totals per unit of entitlement.
 
     An agent of entitlement w counts as w agents, as it does when the allocator decides.
     """

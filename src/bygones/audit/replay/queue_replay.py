@@ -1,9 +1,9 @@
 r"""Which jobs of a cluster would have started earlier under another half-life.
 
 Every start in the history is an opening. Under a half-life, each opening goes to the pending job of the user with the
-least remembered usage per unit of entitlement, and of that user's jobs to the one submitted first. A job then uses its
+least recent usage per unit of entitlement, and of that user's jobs to the one submitted first. A job then uses its
 resources from its new start for as long as it ran. The sizes of jobs are not matched with the sizes of openings, so the
-result is an order of jobs with times, not a schedule that the cluster could have run as it is.
+result is an order of jobs with times, not a schedule that the cluster could have run.
 
 Usage fades while it accrues: over a time $\tau$ in which a user runs jobs at a rate $r$,
 
@@ -22,11 +22,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bygones._arrays import check_count
-from bygones._text import counted, sentence
+from bygones._text import counted, listed, sentence
 from bygones.allocation.settling import settle
 from bygones.audit.read.clock import Clock
 from bygones.audit.read.history import History
 from bygones.audit.replay.what_if import DRAWS
+from bygones.audit.replay.what_if_document import queue_document
+from bygones.document.document import Answer, Document
 from bygones.ledger.model.owed_since import SETTLED
 
 MOST_JOBS = 500_000
@@ -54,8 +56,8 @@ class Moved(NamedTuple):
     certain: bool
 
 
-@dataclass(frozen=True, eq=False)
-class QueueReplay:
+@dataclass(frozen=True, eq=False, repr=False)
+class QueueReplay(Answer):
     """The result of `replay_queue`.
 
     Attributes:
@@ -64,9 +66,10 @@ class QueueReplay:
         names: the users.
         jobs: the number of jobs.
         half_lives: the half-lives, the longest last.
-        waits: by half-life, each user's mean wait in microseconds, over all draws; under `actual` as it was.
+        waits: by half-life, each user's mean wait in microseconds, over all draws; under `actual` the real one.
         earlier: by half-life, the jobs that would start earlier than under the longest, the largest gain first.
         n_earlier: by half-life, how many do, in the least and in the most favourable draw.
+        sooner: by half-life, how many would start earlier than they did, in the least and most favourable draw.
         draws: how often each course was run.
     """
 
@@ -78,27 +81,39 @@ class QueueReplay:
     waits: dict[str, np.ndarray]
     earlier: dict[float, tuple[Moved, ...]]
     n_earlier: dict[float, tuple[int, int]]
+    sooner: dict[float, tuple[int, int]]
     draws: int
 
+    def __repr__(self) -> str:
+        half_lives = listed(list(map(self.clock.length_text, self.half_lives)))
+        return f"<QueueReplay for {self.label}: {counted(self.jobs, 'job')}, half-lives {half_lives}>"
+
+    def document(self) -> Document:
+        """The result as people read it."""
+        return queue_document(self)
+
+    def headline(self) -> str:
+        """How many jobs would have started earlier than they did, under each half-life."""
+        length = self.clock.length_text
+        first, *more = [f"{_range(*self.sooner[h])} with a half-life of {length(h)}" for h in self.half_lives]
+        first = first.replace(" with", f" of {counted(self.jobs, 'job')} would have started earlier with", 1)
+        return f"Compared with the actual starts, {listed([first, *more])}."
+
     def sentences(self) -> list[str]:
-        """How many jobs would start earlier under each half-life, and which gain most."""
+        """How many jobs would start earlier under each half-life than under the longest, and which gain most."""
         longest, length = self.half_lives[-1], self.clock.length_text
-        found = []
+        sentences = []
         for half_life, jobs in self.earlier.items():
             low, high = self.n_earlier[half_life]
-            number = f"{low:,}" if low == high else f"{low:,} to {high:,}"
-            which = ", ".join(
-                f"{each.job} of {each.agent} by {length(each.before - each.after)}" for each in jobs[:3] if each.certain
+            certain = [job for job in jobs[:3] if job.certain]
+            gains = "; ".join(f"job {job.job} ({job.agent}), {length(job.before - job.after)}" for job in certain)
+            biggest = "Biggest gain" if high == 1 else "Biggest gains"
+            most = f" {sentence(f'{biggest}: {gains}')}" if gains else ""
+            sentences.append(
+                f"With a half-life of {length(half_life)} instead of {length(longest)}, {_range(low, high)} of "
+                f"{counted(self.jobs, 'job')} would have started earlier.{most}"
             )
-            gains = "the largest gain" if high == 1 else "the largest gains"
-            most = f"; {gains}: {which}" if which else ""
-            found.append(
-                sentence(
-                    f"At {length(half_life)} instead of {length(longest)}, {number} of {counted(self.jobs, 'job')} "
-                    f"would have started earlier{most}"
-                )
-            )
-        return found
+        return sentences
 
     def to_dict(self) -> dict[str, Any]:
         """The result as plain data for JSON; waits in hours."""
@@ -112,6 +127,7 @@ class QueueReplay:
                 name: dict(zip(self.names, (waits / 3600e6).tolist(), strict=True))
                 for name, waits in self.waits.items()
             },
+            "earlier_than_actual": {length(half_life): list(jobs) for half_life, jobs in self.sooner.items()},
             "earlier": {
                 length(half_life): {
                     "jobs": list(self.n_earlier[half_life]),
@@ -144,11 +160,11 @@ def replay_queue(
     check_count("draws", draws, most=10_000)
     if "submit" not in history.events.columns:
         raise ValueError(
-            f"{history.source.label} does not say when jobs were submitted: add Submit to the --format of sacct"
+            f"{history.source.label} does not record when jobs were submitted: add Submit to the --format of sacct"
         )
     chosen = sorted({history.clock.length(each) for each in half_lives})
     if len(chosen) < 2:
-        raise ValueError("half_lives must name at least two, so that there is something to compare")
+        raise ValueError("half_lives must name at least two, or there is nothing to compare")
     if history.n_events > MOST_JOBS:
         raise ValueError(
             f"up to {MOST_JOBS:,} jobs can be replayed, got {history.n_events:,}: choose some with --where"
@@ -166,8 +182,7 @@ def replay_queue(
     for half_life in chosen[:-1]:
         before, after = starts[chosen[-1]][0], starts[half_life][0]
         gains = np.array(starts[chosen[-1]]) - np.array(starts[half_life])
-        is_earlier = gains > _MINUTE
-        n_earlier[half_life] = (int(is_earlier.sum(axis=1).min()), int(is_earlier.sum(axis=1).max()))
+        is_earlier, n_earlier[half_life] = gains > _MINUTE, _earlier(gains)
         least = gains.min(axis=0)
         order = [int(i) for i in np.argsort(-least, kind="stable") if is_earlier[:, i].any()][:_LISTED]
         earlier[half_life] = tuple(
@@ -178,16 +193,27 @@ def replay_queue(
             for i in order
         )  # fmt: skip
     return QueueReplay(
-        history.source.label,
-        history.clock,
-        jobs.names,
-        len(jobs.start),
-        tuple(chosen),
-        waits,
-        earlier,
-        n_earlier,
-        draws,
+        label=history.source.label,
+        clock=history.clock,
+        names=jobs.names,
+        jobs=len(jobs.start),
+        half_lives=tuple(chosen),
+        waits=waits,
+        earlier=earlier,
+        n_earlier=n_earlier,
+        sooner={half_life: _earlier(jobs.start - np.array(each)) for half_life, each in starts.items()},
+        draws=draws,
     )
+
+
+def _earlier(gains: np.ndarray) -> tuple[int, int]:
+    """How many jobs gain more than a minute, in the least and in the most favourable draw."""
+    counts = (gains > _MINUTE).sum(axis=1)
+    return int(counts.min()), int(counts.max())
+
+
+def _range(low: int, high: int) -> str:
+    return f"{low:,}" if low == high else f"{low:,} to {high:,}"
 
 
 class _Jobs(NamedTuple):

@@ -17,15 +17,17 @@ from bygones.audit.read.history import History
 from bygones.audit.replay.courses import ACTUAL, Course, replay
 from bygones.audit.replay.memories import Alternative, alternatives
 from bygones.audit.replay.past_decisions import Decisions, decisions_of
-from bygones.kinds import Kind, check_kind
+from bygones.audit.replay.what_if_document import what_if_document
+from bygones.document.document import Answer, Document
+from bygones.kinds import Kind, check_kind, words
 from bygones.welfare import AnyWelfare, named
 
 DRAWS = 10
 """How often each course is run."""
 
 
-@dataclass(frozen=True, eq=False)
-class WhatIf:
+@dataclass(frozen=True, eq=False, repr=False)
+class WhatIf(Answer):
     """The result of `what_if`.
 
     Attributes:
@@ -48,6 +50,14 @@ class WhatIf:
     kind: Kind
     notes: tuple[str, ...]
 
+    def __repr__(self) -> str:
+        alternatives = counted(len(self.alternatives()), "alternative")
+        return f"<WhatIf for {self.label}: {counted(self.decisions, 'decision')}, {alternatives}>"
+
+    def document(self) -> Document:
+        """The result as people read it."""
+        return what_if_document(self)
+
     @property
     def worst(self) -> str:
         """What the worst-off has, in a word: the least of goods, the heaviest of burdens."""
@@ -69,24 +79,25 @@ class WhatIf:
         ]
 
     def change(self, course: Course) -> str:
-        """What a course would have changed, as the end of a sentence."""
+        """What a course would have changed, as the end of a sentence, and who would have gained."""
         was = self.actual(course)
-        return sentence(
-            f"{course.differ.text} of {counted(self.decisions, 'decision')} would have been different: the Gini "
-            f"coefficient would be {course.gini.text} instead of {was.gini.text}, and the total {course.total.text} "
-            f"instead of {was.total.text}{self._who_gains(course.received - was.received)}"
+        return (
+            f"{course.differ.text} of {counted(self.decisions, 'decision')} would have been different. The Gini "
+            f"coefficient of the {'recent work' if self.kind == 'burden' else 'recent totals'} would be "
+            f"{course.gini.text} instead of the actual {was.gini.text}, and the total {course.total.text} instead of "
+            f"{was.total.text}.{self._who_gains(course.received - was.received)}"
         )
 
     def _who_gains(self, gains: np.ndarray) -> str:
-        """Who would have received most more, and who most less, as the end of a sentence."""
-        verb = "carried" if self.kind == "burden" else "received"
-        ends = [(int(np.argmax(gains)), "more"), (int(np.argmin(gains)), "less")]
-        phrases = [
-            f"{self.names[row]} would have {verb} {amount(abs(gains[row]))} {which}"
-            for row, which in ends
-            if (gains[row] > 1e-9) == (which == "more") and abs(gains[row]) > 1e-9
-        ]
-        return f"; {listed(phrases)}" if phrases else ""
+        """Who would have gained most, and who would have lost most, as a sentence."""
+        most, least = int(np.argmax(gains)), int(np.argmin(gains))
+        phrases = [f"{self.names[most]} would have {words(self.kind).received} {amount(gains[most])} more"]
+        if gains[most] <= 1e-9:
+            phrases = []
+        if gains[least] < -1e-9:
+            verb = "" if phrases else f" would have {words(self.kind).received}"
+            phrases.append(f"{self.names[least]}{verb} {amount(-gains[least])} less")
+        return f" {sentence(', and '.join(phrases))}" if phrases else ""
 
     def to_dict(self) -> dict[str, object]:
         """The result as plain data for JSON."""

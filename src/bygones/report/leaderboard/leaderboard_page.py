@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from bygones._text import counted, listed
+from bygones.document.document import Cell as TableCell
 from bygones.leaderboard import players
 from bygones.leaderboard.board import Board
 from bygones.leaderboard.matches import EPISODES
@@ -124,7 +125,7 @@ def _all(found: Sequence[Cell]) -> Table:
 _COLUMNS = ("player", "memory", "actions", "score", "95% interval", "of bound", "Gini", "worst-off", "seconds")
 
 
-def _numbers(cell: Cell) -> list[object]:
+def _numbers(cell: Cell) -> list[TableCell]:
     share = "" if cell.share is None else f"{cell.share:.1%}"
     gini, worst_off = (None if value is None else round(value, 4) for value in (cell.gini, cell.worst_off))
     mean = round(cell.mean, 6)  # what is below that is a matter of rounding

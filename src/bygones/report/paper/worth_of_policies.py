@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from bygones.document.document import Cell, Table
 from bygones.paper.claims import RECALL
 from bygones.paper.grid import GAMMAS, SCALES, WELFARES, memory_label
 from bygones.paper.policy_worth import MEASURED, WAYS, CellWorth, measured, most_for_the_least
 from bygones.paper.results import Results
 from bygones.paper.untrained import RULES, reached
-from bygones.report.page import Table
 from bygones.report.paper.paper_figures import WELFARE_NAMES
 
 DIGITS = {"gini": 2, "utility_least": 3}
@@ -83,7 +83,7 @@ def _by_horizon(cells: Sequence[CellWorth]) -> list[CellWorth]:
     return sorted(cells, key=lambda one: (one.run.horizon, one.run.observation_scale == "fixed", _symmetric(one)))
 
 
-def _network_row(one: CellWorth) -> list[object]:
+def _network_row(one: CellWorth) -> list[Cell]:
     found = [one.over_seeds("final", metric) for metric in MEASURED]
     values = [
         f"{each.median:.{n}f} ({each.interval.low:.{n}f} to {each.interval.high:.{n}f})"
@@ -93,7 +93,7 @@ def _network_row(one: CellWorth) -> list[object]:
     return [network_name(one), f"{one.run.horizon:,}", str(len(one.runs)), *values]
 
 
-def _trained(cells: Sequence[CellWorth], gammas: Sequence[float], metric: str) -> list[list[object]]:
+def _trained(cells: Sequence[CellWorth], gammas: Sequence[float], metric: str) -> list[list[Cell]]:
     rows: dict[str, dict[float, str]] = {}
     for one in cells:
         means = [found.mean for way in WAYS if (found := one.over_seeds(way, metric))]
@@ -103,9 +103,9 @@ def _trained(cells: Sequence[CellWorth], gammas: Sequence[float], metric: str) -
     return [[name, *(of.get(gamma, "") for gamma in gammas)] for name, of in rows.items()]
 
 
-def _untrained(cells: Sequence[CellWorth], gammas: Sequence[float], metric: str) -> list[list[object]]:
+def _untrained(cells: Sequence[CellWorth], gammas: Sequence[float], metric: str) -> list[list[Cell]]:
     run, digits = cells[0].run, DIGITS[metric]
-    rows: list[list[object]] = []
+    rows: list[list[Cell]] = []
     for rule in (name for name in RULES if name in SHOWN_RULES):
         values = [
             getattr(reached(rule, run.replace(gamma=gamma), [run.horizon])[run.horizon], metric) for gamma in gammas

@@ -93,7 +93,7 @@ window.bygones = (() => {
     else setTimeout(action, 500);
   }
 
-  plotly.catch(() => document.getElementById("no-figures").removeAttribute("hidden"));
+  plotly.catch(() => document.getElementById("no-figures")?.removeAttribute("hidden"));
   night.addEventListener("change", () => drawn.forEach((figure, element) => draw(element, figure)));
   for (const element of document.querySelectorAll("[data-chart]")) {
     const figure = JSON.parse(document.getElementById(element.dataset.chart).textContent);

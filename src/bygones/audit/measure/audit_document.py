@@ -1,0 +1,261 @@
+"""An audit as people read it: who is owed most, what to do next, what holds at every half-life, and all numbers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bygones._files import file_name
+from bygones._text import capitalized, counted
+from bygones.audit.measure.audit_charts import (
+    agents_chart,
+    half_life_chart,
+    half_life_name,
+    measure_chart,
+    replay_chart,
+    share_chart,
+)
+from bygones.audit.measure.conclusions import TIED
+from bygones.audit.measure.groups import compared_note, grouped, next_steps
+from bygones.audit.measure.pasts import Trajectory
+from bygones.audit.replay.what_if import WhatIf
+from bygones.document.document import (
+    Bar,
+    Block,
+    Bullets,
+    Cell,
+    Column,
+    Document,
+    Faint,
+    OneOf,
+    Section,
+    Share,
+    Signed,
+    Table,
+    Terms,
+    Trend,
+)
+from bygones.kinds import words
+from bygones.ledger.model.owed_since import SETTLED
+
+if TYPE_CHECKING:
+    from bygones.audit.measure.findings import Audit
+
+SHOWN = 20
+"""The number of agents that a terminal shows under each half-life: those owed most and those furthest ahead."""
+
+CONCLUSIONS = 10
+"""The number of conclusions of each kind that are shown at once."""
+
+SHOWN_MEASURES = {
+    "good": {"Gini": "gini", "least": "egalitarian", "Nash": "nash"},
+    "burden": {"Gini": "gini", "heaviest": "heaviest"},
+}
+"""The measures that are shown, by their names in tables."""
+
+TERMS = {
+    "good": {
+        "agent": "Someone or something that may receive: a person, a team, a place.",
+        "received": "The true total. It never fades.",
+        "half-life": "The time after which something received counts half. With perfect recall, it is inf.",
+        "recent total": "What an agent received, faded by the half-life.",
+        "entitlement": "How much an agent may expect relative to the others. Its entitled share is its part of all.",
+        "owed": "How far an agent is below its entitled share of the recent total.",
+        "ahead": "How far an agent is above that share.",
+        "per unit": "Per unit of entitlement, such as per head. Agents are ranked by it.",
+        "comes before": "Is owed more per unit of entitlement, or is less far ahead, and would be served first.",
+        "Gini coefficient": "How unequal shares are: 0 if all have the same per unit of entitlement.",
+    },
+    "burden": {
+        "agent": "Someone who may do the work: a person, a team.",
+        "worked": "The true total. It never fades.",
+        "half-life": "The time after which work counts half. With perfect recall, it is inf.",
+        "recent work": "What an agent worked, faded by the half-life.",
+        "share of the load": "How much an agent is to work relative to the others. 0 is exempt.",
+        "due": "How far an agent is below its share of the recent work. Those who are due work next.",
+        "ahead": "How far an agent is above that share, having worked more.",
+        "per unit": "Per unit of the share of the load. Agents are ranked by it.",
+        "due before": "Is further below its share, and so works first.",
+        "Gini coefficient": "How unequal loads are: 0 if all have worked the same for their share.",
+    },
+}
+"""The words of an audit of goods and of burdens."""
+
+
+def audit_document(audit: Audit) -> Document:
+    """The audit as people read it."""
+    sections = [
+        Section("What to do next", [Bullets(next_steps(audit))]),
+        Section("Conclusions", _conclusions(audit)),
+        Section("Where everyone stands", _standings(audit), "standings"),
+        Section(
+            "What depends on the half-life", [half_life_chart(audit)] if _has_half_lives(audit) else [], "half-life"
+        ),
+        Section("Over time", _over_time(audit)),
+        *(
+            []
+            if audit.what_if is None
+            else [Section("If the rule had decided", _what_if(audit, audit.what_if), "rule")]
+        ),
+        Section("Data", [Bullets(list(audit.notes))]),
+        Section("Method", _method(audit), background=True),
+        Section("Words", [Terms(TERMS[audit.kind])], background=True),
+    ]
+    title = audit.title or ("Who is due what" if audit.kind == "burden" else "Who is owed what")
+    filled = [section for section in sections if any(not isinstance(b, Bullets) or b.sentences for b in section.blocks)]
+    return Document(_headline(audit), [*_opening(audit), *filled], "Audit", title)
+
+
+def _headline(audit: Audit) -> str:
+    present = int(audit.is_present.sum())
+    if present < 2:
+        return (
+            "Only one agent takes part, so there is no one to compare with."
+            if present
+            else "No agent is present at the time of the audit."
+        )
+    most = next(each for each in audit.conclusions.found if each.kind == "most")
+    return most.sentence(audit.clock.length_text)
+
+
+def _opening(audit: Audit) -> list[Block]:
+    """What was audited, what was assumed, and notes for the reader."""
+    clock = audit.clock
+    size = f"{counted(audit.n_events, 'event')} for {counted(len(audit.names), 'agent')}"
+    zone = "" if clock.steps else f" {clock.zone}"
+    span = f"from {clock.shown(audit.first)} to {clock.shown(audit.periods.end)}{zone}"
+    sentences = [f"{file_name(audit.label)}: {size}, {span}.", audit.entitlement_note(), *audit.newcomer_notes()]
+    return [*sentences, *audit.remarks]
+
+
+def _conclusions(audit: Audit) -> list[Block]:
+    if int(audit.is_present.sum()) < 2:
+        return []
+    blocks: list[Block] = [
+        Section(group.title, [Bullets(group.sentences, CONCLUSIONS, group.unlisted)]) for group in grouped(audit)
+    ]
+    if audit.conclusions.pairs is None:
+        blocks.append(compared_note(audit))
+    if len(audit.standings) > 1 and not audit.conclusions.searched:
+        blocks.append("Use --refine yes to look between these half-lives for those at which conclusions flip.")
+    return blocks
+
+
+def _has_half_lives(audit: Audit) -> bool:
+    return len(audit.conclusions.asked) > 2 and bool(audit.conclusions.notable)
+
+
+def _standings(audit: Audit) -> list[Block]:
+    tables = {half_life_name(audit, each.half_life): _standing(audit, each) for each in audit.standings}
+    notes = [audit.owed_note(), audit.since_note()]
+    if audit.factors(audit.standings[0]):
+        notes.append(
+            "Fair tree: Slurm's factor from the recent total, the largest first. Sshare: the factor in its output."
+        )
+    if audit.unit:
+        notes.append(f"Amounts are in {audit.unit}.")
+    chart: list[Block] = [share_chart(audit)] if audit.is_present.any() else []
+    return [*chart, OneOf("half-life", tables), " ".join(notes)]
+
+
+def _standing(audit: Audit, stood: Trajectory) -> Table:
+    """All agents under a half-life, the most owed first."""
+    word, total = words(audit.kind), float(stood.remembered.sum())
+    longest = max(stood.remembered.max(initial=0.0), 0.0) or 1.0
+    per_unit = total / audit.members.entitlements.sum() if total else 0.0
+    factors = list(audit.factors(stood))
+    columns: list[Column | str] = [
+        Column("agent", folds=True), Column(word.received, 3, measure="amount"),
+        Column(audit.recent, 4, measure="amount"), Column("", 1), "share",
+        Column("of the load" if audit.kind == "burden" else "entitled", 2), Column(word.owed, measure="amount"),
+        *(["per unit"] if audit.per_unit else []), f"{word.owed} since", *(name.replace("_", " ") for name in factors),
+    ]  # fmt: skip
+    rows: list[list[Cell]] = [
+        [
+            row.agent, _settled(row.received, total), _settled(row.remembered, total), Bar(row.remembered / longest),
+            Faint(row.status) if row.share is None else Share(row.share),
+            None if row.entitled_share is None else Share(row.entitled_share), _signed(row.owed, total),
+            *([_signed(row.owed_per_unit, per_unit)] if audit.per_unit else []),
+            None if row.owed_since is None else audit.clock.day(row.owed_since),
+            *(row.factors.get(name) for name in factors),
+        ]
+        for row in audit.rows(stood)
+    ]  # fmt: skip
+    return Table(f"Standing, {half_life_name(audit, stood.half_life)}", columns, rows, most=SHOWN, ends=True)
+
+
+def _settled(value: float, total: float) -> float:
+    """An amount; a rounding error of the total is 0."""
+    return 0.0 if abs(value) <= SETTLED * abs(total) else value
+
+
+def _signed(value: float | None, total: float) -> Cell:
+    return None if value is None else Signed(_settled(value, total))
+
+
+def _over_time(audit: Audit) -> list[Block]:
+    measures = SHOWN_MEASURES[audit.kind]
+    columns: list[Column | str] = ["half-life"]
+    for name in measures:
+        columns += [name, Column("", 1)]
+    rows: list[list[Cell]] = []
+    for each in audit.standings:
+        row: list[Cell] = [audit.clock.length_text(each.half_life)]
+        for series in (getattr(each, measure) for measure in measures.values()):
+            row += [float(series[-1]), Trend(tuple(series.tolist()))]
+        rows.append(row)
+    per = " per unit of entitlement" if audit.per_unit else ""
+    means = "heaviest load" if audit.kind == "burden" else "least (egalitarian), geometric mean (Nash)"
+    note = f"{capitalized(audit.recent)}{per}: Gini coefficient (0 is equal), {means}."
+    title = f"At the end of each {audit.clock.length_text(audit.periods.length)}"
+    charts = [measure_chart(audit, measure) for measure in measures.values()]
+    return [Table(title, columns, rows, note=note), *charts, agents_chart(audit)]
+
+
+def _what_if(audit: Audit, what_if: WhatIf) -> list[Block]:
+    """What the rule one-step would have decided, under each half-life."""
+    length, received, measures = audit.clock.length_text, words(audit.kind).received, SHOWN_MEASURES[audit.kind]
+    rows: list[list[Cell]] = []
+    for course in what_if.courses:
+        (run,) = course.runs
+        numbers = [float(getattr(run, measure)) for measure in measures.values()]
+        rows.append([length(course.memory.length), "actual" if course.is_actual else "rule", *numbers, run.total])
+    actual, by_rule = what_if.courses[0], what_if.alternatives()
+    totals: list[list[Cell]] = [
+        [audit.names[row], *(float(course.received[row]) for course in (actual, *by_rule))]
+        for row in audit.ranked(audit.standings[-1])
+    ]
+    columns = ["half-life", "decisions", *measures, f"total {received}"]
+    by_half_life = ["agent", "actual", *(length(course.memory.length) for course in by_rule)]
+    ginis = [[what_if.actual(course).gini.low for course in by_rule], [course.gini.low for course in by_rule]]
+    return [
+        f"A replay of the {counted(what_if.decisions, 'decision')} with the same needs and the same number of agents "
+        f"served each time. The rule chooses by the {audit.recent} of its own decisions.",
+        Table("Actual decisions and the rule's, on the same needs", columns, rows),
+        Bullets([
+            f"With a half-life of {length(course.memory.length)}, the rule makes {int(course.differ.low):,} of "
+            f"{what_if.decisions:,} decisions differently." for course in by_rule
+        ]),
+        replay_chart(audit, *ginis),
+        Table(f"What each agent {received}: actual, and by the rule with each half-life", by_half_life, totals,
+              most=CONCLUSIONS, ends=True),
+    ]  # fmt: skip
+
+
+def _method(audit: Audit) -> list[Block]:
+    clock, conclusions = audit.clock, audit.conclusions
+    searched = (
+        "A half-life at which a conclusion changes is accurate to one part in a thousand if it is a single number"
+        f"{'.' if conclusions.all_exact else '; if it is a range, it lies somewhere in it.'}"
+        if conclusions.searched
+        else "A half-life at which a conclusion changes is known only to lie between two of the given half-lives; "
+        "--refine yes searches for it."
+    )
+    everyone = "" if audit.newcomers() else " All agents were present from the first period."
+    return [
+        f"The audit covers the time up to {clock.shown(audit.periods.end)}, in {audit.periods.count:,} periods of "
+        f"{clock.length_text(audit.periods.length)}.{everyone}",
+        "All numbers are exact sums over all events with exact decay. Nothing is sampled. Usage that lasts is "
+        "integrated over the time it lasts.",
+        f"{searched} Differences below {TIED:.1%} of an average share count as ties, and no conclusion is drawn from "
+        "them.",
+    ]
