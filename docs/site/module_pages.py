@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import inspect
 from dataclasses import dataclass
 from pathlib import Path
@@ -82,6 +83,11 @@ PAGES = {
     ),
 }
 """The pages by their file names. Every module that a guide imports is on one of them; a test compares."""
+
+
+def not_installed() -> list[str]:
+    """The libraries that a module on these pages imports, and that the extra `docs` does not install."""
+    return [name for name in ("stable_baselines3",) if importlib.util.find_spec(name) is None]
 
 
 def write(folder: Path) -> None:

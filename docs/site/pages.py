@@ -42,7 +42,7 @@ SECTIONS = {
 
 TITLES = {
     "start/research": "Research",
-    "start/shifts": "Hand out shifts",
+    "start/shifts": "Schedule shifts",
     "start/cluster": "Audit a cluster",
     "notebooks/your-environment": "Your own environment",
     "guides/schedulers": "Scores of schedulers",

@@ -24,7 +24,7 @@ def test_it_is_short():
 
 
 def test_there_are_three_starts():
-    assert list(STARTS) == ["You do research", "You hand out shifts", "You run a cluster"]
+    assert list(STARTS) == ["You do research", "You schedule shifts", "You run a cluster"]
     for start in STARTS.values():
         assert commands(start)
         assert len(start.strip().splitlines()) <= 15
@@ -36,11 +36,11 @@ def test_extras_exist():
     assert named <= set(EXTRAS)
 
 
-def test_the_start_of_a_person_who_hands_out_shifts(tmp_path, monkeypatch, capsys):
+def test_the_start_of_a_person_who_schedules_shifts(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("sys.stdin", io.StringIO("y\n"))
     (tmp_path / "tonight.csv").write_text("agent,need\nAna,8\nBen,8\nCem,8\n")
-    for words in commands(STARTS["You hand out shifts"]):
+    for words in commands(STARTS["You schedule shifts"]):
         program.main(words)
     out = capsys.readouterr().out
     assert re.search(r"^(Ben|Cem) carries a turn of 8", out, re.MULTILINE)
