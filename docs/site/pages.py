@@ -46,7 +46,7 @@ TITLES = {
     "start/cluster": "Audit a cluster",
     "notebooks/your-environment": "Your own environment",
     "guides/schedulers": "Scores of schedulers",
-    "own-objective": "What a memory rewards",
+    "own-objective": "The objective of a memory",
     "claims": "Which claims hold",
     "decisions": "How we read the paper",
 }
