@@ -15,9 +15,9 @@ HERE = Path(__file__).parent
 
 
 def build(folder: Path) -> int:
-    """Builds the site into a folder, in place of what it held; 0 if there was nothing to complain about."""
-    with tempfile.TemporaryDirectory() as made:
-        sources = Path(made)
+    """Builds the site into a folder, in place of its old contents; 0 if there were no complaints."""
+    with tempfile.TemporaryDirectory() as folder_of_sources:
+        sources = Path(folder_of_sources)
         pages.gather(sources)
         pictures.draw(sources / "concepts" / "pictures")
         command_pages.write(sources / "reference")
@@ -29,8 +29,18 @@ def build(folder: Path) -> int:
         shutil.copy(HERE / "conf.py", sources)
         if folder.exists():
             shutil.rmtree(folder)
-        # -W: whatever Sphinx would warn of, such as a link that leads nowhere, is an error.
-        arguments = ["-b", "html", "-q", "-W", "--keep-going", "-d", str(sources / ".doctrees"), made, str(folder)]
+        # -W makes an error of every warning of Sphinx, such as a link that leads nowhere.
+        arguments = [
+            "-b",
+            "html",
+            "-q",
+            "-W",
+            "--keep-going",
+            "-d",
+            str(sources / ".doctrees"),
+            str(sources),
+            str(folder),
+        ]
         code = build_main(arguments)
     for page in folder.rglob("*.html"):
         page.write_text(mending.mended(page.read_text(encoding="utf-8")), encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Settings of Sphinx. `build.py` says where the pages come from."""
+"""Settings of Sphinx. `build.py` gathers the pages."""
 
 from docs.site import module_pages
 
