@@ -1,4 +1,4 @@
-"""The pictures of the concepts, computed by the package and drawn in the style of its figures.
+"""The pictures of the home page and the concepts, computed by the package and drawn in the style of its figures.
 
     python -m docs.site.pictures        # replaces those in docs/concepts/pictures
 
@@ -18,6 +18,7 @@ from matplotlib.figure import Figure
 from bygones import (
     ChooseK,
     Discounted,
+    Instantaneous,
     Memory,
     PerfectRecall,
     SlidingWindow,
@@ -28,6 +29,7 @@ from bygones import (
     utilitarian,
 )
 from bygones.envs.needs import advantaged
+from bygones.paper.examples import Example, run
 from bygones.report.style import INK, MUTED, PALETTE, RULE, house_style
 from bygones.simulation import policy_named, simulate
 
@@ -42,6 +44,40 @@ USAGE = {
 """The jobs of four people in the guide to GPU hours: GPU-hours, and age in days. `live.js` has them too."""
 
 DASHED, DOTTED = (0, (6, 1.5)), (0, (1, 1.2))
+
+BOB_IS_LATE = Example(("Alice", "Bob"), ("cake", "donut"), ((0.2, 0.5), (0.3, 0.5)), joins=(0, 30))
+"""The paper's second example, with more steps in which Alice is alone."""
+
+
+def alice_and_bob() -> Figure:
+    """The owners of a cake and a donut at each step, with three memories."""
+    memories: Mapping[str, Memory] = {
+        "No memory": Instantaneous(),
+        "Half-life of 7 steps": Discounted(half_life=7),
+        "Perfect recall": PerfectRecall(),
+    }
+    figure = Figure(figsize=(5.8, 3.9))
+    panels = figure.subplots(len(memories), 1, sharex=True)
+    steps, joins = 75, max(BOB_IS_LATE.joins)
+    for axes, (name, kind) in zip(panels, memories.items(), strict=True):
+        owners = run(BOB_IS_LATE, kind, steps=steps).owners
+        for row, _ in enumerate(BOB_IS_LATE.items):
+            for agent, colour in enumerate((PALETTE[0], PALETTE[1])):
+                cells = [(step + 0.6, 0.8) for step in np.flatnonzero(owners[:, row] == agent)]
+                axes.broken_barh(cells, (row, 0.84), color=colour, label=BOB_IS_LATE.agents[agent])
+        wait = int((owners[joins:] == 0).any(axis=1).argmax())
+        axes.set_title(f"{name}: Alice {f'waits for {wait} steps' if wait else 'gets every donut'}")
+        axes.axvline(joins + 0.5, color=INK, linewidth=1)
+        axes.set_yticks([0.42, 1.42], BOB_IS_LATE.items)
+        axes.tick_params(axis="y", length=0)
+        axes.spines["left"].set_visible(False)
+        axes.grid(visible=False)
+        axes.set(xlim=(0.4, steps + 0.6), ylim=(0, 1.9))
+    panels[-1].set_xlabel(f"steps (Bob joins after step {joins})")
+    handles, labels = panels[-1].get_legend_handles_labels()
+    agents = dict(zip(labels, handles, strict=True))
+    figure.legend(agents.values(), agents.keys(), loc="outside lower right", ncols=2)
+    return figure
 
 
 def memory() -> Figure:
@@ -122,11 +158,11 @@ def burdens() -> Figure:
     work, people = np.array([26.0, 12.0, 18.0, 4.0]), ["Ana", "Ben", "Cem", "Dana"]
     figure, axes = _axes("The next six nights", "hours, so far and after the six nights", "")
     axes.barh(people, work, color=MUTED, height=0.6, label="recent hours")
-    recall = PerfectRecall()
+    recall, rng = PerfectRecall(), np.random.default_rng(0)  # the same picture each time, though two nights are ties
     state = recall.update(recall.init(4), work)
     for night in range(1, 7):
         load = recall.values(state)
-        decision = allocate(ChooseK([8.0] * 4, k=1, kind="burden"), recall, state, "egalitarian")
+        decision = allocate(ChooseK([8.0] * 4, k=1, kind="burden"), recall, state, "egalitarian", rng=rng)
         who = int(decision.served[0])
         axes.barh(
             people[who], 8, left=float(load[who]), color=PALETTE[4], edgecolor="white", height=0.6,
@@ -159,6 +195,7 @@ def standing() -> Figure:
 
 
 PICTURES: dict[str, Callable[[], Figure]] = {
+    "alice-and-bob": alice_and_bob,
     "memory": memory,
     "half-life": half_life,
     "welfare": welfare,
@@ -166,7 +203,7 @@ PICTURES: dict[str, Callable[[], Figure]] = {
     "burdens": burdens,
     "standing": standing,
 }
-"""The picture of each concept."""
+"""The picture of the home page, and that of each concept."""
 
 
 def _axes(title: str, x: str, y: str) -> tuple[Figure, Axes]:

@@ -5,9 +5,13 @@ import re
 import shlex
 import shutil
 
+import numpy as np
 import pytest
+from docs.site import pictures
 
+from bygones import Discounted, Instantaneous, PerfectRecall
 from bygones.cli import program
+from bygones.paper.examples import run
 from support.extras import EXTRAS, ROOT
 
 TEXT = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -61,3 +65,24 @@ def test_the_start_of_a_person_who_runs_a_cluster(tmp_path, monkeypatch, capsys)
 @pytest.mark.parametrize("words", commands(TEXT), ids=" ".join)
 def test_every_command_is_one(words):
     assert words[0] in program.SUMMARIES
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/index.md"])
+def test_the_first_picture_shows_the_numbers_of_its_text(page):
+    text = " ".join((ROOT / page).read_text(encoding="utf-8").split())
+    assert "concepts/pictures/alice-and-bob.svg" in text
+    joins = max(pictures.BOB_IS_LATE.joins)
+    waits = {}
+    for name, memory in (
+        ("none", Instantaneous()),
+        ("half-life", Discounted(half_life=7)),
+        ("recall", PerfectRecall()),
+    ):
+        owners = run(pictures.BOB_IS_LATE, memory, steps=75).owners
+        assert (owners[:joins] == 0).all()
+        waits[name] = int(np.argmax((owners[joins:] == 0).any(axis=1)))
+        if name == "none":
+            assert (owners[joins:, 1] == 0).all(), "Alice gets every donut"
+    assert f"Bob joins {joins} steps late" in text
+    assert f"With perfect recall, Alice gets nothing for {waits['recall']} steps" in text
+    assert f"With a half-life of 7 steps, Bob catches up with the recent past in {waits['half-life']} steps" in text
