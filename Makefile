@@ -7,7 +7,7 @@ OUT ?= out
 
 .PHONY: help demo docs test approve soak explore mutation mutants checksums dist matrix format clean
 
-help:  ## Say what there is
+help:  ## List the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 14
 
 demo: PAGE = $(abspath $(OUT))/paper/report.html
@@ -22,7 +22,7 @@ demo: .venv/installed  ## Figure 1, Table 1, and six runs of the paper trained f
 docs: .venv/installed-docs  ## The site, which opens without a network: out/site/index.html
 	$(BIN)/python -m docs.site.build $(OUT)/site
 
-test: .venv/installed-dev  ## Format, lint, types, import contract, tests; COVERAGE=1 measures what they reach
+test: .venv/installed-dev  ## Format, lint, types, import contract, tests; COVERAGE=1 measures coverage
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
@@ -34,7 +34,7 @@ soak: .venv/installed-soak  ## The long tests, and the environments on the oldes
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --upgrade --target .venv/gymnasium-oldest gymnasium==1.3.0
 	PYTHONPATH=.venv/gymnasium-oldest $(BIN)/pytest -n 2 -m "not soak" tests/envs
 
-approve: .venv/installed-dev  ## What every command prints, compared with the recordings; ACCEPT=1 keeps it, ONLY="goods docs" some
+approve: .venv/installed-dev  ## The output of every command, compared with recordings; ACCEPT=1 replaces them, ONLY="goods docs" tries some
 	PYTHONPATH=tests $(BIN)/python -m approval --jobs 2 $(if $(ACCEPT),--accept) $(ONLY)
 
 explore: SEED ?= $(shell $(PYTHON) -c 'import secrets; print(secrets.randbits(32))')
@@ -47,7 +47,7 @@ mutation: .venv/installed-dev  ## Mutation testing of the mathematical core
 
 mutants: N ?= 300
 mutants: SEED ?= 1
-mutants: .venv/installed-dev  ## N small changes drawn at random beyond the core, each tried against the tests of its module
+mutants: .venv/installed-dev  ## N small random changes beyond the core, each tried against the tests of its module
 	PYTHONPATH=tests $(BIN)/python -m support.mutants --number $(N) --seed $(SEED)
 
 checksums:  ## Note the checksums of new files under evidence/, and refuse files that have changed
@@ -61,14 +61,14 @@ dist: .venv/installed-dev  ## Wheel and sdist in dist/, built twice and compared
 	for file in dist/*; do cmp "$$file" ".venv/dist/$${file##*/}" || exit 1; done
 	@cd dist && sha256sum * 2>/dev/null || shasum -a 256 *
 
-matrix:  ## Install and try bygones on every Python from 3.11 to 3.14 that is here, or that uv can fetch; EXTRAS=all
+matrix:  ## Install and try bygones on every Python from 3.11 to 3.14 that is installed, or that uv can fetch; EXTRAS=all
 	PYTHONPATH=tests $(PYTHON) -m support.matrix $(EXTRAS)
 
 format: .venv/installed-dev  ## Format and sort imports
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-clean:  ## Remove what make made
+clean:  ## Remove everything that make created
 	rm -rf .venv dist out .coverage mutants
 
 .venv/made:

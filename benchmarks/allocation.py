@@ -1,9 +1,9 @@
-"""Allocators beside what they are built on and beside other people's software, in one run.
+"""Allocators compared with their building blocks and with other software, in one run.
 
     python -m benchmarks.allocation            all of it, a few minutes
     python -m benchmarks.allocation choose     only the parts whose name contains a word
 
-Every ratio compares two timings of the same run, best of several; "wanted" is what was promised.
+Every ratio compares two timings of the same run, best of several; "wanted" is the promised ratio.
 """
 
 import itertools
@@ -26,7 +26,7 @@ MEMORY = Discounted(half_life=30)
 
 
 def best_of(times, *functions, clock=time.perf_counter):
-    """The shortest time of each function, their calls interleaved so that a busy machine disturbs all alike."""
+    """The shortest time of each function, their calls interleaved because a busy machine then disturbs all alike."""
     shortest = [float("inf")] * len(functions)
     for _ in range(times):
         for number, function in enumerate(functions):
@@ -72,7 +72,7 @@ def assign_dense(rng):
 
 
 def prices_choose_k(rng):
-    """The whole call, the prices in it, and the selection in it, beside a selection from scores that are there already.
+    """The whole call, the prices in it, and the selection in it, compared with a selection from given scores.
 
     The clock is that of this process: several milliseconds in a row are seldom had on a shared machine.
     """
@@ -163,7 +163,7 @@ def peers(rng):
         return cp.Problem(cp.Maximize(cp.sum(cp.log(base + cp.multiply(rates, x)))), [cp.sum(x) <= 20.0]).solve()
 
     def fairpyx_matching():
-        # Its network flow needs whole numbers to come to an end.
+        # Its network flow terminates for whole numbers only.
         whole = np.round(1e6 * gains).astype(int).tolist()
         table = {f"agent{i}": {f"item{j}": gain for j, gain in enumerate(own)} for i, own in enumerate(whole)}
         instance = fairpyx.Instance(valuations=table, agent_capacities=1, item_capacities=1)

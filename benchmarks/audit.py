@@ -1,4 +1,4 @@
-"""How long an audit of many events takes, beside DuckDB's own plain GROUP BY over the same file in the same run.
+"""The time of an audit of many events, compared with DuckDB's plain GROUP BY over the same file in the same run.
 
 python -m benchmarks.audit                                  # 100 million events of 10,000 agents
 python -m benchmarks.audit --events 5000000 --repeats 5
@@ -6,10 +6,10 @@ python -m benchmarks.audit --folder /tmp/rides              # made where it does
 
 Two threads, under 4 GB of memory: the last column is the most that the process held during a task. The events are made
 first, in parts, in a temporary folder, and removed again. An audit reads the times and groups by agent and period,
-since it says what was when. So it is set beside three plain queries: the sum by agent alone; the same with the latest
-time of each, which has to read the times as well; and the sum by the audit's own agents and periods ("by both"). Times
-are the best of the repeats. Ratios are of processor time, since on a shared machine the wall clock counts other
-people's work, and are medians over the repeats of the ratio within one: what else runs slows both.
+since it reports amounts over time. So it is compared with three plain queries: the sum by agent alone; the same with
+the latest time of each, which has to read the times as well; and the sum by the audit's own agents and periods ("by
+both"). Times are the best of the repeats. Ratios are of processor time, since on a shared machine the wall clock counts
+other people's work, and are medians over the repeats of the ratio within one: what else runs slows both.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ def ratio(seconds: list[float], others: list[float]) -> float:
 
 
 def forget_peak() -> None:
-    """Lets the kernel count the largest memory of this process anew (Linux)."""
+    """Lets the kernel reset the largest memory of this process (Linux)."""
     Path("/proc/self/clear_refs").write_text("5")
 
 

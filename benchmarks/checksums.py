@@ -39,7 +39,7 @@ def note(folder: Path) -> list[str]:
     changed = [name for name in old if name in new and old[name] != new[name]]
     if changed:
         raise SystemExit(
-            f"{folder / changed[0]} is not what it was when its checksum was noted: restore it, or take its line out "
+            f"{folder / changed[0]} has changed since its checksum was noted: restore it, or take its line out "
             f"of {NAME} if it was meant to change"
         )
     text = "".join(f"{checksum}  {name}\n" for name, checksum in new.items())

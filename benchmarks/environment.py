@@ -3,7 +3,7 @@
     python -m benchmarks.environment
 
 Time is the processor time of this process, which is held to one core. Runs of the environments alternate, and the
-median of the runs is reported beside the best. NumPy comes first, since it must not need JAX, and JAX last.
+median of the runs is reported with the best. NumPy comes first, since it must not need JAX, and JAX last.
 """
 
 import os

@@ -1,11 +1,11 @@
-"""What fairpyx's algorithm for chores comes to, recorded for a test that compares it with ours.
+"""The results of fairpyx's algorithm for chores, recorded for a test that compares bygones with it.
 
     python -m venv /tmp/fairpyx && /tmp/fairpyx/bin/pip install fairpyx
     /tmp/fairpyx/bin/python -m benchmarks.fairpyx_chores > tests/parity/fairpyx_chores.json
 
-fairpyx needs NumPy 1, so it has an environment of its own, and this file imports nothing of bygones. `hffd` (Huang and
-Segal-Halevi 2024) hands out chores that all agents rank alike, so that nobody's load is above a threshold, and may
-leave some over. The threshold recorded is the lowest, in whole numbers, at which it hands out all.
+fairpyx needs NumPy 1, so it has a separate environment, and this file imports nothing of bygones. `hffd` (Huang and
+Segal-Halevi 2024) assigns chores that all agents rank alike. It keeps every load below a threshold, and may leave
+chores over. The recorded threshold is the lowest whole number at which it assigns all chores.
 """
 
 import itertools
@@ -20,7 +20,7 @@ INSTANCES = 40
 
 
 def instance(rng: np.random.Generator) -> np.ndarray:
-    """What each chore costs each agent, the dearest first for everybody."""
+    """The cost of each chore to each agent, the dearest first for all agents."""
     n_agents, n_chores = rng.integers(2, 5), rng.integers(4, 9)
     return -np.sort(-rng.integers(1, 30, (n_agents, n_chores)), axis=1)
 

@@ -1,6 +1,6 @@
 r"""An upper bound on the long-run mean of $W(Z^t)$ for any number of agents, by information relaxation.
 
-Let $\hat Z^t$ be what is remembered under a *reference policy* that meets the same needs. Welfare is concave, so it
+Let $\hat Z^t$ be the recent totals under a *reference policy* that meets the same needs. Welfare is concave, so it
 lies below its tangents: there are slopes $\mu^t$, which depend on $\hat Z^t$ only, and a tangent
 $V^t(z) = V^t(\hat Z^t) + \mu^t\cdot(z - \hat Z^t)$ with $W \le V^t$ everywhere. For every other policy
 
@@ -18,7 +18,7 @@ sees everything in advance; more futures take that advantage away (Brown, Smith 
 as in Brown and Smith 2014). What remains of the gap is that the reference policy is not the best, and that the bound
 also holds if goods could be divided.
 
-Every reference policy and every tangent gives a valid bound; good ones are chosen on a sample of their own. The policy
+Every reference policy and every tangent gives a valid bound; good ones are chosen on a separate sample. The policy
 serves the largest need × $w_i e^{-\theta(\hat Z_i/c_i - 1)}$, where $w$ and $c$ are the weights and the mean memory of
 the optimum of mean utilities. Tangents touch at $c + \eta\,(\hat Z - c)$. For egalitarian welfare every $\mu \ge 0$
 that adds up to 1 gives a tangent $\mu\cdot z$; $\mu$ is in proportion to $w_i e^{-4\eta\theta(\hat Z_i/c_i - 1)}$. At
@@ -57,7 +57,7 @@ class Foresight(NamedTuple):
     Attributes:
         bound: the upper bound on the long-run mean of W(Zᵗ), as estimated.
         error: its standard error.
-        without_fluctuation: what a memory that never fluctuates could reach, an upper bound too.
+        without_fluctuation: the welfare of a memory without fluctuation, also an upper bound.
         confidence: the probability with which `upper` holds.
     """
 
@@ -83,7 +83,7 @@ def foresight(
     confidence: float = 0.999,
     seed: int = 0,
 ) -> Foresight:
-    """An upper bound on the long-run mean of the welfare of what is remembered.
+    """An upper bound on the long-run mean of the welfare of recent totals.
 
     Args:
         needs: drawn afresh at every step.
@@ -122,7 +122,7 @@ def foresight(
 
 
 class _Step(NamedTuple):
-    """What is remembered after a step, the needs that were met, and what was received; one row per run."""
+    """The recent totals after a step, the needs, and the utilities received; one row per run."""
 
     Z: Floats
     needs: Floats

@@ -9,9 +9,9 @@ for all prices $\lambda \ge 0$. So the lowest utility is at most $D(\lambda)$ fo
 $\sum_i\log\bar u_i \le D(\lambda) - n - \sum_i\log\lambda_i$. Every choice of prices gives a valid bound; good prices
 give a tight one. The needs are the ones that were met, so the bound includes the luck of the horizon.
 
-Of burdens somebody carries at least $\sum_i \lambda_i \bar u_i \ge D(\lambda)$, where $D$ now takes the *least* priced
-sum of each step. So the heaviest load is at least $D(\lambda)$ for prices that add up to 1. The convex conjugate of
-$z^p$ is $(p-1)(\lambda/p)^q$ with $\frac{1}{p} + \frac{1}{q} = 1$, so that $\sum_i \bar u_i^p \ge D(\lambda) -
+For burdens some agent has a load of at least $\sum_i \lambda_i \bar u_i \ge D(\lambda)$, where $D$ now takes the
+*least* priced sum of each step. So the heaviest load is at least $D(\lambda)$ for prices that add up to 1. The convex
+conjugate of $z^p$ is $(p-1)(\lambda/p)^q$ with $\frac{1}{p} + \frac{1}{q} = 1$. So $\sum_i \bar u_i^p \ge D(\lambda) -
 (p-1)\sum_i(\lambda_i/p)^q$; at the best scale of the prices this is Hölder's inequality,
 
 $$ \Bigl(\sum_i \bar u_i^p\Bigr)^{1/p} \ge \frac{D(\lambda)}{\bigl(\sum_i \lambda_i^q\bigr)^{1/q}}, $$
@@ -189,5 +189,5 @@ def _of_matchings(problems: Sequence[Assign]) -> Callable[[np.ndarray], np.ndarr
 
 
 def _may_carry(problem: ChooseK) -> np.ndarray:
-    """The load of each agent, infinite for those who may not carry any."""
+    """The load of each agent, infinite for agents that may not take any."""
     return problem.needs if problem.allowed is None else np.where(problem.allowed, problem.needs, math.inf)

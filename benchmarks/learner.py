@@ -1,17 +1,17 @@
-"""The learner on one CPU core, beside Stable-Baselines3 with the same settings, in one run.
+"""The learner on one CPU core, compared with Stable-Baselines3 with the same settings, in one run.
 
     PYTHONPATH=src taskset -c 0 python -m benchmarks.learner
     PYTHONPATH=src taskset -c 0 python -m benchmarks.learner --sbx --rejax
 
-All take turns, each on one thread; the best turn of each counts. Times are of the processor, so that others on the
-machine do not count, with the wall clock beside them.
+All take turns, each on one thread; the best turn of each counts. Times are of the processor, so other
+programs do not count, and of the wall clock.
 
 Equal for all: the environment, one of it, 2048 steps, batches of 64, ten epochs, two networks of 64 tanh units twice,
 float32. sbx steps the same environment through Gymnasium, as Stable-Baselines3 does; rejax through its functional form.
-What rejax does differently cannot be set: gradients are clipped entry by entry, value losses are clipped, each network
-has its own Adam, and an episode that was cut off is not bootstrapped; that is about as much work. rejax wants
-Gymnasium before 1.4: give it an environment of its own. PureJaxRL, after which rejax is modelled, is a script and not
-a package, so that there is nothing to install and measure.
+Some differences of rejax cannot be changed: gradients are clipped entry by entry, value losses are clipped, each
+network has its own Adam, and an episode that was cut off is not bootstrapped. This is about the same amount of work.
+rejax needs Gymnasium before 1.4, so give it a separate environment. PureJaxRL, the model for rejax, is a script and not
+a package, so it cannot be installed and measured.
 """
 
 from __future__ import annotations
@@ -156,7 +156,7 @@ def rejax(settings: Settings, rollouts: int) -> tuple[Callable[[], Any], int]:
 
 
 class GymnaxAllocation:
-    """The functional environment as gymnax's environments are called: it begins anew by itself."""
+    """The functional environment with the interface of gymnax: it restarts automatically."""
 
     default_params = ()
 

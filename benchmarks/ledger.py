@@ -71,7 +71,7 @@ def measure(ledger: Ledger, agents: int, decisions: int) -> None:
     report("history", float(ledger.n_events()), "events")
     needs = {name: 1.0 + row % 7 for row, name in enumerate(stood.names)}
     for places in (1, agents // 10):
-        seconds, processor = [], []  # on a machine with much else to do, only the latter says something
+        seconds, processor = [], []  # on a machine with much else to do, only the latter is meaningful
         for _ in range(decisions):
             start, busy = time.perf_counter(), time.process_time()
             ledger.decide(ChooseK(needs, places))
@@ -80,7 +80,7 @@ def measure(ledger: Ledger, agents: int, decisions: int) -> None:
         report(f"decision for {places:,} of {agents:,} agents, median", statistics.median(seconds), "s")
         report(f"decision for {places:,} of {agents:,} agents, slowest", max(seconds), "s")
         report(f"decision for {places:,} of {agents:,} agents, median", statistics.median(processor), "s of processor")
-    for what, ask in (("standing of everybody", ledger.standing), ("since when they are owed", ledger.owed_since)):
+    for what, ask in (("standing of all agents", ledger.standing), ("since when they are owed", ledger.owed_since)):
         start = time.perf_counter()
         ask()
         report(what, time.perf_counter() - start, "s")

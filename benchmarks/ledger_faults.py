@@ -1,10 +1,10 @@
-"""What a ledger loses, and what it gets wrong, when things go wrong: one line of figures for each kind of fault.
+"""Losses and wrong numbers of a ledger under faults: one line of figures for each kind of fault.
 
 python -m benchmarks.ledger_faults                    # every kind, as a table for docs/guides/keeping-a-ledger.md
 python -m benchmarks.ledger_faults --scale 0.1        # a tenth of the trials
 
 *Lost* counts events that were acknowledged and are not there. *Wrong* counts standings or decisions that differ from
-the model in plain Python, or from what was true before. *Silent* counts damage that changed something and that neither
+the model in plain Python, or from the earlier ones. *Silent* counts damage that changed something and that neither
 opening the ledger nor `verify` reported. The tests in `make soak` fail on the first of any of these; this counts them.
 """
 

@@ -1,4 +1,4 @@
-"""How long writers of one ledger wait for one another, and for somebody who reads it slowly.
+"""How long writers of one ledger wait for one another, and for a slow reader.
 
 python -m benchmarks.ledger_waiting                                     # eight writers for ten seconds, SQLite
 python -m benchmarks.ledger_waiting --target postgresql://user@host/empty
@@ -7,7 +7,7 @@ Each writer records one event after the other as fast as it can; a wait is the t
 Eight writers on two busy cores: with a rollback journal and SQLite's own waiting, the longest wait was 10.1 s and the
 writer with the fewest recorded 0.1 events/s of 53; with a write-ahead log and waiting in turn, 0.74 s and 11 of 96.
 
-With --reader, somebody has begun to read all events and does not go on, as `bygones ledger export | less` does.
+With --reader, a reader has begun to read all events and pauses, as `bygones ledger export | less` does.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--writers", type=int, default=8)
     parser.add_argument("--seconds", type=float, default=10.0)
-    parser.add_argument("--reader", action="store_true", help="somebody reads all the while")
+    parser.add_argument("--reader", action="store_true", help="a reader keeps reading")
     parser.add_argument("--target", help="a new file or an empty database; by default a file that is removed again")
     options = parser.parse_args()
     with ExitStack() as stack:

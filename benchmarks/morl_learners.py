@@ -1,13 +1,12 @@
 """The learners of morl-baselines on the scenarios of bygones, each with its own default settings.
 
-They learn from the vector of utilities, on the scenario's id with `mo-` in front, and are conditioned on what was
-received so far instead of a memory of ours. So they are entered with the memory `perfect`, from which a policy that is
-played reads what was received.
+They learn from the vector of utilities, on the scenario's id with `mo-` in front. They are conditioned on the totals
+received so far and not on a memory. So they are entered with the memory `perfect`, from which a playing policy reads
+these totals.
 
-`morl-nl-mo-ppo` and `morl-eupg` are given the entry's welfare as the utility that they maximise. `morl-lcn` has one of
-its own, Lorenz dominance; once it has learned, it is asked for the return of the episode it has seen whose welfare is
-largest. Its default is to play 500 episodes at random first, which may be more than all steps; here a quarter of the
-steps are.
+`morl-nl-mo-ppo` and `morl-eupg` maximise the entry's welfare. `morl-lcn` maximises Lorenz dominance. After training, it
+is asked for the return of the seen episode with the largest welfare. Its default is to play 500 episodes at random
+first, which may be more than all steps. Here it plays a quarter of the steps at random.
 """
 
 from __future__ import annotations
@@ -39,19 +38,19 @@ RANDOM = 0.25
 
 
 class Past(NamedTuple):
-    """What a policy keeps of its episodes, one row each."""
+    """The records of a policy's episodes, one row each."""
 
     step: int
     received: np.ndarray
     discounted: np.ndarray
-    """What was received, discounted from the start of the episode on."""
+    """The totals received, discounted from the start of the episode on."""
 
 
 def trained(entry: BoardEntry) -> Predict:
     """A policy that has learned from the steps of an entry, to be played by `bygones.learn.evaluate`."""
     if entry.memory != MEMORY:
         raise ValueError(
-            f"memory must be {MEMORY!r} for {entry.player}, which sees what was received, got {entry.memory!r}"
+            f"memory must be {MEMORY!r} for {entry.player}, which sees the totals received, got {entry.memory!r}"
         )
     with needed_by("benchmarks.morl_learners", "morl"):
         import morl_baselines  # noqa: F401
@@ -63,7 +62,7 @@ def trained(entry: BoardEntry) -> Predict:
 
 
 def environment(entry: BoardEntry) -> gym.Env[Any, Any]:
-    """What is learned on: the scenario with the vector of utilities as its reward."""
+    """The environment for training: the scenario with the vector of utilities as its reward."""
     env = gym.make(catalogue.gymnasium_id(entry.world, vector=True), **entry.problem().scenario.arguments())
     env.reset(seed=entry.seed)
     env.action_space.seed(entry.seed)
@@ -145,7 +144,7 @@ NAMES = {"morl-nl-mo-ppo": _nl_mo_ppo, "morl-eupg": _eupg, "morl-lcn": _lcn}
 
 
 def _played(entry: BoardEntry, act: Any, discount: float = 1.0) -> Predict:
-    """A policy as `evaluate` calls it, from one that is told what was received."""
+    """A policy as `evaluate` calls it, from one that needs the totals received."""
     import torch
 
     problem = entry.problem()

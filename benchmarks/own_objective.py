@@ -1,7 +1,7 @@
 """Where does each rule stand by the memory's own objective, the long-run mean of W(Zᵗ)?
 
     python -m benchmarks.own_objective [processes]
-    python -m benchmarks.own_objective rules    # the rules again, beside the bounds that were found
+    python -m benchmarks.own_objective rules    # the rules again, with the known bounds
 
 For two agents the best is known up to a small gap, for ten there is an upper bound. Rows are printed and written to
 `evidence/rules/own-objective.json`; a run that was stopped goes on where it was. It takes about
@@ -42,7 +42,7 @@ CELLS = [
 
 
 def measured(agents: int, served: int, welfare: str, gamma: float) -> Row:
-    """What is known of the best, and the long-run mean of every rule with its standard error."""
+    """The bounds on the best policy, and the long-run mean of every rule with its standard error."""
     needs, memory = advantaged(agents, max(1, agents // 5)), Discounted(gamma=gamma)
     row: Row = {"agents": agents, "served": served, "welfare": welfare, "gamma": gamma}
     bound = foresight(needs, memory, welfare, served)

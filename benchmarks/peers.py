@@ -1,4 +1,4 @@
-"""Other people's software that benchmarks compare with. What is missing is named, with what to install."""
+"""Other software for comparisons. If some is missing, it is named with the command that installs it."""
 
 import importlib
 import sys
@@ -6,7 +6,7 @@ from types import ModuleType
 
 
 def peer(module: str) -> ModuleType | None:
-    """Imports a library to compare with; says how to install it, and returns None, where it is missing."""
+    """Imports a library to compare with; if it is missing, prints how to install it and returns None."""
     try:
         return importlib.import_module(module)
     except ModuleNotFoundError as error:

@@ -1,10 +1,10 @@
-"""What rules and learners come to in job scheduling, in the measures in which FEN's results were published.
+"""The results of rules and learners in job scheduling, in the measures of FEN's published results.
 
     python -m benchmarks.published --steps 100000
 
 Jiang and Lu ("Learning Fairness in Multi-Agent Systems", NeurIPS 2019) let four agents with five moves each share one
-machine for 1000 steps. Resource utilisation is the share of steps in which somebody is at the machine, CV the sample
-standard deviation of the agents' utilities per step divided by their mean. `docs/leaderboard.md` shows theirs and ours.
+machine for 1000 steps. Resource utilisation is the share of steps in which an agent is at the machine, CV the sample
+standard deviation of the agents' utilities per step divided by their mean. `docs/leaderboard.md` shows all results.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def policy_of(entry: BoardEntry) -> Predict:
 
 
 def received(entry: BoardEntry) -> np.ndarray:
-    """What each agent received per step of an episode, by the policy's drawn actions."""
+    """The utility of each agent per step of an episode, with sampled actions."""
     env, predict, over, past = environment(entry), policy_of(entry), False, None
     seen, info = env.reset(seed=entry.seed)
     while not over:

@@ -3,7 +3,7 @@
     python -m benchmarks.rules long-run     # every kind of needs, every rule: share of the bound
     python -m benchmarks.rules sweep        # are the constants of the prices well chosen? a sweep over the family
     python -m benchmarks.rules change       # how fast a rule follows when needs change
-    python -m benchmarks.rules reports      # what somebody gains by misreporting
+    python -m benchmarks.rules reports      # the gain of one agent that misreports
 
 Each prints its rows and writes them to `evidence/rules/`, and goes on where it was stopped.
 """
@@ -124,8 +124,8 @@ def shares(made: list[Simulation], bounds: list[Hindsight], welfare: str, part: 
 def long_run(done: set[tuple[Any, ...]]) -> Iterator[dict[str, Any]]:
     """All kinds of needs and all rules.
 
-    `fixed` are the best constant prices for the distribution, from needs that nobody meets: what they lack is due to
-    the luck of a horizon alone. `error` is the standard error of `prices` over seeds.
+    `fixed` are the best constant prices for the distribution, from a separate sample of needs. Their
+    distance from 1 is only the luck of a horizon. `error` is the standard error of `prices` over seeds.
     """
     for kind, (needs, k) in KINDS.items():
         for welfare in WELFARES:
@@ -138,7 +138,7 @@ def long_run(done: set[tuple[Any, ...]]) -> Iterator[dict[str, Any]]:
             for gamma in todo:
                 row: dict[str, Any] = {"needs": kind, "welfare": welfare, "gamma": gamma}
                 row |= {"bound": float(np.mean([bound.upper for bound in bounds])), "fixed": fixed}
-                for rule in RULES if kind == "the paper's needs" else BESIDE:
+                for rule in RULES if kind == "the paper's needs" else COMPARED:
                     each = shares(made_by(rule, needs, k, welfare, gamma), bounds, welfare)
                     row[rule] = float(np.mean(each))
                     if rule == "prices":
@@ -146,7 +146,7 @@ def long_run(done: set[tuple[Any, ...]]) -> Iterator[dict[str, Any]]:
                 yield row
 
 
-BESIDE = ("prices", "calibrated", "one-step", "proportional-fair", "random")
+COMPARED = ("prices", "calibrated", "one-step", "proportional-fair", "random")
 """The rules measured on needs other than the paper's."""
 
 
@@ -183,7 +183,7 @@ def sweep(done: set[tuple[Any, ...]]) -> Iterator[dict[str, Any]]:
 
 
 def change(done: set[tuple[Any, ...]]) -> Iterator[dict[str, Any]]:
-    """After needs change half-way: share of what was possible in the next 1000 steps, and in the whole second half."""
+    """After needs change half-way: share of the bound in the next 1000 steps, and in the whole second half."""
     (needs, k), half = KINDS["sudden change half-way"], STEPS // 2
     for welfare in WELFARES:
         parts = {"next 1000 steps": slice(half, half + 1000), "second half": slice(half, None)}
@@ -220,9 +220,9 @@ LIES = (
 
 
 def reports(done: set[tuple[Any, ...]]) -> Iterator[dict[str, Any]]:
-    """What agent 9 of the paper's problem gains (1 is nothing) by misreporting, and what is left to the lowest other.
+    """The gain of agent 9 of the paper's problem by misreporting (1 is no gain), and the utility of the lowest other.
 
-    The allocator knows and remembers reports only; gains are in true utilities. With `normalised`, each report is
+    The allocator and its memory see reports only; gains are in true utilities. With `normalised`, each report is
     divided by the agent's own mean report so far.
     """
     for gamma in (0.99, 0.9):

@@ -1,11 +1,11 @@
-"""How good are prices where items are assigned, an amount is divided, or a burden is carried?
+"""Prices compared with one step at a time, for assignments of items, divisions of an amount, and burdens.
 
     python -m benchmarks.rules_other_problems            # every problem and rule: share of the certified bound
     python -m benchmarks.rules_other_problems steps      # is the step of the prices well chosen? a sweep
 
-Each prints its rows and writes them to `evidence/rules/`; it goes on where it was stopped. A share of a burden is the
-bound over what was carried, so that 1 is the best here as well. The bound is by duality, for the problems that were
-met: see `benchmarks/hindsight.py`.
+Each prints its rows and writes them to `evidence/rules/`, and continues where it was stopped. A share of a burden is
+the bound divided by the load, so 1 is the best for burdens, too. The bound is by duality, for the sampled problems: see
+`benchmarks/hindsight.py`.
 """
 
 from __future__ import annotations
@@ -45,14 +45,14 @@ def divided(rng: np.random.Generator) -> Problem:
 
 
 def shifts(rng: np.random.Generator) -> Problem:
-    """Two of six agents carry a shift, which is up to three times as heavy for some as for others."""
+    """Two of six agents work a shift, which is up to three times as heavy for some as for others."""
     return ChooseK(rng.lognormal(np.linspace(-0.5, 0.6, 6), 0.5), 2, kind="burden")
 
 
 def duties(rng: np.random.Generator) -> Problem:
     """Three duties for five agents, who cannot do one in five of them."""
     allowed = rng.random((5, 3)) < 0.8
-    allowed[:3] |= np.eye(3, dtype=bool)  # so that everything can be carried
+    allowed[:3] |= np.eye(3, dtype=bool)  # every item has an agent who can take it
     return Assign(rng.lognormal(np.linspace(-0.5, 0.5, 5)[:, None], 0.5, (5, 3)), 1, allowed, kind="burden")
 
 
@@ -72,7 +72,7 @@ def judged(mean: np.ndarray, welfare: str, problem: Problem) -> float:
 
 
 def decided(problems: list[Problem], memory: Memory, welfare: str, rule: Rule) -> float:
-    """What a rule reaches."""
+    """The share of the bound that a rule reaches."""
     rng, state = np.random.default_rng(1), memory.init(problems[0].n_agents)
     received = np.zeros(problems[0].n_agents)
     for problem in problems:
@@ -82,7 +82,7 @@ def decided(problems: list[Problem], memory: Memory, welfare: str, rule: Rule) -
 
 
 def blindly(problems: list[Problem], welfare: str) -> float:
-    """What is reached where all look alike: by lot, or in equal parts."""
+    """The share without any distinction between agents: by lot, or in equal parts."""
     rng, memory = np.random.default_rng(1), Instantaneous()
     received = np.zeros(problems[0].n_agents)
     for problem in problems:
@@ -135,7 +135,7 @@ def rules(done: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
 
 
 def steps(done: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """The family of price rules: the size of the first step, from a tenth of ours to four times as much."""
+    """The family of price rules: the size of the first step, from a tenth of the default to four times the default."""
     known = {(row["problem"], row["gamma"]) for row in done}
     for name, (draw, _) in PROBLEMS.items():
         met = _drawn(draw, STEPS, 0)

@@ -31,7 +31,7 @@ def trained(entry: BoardEntry) -> Any:
 
 
 def environment(entry: BoardEntry) -> gym.Env[Any, Any]:
-    """What is learned on."""
+    """The environment for training."""
     problem = entry.problem()
     return gym.make(
         catalogue.gymnasium_id(entry.world),

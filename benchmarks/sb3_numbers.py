@@ -3,8 +3,8 @@
     PYTHONPATH=src python -m benchmarks.sb3_numbers record out/sb3-numbers
     PYTHONPATH=src python3 -m benchmarks.sb3_numbers check out/sb3-numbers --precisions highest TF32_TF32_F32_X3
 
-`record` needs Stable-Baselines3. `check` needs JAX alone: it says how far our parameters end from theirs after one
-gradient step, relative to their size, and after a whole call of `train()`, as a share of the distance travelled.
+`record` needs Stable-Baselines3. `check` needs JAX alone: it reports the distance between both sets of parameters after
+one gradient step, relative to their size, and after a whole call of `train()`, as a share of the distance travelled.
 """
 
 from __future__ import annotations

@@ -4,10 +4,10 @@
     PYTHONPATH=src python -m benchmarks.sb3_same_learning ours out/same --seeds 100
     PYTHONPATH=src python -m benchmarks.sb3_same_learning compare out/same
 
-`sb3` streams every episode's metrics to one file per run, so that a kill loses little, and skips runs whose file is
-complete. `ours` adds to a folder of results, as `bygones reproduce` does. `compare` says, cell by cell and metric by
-metric, whether every seed of Stable-Baselines3 lies within the range of ours and how likely ranks like theirs are by
-chance (Mann and Whitney, exact), and draws the curves side by side.
+`sb3` streams every episode's metrics to one file per run, so little is lost if it is killed, and skips runs whose file
+is complete. `ours` adds to a folder of results, as `bygones reproduce` does. `compare` reports for each cell and metric
+whether every seed of Stable-Baselines3 lies within the range of bygones and how likely such ranks are by chance (Mann
+and Whitney, exact). It also draws the curves of both in one figure.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def run_sb3(runs: list[tuple[str, Settings]], args: argparse.Namespace) -> None:
 
 
 def one_sb3(job: tuple[str, Settings, Path]) -> str:
-    """Trains one run, a line of JSON per episode; the last line says that it is complete."""
+    """Trains one run, a line of JSON per episode; the last line marks it as complete."""
     from bygones.learn import sb3
 
     cell, settings, folder = job
@@ -98,7 +98,7 @@ def run_ours(runs: list[tuple[str, Settings]], args: argparse.Namespace) -> None
 
     start = time.perf_counter()
     execute([run for _, run in runs], args.folder / "ours", workers=args.workers)
-    print(f"{len(runs)} runs of ours in {time.perf_counter() - start:.0f} s")
+    print(f"{len(runs)} runs of bygones in {time.perf_counter() - start:.0f} s")
 
 
 def compare(folder: Path, cells: list[str]) -> None:
@@ -107,9 +107,9 @@ def compare(folder: Path, cells: list[str]) -> None:
     for cell in cells:
         finals = {who: [run["final"] for run in found(folder, who, cell) if run["final"]] for who in ("sb3", "ours")}
         if not finals["sb3"] or not finals["ours"]:
-            print(f"{cell}: {len(finals['sb3'])} runs of theirs and {len(finals['ours'])} of ours, nothing to compare")
+            print(f"{cell}: {len(finals['sb3'])} and {len(finals['ours'])} runs, nothing to compare")
             continue
-        print(f"{cell}: {len(finals['sb3'])} seeds of Stable-Baselines3, {len(finals['ours'])} of ours")
+        print(f"{cell}: {len(finals['sb3'])} seeds of Stable-Baselines3, {len(finals['ours'])} of bygones")
         for metric in JUDGED:
             theirs, ours = (np.sort([final[metric] for final in finals[who]]) for who in ("sb3", "ours"))
             outside = theirs[(theirs < ours[0]) | (theirs > ours[-1])]
@@ -162,7 +162,7 @@ def draw(folder: Path, cells: list[str], metric: str) -> None:
 
 
 def binned(steps: np.ndarray, values: np.ndarray, width: int = 20_000) -> tuple[np.ndarray, np.ndarray]:
-    """Means over equal stretches of steps, so that many short episodes and few long ones look alike."""
+    """Means over equal stretches of steps, which makes many short episodes comparable with few long ones."""
     which = (steps - 1) // width
     present = np.unique(which)
     return (present + 0.5) * width, np.array([np.nanmean(values[which == i]) for i in present])
@@ -176,7 +176,7 @@ def found(folder: Path, who: str, cell: str) -> list[dict[str, Any]]:
     runs = read(folder / "ours").where(gamma=wanted.gamma, welfare=wanted.welfare, horizon=wanted.horizon)
     curves = {metric: runs.curves(metric) for metric in JUDGED}
     ends = curves["gini"][0]
-    middles = (ends + np.concatenate([[0], ends[:-1]])) / 2  # a point of ours is a mean over the steps up to it
+    middles = (ends + np.concatenate([[0], ends[:-1]])) / 2  # each point is a mean over the steps up to it
     return [
         {
             "final": {metric: float(runs[f"final_{metric}"][i]) for metric in JUDGED},

@@ -2,7 +2,8 @@
 
     python -m benchmarks.simulation
 
-Beside each number is that of a bare loop, which draws needs, serves the two largest and adds them up, in the same run.
+Each number is compared with that of a bare loop in the same run, which draws needs, serves the two largest and adds
+them.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""Symmetric policies beside the MLP on one CPU core, in one run: steps a second, and what they cost as agents grow.
+"""Symmetric policies compared with the MLP on one CPU core, in one run: steps a second for growing numbers of agents.
 
     PYTHONPATH=src taskset -c 0 python -m benchmarks.symmetric
     PYTHONPATH=src taskset -c 0 python -m benchmarks.symmetric --sizes 10,2 50,5 200,10
 
 Both learn the paper's problem with the paper's settings, in turns, each on one thread; the best turn of each counts.
-Times are of the processor, so that others on the machine do not count. The MLP's updates are Numba's, its fastest form,
+Times are of the processor, so other programs do not count. The MLP's updates are Numba's, its fastest form,
 and XLA's, which is how symmetric policies learn too. Sizes that an MLP cannot take have no ratio.
 """
 

@@ -30,7 +30,7 @@ from bygones.welfare import AnyWelfare, Welfare, as_judge
 
 FLOOR_SPREADS, FLOOR_SHARE, LEAST_SHARE = 3.0, 0.25, 0.02
 """The grid's floor is this many spreads of the memory below its mean, and at most this share of the mean: a floor that
-is too high makes it pay to leave somebody there. Where welfare falls steeply towards zero it is at least the last."""
+is too high makes it pay to leave an agent there. Where welfare falls steeply towards zero it is at least the last."""
 DENSE_SPREADS = 8.0
 """The nodes of the grid are densest within about this many spreads of the mean."""
 
@@ -41,7 +41,7 @@ class GreedyForTwo:
 
     Attributes:
         memory: how the past is remembered.
-        welfare: judges what is remembered.
+        welfare: the welfare function of recent totals.
         nodes: the remembered utilities of each agent at which h is known.
         h: the value for the future, one row per node of agent 0, one column per node of agent 1.
     """
@@ -81,7 +81,7 @@ class BestForTwo:
         value: the long-run mean of the policy, as estimated.
         error: its standard error.
         upper: no policy has a larger long-run mean.
-        without_fluctuation: what a memory that never fluctuates could reach, an upper bound too.
+        without_fluctuation: the welfare of a memory without fluctuation, also an upper bound.
         confidence: the probability with which `lower` and `upper` both hold.
         policy: the policy, for `bygones.simulation.simulate`.
     """
@@ -111,13 +111,13 @@ def best_for_two(
     confidence: float = 0.999,
     seed: int = 0,
 ) -> BestForTwo:
-    """The best long-run mean of the welfare of what is remembered, for two agents of whom one is served at each step.
+    """The best long-run mean of the welfare of recent totals, for two agents of which one is served at each step.
 
     Args:
         needs: of two agents, drawn afresh at every step.
         memory: discounted, with γ below 1; summed or averaged.
         welfare: utilitarian, nash (its logarithm), egalitarian, any α-fair or generalised Gini.
-        nodes: of the grid, per agent. More of them bring `upper` down: at γ = 0.99 it takes 150.
+        nodes: of the grid, per agent. More of them bring `upper` down: at γ = 0.99 150 are needed.
         bins: into which the needs of each agent are divided for the upper bound.
         paths: independent runs of the policy, for the lower bound.
         steps: of each run, after a time to settle.

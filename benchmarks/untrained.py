@@ -3,7 +3,7 @@
     python -m benchmarks.untrained
 
 Writes what every agent received to `evidence/rules/untrained.json`. Figures, the report and `docs/claims.md` show it
-beside the trained policies. It takes about five minutes on a core.
+next to the trained policies. It takes about five minutes on a core.
 """
 
 from __future__ import annotations

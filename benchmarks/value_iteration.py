@@ -52,7 +52,7 @@ class Axis:
     Attributes:
         nodes: remembered utilities in ascending order, from the floor to the largest that there can be.
         ends: of the bins of needs, which are equally likely.
-        gamma: what is left of a memory after a step.
+        gamma: the weight of the old total after a step.
     """
 
     nodes: Floats
@@ -61,13 +61,13 @@ class Axis:
 
     @cached_property
     def faded(self) -> Floats:
-        """What is remembered after a step without being served, by node."""
+        """The recent total after a step without being served, by node."""
         after: Floats = np.maximum(self.gamma * self.nodes, self.nodes[0])
         return after
 
     @cached_property
     def served(self) -> Floats:
-        """What is remembered after being served, by node and end of a bin."""
+        """The recent total after being served, by node and end of a bin."""
         after: Floats = np.clip(self.gamma * self.nodes[:, None] + self.ends, self.nodes[0], self.nodes[-1])
         return after
 
@@ -109,7 +109,7 @@ class Side:
 
     def rise_of(self, h: Floats) -> Floats:
         """The same for h, whose slopes change at the nodes only: each fall of slope adds a quarter of the width."""
-        # Below the floor h is constant, so that the floor is a node like others: nothing is lifted here.
+        # Below the floor h is constant, so the floor is a node like others: nothing is lifted here.
         gamma, nodes, ends, others = self.mine.gamma, self.mine.nodes, self.mine.ends, self.other.nodes
         low, high = gamma * nodes[:-1, None] + ends[:-1], gamma * nodes[1:, None] + ends[1:]
         first, last = _inner_nodes(nodes, low, high)

@@ -9,25 +9,38 @@ from pathlib import Path
 
 from docs.site import command_pages, mending, module_pages, notebook_pages, pages, pictures
 from sphinx.cmd.build import build_main
+from sphinx.ext.autodoc.mock import mock
 
 HERE = Path(__file__).parent
 
 
 def build(folder: Path) -> int:
-    """Builds the site into a folder, in place of what it held; 0 if there was nothing to complain about."""
-    with tempfile.TemporaryDirectory() as made:
-        sources = Path(made)
+    """Builds the site into a folder, in place of its old contents; 0 if there were no complaints."""
+    with tempfile.TemporaryDirectory() as folder_of_sources:
+        sources = Path(folder_of_sources)
         pages.gather(sources)
         pictures.draw(sources / "concepts" / "pictures")
         command_pages.write(sources / "reference")
-        module_pages.write(sources / "reference")
+        # The pages of modules are written after importing them, and one module needs Stable-Baselines3.
+        with mock(module_pages.not_installed()):
+            module_pages.write(sources / "reference")
         notebook_pages.write(sources)
         shutil.copytree(HERE / "static", sources / "_static")
         shutil.copy(HERE / "conf.py", sources)
         if folder.exists():
             shutil.rmtree(folder)
-        # -W: whatever Sphinx would warn of, such as a link that leads nowhere, is an error.
-        arguments = ["-b", "html", "-q", "-W", "--keep-going", "-d", str(sources / ".doctrees"), made, str(folder)]
+        # -W makes an error of every warning of Sphinx, such as a link that leads nowhere.
+        arguments = [
+            "-b",
+            "html",
+            "-q",
+            "-W",
+            "--keep-going",
+            "-d",
+            str(sources / ".doctrees"),
+            str(sources),
+            str(folder),
+        ]
         code = build_main(arguments)
     for page in folder.rglob("*.html"):
         page.write_text(mending.mended(page.read_text(encoding="utf-8")), encoding="utf-8")

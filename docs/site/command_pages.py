@@ -1,4 +1,4 @@
-"""The reference of the command line, made from what the commands say of themselves: `bygones COMMAND --help`."""
+"""The reference of the command line, made from the help of the commands: `bygones COMMAND --help`."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ PAGES = {"commands": "Commands", "ledger-commands": "Commands of a ledger"}
 
 @dataclass
 class Help:
-    """What a command says of itself."""
+    """The help of a command."""
 
     usage: str
     about: str
     boxes: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
-    """The arguments in each box: how they are written, and what they are for."""
+    """The arguments in each box: their spelling and their purpose."""
 
 
 def help_of(words: Sequence[str]) -> Help:
-    """The help of a command, read from what it prints."""
+    """The help of a command, parsed from its output."""
     # A stream that has an encoding gets boxes of lines, which tell arguments from sentences.
     printed, columns = io.TextIOWrapper(io.BytesIO(), encoding="utf-8"), os.environ.get("COLUMNS")
     os.environ["COLUMNS"] = str(WIDTH)
@@ -46,7 +46,7 @@ def help_of(words: Sequence[str]) -> Help:
 
 
 def parsed(text: str) -> Help:
-    """A help as it is printed: usage, sentences, and boxes of arguments."""
+    """The parts of a printed help: usage, sentences, and boxes of arguments."""
     before, *boxes = re.split(r"^╭─ (?=\w)", text, flags=re.MULTILINE)
     usage, _, about = before.partition("\n\n")
     found = Help(" ".join(usage.removeprefix("usage: ").split()), about.strip())
@@ -59,7 +59,7 @@ def parsed(text: str) -> Help:
 
 
 def _entries(lines: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """The arguments of a box: one begins at the margin, and what is indented continues what it is for."""
+    """The arguments of a box. Each begins at the margin, and indented lines continue its purpose."""
     written, purpose = "", []
     for line in [*filter(None, lines), "end"]:
         if line.startswith(" "):
@@ -87,7 +87,7 @@ def write(folder: Path) -> None:
         "This page and [the commands of a ledger](ledger-commands.md) are made from the commands' own help.\n",
         f"A command exits with code 0 on success, {program.REFUSED} if the command line or its input is wrong, "
         f"{program.FAILED} after a failure and {program.STOPPED} after Ctrl-C. Code {RECORDED} means that a ledger has "
-        "recorded something, but that the answer could not be written.\n",
+        "recorded events, but the answer could not be written.\n",
         *_overview(PROGRAM),
         *(_section(words, each) for words, each in commands.items() if words[0] != "ledger"),
     ]
@@ -98,7 +98,7 @@ def write(folder: Path) -> None:
 
 
 def _overview(group: Group, *words: str) -> Iterator[str]:
-    yield "| Command | What it does |\n|---|---|"
+    yield "| Command | Purpose |\n|---|---|"
     for heading, commands in group.sections.items():
         yield f"| **{heading}** | |"
         for name, command in commands.items():
@@ -114,7 +114,7 @@ def _section(words: tuple[str, ...], own: Help) -> str:
         rows = [(written, purpose) for written, purpose in entries if not written.startswith("-h, ")]
         if rows:
             parts.append(f"**{title.capitalize()}**\n")
-        parts += [f"`{written}`\n: {_text(purpose) or 'No more is said of it.'}\n" for written, purpose in rows]
+        parts += [f"`{written}`\n: {_text(purpose) or 'No description.'}\n" for written, purpose in rows]
     return "\n".join(parts)
 
 
@@ -130,5 +130,5 @@ def _sentences(about: str) -> str:
 
 
 def _text(sentence: str) -> str:
-    """A sentence as Markdown that shows it as it is."""
+    """A sentence as Markdown that shows every character."""
     return re.sub(r"([\\`*_$\[\]|~])", r"\\\1", escape(sentence, quote=False))

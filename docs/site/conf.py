@@ -1,6 +1,6 @@
-"""Settings of Sphinx. `build.py` says where the pages come from."""
+"""Settings of Sphinx. `build.py` gathers the pages."""
 
-import importlib.util
+from docs.site import module_pages
 
 import bygones
 
@@ -29,8 +29,7 @@ autodoc_default_options = {"show-inheritance": True}
 autodoc_inherit_docstrings = False
 autodoc_member_order = "bysource"
 autodoc_type_aliases = {name: name for name in ("Array", "AnyArray", "Bools", "Condition", "Floats", "Ints", "Number")}
-# What only one optional module needs is not installed for the site.
-autodoc_mock_imports = [name for name in ("stable_baselines3",) if importlib.util.find_spec(name) is None]
+autodoc_mock_imports = module_pages.not_installed()
 autodoc_preserve_defaults = True
 python_maximum_signature_line_length = 80
 add_module_names = False

@@ -1,7 +1,7 @@
 r"""Docstrings as Sphinx reads them.
 
-Ours have Google's sections, and are Markdown otherwise: `$Z^t$` is a formula and `$$ … $$` one on lines of its own,
-`##` begins a part, and there are tables and indented examples. Sphinx wants reStructuredText. A name in backticks is a
+Ours have Google's sections, and are Markdown otherwise: `$Z^t$` is a formula and `$$ … $$` a displayed formula, `##`
+begins a part, and there are tables and indented examples. Sphinx wants reStructuredText. A name in backticks is a
 link where it can be (`default_role` in `conf.py`); this module translates the rest.
 """
 
@@ -26,7 +26,7 @@ _SECTION = re.compile(r"^(Args|Attributes|Raises|Returns|Yields|Example|Examples
 def as_restructured_text(docstring: str) -> str:
     """A docstring in Markdown, as reStructuredText."""
     parts = _CODE.split(_DISPLAY.sub(_display, docstring))
-    parts[::2] = [_INLINE.sub(_inline, part) for part in parts[::2]]  # what is in backticks stays as it is
+    parts[::2] = [_INLINE.sub(_inline, part) for part in parts[::2]]  # code in backticks is not changed
     parts[1::2] = [
         f"{code}\\ " if after[:1].isalpha() else code for code, after in zip(parts[1::2], parts[2::2], strict=True)
     ]
@@ -80,7 +80,7 @@ def _with_examples(lines: list[str]) -> Iterator[str]:
 def _translate(app: Sphinx, what: str, name: str, obj: object, options: Any, lines: list[str]) -> None:
     lines[:] = as_restructured_text("\n".join(lines)).split("\n")
     if what in ("attribute", "data"):
-        # Google's style would take what is before a colon for a type.
+        # Google's style would take the words before a colon for a type.
         lines[:] = [line.replace(":", _COLON) for line in lines]
 
 
@@ -91,12 +91,12 @@ def _restore(app: Sphinx, what: str, name: str, obj: object, options: Any, lines
 def _signature(
     app: Sphinx, what: str, name: str, obj: object, options: Any, arguments: str | None, result: str | None
 ) -> Any:
-    """A signature that Sphinx can parse: a default that a dataclass makes anew each time is an ellipsis."""
+    """A signature that Sphinx can parse: a default that a dataclass creates for each object is an ellipsis."""
     return (arguments.replace("<factory>", "..."), result) if arguments else None
 
 
 def _skip(app: Sphinx, what: str, name: str, obj: object, skip: bool, options: Any) -> bool | None:
-    """Leaves out what Python says of every field of a named tuple: its number."""
+    """Leaves out Python's docstring of every field of a named tuple, which is its number."""
     return True if (inspect.getdoc(obj) or "").startswith("Alias for field number") else None
 
 

@@ -16,7 +16,7 @@ def inline(translator: Any, node: nodes.math) -> None:
 
 
 def display(translator: Any, node: nodes.math_block) -> None:
-    """Writes a formula on a line of its own; a wide one scrolls, and can be reached with the keyboard."""
+    """Writes a displayed formula; a wide one scrolls, and can be reached with the keyboard."""
     formula = convert(node.astext(), display="block")
     translator.body.append(f'<div class="formula" tabindex="0" role="group" aria-label="Formula">{formula}</div>\n')
     raise nodes.SkipNode

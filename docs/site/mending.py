@@ -1,7 +1,7 @@
-"""What is put right in pages after Sphinx has written them.
+"""Corrections of the pages that Sphinx has written.
 
-People who use a keyboard or a screen reader need names and a focus that the theme does not give. And what says nothing,
-or is too long to be read, is left out.
+People who use a keyboard or a screen reader need names and a focus that the theme does not give. Empty phrases and very
+long values are left out.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _CHANGES = (
     ('<p class="caption" role="heading">', '<p class="caption" role="heading" aria-level="2">'),
     ('<aside class="sidebar-drawer">', '<aside class="sidebar-drawer" aria-label="All pages">'),
     ('<aside class="toc-drawer', '<aside aria-label="This page" class="toc-drawer'),
-    # What is too wide scrolls, and has to be reached with the keyboard.
+    # Wide content scrolls, and has to be reached with the keyboard.
     ("<pre>", '<pre tabindex="0">'),
     ("<p><img ", '<p class="picture" tabindex="0"><img '),
     ('<div class="table-wrapper', '<div tabindex="0" role="group" aria-label="Table" class="table-wrapper'),
@@ -38,7 +38,7 @@ _VALUE = re.compile(
 
 
 def mended(html: str) -> str:
-    """A page with names for its parts, the keyboard's focus on what scrolls, and nothing that says nothing."""
+    """A page with names for its parts, the keyboard's focus on content that scrolls, and no empty phrases."""
     for before, after in _CHANGES:
         html = html.replace(before, after)
     html = _DASHES.sub(r"\1: ", _BASE.sub("", html))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import inspect
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,13 +22,15 @@ class ModulePage:
 
 
 PAGES = {
-    "memory": ModulePage("Memory", "what is remembered, and how fast it fades", ("memory", "decay", "stability")),
+    "memory": ModulePage("Memory", "memories, half-lives and bounds", ("memory", "decay", "stability")),
     "welfare": ModulePage(
-        "Welfare and inequality", "how good what is remembered is", ("welfare", "inequality", "kinds")
+        "Welfare and inequality",
+        "welfare of recent totals, and inequality of totals received",
+        ("welfare", "inequality", "kinds"),
     ),
     "allocation": ModulePage(
         "Allocation",
-        "decisions with reasons, and policies played out",
+        "decisions with explanations, and policies played over many steps",
         ("allocation", "allocation.decide", "allocation.tables", "allocation.solvers.enumerate", "simulation"),
     ),
     "envs": ModulePage(
@@ -68,7 +71,7 @@ PAGES = {
     ),
     "report": ModulePage(
         "Pages and figures",
-        "what people look at",
+        "pages and figures for people",
         (
             *("report.page", "report.style", "report.paper.paper_page"),
             *("report.paper.example_figures", "report.figures.policy_figures"),
@@ -77,11 +80,16 @@ PAGES = {
     ),
     "cli": ModulePage(
         "The command line, extended",
-        "what a command of your own is made of",
+        "the parts of custom commands",
         ("cli.program", "cli.console", "cli.arguments"),
     ),
 }
 """The pages by their file names. Every module that a guide imports is on one of them; a test compares."""
+
+
+def not_installed() -> list[str]:
+    """The libraries that a module on these pages imports, and that the extra `docs` does not install."""
+    return [name for name in ("stable_baselines3",) if importlib.util.find_spec(name) is None]
 
 
 def write(folder: Path) -> None:
@@ -100,7 +108,7 @@ def _page(page: ModulePage) -> str:
 
 
 def _contents(module: str) -> str:
-    """A module and its names; those that it has from another public module are links to where they are explained."""
+    """A module and its names. Names from another public module are links to their explanation there."""
     listed = public_names(module)
     if not listed:
         return f".. automodule:: {module}\n   :members:\n"
@@ -144,7 +152,7 @@ def _overview() -> str:
         lines.append(f"- `bygones.{module}`: {', '.join(f'`~bygones.{module}.{name}`' for name in names)}")
     lines += [
         "",
-        "Where a type says ``Array`` or ``Number``, arrays and numbers of NumPy and of JAX are welcome, and "
+        "The types ``Array`` and ``Number`` stand for arrays and numbers of NumPy and of JAX, and "
         "``AnyArray`` takes lists too. ``Floats``, ``Ints`` and ``Bools`` are arrays of NumPy.",
     ]
     lines += ["", ".. list-table::", "   :header-rows: 1", "   :widths: 30 70", "", "   * - Page", "     - Modules"]

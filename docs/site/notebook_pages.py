@@ -1,7 +1,7 @@
-"""Notebooks as pages: they are run when the site is built, and the pages show what came out.
+"""Notebooks as pages: they are run when the site is built, and the pages show the outputs.
 
-They are stored without outputs, so that a change of a notebook can be read, and what a page shows cannot be older than
-the code. Text becomes a block, HTML stays as it is, and a figure becomes a file.
+They are stored without outputs, so changes of a notebook are readable and a page is never older than the code. Text
+becomes a block, HTML stays unchanged, and a figure becomes a file.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def executed(notebook: Path, folder: Path) -> nbformat.NotebookNode:
     """A notebook with its outputs, run in a folder; an error in a cell is an error here."""
     content = nbformat.read(notebook, as_version=4)
     client = NotebookClient(content, timeout=SECONDS, resources={"metadata": {"path": str(folder)}})
-    # A kernel warns of what does not matter on one machine.
+    # A kernel warns of problems that do not matter on one machine.
     return client.execute(stderr=subprocess.DEVNULL)
 
 

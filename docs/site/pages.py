@@ -1,6 +1,6 @@
-"""The pages of the site: where each comes from, and what becomes of the links between them.
+"""The pages of the site: their sources, and the translation of the links between them.
 
-Pages are written so that they read well in the repository too, and link to other files by their relative paths. In the
+Pages can also be read in the repository, and link to other files by their relative paths. In the
 site a link to a page or a notebook stays a link, a link to a module leads to its part of the reference, and any other
 file becomes a download.
 """
@@ -42,11 +42,11 @@ SECTIONS = {
 
 TITLES = {
     "start/research": "Research",
-    "start/shifts": "Hand out shifts",
+    "start/shifts": "Schedule shifts",
     "start/cluster": "Audit a cluster",
     "notebooks/your-environment": "Your own environment",
     "guides/schedulers": "Scores of schedulers",
-    "own-objective": "What a memory rewards",
+    "own-objective": "The objective of a memory",
     "why-recall-collapses": "Why recall collapses",
     "claims": "Which claims hold",
     "decisions": "How we read the paper",
@@ -71,7 +71,7 @@ _LEXERS = {"csv": "text"}
 
 
 def sources() -> dict[str, Path]:
-    """Every page that somebody wrote, by its name in the site."""
+    """Every page that was written by hand, by its name in the site."""
     docs = ROOT / "docs"
     written = {str(path.relative_to(docs).with_suffix("").as_posix()): path for path in sorted(docs.rglob("*.md"))}
     return written | {name: ROOT / path for path, name in ELSEWHERE.items() if name != "index"}
@@ -83,7 +83,7 @@ def notebooks() -> dict[str, Path]:
 
 
 def gather(folder: Path) -> None:
-    """Copies the pages, with their links translated, and what they link to or show into a folder for Sphinx."""
+    """Copies the pages, with their links translated, into a folder for Sphinx, with the files that they link to."""
     for name, path in sources().items():
         page = folder / f"{name}.md"
         page.parent.mkdir(parents=True, exist_ok=True)

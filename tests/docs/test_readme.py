@@ -5,9 +5,13 @@ import re
 import shlex
 import shutil
 
+import numpy as np
 import pytest
+from docs.site import pictures
 
+from bygones import Discounted, Instantaneous, PerfectRecall
 from bygones.cli import program
+from bygones.paper.examples import run
 from support.extras import EXTRAS, ROOT
 
 TEXT = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -24,7 +28,7 @@ def test_it_is_short():
 
 
 def test_there_are_three_starts():
-    assert list(STARTS) == ["You do research", "You hand out shifts", "You run a cluster"]
+    assert list(STARTS) == ["You do research", "You schedule shifts", "You run a cluster"]
     for start in STARTS.values():
         assert commands(start)
         assert len(start.strip().splitlines()) <= 15
@@ -36,14 +40,14 @@ def test_extras_exist():
     assert named <= set(EXTRAS)
 
 
-def test_the_start_of_a_person_who_hands_out_shifts(tmp_path, monkeypatch, capsys):
+def test_the_start_of_a_person_who_schedules_shifts(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("sys.stdin", io.StringIO("y\n"))
     (tmp_path / "tonight.csv").write_text("agent,need\nAna,8\nBen,8\nCem,8\n")
-    for words in commands(STARTS["You hand out shifts"]):
+    for words in commands(STARTS["You schedule shifts"]):
         program.main(words)
     out = capsys.readouterr().out
-    assert re.search(r"^(Ben|Cem) carries a turn of 8", out, re.MULTILINE)
+    assert re.search(r"^(Ben|Cem) takes .*\b8\b", out, re.MULTILINE)
     assert "Record this?" in out
     assert re.search(r"(Ben|Cem) +8 +8 ", out)
 
@@ -61,3 +65,24 @@ def test_the_start_of_a_person_who_runs_a_cluster(tmp_path, monkeypatch, capsys)
 @pytest.mark.parametrize("words", commands(TEXT), ids=" ".join)
 def test_every_command_is_one(words):
     assert words[0] in program.PROGRAM.commands
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/index.md"])
+def test_the_first_picture_shows_the_numbers_of_its_text(page):
+    text = " ".join((ROOT / page).read_text(encoding="utf-8").split())
+    assert "concepts/pictures/alice-and-bob.svg" in text
+    joins = max(pictures.BOB_IS_LATE.joins)
+    waits = {}
+    for name, memory in (
+        ("none", Instantaneous()),
+        ("half-life", Discounted(half_life=7)),
+        ("recall", PerfectRecall()),
+    ):
+        owners = run(pictures.BOB_IS_LATE, memory, steps=75).owners
+        assert (owners[:joins] == 0).all()
+        waits[name] = int(np.argmax((owners[joins:] == 0).any(axis=1)))
+        if name == "none":
+            assert (owners[joins:, 1] == 0).all(), "Alice gets every donut"
+    assert f"Bob joins {joins} steps late" in text
+    assert f"With perfect recall, Alice gets nothing for {waits['recall']} steps" in text
+    assert f"With a half-life of 7 steps, Bob catches up with the recent past in {waits['half-life']} steps" in text

@@ -141,18 +141,21 @@ def test_what_is_called_safe_gains_nobody_much():
             assert max(gains) < 0.06
     rows = by(measured("reports"), "gamma", "rule", "normalised")
     calibrated, learned = (gain(rows[0.99, rule, True]["silent for a while"])[1:] for rule in ("calibrated", "prices"))
-    sentence = f"Silence gains {calibrated} under `calibrated` prices and {learned} under `prices`:"
+    sentence = f"Silence gains {calibrated} under `calibrated` prices and {learned} under `prices`, which is hardly"
     assert sentence in " ".join(PAGE.read_text(encoding="utf-8").split())
 
 
-def test_how_long_somebody_waits_when_needs_are_equal():
+def test_the_longest_wait_when_needs_are_equal():
     needs, memory = replayed(np.ones((1, 6))), Discounted(gamma=0.99)
     waits = {}
     for rule in ("one-step", "prices"):
         policy = policy_named(rule, memory, "egalitarian", needs, 1)
         served = simulate(policy, needs, memory, "egalitarian", 600, 1).utilities > 0
         waits[rule] = max(np.diff(np.flatnonzero(mine)).max() for mine in served.T)
-    sentence = f"each is served every {waits['one-step']} steps, while prices let somebody wait for {waits['prices']}."
+    sentence = (
+        f"each agent is served every {waits['one-step']} steps under `one-step`. "
+        f"Under prices the longest wait is {waits['prices']} steps."
+    )
     assert sentence in " ".join(PAGE.read_text(encoding="utf-8").split())
 
 

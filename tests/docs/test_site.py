@@ -180,7 +180,7 @@ class TestLivePictures:
                 words = moved(page, days)
                 assert f"{ana:.1f} h" in words
                 assert f"{ben:.1f} h" in words
-                assert f"more is remembered of {'Ana' if ana > ben else 'Ben'}" in words
+                assert f"{'Ana' if ana > ben else 'Ben'} has more recent hours" in words
 
     def test_welfare(self, site, chromium):
         with opened(chromium, site / "concepts" / "welfare.html") as page:

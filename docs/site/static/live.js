@@ -1,5 +1,5 @@
-// The pictures that answer a slider. An element <div class="live" data-live="NAME"> becomes the one of that name below.
-// Nothing is loaded. The numbers are those of the package: a test compares them.
+// Pictures with a slider. An element <div class="live" data-live="NAME"> is replaced by the picture of that name below.
+// Nothing is loaded. A test compares the numbers with the package.
 "use strict";
 
 const weight = (days, halfLife) => 2 ** (-days / halfLife);
@@ -7,24 +7,24 @@ const sum = (numbers) => numbers.reduce((a, b) => a + b, 0);
 const shown = (number) => (Math.abs(number) < 0.05 ? 0 : number).toFixed(1);
 const signed = (number) => (number > 0.05 ? "+" : number < -0.05 ? "−" : "") + shown(Math.abs(number));
 
-// Agents, and what each received: how much, and how many days ago.
+// The agents' shifts and jobs: the amount, and its age in days.
 const SHIFTS = { Ana: [[8, 21], [4, 2]], Ben: [[9, 7]] };
 const USAGE = {
   ana: [[192, 23], [192, 16]], ben: [[24, 24], [192, 1]], cem: [[4, 17], [144, 10]], dana: [[48, 3], [20, 0]],
 };
-const CARRIED = { Ana: 30, Ben: 10, Cem: 22 }; // hours carried lately
+const WORK = { Ana: 30, Ben: 10, Cem: 22 }; // recent hours
 const NIGHT = 10; // hours of the next night
-const PRICE = 1.52; // what a unit counts for Ana, in units of Ben's
+const PRICE = 1.52; // Ana's price, if Ben's is 1
 const BENS_NEED = 6;
 
-const remembered = (events, halfLife) => sum(events.map(([amount, days]) => amount * weight(days, halfLife)));
+const recentTotal = (events, halfLife) => sum(events.map(([amount, days]) => amount * weight(days, halfLife)));
 
 function element(name, attributes = {}, ...children) {
   const svg = ["svg", "path", "line", "circle", "text"].includes(name);
-  const made = svg ? document.createElementNS("http://www.w3.org/2000/svg", name) : document.createElement(name);
-  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
-  made.append(...children);
-  return made;
+  const created = svg ? document.createElementNS("http://www.w3.org/2000/svg", name) : document.createElement(name);
+  for (const [key, value] of Object.entries(attributes)) created.setAttribute(key, value);
+  created.append(...children);
+  return created;
 }
 
 // One bar per row: [label, length, words]. All are drawn to the same scale.
@@ -59,11 +59,12 @@ const LIVE = {
   memory: {
     label: "Half-life in days", least: 1, most: 60, start: 14,
     draw(halfLife) {
-      const rows = Object.entries(SHIFTS).map(([name, events]) => [name, remembered(events, halfLife)]);
+      const rows = Object.entries(SHIFTS).map(([name, events]) => [name, recentTotal(events, halfLife)]);
       const [[, ana], [, ben]] = rows;
-      const ahead = ana > ben ? "Ana, so Ben takes the next shift" : "Ben, so Ana takes the next shift";
+      const ahead = ana > ben ? "Ana has more recent hours, so Ben takes the next shift"
+        : "Ben has more recent hours, so Ana takes the next shift";
       return [bars(rows.map(([name, value]) => [name, value, `${shown(value)} h`]), 12),
-        `With a half-life of ${halfLife} days, more is remembered of ${ahead}.`];
+        `With a half-life of ${halfLife} days, ${ahead}.`];
     },
   },
   "half-life": {
@@ -71,7 +72,7 @@ const LIVE = {
     draw(halfLife) {
       const month = 100 * (1 - weight(30, halfLife));
       return [curve(halfLife), `A shift of 8 hours counts as ${shown(8 * weight(30, halfLife))} hours after 30 days. ` +
-        `The last 30 days hold ${month.toFixed(0)}% of what counts.`];
+        `The last 30 days hold ${month.toFixed(0)}% of the total weight.`];
     },
   },
   welfare: {
@@ -88,33 +89,33 @@ const LIVE = {
     draw(need) {
       const [ana, ben] = [need * PRICE, BENS_NEED];
       return [bars([["Ana", ana, `${shown(need)} × ${PRICE} = ${shown(ana)}`], ["Ben", ben, `${BENS_NEED} × 1 = ${shown(ben)}`]], 13),
-        `One step serves Ana, who is behind. Prices serve ${ana > ben ? "Ana, to whom it is worth it today" : "Ben"}.`];
+        `One step serves Ana, who is behind. Prices serve ${ana > ben ? "Ana, whose need is large enough today" : "Ben"}.`];
     },
   },
   burdens: {
     label: "Ben's share of the load", least: 0.2, most: 1, step: 0.1, start: 1,
     draw(share) {
       const shares = { Ana: 1, Ben: share, Cem: 1 };
-      const names = Object.keys(CARRIED);
-      // Everybody's hours per share if one of them works the night, the heaviest first.
-      const loads = (turn) => names.map((name) => (CARRIED[name] + (name === turn ? NIGHT : 0)) / shares[name]).sort((a, b) => b - a);
+      const names = Object.keys(WORK);
+      // The hours of all three per share if one of them works the night, the heaviest first.
+      const loads = (turn) => names.map((name) => (WORK[name] + (name === turn ? NIGHT : 0)) / shares[name]).sort((a, b) => b - a);
       const lighter = (a, b) => a.map((load, i) => load - b[i]).find((difference) => difference !== 0) ?? 0;
       const due = [...names].sort((a, b) => lighter(loads(a), loads(b)))[0];
-      const rows = names.map((name) => [name, CARRIED[name] / shares[name]]);
-      return [bars(rows.map(([name, load]) => [name, load, `${CARRIED[name]} ÷ ${shares[name]} = ${shown(load)}`]), 50),
-        `With a share of ${share}, Ben's ${CARRIED.Ben} hours weigh ${shown(CARRIED.Ben / share)}. ${due} is due next.`];
+      const rows = names.map((name) => [name, WORK[name] / shares[name]]);
+      return [bars(rows.map(([name, load]) => [name, load, `${WORK[name]} ÷ ${shares[name]} = ${shown(load)}`]), 50),
+        `With a share of ${share}, Ben's ${WORK.Ben} hours weigh ${shown(WORK.Ben / share)}. ${due} is due next.`];
     },
   },
   standing: {
     label: "Half-life in days", least: 1, most: 60, start: 7,
     draw(halfLife) {
-      const rows = Object.entries(USAGE).map(([name, jobs]) => [name, sum(jobs.map(([hours]) => hours)), remembered(jobs, halfLife)]);
+      const rows = Object.entries(USAGE).map(([name, jobs]) => [name, sum(jobs.map(([hours]) => hours)), recentTotal(jobs, halfLife)]);
       const share = sum(rows.map((row) => row[2])) / rows.length;
       rows.sort((a, b) => a[2] - b[2]);
       const cells = rows.map(([name, received, value]) =>
         element("tr", {}, element("th", { scope: "row" }, name),
           ...[String(received), shown(value), signed(share - value)].map((text) => element("td", {}, text))));
-      const head = ["agent", "received", "remembered", "owed"].map((text) => element("th", { scope: "col" }, text));
+      const head = ["agent", "total", "recent total", "owed"].map((text) => element("th", { scope: "col" }, text));
       return [element("table", {}, element("thead", {}, element("tr", {}, ...head)), element("tbody", {}, ...cells)),
         `With a half-life of ${halfLife} days, ${rows[0][0]} is owed most.`];
     },

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 import gymnasium
-import torch
 from stable_baselines3 import PPO
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.monitor import Monitor
@@ -53,6 +52,8 @@ def environment(settings: Settings, env: gymnasium.Env[Any, Any] | None = None) 
 
 def train(settings: Settings, seen: EpisodeSeen | None = None, threads: int = 1) -> PPO:
     """A whole run of Stable-Baselines3; `seen` is called at the end of every episode."""
+    import torch  # here, since the site documents this module and is built without PyTorch
+
     torch.set_num_threads(threads)
     model = learner(settings)
     model.learn(settings.total_steps, callback=_Episodes(seen) if seen else None)
