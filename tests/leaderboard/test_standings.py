@@ -26,16 +26,16 @@ def test_cells_are_sorted_and_have_the_better_way_to_act() -> None:
 def test_all_numbers_of_a_cell_are_of_one_way_to_act() -> None:
     by_name = {(cell.world, cell.player, cell.memory): cell for cell in cells(BOARD)}
     rule, likely = by_name["donut", "prices", "perfect"], by_name["donut", "ppo", "perfect"]
-    drawn = by_name["job_scheduling", "ppo", "window T/10"]
-    assert [cell.actions for cell in (rule, likely, drawn)] == [None, "most probable", "drawn"]
+    sampled = by_name["job_scheduling", "ppo", "window T/10"]
+    assert [cell.actions for cell in (rule, greedy, sampled)] == [None, "greedy", "sampled"]
     assert (likely.gini, likely.worst_off, likely.total) == pytest.approx((0.2, 0.04, 0.9))
-    assert (drawn.gini, drawn.worst_off, drawn.total) == pytest.approx((0.1, 0.05, 1.0))
+    assert (sampled.gini, sampled.worst_off, sampled.total) == pytest.approx((0.1, 0.05, 1.0))
 
 
 def test_what_files_of_format_1_do_not_tell_is_not_made_up() -> None:
     untold = dict.fromkeys(("gini_most_probable", "worst_off_most_probable", "total_most_probable"))
     old = cells({entry: score._replace(**untold) for entry, score in BOARD.items()})
-    likely = next(cell for cell in old if cell.actions == "most probable")
+    likely = next(cell for cell in old if cell.actions == "greedy")
     assert (likely.gini, likely.worst_off, likely.total) == (None, None, None)
     assert likely.mean == pytest.approx(0.15)
 

@@ -10,7 +10,7 @@ Ties go to the allocation that is better under leximin, then to a seeded random 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -18,7 +18,9 @@ import numpy as np
 
 from bygones import decay, welfare
 from bygones._arrays import Floats, Ints, check_count
+from bygones._text import counted
 from bygones.allocation.ties import best_of
+from bygones.document.document import Answer, Column, Document, Table
 from bygones.memory import Discounted, Instantaneous, Memory, PerfectRecall
 from bygones.welfare import Welfare
 
@@ -103,6 +105,43 @@ class ExampleHistory:
             "cumulative": self.cumulative.tolist(),
             "remembered": self.remembered.tolist(),
         }
+
+
+@dataclass(frozen=True)
+class ExampleComparison(Answer):
+    """An example under several memories.
+
+    Attributes:
+        name: of the example, as in `EXAMPLES`.
+        histories: what happened, by the name of the memory; at least one.
+        welfare: the name of the welfare function.
+    """
+
+    name: str
+    histories: Mapping[str, ExampleHistory]
+    welfare: str
+
+    def document(self) -> Document:
+        """The totals and leads at the end, with a row per memory."""
+        first = next(iter(self.histories.values()))
+        lead = f"{first.example.agents[0]}'s lead"
+        columns = [
+            "memory",
+            *(Column(f"{name}'s total", measure="utility") for name in first.example.agents),
+            Column(lead, measure="utility"),
+            Column(f"{lead} in memory", measure="utility"),
+        ]
+        rows = [
+            [
+                memory,
+                *history.cumulative[-1].tolist(),
+                float(history.difference[-1]),
+                float(history.perceived_difference[-1]),
+            ]
+            for memory, history in self.histories.items()
+        ]
+        title = f"{self.name.replace('-', ' ').capitalize()} after {counted(len(first.owners), 'step')}"
+        return Document(f"{title}, {self.welfare} welfare", [Table("", columns, rows)], "Example")
 
 
 class Table1Row(NamedTuple):

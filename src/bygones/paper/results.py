@@ -32,12 +32,12 @@ from bygones._csv import shield
 from bygones._files import UNFINISHED, replacing
 from bygones._registry import no_imports
 from bygones._text import counted
-from bygones.document.document import Answer, Document
+from bygones.document.document import Answer, Cell, Document, Table
 from bygones.learn.locks import locked
 from bygones.learn.settings import Settings
 from bygones.paper import parquet
 from bygones.paper.columns import CURVE_POINTS, CURVES, FORMAT, METRICS, SCHEMA, SETTINGS, WAYS, in_this_layout
-from bygones.paper.grid import identities, identity
+from bygones.paper.grid import identities, identity, memory_label
 from bygones.paper.provenance import Provenance
 
 if TYPE_CHECKING:
@@ -45,6 +45,18 @@ if TYPE_CHECKING:
     import polars
 
     from bygones.learn.evaluation import Played
+
+GRID_COLUMNS = ("observation_scale", "welfare", "aggregation", "horizon", "gamma", "weight")
+"""The settings that the paper's grid varies, in the order of tables."""
+
+_NAMES = {"observation_scale": "observation scale", "horizon": "T", "gamma": "memory", "weight": "λ"}
+_MEANS = {
+    "final_gini": "Gini", "final_welfare": "fairness score", "final_utility_per_step": "utility per step",
+    "sampled_gini": "Gini, sampled", "deterministic_gini": "Gini, greedy",
+}  # fmt: skip
+"""The columns whose means a document shows: those of training, then those of evaluation."""
+_OF_TRAINING = "Means over the last episodes of training."
+_OF_THE_POLICY = "Sampled and greedy: the Gini of the trained policy with sampled and with greedy actions."
 
 SAME_RUNS = ("0.1", "0.2")
 """Versions whose runs are the same, seed by seed: the evidence was run before the number was raised to 0.2."""
@@ -105,10 +117,30 @@ class Results(Answer):
         return f"<Results of {counted(len(self), 'run')}>"
 
     def document(self) -> Document:
-        """The results as people read them."""
-        from bygones.paper.results_card import document
-
-        return document(self)
+        """Means over seeds, with one row for each combination of settings."""
+        title = counted(len(self), "run")
+        if not len(self):
+            return Document(title, label="Results")
+        settings = self.table.select([name for name in SETTINGS if name != "seed"]).to_pylist()
+        cells: dict[tuple[str, ...], list[int]] = {}
+        for run, row in enumerate(settings):
+            cells.setdefault(tuple(map(setting_text, row.values())), []).append(run)
+        order = [*GRID_COLUMNS, *(name for name in settings[0] if name not in GRID_COLUMNS)]
+        varied = [name for name in order if len({setting_text(row[name]) for row in settings}) > 1]
+        shown = [name for name in _MEANS if self._column(name).null_count < len(self)]
+        metrics = [self[name].astype(float) for name in shown]
+        rows = [
+            [
+                *(_setting_cell(name, settings[runs[0]][name]) for name in varied),
+                len(runs),
+                *(float(values[runs].mean()) for values in metrics),
+            ]
+            for runs in sorted(cells.values(), key=lambda runs: [_sortable(settings[runs[0]][name]) for name in varied])
+        ]
+        shared = [f"{name}={setting_text(settings[0][name])}" for name in GRID_COLUMNS if name not in varied]
+        note = " ".join([_OF_TRAINING, *([_OF_THE_POLICY] if "sampled_gini" in shown else [])])
+        columns = [*(_NAMES.get(name, name) for name in varied), "runs", *(_MEANS[name] for name in shown)]
+        return Document(", ".join([title, *shared]), [Table("", columns, rows, note=note)], "Results")
 
     def __getitem__(self, name: str) -> np.ndarray:
         values: np.ndarray = self._column(name).to_numpy()
@@ -216,6 +248,22 @@ def _values(name: str, accepted: Collection[Any], kind: pa.DataType) -> pa.Array
     except (pa.ArrowInvalid, pa.ArrowTypeError):
         values = ", ".join(map(repr, accepted))
         raise ValueError(f"{name} is a column of type {kind}, so it cannot be {values}") from None
+
+
+def setting_text(value: object) -> str:
+    """A setting as it is written on the command line."""
+    return f"{value:g}" if isinstance(value, float) else (value if isinstance(value, str) else json.dumps(value))
+
+
+def _setting_cell(name: str, value: Any) -> Cell:
+    """A setting in a table; weights and lists are exact, as on the command line."""
+    if name == "gamma":
+        return memory_label(value)
+    return value if isinstance(value, int | str) else setting_text(value)
+
+
+def _sortable(value: object) -> tuple[bool, Any]:
+    return (value is None, str(value) if isinstance(value, list) or value is None else value)
 
 
 def merge(places: Sequence[Path | str], out: Path | str, **wanted: Any) -> Results:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from bygones.leaderboard.entries import MEMORIES
-from bygones.leaderboard.standings import BoardVerdict, Cell, Remembering
+from bygones.leaderboard.standings import BoardVerdict, Remembering
 from bygones.report.page import Chart, label
 from bygones.report.style import PALETTE
 
@@ -102,11 +102,3 @@ def memory_chart(ranked: Sequence[Remembering], who: str) -> Chart:
         caption=f"The best score of {who} with each memory, in per cent of their best with any memory in the scenario.",
         height=110 + 34 * len(worlds),
     )
-
-
-def best_by_player(found: Sequence[Cell]) -> list[Cell]:
-    """Every player of every scenario with its best memory; the cells are sorted, the best first."""
-    firsts: dict[tuple[str, str], Cell] = {}
-    for cell in found:
-        firsts.setdefault((cell.scenario, cell.player), cell)
-    return list(firsts.values())

@@ -13,15 +13,8 @@ from bygones._arrays import Floats
 from bygones.learn.settings import Settings
 from bygones.paper.claims import FAIR_SHARE, MYOPIC, RECALL
 from bygones.paper.grid import SCALES, WELFARES, in_order, memory_label, paper_weight
-from bygones.paper.judging import (
-    CANNOT_TELL,
-    DEPENDS_ON_SCALE,
-    DEPENDS_ON_WELFARE,
-    DOES_NOT_ARISE,
-    FAILS,
-    HOLDS,
-    PROTOCOL,
-)
+from bygones.paper.judgements import PREDICATES
+from bygones.paper.judging import FAILS, HOLDS, PROTOCOL
 from bygones.paper.optimum import for_settings
 from bygones.paper.results import Results
 from bygones.report.page import Block, Table, fragment
@@ -53,16 +46,6 @@ _SHARED = {
 }
 """The line beside the three memories: perfect recall with a network that is shared across agents."""
 
-_COUNTED = {
-    HOLDS: ("holds", "hold"),
-    DEPENDS_ON_WELFARE: ("depends on the welfare function", "depend on the welfare function"),
-    DEPENDS_ON_SCALE: ("depends on how the memory is scaled", "depend on how the memory is scaled"),
-    FAILS: ("fails", "fail"),
-    CANNOT_TELL: ("is open somewhere", "are open somewhere"),
-    DOES_NOT_ARISE: ("does not arise", "do not arise"),
-}
-"""The predicate of one claim with a verdict, and of several."""
-
 
 def short_answer(sets: Mapping[str, Results], claims: Mapping[str, Sequence[JudgedClaim]]) -> list[Block]:
     """The blocks of the first section, from results by origin and claims by verdict."""
@@ -83,7 +66,7 @@ def short_answer(sets: Mapping[str, Results], claims: Mapping[str, Sequence[Judg
     ]
     horizon = max(main.distinct("horizon"))
     equal = for_settings(Settings(welfare="egalitarian", horizon=horizon, total_steps=horizon))
-    counted = [(len(some), _COUNTED[word][len(some) > 1]) for word, some in claims.items()]
+    counted = [(len(some), PREDICATES[word][len(some) > 1]) for word, some in claims.items()]
     summary = fragment(
         "paper/templates/short_answer.html.jinja",
         answer=_answer(main, scale),
