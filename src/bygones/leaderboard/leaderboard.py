@@ -17,13 +17,13 @@ COLUMNS = (
     "scenario",
     "player",
     "memory",
-    Column("actions", 2),
+    Column("actions", 5),
     Column("score", measure="score"),
-    Column("± (95%)", 1, measure="score"),
-    Column("of bound", 3),
-    Column("Gini", 4),
-    Column("worst-off", 5, measure="score"),
-    Column("seconds", 6),
+    Column("± (95%)", 6, measure="score"),
+    Column("of bound", 4),
+    Column("Gini", 3),
+    Column("worst-off", 2, measure="score"),
+    Column("seconds", 1),
 )
 """The columns of the table of players."""
 

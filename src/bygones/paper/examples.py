@@ -52,13 +52,13 @@ EXAMPLES = {"example-1": EXAMPLE_1, "example-2": EXAMPLE_2}
 """The examples by the names used on the command line."""
 
 FIGURE_1_MEMORIES: dict[str, Memory] = {
-    "instantaneous": Instantaneous(),
-    "γ = 0.9": Discounted(gamma=0.9),
-    "γ = 0.95": Discounted(gamma=0.95),
-    "γ = 0.99": Discounted(gamma=0.99),
-    "perfect recall": PerfectRecall(),
+    "no memory": Instantaneous(),
+    "half-life 6.6 (γ = 0.9)": Discounted(gamma=0.9),
+    "half-life 13.5 (γ = 0.95)": Discounted(gamma=0.95),
+    "half-life 69 (γ = 0.99)": Discounted(gamma=0.99),
+    "perfect recall (half-life inf)": PerfectRecall(),
 }
-"""The memories compared in Figure 1, by their labels there."""
+"""The memories compared in Figure 1, by their labels; half-lives are in steps."""
 
 TABLE_1_GAMMAS = (0.80, 0.90, 0.95, 0.97, 0.99)
 """The discount factors in Table 1."""
