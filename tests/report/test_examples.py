@@ -10,7 +10,7 @@ from bygones.report.paper.example_figures import example_figure, figure_1
 
 def test_figure_1_draws_every_memory_in_three_panels():
     figure = figure_1(examples.figure_1(steps=12))
-    strip, left, centre, right = figure.axes
+    _, left, centre, right = figure.axes
     for axes in (left, centre, right):
         labels = [line.get_label() for line in axes.lines if not line.get_label().startswith("_")]
         assert labels == list(examples.FIGURE_1_MEMORIES)

@@ -34,7 +34,7 @@ MEMORY_LABELS = {0.0: "myopic", 1.0: "perfect recall"}
 
 
 SCALES = {
-    "none": "memory as it is",
+    "none": "unscaled memory",
     "fixed": "memory divided by a constant",
     "window": "memory divided by its largest possible value",
     "expected": "memory divided by its expected value",

@@ -306,6 +306,11 @@ def _decided(asked: Asked, p_adjusted: float, level: float) -> _Decided:
     return _Decided(outcome, tuple(made))
 
 
+def outcome(comparison: Comparison, level: float = LEVEL) -> bool | None:
+    """Whether a single comparison is shown (True), contradicted (False), or cannot be told (None)."""
+    return _outcome(comparison.p_holds, comparison.p_fails, level)
+
+
 def _outcome(p_holds: float, p_fails: float, level: float) -> bool | None:
     if p_holds <= level:
         return True

@@ -95,7 +95,7 @@ def _strip(axes: Axes, histories: Mapping[str, ExampleHistory]) -> None:
     agents = next(iter(histories.values())).example.agents
     axes.legend(
         [Patch(color=INK), Patch(color=RULE)],
-        [f"to {agent} (upper row: cake, lower row: donut)" if agent == agents[0] else f"to {agent}" for agent in agents],
+        [f"to {agents[0]} (upper row: cake, lower row: donut)", f"to {agents[1]}"],
         loc="upper right", bbox_to_anchor=(1.0, -0.1), ncols=2,
     )  # fmt: skip
 

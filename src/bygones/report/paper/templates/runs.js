@@ -1,6 +1,21 @@
 // The runs: decoded from the page, and drawn against the horizon, the observation scale or the steps of training.
 "use strict";
 
+// On a phone the legend stands below the plot, and the chart grows by its lines, so the plot keeps its height.
+window.bygones.drawFitted = (element, figure) => {
+  const { draw } = window.bygones;
+  const [NARROW, LINE, LETTER, SAMPLE, AXIS] = [520, 20, 7, 44, 64];
+  element.dataset.height ??= element.clientHeight;
+  if (element.clientWidth >= NARROW) return draw(element, figure);
+  const names = figure.data.filter((trace) => trace.name && trace.showlegend !== false).map((trace) => trace.name);
+  const entry = SAMPLE + LETTER * Math.max(0, ...names.map((name) => name.length));
+  const lines = Math.ceil(names.length / Math.max(1, Math.floor((element.clientWidth - 24) / entry)));
+  element.style.height = `${Number(element.dataset.height) + LINE * lines}px`;
+  const legend = { ...figure.layout.legend, yref: "container", y: 0, yanchor: "bottom", xref: "container", x: 0 };
+  const margin = { ...figure.layout.margin, b: AXIS + LINE * lines };
+  return draw(element, { ...figure, layout: { ...figure.layout, legend, margin } });
+};
+
 window.bygones.runs = (() => {
   const { data, shown } = window.bygones;
   const packed = data("runs");
@@ -106,7 +121,7 @@ window.bygones.runs = (() => {
 
   const yoursInLegend = { x: [null], y: [null], mode: "markers", name: "your runs", marker: { symbol: "diamond-open", size: 11, color: INK } };
 
-  function againstHorizon(choice, metric, names, beside = {}) {
+  function againstHorizon(choice, metric, names, extra = {}) {
     const panels = panelsOf(choice);
     const horizons = horizonsOf(panels);
     const memories = memoriesOf(panels, names);
@@ -119,7 +134,7 @@ window.bygones.runs = (() => {
       });
       return cells.length ? seedsAndMeans(isMarked(panel, panels), memory, cells, beside, metric, place) : [];
     }));
-    for (const { variant, gamma, label, color } of Object.values(beside)) {
+    for (const { variant, gamma, label, color } of Object.values(extra)) {
       const [panel] = panelsOf({ ...choice, variant });
       const memory = { label, color, dash: "solid", width: 2.2 };
       const cells = horizons.flatMap((horizon, at) => {
@@ -277,11 +292,11 @@ window.bygones.runs = (() => {
 
 // The charts that are drawn without a choice of the reader.
 for (const element of document.querySelectorAll("[data-runs]")) {
-  const { runs, draw, whenSeen } = window.bygones;
-  const { kind, choice, metric, names, horizon, beside } = JSON.parse(element.dataset.runs);
-  whenSeen(element, () => draw(element, kind === "scale"
+  const { runs, drawFitted, whenSeen } = window.bygones;
+  const { kind, choice, metric, names, horizon, extra } = JSON.parse(element.dataset.runs);
+  whenSeen(element, () => drawFitted(element, kind === "scale"
     ? runs.againstScale(choice, metric, horizon, names)
-    : runs.againstHorizon(choice, metric, names, beside)));
+    : runs.againstHorizon(choice, metric, names, extra)));
 }
 
 // A link to a claim opens it.
