@@ -60,7 +60,7 @@ def decay(
         print_json(numbers)
     else:
         rows = [[name, amount(float(value), digits=6), meaning[name]] for name, value in numbers.items()]
-        columns = ["quantity", "value", Column("meaning", folds=True)]
+        columns: list[Column | str] = ["quantity", "value", Column("meaning", folds=True)]
         print_document(Document("One decay in every unit", [Table("", columns, rows)], "Decay"))
 
 

@@ -53,7 +53,7 @@ def scenarios(
         [each, it.n_agents, it.horizon, "mlp, symmetric" if it.n_served else "mlp", catalogue.summary(each)]
         for each, it in worlds.items()
     ]
-    columns = ["name", "agents", "steps", Column("policies", 1), Column("what happens", folds=True)]
+    columns: list[Column | str] = ["name", "agents", "steps", Column("policies", 1), Column("what happens", folds=True)]
     commands = [Command("More about one", "bygones scenarios NAME"), Command("Train", "bygones train --scenario NAME")]
     title = f"{len(rows)} scenarios that policies can be trained on"
     print_document(Document(title, [Table("", columns, rows), *commands], "Scenarios"))

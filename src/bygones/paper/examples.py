@@ -125,7 +125,7 @@ class ExampleComparison(Answer):
         """The totals and leads at the end, with a row per memory."""
         first = next(iter(self.histories.values()))
         lead = f"{first.example.agents[0]}'s lead"
-        columns = [
+        columns: list[Column | str] = [
             "memory",
             *(Column(f"{name}'s total", measure="utility") for name in first.example.agents),
             Column(lead, measure="utility"),

@@ -162,7 +162,7 @@ class Judgement(Answer):
         title = f"{self.name} under observation scale {scale}: {verdict.short}"
         if not verdict.comparisons:
             return Section(title, [f"{verdict.reason}."])
-        columns = [
+        columns: list[Column | str] = [
             "outcome",
             Column("quantity", folds=True),
             Column("median", measure="quantity"),

@@ -97,7 +97,7 @@ def _ginis(results: Results) -> Document:
         ginis = [runs.where(horizon=horizon)["final_gini"] for horizon in horizons]
         means = [float(values.mean()) if len(values) else None for values in ginis]
         rows.append([f"{welfare} {aggregation}", memory_label(gamma), *means])
-    columns = ["welfare", "memory", *(Column(f"T = {T:,}", measure="Gini") for T in horizons)]
+    columns: list[Column | str] = ["welfare", "memory", *(Column(f"T = {T:,}", measure="Gini") for T in horizons)]
     return Document("Final Gini coefficient (0 is equality)", [Table("", columns, rows)])
 
 

@@ -141,7 +141,7 @@ def _finished(main: Results) -> list[Block]:
     return [intro, *tables] if tables else []
 
 
-def _judgements(sets: Mapping[str, Results]) -> dict[str, list[Judgement]]:
+def _judgements(sets: Mapping[str, Results]) -> Mapping[str, Sequence[Judgement]]:
     """The claims judged from each set of runs, and from the runs that follow another protocol than the paper's."""
     judged = {ORIGINS[origin]: judge(results) for origin, results in sets.items()}
     main = next(iter(sets.values()))

@@ -1,19 +1,31 @@
 // The runs: decoded from the page, and drawn against the horizon, the observation scale or the steps of training.
 "use strict";
 
-// On a phone the legend stands below the plot, and the chart grows by its lines, so the plot keeps its height.
+// On a phone the legend stands below the plot, and long names on the axis are turned. The chart grows by as much, so the
+// plot keeps its height.
 window.bygones.drawFitted = (element, figure) => {
   const { draw } = window.bygones;
-  const [NARROW, LINE, LETTER, SAMPLE, AXIS] = [520, 20, 7, 44, 64];
+  const [NARROW, LINE, LETTER, SAMPLE, AXIS, TURNED] = [520, 20, 7, 44, 64, 140];
   element.dataset.height ??= element.clientHeight;
   if (element.clientWidth >= NARROW) return draw(element, figure);
+  const { layout } = figure;
   const names = figure.data.filter((trace) => trace.name && trace.showlegend !== false).map((trace) => trace.name);
   const entry = SAMPLE + LETTER * Math.max(0, ...names.map((name) => name.length));
   const lines = Math.ceil(names.length / Math.max(1, Math.floor((element.clientWidth - 24) / entry)));
-  element.style.height = `${Number(element.dataset.height) + LINE * lines}px`;
-  const legend = { ...figure.layout.legend, yref: "container", y: 0, yanchor: "bottom", xref: "container", x: 0 };
-  const margin = { ...figure.layout.margin, b: AXIS + LINE * lines };
-  return draw(element, { ...figure, layout: { ...figure.layout, legend, margin } });
+  const turned = layout.xaxis.ticktext?.some((text) => String(text).includes("<br>"));
+  const xaxis = turned ? { ...layout.xaxis, tickangle: 90, ticktext: layout.xaxis.ticktext.map(inHalves) } : layout.xaxis;
+  const below = (turned ? TURNED : AXIS) + LINE * lines;
+  element.style.height = `${Number(element.dataset.height) + below - AXIS}px`;
+  const legend = { ...layout.legend, yref: "container", y: 0, yanchor: "bottom", xref: "container", x: 0, tracegroupgap: 0 };
+  return draw(element, { ...figure, layout: { ...layout, xaxis, legend, margin: { ...layout.margin, b: below } } });
+
+  // A text in two lines of about the same length.
+  function inHalves(text) {
+    const words = text.split("<br>").flatMap((part) => part.split(" "));
+    let first = words.shift();
+    while (words.length && first.length + words[0].length < text.length / 2) first += ` ${words.shift()}`;
+    return words.length ? `${first}<br>${words.join(" ")}` : first;
+  }
 };
 
 window.bygones.runs = (() => {
