@@ -19,6 +19,7 @@ def build(folder: Path) -> int:
         sources = Path(made)
         pages.gather(sources)
         pictures.draw(sources / "concepts" / "pictures")
+        pictures.draw_images(sources / "images")
         command_pages.write(sources / "reference")
         module_pages.write(sources / "reference")
         notebook_pages.write(sources)

@@ -1,13 +1,16 @@
-"""The pictures of the concepts, computed by the package and drawn in the style of its figures.
+"""The pictures of the pages: those of the concepts, Figure 1, and the report in a browser.
 
-    python -m docs.site.pictures        # draws those in docs/concepts/pictures anew
+    python -m docs.site.pictures        # draws those in docs/concepts/pictures and docs/images again
 
-The site draws them each time it is built. Copies are kept beside the pages, so that the pages can also be read in the
-repository.
+The site draws them each time it is built. Copies are kept next to the pages, which can then be read in the repository
+too. The picture of the report needs Chromium, and is drawn only if the report has changed.
 """
 
 from __future__ import annotations
 
+import shutil
+import subprocess
+import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -33,6 +36,10 @@ from bygones.report.style import INK, MUTED, PALETTE, RULE, house_style
 from bygones.simulation import policy_named, simulate
 
 FOLDER = Path(__file__).parents[1] / "concepts" / "pictures"
+IMAGES = Path(__file__).parents[1] / "images"
+FIGURE_1, REPORT = "figure-1.png", "report.png"
+ABOUT = "Description"
+"""The field of a PNG file that holds the first sentences of the report in it."""
 
 USAGE = {
     "ana": ((192.0, 23.0), (192.0, 16.0)),
@@ -188,5 +195,51 @@ def draw(folder: Path = FOLDER) -> None:
             picture().savefig(folder / f"{name}.svg", metadata=metadata)
 
 
+def draw_images(folder: Path = IMAGES) -> None:
+    """Draws Figure 1, and the report if the picture in the folder is of another one and there is a browser."""
+    from bygones.paper import examples
+    from bygones.report.paper.example_figures import figure_1
+
+    folder.mkdir(parents=True, exist_ok=True)
+    with house_style():
+        figure_1(examples.figure_1()).savefig(folder / FIGURE_1, metadata={"Software": None})
+    browser = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if browser and not is_of_this_report(folder / REPORT):
+        _draw_report(folder / REPORT, browser)
+
+
+def is_of_this_report(picture: Path) -> bool:
+    """Whether a picture is one of the report on the evidence as it is now."""
+    return picture.exists() and _first_sentences().encode() in picture.read_bytes()
+
+
+def _first_sentences() -> str:
+    """The first sentences of the report on the evidence, in the letters that a PNG file can hold."""
+    from bygones.paper.evidence import evidence_folder
+    from bygones.report.paper.paper_page import lede, read_evidence
+
+    runs = read_evidence(evidence_folder())
+    return lede(0 if runs is None else len(runs)).replace("’", "'")
+
+
+def _draw_report(path: Path, browser: str) -> None:
+    """Draws the upper part of the report as a browser shows it."""
+    import matplotlib.image
+
+    from bygones.paper.evidence import evidence_folder
+    from bygones.report.paper.paper_page import read_evidence, write_report
+
+    with tempfile.TemporaryDirectory() as folder:
+        page, picture = Path(folder, "report.html"), Path(folder, "report.png")
+        write_report(page, None, read_evidence(evidence_folder()))
+        options = ["--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--window-size=1180,1270"]
+        # The charts are drawn once the page has time.
+        waits = ["--virtual-time-budget=10000", f"--screenshot={picture}"]
+        subprocess.run([browser, *options, *waits, page.as_uri()], check=True, capture_output=True)
+        pixels = matplotlib.image.imread(picture)
+    matplotlib.image.imsave(path, pixels, metadata={"Software": None, ABOUT: _first_sentences()})
+
+
 if __name__ == "__main__":
     draw()
+    draw_images()

@@ -228,6 +228,21 @@ class TestLivePictures:
                 assert f"{min(remembered, key=remembered.get)} is owed most" in words
 
 
+def test_the_kept_images_are_those_that_are_drawn(tmp_path, monkeypatch):
+    """Figure 1 pixel by pixel, up to the letters, which another version of Matplotlib may place elsewhere."""
+    from docs.site import pictures
+    from matplotlib.image import imread
+
+    monkeypatch.setattr("shutil.which", lambda name: None)
+    pictures.draw_images(tmp_path)
+    drawn, kept = (imread(folder / pictures.FIGURE_1) for folder in (tmp_path, pictures.IMAGES))
+    assert drawn.shape == kept.shape
+    assert abs(drawn - kept).mean() < 0.01, "draw the images again: python -m docs.site.pictures"
+    assert pictures.is_of_this_report(pictures.IMAGES / pictures.REPORT), "draw the images again, with Chromium"
+    assert not pictures.is_of_this_report(pictures.IMAGES / pictures.FIGURE_1)
+    assert not pictures.is_of_this_report(tmp_path / pictures.REPORT)
+
+
 def test_the_kept_pictures_are_those_that_are_drawn(tmp_path):
     from docs.site import pictures
 

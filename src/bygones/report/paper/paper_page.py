@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from bygones import __version__
+from bygones._text import counted
 from bygones.learn.settings import Settings
 from bygones.paper.cells import MIN_SEEDS
 from bygones.paper.claims import Judgement, judge
@@ -70,11 +71,7 @@ def report_page(own: Results | None = None, evidence: Results | None = None) -> 
     finished = _finished(next(iter(sets.values())))
     return Page(
         title="How much past does fairness need?",
-        lede=(
-            "An allocator serves two of ten agents at every step. If it considers only that step, the same agents win "
-            "every time. If it remembers everything, it may fail to learn. The paper’s answer is to let the past fade. "
-            f"This page shows the results of {n_runs:,} training {'run' if n_runs == 1 else 'runs'}."
-        ),
+        lede=lede(n_runs),
         kicker="bygones · a reproduction of the paper’s experiment",
         sections=[
             Section("Alice and Bob", _examples(), "examples"),
@@ -91,6 +88,15 @@ def report_page(own: Results | None = None, evidence: Results | None = None) -> 
         scripts=[asset(f"paper/templates/{name}.js") for name in ("runs", "chooser", "examples")],
         styles=[asset("paper/templates/paper.css")],
         plotly=True,
+    )
+
+
+def lede(n_runs: int) -> str:
+    """The first sentences of the page."""
+    return (
+        "An allocator serves two of ten agents at every step. If it considers only that step, the same agents win "
+        "every time. If it remembers everything, it may fail to learn. The paper’s answer is to let the past fade. "
+        f"This page shows the results of {counted(n_runs, 'training run')}."
     )
 
 
