@@ -31,21 +31,15 @@ class SimulationComparison(Answer):
         first = next(iter(self.simulations.values()))
         steps, n_agents = first.utilities.shape
         is_good = first.kind == "good"
-        names = (
-            ("egalitarian (least)", "Nash (geometric mean)", "total utility per step")
-            if is_good
-            else ("heaviest load", "total load per step")
-        )
-        note = "" if first.entitlements is None else "All columns but the total are per unit of entitlement."
-        table = Table(
-            "",
-            ["policy", "Gini", *(Column(name, measure="utility") for name in names)],
-            [[name, *simulation.summary().values()] for name, simulation in self.simulations.items()],
-            note=note,
-        )
+        names = ("worst-off", "geometric mean", "total") if is_good else ("heaviest load", "total load")
+        note = "Utilities are per step. Geometric mean: Nash welfare." if is_good else "Loads are per step."
+        if first.entitlements is not None:
+            note += " All columns but the total are per unit of entitlement."
+        rows = [[name, *simulation.summary().values()] for name, simulation in self.simulations.items()]
+        columns = ["policy", "Gini", *(Column(name, measure="utility") for name in names)]
         return Document(
             f"{self.n_resources} of {counted(n_agents, 'agent')} {'served' if is_good else 'work'} for "
             f"{counted(steps, 'step')}, {self.memory}, {self.welfare} welfare",
-            [table],
+            [Table("", columns, rows, note=note)],
             "Simulation",
         )

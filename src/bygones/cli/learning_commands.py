@@ -23,8 +23,8 @@ _COLUMNS = {
     "gini": Column("Gini"),
     "welfare": Column("fairness score"),
     "utility_per_step": Column("utility per step", measure="utility"),
-    "utility_least": Column("worst-off agent", measure="utility"),
-    "utility_most": Column("best-off agent", 1, measure="utility"),
+    "utility_least": Column("worst-off", measure="utility"),
+    "utility_most": Column("best-off", 1, measure="utility"),
     "stopped_at": Column("stopped at step"),
 }
 """The columns of the results that are shown."""

@@ -137,7 +137,7 @@ RULES: dict[str, Rule] = {
     "round-robin": Rule("Every agent in turn.", False, _serves, _ranking(lambda _: RoundRobin())),
     "largest-need": Rule("The largest needs, whatever the past.", False, _serves, _ranking(lambda _: Utilitarian())),
     "max-min": Rule(
-        "Whoever has least remembered, of those with a need.",
+        "The agent with the smallest memory among those with a need.",
         True,
         _serves,
         _ranking(lambda problem: DynamicMaxMin(problem.memory)),
@@ -149,7 +149,7 @@ RULES: dict[str, Rule] = {
         _serves,
         _ranking(lambda problem: Prices(problem.memory, as_judge(problem.welfare))),
     ),
-    "everybody": Rule("Everybody goes.", False, _goes, _everybody),
-    "whoever-is-behind": Rule("Those go who have no more than the mean remembered.", True, _goes, _behind),
+    "everybody": Rule("All agents go.", False, _goes, _everybody),
+    "whoever-is-behind": Rule("Agents whose memory is at most the mean go.", True, _goes, _behind),
 }
 """The rules by name."""

@@ -1,8 +1,8 @@
 """Judges claims from results: under each observation scale, under each welfare function, and overall.
 
-The paper's claims are in `bygones.paper.paper_claims`, with its sentences, our criteria and what was known before. What
-a claim asks for is in `bygones.paper.criteria`, and how the answers become verdicts in `bygones.paper.judging`.
-Statements beyond the paper are in `bygones.paper.beyond`.
+The paper's claims are in `bygones.paper.paper_claims`, with its sentences, our criteria and the results known before.
+The comparisons of each claim are in `bygones.paper.criteria`, and how they become verdicts is in
+`bygones.paper.judging`. Statements beyond the paper are in `bygones.paper.beyond`.
 
 How the memory is scaled before the network observes it is not known (docs/decisions.md, row 6). No scale is the
 paper's: "normalized to the approximate expected range" allows a division by a constant, by the largest value and by the

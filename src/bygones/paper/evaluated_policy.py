@@ -19,14 +19,16 @@ WAYS = {"sampled": "policy, sampled actions", "deterministic": "policy, greedy a
 METRICS = {
     "gini": Column("Gini"),
     "welfare": Column("fairness score"),
-    "utility_per_step": Column("utility per step", measure="utility"),
-    "utility_least": Column("worst-off agent", measure="utility"),
-    "utility_most": Column("best-off agent", 1, measure="utility"),
+    "utility_per_step": Column("utility", measure="utility"),
+    "utility_least": Column("worst-off", measure="utility"),
+    "utility_most": Column("best-off", 1, measure="utility"),
 }
 BEST = (
     "Best possible: no policy has a higher fairness score on average. The other numbers in that row are those of the "
     "best policy without a memory."
 )
+PER_STEP = "Utilities are per step: of all agents, of the worst-off and of the best-off."
+SHARE = "Of best: the fairness score as a share of the best possible."
 
 
 @dataclass(frozen=True)
@@ -59,7 +61,7 @@ class EvaluatedPolicy(Answer):
         rows = {WAYS[way]: self._metrics(evaluation.mean) for way, evaluation in self.ways.items()}
         rows |= {f"rule: {rule}": self._metrics(metrics._asdict()) for rule, metrics in self.rules.items()}
         rows |= {"best possible": self._metrics(self.best._asdict())} if self.best else {}
-        columns = [Column(""), *METRICS.values(), *([Column("share of the best")] if self.optimum else [])]
+        columns = [Column(""), *METRICS.values(), *([Column("of best")] if self.optimum else [])]
         table = Table(
             "",
             columns,
@@ -67,7 +69,7 @@ class EvaluatedPolicy(Answer):
                 [title, *(row[name] for name in METRICS), *([Share(row["share_of_best"])] if self.optimum else [])]
                 for title, row in rows.items()
             ],
-            note=BEST if self.best else "",
+            note=" ".join([PER_STEP, *([SHARE, BEST] if self.best else [])]),
         )
         limit = (
             []

@@ -1,7 +1,7 @@
 r"""The paper's two examples: Alice and Bob share a cake and a donut at every step.
 
-At each step both items are allocated so that the welfare of the remembered utilities $W(Z^t \mid \mathcal{A})$ is
-highest (equation 5). In Example 1 both agents take part from the start. In Example 2 Bob joins after ten steps, during
+At each step both items are allocated to maximise the welfare of the memory $W(Z^t \mid \mathcal{A})$
+(equation 5). In Example 1 both agents take part from the start. In Example 2 Bob joins after ten steps, during
 which Alice receives everything. What happens next depends on the memory, as Figure 1 shows.
 
 Ties go to the allocation that is better under leximin, then to a seeded random draw, never to the first in the list.
@@ -124,13 +124,10 @@ class ExampleComparison(Answer):
     def document(self) -> Document:
         """The totals and leads at the end, with a row per memory."""
         first = next(iter(self.histories.values()))
-        lead = f"{first.example.agents[0]}'s lead"
-        columns: list[Column | str] = [
-            "memory",
-            *(Column(f"{name}'s total", measure="utility") for name in first.example.agents),
-            Column(lead, measure="utility"),
-            Column(f"{lead} in memory", measure="utility"),
-        ]
+        agents = first.example.agents
+        names = (*agents, f"{agents[0]}'s lead", "in memory")
+        columns = ["memory", *(Column(name, measure="utility") for name in names)]
+        note = f"Total utilities, and {agents[0]}'s lead in total utility and in the memory."
         rows = [
             [
                 memory,
@@ -141,7 +138,7 @@ class ExampleComparison(Answer):
             for memory, history in self.histories.items()
         ]
         title = f"{self.name.replace('-', ' ').capitalize()} after {counted(len(first.owners), 'step')}"
-        return Document(f"{title}, {self.welfare} welfare", [Table("", columns, rows)], "Example")
+        return Document(f"{title}, {self.welfare} welfare", [Table("", columns, rows, note=note)], "Example")
 
 
 class Table1Row(NamedTuple):

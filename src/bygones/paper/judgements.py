@@ -6,11 +6,11 @@ import math
 import re
 import textwrap
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bygones._text import listed
+from bygones._text import counted, listed
 from bygones.document.document import Answer, Block, Column, Command, Document, Section, Table
 from bygones.paper.cells import MIN_SEEDS
 from bygones.paper.judging import (
@@ -163,12 +163,12 @@ class Judgement(Answer):
         if not verdict.comparisons:
             return Section(title, [f"{verdict.reason}."])
         columns: list[Column | str] = [
-            "outcome",
+            Column("outcome", folds=True),
             Column("quantity", folds=True),
             Column("median", measure="quantity"),
             f"{100 * (1 - 2 * self.asked.level):g}% interval",
             "claimed",
-            "seeds as claimed",
+            Column("seeds as claimed", 3),
             Column("p (false)", 2),
             Column("p (true)", 2),
             Column("mean", 1),
@@ -192,8 +192,6 @@ class Judgements(list[Judgement], Answer):
         verdicts = [verdict for judgement in self for verdict in judgement.by_scale.values()]
         if not any(verdict.comparisons for verdict in verdicts):
             return self._too_few(verdicts)
-        counts = Counter(judgement.word for judgement in self)
-        parts = [f"{n} {PREDICATES[word][n > 1]}" for word in PREDICATES if (n := counts[word])]
         overall = [[judgement.name, judgement.word, judgement.claim] for judgement in self]
         scales = list(dict.fromkeys(scale for judgement in self for scale in judgement.by_scale))
         by_scale = [
@@ -205,7 +203,7 @@ class Judgements(list[Judgement], Answer):
         ]
         folded = [Column(scale, folds=True) for scale in scales]
         return Document(
-            f"{len(self)} claims: {listed(parts)}",
+            counted_verdicts(self),
             [
                 Table("", ["", "verdict", Column("claim", folds=True)], overall),
                 Section("Under each observation scale", [Table("", ["", *folded], by_scale, note=BOTH)]),
@@ -228,6 +226,13 @@ class Judgements(list[Judgement], Answer):
             blocks,
             "Claims",
         )
+
+
+def counted_verdicts(judgements: Sequence[Judgement]) -> str:
+    """How many claims have each verdict: `18 claims: 6 hold and 12 fail`."""
+    counts = Counter(judgement.word for judgement in judgements)
+    parts = [f"{n} {PREDICATES[word][n > 1]}" for word in PREDICATES if (n := counts[word])]
+    return f"{counted(len(judgements), 'claim')}: {listed(parts)}"
 
 
 def by_welfare(verdict: ScaleVerdict) -> str:

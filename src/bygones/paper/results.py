@@ -6,7 +6,7 @@ losing old files, is `bygones.paper.columns`.
 
 A batch is one file. It is written under another name and renamed once it is complete and on disk, so after a power cut
 or a `kill -9` a batch is either there or not. One process at a time writes to a folder; a second one is refused. Files
-carry checksums, and the names of runs are computed again when they are read, so damage is reported instead of read.
+carry checksums, and the names of runs are computed again on reading, so damage is reported instead of read.
 """
 
 from __future__ import annotations
@@ -51,12 +51,12 @@ GRID_COLUMNS = ("observation_scale", "welfare", "aggregation", "horizon", "gamma
 
 _NAMES = {"observation_scale": "observation scale", "horizon": "T", "gamma": "memory", "weight": "λ"}
 _MEANS = {
-    "final_gini": "Gini", "final_welfare": "fairness score", "final_utility_per_step": "utility per step",
-    "sampled_gini": "Gini, sampled", "deterministic_gini": "Gini, greedy",
+    "final_gini": "Gini", "final_welfare": "fairness", "final_utility_per_step": "utility",
+    "sampled_gini": "sampled", "deterministic_gini": "greedy",
 }  # fmt: skip
 """The columns whose means a document shows: those of training, then those of evaluation."""
-_OF_TRAINING = "Means over the last episodes of training."
-_OF_THE_POLICY = "Sampled and greedy: the Gini of the trained policy with sampled and with greedy actions."
+_OF_TRAINING = "Gini, fairness score and utility per step are means over the last episodes of training."
+_OF_THE_POLICY = "Sampled and greedy: the Gini of the trained policy with such actions."
 
 SAME_RUNS = ("0.1", "0.2")
 """Versions whose runs are the same, seed by seed: the evidence was run before the number was raised to 0.2."""
@@ -66,7 +66,7 @@ _WRITING = "is writing to this folder: wait for it to finish or choose another f
 
 @dataclass(frozen=True)
 class RunResult:
-    """The result of a run, as it is stored.
+    """The stored result of a run.
 
     Attributes:
         settings: the settings of the run.
@@ -74,7 +74,7 @@ class RunResult:
         curves: `steps`, and the values at these steps of every other curve in `CURVES`.
         seconds: how long the run took; in a batch, its share of the batch's time.
         stopped_at: the step at which the loss was no longer finite; None if it always was.
-        played: what the final policy came to in episodes of its own; None if it played none.
+        played: the final policy's results in separate episodes; None if it played none.
     """
 
     settings: Settings
@@ -251,7 +251,7 @@ def _values(name: str, accepted: Collection[Any], kind: pa.DataType) -> pa.Array
 
 
 def setting_text(value: object) -> str:
-    """A setting as it is written on the command line."""
+    """A setting as written on the command line."""
     return f"{value:g}" if isinstance(value, float) else (value if isinstance(value, str) else json.dumps(value))
 
 

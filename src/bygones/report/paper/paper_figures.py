@@ -276,9 +276,9 @@ def _horizon_lines(axes: Axes, runs: Results, value: str | Callable[[Results], F
         errors = np.nan_to_num([standard_error(some) for some in seeds.values()])
         (line,) = axes.plot(at, means, label=memory_label(gamma), **look)
         axes.fill_between(at, means - errors, means + errors, color=line.get_color(), alpha=0.18, linewidth=0)
-        beside = DODGE * (index - (len(gammas) - 1) / 2)
+        shift = DODGE * (index - (len(gammas) - 1) / 2)
         for x, some in seeds.items():
-            axes.plot(np.full(len(some), x + beside), some, "o", color=line.get_color(), markersize=2.6, alpha=0.55,
+            axes.plot(np.full(len(some), x + shift), some, "o", color=line.get_color(), markersize=2.6, alpha=0.55,
                       markeredgewidth=0)  # fmt: skip
     axes.set_xticks(range(len(horizons)), [f"{horizon:,}" for horizon in horizons])
     axes.set_xlabel("horizon T (steps in an episode)")
@@ -286,8 +286,8 @@ def _horizon_lines(axes: Axes, runs: Results, value: str | Callable[[Results], F
 
 
 def _values(cell: Results, value: str | Callable[[Results], Floats]) -> Floats:
-    found = cell[value] if isinstance(value, str) else value(cell)
-    return found[np.isfinite(found)]
+    values = cell[value] if isinstance(value, str) else value(cell)
+    return values[np.isfinite(values)]
 
 
 def _curve_lines(axes: Axes, runs: Results, metric: str) -> None:

@@ -247,9 +247,9 @@ def _rows(origin: str, results: Results, scale: str, sets: Mapping[str, Results]
         ginis = _ginis(results, welfare, scale)
         if ginis:
             rows.append([name, *map(_with_range, ginis.values())])
-        others = [found for one in SCALES if one != scale and (found := _ginis(results, welfare, one))]
+        others = [of_scale for other in SCALES if other != scale and (of_scale := _ginis(results, welfare, other))]
         if others:
-            means = [sorted(float(found[gamma].mean()) for found in others) for gamma in STORY]
+            means = [sorted(float(of_scale[gamma].mean()) for of_scale in others) for gamma in STORY]
             between = [_range(low, high) for low, *_, high in ([some[0], *some] for some in means)]
             rows.append([f"{name}, means where the memory is scaled otherwise", *between])
     return rows

@@ -92,7 +92,7 @@ window.bygones.runs = (() => {
     return { place, layout: { tickvals: ticks.map(place), ticktext: ticks.map(steps), rangemode: "tozero" } };
   }
 
-  // Shares and Ginis have a fixed number of decimals, so that columns of them can be compared.
+  // Shares and Ginis have a fixed number of decimals, so columns of them can be compared.
   function read(value, metric) {
     if (metric === "share") return `${(100 * value).toFixed(1)}%`;
     return metric === "gini" ? value.toFixed(3) : shown(value, 3);
@@ -104,13 +104,13 @@ window.bygones.runs = (() => {
   }
 
   // Dots for the seeds of several cells and a line through their means; positions are numbers of the x axis.
-  function seedsAndMeans(yours, memory, cells, beside, metric, place) {
+  function seedsAndMeans(yours, memory, cells, shift, metric, place) {
     const dots = { x: [], y: [], text: [] };
     const means = { x: [], y: [], text: [] };
     for (const { at, cell, where } of cells) {
       const values = valuesOf(cell, metric);
       values.forEach((value, index) => {
-        dots.x.push(yours ? at : at + beside);
+        dots.x.push(yours ? at : at + shift);
         dots.y.push(place(value));
         dots.text.push(`${memory.label}, ${where}<br>${yours ? "your run" : "run"}, seed ${cell.seeds[index]}: <b>${read(value, metric)}</b>`);
       });
@@ -139,12 +139,12 @@ window.bygones.runs = (() => {
     const memories = memoriesOf(panels, names);
     const { place, layout } = axisOf(choice, metric);
     const traces = panels.flatMap((panel) => memories.flatMap((memory, index) => {
-      const beside = 0.07 * (index - (memories.length - 1) / 2);
+      const shift = 0.07 * (index - (memories.length - 1) / 2);
       const cells = horizons.flatMap((horizon, at) => {
         const cell = cellOf(panel, memory.gamma, horizon);
         return cell ? [{ at, cell, where: atHorizon(horizon) }] : [];
       });
-      return cells.length ? seedsAndMeans(isMarked(panel, panels), memory, cells, beside, metric, place) : [];
+      return cells.length ? seedsAndMeans(isMarked(panel, panels), memory, cells, shift, metric, place) : [];
     }));
     for (const { variant, gamma, label, color } of Object.values(extra)) {
       const [panel] = panelsOf({ ...choice, variant });
@@ -244,9 +244,9 @@ window.bygones.runs = (() => {
         return cell ? [{ at, cell, where: packed.scales[scale] }] : [];
       });
       if (!found.length) return [];
-      const beside = 0.16 * (index - (memories.length - 1) / 2);
-      const [means, dots] = seedsAndMeans(origin === YOURS && origins.length > 1, memory, found, beside, metric, (value) => value);
-      return [{ ...means, x: means.x.map((x) => x + beside), mode: "markers", marker: { symbol: "line-ew-open", size: 18, color: memory.color, line: { width: 2.5 } } }, dots];
+      const shift = 0.16 * (index - (memories.length - 1) / 2);
+      const [means, dots] = seedsAndMeans(origin === YOURS && origins.length > 1, memory, found, shift, metric, (value) => value);
+      return [{ ...means, x: means.x.map((x) => x + shift), mode: "markers", marker: { symbol: "line-ew-open", size: 18, color: memory.color, line: { width: 2.5 } } }, dots];
     }));
     traces.push(...ruleLevels(panelsOf(choice), horizon, metric, [-0.5, scales.length - 0.5]));
     return withRuleNames({
