@@ -32,7 +32,7 @@ from bygones._csv import shield
 from bygones._files import UNFINISHED, replacing
 from bygones._registry import no_imports
 from bygones._text import counted
-from bygones.document.document import Answer, Cell, Document, Table
+from bygones.document.document import Answer, Cell, Column, Document, Table
 from bygones.learn.locks import locked
 from bygones.learn.settings import Settings
 from bygones.paper import parquet
@@ -139,7 +139,13 @@ class Results(Answer):
         ]
         shared = [f"{name}={setting_text(settings[0][name])}" for name in GRID_COLUMNS if name not in varied]
         note = " ".join([_OF_TRAINING, *([_OF_THE_POLICY] if "sampled_gini" in shown else [])])
-        columns = [*(_NAMES.get(name, name) for name in varied), "runs", *(_MEANS[name] for name in shown)]
+        # On a narrow terminal the metrics give way before the settings, and the last settings before the first.
+        ways = [len(shown) + len(varied) - j if j > 2 else 0 for j in range(len(varied))]
+        columns = [
+            *(Column(_NAMES.get(name, name), way) for name, way in zip(varied, ways, strict=True)),
+            Column("runs"),
+            *(Column(_MEANS[name], len(shown) - j if j else 0) for j, name in enumerate(shown)),
+        ]
         return Document(", ".join([title, *shared]), [Table("", columns, rows, note=note)], "Results")
 
     def __getitem__(self, name: str) -> np.ndarray:
