@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from bygones._text import counted
-from bygones.document.document import Answer, Column, Document, Table
+from bygones.document.document import Answer, Cell, Column, Document, Table
 from bygones.simulation import Simulation
 
 
@@ -35,8 +35,10 @@ class SimulationComparison(Answer):
         note = "Utilities are per step. Geometric mean: Nash welfare." if is_good else "Loads are per step."
         if first.entitlements is not None:
             note += " All columns but the total are per unit of entitlement."
-        rows = [[name, *simulation.summary().values()] for name, simulation in self.simulations.items()]
-        columns = ["policy", "Gini", *(Column(name, measure="utility") for name in names)]
+        rows: list[list[Cell]] = [
+            [name, *simulation.summary().values()] for name, simulation in self.simulations.items()
+        ]
+        columns: list[Column | str] = ["policy", "Gini", *(Column(name, measure="utility") for name in names)]
         return Document(
             f"{self.n_resources} of {counted(n_agents, 'agent')} {'served' if is_good else 'work'} for "
             f"{counted(steps, 'step')}, {self.memory}, {self.welfare} welfare",

@@ -86,7 +86,7 @@ def test_simulate_compares_policies_that_hand_out_burdens(capsys, tmp_path):
     assert "heaviest load" in out
     loads = json.loads(run(capsys, *command, "--json").out)
     assert loads["prices"]["egalitarian"] < loads["random"]["egalitarian"]
-    assert "the examples hand out goods" in refused(capsys, "simulate", "example-1", "--kind", "burden")
+    assert "the examples are about goods" in refused(capsys, "simulate", "example-1", "--kind", "burden")
     assert "nash has no meaning for burdens" in refused(capsys, *command, "--welfare", "nash")
     assert "'proportional-fair' is for goods" in refused(
         capsys, "simulate", "--policy", "proportional-fair", "--kind", "burden"

@@ -103,7 +103,7 @@ def simulate(
         if horizon is not None:
             raise ValueError("--horizon is for policies; use --steps with an example")
         if kind != "good":
-            raise ValueError("--kind is for policies: the examples hand out goods")
+            raise ValueError("--kind is for policies: the examples are about goods")
         if entitlements:
             raise ValueError("--entitlements is for policies")
         _simulate_example(example, memories, welfare, 50 if steps is None else steps, bundles, seed, out, json)

@@ -24,7 +24,7 @@ from bygones.memory import Memory
 from bygones.welfare import as_judge
 
 NOT_SERVED = "an action does not serve agents"
-NOT_FORESEEN = "what an action brings is not known beforehand"
+NOT_FORESEEN = "the utilities of an action are not known in advance"
 TOO_MANY = f"it compares all actions, and there are more than {MOST_ACTIONS:,}"
 NOT_GOING = "agents do not go or stay"
 

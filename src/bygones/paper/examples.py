@@ -126,7 +126,7 @@ class ExampleComparison(Answer):
         first = next(iter(self.histories.values()))
         agents = first.example.agents
         names = (*agents, f"{agents[0]}'s lead", "in memory")
-        columns = ["memory", *(Column(name, measure="utility") for name in names)]
+        columns: list[Column | str] = ["memory", *(Column(name, measure="utility") for name in names)]
         note = f"Total utilities, and {agents[0]}'s lead in total utility and in the memory."
         rows = [
             [
