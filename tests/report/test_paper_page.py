@@ -175,10 +175,10 @@ def test_the_short_answer_of_runs_that_all_differ_from_the_papers_is_about_them(
 
 def test_ten_seeds_are_enough_for_an_answer_and_nine_are_not():
     enough = synthetic_results.results(seeds=10, extra=False)
-    assert "perfect recall fails, while γ = 0.99 works." in story._answer(enough, "none").verdict
+    assert "perfect recall fails, while γ = 0.99 works." in story._answer(enough, "window").verdict
     few = enough.where(seed=range(9))
-    assert story._answer(few, "none").verdict.startswith("These runs are too few for a verdict")
-    assert story._answer(few, "none").numbers.startswith("The final Gini coefficient")
+    assert story._answer(few, "window").verdict.startswith("These runs are too few for a verdict")
+    assert story._answer(few, "window").numbers.startswith("The final Gini coefficient")
 
 
 def test_seeds_that_cannot_tell_leave_the_answer_open():
